@@ -96,7 +96,6 @@ class Embedder {
     options.head = models::Head::kNone;  // its pooler, where there is none, is not asked
     model_ = models::load_model(sentence_.directory, options, 0).model;
     model_->to(device);
-    model_->eval();
   }
 
   at::Tensor operator()(const std::vector<std::string>& texts) {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
 #include "cli/raw_inputs.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -84,7 +84,7 @@ RawInputs made_up_inputs(const models::ModelOptions& options) {
 }
 
 double compare_outputs(const std::string& directory, models::Model& again, models::Model& model) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const auto inputs = made_up_inputs(model.options());
   const auto expected = raw_pass(model, inputs);
   double worst = 0;

@@ -67,7 +67,6 @@ class Predictor {
     }
     model_ = loaded.model;
     model_->to(device);
-    model_->eval();
     options_.best = best;
     if (attention) {
       options_.attention_layers = read_layers(*attention, model_->options().layers);

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/text.h"
 #include "cli/padded.h"
@@ -78,7 +78,7 @@ class Passage {
 
   /// Logits of all positions: outputs only, the loss goes the way of training.
   at::Tensor guesses() {
-    const torch::NoGradGuard guard;
+    const at::NoGradGuard guard;
     return padded_.unpack(kernels::linear(model_.token_features(hidden_), model_.output_weight(),
                                           model_.output_bias()));
   }

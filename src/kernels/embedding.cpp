@@ -173,7 +173,6 @@ class EmbeddingSum : public torch::autograd::Function<EmbeddingSum> {
       if (parts[t].table.defined()) {
         check_rows(parts[t].table, parts[t].rows, kNames[t]);
       }
-      context->saved_data[kNames[t]] = parts[t].table.defined() ? parts[t].table.size(0) : 0;
     }
     context->save_for_backward({parts[0].rows, parts[1].rows, parts[2].rows, word,
                                 position.value_or(at::Tensor()), type.value_or(at::Tensor())});
@@ -183,18 +182,16 @@ class EmbeddingSum : public torch::autograd::Function<EmbeddingSum> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto gradient = gradients[0].contiguous();
-    constexpr const char* kNames[3] = {"ids", "positions", "types"};
     variable_list result(6);
     size_t edge = 0;  // absent tables have none
     for (int t = 0; t < 3; ++t) {
-      const auto rows = context->saved_data[kNames[t]].toInt();
-      if (rows > 0 && context->needs_input_grad(edge++)) {
-        if (auto sum = leaf_gradient(saved[3 + t]); sum.defined()) {
-          scatter_add(sum, gradient, saved[t]);
-        } else {
-          result[t] = at::zeros({rows, gradient.size(1)}, gradient.options());
-          scatter_add(result[t], gradient, saved[t]);
+      const auto& table = saved[3 + t];
+      if (table.defined() && context->needs_input_grad(edge++)) {
+        auto sum = leaf_gradient(table);
+        if (!sum.defined()) {
+          result[t] = sum = at::zeros(table.sizes(), gradient.options());
         }
+        scatter_add(sum, gradient, saved[t]);
       }
     }
     return result;

@@ -17,4 +17,10 @@ inline at::Tensor leaf_gradient(const at::Tensor& weight) {
   return suits ? gradient : at::Tensor();
 }
 
+/// What a backward pass hands to autograd for the weight (F, D) of y = x W^T, g (N, F) being the
+/// gradient of y and x (N, D): undefined where it went into the leaf's gradient.
+at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const at::Tensor& x);
+/// And for the bias that was added to y: (F).
+at::Tensor bias_gradient(const at::Tensor& g);
+
 }  // namespace weft::kernels

@@ -36,20 +36,29 @@ class Linear : public torch::autograd::Function<Linear> {
       dx = at::mm(g, weight);  // (N, D)
     }
     if (context->needs_input_grad(1)) {
-      if (auto sum = leaf_gradient(weight); sum.defined()) {
-        sum.addmm_(g.t(), x);  // (F, D)
-      } else {
-        dweight = at::mm(g.t(), x);
-      }
+      dweight = weight_gradient(weight, g, x);  // (F, D)
     }
     if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) {
-      dbias = (is_served(g) ? column_sum(g) : at::sum(g, {0}, false, wide(g))).to(g.scalar_type());
+      dbias = bias_gradient(g);
     }
     return {dx, dweight, dbias};
   }
 };
 
 }  // namespace
+
+at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const at::Tensor& x) {
+  auto sum = leaf_gradient(weight);
+  if (!sum.defined()) {
+    return at::mm(g.t(), x);
+  }
+  sum.addmm_(g.t(), x);
+  return {};
+}
+
+at::Tensor bias_gradient(const at::Tensor& g) {
+  return (is_served(g) ? column_sum(g) : at::sum(g, {0}, false, wide(g))).to(g.scalar_type());
+}
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1),

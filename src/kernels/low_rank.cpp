@@ -9,7 +9,7 @@
 
 #include "kernels/dropout.h"
 #include "kernels/fused.h"
-#include "kernels/wide.h"
+#include "kernels/leaf_gradient.h"
 
 namespace weft::kernels {
 namespace {
@@ -71,7 +71,7 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
     variable_list result(kFixed + kEach * added.size() + 2);
     at::Tensor dx = needs_x ? at::mm(g, saved[1]) : at::Tensor();
     if (context->needs_input_grad(1)) {
-      result[1] = at::mm(g.t(), x);
+      result[1] = weight_gradient(saved[1], g, x);
     }
     for (std::size_t i = 0; i < added.size(); ++i) {
       auto& item = added[i];
@@ -96,8 +96,7 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
     result[0] = dx;
     const auto bias = kFixed + kEach * added.size();
     if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(bias)) {
-      result[bias] =
-          (is_served(g) ? column_sum(g) : at::sum(g, {0}, false, wide(g))).to(g.scalar_type());
+      result[bias] = bias_gradient(g);
     }
     return result;
   }

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/file.h"
 #include "formats/json.h"
@@ -111,7 +111,7 @@ void save_adapter(const std::string& directory,
                   const ModelOptions& model,
                   const Lora& lora,
                   const ParameterSource& source) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   std::vector<at::Tensor> kept;  // what the views look at
   std::vector<formats::NamedTensor> tensors;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/text.h"
 #include "formats/json.h"
@@ -214,7 +214,7 @@ ModelOptions adapter_options(const std::string& path, const ModelOptions& base) 
 }
 
 std::set<std::string> apply_adapter(const std::string& path, Model& model) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   return Application(path, model)();
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
 
 #include "base/random.h"

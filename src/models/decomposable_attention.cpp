@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include "base/error.h"
 #include "kernels/embedding.h"
@@ -89,13 +90,13 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   const auto& own = options.decomposable;
   const auto width = own.intra_attention ? 2 * options.dim : options.dim;
   const auto network = [&](const char* name, int64_t inputs) {
-    return register_module(
-        name, nn::Perceptron(nn::PerceptronOptions{.inputs = inputs, .width = own.hidden}));
+    return make_part<nn::Perceptron>(name,
+                                     nn::PerceptronOptions{.inputs = inputs, .width = own.hidden});
   };
   embedding_ =
       register_parameter("embedding", at::empty({options.vocabulary, options.embedding_dim}));
-  project_ = register_module(
-      "project", nn::Linear(nn::LinearOptions{options.embedding_dim, options.dim, false}));
+  project_ = make_part<nn::Linear>("project",
+                                   nn::LinearOptions{options.embedding_dim, options.dim, false});
   if (own.intra_attention) {
     intra_ = network("intra", options.dim);
     intra_bias_ = register_parameter("intra_bias", at::empty({2 * own.distance + 1}));
@@ -103,8 +104,7 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   attend_ = network("attend", width);
   compare_ = network("compare", 2 * width);
   aggregate_ = network("aggregate", 2 * own.hidden);
-  output_ =
-      register_module("output", nn::Linear(nn::LinearOptions{own.hidden, head_outputs(options)}));
+  output_ = make_part<nn::Linear>("output", nn::LinearOptions{own.hidden, head_outputs(options)});
 }
 
 at::Tensor DecomposableAttention::run(nn::Perceptron& network,
@@ -114,9 +114,9 @@ at::Tensor DecomposableAttention::run(nn::Perceptron& network,
   const auto outer = nn::site(place, nn::BlockSite::kFeedForward);
   const auto inner = nn::site(place, nn::BlockSite::kFeedForwardOutput);
   const bool is_sequence = place == kAggregatePlace;
-  return network(x, pass.rate(options().dropout),
-                 is_sequence ? pass.sequence_chance(outer) : pass.chance(outer),
-                 is_sequence ? pass.sequence_chance(inner) : pass.chance(inner));
+  return network.forward(x, pass.rate(options().dropout),
+                         is_sequence ? pass.sequence_chance(outer) : pass.chance(outer),
+                         is_sequence ? pass.sequence_chance(inner) : pass.chance(inner));
 }
 
 at::Tensor DecomposableAttention::represent(const TextInput& input,
@@ -127,7 +127,7 @@ at::Tensor DecomposableAttention::represent(const TextInput& input,
   if (!intra_) {
     return x;
   }
-  const auto features = run(intra_, x, pass, kIntraPlace);
+  const auto features = run(*intra_, x, pass, kIntraPlace);
   return at::cat({x, nn::align_texts(features, x, intra_bias_, pairs)}, 1);  // (N, 2 D)
 }
 
@@ -135,8 +135,8 @@ at::Tensor DecomposableAttention::hidden(const TextInput& input, const nn::Pass&
   const auto pairs =
       text_pairs(on_host(input.ids), on_host(input.types), pass.layout.offsets, options());
   const auto x = represent(input, pairs, pass);
-  const auto aligned = nn::align_pairs(run(attend_, x, pass, kAttendPlace), x, pairs);
-  const auto compared = run(compare_, at::cat({x, aligned}, 1), pass, kComparePlace);  // (N, H)
+  const auto aligned = nn::align_pairs(run(*attend_, x, pass, kAttendPlace), x, pairs);
+  const auto compared = run(*compare_, at::cat({x, aligned}, 1), pass, kComparePlace);  // (N, H)
   return at::cat({compared * rows_of(pairs, &nn::TextPair::first, compared),
                   compared * rows_of(pairs, &nn::TextPair::second, compared)},
                  1);
@@ -144,7 +144,7 @@ at::Tensor DecomposableAttention::hidden(const TextInput& input, const nn::Pass&
 
 at::Tensor DecomposableAttention::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
   const auto sums = nn::sum_by_sequence(hidden, pass.layout).to(hidden.scalar_type());  // (B, 2 H)
-  return output_->forward(run(aggregate_, sums, pass, kAggregatePlace));
+  return output_->forward(run(*aggregate_, sums, pass, kAggregatePlace));
 }
 
 }  // namespace weft::models

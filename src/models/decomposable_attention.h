@@ -34,13 +34,13 @@ class DecomposableAttention : public Baseline {
   at::Tensor run(nn::Perceptron& network, const at::Tensor& x, const nn::Pass& pass, int64_t place);
 
   at::Tensor embedding_;  // (V, E)
-  nn::Linear project_{nullptr};
-  nn::Perceptron intra_{nullptr};  // stays empty without intra-attention
-  at::Tensor intra_bias_;          // (2 R + 1)
-  nn::Perceptron attend_{nullptr};
-  nn::Perceptron compare_{nullptr};
-  nn::Perceptron aggregate_{nullptr};
-  nn::Linear output_{nullptr};
+  std::shared_ptr<nn::Linear> project_;
+  std::shared_ptr<nn::Perceptron> intra_;  // stays empty without intra-attention
+  at::Tensor intra_bias_;                  // (2 R + 1)
+  std::shared_ptr<nn::Perceptron> attend_;
+  std::shared_ptr<nn::Perceptron> compare_;
+  std::shared_ptr<nn::Perceptron> aggregate_;
+  std::shared_ptr<nn::Linear> output_;
 };
 
 }  // namespace weft::models

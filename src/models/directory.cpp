@@ -4,7 +4,7 @@
 #include <set>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "formats/json.h"
 #include "models/bag_of_words.h"
@@ -61,7 +61,7 @@ std::set<Part> exchangeable(const ModelOptions& wanted, const ModelOptions& stor
 }
 
 void copy_weights(const Model& model, const WeightFiles& files, const Assignment& assignment) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
   for (const auto& [wanted, name] : assignment.pairs) {
     auto rows = parameters[wanted.parameter].narrow(0, wanted.first_row, wanted.shape[0]);
@@ -127,7 +127,7 @@ void save_model(const std::string& directory,
                 const Model& model,
                 formats::DType dtype,
                 const ParameterSource& parameter) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
   std::vector<at::Tensor> kept;  // what the views below look at
   std::vector<formats::NamedTensor> tensors;

@@ -66,23 +66,22 @@ nn::StackOptions stack_of(const ModelOptions& options) {
 Encoder::Encoder(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = register_module("embeddings", nn::Embeddings(embeddings_of(options)));
+  embeddings_ = make_part<nn::Embeddings>("embeddings", embeddings_of(options));
   if (embedding_width(options) != options.dim) {
-    projection_ = register_module(
-        "projection", nn::Linear(nn::LinearOptions{embedding_width(options), options.dim}));
+    projection_ = make_part<nn::Linear>("projection",
+                                        nn::LinearOptions{embedding_width(options), options.dim});
   }
-  layers_ = register_module("layers", nn::Stack(stack_of(options)));
+  layers_ = make_part<nn::Stack>("layers", stack_of(options));
   register_head();
 }
 
 void Encoder::register_head() {
   const auto& traits = traits_of(options_.family);
-  const auto pool = [this] { pooler_ = register_module("pooler", nn::Pooler(options_.dim)); };
-  const auto guess = [this] { masked_head_ = register_module("head", MaskedHead(options_)); };
-  const auto classify = [this] { class_head_ = register_module("head", ClassHead(options_)); };
+  const auto pool = [this] { pooler_ = make_part<nn::Pooler>("pooler", options_.dim); };
+  const auto guess = [this] { masked_head_ = make_part<MaskedHead>("head", options_); };
+  const auto classify = [this] { class_head_ = make_part<ClassHead>("head", options_); };
   const auto pair = [this] {
-    next_sentence_ =
-        register_module("next_sentence", nn::Linear(nn::LinearOptions{options_.dim, 2}));
+    next_sentence_ = make_part<nn::Linear>("next_sentence", nn::LinearOptions{options_.dim, 2});
   };
   switch (options_.head) {
     case Head::kNone:
@@ -109,17 +108,17 @@ void Encoder::register_head() {
 }
 
 at::Tensor Encoder::embedded(const TextInput& input, const nn::Pass& pass) {
-  const auto rows = embeddings_(input.ids, input.types, pass);  // (N, E)
-  return projection_ ? projection_(rows) : rows;
+  const auto rows = embeddings_->forward(input.ids, input.types, pass);  // (N, E)
+  return projection_ ? projection_->forward(rows) : rows;
 }
 
 at::Tensor Encoder::hidden(const TextInput& input, const nn::Pass& pass) {
-  return layers_(embedded(input, pass), pass);
+  return layers_->forward(embedded(input, pass), pass);
 }
 
 at::Tensor Encoder::pooled(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(pooler_, architecture_of(options_), " has no pooler");
-  return pooler_(nn::first_tokens(hidden, pass.layout));
+  return pooler_->forward(nn::first_tokens(hidden, pass.layout));
 }
 
 at::Tensor Encoder::token_features(const at::Tensor& rows) {
@@ -139,13 +138,14 @@ at::Tensor Encoder::output_bias() {
 
 at::Tensor Encoder::next_sentence_logits(const at::Tensor& pooled) {
   TORCH_CHECK(next_sentence_, architecture_of(options_), " judges no pairs of sentences");
-  return next_sentence_(pooled);
+  return next_sentence_->forward(pooled);
 }
 
 at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::Pass& pass) {
-  return class_head_(pooler_ ? pooler_(rows) : rows, pass.rate(classifier_dropout(options_)),
-                     pass.sequence_chance(nn::site(nn::Site::kHead)),
-                     pass.sequence_chance(nn::site(nn::Site::kHeadInner)));
+  return class_head_->forward(pooler_ ? pooler_->forward(rows) : rows,
+                              pass.rate(classifier_dropout(options_)),
+                              pass.sequence_chance(nn::site(nn::Site::kHead)),
+                              pass.sequence_chance(nn::site(nn::Site::kHeadInner)));
 }
 
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
@@ -171,8 +171,8 @@ at::Tensor Encoder::token_logits(const at::Tensor& hidden, const nn::Pass& pass)
   TORCH_CHECK(head == Head::kSpan || head == Head::kToken || head == Head::kReplacedToken,
               architecture_of(options_), " does not classify tokens");
   const double dropout = head == Head::kReplacedToken ? 0.0 : classifier_dropout(options_);
-  return class_head_(hidden, pass.rate(dropout), pass.chance(nn::site(nn::Site::kHead)),
-                     pass.chance(nn::site(nn::Site::kHeadInner)));
+  return class_head_->forward(hidden, pass.rate(dropout), pass.chance(nn::site(nn::Site::kHead)),
+                              pass.chance(nn::site(nn::Site::kHeadInner)));
 }
 
 }  // namespace weft::models

@@ -33,13 +33,13 @@ class Encoder : public Model {
   at::Tensor logits_of(const at::Tensor& rows, const nn::Pass& pass);
 
   ModelOptions options_;
-  nn::Embeddings embeddings_{nullptr};
-  nn::Linear projection_{nullptr};  // of embeddings that are narrower than the stack
-  nn::Stack layers_{nullptr};
-  nn::Pooler pooler_{nullptr};       // only where the head reads it
-  MaskedHead masked_head_{nullptr};  // "head" of the two that guess tokens
-  ClassHead class_head_{nullptr};    // "head" of those that classify
-  nn::Linear next_sentence_{nullptr};
+  std::shared_ptr<nn::Embeddings> embeddings_;
+  std::shared_ptr<nn::Linear> projection_;  // of embeddings that are narrower than the stack
+  std::shared_ptr<nn::Stack> layers_;
+  std::shared_ptr<nn::Pooler> pooler_;       // only where the head reads it
+  std::shared_ptr<MaskedHead> masked_head_;  // "head" of the two that guess tokens
+  std::shared_ptr<ClassHead> class_head_;    // "head" of those that classify
+  std::shared_ptr<nn::Linear> next_sentence_;
 };
 
 }  // namespace weft::models

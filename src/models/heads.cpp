@@ -18,28 +18,27 @@ kernels::Activation guess_activation(const ModelOptions& options) {
 
 }  // namespace
 
-MaskedHeadImpl::MaskedHeadImpl(const ModelOptions& options)
-    : activation_(guess_activation(options)) {
+MaskedHead::MaskedHead(const ModelOptions& options) : activation_(guess_activation(options)) {
   const int64_t width = embedding_width(options);
-  dense_ = register_module(
-      "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.modern.head_bias}));
+  dense_ = make_part<nn::Linear>("dense",
+                                 nn::LinearOptions{options.dim, width, options.modern.head_bias});
   norm_ = register_module("norm", nn::make_norm({.dim = width,
                                                  .epsilon = options.norm_epsilon,
                                                  .has_bias = options.modern.norm_bias}));
   if (!options.ties_embeddings) {
     decoder_ =
-        register_module("decoder", nn::Linear(nn::LinearOptions{width, options.vocabulary, false}));
+        make_part<nn::Linear>("decoder", nn::LinearOptions{width, options.vocabulary, false});
   }
   if (options.modern.output_bias) {
     bias_ = register_parameter("bias", at::empty({options.vocabulary}));
   }
 }
 
-at::Tensor MaskedHeadImpl::features(const at::Tensor& rows) {
-  return norm_->forward(kernels::activate(dense_(rows), activation_));
+at::Tensor MaskedHead::features(const at::Tensor& rows) {
+  return norm_->forward(kernels::activate(dense_->forward(rows), activation_));
 }
 
-at::Tensor MaskedHeadImpl::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }
+at::Tensor MaskedHead::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }
 
 namespace {
 
@@ -66,32 +65,31 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
 
 }  // namespace
 
-ClassHeadImpl::ClassHeadImpl(const ModelOptions& options)
+ClassHead::ClassHead(const ModelOptions& options)
     : activation_(inner_activation(options)), drops_first_(traits_of(options.family).drops_first) {
   if (activation_) {
-    dense_ = register_module(
-        "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.modern.head_bias}));
+    dense_ = make_part<nn::Linear>(
+        "dense", nn::LinearOptions{options.dim, options.dim, options.modern.head_bias});
   }
   if (is_modern(options.family)) {
     norm_ = register_module("norm", nn::make_norm({.dim = options.dim,
                                                    .epsilon = options.norm_epsilon,
                                                    .has_bias = options.modern.norm_bias}));
   }
-  output_ =
-      register_module("output", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options)}));
+  output_ = make_part<nn::Linear>("output", nn::LinearOptions{options.dim, head_outputs(options)});
 }
 
-at::Tensor ClassHeadImpl::forward(const at::Tensor& rows,
-                                  double dropout,
-                                  const kernels::Chance& outer,
-                                  const kernels::Chance& inner) {
+at::Tensor ClassHead::forward(const at::Tensor& rows,
+                              double dropout,
+                              const kernels::Chance& outer,
+                              const kernels::Chance& inner) {
   const bool drops_outer = drops_first_ || !dense_;
   auto features = kernels::dropout(rows, drops_outer ? dropout : 0.0, outer);
   if (dense_) {
-    const auto changed = kernels::activate(dense_(features), *activation_);
+    const auto changed = kernels::activate(dense_->forward(features), *activation_);
     features = kernels::dropout(norm_ ? norm_->forward(changed) : changed, dropout, inner);
   }
-  return output_(features);
+  return output_->forward(features);
 }
 
 }  // namespace weft::models

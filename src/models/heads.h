@@ -3,12 +3,10 @@
 #include <memory>
 #include <optional>
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
-
 #include "kernels/activation.h"
 #include "models/options.h"
 #include "nn/linear.h"
+#include "nn/module.h"
 #include "nn/norm.h"
 #include "nn/pass.h"
 
@@ -16,9 +14,9 @@ namespace weft::models {
 
 /// What guesses hidden tokens: a transform of the hidden state, then the word embedding as output
 /// matrix (arXiv:1810.04805).
-class MaskedHeadImpl : public torch::nn::Module {
+class MaskedHead : public nn::Module {
  public:
-  explicit MaskedHeadImpl(const ModelOptions& options);
+  explicit MaskedHead(const ModelOptions& options);
 
   at::Tensor features(const at::Tensor& rows);  // (M, D) -> (M, E)
   /// The output matrix of an untied head; undefined in a tied one.
@@ -27,17 +25,16 @@ class MaskedHeadImpl : public torch::nn::Module {
 
  private:
   kernels::Activation activation_;
-  nn::Linear dense_{nullptr};
+  std::shared_ptr<nn::Linear> dense_;
   std::shared_ptr<nn::Norm> norm_;
-  nn::Linear decoder_{nullptr};  // stays empty when tied
+  std::shared_ptr<nn::Linear> decoder_;  // stays empty when tied
   at::Tensor bias_;
 };
-TORCH_MODULE(MaskedHead);
 
 /// Classes of sequences or of tokens.
-class ClassHeadImpl : public torch::nn::Module {
+class ClassHead : public nn::Module {
  public:
-  explicit ClassHeadImpl(const ModelOptions& options);
+  explicit ClassHead(const ModelOptions& options);
 
   /// Rows are sequences, (B, D), or tokens, (N, D); the chance is that of such rows. -> (rows, C)
   at::Tensor forward(const at::Tensor& rows,
@@ -48,10 +45,9 @@ class ClassHeadImpl : public torch::nn::Module {
  private:
   std::optional<kernels::Activation> activation_;
   bool drops_first_;
-  nn::Linear dense_{nullptr};       // some classifiers bring a layer of their own
-  std::shared_ptr<nn::Norm> norm_;  // and ModernBERT's a norm after it
-  nn::Linear output_{nullptr};
+  std::shared_ptr<nn::Linear> dense_;  // some classifiers bring a layer of their own
+  std::shared_ptr<nn::Norm> norm_;     // and ModernBERT's a norm after it
+  std::shared_ptr<nn::Linear> output_;
 };
-TORCH_MODULE(ClassHead);
 
 }  // namespace weft::models

@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/file.h"
 #include "base/random.h"
@@ -105,7 +106,7 @@ void set(at::Tensor parameter,
 }  // namespace
 
 void initialize(Model& model, uint64_t seed, const std::set<std::string>& names) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   for (const auto& parameter : model.named_parameters()) {
     if (names.empty() || names.contains(parameter.key())) {
       set(parameter.value(), parameter.key(), model.options(), seed);

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/file.h"
 #include "base/random.h"
@@ -34,10 +34,8 @@ void fill_uniform(at::Tensor parameter, const std::string& name, uint64_t seed) 
   parameter.copy_(values);
 }
 
-nn::LinearImpl& linear_of(Model& model, const std::string& name) {
-  const auto modules = model.named_modules();
-  const auto* found = modules.find(name);
-  auto* linear = found == nullptr ? nullptr : (*found)->as<nn::LinearImpl>();
+nn::Linear& linear_of(Model& model, const std::string& name) {
+  auto* linear = dynamic_cast<nn::Linear*>(model.find(name));
   TORCH_CHECK(linear != nullptr, name, " is no linear layer of the model");
   return *linear;
 }
@@ -78,7 +76,7 @@ at::Tensor rows_of(const at::Tensor& weight, const LoraSite& site) {
 }  // namespace
 
 void attach_lora(Model& model, const Lora& lora, uint64_t seed) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const auto parts = parts_of(model.options());
   for (auto& parameter : model.named_parameters()) {
     const auto part = parts.find(parameter.key());
@@ -145,7 +143,7 @@ ParameterSource merged(const Lora& lora, const ParameterSource& source) {
 }
 
 void save_lora_state(const std::string& path, const Lora& lora, const ParameterSource& source) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   TensorList tensors;
   for (const auto& site : lora.sites) {
     tensors.add(site.module + ".weight", rows_of(source(site.weight()), site));
@@ -161,7 +159,7 @@ void save_lora_state(const std::string& path, const Lora& lora, const ParameterS
 }
 
 void load_lora_state(const std::string& path, Model& model, const Lora& lora) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const formats::TensorFile file(path);
   const auto parameters = model.named_parameters();
   const auto bring = [&](at::Tensor target, const std::string& name) {

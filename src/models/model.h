@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <torch/nn/module.h>
-
 #include "kernels/activation.h"
 #include "models/options.h"
+#include "nn/module.h"
 #include "nn/pass.h"
 
 namespace weft::models {
@@ -22,7 +21,7 @@ struct TextInput {
 /// A model of any family: a backbone with one head. Objectives use the functions that its head has;
 /// the others throw. Parameters are registered in the order of computation under names that end up
 /// in the training state.
-class Model : public torch::nn::Module {
+class Model : public nn::Module {
  public:
   virtual const ModelOptions& options() const = 0;
 

@@ -4,9 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include <torch/nn/module.h>
-
 #include "config/section.h"
+#include "nn/module.h"
 #include "nn/pass.h"
 
 namespace weft::nn {
@@ -27,7 +26,7 @@ struct AttentionOptions {
 
 /// Mixes the tokens of each sequence, output projection included. Norm, residual and the dropout of
 /// the output belong to the block.
-class Attention : public torch::nn::Module {
+class Attention : public Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;  // (N, D) -> (N, D)
   /// Of `forward` the rows of the sequences' first tokens: (N, D) -> (B, D).

@@ -4,10 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include <torch/nn/module.h>
-
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
+#include "nn/module.h"
 #include "nn/norm.h"
 #include "nn/norm_place.h"
 #include "nn/pass.h"
@@ -26,7 +25,7 @@ struct BlockOptions {
 };
 
 /// One layer of a stack.
-class Block : public torch::nn::Module {
+class Block : public Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;  // (N, D) -> (N, D)
   /// Of `forward` the rows of the sequences' first tokens, for less: (N, D) -> (B, D). Dropout

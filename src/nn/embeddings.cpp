@@ -8,22 +8,20 @@
 
 namespace weft::nn {
 
-TableImpl::TableImpl(int64_t rows, int64_t dim) {
+Table::Table(int64_t rows, int64_t dim) {
   weight_ = register_parameter("weight", at::empty({rows, dim}));
 }
 
-EmbeddingsImpl::EmbeddingsImpl(const EmbeddingsOptions& options) : options_(options) {
-  word_ = register_module("word", Table(options.vocabulary, options.dim));
+Embeddings::Embeddings(const EmbeddingsOptions& options) : options_(options) {
+  word_ = make_part<Table>("word", options.vocabulary, options.dim);
   position_ = register_module("position", make_position(options.position));
   if (options.segments > 0) {
-    segment_ = register_module("segment", Table(options.segments, options.dim));
+    segment_ = make_part<Table>("segment", options.segments, options.dim);
   }
   norm_ = register_module("norm", make_norm(options.norm));
 }
 
-at::Tensor EmbeddingsImpl::forward(const at::Tensor& ids,
-                                   const at::Tensor& types,
-                                   const Pass& pass) {
+at::Tensor Embeddings::forward(const at::Tensor& ids, const at::Tensor& types, const Pass& pass) {
   TORCH_CHECK(ids.dim() == 1 && ids.size(0) == pass.layout.tokens(), "Embeddings expects (",
               pass.layout.tokens(), ") ids, got ", ids.sizes());
   const auto position = position_->rows(pass.layout);

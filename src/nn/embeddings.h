@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
-
+#include "nn/module.h"
 #include "nn/norm.h"
 #include "nn/pass.h"
 #include "nn/position.h"
@@ -22,21 +20,20 @@ struct EmbeddingsOptions {
 };
 
 /// One row of a table for each of some ids.
-class TableImpl : public torch::nn::Module {
+class Table : public Module {
  public:
-  TableImpl(int64_t rows, int64_t dim);
+  Table(int64_t rows, int64_t dim);
   const at::Tensor& weight() const { return weight_; }
 
  private:
   at::Tensor weight_;  // (rows, dim)
 };
-TORCH_MODULE(Table);
 
 /// dropout(norm(word + position + segment)): what BERT's stack begins with (arXiv:1810.04805,
 /// figure 2).
-class EmbeddingsImpl : public torch::nn::Module {
+class Embeddings : public Module {
  public:
-  explicit EmbeddingsImpl(const EmbeddingsOptions& options);
+  explicit Embeddings(const EmbeddingsOptions& options);
 
   /// ids (N); types (N), or undefined: all in the first segment -> (N, D)
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const Pass& pass);
@@ -45,11 +42,10 @@ class EmbeddingsImpl : public torch::nn::Module {
 
  private:
   EmbeddingsOptions options_;
-  Table word_{nullptr};
+  std::shared_ptr<Table> word_;
   std::shared_ptr<Position> position_;
-  Table segment_{nullptr};  // stays empty where there are no segments
+  std::shared_ptr<Table> segment_;  // stays empty where there are no segments
   std::shared_ptr<Norm> norm_;
 };
-TORCH_MODULE(Embeddings);
 
 }  // namespace weft::nn

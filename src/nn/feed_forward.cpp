@@ -12,10 +12,8 @@ namespace {
 class PlainFeedForward : public FeedForward {
  public:
   explicit PlainFeedForward(const FeedForwardOptions& options) : options_(options) {
-    up_ =
-        register_module("up", Linear(LinearOptions{options.dim, options.width, options.has_bias}));
-    down_ = register_module("down",
-                            Linear(LinearOptions{options.width, options.dim, options.has_bias}));
+    up_ = make_part<Linear>("up", LinearOptions{options.dim, options.width, options.has_bias});
+    down_ = make_part<Linear>("down", LinearOptions{options.width, options.dim, options.has_bias});
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
@@ -27,18 +25,16 @@ class PlainFeedForward : public FeedForward {
 
  private:
   FeedForwardOptions options_;
-  Linear up_{nullptr};
-  Linear down_{nullptr};
+  std::shared_ptr<Linear> up_;
+  std::shared_ptr<Linear> down_;
 };
 
 /// (activation(x W) * x V) W_2 (arXiv:2002.05202, equation 6).
 class GatedFeedForward : public FeedForward {
  public:
   explicit GatedFeedForward(const FeedForwardOptions& options) : options_(options) {
-    up_ = register_module("up",
-                          Linear(LinearOptions{options.dim, 2 * options.width, options.has_bias}));
-    down_ = register_module("down",
-                            Linear(LinearOptions{options.width, options.dim, options.has_bias}));
+    up_ = make_part<Linear>("up", LinearOptions{options.dim, 2 * options.width, options.has_bias});
+    down_ = make_part<Linear>("down", LinearOptions{options.width, options.dim, options.has_bias});
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
@@ -51,8 +47,8 @@ class GatedFeedForward : public FeedForward {
 
  private:
   FeedForwardOptions options_;
-  Linear up_{nullptr};  // (2F, D): rows of the activated half, then of the other
-  Linear down_{nullptr};
+  std::shared_ptr<Linear> up_;  // (2F, D): rows of the activated half, then of the other
+  std::shared_ptr<Linear> down_;
 };
 
 }  // namespace

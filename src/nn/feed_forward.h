@@ -3,9 +3,8 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/nn/module.h>
-
 #include "kernels/activation.h"
+#include "nn/module.h"
 #include "nn/pass.h"
 
 namespace weft::nn {
@@ -21,7 +20,7 @@ struct FeedForwardOptions {
 };
 
 /// Changes each token by itself. Norm, residual and the dropout of the output belong to the block.
-class FeedForward : public torch::nn::Module {
+class FeedForward : public Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;  // (N, D) -> (N, D)
 };

@@ -18,10 +18,8 @@ int64_t head_width(const AttentionOptions& options) {
 
 FullAttention::FullAttention(const AttentionOptions& options)
     : options_(options), angles_(head_width(options), options.theta) {
-  qkv_ =
-      register_module("qkv", Linear(LinearOptions{options.dim, 3 * options.dim, options.has_bias}));
-  output_ =
-      register_module("output", Linear(LinearOptions{options.dim, options.dim, options.has_bias}));
+  qkv_ = make_part<Linear>("qkv", LinearOptions{options.dim, 3 * options.dim, options.has_bias});
+  output_ = make_part<Linear>("output", LinearOptions{options.dim, options.dim, options.has_bias});
 }
 
 kernels::AttentionSettings FullAttention::settings(const at::Tensor& x, const Pass& pass) {

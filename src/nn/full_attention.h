@@ -25,8 +25,8 @@ class FullAttention : public Attention {
 
   AttentionOptions options_;
   RotaryAngles angles_;
-  Linear qkv_{nullptr};  // weight (3D, D): rows of query, then key, then value
-  Linear output_{nullptr};
+  std::shared_ptr<Linear> qkv_;  // weight (3D, D): rows of query, then key, then value
+  std::shared_ptr<Linear> output_;
 };
 
 }  // namespace weft::nn

@@ -1,6 +1,7 @@
 #include "nn/learned_position.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 namespace weft::nn {
 

@@ -6,19 +6,19 @@
 
 namespace weft::nn {
 
-LinearImpl::LinearImpl(const LinearOptions& options) {
+Linear::Linear(const LinearOptions& options) {
   weight_ = register_parameter("weight", at::empty({options.outputs, options.inputs}));
   if (options.has_bias) {
     bias_ = register_parameter("bias", at::empty({options.outputs}));
   }
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x) {
+at::Tensor Linear::forward(const at::Tensor& x) {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters needs the pass");
   return kernels::linear(x, weight_, bias_);
 }
 
-at::Tensor LinearImpl::adapted(const at::Tensor& x, const Pass& pass) {
+at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
   if (adapters_.empty()) {
     return kernels::linear(x, weight_, bias_);
   }
@@ -34,7 +34,7 @@ at::Tensor LinearImpl::adapted(const at::Tensor& x, const Pass& pass) {
   return kernels::linear(x, weight_, bias_, added);
 }
 
-void LinearImpl::add_adapter(const AdapterOptions& options) {
+void Linear::add_adapter(const AdapterOptions& options) {
   TORCH_CHECK(options.rank > 0 && options.rows > 0 && options.first_row >= 0 &&
                   options.first_row + options.rows <= weight_.size(0),
               "no adapter of rank ", options.rank, " for rows ", options.first_row, " to ",

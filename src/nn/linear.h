@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
-
 #include "kernels/low_rank.h"
+#include "nn/module.h"
 #include "nn/pass.h"
 
 namespace weft::nn {
@@ -31,9 +29,9 @@ struct AdapterOptions {
 };
 
 /// x W^T + b, and the products of its adapters. Its values are set by whoever builds the model.
-class LinearImpl : public torch::nn::Module {
+class Linear : public Module {
  public:
-  explicit LinearImpl(const LinearOptions& options);
+  explicit Linear(const LinearOptions& options);
 
   /// (N, inputs) -> (N, outputs). For layers that carry no adapters.
   at::Tensor forward(const at::Tensor& x);
@@ -55,6 +53,5 @@ class LinearImpl : public torch::nn::Module {
   at::Tensor bias_;    // (outputs), or undefined
   std::vector<Adapter> adapters_;
 };
-TORCH_MODULE(Linear);
 
 }  // namespace weft::nn

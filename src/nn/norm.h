@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/nn/module.h>
-
 #include "config/section.h"
 #include "kernels/chance.h"
+#include "nn/module.h"
 
 namespace weft::nn {
 
@@ -28,7 +27,7 @@ struct Residual {
 };
 
 /// Normalises each token. (N, D) -> (N, D).
-class Norm : public torch::nn::Module {
+class Norm : public Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x) = 0;
   /// Norm of stream + dropout(branch): the end of a post-norm sub-layer.

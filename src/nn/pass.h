@@ -31,7 +31,11 @@ struct Pass {
   }
 
   /// For tensors with one row a sequence, (B, D), not a token.
-  kernels::Chance sequence_chance(uint32_t site) const { return by_sequence().chance(site); }
+  kernels::Chance sequence_chance(uint32_t site) const {
+    auto result = chance(site);
+    result.first_row = first_sequence;
+    return result;
+  }
 
   /// The same pass for modules that change each row by itself and get one row a sequence.
   Pass by_sequence() const {

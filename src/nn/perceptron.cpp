@@ -5,15 +5,15 @@
 
 namespace weft::nn {
 
-PerceptronImpl::PerceptronImpl(const PerceptronOptions& options) {
-  first_ = register_module("first", Linear(LinearOptions{options.inputs, options.width}));
-  second_ = register_module("second", Linear(LinearOptions{options.width, options.width}));
+Perceptron::Perceptron(const PerceptronOptions& options) {
+  first_ = make_part<Linear>("first", LinearOptions{options.inputs, options.width});
+  second_ = make_part<Linear>("second", LinearOptions{options.width, options.width});
 }
 
-at::Tensor PerceptronImpl::forward(const at::Tensor& x,
-                                   double dropout,
-                                   const kernels::Chance& outer,
-                                   const kernels::Chance& inner) {
+at::Tensor Perceptron::forward(const at::Tensor& x,
+                               double dropout,
+                               const kernels::Chance& outer,
+                               const kernels::Chance& inner) {
   constexpr auto kRelu = kernels::Activation::kRelu;
   const auto hidden =
       kernels::activate(first_->forward(kernels::dropout(x, dropout, outer)), kRelu);

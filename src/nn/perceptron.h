@@ -2,11 +2,9 @@
 
 #include <cstdint>
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
-
 #include "kernels/chance.h"
 #include "nn/linear.h"
+#include "nn/module.h"
 
 namespace weft::nn {
 
@@ -16,9 +14,9 @@ struct PerceptronOptions {
 };
 
 /// Two rectified linear layers, each behind a dropout.
-class PerceptronImpl : public torch::nn::Module {
+class Perceptron : public Module {
  public:
-  explicit PerceptronImpl(const PerceptronOptions& options);
+  explicit Perceptron(const PerceptronOptions& options);
 
   /// (rows, inputs) -> (rows, width)
   at::Tensor forward(const at::Tensor& x,
@@ -27,9 +25,8 @@ class PerceptronImpl : public torch::nn::Module {
                      const kernels::Chance& inner);
 
  private:
-  Linear first_{nullptr};
-  Linear second_{nullptr};
+  std::shared_ptr<Linear> first_;
+  std::shared_ptr<Linear> second_;
 };
-TORCH_MODULE(Perceptron);
 
 }  // namespace weft::nn

@@ -11,12 +11,10 @@ at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout)
   return hidden.index_select(0, begins);
 }
 
-PoolerImpl::PoolerImpl(int64_t dim) {
-  dense_ = register_module("dense", Linear(LinearOptions{dim, dim}));
-}
+Pooler::Pooler(int64_t dim) { dense_ = make_part<Linear>("dense", LinearOptions{dim, dim}); }
 
-at::Tensor PoolerImpl::forward(const at::Tensor& first_tokens) {
-  return kernels::activate(dense_(first_tokens), kernels::Activation::kTanh);
+at::Tensor Pooler::forward(const at::Tensor& first_tokens) {
+  return kernels::activate(dense_->forward(first_tokens), kernels::Activation::kTanh);
 }
 
 }  // namespace weft::nn

@@ -2,11 +2,9 @@
 
 #include <cstdint>
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
-
 #include "kernels/layout.h"
 #include "nn/linear.h"
+#include "nn/module.h"
 
 namespace weft::nn {
 
@@ -14,15 +12,14 @@ namespace weft::nn {
 at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout);
 
 /// tanh(W h + b) of the first token (arXiv:1810.04805).
-class PoolerImpl : public torch::nn::Module {
+class Pooler : public Module {
  public:
-  explicit PoolerImpl(int64_t dim);
+  explicit Pooler(int64_t dim);
 
   at::Tensor forward(const at::Tensor& first_tokens);  // (B, D) -> (B, D)
 
  private:
-  Linear dense_{nullptr};
+  std::shared_ptr<Linear> dense_;
 };
-TORCH_MODULE(Pooler);
 
 }  // namespace weft::nn

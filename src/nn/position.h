@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/nn/module.h>
-
 #include "config/section.h"
 #include "kernels/layout.h"
+#include "nn/module.h"
 
 namespace weft::nn {
 
@@ -26,7 +25,7 @@ struct PositionRows {
 };
 
 /// How a model knows where a token stands.
-class Position : public torch::nn::Module {
+class Position : public Module {
  public:
   virtual PositionRows rows(const kernels::Layout& layout) = 0;
 };

@@ -22,7 +22,7 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
 
 }  // namespace
 
-StackImpl::StackImpl(const StackOptions& options) {
+Stack::Stack(const StackOptions& options) {
   const auto layers = static_cast<std::size_t>(options.layers);
   TORCH_CHECK(options.attention.empty() || options.attention.size() == layers, "attention of ",
               options.attention.size(), " layers for a stack of ", layers);
@@ -35,7 +35,7 @@ StackImpl::StackImpl(const StackOptions& options) {
   }
 }
 
-at::Tensor StackImpl::forward(const at::Tensor& x, const Pass& pass) {
+at::Tensor Stack::forward(const at::Tensor& x, const Pass& pass) {
   auto stream = x;
   for (const auto& block : blocks_) {
     stream = block->forward(stream, pass);
@@ -43,7 +43,7 @@ at::Tensor StackImpl::forward(const at::Tensor& x, const Pass& pass) {
   return normed(stream);
 }
 
-at::Tensor StackImpl::first_tokens(const at::Tensor& x, const Pass& pass) {
+at::Tensor Stack::first_tokens(const at::Tensor& x, const Pass& pass) {
   if (blocks_.empty()) {
     return normed(nn::first_tokens(x, pass.layout));
   }
@@ -54,7 +54,7 @@ at::Tensor StackImpl::first_tokens(const at::Tensor& x, const Pass& pass) {
   return normed(blocks_.back()->first_tokens(stream, pass));
 }
 
-at::Tensor StackImpl::normed(const at::Tensor& stream) const {
+at::Tensor Stack::normed(const at::Tensor& stream) const {
   return norm_ ? norm_->forward(stream) : stream;
 }
 

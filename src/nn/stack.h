@@ -4,10 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
-
 #include "nn/block.h"
+#include "nn/module.h"
 
 namespace weft::nn {
 
@@ -19,9 +17,9 @@ struct StackOptions {
 };
 
 /// Blocks one after another; pre-norm stacks end in a norm of their own.
-class StackImpl : public torch::nn::Module {
+class Stack : public Module {
  public:
-  explicit StackImpl(const StackOptions& options);
+  explicit Stack(const StackOptions& options);
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass);  // (N, D) -> (N, D)
   /// Of `forward` the rows of the sequences' first tokens: the last block computes no others.
@@ -34,6 +32,5 @@ class StackImpl : public torch::nn::Module {
   std::vector<std::shared_ptr<Block>> blocks_;
   std::shared_ptr<Norm> norm_;  // stays empty in post-norm stacks
 };
-TORCH_MODULE(Stack);
 
 }  // namespace weft::nn

@@ -36,7 +36,7 @@ void check_attention_layers(const models::Model& model, const std::vector<int64_
   if (layers.empty()) {
     return;
   }
-  if (model.named_modules().find("layers.0.attention") == nullptr) {
+  if (model.find("layers.0.attention") == nullptr) {
     throw UserError(text("--attention: ", models::word_of(options.family),
                          " has no layers with heads of attention to show"));
   }

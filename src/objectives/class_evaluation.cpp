@@ -1,7 +1,6 @@
 #include "objectives/class_evaluation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "objectives/calibration.h"
@@ -122,11 +121,7 @@ class ClassEvaluation : public Evaluation {
     const auto tally = tally_of(judged);
     Json details = {{"labels", seen_.names()}, {"per_class", Json::object()}};
     for (int64_t name = 0; name < judged.classes; ++name) {
-      const auto scores = tally.of(name);
-      details["per_class"][seen_.name(name)] = {{"precision", scores.precision},
-                                                {"recall", scores.recall},
-                                                {"f1", scores.f1},
-                                                {"support", std::llround(tally.support(name))}};
+      details["per_class"][seen_.name(name)] = score_json(tally.of(name), tally.support(name));
     }
     if (judged.classes <= kLargestMatrix) {
       std::vector<std::vector<int64_t>> matrix(
@@ -143,27 +138,9 @@ class ClassEvaluation : public Evaluation {
 
   std::optional<std::vector<Verdict>> worst(int64_t most) const override {
     const auto judged = judge();
-    std::vector<Verdict> verdicts;
-    for (std::size_t i = 0; i < judged.rows.size(); ++i) {
-      verdicts.push_back({.item = static_cast<int64_t>(i),
-                          .loss = cross_entropy_of(judged.rows[i].outputs, judged.labels[i]),
-                          .facts = {}});
-    }
-    verdicts = worst_of(std::move(verdicts), most);
-    for (auto& verdict : verdicts) {
-      const auto i = static_cast<std::size_t>(verdict.item);
-      verdict.item = judged.rows[i].item;
-      verdict.facts = {{"label", seen_.name(judged.labels[i])},
-                       {"prediction", seen_.name(judged.found[i])},
-                       {"is_right", judged.labels[i] == judged.found[i]},
-                       {"score", judged.shares[i][static_cast<std::size_t>(judged.found[i])]},
-                       {"scores", Json::object()}};
-      for (int64_t name = 0; name < judged.classes; ++name) {
-        verdict.facts["scores"][seen_.name(name)] =
-            judged.shares[i][static_cast<std::size_t>(name)];
-      }
-    }
-    return verdicts;
+    return worst_of(
+        judged.rows, most, [](const Seen& row) { return cross_entropy_of(row.outputs, row.label); },
+        [&](std::size_t row) { return facts_of(judged, row); });
   }
 
  private:
@@ -185,6 +162,19 @@ class ClassEvaluation : public Evaluation {
       judged.found.push_back(choice(shares, threshold));
     }
     return judged;
+  }
+
+  Json facts_of(const Judged& judged, std::size_t row) const {
+    const auto& shares = judged.shares[row];
+    Json facts = {{"label", seen_.name(judged.labels[row])},
+                  {"prediction", seen_.name(judged.found[row])},
+                  {"is_right", judged.labels[row] == judged.found[row]},
+                  {"score", shares[static_cast<std::size_t>(judged.found[row])]},
+                  {"scores", Json::object()}};
+    for (int64_t name = 0; name < judged.classes; ++name) {
+      facts["scores"][seen_.name(name)] = shares[static_cast<std::size_t>(name)];
+    }
+    return facts;
   }
 
   static Tally tally_of(const Judged& judged) {

@@ -1,6 +1,7 @@
 #include "objectives/class_loss.h"
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include "kernels/cross_entropy.h"
 #include "objectives/rows.h"

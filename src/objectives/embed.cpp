@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -82,7 +82,7 @@ at::Tensor projected(const at::Tensor& vectors, const models::SentenceProjection
 at::Tensor vectors_of(models::Model& model,
                       const data::Batch& batch,
                       const models::SentenceOptions& options) {
-  const auto staged = stage(batch, model.parameters().front().device());
+  const auto staged = stage(batch, model.device());
   const auto hidden = model.hidden(staged.input, staged.pass).to(at::kFloat);  // (N, D)
   std::vector<at::Tensor> parts;
   for (const auto pooling : options.poolings) {
@@ -105,7 +105,7 @@ Embeddings embed(models::Model& model,
                  const std::vector<std::string>& texts,
                  const models::SentenceOptions& options,
                  int64_t batch_tokens) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const Encoder encode(tokenizer, options, model.options());
   std::vector<data::Example> examples;
   Embeddings result;

@@ -4,6 +4,7 @@
 
 #include "objectives/calibration.h"
 #include "objectives/class_evaluation.h"
+#include "objectives/metrics.h"
 #include "objectives/seen.h"
 #include "objectives/tally.h"
 
@@ -134,11 +135,7 @@ class FlagEvaluation : public Evaluation {
                     {"per_class", Json::object()},
                     {"confusion_matrix", Json::object()}};
     for (int64_t name = 0; name < judged.classes; ++name) {
-      const auto scores = tally.of(name);
-      details["per_class"][seen_.name(name)] = {{"precision", scores.precision},
-                                                {"recall", scores.recall},
-                                                {"f1", scores.f1},
-                                                {"support", std::llround(tally.support(name))}};
+      details["per_class"][seen_.name(name)] = score_json(tally.of(name), tally.support(name));
       const auto hits = std::llround(tally.hits(name));
       const auto misses = std::llround(tally.support(name)) - hits;
       const auto alarms = std::llround(tally.found(name)) - hits;
@@ -151,19 +148,9 @@ class FlagEvaluation : public Evaluation {
 
   std::optional<std::vector<Verdict>> worst(int64_t most) const override {
     const auto judged = judge();
-    std::vector<Verdict> verdicts;
-    for (std::size_t i = 0; i < judged.rows.size(); ++i) {
-      verdicts.push_back({.item = static_cast<int64_t>(i),
-                          .loss = flag_loss_of(judged.rows[i].outputs, judged.rows[i].values),
-                          .facts = {}});
-    }
-    verdicts = worst_of(std::move(verdicts), most);
-    for (auto& verdict : verdicts) {
-      const auto row = static_cast<std::size_t>(verdict.item);
-      verdict.item = judged.rows[row].item;
-      verdict.facts = facts_of(judged, row);
-    }
-    return verdicts;
+    return worst_of(
+        judged.rows, most, [](const Seen& row) { return flag_loss_of(row.outputs, row.values); },
+        [&](std::size_t row) { return facts_of(judged, row); });
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/cross_entropy.h"
+#include "objectives/metrics.h"
 #include "objectives/rows.h"
 
 namespace weft::objectives {
@@ -26,8 +27,6 @@ struct Record {
 at::Tensor target_rows(const at::Tensor& hidden, const data::Batch& batch) {
   return hidden.index_select(0, on_device(batch.target_rows, hidden.device()));  // (M, D)
 }
-
-double quotient(double over, double under) { return under == 0 ? 0 : over / under; }
 
 class MaskedEvaluation : public Evaluation {
  public:

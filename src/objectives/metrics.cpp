@@ -4,13 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <set>
 
 namespace weft::objectives {
 
 namespace {
-
-double quotient(double over, double under) { return under == 0 ? 0 : over / under; }
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -46,43 +43,10 @@ double accuracy(const std::vector<int64_t>& labels, const std::vector<int64_t>& 
   return quotient(right, static_cast<double>(labels.size()));
 }
 
-ClassScores scores_of_class(const std::vector<int64_t>& labels,
-                            const std::vector<int64_t>& predictions,
-                            int64_t positive) {
-  double hits = 0;
-  double found = 0;
-  double wanted = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const bool is_found = predictions[i] == positive;
-    const bool is_wanted = labels[i] == positive;
-    hits += is_found && is_wanted ? 1 : 0;
-    found += is_found ? 1 : 0;
-    wanted += is_wanted ? 1 : 0;
-  }
+ClassScores scores_of(double hits, double found, double wanted) {
   return {.precision = quotient(hits, found),
           .recall = quotient(hits, wanted),
           .f1 = quotient(2 * hits, found + wanted)};
-}
-
-ClassScores class_scores(const std::vector<int64_t>& labels,
-                         const std::vector<int64_t>& predictions,
-                         int64_t classes) {
-  if (classes == 2) {
-    return scores_of_class(labels, predictions, 1);
-  }
-  std::set<int64_t> present(labels.begin(), labels.end());
-  present.insert(predictions.begin(), predictions.end());
-  ClassScores sum;
-  for (const int64_t name : present) {
-    const auto scores = scores_of_class(labels, predictions, name);
-    sum.precision += scores.precision;
-    sum.recall += scores.recall;
-    sum.f1 += scores.f1;
-  }
-  const auto count = static_cast<double>(present.size());
-  return {.precision = quotient(sum.precision, count),
-          .recall = quotient(sum.recall, count),
-          .f1 = quotient(sum.f1, count)};
 }
 
 double matthews_correlation(const std::vector<int64_t>& labels,

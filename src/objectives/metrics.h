@@ -5,6 +5,9 @@
 
 namespace weft::objectives {
 
+/// over / under; 0 where that is nothing of nothing.
+inline double quotient(double over, double under) { return under == 0 ? 0 : over / under; }
+
 /// Share of equal entries; 0 of nothing.
 double accuracy(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions);
 
@@ -14,16 +17,9 @@ struct ClassScores {
   double f1 = 0;
 };
 
-/// Of one class against all others; 0 where a quotient has no denominator, as scikit-learn has it.
-ClassScores scores_of_class(const std::vector<int64_t>& labels,
-                            const std::vector<int64_t>& predictions,
-                            int64_t positive);
-
-/// Two classes: those of the second. More: the plain mean over the classes that occur among labels
-/// or predictions.
-ClassScores class_scores(const std::vector<int64_t>& labels,
-                         const std::vector<int64_t>& predictions,
-                         int64_t classes);
+/// Of `found` decisions for a class, `hits` right ones, where it was wanted `wanted` times; 0 where
+/// a quotient has no denominator, as scikit-learn has it.
+ClassScores scores_of(double hits, double found, double wanted);
 
 /// Matthews' correlation for any number of classes (Gorodkin 2004); 0 where either side is
 /// constant.

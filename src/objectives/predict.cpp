@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
 #include "data/batch.h"
@@ -76,7 +76,7 @@ class Asked {
       : model_(model), tokenizer_(tokenizer), options_(options), results_(results) {}
 
   void operator()(const data::Batch& batch) {
-    auto staged = stage(batch, model_.parameters().front().device());
+    auto staged = stage(batch, model_.device());
     nn::AttentionTrace trace(options_.attention_layers);
     staged.pass.trace = &trace;
     const auto head = model_.options().head;
@@ -189,7 +189,7 @@ std::vector<Prediction> predict(models::Model& model,
                                 const data::Tokenizer& tokenizer,
                                 const std::vector<Query>& queries,
                                 const PredictOptions& options) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
   std::vector<Encoded> texts;
   std::vector<Prediction> results(queries.size());

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
+#include <ATen/core/grad_mode.h>
 
 #include "data/batch.h"
 #include "data/sequence_template.h"
@@ -86,7 +86,7 @@ void ask(models::Model& model,
          const data::Batch& batch,
          const TagPredictOptions& options,
          std::vector<TagPrediction>& results) {
-  auto staged = stage(batch, model.parameters().front().device());
+  auto staged = stage(batch, model.device());
   nn::AttentionTrace trace(options.attention_layers);
   staged.pass.trace = &trace;
   const auto hidden = model.hidden(staged.input, staged.pass);
@@ -118,7 +118,7 @@ std::vector<TagPrediction> predict_tags(models::Model& model,
                                         const data::Tokenizer& tokenizer,
                                         const std::vector<std::vector<std::string>>& sentences,
                                         const TagPredictOptions& options) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
   const Stretcher stretcher(model.options(), tokenizer);
   std::vector<Stretch> stretches;

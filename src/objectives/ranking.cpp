@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "objectives/metrics.h"
+
 namespace weft::objectives {
 
 namespace {
@@ -45,7 +47,6 @@ struct Decisions {
 };
 
 double figure_of(const Decisions& made, ThresholdGoal goal) {
-  const auto quotient = [](double over, double under) { return under == 0 ? 0 : over / under; };
   const double total = made.hits + made.false_alarms + made.misses + made.rejections;
   switch (goal) {
     case ThresholdGoal::kF1:

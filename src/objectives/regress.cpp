@@ -99,21 +99,13 @@ class RegressEvaluation : public Evaluation {
   }
 
   std::optional<std::vector<Verdict>> worst(int64_t most) const override {
-    std::vector<Verdict> verdicts;
     const auto rows = seen_.rows();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      verdicts.push_back(
-          {.item = static_cast<int64_t>(i), .loss = mean_square_of(rows[i]), .facts = {}});
-    }
-    verdicts = worst_of(std::move(verdicts), most);
-    for (auto& verdict : verdicts) {
-      const auto& row = rows[static_cast<std::size_t>(verdict.item)];
-      verdict.item = row.item;
+    return worst_of(rows, most, mean_square_of, [&](std::size_t index) -> Json {
+      const auto& row = rows[index];
       const bool is_one = row.outputs.size() == 1;
-      verdict.facts["label"] = is_one ? Json(row.values[0]) : Json(row.values);
-      verdict.facts["prediction"] = is_one ? Json(row.outputs[0]) : Json(row.outputs);
-    }
-    return verdicts;
+      return {{"label", is_one ? Json(row.values[0]) : Json(row.values)},
+              {"prediction", is_one ? Json(row.outputs[0]) : Json(row.outputs)}};
+    });
   }
 
  private:

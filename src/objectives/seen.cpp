@@ -105,10 +105,23 @@ std::vector<double> column_of(const std::vector<std::vector<double>>& rows, int6
   return column;
 }
 
-std::vector<Verdict> worst_of(std::vector<Verdict> verdicts, int64_t most) {
-  std::stable_sort(verdicts.begin(), verdicts.end(),
-                   [](const auto& a, const auto& b) { return a.loss > b.loss; });
-  verdicts.resize(std::min(verdicts.size(), static_cast<std::size_t>(most)));
+std::vector<Verdict> worst_of(const std::vector<Seen>& rows,
+                              int64_t most,
+                              const std::function<double(const Seen&)>& loss_of,
+                              const std::function<formats::Json(std::size_t)>& facts_of) {
+  std::vector<std::pair<double, std::size_t>> order;  // loss and index
+  order.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    order.emplace_back(loss_of(rows[i]), i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(most)));
+  std::vector<Verdict> verdicts;
+  verdicts.reserve(order.size());
+  for (const auto& [loss, index] : order) {
+    verdicts.push_back({.item = rows[index].item, .loss = loss, .facts = facts_of(index)});
+  }
   return verdicts;
 }
 

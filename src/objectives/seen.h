@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,7 +60,11 @@ double flag_loss_of(const std::vector<float>& logits, const std::vector<double>&
 /// Column `index` of rows of figures.
 std::vector<double> column_of(const std::vector<std::vector<double>>& rows, int64_t index);
 
-/// Keeps the `most` verdicts of greatest loss, worst first.
-std::vector<Verdict> worst_of(std::vector<Verdict> verdicts, int64_t most);
+/// Verdicts on the `most` rows of greatest loss, worst first; `facts_of` tells what to say of a row
+/// by its index, and is asked for those alone.
+std::vector<Verdict> worst_of(const std::vector<Seen>& rows,
+                              int64_t most,
+                              const std::function<double(const Seen&)>& loss_of,
+                              const std::function<formats::Json(std::size_t)>& facts_of);
 
 }  // namespace weft::objectives

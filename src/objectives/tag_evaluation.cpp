@@ -1,7 +1,6 @@
 #include "objectives/tag_evaluation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -15,8 +14,6 @@ namespace weft::objectives {
 namespace {
 
 using formats::Json;
-
-double quotient(double over, double under) { return under == 0 ? 0 : over / under; }
 
 /// Counts of one kind of entity.
 struct EntityCounts {
@@ -67,13 +64,6 @@ Tally tally_of(const std::vector<TaggedSentence>& sentences, std::size_t labels)
     }
   }
   return tally;
-}
-
-Json score_json(const ClassScores& scores, double support) {
-  return {{"precision", scores.precision},
-          {"recall", scores.recall},
-          {"f1", scores.f1},
-          {"support", std::llround(support)}};
 }
 
 }  // namespace

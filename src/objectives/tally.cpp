@@ -1,18 +1,11 @@
 #include "objectives/tally.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace weft::objectives {
 
 namespace {
-
-double quotient(double over, double under) { return under == 0 ? 0 : over / under; }
-
-ClassScores scores_of(double hits, double found, double wanted) {
-  return {.precision = quotient(hits, found),
-          .recall = quotient(hits, wanted),
-          .f1 = quotient(2 * hits, found + wanted)};
-}
 
 double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -71,6 +64,13 @@ ClassScores Tally::mean(const std::vector<double>& weights) const {
   return {.precision = quotient(sum.precision, total),
           .recall = quotient(sum.recall, total),
           .f1 = quotient(sum.f1, total)};
+}
+
+formats::Json score_json(const ClassScores& scores, double support) {
+  return {{"precision", scores.precision},
+          {"recall", scores.recall},
+          {"f1", scores.f1},
+          {"support", std::llround(support)}};
 }
 
 }  // namespace weft::objectives

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "formats/json.h"
 #include "objectives/metrics.h"
 
 namespace weft::objectives {
@@ -40,5 +41,8 @@ class Tally {
   std::vector<double> found_;
   std::vector<double> wanted_;
 };
+
+/// One entry of `per_class`.
+formats::Json score_json(const ClassScores& scores, double support);
 
 }  // namespace weft::objectives

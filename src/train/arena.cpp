@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 namespace weft::train {
 
@@ -16,7 +17,7 @@ int64_t aligned(int64_t count) { return (count + kAlignment - 1) / kAlignment * 
 
 }  // namespace
 
-Arena::Arena(torch::nn::Module& module,
+Arena::Arena(nn::Module& module,
              at::ScalarType compute_type,
              DecayOn decay_on,
              const RateOf& rate_of) {
@@ -37,7 +38,7 @@ Arena::Arena(torch::nn::Module& module,
   bind();
 }
 
-void Arena::collect(torch::nn::Module& module, DecayOn decay_on, const RateOf& rate_of) {
+void Arena::collect(nn::Module& module, DecayOn decay_on, const RateOf& rate_of) {
   std::unordered_map<const void*, std::size_t> seen;  // tied weights are one tensor under two names
   for (const auto& item : module.named_parameters()) {
     const auto& parameter = item.value();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-#include <torch/nn/module.h>
 
+#include "nn/module.h"
 #include "train/train_options.h"
 
 namespace weft::train {
@@ -45,7 +45,7 @@ class Arena {
  public:
   /// The module must lie on its device already, and have seen no backward pass. Which parameters
   /// are frozen is settled here. Without `rate_of` all learn at the same rate.
-  Arena(torch::nn::Module& module,
+  Arena(nn::Module& module,
         at::ScalarType compute_type,
         DecayOn decay_on,
         const RateOf& rate_of = {});
@@ -77,7 +77,7 @@ class Arena {
   void refresh_compute();
 
  private:
-  void collect(torch::nn::Module& module, DecayOn decay_on, const RateOf& rate_of);
+  void collect(nn::Module& module, DecayOn decay_on, const RateOf& rate_of);
   int64_t place_all();
   int64_t place(bool is_trained, bool decays, int64_t begin);
   void bind();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 
 #include "models/bag_of_words.h"
 

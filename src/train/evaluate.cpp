@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "base/stop.h"
 #include "data/loader.h"
@@ -21,22 +22,6 @@ int64_t tokens_at_once(const EvaluationSettings& settings) {
   return settings.device.is_cpu() ? std::min(settings.batch_tokens, kGroup) : settings.batch_tokens;
 }
 
-// For as long as it lives, the model takes no chances.
-class EvaluationMode {
- public:
-  explicit EvaluationMode(models::Model& model)
-      : model_(model), was_training_(model.is_training()) {
-    model_.eval();
-  }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-  ~EvaluationMode() { model_.train(was_training_); }
-
- private:
-  models::Model& model_;
-  bool was_training_;
-};
-
 }  // namespace
 
 std::unique_ptr<objectives::Evaluation> evaluation_of(const objectives::Objective& objective,
@@ -44,7 +29,6 @@ std::unique_ptr<objectives::Evaluation> evaluation_of(const objectives::Objectiv
                                                       std::shared_ptr<const data::Dataset> dataset,
                                                       const EvaluationSettings& settings) {
   const at::NoGradGuard no_grad;
-  const EvaluationMode mode(model);
   data::Loader loader(std::move(dataset), {.shuffles = false,
                                            .batch_tokens = tokens_at_once(settings),
                                            .workers = settings.workers,

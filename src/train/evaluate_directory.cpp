@@ -97,8 +97,9 @@ config::Document task_document(const std::string& directory,
                                const std::vector<std::string>& files,
                                const std::vector<std::string>& overrides) {
   formats::Json items = formats::Json::array();
+  const auto named = columns_in(directory);
   for (const auto& file : files) {
-    items.push_back(item_of(file, columns_in(directory)));
+    items.push_back(item_of(file, named));
   }
   const auto list = items.dump();
   std::vector<std::string> all = {"data.train=" + list, "data.evaluate=" + list, "data.folds=null",

@@ -150,7 +150,7 @@ std::vector<std::string> parameter_names(const models::ModelOptions& options) {
   return names;
 }
 
-void freeze(torch::nn::Module& model, const std::vector<std::string>& items) {
+void freeze(nn::Module& model, const std::vector<std::string>& items) {
   if (items.empty()) {
     return;
   }

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <torch/nn/module.h>
-
 #include "models/options.h"
+#include "nn/module.h"
 
 namespace weft::train {
 
@@ -21,6 +20,6 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
 std::vector<std::string> parameter_names(const models::ModelOptions& options);
 
 /// Freezes them in the model. Throws UserError.
-void freeze(torch::nn::Module& model, const std::vector<std::string>& items);
+void freeze(nn::Module& model, const std::vector<std::string>& items);
 
 }  // namespace weft::train

@@ -42,7 +42,7 @@ int64_t depth_of(const std::string& parameter, int64_t layers) {
   return parameter.starts_with(kBlocks) ? layers : layers + 1;
 }
 
-RateOf layer_rates(const OptimizerOptions& options, const torch::nn::Module& model) {
+RateOf layer_rates(const OptimizerOptions& options, const nn::Module& model) {
   if (options.layer_decay == 1 && !options.head_lr) {
     return {};
   }

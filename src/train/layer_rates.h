@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/nn/module.h>
-
+#include "nn/module.h"
 #include "train/arena.h"
 #include "train/train_options.h"
 
@@ -21,6 +20,6 @@ int64_t depth_of(const std::string& parameter, int64_t layers);
 /// Factors of the learning rate by layer (arXiv:1905.05583): `layer_decay` to the power of
 /// L + 1 - depth, so 1 for the head, d for the top block, d^(L + 1) for the embeddings; with
 /// `head_lr` the head's is head_lr / lr. Nothing where all would be 1.
-RateOf layer_rates(const OptimizerOptions& options, const torch::nn::Module& model);
+RateOf layer_rates(const OptimizerOptions& options, const nn::Module& model);
 
 }  // namespace weft::train

@@ -119,6 +119,10 @@ void read_all(config::Section root, RunConfig& config) {
   }
   auto train = root.section("train", {.help = "The course of training."});
   config.train = read_train_options(train);
+  if (config.objective.classes.tunes_threshold && !config.train.evaluate_every) {
+    objective.fail("tune_threshold",
+                   "train.evaluate_every is never, but the threshold is found in an evaluation");
+  }
   check_kit(train, config);
   check_baselines(data, config);
   auto run = root.section("run", {.help = "The run's place, seed and device."});

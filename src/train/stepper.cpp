@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "kernels/optimizer.h"
 #include "train/device.h"
@@ -24,9 +25,7 @@ Stepper::Stepper(const objectives::Objective& objective,
       arena_(arena),
       optimizer_(optimizer),
       options_(options),
-      gradient_(arena.gradient()) {
-  model_.train();
-}
+      gradient_(arena.gradient()) {}
 
 StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   parts_ = {};

@@ -153,11 +153,6 @@ models::ModelOptions complete_options(const RunConfig& config,
 Task prepare_task(const RunConfig& config,
                   const std::optional<std::string>& checkpoint,
                   const c10::Device& device) {
-  if (config.objective.classes.tunes_threshold && !config.train.evaluate_every) {
-    throw config::Error(
-        "objective.tune_threshold: train.evaluate_every is never, but the threshold is found in an "
-        "evaluation");
-  }
   Task task;
   task.objective = objectives::make_objective(config.objective);
   task.tokenizer = prepare_tokenizer(config, checkpoint);

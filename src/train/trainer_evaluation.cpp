@@ -3,6 +3,8 @@
 #include <cmath>
 #include <optional>
 
+#include <ATen/core/grad_mode.h>
+
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/text.h"

@@ -47,10 +47,7 @@ class TrainedRun {
         {"TRAIN", table},
         {"OBJECTIVE", objective}};
     for (const auto& [sign, value] : signs) {
-      for (auto at = config.find(sign); at != std::string::npos;
-           at = config.find(sign, at + value.size())) {
-        config.replace(at, sign.size(), value);
-      }
+      config = test::filled(config, sign, value);
     }
     test::write(work_ / "config.yaml", config);
     done = test::weft({"train", work_ / "config.yaml"});

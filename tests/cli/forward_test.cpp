@@ -10,39 +10,24 @@
 #include "models/tensors.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "support/tensor_file.h"
 #include "support/tensors.h"
 
 namespace weft::cli {
 namespace {
 
-using Tensors = std::map<std::string, at::Tensor>;
+using test::Tensors;
 
 const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/models/";
-
-Tensors read(const std::string& path) {
-  Tensors result;
-  const formats::TensorFile file(path);
-  for (const auto& [name, view] : file.tensors()) {
-    result[name] = models::tensor_of(view).clone();
-  }
-  return result;
-}
-
-void write(const std::string& path, const Tensors& tensors) {
-  std::vector<formats::NamedTensor> views;
-  for (const auto& [name, tensor] : tensors) {
-    views.push_back({name, models::view_of(tensor)});
-  }
-  formats::write_safetensors(path, views);
-}
 
 /// Runs the verb on a reference model; the inputs may be changed first.
 struct Case {
   explicit Case(std::string model)
-      : name(std::move(model)), inputs(read(kReference + name + "/inputs.safetensors")) {}
+      : name(std::move(model)),
+        inputs(test::read_tensors(kReference + name + "/inputs.safetensors")) {}
 
   Tensors outputs(bool has_gradients) const {
-    write(folder.path("in.safetensors"), inputs);
+    test::write_tensors(folder.path("in.safetensors"), inputs);
     std::vector<std::string> arguments = {kReference + name, "--input",
                                           folder.path("in.safetensors"), "--output",
                                           folder.path("out.safetensors")};
@@ -50,7 +35,7 @@ struct Case {
       arguments.emplace_back("--gradients");
     }
     EXPECT_EQ(run_forward(arguments), 0);
-    return read(folder.path("out.safetensors"));
+    return test::read_tensors(folder.path("out.safetensors"));
   }
 
   std::string error(bool has_gradients = false) const {
@@ -69,7 +54,7 @@ class Forward : public testing::TestWithParam<std::string> {};
 // Written by scripts/make_model_reference.py.
 TEST_P(Forward, EqualsTransformers) {
   const Case run(GetParam());
-  const auto expected = read(kReference + GetParam() + "/outputs.safetensors");
+  const auto expected = test::read_tensors(kReference + GetParam() + "/outputs.safetensors");
   const auto found = run.outputs(expected.contains("loss"));
   EXPECT_EQ(found.size(), expected.size());
   for (const auto& [name, tensor] : expected) {

@@ -13,24 +13,16 @@
 #include "models/tensors.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "support/tensor_file.h"
 #include "support/tensors.h"
 
 namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Tensors = std::map<std::string, at::Tensor>;
+using test::Tensors;
 
 const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/";
-
-Tensors read(const std::string& path) {
-  Tensors result;
-  const formats::TensorFile file(path);
-  for (const auto& [name, view] : file.tensors()) {
-    result[name] = models::tensor_of(view).clone();
-  }
-  return result;
-}
 
 /// A copy of a reference model, to be spoilt.
 struct Import {
@@ -50,7 +42,7 @@ struct Import {
   }
   template <class Edit>
   void edit(const Edit& change) const {
-    auto tensors = read(folder.path("in/model.safetensors"));
+    auto tensors = test::read_tensors(folder.path("in/model.safetensors"));
     change(tensors);
     std::vector<formats::NamedTensor> views;
     for (const auto& [name, tensor] : tensors) {
@@ -63,7 +55,7 @@ struct Import {
     json.update(change);
     folder.write("in/config.json", json.dump());
   }
-  Tensors written() const { return read(folder.path("out/model.safetensors")); }
+  Tensors written() const { return test::read_tensors(folder.path("out/model.safetensors")); }
 
   test::Folder folder;
 };
@@ -78,7 +70,7 @@ bool are_equal(const Tensors& a, const Tensors& b) {
 }
 
 Tensors original(const std::string& model) {
-  return read(kReference + "models/" + model + "/model.safetensors");
+  return test::read_tensors(kReference + "models/" + model + "/model.safetensors");
 }
 
 class ImportEach : public testing::TestWithParam<std::string> {};

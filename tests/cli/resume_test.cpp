@@ -52,39 +52,12 @@ train:
 run: {directory: WORK/none, seed: 3, keep: {best: 0, last: 5}}
 )";
 
-constexpr const char* kNames = R"(
-model: {preset: bert-tiny, layers: 2, position: {type: learned, length: 64}}
-tokenizer: {type: wordpiece, vocab_size: 400, train_on: data}
-data:
-  train: [{path: SOURCE/data/names/train.conll}]
-  cache: WORK/cache
-objective: {type: tag, label_pieces: all}
-train:
-  duration: 40 steps
-  batch_sequences: 32
-  optimizer: {type: adamw, lr: 1e-3}
-  schedule: {type: linear, warmup: 4 steps}
-  precision: PRECISION
-  log_every: 1 steps
-  save_every: 20 steps
-  evaluate_every: never
-run: {directory: WORK/none, seed: 3, keep: {best: 0, last: 5}}
-)";
-
 /// What a run adds to kSpam that uses the whole fine-tuning kit.
 constexpr const char* kKit = R"(precision: PRECISION
   freeze: [embeddings, layers.0]
   ema: {decay: 0.99}
   early_stopping: {patience: 99}
   best_by: eval_loss)";
-
-std::string filled(std::string text, const std::string& sign, const std::string& value) {
-  for (auto at = text.find(sign); at != std::string::npos;
-       at = text.find(sign, at + value.size())) {
-    text.replace(at, sign.size(), value);
-  }
-  return text;
-}
 
 /// Lines of metrics.jsonl without what the clock decides.
 std::vector<nlohmann::json> metrics(const std::string& run) {
@@ -110,8 +83,10 @@ void expect_same_after_kill(const std::string& config_text,
                             const std::string& precision,
                             const std::string& pairs) {
   const test::TemporaryDirectory work;
-  auto text = filled(filled(config_text, "SOURCE", WEFT_SOURCE_DIR), "WORK", work.path());
-  test::write(work / "config.yaml", filled(filled(text, "PRECISION", precision), "PAIRS", pairs));
+  auto text =
+      test::filled(test::filled(config_text, "SOURCE", WEFT_SOURCE_DIR), "WORK", work.path());
+  test::write(work / "config.yaml",
+              test::filled(test::filled(text, "PRECISION", precision), "PAIRS", pairs));
   const auto straight = work / "straight";
   const auto broken = work / "broken";
 
@@ -159,16 +134,22 @@ TEST(Resume, KilledNextSentenceRunGoesOnBitForBitInBf16) {
 TEST(Resume, KilledClassifierGoesOnBitForBitInFp32) { expect_same_after_kill(kSpam, "fp32", ""); }
 TEST(Resume, KilledClassifierGoesOnBitForBitInBf16) { expect_same_after_kill(kSpam, "bf16", ""); }
 
-TEST(Resume, KilledTaggerGoesOnBitForBitInFp32) { expect_same_after_kill(kNames, "fp32", ""); }
-TEST(Resume, KilledTaggerGoesOnBitForBitInBf16) { expect_same_after_kill(kNames, "bf16", ""); }
+/// kSpam with sentences of tagged words instead.
+std::string with_tags() {
+  auto text = test::filled(kSpam, "vocab_size: 800", "vocab_size: 400");
+  text = test::filled(text, "spam/train.tsv", "names/train.conll");
+  return test::filled(text, "{type: classify}", "{type: tag, label_pieces: all}");
+}
+TEST(Resume, KilledTaggerGoesOnBitForBitInFp32) { expect_same_after_kill(with_tags(), "fp32", ""); }
+TEST(Resume, KilledTaggerGoesOnBitForBitInBf16) { expect_same_after_kill(with_tags(), "bf16", ""); }
 
 /// kSpam with evaluations and the kit.
 std::string with_kit() {
-  auto text = filled(kSpam, "precision: PRECISION", kKit);
-  text = filled(text, "lr: 1e-3}", "lr: 1e-3, layer_decay: 0.8, head_lr: 2e-3}");
-  text = filled(text, "evaluate_every: never", "evaluate_every: 10 steps");
-  return filled(text, "  cache: WORK/cache",
-                "  evaluate: [{path: SOURCE/data/spam/dev.tsv}]\n  cache: WORK/cache");
+  auto text = test::filled(kSpam, "precision: PRECISION", kKit);
+  text = test::filled(text, "lr: 1e-3}", "lr: 1e-3, layer_decay: 0.8, head_lr: 2e-3}");
+  text = test::filled(text, "evaluate_every: never", "evaluate_every: 10 steps");
+  return test::filled(text, "  cache: WORK/cache",
+                      "  evaluate: [{path: SOURCE/data/spam/dev.tsv}]\n  cache: WORK/cache");
 }
 TEST(Resume, KilledRunWithTheKitGoesOnBitForBitInFp32) {
   expect_same_after_kill(with_kit(), "fp32", "");

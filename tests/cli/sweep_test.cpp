@@ -32,9 +32,7 @@ class SweepCommand : public ::testing::Test {
     for (const auto& [word, value] :
          {std::pair<std::string, std::string>{"SOURCE", WEFT_SOURCE_DIR},
           {"WORK", directory_.path()}}) {
-      for (auto at = config.find(word); at != std::string::npos; at = config.find(word)) {
-        config.replace(at, word.size(), value);
-      }
+      config = test::filled(config, word, value);
     }
     std::ofstream(directory_ / "config.yaml") << config;
   }

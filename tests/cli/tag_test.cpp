@@ -37,12 +37,7 @@ class Tagger {
  public:
   Tagger() {
     test::write(work_ / "train.conll", kSentences);
-    std::string config = kConfig;
-    for (auto at = config.find("WORK"); at != std::string::npos;
-         at = config.find("WORK", at + work_.path().size())) {
-      config.replace(at, 4, work_.path());
-    }
-    test::write(work_ / "config.yaml", config);
+    test::write(work_ / "config.yaml", test::filled(kConfig, "WORK", work_.path()));
     done = test::weft({"train", work_ / "config.yaml"});
   }
 

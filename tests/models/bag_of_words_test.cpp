@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "models/baseline_config.h"
@@ -33,7 +34,7 @@ TextInput ids(const Rows& values) { return {.ids = at::tensor(values, at::kLong)
 /// Words 5, 6, 7 count 1, 10, 100 for the second class, and the bias is 1000.
 std::shared_ptr<Model> counting(const ModelOptions& options) {
   auto model = make_model(options, 1);
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   auto parameters = model->named_parameters();
   parameters["words"].index_put_({at::tensor({5, 6, 7}), at::tensor({1, 1, 1})},
                                  at::tensor({1.0F, 10.0F, 100.0F}));
@@ -59,7 +60,7 @@ TEST(BagOfWords, BinaryCountsAWordOnce) {
 TEST(BagOfWords, TfidfScalesTheTextToLengthOne) {
   const auto model = counting(bag(Weighting::kTfidf));
   {
-    const torch::NoGradGuard guard;
+    const at::NoGradGuard guard;
     model->named_parameters()["idf"][6].fill_(3.0);
   }
   // The vector of 5 5 6 is (2 * 1, 1 * 3), of length sqrt(13).

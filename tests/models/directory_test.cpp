@@ -9,30 +9,14 @@
 #include "models/tensors.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "support/tensor_file.h"
 #include "support/tensors.h"
 #include "tiny.h"
 
 namespace weft::models {
 namespace {
 
-using Tensors = std::map<std::string, at::Tensor>;
-
-Tensors read_tensors(const std::string& path) {
-  Tensors result;
-  const formats::TensorFile file(path);
-  for (const auto& [name, view] : file.tensors()) {
-    result[name] = tensor_of(view).clone();
-  }
-  return result;
-}
-
-void write_tensors(const std::string& path, const Tensors& tensors) {
-  std::vector<formats::NamedTensor> views;
-  for (const auto& [name, tensor] : tensors) {
-    views.push_back({name, view_of(tensor)});
-  }
-  formats::write_safetensors(path, views);
-}
+using test::Tensors;
 
 bool are_equal(const Model& a, const Model& b) {
   for (const auto& item : a.named_parameters()) {
@@ -59,9 +43,9 @@ struct Saved {
   /// Rewrites the weights.
   template <class Edit>
   void edit(const Edit& change) const {
-    auto tensors = read_tensors(folder.path("model.safetensors"));
+    auto tensors = test::read_tensors(folder.path("model.safetensors"));
     change(tensors);
-    write_tensors(folder.path("model.safetensors"), tensors);
+    test::write_tensors(folder.path("model.safetensors"), tensors);
   }
 
   test::Folder folder;
@@ -92,7 +76,7 @@ TEST(ModelDirectory, WhatIsSavedLoadsBack) {
 
 TEST(ModelDirectory, TiedMatricesAreNotStored) {
   const Saved saved(test::tiny_options());
-  const auto tensors = read_tensors(saved.folder.path("model.safetensors"));
+  const auto tensors = test::read_tensors(saved.folder.path("model.safetensors"));
   EXPECT_FALSE(tensors.contains("cls.predictions.decoder.weight"));
   EXPECT_TRUE(tensors.contains("cls.predictions.bias"));
 }
@@ -171,7 +155,7 @@ TEST(ModelDirectory, AHugeConfigFailsBeforeAnythingIsAllocated) {
 
 TEST(ModelDirectory, ShardsAreReadThroughTheirIndex) {
   const Saved saved(test::tiny_options());
-  const auto tensors = read_tensors(saved.folder.path("model.safetensors"));
+  const auto tensors = test::read_tensors(saved.folder.path("model.safetensors"));
   std::filesystem::remove(saved.folder.path("model.safetensors"));
   Tensors parts[2];
   formats::Json map = formats::Json::object();
@@ -180,8 +164,8 @@ TEST(ModelDirectory, ShardsAreReadThroughTheirIndex) {
     parts[number % 2][name] = tensor;
     map[name] = number++ % 2 == 0 ? "a.safetensors" : "b.safetensors";
   }
-  write_tensors(saved.folder.path("a.safetensors"), parts[0]);
-  write_tensors(saved.folder.path("b.safetensors"), parts[1]);
+  test::write_tensors(saved.folder.path("a.safetensors"), parts[0]);
+  test::write_tensors(saved.folder.path("b.safetensors"), parts[1]);
   saved.folder.write("model.safetensors.index.json", formats::Json{{"weight_map", map}}.dump());
   EXPECT_TRUE(are_equal(*saved.model, *saved.load().model));
   map[map.begin().key()] = "../outside.safetensors";

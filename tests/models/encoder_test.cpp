@@ -68,10 +68,10 @@ TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
 }
 
 std::vector<at::Tensor> gradients_of(Model& model, const at::Tensor& logits) {
-  model.zero_grad();
+  test::drop_gradients(model);
   (logits * at::arange(1, 1 + logits.numel(), at::kFloat).view_as(logits)).sum().backward();
   std::vector<at::Tensor> gradients;
-  for (const auto& parameter : model.parameters()) {
+  for (const auto& parameter : model.named_parameters().values()) {
     gradients.push_back(parameter.grad().clone());
   }
   return gradients;

@@ -5,37 +5,30 @@
 #include <string>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/nn/module.h>
 
 #include "formats/json.h"
 #include "models/tensors.h"
 #include "models/tiny.h"
+#include "nn/module.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "support/tensor_file.h"
 #include "support/tensors.h"
 
 namespace weft::models {
 namespace {
 
-using Tensors = std::map<std::string, at::Tensor>;
-
-Tensors read(const std::string& path) {
-  Tensors result;
-  const formats::TensorFile file(path);
-  for (const auto& [name, view] : file.tensors()) {
-    result[name] = tensor_of(view).clone();
-  }
-  return result;
-}
+using test::Tensors;
 
 /// A base with the adapter that PEFT saved for it, as scripts/make_adapter_reference.py wrote them.
 class Adapter : public ::testing::TestWithParam<std::string> {
  protected:
   Adapter()
       : path(std::string(WEFT_SOURCE_DIR) + "/tests/reference/adapters/" + GetParam()),
-        adapter(read(path + "/adapter/adapter_model.safetensors")),
-        outputs(read(path + "/outputs.safetensors")) {
+        adapter(test::read_tensors(path + "/adapter/adapter_model.safetensors")),
+        outputs(test::read_tensors(path + "/outputs.safetensors")) {
     const auto json = formats::read_json(path + "/adapter/adapter_config.json");
     lora.options.rank = json.at("r").get<int64_t>();
     lora.options.alpha = json.at("lora_alpha").get<double>();
@@ -77,7 +70,7 @@ class Adapter : public ::testing::TestWithParam<std::string> {
   }
 
   void take_adapter() {
-    const torch::NoGradGuard guard;
+    const at::NoGradGuard guard;
     const auto all = model->named_parameters();
     for (const auto& [name, tensor] : adapter) {
       parameter(name, all).copy_(tensor);
@@ -134,7 +127,7 @@ TEST_P(Adapter, LogitsAndGradientsEqualPeft) {
 TEST_P(Adapter, MergedWeightsEqualPeft) {
   test::Folder folder;
   save_model(folder.path(), *model, formats::DType::kF32, merged(lora, weights()));
-  const auto stored = read(folder.path("model.safetensors"));
+  const auto stored = test::read_tensors(folder.path("model.safetensors"));
   for (const auto& [name, tensor] : outputs) {
     if (name.starts_with("merged.")) {
       EXPECT_TRUE(test::near(stored.at(name.substr(7)), tensor, 1e-6)) << name;
@@ -150,7 +143,7 @@ TEST_P(Adapter, MergedWeightsEqualPeft) {
 TEST_P(Adapter, IsSavedInPeftsLayout) {
   test::Folder folder;
   save_adapter(folder.path(), model->options(), lora, weights());
-  const auto found = read(folder.path("adapter_model.safetensors"));
+  const auto found = test::read_tensors(folder.path("adapter_model.safetensors"));
   ASSERT_EQ(found.size(), adapter.size());
   for (const auto& [name, tensor] : adapter) {
     ASSERT_TRUE(found.contains(name)) << name;
@@ -172,7 +165,7 @@ TEST_P(Adapter, StateComesBackToTheBit) {
   save_lora_state(folder.path("state"), lora, weights());
   for (auto& parameter : model->named_parameters()) {
     if (parameter.key().find("lora_") != std::string::npos) {
-      const torch::NoGradGuard guard;
+      const at::NoGradGuard guard;
       parameter.value().zero_();
     }
   }

@@ -9,20 +9,21 @@ namespace {
 
 constexpr int64_t kDim = 4;
 
-Embeddings embeddings(int64_t offset, int64_t segments) {
-  Embeddings layer(EmbeddingsOptions{.vocabulary = 6,
-                                     .dim = kDim,
-                                     .segments = segments,
-                                     .position = {.dim = kDim, .length = 3, .offset = offset},
-                                     .norm = {.dim = kDim, .epsilon = 1e-12},
-                                     .dropout = 0.5});
+std::shared_ptr<Embeddings> embeddings(int64_t offset, int64_t segments) {
+  auto layer = std::make_shared<Embeddings>(
+      EmbeddingsOptions{.vocabulary = 6,
+                        .dim = kDim,
+                        .segments = segments,
+                        .position = {.dim = kDim, .length = 3, .offset = offset},
+                        .norm = {.dim = kDim, .epsilon = 1e-12},
+                        .dropout = 0.5});
   test::fill_parameters(*layer);
   test::set_parameters(*layer,
                        {{"norm.weight", at::ones({kDim})}, {"norm.bias", at::zeros({kDim})}});
   return layer;
 }
 
-at::Tensor table(const Embeddings& layer, const std::string& name) {
+at::Tensor table(const std::shared_ptr<Embeddings>& layer, const std::string& name) {
   return layer->named_parameters()[name].detach();
 }
 
@@ -36,8 +37,8 @@ at::Tensor normed(const at::Tensor& x) { return at::layer_norm(x, {kDim}, {}, {}
 
 TEST(Embeddings, AddWordPositionAndSegment) {
   auto layer = embeddings(0, 2);
-  const auto y =
-      layer(at::tensor({5, 2, 4}, at::kLong), at::tensor({0, 1, 1}, at::kLong), pass_of({0, 2, 3}));
+  const auto y = layer->forward(at::tensor({5, 2, 4}, at::kLong), at::tensor({0, 1, 1}, at::kLong),
+                                pass_of({0, 2, 3}));
   const auto word = table(layer, "word.weight");
   const auto position = table(layer, "position.weight");
   const auto segment = table(layer, "segment.weight");
@@ -50,13 +51,13 @@ TEST(Embeddings, AddWordPositionAndSegment) {
 TEST(Embeddings, WithoutTypesAllAreOfTheFirstSegment) {
   auto layer = embeddings(0, 2);
   const auto ids = at::tensor({5, 2}, at::kLong);
-  EXPECT_TRUE(test::near(layer(ids, at::Tensor(), pass_of({0, 2})),
-                         layer(ids, at::zeros_like(ids), pass_of({0, 2})), 0));
+  EXPECT_TRUE(test::near(layer->forward(ids, at::Tensor(), pass_of({0, 2})),
+                         layer->forward(ids, at::zeros_like(ids), pass_of({0, 2})), 0));
 }
 
 TEST(Embeddings, PositionsBeginAfterTheOffset) {
   auto layer = embeddings(2, 0);
-  const auto y = layer(at::tensor({5, 2}, at::kLong), at::Tensor(), pass_of({0, 2}));
+  const auto y = layer->forward(at::tensor({5, 2}, at::kLong), at::Tensor(), pass_of({0, 2}));
   const auto word = table(layer, "word.weight");
   const auto position = table(layer, "position.weight");
   EXPECT_EQ(position.size(0), 5);
@@ -65,7 +66,7 @@ TEST(Embeddings, PositionsBeginAfterTheOffset) {
 
 TEST(Embeddings, SequencesLongerThanThePositionsAreRefused) {
   auto layer = embeddings(0, 2);
-  EXPECT_THROW(layer(at::tensor({1, 1, 1, 1}, at::kLong), at::Tensor(), pass_of({0, 4})),
+  EXPECT_THROW(layer->forward(at::tensor({1, 1, 1, 1}, at::kLong), at::Tensor(), pass_of({0, 4})),
                c10::Error);
 }
 
@@ -73,9 +74,9 @@ TEST(Embeddings, DropoutIsOfTrainingOnly) {
   auto layer = embeddings(0, 2);
   auto pass = pass_of({0, 2});
   const auto ids = at::tensor({5, 2}, at::kLong);
-  const auto plain = layer(ids, at::Tensor(), pass);
+  const auto plain = layer->forward(ids, at::Tensor(), pass);
   pass.is_training = true;
-  EXPECT_FALSE(test::near(layer(ids, at::Tensor(), pass), plain));
+  EXPECT_FALSE(test::near(layer->forward(ids, at::Tensor(), pass), plain));
 }
 
 }  // namespace

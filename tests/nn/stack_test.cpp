@@ -1,5 +1,6 @@
 #include "nn/stack.h"
 
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "support/tensors.h"
@@ -29,7 +30,7 @@ at::Tensor input(int64_t tokens) {
   return at::arange(tokens * kDim, at::kFloat).view({tokens, kDim}).mul(0.7).sin();
 }
 
-at::Tensor norm(const torch::nn::Module& module, const std::string& name, const at::Tensor& x) {
+at::Tensor norm(const Module& module, const std::string& name, const at::Tensor& x) {
   const auto parameters = module.named_parameters();
   return at::layer_norm(x, {kDim}, parameters[name + ".weight"], parameters[name + ".bias"], 1e-5);
 }
@@ -38,7 +39,7 @@ TEST(Block, PostNormIsNormOfTheSum) {
   const auto options = options_of(NormPlace::kPost).block;
   const auto block = make_block(options);
   test::fill_parameters(*block);
-  const auto children = block->named_children();
+  const auto& children = block->children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
   const auto pass = pass_of({0, 2, 5});
@@ -52,7 +53,7 @@ TEST(Block, PostNormIsNormOfTheSum) {
 TEST(Block, PreNormLeavesTheStreamAlone) {
   const auto block = make_block(options_of(NormPlace::kPre).block);
   test::fill_parameters(*block);
-  const auto children = block->named_children();
+  const auto& children = block->children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
   const auto pass = pass_of({0, 2, 5});
@@ -64,8 +65,8 @@ TEST(Block, PreNormLeavesTheStreamAlone) {
 }
 
 TEST(Stack, OnlyPreNormEndsInANormOfItsOwn) {
-  EXPECT_FALSE(Stack(options_of(NormPlace::kPost))->named_parameters().contains("norm.weight"));
-  EXPECT_TRUE(Stack(options_of(NormPlace::kPre))->named_parameters().contains("norm.weight"));
+  EXPECT_FALSE(Stack(options_of(NormPlace::kPost)).named_parameters().contains("norm.weight"));
+  EXPECT_TRUE(Stack(options_of(NormPlace::kPre)).named_parameters().contains("norm.weight"));
 }
 
 TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
@@ -78,14 +79,15 @@ TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
   Stack apart(options);
   options.attention = {narrow, full};
   Stack mixed(options);
-  test::fill_parameters(*apart);
-  test::fill_parameters(*mixed);
+  test::fill_parameters(apart);
+  test::fill_parameters(mixed);
   auto edited = input(5);
   edited.select(0, 4).select(0, 0).add_(1.0);
   const auto pass = pass_of({0, 5});
-  EXPECT_TRUE(test::near(apart(edited, pass).slice(0, 0, 4), apart(input(5), pass).slice(0, 0, 4)));
-  EXPECT_FALSE(
-      test::near(mixed(edited, pass).slice(0, 0, 4), mixed(input(5), pass).slice(0, 0, 4)));
+  EXPECT_TRUE(test::near(apart.forward(edited, pass).slice(0, 0, 4),
+                         apart.forward(input(5), pass).slice(0, 0, 4)));
+  EXPECT_FALSE(test::near(mixed.forward(edited, pass).slice(0, 0, 4),
+                          mixed.forward(input(5), pass).slice(0, 0, 4)));
   options.attention = {full};
   EXPECT_THROW(Stack{options}, c10::Error);
 }
@@ -93,7 +95,7 @@ TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
 TEST(Stack, TheFirstNormMayBeMissing) {
   auto options = options_of(NormPlace::kPre);
   options.has_first_norm = false;
-  const auto names = Stack(options)->named_parameters();
+  const auto names = Stack(options).named_parameters();
   EXPECT_FALSE(names.contains("0.attention_norm.weight"));
   EXPECT_TRUE(names.contains("0.feed_forward_norm.weight"));
   EXPECT_TRUE(names.contains("1.attention_norm.weight"));
@@ -119,7 +121,7 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
 TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
   for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
     Stack stack(options_of(place, 0.4));
-    test::fill_parameters(*stack);
+    test::fill_parameters(stack);
     const auto x = input(9);
     auto whole = pass_of({0, 4, 9});
     whole.is_training = true;
@@ -129,45 +131,47 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
     second.is_training = true;
     second.first_row = 4;
     second.first_sequence = 1;
-    const auto parts = at::cat({stack(x.slice(0, 0, 4), first), stack(x.slice(0, 4), second)});
-    EXPECT_TRUE(test::near(stack(x, whole), parts));
+    const auto parts =
+        at::cat({stack.forward(x.slice(0, 0, 4), first), stack.forward(x.slice(0, 4), second)});
+    EXPECT_TRUE(test::near(stack.forward(x, whole), parts));
     second.first_row = 0;
-    EXPECT_FALSE(test::near(stack(x, whole).slice(0, 4), stack(x.slice(0, 4), second)));
+    EXPECT_FALSE(
+        test::near(stack.forward(x, whole).slice(0, 4), stack.forward(x.slice(0, 4), second)));
   }
 }
 
 TEST(Stack, EveryLayerDrawsItsOwnChance) {
   Stack stack(options_of(NormPlace::kPost, 0.5));
-  test::fill_parameters(*stack);
+  test::fill_parameters(stack);
   auto pass = pass_of({0, 6});
   pass.is_training = true;
   const auto x = input(6);
-  const auto once = stack(x, pass);
-  EXPECT_TRUE(test::near(stack(x, pass), once, 0));
+  const auto once = stack.forward(x, pass);
+  EXPECT_TRUE(test::near(stack.forward(x, pass), once, 0));
   pass.step = 1;
-  EXPECT_FALSE(test::near(stack(x, pass), once));
+  EXPECT_FALSE(test::near(stack.forward(x, pass), once));
 }
 
 // Central differences in single precision: only as fine as that allows.
 TEST(Stack, GradientsAreThoseOfDifferences) {
   for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
     Stack stack(options_of(place, 0.3));
-    test::fill_parameters(*stack);
+    test::fill_parameters(stack);
     auto pass = pass_of({0, 3, 5});
     pass.is_training = true;
     const auto x = input(5);
     const auto weights = at::arange(5 * kDim, at::kFloat).view({5, kDim}).cos();
-    (stack(x, pass) * weights).sum().backward();
-    for (const auto& item : stack->named_parameters()) {
+    (stack.forward(x, pass) * weights).sum().backward();
+    for (const auto& item : stack.named_parameters()) {
       auto flat = item.value().detach().view(-1);
       const int64_t index = flat.numel() / 2;
       const float kept = flat[index].item<float>();
       const double step = 1e-2;
-      const torch::NoGradGuard guard;
+      const at::NoGradGuard guard;
       flat[index] = kept + step;
-      const double above = (stack(x, pass) * weights).sum().item<double>();
+      const double above = (stack.forward(x, pass) * weights).sum().item<double>();
       flat[index] = kept - step;
-      const double below = (stack(x, pass) * weights).sum().item<double>();
+      const double below = (stack.forward(x, pass) * weights).sum().item<double>();
       flat[index] = kept;
       const double found = item.value().grad().view(-1)[index].item<double>();
       EXPECT_NEAR(found, (above - below) / (2 * step), 2e-2 * std::max(1.0, std::abs(found)))

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include <ATen/core/grad_mode.h>
+
 #include "data/batch.h"
 #include "models/directory.h"
 #include "objectives/objective.h"
@@ -62,7 +64,7 @@ inline double total(const std::vector<at::Tensor>& losses) {
 inline std::map<std::string, double> evaluated(const objectives::Objective& objective,
                                                models::Model& model,
                                                const std::vector<data::Batch>& batches) {
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const auto evaluation = objective.evaluation();
   for (const auto& batch : batches) {
     evaluation->add(model, batch, objectives::stage(batch, at::kCPU).pass);

@@ -24,7 +24,6 @@ class EmbedTest : public ::testing::Test {
     auto options = models::read_model_config(sentence.directory);
     options.head = models::Head::kNone;
     model = models::load_model(sentence.directory, options, 0).model;
-    model->eval();
     std::ifstream file(kReference + "lines.txt");
     for (std::string line; std::getline(file, line);) {
       lines.push_back(line);

@@ -7,11 +7,21 @@
 
 #include "base/text.h"
 #include "formats/json.h"
+#include "objectives/tally.h"
 
 namespace weft::objectives {
 namespace {
 
 using Numbers = std::vector<int64_t>;
+
+/// Of two classes the second, of more the mean of those that occur.
+ClassScores class_scores(const Numbers& labels, const Numbers& found, int64_t classes) {
+  Tally tally(classes);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    tally.add(labels[i], found[i]);
+  }
+  return classes == 2 ? tally.of(1) : tally.macro_of_present();
+}
 
 TEST(Metrics, BinaryScoresAreThoseOfTheSecondClass) {
   // Class 1: found three times, twice rightly; wanted four times.

@@ -1,5 +1,6 @@
 #include "objectives/predict_tags.h"
 
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include "batches.h"
@@ -28,7 +29,6 @@ class PredictTagsTest : public ::testing::Test {
 };
 
 TEST_F(PredictTagsTest, ReadsTheFirstPieceOfEachWord) {
-  model_->eval();
   const auto found = tags({{"a##x", "b", "c##x"}})[0];
   data::Batch batch;
   data::Example example;
@@ -36,7 +36,7 @@ TEST_F(PredictTagsTest, ReadsTheFirstPieceOfEachWord) {
   example.types.resize(7);
   batch.add(0, example);
   const auto staged = stage(batch, at::kCPU);
-  const torch::NoGradGuard guard;
+  const at::NoGradGuard guard;
   const auto shares =
       model_->token_logits(model_->hidden(staged.input, staged.pass), staged.pass).softmax(1);
   const std::vector<int64_t> rows = {1, 3, 4};
@@ -49,7 +49,6 @@ TEST_F(PredictTagsTest, ReadsTheFirstPieceOfEachWord) {
 }
 
 TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {
-  model_->eval();
   const Words words = {"a##x", "b##x", "c", "d", "a", "b", "c", "d", "a##x", "b", "c", "d", "a"};
   const auto found = tags({words, {}, {"b"}});
   EXPECT_TRUE(found[0].was_split);
@@ -67,7 +66,6 @@ TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {
 }
 
 TEST_F(PredictTagsTest, BatchesDoNotMatter) {
-  model_->eval();
   const std::vector<Words> sentences = {{"a", "b"}, {"c##x"}, {"d", "d", "a"}};
   const auto together = tags(sentences);
   const auto apart = tags(sentences, {.batch_tokens = 1});
@@ -79,7 +77,6 @@ TEST_F(PredictTagsTest, BatchesDoNotMatter) {
 }
 
 TEST_F(PredictTagsTest, ShowsAttentionOfEachStretch) {
-  model_->eval();
   const auto found = tags({{"a", "b##x"}, Words(11, "a")}, {.attention_layers = {0}});
   ASSERT_EQ(found[0].attention.size(), 1U);
   EXPECT_EQ(found[0].attention[0].ids, (std::vector<int64_t>{2, 5, 6, 9, 3}));

@@ -109,7 +109,6 @@ class TagObjectiveTest : public ::testing::Test {
 };
 
 TEST_F(TagObjectiveTest, LossIsTheSumOverLabelledTokens) {
-  model_->eval();
   const auto both = batch({1, 2, 3});
   EXPECT_EQ(objective_->counts(both), std::vector<int64_t>{6});
   const auto loss_of = [&](const data::Batch& one) {
@@ -138,7 +137,6 @@ TEST_F(TagObjectiveTest, ABatchWithoutTargetsHasNoLoss) {
 }
 
 TEST_F(TagObjectiveTest, FiguresDoNotDependOnBatches) {
-  model_->eval();
   const auto together = test::evaluated(*objective_, *model_, {batch({0, 1, 2, 3, 4, 5})});
   const auto apart =
       test::evaluated(*objective_, *model_, {batch({5, 2}), batch({0}), batch({4, 3, 1})});

@@ -42,6 +42,15 @@ inline void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+/// The text with every `sign` in it replaced.
+inline std::string filled(std::string text, const std::string& sign, const std::string& value) {
+  for (auto at = text.find(sign); at != std::string::npos;
+       at = text.find(sign, at + value.size())) {
+    text.replace(at, sign.size(), value);
+  }
+  return text;
+}
+
 struct Finished {
   int status = -1;  // exit status; 128 + signal after a death by signal
   std::string out;

@@ -4,8 +4,9 @@
 #include <string>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/grad_mode.h>
-#include <torch/nn/module.h>
+#include <ATen/core/grad_mode.h>
+
+#include "nn/module.h"
 
 namespace weft::test {
 
@@ -16,9 +17,8 @@ inline bool near(const at::Tensor& found, const at::Tensor& expected, double tol
 }
 
 /// Sets parameters by their registered names; each must exist and have that shape.
-inline void set_parameters(torch::nn::Module& module,
-                           const std::map<std::string, at::Tensor>& values) {
-  const torch::NoGradGuard guard;
+inline void set_parameters(nn::Module& module, const std::map<std::string, at::Tensor>& values) {
+  const at::NoGradGuard guard;
   const auto parameters = module.named_parameters();
   for (const auto& [name, value] : values) {
     const auto* parameter = parameters.find(name);
@@ -29,14 +29,20 @@ inline void set_parameters(torch::nn::Module& module,
 }
 
 /// Fills all parameters with small values that look random and are always the same.
-inline void fill_parameters(torch::nn::Module& module, double size = 0.3) {
-  const torch::NoGradGuard guard;
+inline void fill_parameters(nn::Module& module, double size = 0.3) {
+  const at::NoGradGuard guard;
   double phase = 1;
-  for (auto& parameter : module.parameters()) {
+  for (auto& parameter : module.named_parameters().values()) {
     const auto count = parameter.numel();
     parameter.copy_(
         (at::arange(count, at::kDouble) * 12.9898 + phase).sin().mul(size).view_as(parameter));
     phase += 1.7;
+  }
+}
+
+inline void drop_gradients(nn::Module& module) {
+  for (auto& parameter : module.named_parameters().values()) {
+    parameter.mutable_grad().reset();
   }
 }
 

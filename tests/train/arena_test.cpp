@@ -5,13 +5,14 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/nn/module.h>
+
+#include "nn/module.h"
 
 namespace weft::train {
 namespace {
 
 // y = (x W + b) W^T: one weight used twice, under two names.
-class Toy : public torch::nn::Module {
+class Toy : public nn::Module {
  public:
   Toy() {
     weight_ = register_parameter("weight", at::arange(6, at::kFloat).view({2, 3}) / 8);

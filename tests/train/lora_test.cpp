@@ -11,6 +11,7 @@
 #include "models/directory.h"
 #include "models/tensors.h"
 #include "support/config.h"
+#include "support/tensor_file.h"
 #include "train/cost.h"
 #include "train/small_run.h"
 #include "train/train.h"
@@ -18,7 +19,7 @@
 namespace weft::train {
 namespace {
 
-using Tensors = std::map<std::string, at::Tensor>;
+using test::Tensors;
 
 /// Classifiers with adapters, from a small model that two steps have trained.
 class LoraRunTest : public ::testing::Test {
@@ -54,14 +55,7 @@ class LoraRunTest : public ::testing::Test {
     return read_run_config(config::Document::parse(yaml, "lora.yaml", overrides));
   }
 
-  Tensors read(const std::string& path) const {
-    Tensors result;
-    const formats::TensorFile file(small_.path(path));
-    for (const auto& [name, view] : file.tensors()) {
-      result[name] = models::tensor_of(view).clone();
-    }
-    return result;
-  }
+  Tensors read(const std::string& path) const { return test::read_tensors(small_.path(path)); }
 
   void expect_exact_resume(const std::vector<std::string>& overrides) {
     run_training(config("straight", overrides), {});

@@ -1,18 +1,20 @@
 #include "train/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <gtest/gtest.h>
-#include <torch/nn/module.h>
+
+#include "nn/module.h"
 
 namespace weft::train {
 namespace {
 
-class Toy : public torch::nn::Module {
+class Toy : public nn::Module {
  public:
   explicit Toy(uint64_t seed = 1) {
-    torch::manual_seed(seed);
+    at::manual_seed(seed);
     matrix_ = register_parameter("matrix", at::randn({13, 7}));
     vector_ = register_parameter("vector", at::randn({31}));
   }
@@ -41,7 +43,7 @@ struct Reference {
 class OptimizerTest : public ::testing::Test {
  protected:
   void fill_gradients(const Arena& arena, int64_t step) {
-    torch::manual_seed(static_cast<uint64_t>(step) + 100);
+    at::manual_seed(static_cast<uint64_t>(step) + 100);
     for (const auto& entry : arena.entries()) {
       Arena::part(arena.gradient(), entry).copy_(at::randn(entry.parameter.sizes()));
     }

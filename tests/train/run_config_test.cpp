@@ -55,6 +55,12 @@ TEST_F(RunConfigTest, ResolvedConfigReadsBackToItself) {
   }
 }
 
+TEST_F(RunConfigTest, AThresholdIsTunedInEvaluationsOnly) {
+  const auto message =
+      refusal({"objective={type: classify, tune_threshold: f1}", "train.evaluate_every=never"});
+  EXPECT_TRUE(has(message, "objective.tune_threshold: train.evaluate_every is never")) << message;
+}
+
 TEST_F(RunConfigTest, TakesEverySeedOf63Bits) {
   EXPECT_EQ(read({"run.seed=4294967295"}).run.seed, 4294967295);
   EXPECT_EQ(read({"run.seed=9223372036854775807"}).run.seed, 9223372036854775807);

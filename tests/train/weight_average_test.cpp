@@ -1,13 +1,15 @@
 #include "train/weight_average.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
-#include <torch/nn/module.h>
+
+#include "nn/module.h"
 
 namespace weft::train {
 namespace {
 
-class Toy : public torch::nn::Module {
+class Toy : public nn::Module {
  public:
   Toy() {
     weight_ = register_parameter("weight", at::full({2, 2}, 1.0));

@@ -8,34 +8,19 @@
 
 #include "base/stop.h"
 #include "base/utf8.h"
+#include "data/tokenizers/piece_pair.h"
 
 namespace weft::data {
 
 namespace {
 
-using Pair = std::pair<int32_t, int32_t>;
-
-struct PairHash {
-  std::size_t operator()(const Pair& pair) const {
-    const uint64_t key =
-        (uint64_t{static_cast<uint32_t>(pair.first)} << 32) | static_cast<uint32_t>(pair.second);
-    return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15U;
-  }
-};
-
 template <class Value>
-using PairMap = std::unordered_map<Pair, Value, PairHash>;
+using PairMap = std::unordered_map<PiecePair, Value, PiecePairHash>;
 
 /// The words that a pair came into at one time. A pair that comes into further words later waits
 /// once more for them, so each entry has its own list.
-struct Candidate {
-  int64_t count = 0;
-  Pair pair;
+struct Candidate : PairCandidate {
   std::size_t where = 0;  // index into the lists of words
-
-  bool operator<(const Candidate& other) const {
-    return count != other.count ? count < other.count : other.pair < pair;
-  }
 };
 
 class Trainer {
@@ -132,7 +117,7 @@ class Trainer {
   }
 
   /// One more of the pair in a word.
-  void grow(const Pair& pair, std::size_t word) {
+  void grow(const PiecePair& pair, std::size_t word) {
     counts_[pair] += words_[word].count;
     std::vector<int32_t>& words = grown_[pair];
     if (words.empty() || words.back() != static_cast<int32_t>(word)) {
@@ -153,7 +138,7 @@ class Trainer {
           free_.pop_back();
         }
         lists_[where] = std::move(words);
-        waiting_.push({count, pair, where});
+        waiting_.push({{count, pair}, where});
       }
     }
     grown_.clear();
@@ -174,7 +159,7 @@ class Trainer {
     offer_grown();
   }
 
-  void merge_in(std::size_t index, const Pair& pair, int32_t made) {
+  void merge_in(std::size_t index, const PiecePair& pair, int32_t made) {
     Word& word = words_[index];
     int32_t* symbols = symbols_.data() + word.begin;
     std::size_t size = 0;  // of what is done
@@ -198,12 +183,12 @@ class Trainer {
   }
 
   /// A pair that was merged twice has the rank of the second time.
-  std::vector<Pair> ranked_merges() const {
+  std::vector<PiecePair> ranked_merges() const {
     PairMap<std::size_t> last;
     for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
       last[merges_[rank]] = rank;
     }
-    std::vector<Pair> ranked;
+    std::vector<PiecePair> ranked;
     for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
       if (last.at(merges_[rank]) == rank) {
         ranked.push_back(merges_[rank]);
@@ -222,7 +207,7 @@ class Trainer {
   std::vector<std::vector<int32_t>> lists_;
   std::vector<std::size_t> free_;  // lists that are empty again
   std::priority_queue<Candidate> waiting_;
-  std::vector<Pair> merges_;
+  std::vector<PiecePair> merges_;
 };
 
 }  // namespace

@@ -8,34 +8,15 @@
 
 #include "base/stop.h"
 #include "base/utf8.h"
+#include "data/tokenizers/piece_pair.h"
 
 namespace weft::data {
 
 namespace {
 
-using Pair = std::pair<int32_t, int32_t>;
-
-struct PairHash {
-  std::size_t operator()(const Pair& pair) const {
-    const uint64_t key =
-        (uint64_t{static_cast<uint32_t>(pair.first)} << 32) | static_cast<uint32_t>(pair.second);
-    return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15U;
-  }
-};
-
 struct Entry {
   int64_t count = 0;
   std::vector<int32_t> words;  // where the pair may stand
-};
-
-/// The commonest first; of equal ones the lower ids.
-struct Candidate {
-  int64_t count = 0;
-  Pair pair;
-
-  bool operator<(const Candidate& other) const {
-    return count != other.count ? count < other.count : other.pair < pair;
-  }
 };
 
 class Trainer {
@@ -55,7 +36,7 @@ class Trainer {
       if (++step % 256 == 0) {
         leave_if_stopped("training the tokenizer");
       }
-      const Candidate best = waiting_.top();
+      const PairCandidate best = waiting_.top();
       waiting_.pop();
       const auto found = pairs_.find(best.pair);
       const int64_t count = found == pairs_.end() ? 0 : found->second.count;
@@ -180,7 +161,7 @@ class Trainer {
   }
 
   /// Where a count grows, the word is noted.
-  void change(const Pair& pair, int64_t count, int32_t word) {
+  void change(const PiecePair& pair, int64_t count, int32_t word) {
     Entry& entry = pairs_[pair];
     entry.count += count;
     if (count > 0 && (entry.words.empty() || entry.words.back() != word)) {
@@ -188,7 +169,7 @@ class Trainer {
     }
   }
 
-  void merge(const Pair& pair, const std::vector<int32_t> where) {
+  void merge(const PiecePair& pair, const std::vector<int32_t> where) {
     const std::string_view left = pieces_.piece(pair.first);
     std::string_view right = pieces_.piece(pair.second);
     if (right.starts_with(options_.prefix)) {
@@ -202,7 +183,7 @@ class Trainer {
     pairs_.erase(pair);
     std::sort(grown_.begin(), grown_.end());
     grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
-    for (const Pair& other : grown_) {
+    for (const PiecePair& other : grown_) {
       const auto found = pairs_.find(other);
       if (found != pairs_.end() && found->second.count > 0) {
         waiting_.push({found->second.count, other});
@@ -210,7 +191,7 @@ class Trainer {
     }
   }
 
-  void merge_in(int32_t word, const Pair& pair, int32_t made) {
+  void merge_in(int32_t word, const PiecePair& pair, int32_t made) {
     std::vector<int32_t>& pieces = words_[static_cast<std::size_t>(word)].pieces;
     const int64_t count = words_[static_cast<std::size_t>(word)].count;
     for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
@@ -237,9 +218,9 @@ class Trainer {
   std::unordered_map<char32_t, int32_t> alphabet_;  // ids of characters at the head of words
   std::unordered_map<char32_t, int32_t> inner_;     // and within them
   std::vector<Word> words_;
-  std::unordered_map<Pair, Entry, PairHash> pairs_;
-  std::priority_queue<Candidate> waiting_;
-  std::vector<Pair> grown_;  // pairs made by the merge under way
+  std::unordered_map<PiecePair, Entry, PiecePairHash> pairs_;
+  std::priority_queue<PairCandidate> waiting_;
+  std::vector<PiecePair> grown_;  // pairs made by the merge under way
 };
 
 }  // namespace

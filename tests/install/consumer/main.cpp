@@ -26,5 +26,5 @@ int main(int, char** arguments) {
                                                .width = 64},
                                               1);
   std::cout << report.lines << " lines, " << tokenizer->tokens(arguments[2]).size() << " tokens, "
-            << model->parameters().size() << " parameters\n";
+            << model->named_parameters().size() << " parameters\n";
 }
