@@ -17,6 +17,7 @@ struct Pass {
   uint64_t step = 0;
   int64_t first_row = 0;  // tokens and sequences of the step that came in earlier micro-batches
   int64_t first_sequence = 0;
+  bool recomputes_layers = false;   // a layer keeps its input alone for the backward pass
   AttentionTrace* trace = nullptr;  // who wants to see attention weights, if anyone
 
   /// A dropout's rate in this pass.

@@ -2,7 +2,10 @@
 
 #include <string>
 
+#include <ATen/core/grad_mode.h>
+
 #include "nn/pooler.h"
+#include "nn/recompute.h"
 
 namespace weft::nn {
 
@@ -18,6 +21,18 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
   block.attention.layer = layer;
   block.feed_forward.layer = layer;
   return block;
+}
+
+/// One of the block's functions. Who looks at what the block does sees it once.
+at::Tensor through(const std::shared_ptr<Block>& block,
+                   at::Tensor (Block::*run)(const at::Tensor&, const Pass&),
+                   const at::Tensor& x,
+                   const Pass& pass) {
+  if (!pass.recomputes_layers || !at::GradMode::is_enabled() || pass.trace != nullptr) {
+    return (block.get()->*run)(x, pass);
+  }
+  return recomputed(
+      x, *block, [block, run, pass](const at::Tensor& y) { return (block.get()->*run)(y, pass); });
 }
 
 }  // namespace
@@ -38,7 +53,7 @@ Stack::Stack(const StackOptions& options) {
 at::Tensor Stack::forward(const at::Tensor& x, const Pass& pass) {
   auto stream = x;
   for (const auto& block : blocks_) {
-    stream = block->forward(stream, pass);
+    stream = through(block, &Block::forward, stream, pass);
   }
   return normed(stream);
 }
@@ -49,9 +64,9 @@ at::Tensor Stack::first_tokens(const at::Tensor& x, const Pass& pass) {
   }
   auto stream = x;
   for (std::size_t layer = 0; layer + 1 < blocks_.size(); ++layer) {
-    stream = blocks_[layer]->forward(stream, pass);
+    stream = through(blocks_[layer], &Block::forward, stream, pass);
   }
-  return normed(blocks_.back()->first_tokens(stream, pass));
+  return normed(through(blocks_.back(), &Block::first_tokens, stream, pass));
 }
 
 at::Tensor Stack::normed(const at::Tensor& stream) const {

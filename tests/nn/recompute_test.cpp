@@ -1,0 +1,90 @@
+#include "nn/recompute.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/function.h>
+
+#include "nn/attention_trace.h"
+#include "nn/linear.h"
+#include "nn/stack.h"
+#include "support/tensors.h"
+
+namespace weft::nn {
+namespace {
+
+constexpr int64_t kDim = 8;
+
+at::Tensor input(int64_t tokens) {
+  return at::arange(tokens * kDim, at::kFloat).view({tokens, kDim}).mul(0.7).sin();
+}
+
+/// A layer that counts how often it is run.
+struct Counted {
+  Counted() { test::fill_parameters(linear); }
+  at::Tensor run(const at::Tensor& x) {
+    return recomputed(x, linear, [this](const at::Tensor& y) {
+      ++runs;
+      return linear.forward(y).tanh();
+    });
+  }
+  Linear linear{LinearOptions{kDim, kDim}};
+  int runs = 0;
+};
+
+TEST(Recompute, RunsOnceMoreInBackward) {
+  Counted layer;
+  const auto y = layer.run(input(3)).sum();
+  EXPECT_EQ(layer.runs, 1);
+  y.backward();
+  EXPECT_EQ(layer.runs, 2);
+}
+
+TEST(Recompute, WhatTrainsNothingHasNoBackward) {
+  Counted layer;
+  for (auto& item : layer.linear.named_parameters()) {
+    item.value().set_requires_grad(false);
+  }
+  EXPECT_FALSE(layer.run(input(3)).requires_grad());
+  auto x = input(3);
+  x.set_requires_grad(true);  // but a gradient goes through to what lies below
+  layer.run(x).sum().backward();
+  const auto through = x.grad().clone();
+  x.mutable_grad().reset();
+  layer.linear.forward(x).tanh().sum().backward();
+  EXPECT_TRUE(at::equal(through, x.grad()));
+}
+
+TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
+  Counted layer;
+  const auto x = input(3);
+  layer.run(x).sum().backward();
+  const auto parameters = layer.linear.named_parameters();
+  const auto found = parameters["weight"].grad().clone();
+  test::drop_gradients(layer.linear);
+  layer.linear.forward(x).tanh().sum().backward();
+  EXPECT_TRUE(at::equal(found, parameters["weight"].grad()));
+}
+
+TEST(Recompute, APassThatIsWatchedOrHasNoGradientsIsRunPlainly) {
+  Stack stack({.layers = 1,
+               .block = {.attention = {.dim = kDim, .heads = 2},
+                         .feed_forward = {.dim = kDim, .width = 12},
+                         .norm = {.dim = kDim, .epsilon = 1e-5}}});
+  test::fill_parameters(stack);
+  Pass pass;
+  pass.layout = kernels::Layout::of({0, 3}, at::kCPU);
+  pass.recomputes_layers = true;
+  const auto name = [&] { return stack.forward(input(3), pass).grad_fn()->name(); };
+  EXPECT_NE(name().find("Recompute"), std::string::npos);
+  AttentionTrace trace({0});
+  pass.trace = &trace;
+  EXPECT_EQ(name().find("Recompute"), std::string::npos);
+  EXPECT_EQ(trace.layers().size(), 1);
+  pass.trace = nullptr;
+  const at::NoGradGuard guard;
+  EXPECT_FALSE(stack.forward(input(3), pass).requires_grad());
+}
+
+}  // namespace
+}  // namespace weft::nn
