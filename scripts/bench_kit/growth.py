@@ -1,0 +1,123 @@
+"""How the cost of a step grows: sweeps of `weft bench` over one quantity each, with powers fitted to what was measured."""
+import dataclasses, pathlib
+
+from . import cases, figures, process
+from .rounds import say
+from .workplace import found_texts
+
+TOKENS = 8192   # of a step, where the batch is not what grows
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    title: str          # what grows
+    values: tuple
+    settings: object    # value -> the config keys that differ
+    note: str = ""      # what was held beside it
+    measure: str = "ms_per_step"
+
+
+def of_length(value):
+    return {"data.length": value, "model.position.length": value, "data.pack": "stream"}
+
+
+def of_width(value):
+    return {"model.dim": value, "model.attention.heads": value // 64, "model.feed_forward.width": 4 * value}
+
+
+SWEEPS = {
+    "length": Sweep("tokens a sequence", (128, 256, 512, 1024, 2048, 4096, 8192), of_length, f"{TOKENS} tokens a step"),
+    "width": Sweep("width", (128, 256, 512, 768), of_width, "heads of 64"),
+    "depth": Sweep("layers", (1, 2, 4, 8, 16), lambda value: {"model.layers": value}),
+    "vocabulary": Sweep("vocabulary", (2048, 4096, 8192, 16384, 30000), lambda value: {"vocabulary": value}),
+    "batch": Sweep("tokens a step", (1024, 2048, 4096, 8192, 16384), lambda value: {"train.batch_tokens": value}),
+    "threads": Sweep("threads", (1, 2), lambda value: {"train.threads": value}),
+    "corpus": Sweep("corpus, lines", (2500, 5000, 10000, 20000), lambda value: {"lines": value}, "texts to stored tokens", "build_seconds"),
+}
+USUAL = "bert-mini-mlm-bf16"   # the case whose model and texts are varied
+
+
+def shortened(place, case, lines):
+    """The first lines of the corpus as a file of their own."""
+    path = pathlib.Path(place.folder) / f"first-{lines}.txt"
+    kept = []
+    for file in found_texts(case.texts["train"]):
+        with open(file, encoding="utf-8") as text:
+            kept += [line for line in text if line.strip()]
+    if len(kept) < lines:
+        return None
+    path.write_text("".join(kept[:lines]), encoding="utf-8")
+    return path
+
+
+def corpus_seconds(place, case, config, lines, overrides):
+    """The wall time of `weft data build` into an empty cache, less that of a build that finds everything there."""
+    path = shortened(place, case, lines)
+    if path is None:
+        return None
+    cache = place.folder / f"cache-{lines}"
+    for file in cache.glob("*") if cache.exists() else ():
+        file.unlink()
+    command = [place.weft, "data", "build", config, "--set", f"data.train.0.path={path}", "--set", f"data.cache={cache}", *overrides]
+    cold, warm = process.run(command), process.run(command)
+    return dict(x=lines, build_seconds=max(cold["seconds"] - warm["seconds"], 1e-3), peak_mib=cold["peak_mib"])
+
+
+def step_cost(place, config, value, overrides, steps):
+    told = process.run_json([place.weft, "bench", config, "--steps", steps, "--warmup", 2, *overrides])
+    mean = 1e3 * told["tokens_per_step"] / told["real_tokens_per_s"]
+    return dict(x=value, ms_per_step=mean, products_ms=told["matrix_products_ms"], real_tokens_per_s=told["real_tokens_per_s"],
+                tokens_per_step=told["tokens_per_step"], peak_mib=told["peak_mib"])
+
+
+def point(place, case, sweep, value, steps):
+    """One value of a sweep; nothing where the texts do not suffice for it."""
+    settings = {"train.batch_tokens": TOKENS, "train.batch_sequences": "null", **sweep.settings(value)}
+    case = cases.but(case, vocabulary=settings.pop("vocabulary", case.vocabulary))
+    lines = settings.pop("lines", None)
+    config = place.config(case, f"growth-{case.vocabulary}")
+    overrides = [word for key, held in settings.items() for word in ("--set", f"{key}={held}")]
+    if lines:
+        return corpus_seconds(place, case, config, lines, overrides)
+    return step_cost(place, config, value, overrides, steps)
+
+
+def middle_of(found):
+    """One point of the rounds at one value: the median of each figure."""
+    return {key: figures.median([point[key] for point in found]) for key in found[0]}
+
+
+def rounds_of(place, case, sweep, rounds, steps):
+    """Every value once, then all of them again: so a busy minute falls on all alike. Values that do not run are left out."""
+    found = {value: [] for value in sweep.values}
+    for _ in range(rounds):
+        for value in list(found):
+            try:
+                told = point(place, case, sweep, value, steps)
+            except process.Failed as problem:
+                say(f"growth, {sweep.title} {value}: {problem}")
+                told = None
+            if told is None:
+                del found[value]
+                continue
+            found[value].append(told)
+            say(f"growth, {sweep.title} {value}: {told[sweep.measure]:,.1f} {'ms' if sweep.measure == 'ms_per_step' else 's'}")
+    return [middle_of(told) for told in found.values()]
+
+
+def measured(place, case, names, rounds, steps):
+    grown = {}
+    for name in names:
+        points = rounds_of(place, case, SWEEPS[name], rounds, steps)
+        if len(points) >= 2:
+            grown[name] = {**fitted(SWEEPS[name], points), "case": case.title, "precision": case.precision, "rounds": rounds}
+    return grown
+
+
+def fitted(sweep, points):
+    xs, ys = [found["x"] for found in points], [found[sweep.measure] for found in points]
+    told = dict(title=sweep.title, note=sweep.note, measure=sweep.measure, points=points, fit=figures.fitted_power(xs, ys),
+                ends=figures.end_powers(xs, ys))
+    if "products_ms" in points[0]:
+        told["products_fit"] = figures.fitted_power(xs, [found["products_ms"] for found in points])
+    return told

@@ -1,0 +1,52 @@
+"""Equal learning: Weft and a peer train on the same number of real tokens with one schedule, from several seeds, and `weft evaluate` judges
+both on the same held-out texts, for a masked language model with the same masks."""
+import json, shutil
+
+from . import cases, figures, process
+from .rounds import say
+from .workplace import PEERS, found_texts
+
+
+def evaluated(place, case, folder):
+    files = [word for file in found_texts(case.texts["held_out"]) for word in ("--data", file)]
+    return json.loads(process.run([place.weft, "evaluate", folder, *files])["output"])
+
+
+def weft_learns(place, case, name, seed):
+    told = case.learning
+    config = place.config(case, f"{name}-learning-{seed}", seed, duration=f"{told.tokens} tokens",
+                          schedule=dict(type="linear", warmup=f"{told.tokens // 10} tokens"), save_every=f"{told.tokens} tokens",
+                          optimizer=dict(type="adamw", lr=told.rate, weight_decay=0.01))
+    process.run([place.weft, "train", config, "--resume", "never"], place.environment(case))
+    model = (place.folder / f"{name}-learning-{seed}" / "last").resolve()
+    return model, evaluated(place, case, model)
+
+
+def peer_learns(place, case, peer, seed, like):
+    """The peer's model is judged with the tokenizer and the settings of Weft's."""
+    folder = place.folder / f"peer-learning-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    process.run([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--tokens", case.learning.tokens, "--rate",
+                 case.learning.rate, "--save", folder], place.environment(case))
+    for file in like.iterdir():
+        if file.is_file() and not (folder / file.name).exists():
+            shutil.copy(file, folder)
+    return evaluated(place, case, folder)
+
+
+def measured(place, case, name, wanted, seeds):
+    """Held-out figures of every program and seed."""
+    keys, table = case.learning.figures, cases.peers_of(case)
+    peers = [peer for peer in case.learning.peers if peer in wanted]
+    told = {who: {key: [] for key in keys} for who in ["weft", *peers]}
+    for seed in range(1, seeds + 1):
+        model, judged = weft_learns(place, case, name, seed)
+        for who in told:
+            if who != "weft":
+                judged = peer_learns(place, case, table[who], seed, model)
+            for key in keys:
+                told[who][key].append(judged[key])
+            say(f"{name} learning, seed {seed}, {who}: " + ", ".join(f"{key} {judged[key]:.4f}" for key in keys))
+    return dict(tokens=case.learning.tokens, rate=case.learning.rate, seeds=seeds, programs={
+        who: {key: dict(mean=figures.mean(values), deviation=figures.deviation(values), all=values) for key, values in found.items()}
+        for who, found in told.items()})

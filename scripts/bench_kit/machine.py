@@ -1,0 +1,64 @@
+"""What a benchmark was run on, and how quiet it was there."""
+import datetime, json, os, subprocess
+
+FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile", "amx_bf16")
+QUIET_LOAD = 0.3   # of the cores
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def processor():
+    """Model and the flags that matter to matrix products."""
+    model, flags = "unknown", set()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if name.strip() == "model name":
+                    model = value.strip()
+                elif name.strip() == "flags":
+                    flags = set(value.split())
+                    break
+    except OSError:
+        pass
+    return model, [flag for flag in FLAGS if flag in flags]
+
+
+def doctor(weft):
+    done = subprocess.run([weft, "doctor", "--json"], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
+def facts(weft):
+    """No names of hosts or of people: only what the figures depend on."""
+    model, flags = processor()
+    told = doctor(weft)
+    return dict(
+        date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), cpu=model, flags=flags, cores=os.cpu_count(),
+        usable_cores=len(os.sched_getaffinity(0)), weft=told.get("weft"), libtorch=told.get("libtorch", {}).get("version"),
+        memory_gib=round(told.get("memory", {}).get("total", 0) / 2**30, 1), allocator=told.get("memory", {}).get("allocator"),
+        huge_pages=told.get("memory", {}).get("huge_pages"))
+
+
+def described(machine):
+    """One line for a table's caption."""
+    level = "AVX-512" if "avx512f" in machine["flags"] else "AVX2" if "avx2" in machine["flags"] else "no AVX2"
+    extras = [flag for flag in machine["flags"] if flag in ("avx512_bf16", "amx_bf16")]
+    return (f"{machine['usable_cores']} cores of {machine['cpu']} ({', '.join([level, *extras])}), {machine['memory_gib']:.0f} GiB, "
+            f"LibTorch {machine['libtorch']}")
+
+
+def busy_seconds():
+    """CPU seconds that the machine has worked, and those that its host has withheld, since it started."""
+    with open("/proc/stat", encoding="utf-8") as lines:
+        numbers = [int(word) for word in lines.readline().split()[1:]]
+    user, nice, system, _, _, interrupt, soft_interrupt, steal = numbers[:8]
+    return (user + nice + system + interrupt + soft_interrupt) / TICK, steal / TICK
+
+
+def busyness():
+    """A line about other work on the machine, or nothing where it is quiet."""
+    load = os.getloadavg()[0]
+    cores = len(os.sched_getaffinity(0))
+    if load <= QUIET_LOAD * cores:
+        return None
+    return f"the machine is busy: a load of {load:.2f} on {cores} cores; the figures will be too low and will scatter"

@@ -1,0 +1,100 @@
+"""Drawings in SVG without any library, readable on light and on dark ground."""
+import math
+from xml.sax.saxutils import escape
+
+STYLE = """
+<style>
+  text { font: 12px system-ui, sans-serif; fill: #24292f }
+  .small { font-size: 10.5px; fill: #57606a } .head { font-weight: 600 }
+  .bar { fill: #2f6fba } .dot { fill: #2f6fba } .line { stroke: #2f6fba } .other { stroke: #b0632a } .odot { fill: #b0632a }
+  .axis { stroke: #8c959f } .whisker { stroke: #24292f }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3 } .small { fill: #9198a1 } .axis { stroke: #6e7681 } .whisker { stroke: #e6edf3 }
+    .bar, .dot { fill: #5b9be6 } .line { stroke: #5b9be6 } .other { stroke: #e0965c } .odot { fill: #e0965c }
+  }
+</style>"""
+
+
+def text(x, y, words, kind="", anchor="start"):
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(str(words))}</text>'
+
+
+def line(x1, y1, x2, y2, kind, more=""):
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}" {more}/>'
+
+
+def drawing(width, height, title, parts):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}" '
+            f'role="img" aria-label="{escape(title)}">{STYLE}\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def bars(results):
+    """How many times as fast as each peer Weft is: a bar to the ratio of medians, a whisker over the rounds."""
+    width, left, room, step = 760, 330, 330, 19
+    found = [(case, told) for case in results["cases"].values() for told in case["programs"].values() if "weft_times" in told]
+    longest = max([told["weft_times"]["most"] for _, told in found] + [2.0])
+    parts, y, last = [text(8, 20, "Weft's rate as a multiple of the peer's", "head")], 34, None
+    top = y
+    for case, told in found:
+        if case["name"] != last:
+            last, y = case["name"], y + 24
+            parts.append(text(8, y - 4, f"{case['title']}, {case['precision']}", "head"))
+        at = told["weft_times"]
+        scale = room / longest
+        middle = y + step / 2
+        parts += [text(left - 8, middle + 4, told["title"], "small", "end"),
+                  f'<rect x="{left}" y="{y + 3}" width="{at["median"] * scale:.1f}" height="{step - 6}" rx="2" class="bar"/>',
+                  line(left + at["least"] * scale, middle, left + at["most"] * scale, middle, "whisker"),
+                  text(left + at["most"] * scale + 8, middle + 4, f"{at['median']:.1f}×")]
+        y += step
+    one = left + room / longest
+    parts += [line(left, top, left, y + 4, "axis"), line(one, top, one, y + 4, "axis", 'stroke-dasharray="2 3"'),
+              text(one, y + 18, "1×: as fast", "small", "middle")]
+    return drawing(width, y + 28, "Weft's rate as a multiple of the peers' rates", parts)
+
+
+def ticks(low, high):
+    """Powers of ten within the range, or its ends where there are fewer than two."""
+    found = [10.0 ** power for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
+    return found if len(found) >= 2 else [low, high]
+
+
+def short(value):
+    return f"{value / 1000:g}k" if value >= 10000 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def panel(told, x0, y0, width, height):
+    """One sweep on logarithmic axes: what was measured, the fitted power, and the products alone."""
+    xs = [point["x"] for point in told["points"]]
+    series = [(told["measure"], told["fit"], "dot", "line")]
+    if "products_fit" in told:
+        series.append(("products_ms", told["products_fit"], "odot", "other"))
+    values = [point[key] for key, *_ in series for point in told["points"]]
+    low, high = min(values) * 0.8, max(values) * 1.25
+
+    def place(x, y):
+        across = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
+        return x0 + across * width, y0 + height * (1 - math.log(y / low) / math.log(high / low))
+    unit = "ms a step" if told["measure"] == "ms_per_step" else "seconds"
+    parts = [text(x0 - 34, y0 - 26, told["title"], "head"),
+             text(x0 - 34, y0 - 11, f"{unit}; exponent {told['fit']['exponent']:.2f}", "small"),
+             line(x0, y0 + height, x0 + width, y0 + height, "axis"), line(x0, y0, x0, y0 + height, "axis")]
+    for value in ticks(low, high):
+        parts.append(text(x0 - 5, place(xs[0], value)[1] + 4, short(value), "small", "end"))
+    for value in (xs[0], xs[len(xs) // 2], xs[-1]) if len(xs) > 2 else xs:
+        parts.append(text(place(value, low)[0], y0 + height + 15, short(value), "small", "middle"))
+    for key, fit, dot, stroke in series:
+        ends = [place(x, min(max(fit["factor"] * x ** fit["exponent"], low), high)) for x in (xs[0], xs[-1])]
+        parts.append(line(*ends[0], *ends[1], stroke, 'stroke-width="1.5"'))
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="{dot}"/>' for x, y in (place(p["x"], p[key]) for p in told["points"])]
+    return parts
+
+
+def growth(results):
+    """A panel for each sweep, three in a row."""
+    wide, tall, columns = 250, 210, 3
+    parts = [text(8, 18, "Cost of a step as one quantity grows: measured (blue), its matrix products alone (brown), fitted powers", "head")]
+    for at, told in enumerate(results["growth"].values()):
+        parts += panel(told, 50 + wide * (at % columns), 76 + tall * (at // columns), 170, 110)
+    rows = -(-len(results["growth"]) // columns)
+    return drawing(760, 40 + tall * max(rows, 1), "Cost of a step as one quantity grows", parts)

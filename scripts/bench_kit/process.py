@@ -1,0 +1,46 @@
+"""Runs one measured program after the other and accounts for what each used."""
+import json, os, subprocess, sys, tempfile, time
+
+from . import machine
+
+
+class Failed(Exception):
+    """A program ended with an error; holds its last words."""
+
+
+def run(command, environment=None, echo=False):
+    """Runs a program to its end. Returns its output with the seconds, the peak memory, and the share of the machine's cores that
+    other programs had meanwhile, as the kernel counts them."""
+    began, (busy, steal) = time.time(), machine.busy_seconds()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err, env={**os.environ, **(environment or {})})
+        try:
+            _, status, used = os.wait4(child.pid, 0)
+        except KeyboardInterrupt:
+            child.kill()
+            raise
+        child.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.time() - began
+        out.seek(0)
+        err.seek(0)
+        output, words = out.read().decode(), err.read().decode()
+    if child.returncode != 0:
+        last = " / ".join(line for line in words.strip().splitlines()[-3:])
+        raise Failed(f"{' '.join(map(str, command[:3]))} ...: status {child.returncode}: {last}")
+    if echo:
+        sys.stderr.write(words)
+    busy_now, steal_now = machine.busy_seconds()
+    own = used.ru_utime + used.ru_stime
+    total = max(seconds * (os.cpu_count() or 1), 1e-9)
+    return dict(output=output, log=words, seconds=seconds, peak_mib=used.ru_maxrss / 1024,
+                others=max(0.0, busy_now - busy - own) / total, withheld=max(0.0, steal_now - steal) / total)
+
+
+def run_json(command, environment=None):
+    """The JSON object of the program's last line, with what run() tells."""
+    told = run(command, environment)
+    lines = [line for line in told.pop("output").splitlines() if line.startswith("{")]
+    if not lines:
+        raise Failed(f"{command[0]} printed no JSON object")
+    told.pop("log")
+    return {**told, **json.loads(lines[-1])}

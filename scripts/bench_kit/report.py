@@ -1,0 +1,122 @@
+"""Tables of the results, and the page that shows them between marks, so that measuring again refreshes it."""
+import pathlib, re
+
+from . import machine
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(heads, rows):
+    """The first column is words, the others are figures."""
+    return "\n".join([row(heads), row(["---"] + ["---:"] * (len(heads) - 1)), *map(row, rows)])
+
+
+def share(value):
+    return "" if value is None else f"{100 * value:.0f} %"
+
+
+def number(value, digits=0):
+    return "" if value is None else f"{value:,.{digits}f}"
+
+
+def times(ratio):
+    return "" if ratio is None else f"**{ratio['median']:.2f}** ({ratio['least']:.2f} to {ratio['most']:.2f})"
+
+
+def program_row(told):
+    rate = told["rate"]
+    return [told["title"], f"{rate['median']:,.0f} ({rate['least']:,.0f} to {rate['most']:,.0f})", number(told.get("ms_per_step_median"), 1),
+            times(told.get("weft_times")), number(told["peak_mib"]), share(told.get("weft_memory")), share(told.get("product_share")),
+            share(told.get("optimizer_share"))]
+
+
+HEADS = ["", "rate", "ms a step", "Weft is so many times as fast", "peak MiB", "Weft's share of that", "of the products' rate", "optimizer"]
+
+
+def conditions(case):
+    """What a reader must know of a case's measurement."""
+    words = [f"{case['rounds']} {'round' if case['rounds'] == 1 else 'rounds'}", f"{case['unit']}", case["precision"],
+             f"{case['batch']} a batch" if case["kind"] == "training" else "", f"up to {case['length']} tokens", ", ".join(case["texts"]),
+             " ".join(f"{key}={value}" for key, value in case["environment"].items()),
+             machine.described(case["machine"]), case["machine"]["date"]]
+    if case["others"] > 0.05:
+        words.append(f"**other programs had up to {100 * case['others']:.0f} % of the machine meanwhile**")
+    if case["withheld"] > 0.02:
+        words.append(f"**the host withheld up to {100 * case['withheld']:.0f} %**")
+    return "; ".join(word for word in words if word) + "."
+
+
+def case_section(case):
+    lines = [f"**{case['title']}** (`{case['name']}`)", "", table(HEADS, [program_row(told) for told in case["programs"].values()]), "",
+             conditions(case)]
+    agreed = [told["same_class"] for told in case["programs"].values() if "same_class" in told]
+    if agreed:
+        lines.append(f"Both give the same class to {100 * min(agreed):.2f} % of the texts.")
+    lines += [f"Not measured: {problem}." for problem in case["problems"].values()]
+    return "\n".join(lines)
+
+
+def comparison(results):
+    return "\n\n".join(case_section(case) for case in results["cases"].values())
+
+
+def learnt(value):
+    return f"{value['mean']:.4f}" + ("" if value["deviation"] is None else f" ± {value['deviation']:.4f}")
+
+
+def learning(results):
+    rows = []
+    for case in results["cases"].values():
+        told = case.get("learning")
+        for key in next(iter(told["programs"].values())) if told else ():
+            for who, found in told["programs"].items():
+                if who != "weft":
+                    ours = told["programs"]["weft"][key]
+                    rows.append([case["title"], key.removeprefix("eval_"), f"{told['tokens']:,}", str(told["seeds"]), learnt(ours),
+                                 learnt(found[key]), f"{ours['mean'] - found[key]['mean']:+.4f}"])
+    heads = ["", "held out", "tokens learnt from", "seeds", "Weft", "transformers", "difference"]
+    return table(heads, rows) if rows else "Not measured."
+
+
+def growth(results):
+    rows = []
+    for told in results["growth"].values():
+        xs = [point["x"] for point in told["points"]]
+        fit, ends = told["fit"], told["ends"]
+        products = told.get("products_fit")
+        unit = "ms a step" if told["measure"] == "ms_per_step" else "s"
+        ys = [point[told["measure"]] for point in told["points"]]
+        title = told["title"] + (f" ({told['note']})" if told["note"] else "")
+        rows.append([title, f"{xs[0]:,} to {xs[-1]:,}", f"{ys[0]:,.1f} to {ys[-1]:,.1f} {unit}",
+                     f"**{fit['exponent']:.2f}**", f"{fit['r2']:.3f}", f"{ends['first']:.2f}, {ends['last']:.2f}",
+                     f"{products['exponent']:.2f}" if products else "",
+                     " to ".join(f"{told['points'][at]['peak_mib']:,.0f}" for at in (0, -1))])
+    heads = ["what grows", "from, to", "cost", "exponent", "r²", "at the ends", "of the products alone", "peak MiB"]
+    if not rows:
+        return "Not measured."
+    any_of = next(iter(results["growth"].values()))
+    facts = any_of["machine"]
+    caption = f"{any_of['case']}, {any_of['precision']}; medians of {any_of['rounds']} rounds; {machine.described(facts)}; {facts['date']}."
+    return table(heads, rows) + "\n\n" + caption
+
+
+SECTIONS = {"comparison": comparison, "learning": learning, "growth": growth}
+
+
+def refreshed(page, results):
+    """The page with each section between its marks written anew."""
+    for name, written in SECTIONS.items():
+        begin, end = f"<!-- bench: {name} -->", f"<!-- bench: end of {name} -->"
+        pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        if not pattern.search(page):
+            raise ValueError(f"the page has no marks {begin} ... {end}")
+        text = f"{begin}\n{written(results)}\n{end}"
+        page = pattern.sub(lambda _: text, page)
+    return page
+
+
+def refresh(path, results):
+    path = pathlib.Path(path)
+    path.write_text(refreshed(path.read_text(encoding="utf-8"), results), encoding="utf-8")

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Tests of the benchmark's arithmetic, tables and drawings: python3 scripts/bench_kit/selftest.py"""
+import pathlib, sys, unittest
+import xml.etree.ElementTree as xml
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from bench_kit import cases, figures, growth, plot, process, report, rounds, workplace
+
+MACHINE = dict(date="2020-01-02", cpu="Some CPU", flags=["avx2", "avx512f", "amx_bf16"], usable_cores=2, memory_gib=8.2, libtorch="2.13.0")
+
+
+def case_of(rates):
+    """The summary of a case whose programs had these rates, round by round."""
+    runs = {who: [dict(rate=rate, peak_mib=peak, others=0.5, withheld=0.0, ms_per_step_median=10.0) for rate in found]
+            for who, (peak, found) in rates.items()}
+    case = cases.but(cases.SAMPLE_MLM, title="A < B & C")
+    return {**rounds.summary(case, "sample", runs, {"compiled": "compiled does not run"}), "machine": MACHINE}
+
+
+def results():
+    case = case_of({"weft": (100, [300, 200, 400]), "eager": (400, [100, 100, 80])})
+    case["learning"] = dict(tokens=1000, rate=1e-3, seeds=2, programs={
+        "weft": {"eval_loss": dict(mean=5.0, deviation=0.1, all=[])}, "eager": {"eval_loss": dict(mean=5.25, deviation=0.2, all=[])}})
+    points = [dict(x=x, ms_per_step=3.0 * x**1.5, products_ms=2.0 * x, peak_mib=10 * x) for x in (1, 2, 4, 8)]
+    grown = {**growth.fitted(growth.SWEEPS["length"], points), "case": "A case", "precision": "bf16", "rounds": 3, "machine": MACHINE}
+    return dict(cases={"sample": case}, growth={"length": grown})
+
+
+class Figures(unittest.TestCase):
+    def test_median_of_odd_and_even(self):
+        self.assertEqual(figures.median([3, 1, 2]), 2)
+        self.assertEqual(figures.median([4, 1, 2, 3]), 2.5)
+
+    def test_deviation_is_that_of_a_sample(self):
+        self.assertAlmostEqual(figures.deviation([1, 3]), 2**0.5)
+        self.assertIsNone(figures.deviation([1]))
+
+    def test_ratio_is_of_medians_and_spreads_over_rounds(self):
+        told = figures.ratio([300, 200, 400], [100, 100, 80])
+        self.assertEqual((told["median"], told["least"], told["most"]), (3.0, 2.0, 5.0))
+
+    def test_power_is_found_again(self):
+        xs = [1, 2, 4, 8]
+        fit = figures.fitted_power(xs, [3 * x**1.5 for x in xs])
+        self.assertAlmostEqual(fit["exponent"], 1.5)
+        self.assertAlmostEqual(fit["factor"], 3)
+        self.assertAlmostEqual(fit["r2"], 1)
+
+    def test_ends_tell_where_a_line_bends(self):
+        ends = figures.end_powers([1, 10, 100, 1000], [1, 1, 10, 1000])
+        self.assertAlmostEqual(ends["first"], 0)
+        self.assertAlmostEqual(ends["last"], 2)
+
+
+class Report(unittest.TestCase):
+    def test_row_has_ratio_spread_and_memory(self):
+        text = report.comparison(results())
+        self.assertIn("**3.00** (2.00 to 5.00)", text)
+        self.assertIn("| 25 % |", text)
+        self.assertIn("AVX-512, amx_bf16", text)
+
+    def test_busy_machine_and_missing_peer_are_told(self):
+        text = report.comparison(results())
+        self.assertIn("had up to 50 %", text)
+        self.assertIn("Not measured: compiled does not run", text)
+
+    def test_learning_shows_the_difference(self):
+        self.assertIn("| 5.0000 ± 0.1000 | 5.2500 ± 0.2000 | -0.2500 |", report.learning(results()))
+
+    def test_growth_shows_exponents(self):
+        self.assertIn("| **1.50** | 1.000 | 1.50, 1.50 | 1.00 | 10 to 80 |", report.growth(results()))
+
+    def test_marked_sections_are_replaced_and_the_rest_stays(self):
+        page = "before\n" + "".join(f"<!-- bench: {name} -->\nold\n<!-- bench: end of {name} -->\nkept {name}\n" for name in report.SECTIONS)
+        once = report.refreshed(page, results())
+        self.assertNotIn("old", once.replace("bold", ""))
+        self.assertTrue(once.startswith("before\n") and all(f"kept {name}" in once for name in report.SECTIONS))
+        self.assertEqual(report.refreshed(once, results()), once)
+
+    def test_page_without_marks_is_refused(self):
+        with self.assertRaises(ValueError):
+            report.refreshed("nothing here", results())
+
+
+class Plot(unittest.TestCase):
+    def test_drawings_are_xml_whatever_the_titles(self):
+        for drawn in (plot.bars(results()), plot.growth(results()), plot.bars(dict(cases={})), plot.growth(dict(growth={}))):
+            xml.fromstring(drawn)
+
+    def test_every_peer_has_a_bar_and_every_point_a_dot(self):
+        self.assertEqual(plot.bars(results()).count("<rect"), 1)
+        self.assertEqual(plot.growth(results()).count("<circle"), 8)
+
+    def test_colours_suit_dark_ground_too(self):
+        self.assertIn("prefers-color-scheme: dark", plot.bars(results()))
+
+
+class Cases(unittest.TestCase):
+    def test_every_peer_and_figure_of_a_case_is_known(self):
+        for name, case in cases.CASES.items():
+            self.assertTrue(set(case.peers) <= set(cases.peers_of(case)), name)
+            self.assertTrue((case.preset is None) != (case.pretrained is None), name)
+            self.assertIn(case.kind, rounds.KINDS)
+            if case.learning:
+                self.assertTrue(set(case.learning.peers) <= set(case.peers), name)
+
+    def test_absent_texts_are_told(self):
+        with self.assertRaises(workplace.Absent):
+            workplace.found_texts(["no/such/*.txt"])
+
+
+class Process(unittest.TestCase):
+    def test_output_and_memory_of_a_program(self):
+        told = process.run_json([sys.executable, "-c", "x = bytearray(64 << 20); print('noise'); print('{\"a\": 1}')"])
+        self.assertEqual(told["a"], 1)
+        self.assertGreater(told["peak_mib"], 64)
+
+    def test_failure_keeps_the_last_words(self):
+        with self.assertRaisesRegex(process.Failed, "status 3: so it ends"):
+            process.run([sys.executable, "-c", "import sys; print('so it ends', file=sys.stderr); sys.exit(3)"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+"""What the runs of a benchmark share: found texts, tokenizers, tokenised texts, configs."""
+import glob, json, os, pathlib
+
+from . import process
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEERS = ROOT / "scripts" / "bench_peers"
+
+
+class Absent(Exception):
+    """Something that a case needs is not on this machine; says what."""
+
+
+def found_texts(patterns):
+    """The files of the first pattern that names any."""
+    for pattern in patterns:
+        files = sorted(glob.glob(str(ROOT / pattern)))
+        if files:
+            return files
+    raise Absent("no text: none of " + ", ".join(patterns))
+
+
+def plain_texts(files, output):
+    """The text column of tables as lines, which tokenizers are trained on."""
+    with open(output, "w", encoding="utf-8") as out:
+        for file in files:
+            with open(file, encoding="utf-8") as rows:
+                column = next(rows).rstrip("\n").split("\t").index("text")
+                out.writelines(row.rstrip("\n").split("\t")[column] + "\n" for row in rows)
+    return output
+
+
+class Workplace:
+    def __init__(self, folder, weft, python):
+        self.folder, self.weft, self.python = pathlib.Path(folder), pathlib.Path(weft), python
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def tokenizer(self, case):
+        """The directory of the tokenizer that Weft and the peers both use."""
+        if case.pretrained:
+            folder = ROOT / case.pretrained
+            if not (folder / "tokenizer.json").exists():
+                raise Absent(f"{case.pretrained} is not there (scripts/get_minilm fetches it)")
+            return folder
+        files = found_texts(case.texts["train"])
+        kind = pathlib.Path(files[0]).parent.name
+        folder = self.folder / f"tokenizer-{kind}-{case.vocabulary}"
+        if not (folder / "tokenizer.json").exists():
+            if is_labelled(case):
+                files = [plain_texts(files, self.folder / f"{kind}.txt")]
+            inputs = [word for file in files for word in ("--input", str(file))]
+            process.run([self.weft, "tokenizer", "train", *inputs, "--output", folder, "--vocab-size", case.vocabulary])
+        return folder
+
+    def corpus(self, case):
+        """The folder of the tokenised texts that the peers read."""
+        folder = self.folder / f"corpus-{self.tokenizer(case).name}-{case.length}"
+        if not (folder / "about.json").exists():
+            kind = "table" if is_labelled(case) else "lines"
+            process.run([self.python, PEERS / "prepare.py", folder, self.tokenizer(case) / "tokenizer.json", kind, case.length,
+                         *found_texts(case.texts["train"])])
+        return folder
+
+    def config(self, case, name, seed=1, **training):
+        """Writes Weft's config of a case (JSON is YAML) and returns its path."""
+        columns = dict(text="text", label="label") if is_labelled(case) else {}
+        files = {key: [dict(path=file, **columns) for file in found_texts(case.texts[key])] for key in ("train", "held_out")}
+        config = dict(
+            data=dict(train=files["train"], evaluate=files["held_out"], length=case.length, overflow="cut",
+                      cache=str(self.folder / "cache"), **({} if is_labelled(case) else dict(pack="none"))),
+            objective=dict(type=case.task),
+            train=dict(duration="1000000 steps", batch_sequences=case.batch, clip_norm=1.0, precision=case.precision,
+                       optimizer=dict(type="adamw", lr=1e-3, weight_decay=0.01), schedule=dict(type="constant"),
+                       evaluate_every=None, save_every=None) | training,
+            run=dict(directory=str(self.folder / name), seed=seed))
+        if case.pretrained:
+            config["init_from"] = str(self.tokenizer(case))
+        else:
+            config |= dict(model=dict(preset=case.preset, dropout=0.1, position=dict(length=512)),
+                           tokenizer=dict(file=str(self.tokenizer(case))))
+        path = self.folder / f"{name}.yaml"
+        path.write_text(json.dumps(config, indent=2))
+        return path
+
+    def peer_options(self, case, peer, seed):
+        start = ["--pretrained", self.tokenizer(case)] if case.pretrained else ["--preset", case.preset]
+        return [case.task, "--corpus", self.corpus(case), *start, "--precision", case.precision, "--batch", case.batch, "--seed", seed,
+                *peer.options]
+
+    def environment(self, case):
+        """Compiled kernels of the peers are kept beside the rest."""
+        return {**case.environment, "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "PYTHONPATH": str(PEERS),
+                "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def is_labelled(case):
+    return case.task == "classify"
+
+
+def why_no_peers(python):
+    """A line where the peers cannot run, else nothing."""
+    try:
+        process.run([python, "-c", "import torch, transformers, tokenizers, numpy"])
+    except (process.Failed, OSError) as problem:
+        return f"no peers: {python} has no torch, transformers, tokenizers and numpy ({str(problem).rsplit(' / ', 1)[-1]})"
+    return None
+
+
+def weft_binary():
+    return pathlib.Path(os.environ.get("WEFT", ROOT / "build" / "weft"))
