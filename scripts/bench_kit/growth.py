@@ -32,29 +32,27 @@ SWEEPS = {
     "vocabulary": Sweep("vocabulary", (2048, 4096, 8192, 16384, 30000), lambda value: {"vocabulary": value}),
     "batch": Sweep("tokens a step", (1024, 2048, 4096, 8192, 16384), lambda value: {"train.batch_tokens": value}),
     "threads": Sweep("threads", (1, 2), lambda value: {"train.threads": value}),
-    "corpus": Sweep("corpus, lines", (2500, 5000, 10000, 20000), lambda value: {"lines": value}, "texts to stored tokens", "build_seconds"),
+    "corpus": Sweep("corpus, lines", (10000, 20000, 40000, 80000, 160000), lambda value: {"lines": value},
+                    "to stored tokens; repeated where the text ends", "build_seconds"),
 }
 USUAL = "bert-mini-mlm-bf16"   # the case whose model and texts are varied
 
 
 def shortened(place, case, lines):
-    """The first lines of the corpus as a file of their own."""
+    """The first lines of the corpus as a file of their own; the text begins anew where it does not suffice."""
     path = pathlib.Path(place.folder) / f"first-{lines}.txt"
     kept = []
     for file in found_texts(case.texts["train"]):
         with open(file, encoding="utf-8") as text:
             kept += [line for line in text if line.strip()]
-    if len(kept) < lines:
-        return None
-    path.write_text("".join(kept[:lines]), encoding="utf-8")
+    repeated = kept * -(-lines // len(kept))
+    path.write_text("".join(repeated[:lines]), encoding="utf-8")
     return path
 
 
 def corpus_seconds(place, case, config, lines, overrides):
     """The wall time of `weft data build` into an empty cache, less that of a build that finds everything there."""
     path = shortened(place, case, lines)
-    if path is None:
-        return None
     cache = place.folder / f"cache-{lines}"
     for file in cache.glob("*") if cache.exists() else ():
         file.unlink()
@@ -71,7 +69,7 @@ def step_cost(place, config, value, overrides, steps):
 
 
 def point(place, case, sweep, value, steps):
-    """One value of a sweep; nothing where the texts do not suffice for it."""
+    """What one value of a sweep costs."""
     settings = {"train.batch_tokens": TOKENS, "train.batch_sequences": "null", **sweep.settings(value)}
     case = cases.but(case, vocabulary=settings.pop("vocabulary", case.vocabulary))
     lines = settings.pop("lines", None)
@@ -96,8 +94,6 @@ def rounds_of(place, case, sweep, rounds, steps):
                 told = point(place, case, sweep, value, steps)
             except process.Failed as problem:
                 say(f"growth, {sweep.title} {value}: {problem}")
-                told = None
-            if told is None:
                 del found[value]
                 continue
             found[value].append(told)

@@ -92,6 +92,13 @@ def run_rounds(place, case, name, wanted, pairs, steps):
     return {who: told for who, told in runs.items() if told and who not in problems}, problems
 
 
+def other_models(programs):
+    """A line for each peer whose model is not as large as Weft's: no fair match."""
+    ours = programs["weft"].get("parameters")
+    return {f"{who} parameters": f"a fair match: {told['title']} has {told['parameters']:,.0f} parameters, Weft {ours:,.0f}"
+            for who, told in programs.items() if ours and abs(told["parameters"] - ours) > 1e-3 * ours}
+
+
 def summary(case, name, runs, problems):
     """Figures of a case: per program the spread of its rounds, and how many times the peer's rate Weft's is."""
     table, ours = cases.peers_of(case), runs["weft"]
@@ -99,12 +106,13 @@ def summary(case, name, runs, problems):
     for who, told in runs.items():
         programs[who] = dict(title="Weft" if who == "weft" else table[who].title, rate=figures.spread([run["rate"] for run in told]),
                              peak_mib=figures.median([run["peak_mib"] for run in told]))
-        for key in ("ms_per_step_median", "product_share", "optimizer_share", "padding_share", "same_class"):
+        for key in ("parameters", "ms_per_step_median", "product_share", "optimizer_share", "padding_share", "same_class"):
             if key in told[0]:
                 programs[who][key] = figures.median([run[key] for run in told])
         if who != "weft":
             programs[who]["weft_times"] = figures.ratio([run["rate"] for run in ours], [run["rate"] for run in told])
             programs[who]["weft_memory"] = programs["weft"]["peak_mib"] / programs[who]["peak_mib"]
+    problems = {**problems, **other_models(programs)}
     texts = [file.replace(str(ROOT) + "/", "") for file in found_texts(case.texts["train"])]
     every = [run for told in runs.values() for run in told]
     return dict(name=name, title=case.title, kind=case.kind, unit=KINDS[case.kind]["unit"], precision=case.precision, texts=texts,

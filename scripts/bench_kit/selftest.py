@@ -10,9 +10,11 @@ from bench_kit import cases, figures, growth, plot, process, report, rounds, wor
 MACHINE = dict(date="2020-01-02", cpu="Some CPU", flags=["avx2", "avx512f", "amx_bf16"], usable_cores=2, memory_gib=8.2, libtorch="2.13.0")
 
 
-def case_of(rates):
+def case_of(rates, parameters=None):
     """The summary of a case whose programs had these rates, round by round."""
-    runs = {who: [dict(rate=rate, peak_mib=peak, others=0.5, withheld=0.0, ms_per_step_median=10.0) for rate in found]
+    sizes = parameters or {}
+    runs = {who: [dict(rate=rate, peak_mib=peak, others=0.5, withheld=0.0, ms_per_step_median=10.0, parameters=sizes.get(who, 7000))
+                  for rate in found]
             for who, (peak, found) in rates.items()}
     case = cases.but(cases.SAMPLE_MLM, title="A < B & C")
     return {**rounds.summary(case, "sample", runs, {"compiled": "compiled does not run"}), "machine": MACHINE}
@@ -64,6 +66,11 @@ class Report(unittest.TestCase):
         text = report.comparison(results())
         self.assertIn("had up to 50 %", text)
         self.assertIn("Not measured: compiled does not run", text)
+
+    def test_models_of_other_sizes_are_told(self):
+        case = case_of({"weft": (1, [1]), "eager": (1, [1])}, parameters={"eager": 7100})
+        self.assertIn("transformers has 7,100 parameters, Weft 7,000", report.comparison(dict(cases={"sample": case})))
+        self.assertNotIn("parameters", report.comparison(results()))
 
     def test_learning_shows_the_difference(self):
         self.assertIn("| 5.0000 ± 0.1000 | 5.2500 ± 0.2000 | -0.2500 |", report.learning(results()))
