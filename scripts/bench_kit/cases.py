@@ -25,7 +25,7 @@ TRAINING_PEERS = {
     "eager": Peer("transformers", ()),
     "grouped": Peer("transformers, grouped by length", ("--grouped",)),
     "compiled": Peer("transformers, grouped, torch.compile", ("--grouped", "--compile"), warmup=12),
-    "plain": Peer("plain PyTorch loop, grouped, head on the hidden tokens only", ("--grouped", "--library", "plain")),
+    "plain": Peer("plain PyTorch loop, grouped", ("--grouped", "--library", "plain")),
 }
 PREDICTING_PEERS = {
     "eager": Peer("transformers, batches as they come", ()),

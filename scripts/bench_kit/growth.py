@@ -101,13 +101,12 @@ def rounds_of(place, case, sweep, rounds, steps):
     return [middle_of(told) for told in found.values()]
 
 
-def measured(place, case, names, rounds, steps):
-    grown = {}
-    for name in names:
-        points = rounds_of(place, case, SWEEPS[name], rounds, steps)
-        if len(points) >= 2:
-            grown[name] = {**fitted(SWEEPS[name], points), "case": case.title, "precision": case.precision, "rounds": rounds}
-    return grown
+def measured(place, case, name, rounds, steps):
+    """One sweep with its fit; nothing where fewer than two values run."""
+    points = rounds_of(place, case, SWEEPS[name], rounds, steps)
+    if len(points) < 2:
+        return None
+    return {**fitted(SWEEPS[name], points), "case": case.title, "precision": case.precision, "rounds": rounds}
 
 
 def fitted(sweep, points):

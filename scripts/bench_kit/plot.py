@@ -33,23 +33,20 @@ def bars(results):
     width, left, room, step = 760, 330, 330, 19
     found = [(case, told) for case in results["cases"].values() for told in case["programs"].values() if "weft_times" in told]
     longest = max([told["weft_times"]["most"] for _, told in found] + [2.0])
+    scale = room / longest
     parts, y, last = [text(8, 20, "Weft's rate as a multiple of the peer's", "head")], 34, None
-    top = y
     for case, told in found:
         if case["name"] != last:
             last, y = case["name"], y + 24
             parts.append(text(8, y - 4, f"{case['title']}, {case['precision']}", "head"))
-        at = told["weft_times"]
-        scale = room / longest
-        middle = y + step / 2
-        parts += [text(left - 8, middle + 4, told["title"], "small", "end"),
+        at, middle = told["weft_times"], y + step / 2
+        parts += [text(left - 8, middle + 4, told["title"], "small", "end"), line(left, y, left, y + step, "axis"),
                   f'<rect x="{left}" y="{y + 3}" width="{at["median"] * scale:.1f}" height="{step - 6}" rx="2" class="bar"/>',
+                  line(left + scale, y, left + scale, y + step, "axis", 'stroke-dasharray="2 3"'),
                   line(left + at["least"] * scale, middle, left + at["most"] * scale, middle, "whisker"),
-                  text(left + at["most"] * scale + 8, middle + 4, f"{at['median']:.1f}×")]
+                  text(left + max(at["most"], 1.0) * scale + 8, middle + 4, f"{at['median']:.1f}×")]
         y += step
-    one = left + room / longest
-    parts += [line(left, top, left, y + 4, "axis"), line(one, top, one, y + 4, "axis", 'stroke-dasharray="2 3"'),
-              text(one, y + 18, "1×: as fast", "small", "middle")]
+    parts.append(text(left + scale, y + 16, "1×: as fast", "small", "middle"))
     return drawing(width, y + 28, "Weft's rate as a multiple of the peers' rates", parts)
 
 

@@ -38,7 +38,7 @@ HEADS = ["", "rate", "ms a step", "Weft is so many times as fast", "peak MiB", "
 def conditions(case):
     """What a reader must know of a case's measurement."""
     words = [f"{case['rounds']} {'round' if case['rounds'] == 1 else 'rounds'}", f"{case['unit']}", case["precision"],
-             f"{case['batch']} a batch" if case["kind"] == "training" else "", f"up to {case['length']} tokens", ", ".join(case["texts"]),
+             f"{case['batch']} a batch" if case["kind"] == "training" else "", f"up to {case['length']} tokens", case["texts"],
              " ".join(f"{key}={value}" for key, value in case["environment"].items()),
              machine.described(case["machine"]), case["machine"]["date"]]
     if case["others"] > 0.05:

@@ -2,7 +2,7 @@
 import json, sys
 
 from . import cases, figures, process
-from .workplace import PEERS, ROOT, found_texts
+from .workplace import PEERS, found_pattern, found_texts
 
 FEW = 64   # texts of the run that tells what starting `weft predict` costs
 
@@ -113,7 +113,7 @@ def summary(case, name, runs, problems):
             programs[who]["weft_times"] = figures.ratio([run["rate"] for run in ours], [run["rate"] for run in told])
             programs[who]["weft_memory"] = programs["weft"]["peak_mib"] / programs[who]["peak_mib"]
     problems = {**problems, **other_models(programs)}
-    texts = [file.replace(str(ROOT) + "/", "") for file in found_texts(case.texts["train"])]
+    texts = found_pattern(case.texts["train"])
     every = [run for told in runs.values() for run in told]
     return dict(name=name, title=case.title, kind=case.kind, unit=KINDS[case.kind]["unit"], precision=case.precision, texts=texts,
                 batch=case.batch, length=case.length, environment=case.environment, rounds=len(ours), programs=programs,

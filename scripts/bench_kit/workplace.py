@@ -11,13 +11,16 @@ class Absent(Exception):
     """Something that a case needs is not on this machine; says what."""
 
 
-def found_texts(patterns):
-    """The files of the first pattern that names any."""
+def found_pattern(patterns):
+    """The first pattern that names a file."""
     for pattern in patterns:
-        files = sorted(glob.glob(str(ROOT / pattern)))
-        if files:
-            return files
+        if glob.glob(str(ROOT / pattern)):
+            return pattern
     raise Absent("no text: none of " + ", ".join(patterns))
+
+
+def found_texts(patterns):
+    return sorted(glob.glob(str(ROOT / found_pattern(patterns))))
 
 
 def plain_texts(files, output):
