@@ -17,14 +17,14 @@ AVX2_ONLY = dict(ONEDNN_MAX_CPU_ISA="AVX2", ATEN_CPU_CAPABILITY="avx2")
 class Peer:
     title: str
     options: tuple      # of bench_peers/train.py or predict.py
-    warmup: int = 5     # steps that are not counted
+    settling: int = 0   # steps more before those that count, while it compiles
 
 
 # All train with fused AdamW, autocast where bf16, and pad a batch only up to its own longest text.
 TRAINING_PEERS = {
     "eager": Peer("transformers", ()),
     "grouped": Peer("transformers, grouped by length", ("--grouped",)),
-    "compiled": Peer("transformers, grouped, torch.compile", ("--grouped", "--compile"), warmup=12),
+    "compiled": Peer("transformers, grouped, torch.compile", ("--grouped", "--compile"), settling=6),
     "plain": Peer("plain PyTorch loop, grouped", ("--grouped", "--library", "plain")),
 }
 PREDICTING_PEERS = {
@@ -55,6 +55,7 @@ class Case:
     batch: int = 32                     # sequences a step
     length: int = 128                   # longest sequence
     steps: int = 20                     # counted, of Weft and of each peer
+    warmup: int = 5                     # before them
     kind: str = "training"              # or predicting
     environment: dict = dataclasses.field(default_factory=dict)
     learning: Optional[Learning] = None
@@ -63,7 +64,7 @@ class Case:
 MINI_MLM = Case("bert-mini, masked language model", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
                 preset="bert-mini", learning=Learning(200_000, 1e-3))
 BASE_MLM = Case("BERT-base, masked language model", "mlm", "bf16", WIKITEXT, ("eager", "compiled"), preset="bert-base",
-                vocabulary=30522, steps=4)
+                vocabulary=30522, steps=4, warmup=2)
 SPAM_MINI = Case("bert-mini, classification of SMS", "classify", "bf16", SPAM, ("eager", "grouped", "plain"), preset="bert-mini",
                  vocabulary=6000, steps=40, learning=Learning(200_000, 3e-4, ("eval_loss", "eval_accuracy")))
 TREC_MINILM = Case("MiniLM (22 M), classification of questions", "classify", "bf16", TREC, ("eager", "grouped", "compiled"),

@@ -32,6 +32,18 @@ def ratio(ours, theirs):
     return dict(median=median(ours) / median(theirs), least=min(rounds), most=max(rounds), all=rounds)
 
 
+def medians(objects):
+    """The median of each number of objects that are alike, at any depth; what is no number is left out."""
+    told = {}
+    for key, value in objects[0].items():
+        values = [each[key] for each in objects if key in each]
+        if isinstance(value, dict):
+            told[key] = medians(values)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            told[key] = median(values)
+    return told
+
+
 def fitted_power(xs, ys):
     """The exponent p and the factor c of y = c x^p, by least squares on the logarithms; r2 says how straight the line is."""
     us, vs = [math.log(x) for x in xs], [math.log(y) for y in ys]

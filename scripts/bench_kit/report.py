@@ -62,6 +62,31 @@ def comparison(results):
     return "\n\n".join(case_section(case) for case in results["cases"].values())
 
 
+PARTS = {"data": "data_ms", "forward": "forward_ms", "backward": "backward_ms", "optimizer": "optimizer_ms", "rest": "other_ms",
+         "all of it": "ms_per_step_median", "the products alone": "matrix_products_ms"}
+
+
+def parts(results):
+    """Milliseconds of Weft's steps by part, then by kind of operation, then its memory by kind; what a program does not tell is left out."""
+    told = [(case["title"] + ", " + case["precision"], case["weft_medians"]) for case in results["cases"].values()
+            if case["kind"] == "training"]
+    if not told:
+        return "Not measured."
+    tables = [table(["ms a step", *PARTS], [[title, *(number(found.get(key), 1) for key in PARTS.values())] for title, found in told])]
+    kinds = [(title, found) for title, found in told if "forward_parts_ms" in found and "backward_parts_ms" in found]
+    if kinds:
+        names = list(kinds[0][1]["forward_parts_ms"])
+        tables.append(table(["ms forward + backward", *names], [
+            [title, *(f"{found['forward_parts_ms'][name]:.1f} + {found['backward_parts_ms'].get(name, 0):.1f}" for name in names)]
+            for title, found in kinds]))
+    memory = [(title, found) for title, found in told if "memory_mib" in found]
+    if memory:
+        names = list(memory[0][1]["memory_mib"])
+        tables.append(table(["MiB", *(name.replace("_", " ") for name in names), "peak"], [
+            [title, *(number(found["memory_mib"][name], 1) for name in names), number(found["peak_mib"])] for title, found in memory]))
+    return "\n\n".join(tables)
+
+
 def learnt(value):
     return f"{value['mean']:.4f}" + ("" if value["deviation"] is None else f" ± {value['deviation']:.4f}")
 
@@ -102,7 +127,7 @@ def growth(results):
     return table(heads, rows) + "\n\n" + caption
 
 
-SECTIONS = {"comparison": comparison, "learning": learning, "growth": growth}
+SECTIONS = {"comparison": comparison, "parts": parts, "learning": learning, "growth": growth}
 
 
 def refreshed(page, results):

@@ -13,7 +13,7 @@ def say(line):
 
 def weft_training(place, case, name, steps, seed):
     config = place.config(case, f"{name}-weft", seed)
-    told = process.run_json([place.weft, "bench", config, "--steps", steps, "--warmup", 5], place.environment(case))
+    told = process.run_json([place.weft, "bench", config, "--steps", steps, "--warmup", case.warmup], place.environment(case))
     per_step = 1e3 * told["tokens_per_step"] / told["real_tokens_per_s"]
     return {**told, "rate": told["real_tokens_per_s"], "product_share": told["matrix_products_ms"] / per_step,
             "optimizer_share": told["optimizer_ms"] / told["ms_per_step_median"]}
@@ -21,7 +21,7 @@ def weft_training(place, case, name, steps, seed):
 
 def peer_training(place, case, peer, name, steps, seed):
     told = process.run_json([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--steps", steps, "--warmup",
-                             peer.warmup], place.environment(case))
+                             case.warmup + peer.settling], place.environment(case))
     return {**told, "rate": told["real_tokens_per_s"]}
 
 
@@ -117,4 +117,5 @@ def summary(case, name, runs, problems):
     every = [run for told in runs.values() for run in told]
     return dict(name=name, title=case.title, kind=case.kind, unit=KINDS[case.kind]["unit"], precision=case.precision, texts=texts,
                 batch=case.batch, length=case.length, environment=case.environment, rounds=len(ours), programs=programs,
-                problems=problems, others=max(run["others"] for run in every), withheld=max(run["withheld"] for run in every), runs=runs)
+                problems=problems, weft_medians=figures.medians(ours), others=max(run["others"] for run in every),
+                withheld=max(run["withheld"] for run in every), runs=runs)

@@ -42,6 +42,10 @@ class Figures(unittest.TestCase):
         told = figures.ratio([300, 200, 400], [100, 100, 80])
         self.assertEqual((told["median"], told["least"], told["most"]), (3.0, 2.0, 5.0))
 
+    def test_medians_reach_into_objects(self):
+        told = figures.medians([{"a": 1, "b": {"c": 5.0}, "d": "x"}, {"a": 3, "b": {"c": 7.0}, "d": "y"}])
+        self.assertEqual(told, {"a": 2, "b": {"c": 6.0}})
+
     def test_power_is_found_again(self):
         xs = [1, 2, 4, 8]
         fit = figures.fitted_power(xs, [3 * x**1.5 for x in xs])
@@ -71,6 +75,15 @@ class Report(unittest.TestCase):
         case = case_of({"weft": (1, [1]), "eager": (1, [1])}, parameters={"eager": 7100})
         self.assertIn("transformers has 7,100 parameters, Weft 7,000", report.comparison(dict(cases={"sample": case})))
         self.assertNotIn("parameters", report.comparison(results()))
+
+    def test_parts_are_shown_as_far_as_they_are_told(self):
+        found = results()
+        self.assertIn("| A < B & C, fp32 |  |  |  |  |  | 10.0 |  |", report.parts(found))
+        self.assertNotIn("forward + backward", report.parts(found))
+        found["cases"]["sample"]["weft_medians"].update(
+            forward_parts_ms={"norm": 1.0}, backward_parts_ms={"norm": 2.0}, memory_mib={"optimizer": 3.0})
+        self.assertIn("| A < B & C, fp32 | 1.0 + 2.0 |", report.parts(found))
+        self.assertIn("| A < B & C, fp32 | 3.0 | 100 |", report.parts(found))
 
     def test_learning_shows_the_difference(self):
         self.assertIn("| 5.0000 ± 0.1000 | 5.2500 ± 0.2000 | -0.2500 |", report.learning(results()))

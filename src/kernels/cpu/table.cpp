@@ -1,8 +1,9 @@
 #include "kernels/cpu/table.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <string_view>
+
+#include "kernels/cpu/wanted_level.h"
 
 namespace weft::kernels::cpu {
 
@@ -36,10 +37,7 @@ const Table* best_up_to(std::string_view name) {
 }
 
 std::atomic<const Table*>& current() {
-  static std::atomic<const Table*> chosen = [] {
-    const char* const wanted = std::getenv("WEFT_CPU_LEVEL");
-    return best_up_to(wanted == nullptr ? "" : wanted);
-  }();
+  static std::atomic<const Table*> chosen = best_up_to(wanted_level());
   return chosen;
 }
 

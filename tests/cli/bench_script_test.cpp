@@ -1,0 +1,67 @@
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+const std::string kBench = WEFT_SOURCE_DIR "/scripts/bench";
+
+test::Finished python(std::vector<std::string> words) {
+  words.insert(words.begin(),
+               {"/usr/bin/env", "OMP_WAIT_POLICY=PASSIVE", "WEFT=" WEFT_BINARY, "python3"});
+  return test::run(words);
+}
+
+class BenchScript : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (python({"-c", "import sys; sys.exit(sys.version_info < (3, 9))"}).status != 0) {
+      GTEST_SKIP() << "no python3 of 3.9 or later, which scripts/bench is written in";
+    }
+  }
+};
+
+TEST_F(BenchScript, ArithmeticTablesAndDrawingsHold) {
+  const auto done = python({WEFT_SOURCE_DIR "/scripts/bench_kit/selftest.py"});
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+}
+
+TEST_F(BenchScript, ListsItsCases) {
+  const auto done = python({kBench, "--list"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("bert-mini-mlm-bf16"), std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("torch.compile"), std::string::npos) << done.out;
+}
+
+TEST_F(BenchScript, RefusesCasesThatItDoesNotKnow) {
+  const auto done = python({kBench, "--case", "bert-huge"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_NE(done.err.find("'bert-huge' is not one of sample-mlm-fp32"), std::string::npos)
+      << done.err;
+}
+
+TEST_F(BenchScript, MeasuresWeftAloneOnTheTextsOfTheRepository) {
+  const test::TemporaryDirectory directory;
+  const auto done = python({kBench, "--case", "sample-mlm-fp32", "--peer", "none", "--pairs", "2",
+                            "--steps", "2", "--output", directory.path()});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("| Weft |"), std::string::npos) << done.out;
+  const auto results = test::contents(directory / "results.json");
+  EXPECT_NE(results.find("\"product_share\""), std::string::npos) << results;
+  EXPECT_NE(test::contents(directory / "comparison.svg").find("</svg>"), std::string::npos);
+}
+
+TEST_F(BenchScript, FitsGrowthToMeasuredSteps) {
+  const test::TemporaryDirectory directory;
+  const auto done = python({kBench, "--growth", "--case", "sample-mlm-fp32", "--sweep", "threads",
+                            "--pairs", "1", "--steps", "1", "--output", directory.path()});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("| threads | 1 to 2 |"), std::string::npos) << done.out;
+  EXPECT_NE(test::contents(directory / "growth.svg").find("<circle"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::cli

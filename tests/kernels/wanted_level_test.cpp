@@ -1,0 +1,58 @@
+#include "kernels/cpu/wanted_level.h"
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weft::kernels::cpu {
+namespace {
+
+/// Sets or unsets a variable of the environment for as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* const held = std::getenv(name); held != nullptr) {
+      before_ = held;
+    }
+    set(value);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { set(before_ ? before_->c_str() : nullptr); }
+
+ private:
+  void set(const char* value) {
+    if (value == nullptr) {
+      ::unsetenv(name_);
+    } else {
+      ::setenv(name_, value, 1);
+    }
+  }
+
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+std::string wanted(const char* own, const char* libtorch) {
+  const Variable first("WEFT_CPU_LEVEL", own);
+  const Variable second("ATEN_CPU_CAPABILITY", libtorch);
+  return std::string(wanted_level());
+}
+
+TEST(WantedLevel, IsNoneWhereNothingIsAsked) { EXPECT_EQ(wanted(nullptr, nullptr), ""); }
+
+TEST(WantedLevel, FollowsTheSwitchOfLibTorch) {
+  EXPECT_EQ(wanted(nullptr, "avx2"), "avx2");
+  EXPECT_EQ(wanted(nullptr, "avx512"), "avx512");
+  EXPECT_EQ(wanted(nullptr, "default"), "plain");
+}
+
+TEST(WantedLevel, OwnSwitchGoesFirst) {
+  EXPECT_EQ(wanted("plain", "avx2"), "plain");
+  EXPECT_EQ(wanted("avx512", "default"), "avx512");
+}
+
+}  // namespace
+}  // namespace weft::kernels::cpu
