@@ -58,14 +58,14 @@ def corpus_seconds(place, case, config, lines, overrides):
         file.unlink()
     command = [place.weft, "data", "build", config, "--set", f"data.train.0.path={path}", "--set", f"data.cache={cache}", *overrides]
     cold, warm = process.run(command), process.run(command)
-    return dict(x=lines, build_seconds=max(cold["seconds"] - warm["seconds"], 1e-3), peak_mib=cold["peak_mib"])
+    return dict(x=lines, build_seconds=max(cold["seconds"] - warm["seconds"], 1e-3), peak_mib=cold["peak_mib"], others=cold["others"])
 
 
 def step_cost(place, config, value, overrides, steps):
     told = process.run_json([place.weft, "bench", config, "--steps", steps, "--warmup", 2, *overrides])
     mean = 1e3 * told["tokens_per_step"] / told["real_tokens_per_s"]
     return dict(x=value, ms_per_step=mean, products_ms=told["matrix_products_ms"], real_tokens_per_s=told["real_tokens_per_s"],
-                tokens_per_step=told["tokens_per_step"], peak_mib=told["peak_mib"])
+                tokens_per_step=told["tokens_per_step"], peak_mib=told["peak_mib"], others=told["others"])
 
 
 def point(place, case, sweep, value, steps):

@@ -1,5 +1,5 @@
 """Runs one measured program after the other and accounts for what each used."""
-import json, os, subprocess, sys, tempfile, time
+import json, os, pathlib, subprocess, sys, tempfile, time
 
 from . import machine
 
@@ -26,7 +26,7 @@ def run(command, environment=None, echo=False):
         output, words = out.read().decode(), err.read().decode()
     if child.returncode != 0:
         last = " / ".join(line for line in words.strip().splitlines()[-3:])
-        raise Failed(f"{' '.join(map(str, command[:3]))} ...: status {child.returncode}: {last}")
+        raise Failed(f"{' '.join(pathlib.Path(word).name for word in command[:3])} ...: status {child.returncode}: {last}")
     if echo:
         sys.stderr.write(words)
     busy_now, steal_now = machine.busy_seconds()

@@ -35,14 +35,18 @@ def program_row(told):
 HEADS = ["", "rate", "ms a step", "Weft is so many times as fast", "peak MiB", "Weft's share of that", "of the products' rate", "optimizer"]
 
 
+def disturbance(others):
+    """Nothing where other programs had hardly any of the machine's time."""
+    return f"**other programs had up to {100 * others:.0f} % of the machine meanwhile**" if others > 0.05 else ""
+
+
 def conditions(case):
     """What a reader must know of a case's measurement."""
     words = [f"{case['rounds']} {'round' if case['rounds'] == 1 else 'rounds'}", f"{case['unit']}", case["precision"],
              f"{case['batch']} a batch" if case["kind"] == "training" else "", f"up to {case['length']} tokens", case["texts"],
              " ".join(f"{key}={value}" for key, value in case["environment"].items()),
              machine.described(case["machine"]), case["machine"]["date"]]
-    if case["others"] > 0.05:
-        words.append(f"**other programs had up to {100 * case['others']:.0f} % of the machine meanwhile**")
+    words.append(disturbance(case["others"]))
     if case["withheld"] > 0.02:
         words.append(f"**the host withheld up to {100 * case['withheld']:.0f} %**")
     return "; ".join(word for word in words if word) + "."
@@ -124,7 +128,8 @@ def growth(results):
     any_of = next(iter(results["growth"].values()))
     facts = any_of["machine"]
     caption = f"{any_of['case']}, {any_of['precision']}; medians of {any_of['rounds']} rounds; {machine.described(facts)}; {facts['date']}."
-    return table(heads, rows) + "\n\n" + caption
+    others = disturbance(max(point["others"] for told in results["growth"].values() for point in told["points"]))
+    return table(heads, rows) + "\n\n" + caption + (f" {others.replace('other', 'Other', 1)}." if others else "")
 
 
 SECTIONS = {"comparison": comparison, "parts": parts, "learning": learning, "growth": growth}

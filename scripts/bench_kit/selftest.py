@@ -24,7 +24,7 @@ def results():
     case = case_of({"weft": (100, [300, 200, 400]), "eager": (400, [100, 100, 80])})
     case["learning"] = dict(tokens=1000, rate=1e-3, seeds=2, programs={
         "weft": {"eval_loss": dict(mean=5.0, deviation=0.1, all=[])}, "eager": {"eval_loss": dict(mean=5.25, deviation=0.2, all=[])}})
-    points = [dict(x=x, ms_per_step=3.0 * x**1.5, products_ms=2.0 * x, peak_mib=10 * x) for x in (1, 2, 4, 8)]
+    points = [dict(x=x, ms_per_step=3.0 * x**1.5, products_ms=2.0 * x, peak_mib=10 * x, others=x / 10) for x in (1, 2, 4, 8)]
     grown = {**growth.fitted(growth.SWEEPS["length"], points), "case": "A case", "precision": "bf16", "rounds": 3, "machine": MACHINE}
     return dict(cases={"sample": case}, growth={"length": grown})
 
@@ -90,6 +90,7 @@ class Report(unittest.TestCase):
 
     def test_growth_shows_exponents(self):
         self.assertIn("| **1.50** | 1.000 | 1.50, 1.50 | 1.00 | 10 to 80 |", report.growth(results()))
+        self.assertIn("Other programs had up to 80 %", report.growth(results()))
 
     def test_marked_sections_are_replaced_and_the_rest_stays(self):
         page = "before\n" + "".join(f"<!-- bench: {name} -->\nold\n<!-- bench: end of {name} -->\nkept {name}\n" for name in report.SECTIONS)
