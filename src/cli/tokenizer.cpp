@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/token_lines.h"
+#include "cli/tokenizer_bench.h"
 #include "cli/verbs.h"
 #include "data/tokenizer_options.h"
 #include "formats/json.h"
@@ -248,7 +249,8 @@ int run_tokenizer(std::vector<std::string> raw) {
   static const Verbs verbs = {{"train", run_training},
                               {"encode", run_encoding},
                               {"decode", run_decoding},
-                              {"inspect", run_inspection}};
+                              {"inspect", run_inspection},
+                              {"bench", run_tokenizer_bench}};
   std::vector<std::string> names;
   for (const auto& [name, run] : verbs) {
     if (!raw.empty() && raw[0] == name) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace weft::data {
@@ -52,6 +53,40 @@ class AlignedText {
   std::string bytes_;
   std::vector<TextRange> origins_;  // one a byte; empty unless tracked
   bool is_tracked_;
+};
+
+/// Copies a text but for what changes, from left to right; what is kept goes over in long runs.
+class Rewriting {
+ public:
+  explicit Rewriting(const AlignedText& from) : from_(from), made_(from.is_tracked()) {}
+
+  /// `bytes` for [begin, end), as AlignedText::append_changed has it; empty ones: it goes.
+  void change(std::size_t begin, std::size_t end, std::string_view bytes) {
+    keep_to(begin);
+    made_.append_changed(from_, begin, end, bytes);
+    done_ = end;
+  }
+  void change(std::size_t begin, std::size_t end, char32_t code) {
+    keep_to(begin);
+    made_.append_changed(from_, begin, end, code);
+    done_ = end;
+  }
+  /// Keeps the rest. Called once, at the end.
+  AlignedText finish() {
+    keep_to(from_.size());
+    return std::move(made_);
+  }
+
+ private:
+  void keep_to(std::size_t begin) {
+    if (done_ < begin) {
+      made_.append_kept(from_, done_, begin);
+    }
+  }
+
+  const AlignedText& from_;
+  AlignedText made_;
+  std::size_t done_ = 0;  // of `from_`
 };
 
 }  // namespace weft::data

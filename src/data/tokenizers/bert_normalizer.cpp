@@ -46,38 +46,46 @@ class BertNormalizer : public Normalizer {
   }
 
  private:
-  /// Changes the bytes in place when all are ASCII and none goes; else leaves what is left to do to
-  /// the other way, which does the same to the bytes that were changed already.
+  /// Changes ASCII in place, but for what goes. -> whether that was all there is to do.
   bool apply_to_ascii(std::string& bytes) const {
+    bool is_all = true;
     for (char& byte : bytes) {
       const auto code = static_cast<unsigned char>(byte);
-      if (code >= 0x80 || !is_plain_[code]) {
-        return false;
+      if (code < 0x80 && is_plain_[code]) {
+        byte = ascii_[code];
+      } else {
+        is_all = false;
       }
-      byte = ascii_[code];
     }
-    return true;
+    return is_all;
+  }
+
+  bool is_done(char byte) const {
+    const auto code = static_cast<unsigned char>(byte);
+    return code < 0x80 && is_plain_[code];
   }
 
   AlignedText cleaned(const AlignedText& text) const {
-    AlignedText made(text.is_tracked());
-    for (std::size_t begin = 0; begin < text.size();) {
+    Rewriting made(text);
+    const std::string_view bytes = text.view();
+    for (std::size_t begin = 0; begin < bytes.size();) {
+      if (is_done(bytes[begin])) {
+        ++begin;
+        continue;
+      }
       std::size_t end = begin;
-      const char32_t code = utf8::next(text.view(), end);
+      const char32_t code = utf8::next(bytes, end);
       if (cleans_ && (code == 0 || is_removed(code))) {
-        // Nothing is kept.
+        made.change(begin, end, "");
       } else if (cleans_ && is_white_space(code)) {
-        made.append_changed(text, begin, end, " ");
+        made.change(begin, end, " ");
       } else if (spaces_ideographs_ && is_ideograph(code)) {
-        made.append_changed(text, begin, begin, " ");
-        made.append_kept(text, begin, end);
-        made.append_changed(text, end, end, " ");
-      } else {
-        made.append_kept(text, begin, end);
+        made.change(begin, begin, " ");
+        made.change(end, end, " ");
       }
       begin = end;
     }
-    return made;
+    return made.finish();
   }
 
   static bool is_removed(char32_t code) { return (classes_of(code) & kIsControl) != 0; }

@@ -70,8 +70,9 @@ class WhitespaceSplit : public PreTokenizer {
     for (const TextRange& word : words.ranges) {
       std::size_t begin = word.begin;
       for (std::size_t at = word.begin; at < word.end;) {
-        std::size_t after = at;
-        if (is_white_space(utf8::next(text, after))) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        std::size_t after = at + 1;
+        if (is_white_space(byte < 0x80 ? byte : utf8::next(text, after = at))) {
           if (begin < at) {
             cut.push_back({begin, at});
           }

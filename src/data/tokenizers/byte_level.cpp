@@ -61,6 +61,17 @@ class WordCutter {
   enum class Kind { kLetter, kNumber, kSpace, kOther };
 
   static Kind kind_of(char32_t code) {
+    static const std::array<Kind, 128> ascii = [] {
+      std::array<Kind, 128> made{};
+      for (std::size_t byte = 0; byte < made.size(); ++byte) {
+        made[byte] = computed_kind(static_cast<char32_t>(byte));
+      }
+      return made;
+    }();
+    return code < ascii.size() ? ascii[code] : computed_kind(code);
+  }
+
+  static Kind computed_kind(char32_t code) {
     if (is_white_space(code)) {
       return Kind::kSpace;
     }
@@ -71,11 +82,21 @@ class WordCutter {
     return (classes & kIsNumber) != 0 ? Kind::kNumber : Kind::kOther;
   }
 
-  Kind kind_at(std::size_t at) const { return kind_of(utf8::next(text_, at)); }
+  /// The code point at `at`, which moves behind it.
+  char32_t next(std::size_t& at) const {
+    const auto byte = static_cast<unsigned char>(text_[at]);
+    if (byte < 0x80) {
+      ++at;
+      return byte;
+    }
+    return utf8::next(text_, at);
+  }
+
+  Kind kind_at(std::size_t at) const { return kind_of(next(at)); }
 
   std::size_t end_of_run(std::size_t begin, Kind kind) const {
     std::size_t end = begin;
-    for (std::size_t at = begin; at < text_.size() && kind_of(utf8::next(text_, at)) == kind;) {
+    for (std::size_t at = begin; at < text_.size() && kind_of(next(at)) == kind;) {
       end = at;
     }
     return end;
@@ -117,10 +138,7 @@ class ByteLevel : public PreTokenizer {
       for (std::size_t begin = 0; begin < word.size();) {
         const std::size_t end = cuts_ ? cutter.end_of_word(begin) : word.size();
         const std::size_t start = made.size();
-        for (std::size_t at = begin; at < end; ++at) {
-          made.append_changed(word, at, at + 1,
-                              byte_signs()[static_cast<unsigned char>(word.view()[at])]);
-        }
+        append_signs(word, {begin, end}, made);
         cut.push_back({start, made.size()});
         begin = end;
       }
@@ -130,6 +148,23 @@ class ByteLevel : public PreTokenizer {
   }
 
  private:
+  /// Most bytes are signs already: they go over in runs.
+  static void append_signs(const AlignedText& word, TextRange range, AlignedText& made) {
+    const auto& signs = byte_signs();
+    const std::string_view bytes = word.view();
+    std::size_t done = range.begin;
+    for (std::size_t at = range.begin; at < range.end; ++at) {
+      const char byte = bytes[at];
+      if (byte > ' ' && byte < '\x7F') {
+        continue;
+      }
+      made.append_kept(word, done, at);
+      made.append_changed(word, at, at + 1, signs[static_cast<unsigned char>(byte)]);
+      done = at + 1;
+    }
+    made.append_kept(word, done, range.end);
+  }
+
   bool prepends_space_;
   bool cuts_;
 };

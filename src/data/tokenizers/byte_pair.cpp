@@ -1,27 +1,20 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 #include <queue>
-#include <unordered_map>
 #include <utility>
 
 #include "base/text.h"
 #include "base/utf8.h"
 #include "data/tokenizers/model.h"
+#include "data/tokenizers/pair_table.h"
 
 namespace weft::data {
 
 namespace {
 
-uint64_t pair_key(int32_t left, int32_t right) {
-  return (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
-}
-
-struct Merge {
-  int32_t rank = 0;
-  int32_t id = 0;
-};
+/// Words of at most so many symbols are merged by looking through all of their pairs.
+constexpr std::size_t kFewSymbols = 32;
 
 /// A symbol of the word under way, linked to its neighbours.
 struct Symbol {
@@ -31,6 +24,7 @@ struct Symbol {
   int32_t previous = -1;
   int32_t next = -1;
   bool is_gone = false;
+  Merge ahead = {};  // with the next one
 };
 
 struct Candidate {
@@ -78,8 +72,10 @@ class BytePair : public TokenModel {
         return;
       }
     }
-    std::vector<Symbol> symbols = symbols_of(word);
-    merge(symbols);
+    thread_local std::vector<Symbol> symbols;  // memory that serves from word to word
+    symbols.clear();
+    read_symbols(word, symbols);
+    symbols.size() <= kFewSymbols ? merge_few(symbols) : merge_many(symbols);
     for (const Symbol& symbol : symbols) {
       if (!symbol.is_gone) {
         pieces.push_back({symbol.id, symbol.begin, symbol.end});
@@ -92,14 +88,14 @@ class BytePair : public TokenModel {
   int32_t unknown_id() const override { return unknown_; }
 
   std::vector<std::pair<int32_t, int32_t>> merges() const override {
-    std::vector<std::pair<int32_t, uint64_t>> ranked;
-    for (const auto& [sides, merge] : merges_) {
-      ranked.emplace_back(merge.rank, sides);
-    }
+    std::vector<std::pair<int32_t, std::pair<int32_t, int32_t>>> ranked;
+    merges_.visit([&](int32_t left, int32_t right, const Merge& merge) {
+      ranked.push_back({merge.rank, {left, right}});
+    });
     std::sort(ranked.begin(), ranked.end());
     std::vector<std::pair<int32_t, int32_t>> found;
     for (const auto& [rank, sides] : ranked) {
-      found.emplace_back(static_cast<int32_t>(sides >> 32), static_cast<int32_t>(sides));
+      found.push_back(sides);
     }
     return found;
   }
@@ -115,7 +111,7 @@ class BytePair : public TokenModel {
       const std::string_view tail =
           right.starts_with(prefix_) ? std::string_view(right).substr(prefix_.size()) : right;
       const int32_t made = known(left + std::string(tail), place, rank);
-      merges_.insert_or_assign(pair_key(left_id, right_id), Merge{rank, made});  // the last counts
+      merges_.put(left_id, right_id, {rank, made});
       ++rank;
     }
   }
@@ -145,9 +141,7 @@ class BytePair : public TokenModel {
     return id;
   }
 
-  std::vector<Symbol> symbols_of(std::string_view word) const {
-    std::vector<Symbol> symbols;
-    symbols.reserve(word.size());
+  void read_symbols(std::string_view word, std::vector<Symbol>& symbols) const {
     bool was_unknown = false;
     for (std::size_t begin = 0; begin < word.size();) {
       std::size_t end = begin;
@@ -177,11 +171,6 @@ class BytePair : public TokenModel {
       was_unknown = false;
       begin = end;
     }
-    for (std::size_t i = 0; i < symbols.size(); ++i) {
-      symbols[i].previous = static_cast<int32_t>(i) - 1;
-      symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : -1;
-    }
-    return symbols;
   }
 
   int32_t symbol_id(std::string_view word, std::size_t begin, std::size_t end) const {
@@ -201,17 +190,49 @@ class BytePair : public TokenModel {
     });
   }
 
-  void merge(std::vector<Symbol>& symbols) const {
+  /// Symbols stay side by side; what was merged into one is taken out.
+  void merge_few(std::vector<Symbol>& symbols) const {
+    const auto look_ahead = [&](std::size_t i) {
+      symbols[i].ahead =
+          i + 1 < symbols.size() ? merges_.find(symbols[i].id, symbols[i + 1].id) : Merge{};
+    };
+    for (std::size_t i = 0; i < symbols.size(); ++i) {
+      look_ahead(i);
+    }
+    const auto is_earlier = [](const Symbol& a, const Symbol& b) {
+      return a.ahead.rank < b.ahead.rank;
+    };
+    for (;;) {
+      const auto best = std::min_element(symbols.begin(), symbols.end(), is_earlier);
+      if (best == symbols.end() || best->ahead.rank == Merge::kNever) {
+        return;
+      }
+      best->id = best->ahead.id;
+      best->end = (best + 1)->end;
+      const auto at = static_cast<std::size_t>(best - symbols.begin());
+      symbols.erase(best + 1);
+      look_ahead(at);
+      if (at > 0) {
+        look_ahead(at - 1);
+      }
+    }
+  }
+
+  /// Symbols are linked, and their pairs wait in a queue.
+  void merge_many(std::vector<Symbol>& symbols) const {
+    for (std::size_t i = 0; i < symbols.size(); ++i) {
+      symbols[i].previous = static_cast<int32_t>(i) - 1;
+      symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : -1;
+    }
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> waiting;
     const auto offer = [&](int32_t left) {
       if (left < 0 || symbols[static_cast<std::size_t>(left)].next < 0) {
         return;
       }
       const Symbol& first = symbols[static_cast<std::size_t>(left)];
-      const auto found =
-          merges_.find(pair_key(first.id, symbols[static_cast<std::size_t>(first.next)].id));
-      if (found != merges_.end()) {
-        waiting.push({found->second.rank, left, found->second.id});
+      const Merge found = merges_.find(first.id, symbols[static_cast<std::size_t>(first.next)].id);
+      if (found.rank != Merge::kNever) {
+        waiting.push({found.rank, left, found.id});
       }
     };
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
@@ -225,8 +246,8 @@ class BytePair : public TokenModel {
         continue;
       }
       Symbol& right = symbols[static_cast<std::size_t>(left.next)];
-      const auto found = merges_.find(pair_key(left.id, right.id));
-      if (found == merges_.end() || found->second.id != best.id) {
+      const Merge found = merges_.find(left.id, right.id);
+      if (found.rank == Merge::kNever || found.id != best.id) {
         continue;
       }
       left.id = best.id;
@@ -248,7 +269,7 @@ class BytePair : public TokenModel {
   bool falls_back_;
   bool ignores_merges_;
   int32_t unknown_ = Vocabulary::kNone;
-  std::unordered_map<uint64_t, Merge> merges_;
+  PairTable merges_;
   std::array<int32_t, 256> bytes_{};
 };
 

@@ -66,12 +66,11 @@ class Metaspace : public PreTokenizer {
       made.append_changed(words.text, word.begin, word.begin, sign_);
     }
     std::size_t done = word.begin;
-    for (std::size_t at = word.begin; at < word.end; ++at) {
-      if (text[at] == ' ') {
-        made.append_kept(words.text, done, at);
-        made.append_changed(words.text, at, at + 1, sign_);
-        done = at + 1;
-      }
+    for (std::size_t at = bytes.find(' '); at != std::string_view::npos;
+         at = bytes.find(' ', done - word.begin)) {
+      made.append_kept(words.text, done, word.begin + at);
+      made.append_changed(words.text, word.begin + at, word.begin + at + 1, sign_);
+      done = word.begin + at + 1;
     }
     made.append_kept(words.text, done, word.end);
   }

@@ -4,26 +4,14 @@
 
 namespace weft::data {
 
-namespace {
+PieceTrie::PieceTrie() : nodes_(1), edges_(1024) {}
 
-uint64_t edge_key(uint32_t node, unsigned char byte) { return (uint64_t{node} << 8) | byte; }
-
-}  // namespace
-
-PieceTrie::PieceTrie() : ids_(1, -1), edges_(1024) {}
-
-std::size_t PieceTrie::slot(uint64_t key) const {
-  std::size_t at = (key * 0x9E3779B97F4A7C15U) >> 20;
-  for (at &= edges_.size() - 1; edges_[at].key != kFree && edges_[at].key != key;) {
+void PieceTrie::put(const Edge& edge) {
+  std::size_t at = first_slot(edge.key);
+  while (edges_[at].key != kFree) {
     at = (at + 1) & (edges_.size() - 1);
   }
-  return at;
-}
-
-uint32_t PieceTrie::next(uint32_t node, unsigned char byte) const {
-  const uint64_t key = edge_key(node, byte);
-  const Edge& edge = edges_[slot(key)];
-  return edge.key == key ? edge.to : kNowhere;
+  edges_[at] = edge;
 }
 
 void PieceTrie::add(std::string_view piece, int32_t id) {
@@ -35,13 +23,14 @@ void PieceTrie::add(std::string_view piece, int32_t id) {
       if (2 * ++count_ > edges_.size()) {
         grow();
       }
-      to = static_cast<uint32_t>(ids_.size());
-      ids_.push_back(-1);
-      edges_[slot(edge_key(node, byte))] = {edge_key(node, byte), to};
+      to = static_cast<uint32_t>(nodes_.size());
+      nodes_.emplace_back();
+      nodes_[node].bytes |= uint64_t{1} << (byte & 63U);
+      put({(uint64_t{node} << 8) | byte, to});
     }
     node = to;
   }
-  ids_[node] = id;
+  nodes_[node].id = id;
 }
 
 void PieceTrie::grow() {
@@ -49,7 +38,7 @@ void PieceTrie::grow() {
   std::swap(old, edges_);
   for (const Edge& edge : old) {
     if (edge.key != kFree) {
-      edges_[slot(edge.key)] = edge;
+      put(edge);
     }
   }
 }

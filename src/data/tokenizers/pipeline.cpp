@@ -14,8 +14,8 @@ namespace weft::data {
 
 namespace {
 
-uint64_t next_serial() {
-  static std::atomic<uint64_t> serial{0};
+uint32_t next_serial() {
+  static std::atomic<uint32_t> serial{0};
   return ++serial;
 }
 

@@ -85,7 +85,7 @@ class Pipeline : public Tokenizer {
   SpecialIds special_;
   std::vector<uint8_t> flags_;  // by id
   uint64_t fingerprint_ = 0;
-  uint64_t serial_ = 0;  // tells tokenizers apart in the word cache
+  uint32_t serial_ = 0;  // tells tokenizers apart in the word cache
 };
 
 /// The vocabulary in the order of its ids, and the names of special tokens, as the older files have

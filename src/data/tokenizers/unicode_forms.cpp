@@ -193,30 +193,42 @@ void apply_form(AlignedText& text, UnicodeForm form) {
 }
 
 AlignedText without_marks(const AlignedText& text, uint8_t mark) {
-  AlignedText made(text.is_tracked());
-  for (std::size_t begin = 0; begin < text.size();) {
+  Rewriting made(text);
+  const std::string_view bytes = text.view();
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    if (static_cast<unsigned char>(bytes[begin]) < 0x80) {  // no mark
+      ++begin;
+      continue;
+    }
     std::size_t end = begin;
-    if ((classes_of(utf8::next(text.view(), end)) & mark) == 0) {
-      made.append_kept(text, begin, end);
+    if ((classes_of(utf8::next(bytes, end)) & mark) != 0) {
+      made.change(begin, end, "");
     }
     begin = end;
   }
-  return made;
+  return made.finish();
 }
 
 AlignedText lowered(const AlignedText& text) {
-  AlignedText made(text.is_tracked());
-  for (std::size_t begin = 0; begin < text.size();) {
+  Rewriting made(text);
+  const std::string_view bytes = text.view();
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const auto byte = static_cast<unsigned char>(bytes[begin]);
+    if (byte < 0x80 && (byte < 'A' || byte > 'Z')) {
+      ++begin;
+      continue;
+    }
     std::size_t end = begin;
-    const char32_t code = utf8::next(text.view(), end);
+    const char32_t code = utf8::next(bytes, end);
+    const char32_t lower = lower_case(code);
     if (code == 0x130) {
-      made.append_changed(text, begin, end, "i\u0307");
-    } else {
-      made.append_changed(text, begin, end, lower_case(code));
+      made.change(begin, end, "i\u0307");
+    } else if (lower != code) {
+      made.change(begin, end, lower);
     }
     begin = end;
   }
-  return made;
+  return made.finish();
 }
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(const JsonFields& fields) {

@@ -46,8 +46,11 @@ class Unigram : public TokenModel {
   }
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override {
-    const std::vector<Step> steps = best_steps(word);
-    std::vector<Piece> found;  // from the end
+    // Memory of the thread, which serves from word to word.
+    thread_local std::vector<Step> steps;
+    thread_local std::vector<Piece> found;  // from the end
+    best_steps(word, steps);
+    found.clear();
     for (auto end = static_cast<int64_t>(word.size()); end > 0;) {
       const Step& step = steps[static_cast<std::size_t>(end)];
       const bool joins = step.id == unknown_ && !found.empty() && found.back().id == unknown_;
@@ -94,8 +97,8 @@ class Unigram : public TokenModel {
     }
   }
 
-  std::vector<Step> best_steps(std::string_view word) const {
-    std::vector<Step> steps(word.size() + 1);
+  void best_steps(std::string_view word, std::vector<Step>& steps) const {
+    steps.assign(word.size() + 1, {});
     steps[0].begin = 0;
     const auto offer = [&](std::size_t begin, std::size_t end, double score, int32_t id) {
       Step& step = steps[end];
@@ -125,7 +128,6 @@ class Unigram : public TokenModel {
       }
       begin = after;
     }
-    return steps;
   }
 
   void append(const Piece& piece, std::string_view word, std::vector<Piece>& pieces) const {

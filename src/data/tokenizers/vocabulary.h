@@ -8,20 +8,38 @@
 
 namespace weft::data {
 
+/// The last 1 to 7 bytes of a text, without a call that copies them.
+inline uint64_t text_tail(const char* at, std::size_t left) {
+  if (left >= 4) {
+    uint32_t first = 0;
+    uint32_t last = 0;
+    std::memcpy(&first, at, 4);
+    std::memcpy(&last, at + left - 4, 4);
+    return (uint64_t{last} << 32) | first;
+  }
+  const auto byte = [at](std::size_t place) {
+    return uint64_t{static_cast<unsigned char>(at[place])};
+  };
+  return byte(0) | (byte(left / 2) << 8) | (byte(left - 1) << 16);
+}
+
 /// A quick hash of short texts, for tables in memory only: its values are nowhere kept.
 inline uint64_t text_hash(std::string_view text) {
   constexpr uint64_t kFactor = 0x9E3779B97F4A7C15U;
   uint64_t hash = text.size() * kFactor;
   const char* at = text.data();
   std::size_t left = text.size();
-  while (left > 0) {
-    uint64_t word = 0;
-    const std::size_t take = left < 8 ? left : 8;
-    std::memcpy(&word, at, take);
+  const auto mix = [&hash](uint64_t word) {
     hash = (hash ^ word) * kFactor;
     hash ^= hash >> 29;
-    at += take;
-    left -= take;
+  };
+  for (; left >= 8; at += 8, left -= 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    mix(word);
+  }
+  if (left > 0) {
+    mix(text_tail(at, left));
   }
   return hash ^ (hash >> 32);
 }

@@ -14,11 +14,12 @@ namespace weft::data {
 /// never reach the model.
 class WordCache {
  public:
-  static constexpr std::size_t kLongestWord = 32;
-  static constexpr std::size_t kMostIds = 12;
+  static constexpr std::size_t kLongestWord = 26;
+  static constexpr std::size_t kMostIds = 8;
 
-  struct Entry {
-    uint64_t owner = 0;  // which tokenizer; 0: none
+  /// One line of the processor's cache.
+  struct alignas(64) Entry {
+    uint32_t owner = 0;  // which tokenizer; 0: none
     uint8_t length = 0;
     uint8_t count = 0;
     std::array<char, kLongestWord> word{};
@@ -31,13 +32,13 @@ class WordCache {
   /// word.
   Entry& entry(std::string_view word) { return entries_[text_hash(word) & (kEntries - 1)]; }
 
-  static bool holds(const Entry& entry, uint64_t owner, std::string_view word) {
+  static bool holds(const Entry& entry, uint32_t owner, std::string_view word) {
     return entry.owner == owner && entry.length == word.size() &&
            std::memcmp(entry.word.data(), word.data(), word.size()) == 0;
   }
 
  private:
-  static constexpr std::size_t kEntries = std::size_t{1} << 14;
+  static constexpr std::size_t kEntries = std::size_t{1} << 15;
   std::vector<Entry> entries_;
 };
 

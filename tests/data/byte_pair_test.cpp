@@ -1,0 +1,97 @@
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "data/tokenizers/model.h"
+#include "data/tokenizers/pair_table.h"
+
+namespace weft::data {
+namespace {
+
+TEST(PairTable, FindsTheLastOfEachPairAndNothingElse) {
+  PairTable table;
+  for (int32_t i = 0; i < 500; ++i) {
+    table.put(i, i + 1, {.rank = i, .id = 1000 + i});
+  }
+  table.put(7, 8, {.rank = 900, .id = 5});
+  EXPECT_EQ(table.find(7, 8).rank, 900);
+  EXPECT_EQ(table.find(499, 500).id, 1499);
+  EXPECT_EQ(table.find(8, 7).rank, Merge::kNever);
+  int64_t pairs = 0;
+  table.visit([&](int32_t left, int32_t right, const Merge&) {
+    EXPECT_EQ(left + 1, right);
+    ++pairs;
+  });
+  EXPECT_EQ(pairs, 500);
+}
+
+/// Byte pair encoding as its paper has it: the earliest merge there is, leftmost first, again and
+/// again.
+std::vector<std::string> merged_plainly(
+    const std::string& word, const std::vector<std::pair<std::string, std::string>>& merges) {
+  std::vector<std::string> pieces;
+  for (const char sign : word) {
+    pieces.emplace_back(1, sign);
+  }
+  for (;;) {
+    std::size_t best_rank = merges.size();
+    std::size_t best = 0;
+    for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
+      for (std::size_t rank = 0; rank < best_rank; ++rank) {
+        if (merges[rank].first == pieces[i] && merges[rank].second == pieces[i + 1]) {
+          best_rank = rank;
+          best = i;
+        }
+      }
+    }
+    if (best_rank == merges.size()) {
+      return pieces;
+    }
+    pieces[best] += pieces[best + 1];
+    pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+  }
+}
+
+// Short words and long ones are merged in two ways.
+TEST(BytePair, MergesWordsOfAllLengthsAsItsPaperHasIt) {
+  const std::vector<std::pair<std::string, std::string>> merges = {
+      {"a", "b"},  {"b", "a"},  {"ab", "ab"}, {"c", "c"},    {"a", "a"},
+      {"c", "ab"}, {"ba", "c"}, {"aa", "b"},  {"abab", "c"}, {"cc", "cc"}};
+  formats::Json vocabulary = {{"a", 0}, {"b", 1}, {"c", 2}};
+  formats::Json list = formats::Json::array();
+  for (const auto& [left, right] : merges) {
+    list.push_back({left, right});
+    if (!vocabulary.contains(left + right)) {
+      vocabulary[left + right] = vocabulary.size();
+    }
+  }
+  const formats::Json model = {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", list}};
+  const auto made = make_byte_pair(JsonFields(model, "model"));
+  uint64_t state = 1;
+  for (int length = 1; length < 80; ++length) {
+    for (int round = 0; round < 5; ++round) {
+      std::string word;
+      for (int i = 0; i < length; ++i) {
+        state = mix(state, 1);
+        word += static_cast<char>('a' + state % 3);
+      }
+      std::vector<Piece> pieces;
+      made->tokenize(word, pieces);
+      std::vector<std::string> found;
+      std::size_t end = 0;
+      for (const Piece& piece : pieces) {
+        EXPECT_EQ(piece.begin, end);
+        end = piece.end;
+        found.emplace_back(made->vocabulary().piece(piece.id));
+        EXPECT_EQ(found.back(), word.substr(piece.begin, piece.end - piece.begin));
+      }
+      ASSERT_EQ(found, merged_plainly(word, merges)) << word;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::data
