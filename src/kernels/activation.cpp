@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
+#include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -109,6 +110,7 @@ class ActivateGated : public torch::autograd::Function<ActivateGated> {
 }  // namespace
 
 at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
+  const Timed timed(Operation::kActivation);
   TORCH_CHECK(x.dim() == 2 && x.size(1) % 2 == 0, "activate_gated expects (N, 2F), got ",
               x.sizes());
   return is_served(x) ? ActivateGated::apply(x, activation)
@@ -116,6 +118,7 @@ at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
+  const Timed timed(Operation::kActivation);
   return is_served(x) ? Activate::apply(x, activation) : reference::activate(x, activation);
 }
 

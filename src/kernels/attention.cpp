@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
+#include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -187,6 +188,7 @@ at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,
                      const Chance& chance) {
+  const Timed timed(Operation::kAttention);
   TORCH_CHECK(settings.heads > 0 && qkv.dim() == 2 && qkv.size(1) % (3 * settings.heads) == 0,
               "attention expects qkv (N, 3 * ", settings.heads, " heads * K), got ", qkv.sizes());
   TORCH_CHECK(qkv.size(0) == layout.tokens(),

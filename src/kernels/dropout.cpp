@@ -6,6 +6,7 @@
 #include "kernels/dropout_pass.h"
 #include "kernels/fused.h"
 #include "kernels/norm.h"
+#include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -79,6 +80,7 @@ at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance) {
   if (p == 0.0) {
     return x;
   }
+  const Timed timed(Operation::kDropout);
   return is_served(x) ? Dropout::apply(x, p, chance) : reference::dropout(x, p, chance);
 }
 
@@ -86,6 +88,7 @@ at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
                        double p,
                        const Chance& chance) {
+  const Timed timed(Operation::kDropout);
   TORCH_CHECK(residual.dim() == 2 && residual.sizes() == branch.sizes(),
               "add_dropout expects two (N, D), got ", residual.sizes(), " and ", branch.sizes());
   if (!is_served(residual) || residual.scalar_type() != branch.scalar_type()) {

@@ -7,6 +7,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/leaf_gradient.h"
+#include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -206,6 +207,7 @@ at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& positions,
                          const at::Tensor& type,
                          const at::Tensor& types) {
+  const Timed timed(Operation::kEmbedding);
   const auto suits = [&](const at::Tensor& table, const at::Tensor& rows) {
     if (!table.defined()) {
       return true;

@@ -5,6 +5,7 @@
 
 #include "kernels/dropout_pass.h"
 #include "kernels/fused.h"
+#include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -190,6 +191,7 @@ at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& weight,
                       const at::Tensor& bias,
                       double epsilon) {
+  const Timed timed(Operation::kNorm);
   check_norm(x, weight, bias);
   return is_served(x) ? LayerNorm::apply(x, weight, optional(bias), epsilon)
                       : reference::layer_norm(x, weight, bias, epsilon);
@@ -200,6 +202,7 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
                             const NormWeights& norm,
                             double p,
                             const Chance& chance) {
+  const Timed timed(Operation::kNorm);
   check_norm(residual, norm.weight, norm.bias);
   TORCH_CHECK(residual.sizes() == branch.sizes(), "add_dropout_norm expects two (N, D), got ",
               residual.sizes(), " and ", branch.sizes());
