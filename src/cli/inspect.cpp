@@ -14,6 +14,7 @@
 #include "models/names.h"
 #include "objectives/objective.h"
 #include "train/cost.h"
+#include "train/device.h"
 #include "train/manifest.h"
 #include "train/run_config.h"
 
@@ -77,6 +78,32 @@ std::string flops_text(double flops) {
   return text(std::fixed, std::setprecision(2), flops / 1e6, " MFLOP");
 }
 
+void print_memory(const train::Cost& cost) {
+  std::cout << "\nMemory of a training step\n";
+  if (cost.copy_bytes > 0) {
+    print_line("weights, fp32", byte_size(cost.weight_bytes - cost.copy_bytes));
+    print_line("weights, bf16 copy", byte_size(cost.copy_bytes));
+  } else {
+    print_line("weights", byte_size(cost.weight_bytes));
+  }
+  print_line("gradients", byte_size(cost.gradient_bytes));
+  print_line("optimizer", byte_size(cost.optimizer_bytes));
+  if (cost.average_bytes > 0) {
+    print_line("average of the weights", byte_size(cost.average_bytes));
+  }
+  print_line("activations", text(byte_size(cost.step.peak),
+                                 " at most at once, of them kept for the "
+                                 "backward pass ",
+                                 byte_size(cost.step.kept)));
+  if (cost.step.head > 0) {
+    print_line("head and logits", text("up to ", byte_size(cost.step.head), " of the activations"));
+  }
+  print_line("all tensors", byte_size(cost.total_bytes()));
+  const auto bare = static_cast<double>(train::peak_memory());
+  print_line("resident, expected", text(byte_size(cost.total_bytes() + bare), ", with ",
+                                        byte_size(bare), " of the program and its libraries"));
+}
+
 void print_cost(const train::Cost& cost, int64_t length) {
   if (cost.trained_parameters < cost.parameters) {
     print_line("trained", text(with_commas(cost.trained_parameters), " of ",
@@ -85,16 +112,7 @@ void print_cost(const train::Cost& cost, int64_t length) {
   std::cout << "\nWork per token, at " << length << " tokens a sequence\n";
   print_line("forward", flops_text(cost.forward_flops));
   print_line("training step", flops_text(cost.training_flops));
-  std::cout << "\nMemory of a training step, beside "
-            << "LibTorch itself\n";
-  print_line("weights", byte_size(cost.weight_bytes));
-  print_line("gradients", byte_size(cost.gradient_bytes));
-  print_line("optimizer", byte_size(cost.optimizer_bytes));
-  if (cost.average_bytes > 0) {
-    print_line("average of the weights", byte_size(cost.average_bytes));
-  }
-  print_line("activations", byte_size(cost.activation_bytes));
-  print_line("all", byte_size(cost.total_bytes()));
+  print_memory(cost);
 }
 
 void inspect_config(const std::string& path, const std::vector<std::string>& overrides) {

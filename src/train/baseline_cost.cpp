@@ -1,6 +1,30 @@
 #include "train/baseline_cost.h"
 
+#include <algorithm>
+
 namespace weft::train {
+
+namespace {
+
+/// Of one token.
+double kept_bytes(const models::ModelOptions& model, double length, bool is_bf16) {
+  const double element = is_bf16 ? 2 : 4;
+  if (model.family == models::Family::kBagOfWords) {
+    // Row, weight, place in the layout; the table's row, wide and weighted.
+    const auto classes = static_cast<double>(models::head_outputs(model));
+    return static_cast<double>(model.bag.ngrams) * (8 + 4 + classes * (element + 4)) + 16;
+  }
+  // Inputs of the products, what each network has before and after its functions, and the shares
+  // that a token gives to the other half.
+  const auto& own = model.decomposable;
+  const int64_t width = own.intra_attention ? 2 * model.dim : model.dim;
+  const int64_t networks = own.intra_attention ? 3 : 2;
+  return element *
+         (static_cast<double>(model.embedding_dim + 4 * width + 5 * own.hidden * networks) +
+          length);
+}
+
+}  // namespace
 
 std::vector<Product> baseline_products(const models::ModelOptions& model, const StepRows& rows) {
   if (model.family == models::Family::kBagOfWords) {
@@ -44,16 +68,12 @@ double baseline_flops(const models::ModelOptions& model, int64_t length) {
   return flops / static_cast<double>(length) + attention;
 }
 
-double baseline_elements(const models::ModelOptions& model, int64_t length) {
-  if (model.family == models::Family::kBagOfWords) {
-    return static_cast<double>(model.bag.ngrams * models::head_outputs(model));
-  }
-  // Inputs of the products, what each network has before and after its functions, and the shares
-  // that a token gives to the other half.
-  const auto& own = model.decomposable;
-  const int64_t width = own.intra_attention ? 2 * model.dim : model.dim;
-  const int64_t networks = own.intra_attention ? 3 : 2;
-  return static_cast<double>(model.embedding_dim + 4 * width + 5 * own.hidden * networks + length);
+StepMemory baseline_memory(const models::ModelOptions& model, const StepShape& shape) {
+  const auto& rows = shape.rows;
+  const double length =
+      static_cast<double>(rows.tokens) / std::max(1.0, static_cast<double>(rows.sequences));
+  const double kept = static_cast<double>(rows.tokens) * kept_bytes(model, length, shape.is_bf16);
+  return {.kept = kept, .head = 0, .peak = kept};
 }
 
 }  // namespace weft::train

@@ -5,6 +5,7 @@
 
 #include "models/options.h"
 #include "train/bench.h"
+#include "train/step_memory.h"
 
 namespace weft::train {
 
@@ -12,8 +13,8 @@ namespace weft::train {
 
 /// Of one token, forward, at `length` tokens a sequence.
 double baseline_flops(const models::ModelOptions& model, int64_t length);
-/// Elements kept of one token for the backward pass.
-double baseline_elements(const models::ModelOptions& model, int64_t length);
+/// Of a step; roughly, as its shapes hang on the texts.
+StepMemory baseline_memory(const models::ModelOptions& model, const StepShape& shape);
 /// The products of its linear layers in one forward pass.
 std::vector<Product> baseline_products(const models::ModelOptions& model, const StepRows& rows);
 

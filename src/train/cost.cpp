@@ -1,6 +1,7 @@
 #include "train/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <set>
 #include <vector>
@@ -20,6 +21,7 @@ namespace {
 struct Trained {
   int64_t parameters = 0;
   int64_t trained = 0;
+  bool trains_words = false;           // the table of words
   int64_t lowest = 0;                  // depth of the lowest trained parameter
   std::vector<bool> has_trained = {};  // by depth
 };
@@ -40,6 +42,7 @@ Trained what_is_trained(const models::ModelOptions& model, const TrainOptions& t
     const bool is_trained =
         train.lora ? whole.contains(tensor.part) : !frozen.contains(tensor.parameter);
     if (is_trained) {
+      result.trains_words = result.trains_words || tensor.parameter == "embeddings.word.weight";
       result.trained += count;
       result.has_trained[static_cast<std::size_t>(depth_of(tensor.parameter, layers))] = true;
     }
@@ -71,12 +74,6 @@ double backward_share(const Trained& trained) {
   return products / static_cast<double>(depths.size() - 2);
 }
 
-/// The layers whose inputs are kept for a backward pass.
-double kept_layers(const models::ModelOptions& model, const Trained& trained) {
-  const auto skipped = std::clamp<int64_t>(trained.lowest - 1, 0, model.layers);
-  return static_cast<double>(model.layers - skipped);
-}
-
 /// Keys that a token sees, added up over the layers: a window ends with the sequence.
 double keys_seen(const models::ModelOptions& model, int64_t length) {
   double keys = 0;
@@ -106,18 +103,34 @@ double forward_flops(const models::ModelOptions& model,
   return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * dim + head;
 }
 
-/// Elements kept of one token in one layer: the inputs of the four products (D, D, D, F), query,
-/// key and value (3D), what the two norms need (2D), and the feed-forward's width before its
-/// activation (F; twice that where it is gated).
-double kept_elements(const models::ModelOptions& model, int64_t length) {
-  if (models::is_baseline(model.family)) {
-    return baseline_elements(model, length);
-  }
-  const double widths = model.modern.is_gated ? 3.0 : 2.0;
-  return 8.0 * static_cast<double>(model.dim) + widths * static_cast<double>(model.width);
+/// Of the largest micro-batch, all sequences of this length.
+StepRows rows_of(const objectives::ObjectiveOptions& objective,
+                 const TrainOptions& train,
+                 int64_t length) {
+  const int64_t step = train.batch_tokens.value_or(train.batch_sequences.value_or(1) * length);
+  const auto tokens = std::min(step, train.micro_batch_tokens.value_or(step));
+  return {.tokens = tokens,
+          .targets = std::llround(objective.mask.fraction * static_cast<double>(tokens)),
+          .sequences = std::max<int64_t>(1, tokens / std::max<int64_t>(1, length))};
+}
+
+/// Gradients of bf16 micro-batches are added up in fp32.
+bool adds_up(const TrainOptions& train, bool is_bf16) {
+  return is_bf16 && train.micro_batch_tokens &&
+         (!train.batch_tokens || *train.micro_batch_tokens < *train.batch_tokens);
 }
 
 }  // namespace
+
+StepShape step_shape(const models::ModelOptions& model, const TrainOptions& train, bool is_bf16) {
+  const auto trained = what_is_trained(model, train);
+  return {.rows = {},
+          .is_bf16 = is_bf16,
+          .recomputes_layers = train.checkpoint_activations == Checkpointing::kLayers,
+          .lowest = trained.lowest,
+          .trains_words = trained.trains_words,
+          .lora = train.lora ? &*train.lora : nullptr};
+}
 
 Cost cost_of(const models::ModelOptions& model,
              const objectives::ObjectiveOptions& objective,
@@ -129,20 +142,20 @@ Cost cost_of(const models::ModelOptions& model,
   result.parameters = trained.parameters;
   result.trained_parameters = trained.trained;
   result.forward_flops = forward_flops(model, objective, length);
-  result.training_flops = (1.0 + backward_share(trained)) * result.forward_flops;
+  const double again = train.checkpoint_activations == Checkpointing::kLayers ? 1 : 0;
+  result.training_flops = (1.0 + again + backward_share(trained)) * result.forward_flops;
   const auto parameters = static_cast<double>(result.parameters);
   const auto trained_parameters = static_cast<double>(trained.trained);
   const double width = is_bf16 ? 2.0 : 4.0;
-  result.weight_bytes = parameters * (is_bf16 ? 6.0 : 4.0);
-  result.gradient_bytes = trained_parameters * width;
+  result.copy_bytes = is_bf16 ? 2 * parameters : 0;
+  result.weight_bytes = 4 * parameters + result.copy_bytes;
+  result.gradient_bytes = trained_parameters * (width + (adds_up(train, is_bf16) ? 4 : 0));
   result.average_bytes = train.average.decay ? 4.0 * trained_parameters : 0;
   result.optimizer_bytes =
       trained_parameters * (train.optimizer.type == OptimizerType::kAdamw ? 8.0 : 4.0);
-  const int64_t step = train.batch_tokens.value_or(train.batch_sequences.value_or(1) * length);
-  const auto tokens = static_cast<double>(std::min(step, train.micro_batch_tokens.value_or(step)));
-  result.activation_bytes = tokens * width *
-                            (kept_layers(model, trained) * kept_elements(model, length) +
-                             2.0 * static_cast<double>(model.dim));
+  auto shape = step_shape(model, train, is_bf16);
+  shape.rows = rows_of(objective, train, length);
+  result.step = step_memory(model, objective, shape);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "models/options.h"
 #include "objectives/options.h"
+#include "train/step_memory.h"
 #include "train/train_options.h"
 
 namespace weft::train {
@@ -16,14 +17,18 @@ struct Cost {
   double training_flops = 0;  // per token: forward, and for each of its products two in backward
                               // where nothing is frozen
   double weight_bytes = 0;    // fp32 master, and the bf16 copy where there is one
+  double copy_bytes = 0;      // of them the bf16 copy
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
-  double average_bytes = 0;     // moving average of the weights
-  double activation_bytes = 0;  // kept from forward to backward, at the largest micro-batch
+  double average_bytes = 0;  // moving average of the weights
+  StepMemory step = {};      // activations and what else a step makes, at the largest micro-batch
   double total_bytes() const {
-    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + activation_bytes;
+    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + step.peak;
   }
 };
+
+/// How a step of a run goes, all but its rows.
+StepShape step_shape(const models::ModelOptions& model, const TrainOptions& train, bool is_bf16);
 
 /// `length`: tokens of the sequences (attention grows with it); `is_bf16`: precision of the run. A
 /// tensor stored for a fused parameter counts once; tied matrices count once.

@@ -22,6 +22,8 @@ const config::Choices<ScheduleType> kSchedules = {
     {"warmup_stable_decay", ScheduleType::kWarmupStableDecay}};
 const config::Choices<Precision> kPrecisions = {
     {"auto", Precision::kAuto}, {"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}};
+const config::Choices<Checkpointing> kCheckpointing = {{"none", Checkpointing::kNone},
+                                                       {"layers", Checkpointing::kLayers}};
 const config::Choices<DeviceChoice> kDevices = {
     {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
 
@@ -252,6 +254,10 @@ TrainOptions read_train_options(config::Section& section) {
   section.read_choice("precision", options.precision, kPrecisions,
                       {.help = "Number format of the arithmetic; weights and optimizer are kept in "
                                "fp32. auto: bf16 where the machine is faster with it."});
+  section.read_choice("checkpoint_activations", options.checkpoint_activations, kCheckpointing,
+                      {.help = "layers: each layer keeps its input alone and computes the rest "
+                               "again in the backward pass: the same results in less memory, for "
+                               "about a third more time; none: everything is kept."});
   read_rhythm(section, options);
   read_kit(section, options);
   options.lora = models::read_lora_options(section.section(

@@ -47,6 +47,9 @@ struct ScheduleOptions {
   std::optional<config::Duration> decay = std::nullopt;
 };
 
+/// What a forward pass keeps for the backward pass: everything, or of each layer its input.
+enum class Checkpointing { kNone, kLayers };
+
 enum class Precision { kAuto, kFp32, kBf16 };
 
 /// `train.ema:`
@@ -71,6 +74,7 @@ struct TrainOptions {
   ScheduleOptions schedule;
   std::optional<double> clip_norm = 1.0;
   Precision precision = Precision::kAuto;
+  Checkpointing checkpoint_activations = Checkpointing::kNone;
   std::vector<std::string> freeze = {};  // parts and parameters that are not trained
   std::optional<models::LoraOptions> lora = std::nullopt;  // nothing: no adapters
   AverageOptions average;

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/lora_options.h"
+#include "models/options.h"
+#include "train/ledger.h"
+
+namespace weft::train {
+
+/// Bytes of what one layer of a stack makes for the rows of a step. Behind the attention of a layer
+/// that serves first tokens there are as many rows as sequences.
+struct LayerSizes {
+  double stream = 0;           // (N, D), what comes in
+  double rest = 0;             // (N, D), or (B, D): from the attention's output on
+  double qkv = 0;              // (N, 3 D)
+  double exponents = 0;        // of the softmax, (H, N) fp32
+  double statistics = 0;       // of a norm before the attention: mean and deviation, fp32
+  double rest_statistics = 0;  // of the others
+  double sums = 0;             // parts of a norm's gradients, fp32
+  double up = 0;               // (N, F), or (N, 2 F) where it is gated
+  double hidden = 0;           // (N, F)
+  double adapters = 0;         // what they keep
+  double adapters_work = 0;    // and what they use for a moment
+  bool is_pre = false;
+  bool has_first_norm = true;  // pre-norm only
+  bool is_cut = false;         // serves first tokens alone
+  bool drops_attention = false;
+  bool drops_hidden = false;
+  bool drops_down = false;
+};
+
+/// What a layer is run on.
+struct LayerRun {
+  double tokens = 0;
+  double rows = 0;     // behind the attention
+  double element = 4;  // bytes
+};
+
+LayerSizes layer_sizes(const models::ModelOptions& model,
+                       const models::LoraOptions* lora,
+                       int64_t layer,
+                       const LayerRun& run);
+
+/// The layer's forward pass as its kernels allocate: from its input, held already, to its output
+/// and what the backward pass needs.
+void forward_layer(Ledger& ledger, const LayerSizes& sizes);
+/// The same where nothing is kept: the input stays, the output comes.
+void pass_layer(Ledger& ledger, const LayerSizes& sizes);
+/// From the gradient of the output to that of the input, in whose place it is; the input is gone.
+void backward_layer(Ledger& ledger, const LayerSizes& sizes);
+/// The backward pass of a layer that kept its input alone.
+void recompute_layer(Ledger& ledger, const LayerSizes& sizes);
+
+}  // namespace weft::train

@@ -1,0 +1,240 @@
+#include "train/step_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "models/baseline_config.h"
+#include "train/baseline_cost.h"
+#include "train/layer_memory.h"
+#include "train/ledger.h"
+
+namespace weft::train {
+
+namespace {
+
+using objectives::ObjectiveType;
+
+constexpr double kId = 8;
+constexpr double kStatistics = 8;                         // mean and deviation of a row, fp32
+constexpr double kChunk = static_cast<double>(64 << 20);  // of logits, as kernels/cross_entropy.cpp
+
+/// Goes through the passes of a step, one part after another.
+class Walk {
+ public:
+  Walk(const models::ModelOptions& model,
+       const objectives::ObjectiveOptions& objective,
+       const StepShape& shape)
+      : model_(model), objective_(objective), shape_(shape) {
+    for (int64_t layer = 0; layer < model.layers; ++layer) {
+      const bool is_cut = layer + 1 == model.layers && serves_first_tokens();
+      layers_.push_back(layer_sizes(
+          model, shape.lora, layer,
+          {.tokens = tokens_, .rows = is_cut ? sequences_ : tokens_, .element = element_}));
+    }
+  }
+
+  StepMemory run() {
+    const bool is_twice = objective_.type != ObjectiveType::kMlm && objective_.r_drop > 0;
+    const int passes = is_twice ? 2 : 1;
+    for (int pass = 0; pass < passes; ++pass) {
+      forward();
+    }
+    memory_.kept = ledger_.live();
+    for (int pass = 0; pass < passes; ++pass) {
+      backward();
+    }
+    memory_.peak = ledger_.peak();
+    return memory_;
+  }
+
+ private:
+  bool classifies() const {
+    return objective_.type == ObjectiveType::kClassify ||
+           objective_.type == ObjectiveType::kRegress;
+  }
+  bool serves_first_tokens() const { return classifies() && !model_.modern.pools_mean; }
+  bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
+  bool trains_embeddings() const { return shape_.lowest == 0; }
+  double stream() const { return tokens_ * dim_ * element_; }
+  /// Of what leaves the last layer.
+  double hidden() const { return layers_.empty() ? stream() : layers_.back().rest; }
+  double hidden_statistics() const { return kStatistics * hidden() / (dim_ * element_); }
+
+  void forward() {
+    ledger_.hold(3 * kId * tokens_);  // ids, types, positions
+    embeddings_forward();
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+      if (!is_kept(layer)) {
+        pass_layer(ledger_, layers_[layer]);
+        ledger_.release(layers_[layer].stream);
+      } else if (shape_.recomputes_layers) {
+        pass_layer(ledger_, layers_[layer]);
+      } else {
+        forward_layer(ledger_, layers_[layer]);
+      }
+    }
+    if (is_pre()) {
+      ledger_.hold(hidden() + hidden_statistics());
+    }
+    head_forward();
+  }
+
+  void backward() {
+    head_backward();
+    if (is_pre()) {
+      ledger_.hold(hidden());
+      ledger_.release(2 * hidden() + hidden_statistics());
+    }
+    for (std::size_t layer = layers_.size(); layer-- > 0 && is_kept(layer);) {
+      shape_.recomputes_layers ? recompute_layer(ledger_, layers_[layer])
+                               : backward_layer(ledger_, layers_[layer]);
+    }
+    if (trains_embeddings()) {
+      const double rows = tokens_ * embedding_ * element_;
+      ledger_.hold(rows);
+      ledger_.release(2 * rows + kStatistics * tokens_);
+      ledger_.touch(rows);
+      ledger_.release(rows);
+    }
+    ledger_.release(3 * kId * tokens_ + tied_gradient());
+  }
+
+  bool is_pre() const { return model_.norm_place == models::NormPlace::kPre; }
+
+  void embeddings_forward() {
+    const double rows = tokens_ * embedding_ * element_;
+    ledger_.hold(2 * rows + kStatistics * tokens_);  // the sum, and its norm
+    if (model_.dropout > 0) {
+      ledger_.touch(rows);
+    }
+    if (!trains_embeddings()) {
+      ledger_.release(rows + kStatistics * tokens_);
+    }
+    if (embedding_ != dim_) {
+      ledger_.hold(stream());
+      ledger_.release(trains_embeddings() ? 0 : rows);
+    }
+  }
+
+  /// The gradient of the matrix that is the table of words too waits for the table's own.
+  double tied_gradient() const {
+    return objective_.type == ObjectiveType::kMlm && model_.ties_embeddings && trains_embeddings()
+               ? output_gradient()
+               : 0;
+  }
+  double output_gradient() const {
+    const bool is_trained = model_.ties_embeddings ? shape_.trains_words : shape_.lora == nullptr;
+    return is_trained ? vocabulary_ * embedding_ * element_ : 0;
+  }
+
+  void head_forward() {
+    switch (objective_.type) {
+      case ObjectiveType::kMlm:
+        return words_forward();
+      case ObjectiveType::kTag:
+        ledger_.hold(stream() + 2 * kId * tokens_);
+        return ledger_.release(stream());
+      case ObjectiveType::kClassify:
+      case ObjectiveType::kRegress:
+        ledger_.hold(pooled());
+        return ledger_.release(model_.modern.pools_mean && shape_.is_bf16 ? hidden() : 0);
+    }
+  }
+
+  void head_backward() {
+    switch (objective_.type) {
+      case ObjectiveType::kMlm:
+        return words_backward();
+      case ObjectiveType::kTag:
+        ledger_.hold(2 * stream());
+        return ledger_.release(2 * stream() + 2 * kId * tokens_);
+      case ObjectiveType::kClassify:
+      case ObjectiveType::kRegress:
+        return class_backward();
+    }
+  }
+
+  /// Some vectors of each sequence; means are taken in fp32.
+  double pooled() const {
+    constexpr double kVectors = 6;
+    const double mean = model_.modern.pools_mean && shape_.is_bf16 ? 4 * tokens_ * dim_ : 0;
+    return kVectors * sequences_ * dim_ * element_ + mean;
+  }
+
+  void class_backward() {
+    if (model_.modern.pools_mean && shape_.is_bf16) {
+      ledger_.hold(4 * tokens_ * dim_);
+      ledger_.release(pooled());
+      ledger_.hold(stream());
+      ledger_.release(4 * tokens_ * dim_);
+    } else {
+      ledger_.hold(hidden());
+      ledger_.release(pooled() + hidden());
+    }
+  }
+
+  // Rows of targets through the transform, then the loss with its gradients at once.
+  void words_forward() {
+    const double before = ledger_.live();
+    const double rows = targets_ * embedding_ * element_;
+    ledger_.hold(targets_ * (dim_ * element_ + kId) + 3 * rows + kStatistics * targets_);
+    const double row = vocabulary_ * element_;
+    const double chunk = std::min(targets_, std::max(1.0, std::floor(kChunk / row)));
+    const double sum = output_gradient() * (chunk < targets_ ? 1 + 4 / element_ : 1);
+    ledger_.touch(chunk * row + rows + std::max(sum, chunk * embedding_ * element_));
+    memory_.head =
+        ledger_.live() - before + chunk * row + rows + std::max(sum, chunk * embedding_ * element_);
+    ledger_.hold(rows + output_gradient());
+    ledger_.release(rows);  // the features
+    ledger_.hold(pairs());
+    ledger_.release(hidden());
+  }
+
+  void words_backward() {
+    const double rows = targets_ * embedding_ * element_;
+    ledger_.hold(rows + output_gradient());  // by the factor of the loss
+    ledger_.release(rows + output_gradient());
+    ledger_.release(output_gradient() - tied_gradient());
+    ledger_.hold(rows);
+    ledger_.release(3 * rows + kStatistics * targets_);
+    ledger_.hold(targets_ * dim_ * element_);
+    ledger_.release(rows + targets_ * dim_ * element_);
+    ledger_.hold(stream() * (objective_.pair == data::PairTask::kNone ? 1 : 2));
+    ledger_.release(targets_ * (dim_ * element_ + kId) + pairs());
+    ledger_.release(objective_.pair == data::PairTask::kNone ? 0 : stream());
+  }
+
+  /// First tokens and their pooled ones.
+  double pairs() const {
+    constexpr double kVectors = 3;
+    return objective_.pair == data::PairTask::kNone ? 0 : kVectors * sequences_ * dim_ * element_;
+  }
+
+  const models::ModelOptions& model_;
+  const objectives::ObjectiveOptions& objective_;
+  const StepShape& shape_;
+  const double element_ = shape_.is_bf16 ? 2 : 4;
+  const double tokens_ = static_cast<double>(shape_.rows.tokens);
+  const double targets_ = static_cast<double>(shape_.rows.targets);
+  const double sequences_ = static_cast<double>(shape_.rows.sequences);
+  const double dim_ = static_cast<double>(model_.dim);
+  const double embedding_ = static_cast<double>(models::embedding_width(model_));
+  const double vocabulary_ = static_cast<double>(model_.vocabulary);
+  std::vector<LayerSizes> layers_;
+  Ledger ledger_;
+  StepMemory memory_;
+};
+
+}  // namespace
+
+StepMemory step_memory(const models::ModelOptions& model,
+                       const objectives::ObjectiveOptions& objective,
+                       const StepShape& shape) {
+  if (models::is_baseline(model.family)) {
+    return baseline_memory(model, shape);
+  }
+  return Walk(model, objective, shape).run();
+}
+
+}  // namespace weft::train
