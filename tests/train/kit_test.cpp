@@ -189,6 +189,9 @@ TEST_F(KitTest, WrongPairsAreRefused) {
   EXPECT_TRUE(has(refusal({"train.evaluate_every=1 steps", "train.early_stopping.patience=3",
                            "data.evaluate=[]"}),
                   "there is no data.evaluate"));
+  EXPECT_TRUE(
+      has(refusal({"train.early_stopping.patience=3", "train.evaluate_every=never"}),
+          "early_stopping.patience: needs evaluations, but train.evaluate_every is `never`"));
   EXPECT_TRUE(has(refusal({"train.early_stopping.min_delta=0.1"}), "early_stopping.patience"));
   EXPECT_TRUE(has(refusal({"train.ema.warmup=false"}), "ema.decay"));
   EXPECT_TRUE(has(refusal({"train.ema.decay=1"}), "train.ema.decay"));
@@ -201,6 +204,45 @@ TEST_F(KitTest, WrongPairsAreRefused) {
   EXPECT_TRUE(has(
       test::message_of<config::Error>([&] { small_.config("mlm", "run", {"objective.r_drop=1"}); }),
       "only with type: classify or regress"));
+}
+
+TEST_F(KitTest, ValuesWithoutEffectAreRefused) {
+  const auto refusal = [&](const std::string& kind, const Words& overrides) {
+    return test::message_of<config::Error>([&] { small_.config(kind, "run", overrides); });
+  };
+  const auto expect = [&](const std::string& kind, const Words& overrides,
+                          const std::string& part) {
+    const auto found = refusal(kind, overrides);
+    EXPECT_NE(found.find(part), std::string::npos) << found;
+  };
+  expect("classify", {"train.best_by=eval_loss", "train.evaluate_every=never"},
+         "train.best_by: has no effect: train.evaluate_every is `never`");
+  expect("classify",
+         {"train.best_by=eval_loss", "train.evaluate_every=1 steps", "data.evaluate=[]"},
+         "train.best_by: has no effect: there is no data.evaluate");
+  expect("classify", {"data.pack=none"},
+         "data.pack: has no effect here, only with running text (objective.type: mlm)");
+  expect("classify", {"data.document=file"}, "data.document: has no effect here");
+  expect("classify", {"data.sentence=punctuation"}, "data.sentence: has no effect here");
+  expect("classify", {"data.label_separator=;"},
+         "data.label_separator: has no effect here, only with objective.multi_label: true");
+  expect("mlm", {"data.unlabelled=drop"}, "data.unlabelled: has no effect here");
+  for (const auto* type : {"mlm", "tag"}) {
+    expect("mlm",
+           {std::string("objective={type: ") + type + "}", "data.folds=3", "data.evaluate=[]"},
+           "data.folds: has no effect here, only with labelled texts");
+  }
+  expect("mlm", {"objective.span_mean=5"}, "objective.span_mean: has no effect here");
+  expect("mlm", {"objective.span_longest=5"}, "only with mask_unit: span");
+  expect("classify", {"model={type: bag_of_words}", "train.optimizer.layer_decay=0.9"},
+         "layer_decay: has no effect, bag_of_words has no layers");
+  expect("classify", {"train.freeze=[backbone]", "train.optimizer.layer_decay=0.9"},
+         "layer_decay: has no effect");
+  expect("classify", {"train.freeze=[head, pooler]", "train.optimizer.head_lr=1e-3"},
+         "head_lr: has no effect, train.freeze holds pooler and head");
+  EXPECT_NO_THROW(small_.config("classify", "run",
+                                {"train.freeze=[embeddings]", "train.optimizer.layer_decay=0.9",
+                                 "train.optimizer.head_lr=1e-3"}));
 }
 
 TEST_F(KitTest, FreezeMayNotChangeOnResume) {
@@ -225,7 +267,8 @@ TEST_F(KitTest, CostCountsWhatIsTrained) {
   EXPECT_EQ(part.weight_bytes, whole.weight_bytes);
   EXPECT_DOUBLE_EQ(part.optimizer_bytes, 8.0 * static_cast<double>(part.trained_parameters));
   EXPECT_DOUBLE_EQ(part.average_bytes, 4.0 * static_cast<double>(part.trained_parameters));
-  EXPECT_LT(part.activation_bytes, whole.activation_bytes);
+  EXPECT_LT(part.step.kept, whole.step.kept);
+  EXPECT_LT(part.step.peak, whole.step.peak);
 }
 
 }  // namespace
