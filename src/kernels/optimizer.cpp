@@ -1,6 +1,10 @@
 #include "kernels/optimizer.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -36,16 +40,23 @@ void plain_adamw(const UpdateSlice& slice, const cpu::AdamwSlice<float>& rule) {
 
 void plain_sgd(const UpdateSlice& slice, const cpu::SgdSlice<float>& rule) {
   auto gradient = slice.gradient.to(at::kFloat) * rule.gradient_scale;
-  gradient.add_(slice.master, rule.weight_decay);
+  if (rule.weight_decay != 0.0F) {
+    gradient.add_(slice.master, rule.weight_decay);
+  }
   if (slice.first.defined()) {
     slice.first.mul_(rule.momentum).add_(gradient);
   }
   slice.master.add_(slice.first.defined() ? slice.first : gradient, -rule.lr);
 }
 
-void refresh(const UpdateSlice& slice) {
+// What the vector code does along the way.
+void finish(const UpdateSlice& slice) {
   if (slice.compute.defined()) {
     slice.compute.copy_(slice.master);
+  }
+  slice.gradient.zero_();
+  if (slice.live_moments != nullptr) {
+    std::fill_n(slice.live_moments, blocks_of(slice.master.size(0)), uint8_t{1});
   }
 }
 
@@ -88,6 +99,109 @@ T* from(const at::Tensor& x, int64_t begin) {
   return x.defined() ? elements<T>(x) + begin : nullptr;
 }
 
+// Blocks that lie together and of which the same is known.
+struct Run {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool has_gradient = true;
+  bool has_moments = true;
+};
+
+Run run_at(const UpdateSlice& slice, int64_t begin, int64_t end) {
+  const auto is_live = [](const uint8_t* marks, int64_t i) {
+    return marks == nullptr || marks[i / kUpdateBlock] != 0;
+  };
+  Run run{.begin = begin,
+          .end = begin,
+          .has_gradient = is_live(slice.live_gradient, begin),
+          .has_moments = is_live(slice.live_moments, begin)};
+  do {
+    run.end += kUpdateBlock;
+  } while (run.end < end && is_live(slice.live_gradient, run.end) == run.has_gradient &&
+           is_live(slice.live_moments, run.end) == run.has_moments);
+  run.end = std::min(run.end, end);
+  return run;
+}
+
+// Calls body(run) for all blocks. A thread that is done takes the next piece: blocks that rest cost
+// little, and lie together.
+template <class Body>
+void for_each_run(const UpdateSlice& slice, const Body& body) {
+  constexpr int64_t kPiece = 4 * kGrain;
+  const int64_t size = slice.master.size(0);
+  const int64_t pieces = (size + kPiece - 1) / kPiece;
+  std::atomic<int64_t> next{0};
+  parallel_for(0, std::min(pieces, parallel_threads()), 1, [&](int64_t /*from*/, int64_t /*to*/) {
+    for (int64_t begin = next.fetch_add(kPiece); begin < size; begin = next.fetch_add(kPiece)) {
+      const int64_t end = std::min(size, begin + kPiece);
+      for (Run run{.begin = begin, .end = begin}; run.end < end;) {
+        run = run_at(slice, run.end, end);
+        body(run);
+      }
+    }
+  });
+}
+
+// Where the marks say nothing: the formula makes something of zeros (0 * infinity, 0 / 0, a decay
+// that counts as gradient).
+UpdateSlice without_marks(UpdateSlice slice) {
+  slice.live_gradient = nullptr;
+  return slice;
+}
+
+void mark_moments(const UpdateSlice& slice, const Run& run) {
+  if (slice.live_moments != nullptr) {
+    std::fill(slice.live_moments + run.begin / kUpdateBlock,
+              slice.live_moments + blocks_of(run.end), uint8_t{1});
+  }
+}
+
+template <class T>
+void vector_adamw(const UpdateSlice& given, const cpu::AdamwSlice<T>& rule) {
+  const bool may_rest = std::isfinite(rule.step_size) && std::isfinite(rule.gradient_scale) &&
+                        rule.gradient_scale >= 0.0F && rule.epsilon > 0.0F;
+  const auto slice = may_rest ? given : without_marks(given);
+  for_each_run(slice, [&](const Run& run) {
+    const bool rests = !run.has_gradient && !run.has_moments;
+    if (rests && rule.decay == 1.0F) {
+      return;
+    }
+    auto part = rule;
+    part.master = from<float>(slice.master, run.begin);
+    part.compute = from<cpu::Bf16>(slice.compute, run.begin);
+    part.gradient = run.has_gradient ? from<T>(slice.gradient, run.begin) : nullptr;
+    part.first = rests ? nullptr : from<float>(slice.first, run.begin);
+    part.second = rests ? nullptr : from<float>(slice.second, run.begin);
+    part.size = run.end - run.begin;
+    operations<T>().adamw(part);
+    if (!rests) {
+      mark_moments(slice, run);
+    }
+  });
+}
+
+template <class T>
+void vector_sgd(const UpdateSlice& given, const cpu::SgdSlice<T>& rule) {
+  const bool may_rest = std::isfinite(rule.lr) && std::isfinite(rule.gradient_scale) &&
+                        rule.gradient_scale >= 0.0F && rule.weight_decay == 0.0F;
+  const auto slice = may_rest ? given : without_marks(given);
+  for_each_run(slice, [&](const Run& run) {
+    if (!run.has_gradient && !run.has_moments) {
+      return;
+    }
+    auto part = rule;
+    part.master = from<float>(slice.master, run.begin);
+    part.compute = from<cpu::Bf16>(slice.compute, run.begin);
+    part.gradient = run.has_gradient ? from<T>(slice.gradient, run.begin) : nullptr;
+    part.first = from<float>(slice.first, run.begin);
+    part.size = run.end - run.begin;
+    operations<T>().sgd(part);
+    if (slice.first.defined()) {
+      mark_moments(slice, run);
+    }
+  });
+}
+
 }  // namespace
 
 void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
@@ -96,21 +210,11 @@ void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scal
   const at::NoGradGuard no_grad;
   if (!is_served(slice.master) || !is_served(slice.gradient)) {
     plain_adamw(slice, adamw_slice<float>(rule, gradient_scale));
-    refresh(slice);
+    finish(slice);
     return;
   }
   with_element(slice.gradient, [&](auto element) {
-    using T = decltype(element);
-    parallel_for(0, slice.master.size(0), kGrain, [&](int64_t begin, int64_t end) {
-      auto part = adamw_slice<T>(rule, gradient_scale);
-      part.master = from<float>(slice.master, begin);
-      part.compute = from<cpu::Bf16>(slice.compute, begin);
-      part.gradient = from<const T>(slice.gradient, begin);
-      part.first = from<float>(slice.first, begin);
-      part.second = from<float>(slice.second, begin);
-      part.size = end - begin;
-      operations<T>().adamw(part);
-    });
+    vector_adamw(slice, adamw_slice<decltype(element)>(rule, gradient_scale));
   });
 }
 
@@ -118,46 +222,56 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
   check(slice);
   TORCH_CHECK(rule.momentum == 0.0 || slice.first.defined(), "sgd expects a place for momentum");
   const at::NoGradGuard no_grad;
-  const bool has_momentum = rule.momentum != 0.0;
+  auto used = slice;
+  if (rule.momentum == 0.0) {
+    used.first.reset();
+  }
   if (!is_served(slice.master) || !is_served(slice.gradient)) {
-    auto used = slice;
-    used.first = has_momentum ? slice.first : at::Tensor();
     plain_sgd(used, sgd_slice<float>(rule, gradient_scale));
-    refresh(slice);
+    finish(used);
     return;
   }
   with_element(slice.gradient, [&](auto element) {
-    using T = decltype(element);
-    parallel_for(0, slice.master.size(0), kGrain, [&](int64_t begin, int64_t end) {
-      auto part = sgd_slice<T>(rule, gradient_scale);
-      part.master = from<float>(slice.master, begin);
-      part.compute = from<cpu::Bf16>(slice.compute, begin);
-      part.gradient = from<const T>(slice.gradient, begin);
-      part.first = has_momentum ? from<float>(slice.first, begin) : nullptr;
-      part.size = end - begin;
-      operations<T>().sgd(part);
-    });
+    vector_sgd(used, sgd_slice<decltype(element)>(rule, gradient_scale));
   });
 }
 
-double sum_of_squares(const at::Tensor& x) {
+Scan scan(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   if (!is_served(x) || !x.is_contiguous()) {
-    return x.to(at::kDouble).square().sum().item<double>();
+    return {.squares = x.to(at::kDouble).square().sum().item<double>(), .live = {}};
   }
-  constexpr int64_t kBlock = 65536;
-  std::vector<double> parts((x.numel() + kBlock - 1) / kBlock);
+  constexpr int64_t kPiece = 65536;
+  static_assert(kPiece % kUpdateBlock == 0);
+  std::vector<double> parts((x.numel() + kPiece - 1) / kPiece);
+  BlockMarks live(blocks_of(x.numel()));
   with_element(x, [&](auto element) {
     using T = decltype(element);
-    for_each_block(x.numel(), kBlock, [&](int64_t block, int64_t begin, int64_t end) {
-      parts[block] = operations<T>().sum_of_squares(elements<const T>(x) + begin, end - begin);
+    for_each_block(x.numel(), kPiece, [&](int64_t piece, int64_t begin, int64_t end) {
+      parts[piece] = operations<T>().sum_of_squares(from<const T>(x, begin), end - begin,
+                                                    live.data() + begin / kUpdateBlock);
     });
   });
-  double total = 0;
-  for (const double part : parts) {
-    total += part;
+  return {.squares = std::accumulate(parts.begin(), parts.end(), 0.0), .live = std::move(live)};
+}
+
+void move_into(const at::Tensor& sum, const at::Tensor& x) {
+  TORCH_CHECK(sum.scalar_type() == at::kFloat && sum.sizes() == x.sizes() && sum.is_contiguous() &&
+                  x.is_contiguous(),
+              "expected contiguous tensors of one size, the sum fp32, got ", sum.sizes(), " and ",
+              x.sizes());
+  const at::NoGradGuard no_grad;
+  if (!is_served(sum) || !is_served(x)) {
+    sum.add_(x);
+    x.zero_();
+    return;
   }
-  return total;
+  with_element(x, [&](auto element) {
+    using T = decltype(element);
+    parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      operations<T>().move_into(from<float>(sum, begin), from<T>(x, begin), end - begin);
+    });
+  });
 }
 
 }  // namespace weft::kernels

@@ -1,19 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "kernels/cpu/types.h"
+
 namespace weft::kernels {
+
+/// Most rows of an embedding have no gradient in a step, and many have never had one: a mark for
+/// every kUpdateBlock elements of a flat tensor, from its begin on, spares the memory that an
+/// update of them would move. 0 where all elements of the block are +0.
+using BlockMarks = std::vector<uint8_t>;
+using cpu::kUpdateBlock;
+inline int64_t blocks_of(int64_t elements) { return (elements + kUpdateBlock - 1) / kUpdateBlock; }
 
 /// One slice of the parameter arena with one set of rules. All tensors are 1-D, of equal length,
 /// contiguous, on one device.
 struct UpdateSlice {
   at::Tensor master;    // fp32, updated
-  at::Tensor compute;   // bf16 copy of master, refreshed; undefined in fp32 training
-  at::Tensor gradient;  // fp32 or bf16, read only
+  at::Tensor compute;   // bf16 copy of master, and so again afterwards; undefined in fp32 training
+  at::Tensor gradient;  // fp32 or bf16, consumed: zero afterwards
   at::Tensor first;     // fp32: first moment (adamw) or momentum (sgd), updated
   at::Tensor second;    // fp32: second moment (adamw), updated
+  /// Marks of the gradient, and of the moments (of one or the other), which are kept up; null: not
+  /// known. They change no bit of the result.
+  const uint8_t* live_gradient = nullptr;
+  uint8_t* live_moments = nullptr;
 };
 
 struct AdamwRule {
@@ -37,8 +51,15 @@ struct SgdRule {
 };
 void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale);
 
-/// Sum of squares in double, whatever the number of threads the same bits (fixed blocks); a
-/// non-finite element makes it non-finite. x 1-D, fp32 or bf16.
-double sum_of_squares(const at::Tensor& x);
+struct Scan {
+  double squares = 0;  // their sum in double; a non-finite element makes it non-finite
+  BlockMarks live;     // empty where blocks are not looked at: not on this device
+};
+
+/// One pass over x, 1-D, fp32 or bf16; the same bits whatever the number of threads.
+Scan scan(const at::Tensor& x);
+
+/// sum += x, and x becomes zero, in one pass. 1-D and contiguous, sum fp32, x fp32 or bf16.
+void move_into(const at::Tensor& sum, const at::Tensor& x);
 
 }  // namespace weft::kernels

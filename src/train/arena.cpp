@@ -6,6 +6,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "kernels/optimizer.h"
+
 namespace weft::train {
 
 namespace {
@@ -13,7 +15,9 @@ namespace {
 // 64 bytes in bf16, 128 in fp32: a cache line either way.
 constexpr int64_t kAlignment = 32;
 
-int64_t aligned(int64_t count) { return (count + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t aligned(int64_t count, int64_t unit = kAlignment) {
+  return (count + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -71,16 +75,18 @@ int64_t Arena::place(bool is_trained, bool decays, int64_t begin) {
     if (entry.is_trained != is_trained || entry.decays != decays) {
       continue;
     }
+    const bool begins_segment =
+        is_trained && (segments_.empty() || segments_.back().decays != decays ||
+                       segments_.back().rate != entry.rate);
+    if (begins_segment) {
+      end = aligned(end, kernels::kUpdateBlock);
+      segments_.push_back({.begin = end, .count = 0, .decays = decays, .rate = entry.rate});
+    }
     entry.begin = end;
     end += aligned(entry.count);
-    if (!is_trained) {
-      continue;
+    if (is_trained) {
+      segments_.back().count = end - segments_.back().begin;
     }
-    if (segments_.empty() || segments_.back().decays != decays ||
-        segments_.back().rate != entry.rate) {
-      segments_.push_back({.begin = entry.begin, .count = 0, .decays = decays, .rate = entry.rate});
-    }
-    segments_.back().count = end - segments_.back().begin;
   }
   return end;
 }
@@ -118,11 +124,6 @@ const ArenaEntry& Arena::at(const std::string& name) const {
   const auto found = names_.find(name);
   TORCH_CHECK(found != names_.end(), "Arena has no parameter '", name, "'");
   return entries_[found->second];
-}
-
-void Arena::zero_gradient() {
-  const at::NoGradGuard no_grad;
-  gradient_.zero_();
 }
 
 void Arena::refresh_compute() {

@@ -24,7 +24,8 @@ struct ArenaEntry {
   double rate = 1;  // factor of the learning rate
 };
 
-/// A stretch of the trained part whose parameters share one set of rules.
+/// A stretch of the trained part whose parameters share one set of rules. Begins at a block of
+/// kernels::kUpdateBlock.
 struct ArenaSegment {
   int64_t begin = 0;
   int64_t count = 0;
@@ -72,7 +73,6 @@ class Arena {
   /// By any name under which the parameter is registered.
   const ArenaEntry& at(const std::string& name) const;
 
-  void zero_gradient();
   /// After the master was changed from outside.
   void refresh_compute();
 

@@ -1,5 +1,6 @@
 #include "train/optimizer.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <ATen/ATen.h>
@@ -8,6 +9,10 @@
 namespace weft::train {
 
 namespace {
+
+at::Tensor part(const at::Tensor& flat, const ArenaSegment& segment) {
+  return flat.defined() ? flat.narrow(0, segment.begin, segment.count) : flat;
+}
 
 class Adamw : public Optimizer {
  public:
@@ -20,9 +25,11 @@ class Adamw : public Optimizer {
 
  private:
   void update_segment(const ArenaSegment& segment,
-                      const at::Tensor& gradient,
+                      kernels::UpdateSlice slice,
                       const Rule& rule) override {
-    kernels::adamw(cut(segment, gradient, first_, second_),
+    slice.first = part(first_, segment);
+    slice.second = part(second_, segment);
+    kernels::adamw(slice,
                    {.lr = rule.lr,
                     .beta1 = options_.betas[0],
                     .beta2 = options_.betas[1],
@@ -46,9 +53,10 @@ class Sgd : public Optimizer {
 
  private:
   void update_segment(const ArenaSegment& segment,
-                      const at::Tensor& gradient,
+                      kernels::UpdateSlice slice,
                       const Rule& rule) override {
-    kernels::sgd(cut(segment, gradient, momentum_, {}),
+    slice.first = part(momentum_, segment);
+    kernels::sgd(slice,
                  {.lr = rule.lr,
                   .momentum = options_.momentum,
                   .weight_decay = rule.weight_decay,
@@ -72,29 +80,40 @@ const std::vector<std::pair<OptimizerType, Maker>> kTable = {
 
 }  // namespace
 
-void Optimizer::update(const at::Tensor& gradient, double lr, double gradient_scale) {
+Optimizer::Optimizer(const OptimizerOptions& options, const Arena& arena)
+    : options_(options), arena_(arena), live_moments_(kernels::blocks_of(arena.trained_size())) {}
+
+void Optimizer::resume(int64_t updates) {
+  updates_ = updates;
+  std::fill(live_moments_.begin(), live_moments_.end(), uint8_t{0});
+  for (const auto& [name, flat] : moments()) {
+    const auto live = kernels::scan(flat).live;
+    for (std::size_t block = 0; block < live.size(); ++block) {
+      live_moments_[block] |= live[block];
+    }
+  }
+}
+
+void Optimizer::update(const at::Tensor& gradient,
+                       double lr,
+                       double gradient_scale,
+                       const kernels::BlockMarks& live) {
   const at::NoGradGuard no_grad;
   ++updates_;
   for (const auto& segment : arena_.segments()) {
-    update_segment(segment, gradient,
+    const int64_t block = segment.begin / kernels::kUpdateBlock;
+    update_segment(segment,
+                   {.master = part(arena_.master(), segment),
+                    .compute = part(arena_.compute(), segment),
+                    .gradient = part(gradient, segment),
+                    .first = {},
+                    .second = {},
+                    .live_gradient = live.empty() ? nullptr : live.data() + block,
+                    .live_moments = live_moments_.data() + block},
                    {.lr = lr * segment.rate,
                     .weight_decay = segment.decays ? options_.weight_decay : 0,
                     .gradient_scale = gradient_scale});
   }
-}
-
-kernels::UpdateSlice Optimizer::cut(const ArenaSegment& segment,
-                                    const at::Tensor& gradient,
-                                    const at::Tensor& first,
-                                    const at::Tensor& second) const {
-  const auto part = [&](const at::Tensor& flat) {
-    return flat.defined() ? flat.narrow(0, segment.begin, segment.count) : flat;
-  };
-  return {.master = part(arena_.master()),
-          .compute = part(arena_.compute()),
-          .gradient = part(gradient),
-          .first = part(first),
-          .second = part(second)};
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Arena& arena) {

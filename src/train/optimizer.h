@@ -21,8 +21,12 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   /// One update at the rate `lr`, times each segment's factor. `gradient`: flat, of the trained
-  /// part's size, in any type the kernels read; it is multiplied by `gradient_scale` as it is read.
-  void update(const at::Tensor& gradient, double lr, double gradient_scale);
+  /// part's size, in any type the kernels read; it is multiplied by `gradient_scale` as it is read,
+  /// and zero afterwards. `live`: its marks, where they are known.
+  void update(const at::Tensor& gradient,
+              double lr,
+              double gradient_scale,
+              const kernels::BlockMarks& live = {});
 
   /// The state's tensors and their names in a checkpoint, fp32, of the trained part's
   /// size.
@@ -30,29 +34,29 @@ class Optimizer {
 
   /// Updates done so far.
   int64_t updates() const { return updates_; }
-  void set_updates(int64_t updates) { updates_ = updates; }
+  /// After the moments were loaded: goes on from so many updates.
+  void resume(int64_t updates);
 
  protected:
-  Optimizer(const OptimizerOptions& options, const Arena& arena)
-      : options_(options), arena_(arena) {}
-  /// What the kernels work on: the segment's part of the weights, the gradient and the moments.
-  kernels::UpdateSlice cut(const ArenaSegment& segment,
-                           const at::Tensor& gradient,
-                           const at::Tensor& first,
-                           const at::Tensor& second) const;
+  /// Moments begin as zeros.
+  Optimizer(const OptimizerOptions& options, const Arena& arena);
   /// Rate and decay are the segment's own.
   struct Rule {
     double lr = 0;
     double weight_decay = 0;
     double gradient_scale = 1;
   };
+  /// `slice` lacks the moments, which are the type's own.
   virtual void update_segment(const ArenaSegment& segment,
-                              const at::Tensor& gradient,
+                              kernels::UpdateSlice slice,
                               const Rule& rule) = 0;
 
   OptimizerOptions options_;
   const Arena& arena_;
   int64_t updates_ = 0;
+
+ private:
+  kernels::BlockMarks live_moments_;
 };
 
 /// The arena must outlive the optimizer.

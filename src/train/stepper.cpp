@@ -8,7 +8,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "kernels/optimizer.h"
 #include "train/device.h"
 
 namespace weft::train {
@@ -49,7 +48,7 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   for (const auto& batch : batches.micro) {
     losses.push_back(backward(batch, totals, place));
     if (is_cut && arena_.compute().defined()) {
-      accumulate(losses.size() == 1);
+      accumulate();
     }
     place.first_row += batch.tokens();
     place.first_sequence += batch.sequences();
@@ -58,7 +57,8 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   for (const auto& loss : losses) {
     result.loss += loss.defined() ? loss.item<double>() : 0;
   }
-  result.norm = std::sqrt(kernels::sum_of_squares(gradient_));
+  scan_ = kernels::scan(gradient_);
+  result.norm = std::sqrt(scan_.squares);
   parts_.optimizer += elapsed_ms();
   result.has_targets = result.targets > 0;
   result.tokens = place.first_row;
@@ -88,18 +88,12 @@ at::Tensor Stepper::backward(const data::Batch& batch,
   return loss;
 }
 
-// bf16 gradients of micro-batches are added up in fp32.
-void Stepper::accumulate(bool is_first) {
-  const at::NoGradGuard no_grad;
+// bf16 gradients of micro-batches are added up in fp32. Between steps the sum is zero.
+void Stepper::accumulate() {
   if (!sum_.defined()) {
     sum_ = arena_.make_flat();
   }
-  if (is_first) {
-    sum_.copy_(arena_.gradient());
-  } else {
-    sum_.add_(arena_.gradient());
-  }
-  arena_.zero_gradient();
+  kernels::move_into(sum_, arena_.gradient());
   parts_.optimizer += elapsed_ms();
 }
 
@@ -108,12 +102,14 @@ void Stepper::update(const StepResult& result, double lr) {
   // As torch's clip_grad_norm_ has it.
   const double scale =
       options_.clip_norm ? std::min(1.0, *options_.clip_norm / (result.norm + 1e-6)) : 1.0;
-  optimizer_.update(gradient_, lr, scale);
-  arena_.zero_gradient();
+  optimizer_.update(gradient_, lr, scale, scan_.live);
   parts_.optimizer += elapsed_ms();
 }
 
-void Stepper::drop() { arena_.zero_gradient(); }
+void Stepper::drop() {
+  const at::NoGradGuard no_grad;
+  gradient_.zero_();
+}
 
 std::string Stepper::first_bad_parameter() const {
   for (const auto& entry : arena_.entries()) {

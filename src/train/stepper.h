@@ -8,6 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "data/loader.h"
+#include "kernels/optimizer.h"
 #include "models/model.h"
 #include "objectives/objective.h"
 #include "train/arena.h"
@@ -55,7 +56,7 @@ class Stepper {
   /// Forward and backward over the step's micro-batches. The gradient stays until `update` or
   /// `drop`.
   StepResult compute(const data::StepBatches& batches, int64_t step);
-  /// Changes the weights by the gradient, shortened to clip_norm.
+  /// Changes the weights by the gradient, shortened to clip_norm, and consumes it.
   void update(const StepResult& result, double lr);
   /// Forgets the gradient.
   void drop();
@@ -67,7 +68,7 @@ class Stepper {
 
  private:
   at::Tensor backward(const data::Batch& batch, const std::vector<double>& totals, nn::Pass place);
-  void accumulate(bool is_first);
+  void accumulate();
   double elapsed_ms();
 
   const objectives::Objective& objective_;
@@ -77,6 +78,7 @@ class Stepper {
   StepperOptions options_;
   at::Tensor sum_;  // fp32, the gradients of several bf16 micro-batches; made when first needed
   at::Tensor gradient_;  // of the step: the arena's or sum_
+  kernels::Scan scan_;   // of gradient_
   StepParts parts_;
   double mark_ = 0;
 };

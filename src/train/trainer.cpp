@@ -120,7 +120,7 @@ Trainer::Trainer(const RunConfig& config,
 void Trainer::take_over(const Resumable& from) {
   load_weights(from.directory, arena_);
   load_optimizer(from.directory, arena_, *optimizer_);
-  optimizer_->set_updates(state_.updates);
+  optimizer_->resume(state_.updates);
   rate_.set_warmup_end(state_.warmup_end);
   minutes_before_ = state_.clock.minutes;
   saved_step_ = state_.clock.steps;

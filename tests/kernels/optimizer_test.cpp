@@ -26,8 +26,8 @@ TEST_P(Optimizer, AdamwFollowsFiftyStepsOfTheFormula) {
   auto second = at::zeros({size}, at::kDouble);
   for (int64_t t = 1; t <= 50; ++t) {
     slice.gradient = at::randn({size}).to(type());
-    adamw(slice, {.lr = 1e-2, .weight_decay = 0.1, .step = t}, 0.5);
     const auto g = slice.gradient.to(at::kDouble) * 0.5;
+    adamw(slice, {.lr = 1e-2, .weight_decay = 0.1, .step = t}, 0.5);
     master -= master * (1e-2 * 0.1);
     first = first * 0.9 + g * 0.1;
     second = second * 0.999 + g * g * 0.001;
@@ -48,9 +48,10 @@ TEST_P(Optimizer, AdamwEqualsLibTorchsFusedOne) {
   auto first = slice.first.clone();
   auto second = slice.second.clone();
   for (int64_t t = 1; t <= 50; ++t) {
-    slice.gradient = at::randn({517});
+    const auto gradient = at::randn({517});
+    slice.gradient = gradient.clone();
     adamw(slice, {.lr = 1e-3, .weight_decay = 0.01, .step = t}, 1.0);
-    at::_fused_adamw_({master}, {slice.gradient}, {first}, {second}, {},
+    at::_fused_adamw_({master}, {gradient}, {first}, {second}, {},
                       {at::scalar_tensor(static_cast<double>(t))}, 1e-3, 0.9, 0.999, 0.01, 1e-8,
                       false, false);
   }
@@ -64,9 +65,10 @@ TEST_P(Optimizer, SgdWithMomentumFollowsTheFormula) {
   slice.first.fill_(123.0);  // what lies there before the first step does not count
   for (int step = 0; step < 20; ++step) {
     slice.gradient = at::randn({77}).to(type());
+    const auto gradient = slice.gradient.to(at::kDouble) * 2.0;
     sgd(slice, {.lr = 0.05, .momentum = 0.9, .weight_decay = 0.01, .is_first_step = step == 0},
         2.0);
-    velocity = velocity * 0.9 + slice.gradient.to(at::kDouble) * 2.0 + master * 0.01;
+    velocity = velocity * 0.9 + gradient + master * 0.01;
     master = master - velocity * 0.05;
   }
   test::expect_near(slice.master, master, {.absolute = 0.0, .relative = 1e-6}, "master");
@@ -89,12 +91,12 @@ TEST_P(Optimizer, NumberOfThreadsChangesNoBit) {
   const auto once = [&] {
     UpdateSlice slice{.master = start.master.clone(),
                       .compute = start.compute.clone(),
-                      .gradient = gradient,
+                      .gradient = gradient.clone(),
                       .first = start.first.clone(),
                       .second = start.second.clone()};
     adamw(slice, {.lr = 0.1, .step = 1}, 1.0);
     return std::vector<at::Tensor>{slice.master, slice.compute, slice.first, slice.second,
-                                   at::scalar_tensor(sum_of_squares(gradient), at::kDouble)};
+                                   at::scalar_tensor(scan(gradient).squares, at::kDouble)};
   };
   EXPECT_TRUE(test::same_bits(test::with_threads(1, once), test::with_threads(3, once)));
 }
@@ -103,15 +105,36 @@ TEST_P(Optimizer, SumOfSquaresIsExactAndKeepsWhatIsNotFinite) {
   for (const int64_t size : {0, 1, 31, 200003}) {
     const auto x = at::randn({size}).to(type());
     const double expected = x.to(at::kDouble).square().sum().item<double>();
-    EXPECT_NEAR(sum_of_squares(x), expected, 1e-12 * expected);
+    EXPECT_NEAR(scan(x).squares, expected, 1e-12 * expected);
   }
   auto x = at::ones({100}).to(type());
   x[57] = 1e30;  // its square does not fit into a float
-  EXPECT_TRUE(std::isfinite(sum_of_squares(x)));
+  EXPECT_TRUE(std::isfinite(scan(x).squares));
   x[57] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(sum_of_squares(x)));
+  EXPECT_TRUE(std::isnan(scan(x).squares));
   x[57] = -std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(std::isinf(sum_of_squares(x)));
+  EXPECT_TRUE(std::isinf(scan(x).squares));
+}
+
+TEST_P(Optimizer, ScanMarksBlocksByBits) {
+  auto x = at::zeros({5 * kUpdateBlock + 3}).to(type());
+  x[1 * kUpdateBlock] = -0.0;  // an update might see it
+  x[3 * kUpdateBlock - 1] = std::numeric_limits<double>::quiet_NaN();
+  x[5 * kUpdateBlock + 2] = 1e-38;  // its square is lost
+  EXPECT_EQ(scan(x).live, (BlockMarks{0, 1, 1, 0, 0, 1}));
+  EXPECT_TRUE(std::isnan(scan(x).squares));
+}
+
+TEST_P(Optimizer, MoveIntoAddsAndLeavesZeros) {
+  for (const int64_t size : {5, 40000}) {
+    const auto sum = at::randn({size});
+    auto x = at::randn({size}).to(type());
+    x.slice(0, 1, size / 2).zero_();
+    const auto expected = sum + x.to(at::kFloat);
+    move_into(sum, x);
+    EXPECT_TRUE(at::equal(sum, expected));
+    EXPECT_EQ(x.count_nonzero().item<int64_t>(), 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Optimizer, test::kVariants, test::variant_name);

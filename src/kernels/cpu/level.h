@@ -25,6 +25,7 @@ constexpr Operations<T> operations() {
           .gather_sum = gather_sum<T>,
           .column_sum = column_sum<T>,
           .sum_of_squares = sum_of_squares<T>,
+          .move_into = move_into<T>,
           .embedding_row = embedding_row<T>,
           .cross_entropy_rows = cross_entropy_rows<T>,
           .adamw = adamw<T>,

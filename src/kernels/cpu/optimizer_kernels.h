@@ -7,14 +7,58 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
+// The gradient times its scale; what was read becomes zero while it is in the cache.
+template <class T>
+inline Vec take(T* gradient, float scale, int64_t i, int count) {
+  if (gradient == nullptr) {
+    return zero() * set(scale);
+  }
+  const Vec g = load_up_to(gradient + i, count);
+  store_up_to(gradient + i, zero(), count);
+  return g * set(scale);
+}
+
+// The processor's own foresight ends with the page. An address beyond the array's end, or of none,
+// is harmless.
+template <class T>
+inline void foresee(const T* p, int64_t i) {
+  constexpr int64_t kAhead = 512;
+  const auto address =
+      reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(i + kAhead) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+}
+
+inline void put(float* master, Bf16* compute, int64_t i, Vec x, int count) {
+  store_up_to(master + i, x, count);
+  if (compute != nullptr) {
+    store_up_to(compute + i, x, count);
+  }
+}
+
+// What is left of AdamW where gradient and moments are zero.
+template <class T>
+void adamw_decay(const AdamwSlice<T>& slice) {
+  for_each_vector(slice.size, [&](int64_t i, int count) {
+    const Vec master = load_up_to(slice.master + i, count) * set(slice.decay);
+    put(slice.master, slice.compute, i, master, count);
+  });
+}
+
 template <class T>
 void adamw(AdamwSlice<T> slice) {
+  if (slice.first == nullptr) {
+    return adamw_decay(slice);
+  }
   const Vec beta1 = set(slice.beta1);
   const Vec beta2 = set(slice.beta2);
   const Vec rest1 = set(1.0F - slice.beta1);
   const Vec rest2 = set(1.0F - slice.beta2);
   for_each_vector(slice.size, [&](int64_t i, int count) {
-    const Vec g = load_up_to(slice.gradient + i, count) * set(slice.gradient_scale);
+    foresee(slice.first, i);
+    foresee(slice.second, i);
+    foresee(slice.master, i);
+    foresee(slice.gradient, i);
+    const Vec g = take(slice.gradient, slice.gradient_scale, i, count);
     const Vec first = fma(beta1, load_up_to(slice.first + i, count), rest1 * g);
     const Vec second = fma(beta2, load_up_to(slice.second + i, count), rest2 * g * g);
     const Vec denominator =
@@ -23,10 +67,7 @@ void adamw(AdamwSlice<T> slice) {
                        set(slice.step_size) * first / denominator;
     store_up_to(slice.first + i, first, count);
     store_up_to(slice.second + i, second, count);
-    store_up_to(slice.master + i, master, count);
-    if (slice.compute != nullptr) {
-      store_up_to(slice.compute + i, master, count);
-    }
+    put(slice.master, slice.compute, i, master, count);
   });
 }
 
@@ -34,17 +75,15 @@ template <class T>
 void sgd(SgdSlice<T> slice) {
   for_each_vector(slice.size, [&](int64_t i, int count) {
     const Vec before = load_up_to(slice.master + i, count);
-    const Vec g = load_up_to(slice.gradient + i, count) * set(slice.gradient_scale);
-    Vec direction = fma(before, set(slice.weight_decay), g);
+    Vec direction = take(slice.gradient, slice.gradient_scale, i, count);
+    if (slice.weight_decay != 0.0F) {
+      direction = fma(before, set(slice.weight_decay), direction);
+    }
     if (slice.first != nullptr) {
       direction = fma(load_up_to(slice.first + i, count), set(slice.momentum), direction);
       store_up_to(slice.first + i, direction, count);
     }
-    const Vec master = before - set(slice.lr) * direction;
-    store_up_to(slice.master + i, master, count);
-    if (slice.compute != nullptr) {
-      store_up_to(slice.compute + i, master, count);
-    }
+    put(slice.master, slice.compute, i, before - set(slice.lr) * direction, count);
   });
 }
 

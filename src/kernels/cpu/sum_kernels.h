@@ -62,18 +62,40 @@ void column_sum(const T* x, int64_t rows, int64_t columns, float* wide) {
 }
 
 template <class T>
-double sum_of_squares(const T* x, int64_t size) {
+double sum_of_squares(const T* x, int64_t size, uint8_t* is_live) {
   Squares squares[2];
   int64_t i = 0;
-  for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
-    add_squares(squares[0], load(x + i));
-    add_squares(squares[1], load(x + i + kLanes));
-  }
-  for (; i < size; i += kLanes) {
-    const int64_t left = size - i;
-    add_squares(squares[0], load_up_to(x + i, left < kLanes ? static_cast<int>(left) : kLanes));
+  for (int64_t begin = 0; begin < size; begin += kUpdateBlock) {
+    const int64_t end = begin + kUpdateBlock < size ? begin + kUpdateBlock : size;
+    Vec bits = zero();
+    for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
+      const Vec a = load(x + i);
+      const Vec b = load(x + i + kLanes);
+      bits = either_bits(bits, either_bits(a, b));
+      add_squares(squares[0], a);
+      add_squares(squares[1], b);
+    }
+    for (; i < end; i += kLanes) {
+      const int64_t left = end - i;
+      const Vec a = load_up_to(x + i, left < kLanes ? static_cast<int>(left) : kLanes);
+      bits = either_bits(bits, a);
+      add_squares(squares[0], a);
+    }
+    *is_live++ = has_bits(bits) ? 1 : 0;
   }
   return total(squares[0]) + total(squares[1]);
+}
+
+template <class T>
+void move_into(float* sum, T* x, int64_t size) {
+  for_each_vector(size, [sum, x](int64_t i, int count) {
+    const Vec value = load_up_to(x + i, count);
+    // Where nothing lies nothing is written: that memory stays clean.
+    if (has_bits(value)) {
+      store_up_to(sum + i, load_up_to(sum + i, count) + value, count);
+      store_up_to(x + i, zero(), count);
+    }
+  });
 }
 
 template <class T>

@@ -24,7 +24,10 @@ struct Operations {
   void (*gated_backward)(Activation activation, GatedRows<T> work);
   void (*gather_sum)(const GatherSum<T>& gather);
   void (*column_sum)(const T* x, int64_t rows, int64_t columns, float* wide);
-  double (*sum_of_squares)(const T* x, int64_t size);
+  /// And a mark per block: is any element of it not +0?
+  double (*sum_of_squares)(const T* x, int64_t size, uint8_t* is_live);
+  /// sum += x, x = 0.
+  void (*move_into)(float* sum, T* x, int64_t size);
   void (*embedding_row)(EmbeddingRow<T> row);
   void (*cross_entropy_rows)(CrossEntropyRows<T> work);
   void (*adamw)(AdamwSlice<T> slice);

@@ -85,12 +85,17 @@ struct CrossEntropyRows {
 
 inline constexpr int64_t kIgnoredTarget = -100;
 
+/// Elements of a block of the flat parameters: the unit of what is known to be zero. A whole number
+/// of vectors of any level.
+inline constexpr int64_t kUpdateBlock = 256;
+
+/// Some blocks of the flat parameters. The gradient is consumed: zero afterwards.
 template <class T>
 struct AdamwSlice {
   float* master;
   Bf16* compute;  // or null
-  const T* gradient;
-  float* first;
+  T* gradient;    // null: zero everywhere
+  float* first;   // null: both moments are zero, and so is the gradient
   float* second;
   int64_t size;
   float gradient_scale;
@@ -106,8 +111,8 @@ template <class T>
 struct SgdSlice {
   float* master;
   Bf16* compute;  // or null
-  const T* gradient;
-  float* first;  // or null
+  T* gradient;    // null: zero everywhere
+  float* first;   // or null
   int64_t size;
   float gradient_scale;
   float lr;

@@ -58,6 +58,11 @@ inline Vec power_from_bits(Vec magic) {
   const Int shifted = _mm256_slli_epi32(_mm256_castps_si256(magic), 23);
   return _mm256_castsi256_ps(_mm256_add_epi32(shifted, set_int(0x3F800000)));
 }
+inline Vec either_bits(Vec a, Vec b) { return _mm256_or_ps(a, b); }
+inline bool has_bits(Vec x) {
+  const Int bits = _mm256_castps_si256(x);
+  return _mm256_testz_si256(bits, bits) == 0;
+}
 inline float sum(Vec x) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));

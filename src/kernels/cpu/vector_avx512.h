@@ -71,6 +71,11 @@ inline Vec power_from_bits(Vec magic) {
   const Int shifted = _mm512_slli_epi32(_mm512_castps_si512(magic), 23);
   return _mm512_castsi512_ps(_mm512_add_epi32(shifted, set_int(0x3F800000)));
 }
+inline Vec either_bits(Vec a, Vec b) { return _mm512_or_ps(a, b); }
+inline bool has_bits(Vec x) {
+  const Int bits = _mm512_castps_si512(x);
+  return _mm512_test_epi32_mask(bits, bits) != 0;
+}
 inline float sum(Vec x) { return _mm512_reduce_add_ps(x); }
 inline float largest(Vec x) { return _mm512_reduce_max_ps(x); }
 

@@ -71,6 +71,13 @@ inline Vec keep(Vec x, uint32_t bits) {
 inline Vec power_from_bits(Vec magic) {
   return same_bits<Vec>((same_bits<Int>(magic) << 23U) + 0x3F800000U);
 }
+inline Vec either_bits(Vec a, Vec b) {
+  return same_bits<Vec>(same_bits<Int>(a) | same_bits<Int>(b));
+}
+inline bool has_bits(Vec x) {
+  const Int bits = same_bits<Int>(x);
+  return (bits[0] | bits[1] | bits[2] | bits[3]) != 0;
+}
 inline float sum(Vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 inline float largest(Vec x) {
   const float a = x[0] > x[1] ? x[0] : x[1];
