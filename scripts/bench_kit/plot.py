@@ -51,9 +51,13 @@ def bars(results):
 
 
 def ticks(low, high):
-    """Powers of ten within the range, or its ends where there are fewer than two."""
-    found = [10.0 ** power for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
-    return found if len(found) >= 2 else [low, high]
+    """Round numbers within the range: powers of ten where they suffice, else also twice and five times those, else the ends."""
+    powers = [10.0 ** power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+    for factors in ((1,), (1, 2, 5)):
+        found = [factor * power for power in powers for factor in factors if low <= factor * power <= high]
+        if len(found) >= 2:
+            return found
+    return [low, high]
 
 
 def short(value):

@@ -113,6 +113,11 @@ class Plot(unittest.TestCase):
         self.assertEqual(plot.bars(results()).count("<rect"), 1)
         self.assertEqual(plot.growth(results()).count("<circle"), 8)
 
+    def test_ticks_are_round_where_there_is_room(self):
+        self.assertEqual(plot.ticks(8, 1100), [10, 100, 1000])
+        self.assertEqual(plot.ticks(180, 600), [200, 500])
+        self.assertEqual(plot.ticks(2.2, 4), [2.2, 4])
+
     def test_colours_suit_dark_ground_too(self):
         self.assertIn("prefers-color-scheme: dark", plot.bars(results()))
 
