@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "data/labelled_dataset.h"
+#include "data/tagged_dataset.h"
 #include "formats/json.h"
 
 namespace weft::cli {
@@ -16,6 +17,9 @@ formats::Json line_of(const objectives::Verdict& verdict, const data::Dataset& d
     if (texts.size() > 1) {
       line["text_pair"] = texts[1];
     }
+  }
+  if (const auto* tagged = dynamic_cast<const data::TaggedDataset*>(&dataset)) {
+    line["words"] = tagged->words(0, verdict.item);
   }
   line.update(verdict.facts);
   line["loss"] = verdict.loss;

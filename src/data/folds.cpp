@@ -1,9 +1,13 @@
 #include "data/folds.h"
 
+#include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/error.h"
 
 namespace weft::data {
@@ -20,14 +24,26 @@ IdList chosen(const IdList& list, const std::vector<int64_t>& rows) {
   return result;
 }
 
-std::vector<int64_t> classes_of(const LabelledPart& part) {
-  std::vector<int64_t> classes(part.kept.size(), -1);
-  for (std::size_t i = 0; i + 1 < part.classes.offsets.size(); ++i) {
-    if (part.classes.size(static_cast<int64_t>(i)) > 0) {
-      classes[i] = part.classes.ids[static_cast<std::size_t>(part.classes.offsets[i])];
+/// A number for the class that each row counts as of; -1 for rows that are left out.
+std::vector<int64_t> classes_of(const LabelledRows& rows, const LabelForm& form) {
+  std::map<std::string_view, int64_t> numbers;
+  std::vector<int64_t> classes;
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    const auto labels = rows.labels_of(row);
+    if (labels.empty() && !form.is_multi_label) {
+      classes.push_back(-1);
+      continue;
     }
+    const auto first = form.is_regression || labels.empty()
+                           ? std::string_view()
+                           : *std::min_element(labels.begin(), labels.end());
+    classes.push_back(numbers.emplace(first, static_cast<int64_t>(numbers.size())).first->second);
   }
   return classes;
+}
+
+void visit_text(std::string_view text, const TextVisitor& visit) {
+  utf8::first_invalid(text) ? visit(utf8::repaired(text)) : visit(text);
 }
 
 }  // namespace
@@ -50,19 +66,60 @@ std::vector<int64_t> deal_folds(const std::vector<int64_t>& classes, int64_t cou
   return folds;
 }
 
-void keep_fold(LabelledPart& part, const Fold& fold, int64_t width) {
+std::vector<int64_t> folds_of_rows(const LabelledRows& rows,
+                                   const LabelForm& form,
+                                   const Fold& fold) {
+  std::vector<int64_t> numbered;
+  std::vector<int64_t> classes;
+  const auto all = classes_of(rows, form);
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    if (all[row] >= 0) {
+      numbered.push_back(static_cast<int64_t>(row));
+      classes.push_back(all[row]);
+    }
+  }
+  if (static_cast<int64_t>(numbered.size()) < fold.count) {
+    throw Error(text(rows.files.front().path, ": ", numbered.size(), " rows, too few for ",
+                     fold.count, " folds"));
+  }
+  const auto dealt = deal_folds(classes, fold.count, fold.seed);
+  std::vector<int64_t> folds(all.size(), -1);
+  for (std::size_t i = 0; i < numbered.size(); ++i) {
+    folds[static_cast<std::size_t>(numbered[i])] = dealt[i];
+  }
+  return folds;
+}
+
+void visit_texts_outside(const Fold& fold,
+                         const std::vector<DataItem>& items,
+                         const LabelForm& form,
+                         const TextVisitor& visit) {
+  for (const DataItem& item : items) {
+    const LabelledRows rows = read_labelled_rows(item, form);
+    const auto folds = folds_of_rows(rows, form, fold);
+    for (int64_t row = 0; row < rows.size(); ++row) {
+      leave_if_stopped("reading the texts");
+      if (folds[static_cast<std::size_t>(row)] == fold.number - 1) {
+        continue;
+      }
+      visit_text(rows.first.at(row), visit);
+      if (rows.is_pair) {
+        visit_text(rows.second.at(row), visit);
+      }
+    }
+  }
+}
+
+void keep_fold(LabelledPart& part, const LabelForm& form, const Fold& fold, int64_t width) {
   if (fold.count == 0) {
     return;
   }
-  if (static_cast<int64_t>(part.kept.size()) < fold.count) {
-    throw Error(
-        text(part.name, ": ", part.kept.size(), " rows, too few for ", fold.count, " folds"));
-  }
-  const auto folds = deal_folds(classes_of(part), fold.count, fold.seed);
+  const auto folds = folds_of_rows(part.rows, form, fold);
   std::vector<int64_t> rows;
-  for (std::size_t row = 0; row < folds.size(); ++row) {
-    if ((folds[row] == fold.number - 1) == fold.is_held_out) {
-      rows.push_back(static_cast<int64_t>(row));
+  for (std::size_t i = 0; i < part.kept.size(); ++i) {
+    const auto of_row = folds[static_cast<std::size_t>(part.kept[i])];
+    if ((of_row == fold.number - 1) == fold.is_held_out) {
+      rows.push_back(static_cast<int64_t>(i));
     }
   }
   std::vector<int64_t> kept;

@@ -201,7 +201,7 @@ void TableDataset::fit_parts(const std::vector<DataItem>& items, const Tokenizer
   std::vector<MixturePart> shares;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     fit_part(parts_[i], settings_, room, width_, *labels_, tokenizer);
-    keep_fold(parts_[i], settings_.fold, width_);
+    keep_fold(parts_[i], settings_.form, settings_.fold, width_);
     shares.push_back({static_cast<int64_t>(parts_[i].kept.size()), items[i].weight});
   }
   mixture_.emplace(shares, kMixtureSeed);
@@ -244,6 +244,7 @@ std::vector<std::string> TableDataset::remarks() const {
         remarks.push_back(text(part.name, ": ", with_commas(count), " ", what));
       }
     };
+    remark(part.rows.blank_lines, "blank lines are no rows");
     remark(part.empty, "rows with an empty text are kept");
     remark(part.unlabelled, settings_.form.is_multi_label ? "rows belong to no class"
                                                           : "rows without a label were left out");

@@ -95,6 +95,7 @@ void read_rows(const DataItem& item,
     }
     rows.label_begins.push_back(rows.labels.size());
   }
+  rows.blank_lines += reader.blank_lines();
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct LabelledRows {
   TextList labels;                       // of all rows, one after another
   std::vector<int64_t> label_begins{0};  // of each row, and the end
   bool is_pair = false;
+  int64_t blank_lines = 0;  // of the files; they are no rows
 
   int64_t size() const { return first.size(); }
   /// Its classes or numbers, as they are written.

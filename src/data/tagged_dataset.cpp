@@ -74,6 +74,22 @@ class SentenceDataset : public TaggedDataset {
     return parts_[place.part].rows.place(sequence_at(place).first_word);
   }
 
+  std::vector<std::string> words(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const TaggedPart& part = parts_[place.part];
+    const TaggedSequence& sequence = sequence_at(place);
+    std::vector<std::string> found;
+    int64_t piece = 0;
+    for (int64_t word = sequence.first_word; word < sequence.first_word + sequence.words; ++word) {
+      const int64_t count = part.counts[static_cast<std::size_t>(word)];
+      if (count > 0 && piece < sequence.pieces) {
+        found.emplace_back(part.rows.word(word));
+      }
+      piece += count;
+    }
+    return found;
+  }
+
   const std::vector<std::string>& labels() const override { return labels_->names(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::vector<std::string> remarks() const override;
@@ -164,6 +180,7 @@ std::vector<std::string> SentenceDataset::remarks() const {
     remark(part.cut, text(longer, "were cut, ", with_commas(part.cut_words), " words are lost"));
     remark(part.split, longer + "go on in further sequences");
     remark(part.dropped, longer + "were left out");
+    remark(part.rows.blank_lines(), "blank lines are no rows");
     remark(part.rows.empty() + part.empty, "sentences without words were left out");
     remark(part.no_pieces, "words of which the tokenizer leaves nothing");
   }

@@ -28,6 +28,9 @@ class TaggedDataset : public Dataset {
  public:
   /// Tags in the order of their ids.
   virtual const std::vector<std::string>& labels() const = 0;
+  /// The words of an epoch's item that bear a tag in it: neither those that were cut off nor those
+  /// of which the tokenizer leaves nothing.
+  virtual std::vector<std::string> words(int64_t epoch, int64_t item) const = 0;
 };
 
 /// Reads CoNLL and JSON lines files (read_tagged_rows). The targets of an example are the ids of

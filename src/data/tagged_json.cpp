@@ -53,6 +53,7 @@ void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows&
   formats::LineReader lines(file);
   for (std::string_view line; lines.next(line);) {
     if (trim(line).empty()) {
+      rows.count_blank();
       continue;
     }
     const std::string place = lines.place();

@@ -29,6 +29,7 @@ class TaggedRows {
   /// The words since the last one are a sentence; nothing without words.
   void end_sentence();
   void count_empty() { ++empty_; }
+  void count_blank() { ++blank_; }
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   int64_t begin(int64_t sentence) const { return offsets_[static_cast<std::size_t>(sentence)]; }
@@ -41,6 +42,8 @@ class TaggedRows {
   std::string place(int64_t word) const;
   /// Rows that had no words.
   int64_t empty() const { return empty_; }
+  /// Blank lines of JSON files; elsewhere they end sentences.
+  int64_t blank_lines() const { return blank_; }
 
  private:
   struct File {
@@ -55,6 +58,7 @@ class TaggedRows {
   std::vector<TagName> names_;
   std::map<std::pair<std::string, bool>, int32_t> numbers_;
   int64_t empty_ = 0;
+  int64_t blank_ = 0;
 };
 
 /// Reads all files of an item: JSON lines by their name's ending, else one word a line. Throws

@@ -49,6 +49,7 @@ class DelimitedReader : public RowReader {
   }
 
   int64_t consumed() const override { return lines_.consumed(); }
+  int64_t blank_lines() const override { return blank_; }
   std::string place() const override {
     // A row may go over several lines: the first counts.
     const auto place = lines_.place();
@@ -75,18 +76,20 @@ class DelimitedReader : public RowReader {
 
  private:
   bool next_line(std::string_view& line) {
-    do {
-      if (!lines_.next(line)) {
-        return false;
+    while (lines_.next(line)) {
+      if (!line.empty() && line != "\r") {
+        row_line_ = lines_.number();
+        return true;
       }
-    } while (line.empty() || line == "\r");
-    row_line_ = lines_.number();
-    return true;
+      ++blank_;
+    }
+    return false;
   }
 
   std::vector<std::string> columns_;
   std::vector<std::size_t> chosen_;
   int64_t row_line_ = 0;
+  int64_t blank_ = 0;
 };
 
 class TsvReader : public DelimitedReader {

@@ -131,15 +131,17 @@ class JsonReader : public RowReader {
 
   std::string place() const override { return lines_.place(); }
   int64_t consumed() const override { return lines_.consumed(); }
+  int64_t blank_lines() const override { return blank_; }
 
  private:
   bool next_line(std::string_view& line) {
-    do {
-      if (!lines_.next(line)) {
-        return false;
+    while (lines_.next(line)) {
+      if (!trim(line).empty()) {
+        return true;
       }
-    } while (trim(line).empty());
-    return true;
+      ++blank_;
+    }
+    return false;
   }
 
   std::string path_;
@@ -148,6 +150,7 @@ class JsonReader : public RowReader {
   std::vector<std::string> columns_;
   std::vector<std::string> wanted_;
   std::vector<std::string> lists_;
+  int64_t blank_ = 0;
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ class RowReader {
   virtual bool next(std::vector<std::optional<std::string>>& fields) = 0;
   virtual std::string place() const = 0;
   virtual int64_t consumed() const = 0;
+  /// Lines without anything, which are no rows, seen so far.
+  virtual int64_t blank_lines() const = 0;
 };
 
 }  // namespace weft::formats

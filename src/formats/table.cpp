@@ -104,6 +104,8 @@ std::string TableReader::place() const { return state_->rows->place(); }
 
 int64_t TableReader::consumed() const { return state_->rows->consumed(); }
 
+int64_t TableReader::blank_lines() const { return state_->rows->blank_lines(); }
+
 std::vector<std::string> columns_of(const std::string& path, TableKind kind) {
   return open_rows(path, kind)->columns();
 }

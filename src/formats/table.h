@@ -37,6 +37,8 @@ class TableReader {
   std::string place() const;
   /// Bytes of the file consumed so far (packed bytes for gz).
   int64_t consumed() const;
+  /// Blank lines passed over so far: they are no rows, as other readers of such files have it too.
+  int64_t blank_lines() const;
 
  private:
   struct State;

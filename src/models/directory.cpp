@@ -6,7 +6,9 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/text.h"
 #include "formats/json.h"
+#include "models/adapter_reader.h"
 #include "models/bag_of_words.h"
 #include "models/config_json.h"
 #include "models/decomposable_attention.h"
@@ -87,6 +89,10 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
 
 std::string model_directory(const std::string& path) {
   std::error_code ignored;
+  if (is_adapter_directory(path)) {
+    throw UserError(text(path, ": an adapter, not a model of its own: `weft import ", path,
+                         " --output DIR` merges it into its base and writes a model"));
+  }
   for (const auto& place : {fs::path(path), fs::path(path) / "best", fs::path(path) / "last"}) {
     if (fs::exists(place / kConfig, ignored)) {
       return place.string();

@@ -17,7 +17,7 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed);
 
 /// MODEL as users name it -> the directory that holds config.json: a checkpoint or Hugging Face
 /// directory itself; of a run directory `best`, else `last`. Throws UserError naming what is
-/// missing.
+/// missing, or what merges an adapter.
 std::string model_directory(const std::string& path);
 
 /// config.json -> options. Throws formats::Error naming the file, the key and what is allowed.

@@ -75,6 +75,13 @@ void read_spans(Section& section, data::MaskOptions& mask) {
                 .unit = "words",
                 .range = config::between(1, 1000),
                 .only = "mask_unit: span"});
+  const data::MaskOptions plain;
+  if (mask.unit != data::MaskUnit::kSpan && mask.span_mean != plain.span_mean) {
+    section.fail("span_mean", "has no effect here, only with mask_unit: span");
+  }
+  if (mask.unit != data::MaskUnit::kSpan && mask.span_longest != plain.span_longest) {
+    section.fail("span_longest", "has no effect here, only with mask_unit: span");
+  }
 }
 
 void read_mask(Section& section, data::MaskOptions& mask) {

@@ -33,17 +33,22 @@ at::Tensor on_device(const std::vector<double>& values, const at::Device& device
 void RowFigures::append(const RowFigures& more) {
   losses.insert(losses.end(), more.losses.begin(), more.losses.end());
   best.insert(best.end(), more.best.begin(), more.best.end());
+  scores.insert(scores.end(), more.scores.begin(), more.scores.end());
 }
 
 RowFigures row_figures(const at::Tensor& logits, const std::vector<int64_t>& targets) {
   if (targets.empty()) {
     return {};
   }
-  const auto scores = logits.detach().to(at::kFloat);  // (M, C)
+  const auto rows = logits.detach().to(at::kFloat);  // (M, C)
   const auto wanted = on_device(targets, logits.device()).unsqueeze(1);
-  const auto losses = at::logsumexp(scores, {1}) - scores.gather(1, wanted).squeeze(1);  // (M)
+  const auto best = rows.argmax(1, true);      // (M, 1)
+  const auto sums = at::logsumexp(rows, {1});  // (M)
+  const auto losses = sums - rows.gather(1, wanted).squeeze(1);
+  const auto scores = (rows.gather(1, best).squeeze(1) - sums).exp();
   return {.losses = values_of<double>(losses.to(at::kDouble)),
-          .best = values_of<int64_t>(scores.argmax(1))};
+          .best = values_of<int64_t>(best),
+          .scores = values_of<double>(scores.to(at::kDouble))};
 }
 
 RowFigures guess_figures(models::Model& model,

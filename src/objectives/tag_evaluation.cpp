@@ -78,12 +78,13 @@ void TagEvaluation::add(models::Model& model, const data::Batch& batch, const nn
   const auto figures = row_figures(tag_logits(model, batch, pass), batch.targets);
   std::size_t target = 0;
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    TaggedSentence sentence{.item = batch.items[i], .wanted = {}, .found = {}};
+    TaggedSentence sentence{.item = batch.items[i], .wanted = {}, .found = {}, .scores = {}};
     for (; target < batch.targets.size() && batch.target_rows[target] < batch.offsets[i + 1];
          ++target) {
       sentence.loss += figures.losses[target];
       sentence.wanted.push_back(batch.targets[target]);
       sentence.found.push_back(figures.best[target]);
+      sentence.scores.push_back(figures.scores[target]);
     }
     add(std::move(sentence), model.options().labels);
   }
@@ -159,10 +160,11 @@ std::optional<std::vector<Verdict>> TagEvaluation::worst(int64_t most) const {
     if (static_cast<int64_t>(verdicts.size()) == most) {
       break;
     }
-    verdicts.push_back(
-        {.item = sentence.item,
-         .loss = sentence.loss,
-         .facts = {{"tags", names(sentence.wanted)}, {"predictions", names(sentence.found)}}});
+    verdicts.push_back({.item = sentence.item,
+                        .loss = sentence.loss,
+                        .facts = {{"tags", names(sentence.wanted)},
+                                  {"predictions", names(sentence.found)},
+                                  {"scores", sentence.scores}}});
   }
   return verdicts;
 }

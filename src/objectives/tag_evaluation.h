@@ -20,6 +20,7 @@ struct TaggedSentence {
   double loss = 0;  // sum over its words
   std::vector<int64_t> wanted;
   std::vector<int64_t> found;
+  std::vector<double> scores = {};  // probabilities of what was found
 };
 
 /// Accuracy of the tags, and precision, recall and F1: of whole entities over all types together

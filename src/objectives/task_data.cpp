@@ -3,6 +3,7 @@
 #include "data/near_duplicates.h"
 #include "data/tagged_dataset.h"
 #include "objectives/objective.h"
+#include "objectives/training_texts.h"
 
 namespace weft::objectives {
 
@@ -105,24 +106,17 @@ std::vector<data::DataItem> measured_on(const data::DataOptions& options) {
 }
 
 TaskData labelled_data(const Context& context) {
-  const bool is_regression = context.objective.type == ObjectiveType::kRegress;
   data::LabelledSettings settings{
       .length = context.length,
       .overflow = context.options.overflow.value_or(data::Overflow::kCut),
       .has_types = context.has_types(),
-      .form = {.is_regression = is_regression,
-               .is_multi_label = !is_regression && context.objective.classes.multi_label,
-               .separator = context.options.label_separator.value_or(""),
-               .unlabelled = context.options.unlabelled},
+      .form = label_form(context.objective, context.options),
+      .fold = fold_of_run(context.options, context.seed),
       .labels = {}};
-  if (is_regression == context.model.is_regression) {
+  if (settings.form.is_regression == context.model.is_regression) {
     settings.labels = context.model.labels;
   }
   TaskData result;
-  if (context.options.folds) {
-    settings.fold = {
-        .count = *context.options.folds, .number = context.options.fold, .seed = context.seed};
-  }
   std::shared_ptr<const data::LabelledDataset> texts_of_training;
   if (!context.options.train.empty()) {
     const auto train = make_labelled_dataset(context.options.train, settings, context.tokenizer);

@@ -4,9 +4,11 @@
 #include <stdexcept>
 
 #include "base/text.h"
+#include "models/baseline_config.h"
 #include "models/directory.h"
 #include "objectives/objective.h"
 #include "train/freeze.h"
+#include "train/idle_keys.h"
 #include "train/sweep_grid.h"
 
 namespace weft::train {
@@ -78,9 +80,10 @@ void check_kit(const config::Section& train, const RunConfig& config) {
   }
 }
 
-void check_baselines(config::Section& data, RunConfig& config) {
-  if (config.data.folds && config.objective.type == objectives::ObjectiveType::kMlm) {
-    data.fail("folds", "is for labelled texts, the objective is mlm");
+void check_baselines(const config::Section& train, RunConfig& config) {
+  if (models::is_baseline(config.model.family) && !train.is_describing() &&
+      config.train.checkpoint_activations == Checkpointing::kLayers) {
+    train.fail("checkpoint_activations", "layers, but this model has none: `none` is allowed");
   }
   if (config.model.family == models::Family::kBagOfWords &&
       config.train.precision == Precision::kAuto) {
@@ -124,7 +127,8 @@ void read_all(config::Section root, RunConfig& config) {
                    "train.evaluate_every is never, but the threshold is found in an evaluation");
   }
   check_kit(train, config);
-  check_baselines(data, config);
+  refuse_idle_keys(data, train, config);
+  check_baselines(train, config);
   auto run = root.section("run", {.help = "The run's place, seed and device."});
   config.run = read_run_options(run);
   root.read_axes("grid", config.grid,

@@ -28,6 +28,13 @@ RunConfig read_config(const SweepRequest& request, const std::vector<std::string
   return read_run_config(config::Document::load(request.config, overrides));
 }
 
+/// Of what all runs have in common. With folds data.evaluate gives way to them.
+RunConfig read_base(const SweepRequest& request) {
+  return request.folds > 0
+             ? read_config(request, {"data.evaluate=[]", text("data.folds=", request.folds)})
+             : read_config(request, {});
+}
+
 std::vector<int64_t> fold_numbers(int64_t folds) {
   std::vector<int64_t> numbers(static_cast<std::size_t>(std::max<int64_t>(folds, 1)));
   std::iota(numbers.begin(), numbers.end(), folds > 0 ? 1 : 0);
@@ -148,7 +155,7 @@ Spread spread_of(std::vector<double> values) {
 }
 
 std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
-  const auto base = read_config(request, {});
+  const auto base = read_base(request);
   const auto seeds = request.seeds.empty() ? std::vector{base.run.seed} : request.seeds;
   std::vector<PlannedRun> runs;
   std::set<std::string> names;
@@ -172,9 +179,9 @@ std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
 
 SweepResult run_sweep(const SweepRequest& request) {
   const auto runs = plan_sweep(request);
-  const auto base = read_config(request, {});
-  if (request.folds > 0 && !base.data.evaluate.empty()) {
-    log::info("[sweep] data.evaluate is not used: each fold is measured on its own rows");
+  const auto base = read_base(request);
+  if (request.folds > 0) {
+    log::info("[sweep] each fold is measured on its own rows, data.evaluate is not used");
   }
   SweepResult result{.directory = base.run.directory, .best_by = best_by_of(base), .groups = {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/language_dataset.h"
-#include "data/tagged_rows.h"
 #include "data/tokenizer_options.h"
 #include "models/baseline_config.h"
 #include "models/directory.h"
+#include "objectives/training_texts.h"
 #include "train/document_frequencies.h"
 #include "train/freeze.h"
 #include "train/lora_run.h"
@@ -38,24 +38,23 @@ data::SpecialStyle style_of(models::Family family) {
   return data::SpecialStyle::kBert;
 }
 
+data::DataItem item_of(const std::string& pattern) {
+  data::DataItem item;
+  item.path = pattern;
+  item.files = glob_paths(pattern);
+  return item;
+}
+
 std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) {
-  auto items = config.data.train;
-  if (config.tokenizer.train_on != "data") {
-    const auto& pattern = config.tokenizer.train_on;
-    data::DataItem item;
-    item.path = pattern;
-    item.files = glob_paths(pattern);
-    items = {item};
-  }
+  const auto seed = static_cast<uint64_t>(config.run.seed);
   log::set_status("training the tokenizer");
   data::TokenizerReport report;
   auto tokenizer = data::train_tokenizer(
-      config.tokenizer, style_of(config.model.family), static_cast<uint64_t>(config.run.seed),
+      config.tokenizer, style_of(config.model.family), seed,
       [&](const data::TextVisitor& visit) {
-        const bool is_tagged = config.tokenizer.train_on == "data" &&
-                               config.objective.type == objectives::ObjectiveType::kTag;
-        is_tagged ? data::visit_tagged_texts(items, visit)
-                  : data::visit_texts(items, config.data, visit);
+        config.tokenizer.train_on == "data"
+            ? objectives::visit_training_texts(config.objective, config.data, seed, visit)
+            : data::visit_texts({item_of(config.tokenizer.train_on)}, config.data, visit);
       },
       report);
   log::set_status("");

@@ -54,6 +54,28 @@ TEST(Adapters, ImportNamesABaseThatIsNotThere) {
             std::string::npos);
 }
 
+// They are no models of their own: whoever names one is told what makes one of it.
+TEST(Adapters, VerbsNameTheImportThatMergesThem) {
+  const test::Folder folder;
+  folder.write("x.tsv", "label\ttext\n1\ta\n");
+  const auto adapter = kReference + "adapter";
+  const auto wanted = adapter + ": an adapter, not a model of its own: `weft import " + adapter +
+                      " --output DIR` merges it into its base";
+  for (const auto& message :
+       {test::message_of<UserError>([&] { run_predict({adapter}); }),
+        test::message_of<UserError>([&] {
+          run_evaluate({adapter, "--data", folder.path("x.tsv")});
+        }),
+        test::message_of<UserError>([&] {
+          run_train(
+              {folder.write("c.yaml", "init_from: " + adapter +
+                                          "\nobjective: {type: classify}\ndata: {train: [{path: " +
+                                          folder.path("x.tsv") + "}]}\n")});
+        })}) {
+    EXPECT_NE(message.find(wanted), std::string::npos) << message;
+  }
+}
+
 TEST(Adapters, ExportGivesTheAdapterAlone) {
   const test::Folder folder;
   fs::copy(kReference + "base", folder.path("checkpoint"));

@@ -93,6 +93,38 @@ TEST_F(FoldedDataset, KeepsEachRowWithItsTarget) {
   }
 }
 
+// Which rows a fold has must not hang on the tokenizer, which is trained on the others.
+TEST_F(FoldedDataset, ATokenizerSeesWhatIsNotHeldOut) {
+  DataItem item;
+  item.path = folder_.write(
+      "y.tsv",
+      "label\ttext\ttext_pair\nno\ta\tb\nno\tb\tc\nyes\tc\td\nyes\td\ta\nno\ta a\td d\n\tc c\t\n");
+  item.files = {item.path};
+  LabelledSettings settings;
+  settings.form.unlabelled = Unlabelled::kDrop;
+  settings.overflow = Overflow::kDrop;
+  for (int64_t number = 1; number <= 2; ++number) {
+    std::multiset<std::string> seen;
+    visit_texts_outside({.count = 2, .number = number, .seed = 5}, {item}, settings.form,
+                        [&](std::string_view text) { seen.insert(std::string(text)); });
+    for (const int64_t length : {64, 6}) {  // at 6 some are too long and left out
+      settings.length = length;
+      settings.fold = {.count = 2, .number = number, .is_held_out = true, .seed = 5};
+      const auto held = make_labelled_dataset({item}, settings, tokenizer_);
+      auto all = seen;
+      for (int64_t i = 0; i < held->size(0); ++i) {
+        const auto pair = held->texts(0, i);
+        all.insert(pair.begin(), pair.end());
+      }
+      const std::multiset<std::string> whole = {"a", "b", "b",   "c",   "c",   "d",
+                                                "d", "a", "a a", "d d", "c c", ""};
+      EXPECT_TRUE(std::includes(whole.begin(), whole.end(), all.begin(), all.end()));
+      EXPECT_TRUE(length == 6 || all == whole);
+    }
+    EXPECT_TRUE(seen.contains("c c"));  // without a label nothing is measured on it
+  }
+}
+
 TEST_F(FoldedDataset, RefusesMoreFoldsThanRows) {
   EXPECT_THROW(make({.count = 7, .number = 1, .seed = 1}), Error);
 }

@@ -55,6 +55,7 @@ TEST_F(TaggedDatasetTest, LabelsTheFirstPieceOfEachWord) {
   EXPECT_EQ(first.target_positions, (Ids{1, 3}));
   EXPECT_EQ(first.targets, (Ids{2, 0}));
   EXPECT_EQ(first.label, kIgnored);
+  EXPECT_EQ(dataset->words(0, 0), (Words{"a##x", "b"}));
   EXPECT_EQ(dataset->length(0, 0), 5);
   EXPECT_EQ(dataset->example(0, 1).target_positions, (Ids{1}));
   EXPECT_TRUE(dataset->place(0, 1).ends_with("x.conll:4"));
@@ -139,6 +140,28 @@ TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
                      {2, 5, 9, 3}, {2, 6, 9, 7, 3}, {2, 8, 9, 10, 3}, {2, 5, 3}, {2, 6, 3}}));
   EXPECT_EQ(words, 6);
   EXPECT_TRUE(dataset->place(0, 2).ends_with("x.conll:4"));
+}
+
+TEST_F(TaggedDatasetTest, WordsAreThoseThatBearATagInTheSequence) {
+  const auto file = item("long.conll", "a X\nb X\nc##x##y X\nd X\n");
+  for (const auto overflow : {Overflow::kCut, Overflow::kSplit}) {
+    const auto dataset = make({file}, {.length = 6, .overflow = overflow});
+    for (int64_t i = 0; i < dataset->size(0); ++i) {
+      EXPECT_EQ(dataset->words(0, i).size(), dataset->example(0, i).targets.size()) << i;
+    }
+    EXPECT_EQ(dataset->words(0, 0).front(), "a");
+  }
+  const auto split = make({file}, {.length = 6, .overflow = Overflow::kSplit});
+  EXPECT_EQ(split->words(0, split->size(0) - 1).back(), "d");
+}
+
+TEST_F(TaggedDatasetTest, BlankLinesOfJsonAreCounted) {
+  const auto dataset = make({item("x.jsonl",
+                                  "{\"words\": [\"a\"], \"tags\": [\"X\"]}\n\n \n"
+                                  "{\"words\": [\"b\"], \"tags\": [\"Y\"]}\n")});
+  EXPECT_EQ(dataset->size(0), 2);
+  ASSERT_EQ(dataset->remarks().size(), 1U);
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 2 blank lines are no rows"));
 }
 
 TEST_F(TaggedDatasetTest, DropsAndTellsSo) {

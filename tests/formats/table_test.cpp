@@ -74,6 +74,19 @@ TEST_F(TableReaderTest, CsvErrorsNameTheLineOfTheRow) {
   EXPECT_NE(refusal("t.csv", "", {"a"}), "");
 }
 
+TEST_F(TableReaderTest, CountsBlankLines) {
+  const auto blank = [&](const std::string& name, const std::string& content) {
+    TableReader reader(folder_.write(name, content), table_kind(name).value(), {"a"});
+    for (Row row; reader.next(row);) {
+    }
+    return reader.blank_lines();
+  };
+  EXPECT_EQ(blank("t.csv", "\na,b\n\n1,\"x\n\ny\"\n\r\n"), 3);
+  EXPECT_EQ(blank("t.tsv", "a\n1\n\n2\n\n"), 2);
+  EXPECT_EQ(blank("t.jsonl", "\n{\"a\": 1}\n \n{\"a\": 2}\n"), 2);
+  EXPECT_EQ(blank("none.tsv", "a\n1\n"), 0);
+}
+
 TEST_F(TableReaderTest, TsvHasNoQuotes) {
   EXPECT_EQ(read("t.tsv", "text\tlabel\r\n\"open\t1\r\n a \"b\" \t\n", {"text", "label"}),
             (Rows{{"\"open", "1"}, {" a \"b\" ", ""}}));

@@ -146,16 +146,36 @@ TEST_F(TagObjectiveTest, FiguresDoNotDependOnBatches) {
   }
 }
 
+TEST_F(TagObjectiveTest, ScoresAreTheProbabilitiesOfWhatIsFound) {
+  const auto both = batch({1, 2});
+  TagEvaluation evaluation;
+  const auto staged = stage(both, at::kCPU);
+  evaluation.add(*model_, both, staged.pass);
+  const auto shares = tag_logits(*model_, both, staged.pass).softmax(1).amax(1);  // (M)
+  int64_t row = 0;
+  auto worst = evaluation.worst(2).value();
+  std::sort(worst.begin(), worst.end(),
+            [](const auto& a, const auto& b) { return a.item < b.item; });
+  for (const auto& verdict : worst) {
+    for (const auto& score : verdict.facts["scores"]) {
+      EXPECT_NEAR(score.get<double>(), shares[row++].item<double>(), 1e-6);
+    }
+  }
+  EXPECT_EQ(row, shares.size(0));
+}
+
 TEST_F(TagObjectiveTest, TheWorstSentencesComeFirst) {
   TagEvaluation evaluation;
   const Names labels = {"X", "Y"};
-  evaluation.add({.item = 1, .loss = 0.5, .wanted = {0}, .found = {1}}, labels);
-  evaluation.add({.item = 0, .loss = 2.5, .wanted = {1, 1}, .found = {0, 1}}, labels);
+  evaluation.add({.item = 1, .loss = 0.5, .wanted = {0}, .found = {1}, .scores = {0.6}}, labels);
+  evaluation.add({.item = 0, .loss = 2.5, .wanted = {1, 1}, .found = {0, 1}, .scores = {0.9, 0.75}},
+                 labels);
   const auto worst = evaluation.worst(1).value();
   ASSERT_EQ(worst.size(), 1U);
   EXPECT_EQ(worst[0].item, 0);
   EXPECT_EQ(worst[0].facts["tags"], (formats::Json{"Y", "Y"}));
   EXPECT_EQ(worst[0].facts["predictions"], (formats::Json{"X", "Y"}));
+  EXPECT_EQ(worst[0].facts["scores"], (formats::Json{0.9, 0.75}));
 }
 
 }  // namespace

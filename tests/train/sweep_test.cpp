@@ -176,6 +176,33 @@ TEST_F(Sweep, FoldsMeasureEveryRowOnce) {
   EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/folds.json")));
 }
 
+// A word that stands in one row alone may be in the vocabulary of the folds that learn from it
+// only.
+TEST_F(Sweep, TokenizersOfFoldsDoNotSeeTheHeldOutRows) {
+  std::string rows = "label\ttext\n";
+  for (int i = 0; i < 40; ++i) {
+    rows += std::string(i % 2 == 0 ? "good" : "bad") + "\tfilm" +
+            (i == 7 ? " qqqq qqqq qqqq" : "") + "\n";
+  }
+  small_.folder().write("train.tsv", rows);
+  auto wanted = request({"train.duration=1 steps", "train.evaluate_every=1 steps"});
+  wanted.folds = 2;
+  run_sweep(wanted);
+  int seen = 0;
+  for (const std::string fold : {"fold-1", "fold-2"}) {
+    const auto vocabulary = small_.file("sweep/" + fold + "/last/vocab.txt");
+    EXPECT_NE(vocabulary.find("film"), std::string::npos);
+    seen += vocabulary.find("qqqq") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_EQ(seen, 1);
+}
+
+TEST_F(Sweep, FoldsGoWithBestByAndWithoutDataEvaluate) {
+  auto wanted = request({"data.evaluate=[]", "train.best_by=eval_loss"});
+  wanted.folds = 2;
+  EXPECT_EQ(plan_sweep(wanted).size(), 2U);
+}
+
 TEST_F(Sweep, SortsTheGridByTheDecidingFigure) {
   const auto result =
       run_sweep(request({"grid={train.optimizer.lr: [1e-6, 0.1]}", "train.best_by=eval_loss"}));

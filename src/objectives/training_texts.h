@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/data_options.h"
+#include "data/fold.h"
+#include "data/label_form.h"
+#include "data/tokenizer_options.h"
+#include "objectives/options.h"
+
+namespace weft::objectives {
+
+/// How the labels of the data are written.
+data::LabelForm label_form(const ObjectiveOptions& objective, const data::DataOptions& options);
+
+/// The fold of which the run learns all others; of count 0 where the data have none.
+data::Fold fold_of_run(const data::DataOptions& options, uint64_t seed);
+
+/// Visits the texts that the run learns from, as a tokenizer trained on them may see them: a fold
+/// that is held out is not among them.
+void visit_training_texts(const ObjectiveOptions& objective,
+                          const data::DataOptions& options,
+                          uint64_t seed,
+                          const data::TextVisitor& visit);
+
+}  // namespace weft::objectives
