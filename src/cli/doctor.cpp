@@ -18,6 +18,7 @@
 #include <torch/version.h>
 
 #include "base/text.h"
+#include "cli/early_start.h"
 #include "cli/machine.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
@@ -143,7 +144,8 @@ formats::Json as_json(const Diagnosis& found) {
        {{"model", machine.cpu},
         {"features", machine.features},
         {"cores", machine.cores},
-        {"threads", found.threads}}},
+        {"threads", found.threads},
+        {"thread_wait", thread_wait()}}},
       {"tflops", {{"fp32", found.fp32}, {"bf16", found.bf16}}},
       {"memory",
        {{"total", machine.memory},
@@ -177,7 +179,8 @@ void print(const Diagnosis& found) {
   print_line("CPU", text(machine.cpu.empty() ? "unknown" : machine.cpu, ", LibTorch computes with ",
                          at::get_cpu_capability()));
   print_line("features", machine.features.empty() ? "none that matter" : join(machine.features));
-  print_line("threads", text(found.threads, " on ", machine.cores, " cores"));
+  print_line("threads", text(found.threads, " on ", machine.cores, " cores, waiting by ",
+                             thread_wait().empty() ? "the library's rule" : thread_wait()));
   print_line("products", rates(found.fp32, found.bf16));
   print_line("memory",
              text(byte_size(static_cast<double>(machine.memory)), ", ",

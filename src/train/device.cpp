@@ -48,7 +48,7 @@ double product_rate(const at::Device& device, at::ScalarType type, int64_t width
 }
 
 PrecisionChoice measure(int64_t width, const at::Device& device) {
-  constexpr double kBudget = 0.1;  // seconds for each type
+  constexpr double kBudget = 0.03;  // seconds for each type: every start of a run waits for it
   const at::NoGradGuard no_grad;
   const double fp32 = product_rate(device, at::kFloat, width, kBudget);
   const double bf16 = product_rate(device, at::kBFloat16, width, kBudget);

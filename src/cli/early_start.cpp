@@ -1,0 +1,98 @@
+#include "cli/early_start.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace weft::cli {
+namespace {
+
+struct Setting {
+  const char* entry;
+  std::array<const char*, 2> names;  // whoever sets one of them has chosen
+};
+
+constexpr const char* kPolicy = "OMP_WAIT_POLICY";
+constexpr const char* kSpins = "GOMP_SPINCOUNT";
+
+constexpr std::array<Setting, 4> kSettings = {{
+    // libgomp's own choice is to spin for milliseconds, with which two trainings on the same cores
+    // slow each other down tenfold. So many rounds take about as long as waking a thread, 20 to 100
+    // microseconds: who then sleeps never loses more than twice what the best choice would cost.
+    {"GOMP_SPINCOUNT=2000", {kPolicy, kSpins}},
+    // tcmalloc keeps what a step frees for the next one.
+    {"TCMALLOC_RELEASE_RATE=0", {"TCMALLOC_RELEASE_RATE", nullptr}},
+    // LibTorch asks for huge pages under large tensors.
+    {"THP_MEM_ALLOC_ENABLE=1", {"THP_MEM_ALLOC_ENABLE", nullptr}},
+    // oneDNN keeps the code of the last 1,024 products' shapes. Packed batches have ever new
+    // shapes:
+    // that would be hundreds of MiB that never run again.
+    {"ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
+     {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY"}},
+}};
+
+bool has(const char* const* environment, const char* name) {
+  const std::size_t length = name == nullptr ? 0 : std::strlen(name);
+  for (; length > 0 && *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::array<const char*, 4> missing_settings(const char* const* environment) {
+  std::array<const char*, 4> missing{};
+  std::size_t size = 0;
+  for (const auto& setting : kSettings) {
+    if (!has(environment, setting.names[0]) && !has(environment, setting.names[1])) {
+      missing[size++] = setting.entry;
+    }
+  }
+  return missing;
+}
+
+void restart_with_settings(int /*count*/, char** values, char** environment) {
+  if (environment == nullptr) {
+    return;
+  }
+  const auto missing = missing_settings(environment);
+  if (missing[0] == nullptr) {
+    return;
+  }
+  static std::array<char*, 4096> entries{};  // the heap may not be there yet
+  std::size_t size = 0;
+  for (; environment[size] != nullptr; ++size) {
+    if (size + missing.size() + 1 >= entries.size()) {
+      return;
+    }
+    entries[size] = environment[size];
+  }
+  for (const char* entry : missing) {
+    entries[size++] = const_cast<char*>(entry);  // exec writes to none of them
+  }
+  // The program's own path: started as /proc/self/exe the process would be called `exe`.
+  static std::array<char, 4096> path{};
+  if (::readlink("/proc/self/exe", path.data(), path.size() - 1) > 0) {
+    ::execve(path.data(), values, entries.data());
+  }
+}
+
+std::string thread_wait() {
+  std::string found;
+  for (const char* name : {kPolicy, kSpins}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) {
+      found += text(found.empty() ? "" : " ", name, "=", value);
+    }
+  }
+  return found;
+}
+
+}  // namespace weft::cli
