@@ -61,7 +61,7 @@ def ticks(low, high):
 
 
 def short(value):
-    return f"{value / 1000:g}k" if value >= 10000 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+    return f"{value / 1000:.3g}k" if value >= 10000 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 def panel(told, x0, y0, width, height):
