@@ -16,3 +16,9 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/table.cpp PROPER
 # at::parallel_for is a template that needs OpenMP where it is compiled: one file has it.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/parallel.cpp PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -fopenmp)
+
+# What only processors that multiply bf16 run.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/packing.cpp PROPERTIES
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O3;${level_flags_avx512};-mavx512bf16")
+endif()

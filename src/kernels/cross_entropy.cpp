@@ -7,6 +7,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
+#include "kernels/operation_clock.h"
+#include "kernels/product.h"
 #include "kernels/reference.h"
 #include "kernels/wide.h"
 
@@ -159,12 +161,12 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
     for (int64_t begin = 0; begin < rows; begin += chunk) {
       const int64_t size = std::min(chunk, rows - begin);
       const auto part = x.narrow(0, begin, size);
-      const auto logits = at::mm(part, weight.t());  // (m, V)
+      const auto logits = product(part, weight.t());  // (m, V)
       loss += rows_loss(logits, bias, targets.narrow(0, begin, size), wanted.any());
       if (wanted.x) {
-        dx.narrow(0, begin, size).copy_(at::mm(logits, weight));
+        dx.narrow(0, begin, size).copy_(product(logits, weight));
       }
-      dweight.add([&] { return at::mm(logits.t(), part); });
+      dweight.add([&] { return product(logits.t(), part); });
       dbias.add([&] { return sum_of_rows(logits); });
     }
     context->save_for_backward(
@@ -210,6 +212,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& x,
                                 const at::Tensor& weight,
                                 const at::Tensor& bias,
                                 const at::Tensor& targets) {
+  const Timed timed(Operation::kLoss);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1) &&
                   targets.dim() == 1 && targets.size(0) == x.size(0) &&
                   targets.scalar_type() == at::kLong,
@@ -222,6 +225,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& x,
 }
 
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets) {
+  const Timed timed(Operation::kLoss);
   TORCH_CHECK(logits.dim() == 2 && targets.dim() == 1 && targets.size(0) == logits.size(0) &&
                   targets.scalar_type() == at::kLong,
               "cross_entropy_sum expects logits (M, C) and targets (M) int64, got ", logits.sizes(),

@@ -5,6 +5,8 @@
 
 #include "kernels/fused.h"
 #include "kernels/leaf_gradient.h"
+#include "kernels/operation_clock.h"
+#include "kernels/product.h"
 #include "kernels/wide.h"
 
 namespace weft::kernels {
@@ -21,7 +23,7 @@ class Linear : public torch::autograd::Function<Linear> {
                             const std::optional<at::Tensor>& bias) {
     context->save_for_backward({x, weight});
     context->saved_data["has_bias"] = bias.has_value();
-    return at::linear(x, weight, bias);
+    return product(x, weight.t(), bias.value_or(at::Tensor()));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -33,7 +35,7 @@ class Linear : public torch::autograd::Function<Linear> {
     at::Tensor dweight;
     at::Tensor dbias;
     if (context->needs_input_grad(0)) {
-      dx = at::mm(g, weight);  // (N, D)
+      dx = product(g, weight);  // (N, D)
     }
     if (context->needs_input_grad(1)) {
       dweight = weight_gradient(weight, g, x);  // (F, D)
@@ -48,11 +50,11 @@ class Linear : public torch::autograd::Function<Linear> {
 }  // namespace
 
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const at::Tensor& x) {
-  auto sum = leaf_gradient(weight);
+  const auto sum = leaf_gradient(weight);
   if (!sum.defined()) {
-    return at::mm(g.t(), x);
+    return product(g.t(), x);
   }
-  sum.addmm_(g.t(), x);
+  add_product(sum, g.t(), x);
   return {};
 }
 
@@ -61,6 +63,7 @@ at::Tensor bias_gradient(const at::Tensor& g) {
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const Timed timed(Operation::kProducts);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1),
               "linear expects x (N, D) and weight (F, D), got ", x.sizes(), " and ",
               weight.sizes());

@@ -10,6 +10,8 @@
 #include "kernels/dropout.h"
 #include "kernels/fused.h"
 #include "kernels/leaf_gradient.h"
+#include "kernels/operation_clock.h"
+#include "kernels/product.h"
 
 namespace weft::kernels {
 namespace {
@@ -43,13 +45,13 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
                             at::TensorList matrices,
                             const std::optional<at::Tensor>& bias,
                             const std::vector<LowRank>& added) {
-    auto y = at::linear(x, weight, bias);  // (N, F)
+    const auto y = product(x, weight.t(), bias.value_or(at::Tensor()));  // (N, F)
     variable_list saved = {x, weight};
     saved.insert(saved.end(), matrices.begin(), matrices.end());
     auto kept = c10::make_intrusive<Kept>();
     for (const auto& item : added) {
-      const auto inner = at::mm(dropped(x, item), item.a.t());  // (N, R)
-      columns(y, item).addmm_(inner, item.b.t(), 1, item.scale);
+      const auto inner = product(dropped(x, item), item.a.t());  // (N, R)
+      add_product(columns(y, item), inner, item.b.t(), item.scale);
       saved.push_back(inner);
       kept->items.push_back(item);
       kept->items.back().a = at::Tensor();
@@ -69,7 +71,7 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
     const auto g = gradients[0].contiguous();  // (N, F)
     const bool needs_x = context->needs_input_grad(0);
     variable_list result(kFixed + kEach * added.size() + 2);
-    at::Tensor dx = needs_x ? at::mm(g, saved[1]) : at::Tensor();
+    at::Tensor dx = needs_x ? product(g, saved[1]) : at::Tensor();
     if (context->needs_input_grad(1)) {
       result[1] = weight_gradient(saved[1], g, x);
     }
@@ -78,19 +80,19 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
       const auto place = kFixed + kEach * i;
       item.a = saved[place];
       item.b = saved[place + 1];
-      const auto part = columns(g, item);                        // (N, G)
-      const auto inner = at::mm(part, item.b).mul_(item.scale);  // (N, R)
+      const auto part = columns(g, item);                         // (N, G)
+      const auto inner = product(part, item.b).mul_(item.scale);  // (N, R)
       if (context->needs_input_grad(place)) {
-        result[place] = at::mm(inner.t(), dropped(x, item));
+        result[place] = product(inner.t(), dropped(x, item));
       }
       if (context->needs_input_grad(place + 1)) {
         const auto& forward_inner = saved[kFixed + kEach * added.size() + i];
-        result[place + 1] = at::mm(part.t(), forward_inner).mul_(item.scale);
+        result[place + 1] = product(part.t(), forward_inner).mul_(item.scale);
       }
       if (needs_x && item.dropout == 0) {
-        dx.addmm_(inner, item.a);
+        add_product(dx, inner, item.a);
       } else if (needs_x) {
-        dx.add_(dropped(at::mm(inner, item.a), item));
+        dx.add_(dropped(product(inner, item.a), item));
       }
     }
     result[0] = dx;
@@ -108,6 +110,7 @@ at::Tensor linear(const at::Tensor& x,
                   const at::Tensor& weight,
                   const at::Tensor& bias,
                   const std::vector<LowRank>& added) {
+  const Timed timed(Operation::kProducts);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1),
               "linear expects x (N, D) and weight (F, D), got ", x.sizes(), " and ",
               weight.sizes());

@@ -1,0 +1,211 @@
+#include "kernels/cpu/packing.h"
+
+#if defined(__x86_64__)
+
+#include <algorithm>
+
+#include <immintrin.h>
+
+namespace weft::kernels::cpu {
+namespace {
+
+using Words = __m512i;  // 16 pairs of bf16, or 32 bf16
+
+constexpr int64_t kLanes = 16;
+constexpr int64_t kHalves = 32;
+
+inline __mmask32 first_halves(int64_t count) {
+  return count >= kHalves ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
+}
+
+inline Words load(const Bf16* p, int64_t count) {
+  return count >= kHalves ? _mm512_loadu_si512(p)
+                          : _mm512_maskz_loadu_epi16(first_halves(count), p);
+}
+
+inline void store(Bf16* p, Words x, int64_t count) {
+  if (count >= kHalves) {
+    _mm512_storeu_si512(p, x);
+  } else {
+    _mm512_mask_storeu_epi16(p, first_halves(count), x);
+  }
+}
+
+// The halves of one row from a column on; zeros outside of the matrix.
+inline Words halves(const Pack& pack, int64_t row, int64_t column) {
+  const int64_t count = row < pack.rows ? pack.columns - column : 0;
+  return count > 0 ? load(pack.in + row * pack.stride + column, count) : _mm512_setzero_si512();
+}
+
+// A square of words. What is in lane l of a register stays there up to the last stage.
+inline void transpose(Words (&x)[kLanes]) {
+  Words y[kLanes];
+#pragma GCC unroll 8
+  for (int i = 0; i < kLanes; i += 2) {
+    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kLanes; i += 4) {
+    x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
+    x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
+    x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
+    x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
+  }
+  constexpr int kEven = 0x88;  // lanes 0 and 2 of both
+  constexpr int kOdd = 0xDD;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const Words even_low = _mm512_shuffle_i32x4(x[i], x[i + 4], kEven);
+    const Words even_high = _mm512_shuffle_i32x4(x[i + 8], x[i + 12], kEven);
+    const Words odd_low = _mm512_shuffle_i32x4(x[i], x[i + 4], kOdd);
+    const Words odd_high = _mm512_shuffle_i32x4(x[i + 8], x[i + 12], kOdd);
+    x[i] = _mm512_shuffle_i32x4(even_low, even_high, kEven);
+    x[i + 4] = _mm512_shuffle_i32x4(odd_low, odd_high, kEven);
+    x[i + 8] = _mm512_shuffle_i32x4(even_low, even_high, kOdd);
+    x[i + 12] = _mm512_shuffle_i32x4(odd_low, odd_high, kOdd);
+  }
+}
+
+// Half a square of 32 times 32: of each lane of 8 columns the first or the last 4.
+template <bool kUpper>
+void transpose_square(const Pack& pack, int64_t row, int64_t column) {
+  Words square[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    const Words a = halves(pack, row + 2 * i, column);
+    const Words b = halves(pack, row + 2 * i + 1, column);
+    square[i] = kUpper ? _mm512_unpackhi_epi16(a, b) : _mm512_unpacklo_epi16(a, b);
+  }
+  transpose(square);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) {
+    const int64_t place = column + i / 4 * 8 + (kUpper ? 4 : 0) + i % 4;
+    if (place < pack.out_columns) {
+      store(pack.out + place * pack.out_rows + row, square[i], pack.out_rows - row);
+    }
+  }
+}
+
+// 32 columns as two vectors.
+struct Wide {
+  __m512 low;
+  __m512 high;
+};
+
+inline __m512 widen(__m256i x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+
+inline Wide widen(Words x) {
+  return {.low = widen(_mm512_castsi512_si256(x)), .high = widen(_mm512_extracti64x4_epi64(x, 1))};
+}
+
+inline Wide load(const float* p, int64_t count) {
+  if (count >= kHalves) {
+    return {.low = _mm512_loadu_ps(p), .high = _mm512_loadu_ps(p + kLanes)};
+  }
+  const __mmask32 mask = first_halves(count);
+  return {.low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), p),
+          .high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> kLanes), p + kLanes)};
+}
+
+template <bool kAdds>
+void finish_columns(const ProductRows& work, int64_t column) {
+  const int64_t count = work.columns - column;
+  const __m512 scale = _mm512_set1_ps(work.scale);
+  const Wide bias =
+      widen(work.bias == nullptr ? _mm512_setzero_si512() : load(work.bias + column, count));
+  const float* sums = work.sums + column;
+  Bf16* out = work.out + column;
+  for (int64_t row = 0; row < work.rows; ++row) {
+    const Wide sum = load(sums, count);
+    Wide y{.low = _mm512_fmadd_ps(sum.low, scale, bias.low),
+           .high = _mm512_fmadd_ps(sum.high, scale, bias.high)};
+    if constexpr (kAdds) {
+      const Wide before = widen(load(out, count));
+      y.low = _mm512_add_ps(y.low, before.low);
+      y.high = _mm512_add_ps(y.high, before.high);
+    }
+    store(out, (Words)_mm512_cvtne2ps_pbh(y.high, y.low), count);
+    sums += work.sums_stride;
+    out += work.out_stride;
+  }
+}
+
+}  // namespace
+
+void pack_rows(const Pack& pack) {
+  alignas(64) static constexpr uint16_t kPlaces[2][kHalves] = {
+      {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+       8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
+      {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
+       24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63}};
+  const Words low = _mm512_load_si512(kPlaces[0]);
+  const Words high = _mm512_load_si512(kPlaces[1]);
+  for (int64_t row = 0; row < pack.out_rows; row += 2) {
+    Bf16* const out = pack.out + row * pack.out_columns;
+    for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
+      const Words a = halves(pack, row, column);
+      const Words b = halves(pack, row + 1, column);
+      const int64_t left = 2 * (pack.out_columns - column);
+      store(out + 2 * column, _mm512_permutex2var_epi16(a, low, b), left);
+      if (left > kHalves) {
+        store(out + 2 * column + kHalves, _mm512_permutex2var_epi16(a, high, b), left - kHalves);
+      }
+    }
+  }
+}
+
+void pack_columns(const Pack& pack) {
+  for (int64_t row = 0; row < pack.out_rows; row += kLanes) {
+    const int64_t width = 2 * (pack.out_rows - row);
+    for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
+      Words square[kLanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) {
+        square[i] = halves(pack, row + i, column);
+      }
+      transpose(square);
+      Bf16* const out = pack.out + column * pack.out_rows + 2 * row;
+      const int64_t pairs = std::min(kLanes, (pack.out_columns - column) / 2);
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i) {
+        if (i < pairs) {
+          store(out + 2 * i * pack.out_rows, square[i], width);
+        }
+      }
+    }
+  }
+}
+
+void pack_transposed(const Pack& pack) {
+  for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
+    for (int64_t row = 0; row < pack.out_rows; row += kHalves) {
+      transpose_square<false>(pack, row, column);
+      transpose_square<true>(pack, row, column);
+    }
+  }
+}
+
+void finish_product(const ProductRows& rows) {
+  for (int64_t column = 0; column < rows.columns; column += kHalves) {
+    rows.adds ? finish_columns<true>(rows, column) : finish_columns<false>(rows, column);
+  }
+}
+
+}  // namespace weft::kernels::cpu
+
+#else
+
+namespace weft::kernels::cpu {
+
+// Never called: see can_multiply_blocked.
+void pack_rows(const Pack&) {}
+void pack_columns(const Pack&) {}
+void pack_transposed(const Pack&) {}
+void finish_product(const ProductRows&) {}
+
+}  // namespace weft::kernels::cpu
+
+#endif
