@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/system_calls.h"
 #include "base/text.h"
 
 namespace weft {
@@ -32,8 +33,7 @@ void fail_with_errno(std::string_view path, std::string_view doing) {
 }
 
 Descriptor::Descriptor(std::string path, int flags) : path_(std::move(path)) {
-  constexpr mode_t kMode = 0666;
-  descriptor_ = repeated([&] { return ::open(path_.c_str(), flags | O_CLOEXEC, kMode); });
+  descriptor_ = repeated([&] { return system_calls::open(path_, flags); });
   if (descriptor_ < 0) {
     fail_with_errno(path_, "open");
   }
@@ -56,7 +56,8 @@ std::size_t Descriptor::read(void* bytes, std::size_t count) const {
 void Descriptor::write_all(const void* bytes, std::size_t count) const {
   const auto* from = static_cast<const char*>(bytes);
   while (count > 0) {
-    const auto done = repeated([&] { return ::write(descriptor_, from, count); });
+    const auto done =
+        repeated([&] { return system_calls::write(descriptor_, path_, from, count); });
     if (done < 0) {
       fail_with_errno(path_, "write");
     }
@@ -66,15 +67,21 @@ void Descriptor::write_all(const void* bytes, std::size_t count) const {
 }
 
 void Descriptor::flush() const {
-  if (repeated([&] { return ::fsync(descriptor_); }) < 0 && errno != EINVAL && errno != ENOTSUP &&
-      errno != EROFS) {
+  if (repeated([&] { return system_calls::flush(descriptor_, path_); }) < 0 && errno != EINVAL &&
+      errno != ENOTSUP && errno != EROFS) {
     fail_with_errno(path_, "flush");
+  }
+}
+
+void Descriptor::cut_to(int64_t size) const {
+  if (repeated([&] { return system_calls::truncate(descriptor_, path_, size); }) < 0) {
+    fail_with_errno(path_, "cut");
   }
 }
 
 void Descriptor::close() {
   // After EINTR the descriptor is closed all the same (Linux).
-  const int result = ::close(std::exchange(descriptor_, -1));
+  const int result = system_calls::close(std::exchange(descriptor_, -1), path_);
   if (result < 0 && errno != EINTR) {
     fail_with_errno(path_, "close");
   }

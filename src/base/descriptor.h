@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ class Descriptor {
   void write_all(const void* bytes, std::size_t count) const;
   /// fsync; file systems and devices that know none are passed over.
   void flush() const;
+  /// Cuts the file to its first `size` bytes.
+  void cut_to(int64_t size) const;
   /// Closing may report an earlier write that failed.
   void close();
   int get() const { return descriptor_; }

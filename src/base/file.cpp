@@ -9,10 +9,10 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/system_calls.h"
 #include "base/text.h"
 
 namespace weft {
@@ -24,6 +24,27 @@ std::string parent_of(std::string path) {
     path.pop_back();
   }
   return std::filesystem::path(path).parent_path().string();
+}
+
+/// Makes the directory and its parents, and tells of each that is new.
+template <class Visit>
+void make_each(const std::string& path, const Visit& visit) {
+  struct stat status {};
+  if (path.empty() || (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))) {
+    return;
+  }
+  make_each(parent_of(path), visit);
+  if (system_calls::make_directory(path) == 0) {
+    visit(path);
+    return;
+  }
+  const int reason = errno;
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  if (is_there && S_ISDIR(status.st_mode)) {
+    return;  // another process was first
+  }
+  errno = is_there ? ENOTDIR : reason;
+  fail_with_errno(path, "make the directory");
 }
 
 }  // namespace
@@ -60,18 +81,57 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 void make_directories(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) {
-    throw FileError(text(path, ": cannot make the directory: ", error.message()));
+  make_each(path, [](const std::string&) {});
+}
+
+void make_lasting_directories(const std::string& path) {
+  make_each(path, [](const std::string& made) { flush_directory(parent_of(made)); });
+}
+
+void remove_tree(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) {
+      return;
+    }
+    fail_with_errno(path, "remove");
+  }
+  if (S_ISDIR(status.st_mode)) {
+    std::error_code error;
+    std::vector<std::string> below;
+    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error)) {
+      below.push_back(entry->path().string());
+    }
+    if (error) {
+      throw FileError(text(path, ": cannot list: ", error.message()));
+    }
+    std::sort(below.begin(), below.end());
+    for (const auto& entry : below) {
+      remove_tree(entry);
+    }
+  }
+  if (system_calls::remove(path) != 0 && errno != ENOENT) {
+    fail_with_errno(path, "remove");
   }
 }
 
 void rename_and_flush(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0) {
+  if (system_calls::rename(from, to) != 0) {
     fail_with_errno(from, text("rename to '", to, "'"));
   }
   flush_directory(parent_of(to));
+}
+
+bool exchange_and_flush(const std::string& from, const std::string& to) {
+  if (system_calls::exchange(from, to) != 0) {
+    if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) {
+      return false;
+    }
+    fail_with_errno(from, text("exchange with '", to, "'"));
+  }
+  flush_directory(parent_of(to));
+  return true;
 }
 
 void flush_directory(const std::string& path) {
@@ -81,13 +141,13 @@ void flush_directory(const std::string& path) {
 
 void replace_link(const std::string& target, const std::string& link) {
   const std::string fresh = text(link, ".tmp-", ::getpid());
-  ::unlink(fresh.c_str());
-  if (::symlink(target.c_str(), fresh.c_str()) != 0) {
+  remove_tree(fresh);
+  if (system_calls::link(target, fresh) != 0) {
     fail_with_errno(link, "make the link");
   }
-  if (std::rename(fresh.c_str(), link.c_str()) != 0) {
+  if (system_calls::rename(fresh, link) != 0) {
     const int reason = errno;
-    ::unlink(fresh.c_str());
+    system_calls::remove(fresh);
     errno = reason;
     fail_with_errno(link, "replace the link");
   }
@@ -96,15 +156,16 @@ void replace_link(const std::string& target, const std::string& link) {
 
 int64_t free_bytes(const std::string& path) {
   std::string existing = path.empty() ? "." : path;
-  struct statvfs status {};
-  while (::statvfs(existing.c_str(), &status) != 0) {
+  int64_t free = system_calls::free_space(existing);
+  while (free < 0) {
     if (existing == "." || existing == "/" || (errno != ENOENT && errno != ENOTDIR)) {
       fail_with_errno(path, "tell the free space");
     }
     existing = parent_of(existing);
     existing = existing.empty() ? "." : existing;
+    free = system_calls::free_space(existing);
   }
-  return static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+  return free;
 }
 
 std::vector<std::string> glob_paths(const std::string& pattern) {

@@ -25,7 +25,8 @@ class FileError : public UserError {
 /// (fsync), renames and flushes the directory. Without `commit` the destructor removes the
 /// temporary file. Every call throws FileError. A device or a pipe is written as it lies, whatever
 /// the mode. Without `commit` the other modes keep what was written. All files that Weft keeps are
-/// written through this class, so faults can be put under it in one place.
+/// written through this class. What is appended lands whole or not at all: after a failure the file
+/// is cut back to its last whole piece, and the bytes are kept for the next `flush`.
 class FileWriter {
  public:
   enum class Mode {
@@ -43,16 +44,23 @@ class FileWriter {
   void write(std::string_view text) { write(text.data(), text.size()); }
   /// Hands buffered bytes to the system (no fsync).
   void flush();
+  /// `flush`, and waits until the bytes are on the disk (fsync); more may follow.
+  void sync();
   void commit();
   /// Bytes written so far.
   int64_t size() const { return size_; }
 
  private:
+  void append();
+
   std::string path_;
   std::string writing_;  // the path that is open
   std::string buffer_;
   std::unique_ptr<Descriptor> file_;
   int64_t size_ = 0;
+  bool appends_ = false;
+  int64_t whole_ = 0;     // bytes of the file that end with a whole piece, where it appends
+  bool is_torn_ = false;  // an append failed in its midst
 };
 
 /// A read-only memory map of a whole file. Throws FileError. An empty file gives an empty span.
@@ -81,8 +89,19 @@ void write_file(const std::string& path, std::string_view text);
 /// Makes the directory and its parents; flushes nothing. Throws FileError.
 void make_directories(const std::string& path);
 
+/// The same, and flushes the directories that hold new ones, so that they outlast a power cut.
+void make_lasting_directories(const std::string& path);
+
+/// Removes a file, a link, or a directory with all it holds; what is not there is no error. Throws
+/// FileError.
+void remove_tree(const std::string& path);
+
 /// Renames a file or directory and flushes the directory that holds it. Throws FileError.
 void rename_and_flush(const std::string& from, const std::string& to);
+
+/// Lets two names change places in one step and flushes their directory; false where the file
+/// system knows no such step. Throws FileError.
+bool exchange_and_flush(const std::string& from, const std::string& to);
 
 /// fsync of a directory. Throws FileError.
 void flush_directory(const std::string& path);

@@ -6,13 +6,14 @@
 #include <mutex>
 #include <string>
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/ansicolor_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/utf8.h"
 
 namespace weft::log {
@@ -69,13 +70,13 @@ class Log {
     }
     if (is_shown) {
       screen_->set_pattern(level >= Level::kWarning ? "%^%l:%$ %v" : "%^%v%$");
-      send(*screen_, level, text);
+      send_to_screen(level, text);
     }
     if (is_shown && !status_.empty()) {
       print(status_);
     }
     if (file_ && level >= Level::kInfo) {
-      send(*file_, level, text);
+      send_to_file(level, text);
     }
   }
 
@@ -87,11 +88,10 @@ class Log {
   void open_file(std::string_view path) {
     const std::lock_guard lock(mutex_);
     try {
-      file_ = std::make_shared<spdlog::sinks::basic_file_sink_st>(std::string(path));
-      file_->set_pattern(kFilePattern);
+      file_ = std::make_unique<FileWriter>(std::string(path), FileWriter::Mode::kAppend);
       file_failed_ = false;
-    } catch (const spdlog::spdlog_ex& error) {
-      throw UserError(std::string(path) + ": cannot open the log file: " + error.what());
+    } catch (const FileError& error) {
+      throw UserError(std::string("the log file: ") + error.what());
     }
   }
 
@@ -110,18 +110,34 @@ class Log {
   }
 
  private:
-  /// A log that cannot be written (a full disk) must not end the run: it is told once on standard
-  /// error.
-  void send(spdlog::sinks::sink& sink, Level level, std::string_view text) {
+  static spdlog::details::log_msg message(Level level, std::string_view text) {
+    return {spdlog::string_view_t("weft"), level_of(level),
+            spdlog::string_view_t(text.data(), text.size())};
+  }
+
+  void send_to_screen(Level level, std::string_view text) {
     try {
-      sink.log({spdlog::string_view_t("weft"), level_of(level),
-                spdlog::string_view_t(text.data(), text.size())});
-      sink.flush();
-    } catch (const spdlog::spdlog_ex& error) {
-      if (&sink == file_.get() && !file_failed_) {
-        file_failed_ = true;
+      screen_->log(message(level, text));
+      screen_->flush();
+    } catch (const spdlog::spdlog_ex&) {
+      // Nowhere is left to tell it.
+    }
+  }
+
+  /// A log that cannot be written (a full disk) must not end the run: it is told once on standard
+  /// error, and the lines follow when it can be written again.
+  void send_to_file(Level level, std::string_view text) {
+    try {
+      spdlog::memory_buf_t line;
+      pattern_.format(message(level, text), line);
+      file_->write(line.data(), line.size());
+      file_->flush();
+      file_failed_ = false;
+    } catch (const FileError& error) {
+      if (!file_failed_) {
         print(std::string("warning: [log] the log file cannot be written: ") + error.what() + "\n");
       }
+      file_failed_ = true;
     }
   }
 
@@ -132,7 +148,8 @@ class Log {
 
   std::mutex mutex_;
   std::shared_ptr<spdlog::sinks::ansicolor_stderr_sink_st> screen_;
-  std::shared_ptr<spdlog::sinks::basic_file_sink_st> file_;
+  spdlog::pattern_formatter pattern_{kFilePattern};
+  std::unique_ptr<FileWriter> file_;
   std::string status_;
   bool file_failed_ = false;
 };

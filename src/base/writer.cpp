@@ -8,6 +8,7 @@
 
 #include "base/descriptor.h"
 #include "base/file.h"
+#include "base/system_calls.h"
 #include "base/text.h"
 
 namespace weft {
@@ -33,6 +34,11 @@ FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)), wr
     writing_ = text(path_, ".tmp-", ::getpid());
   }
   file_ = std::make_unique<Descriptor>(writing_, flags);
+  struct stat status {};
+  if (mode == Mode::kAppend && ::fstat(file_->get(), &status) == 0 && S_ISREG(status.st_mode)) {
+    appends_ = true;
+    whole_ = int64_t{status.st_size};
+  }
 }
 
 FileWriter::~FileWriter() {
@@ -41,7 +47,7 @@ FileWriter::~FileWriter() {
   }
   if (writing_ != path_) {
     file_.reset();
-    ::unlink(writing_.c_str());
+    system_calls::remove(writing_);
     return;
   }
   try {
@@ -52,6 +58,14 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::write(const void* bytes, std::size_t count) {
+  size_ += static_cast<int64_t>(count);
+  if (appends_) {
+    buffer_.append(static_cast<const char*>(bytes), count);
+    if (buffer_.size() > kBuffer) {
+      append();
+    }
+    return;
+  }
   if (buffer_.size() + count > kBuffer) {
     flush();
   }
@@ -60,13 +74,38 @@ void FileWriter::write(const void* bytes, std::size_t count) {
   } else {
     buffer_.append(static_cast<const char*>(bytes), count);
   }
-  size_ += static_cast<int64_t>(count);
 }
 
 void FileWriter::flush() {
+  if (appends_) {
+    append();
+    return;
+  }
   // Emptied first: after a failure nothing is written twice.
   const std::string bytes = std::exchange(buffer_, {});
   file_->write_all(bytes.data(), bytes.size());
+}
+
+void FileWriter::append() {
+  if (is_torn_) {
+    file_->cut_to(whole_);
+    is_torn_ = false;
+  }
+  try {
+    file_->write_all(buffer_.data(), buffer_.size());
+  } catch (const FileError&) {
+    is_torn_ = true;
+    // At once, so that nobody reads half a line; where that fails too, before the next try.
+    is_torn_ = system_calls::truncate(file_->get(), writing_, whole_) != 0;
+    throw;
+  }
+  whole_ += static_cast<int64_t>(buffer_.size());
+  buffer_.clear();
+}
+
+void FileWriter::sync() {
+  flush();
+  file_->flush();
 }
 
 void FileWriter::commit() {
@@ -74,7 +113,7 @@ void FileWriter::commit() {
   file_->flush();
   file_->close();
   if (writing_ != path_) {
-    if (std::rename(writing_.c_str(), path_.c_str()) != 0) {
+    if (system_calls::rename(writing_, path_) != 0) {
       fail_with_errno(path_, "rename the finished file to this name");
     }
     writing_ = path_;

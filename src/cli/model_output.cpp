@@ -132,12 +132,11 @@ void write_directory(const std::string& output,
   auto target = fs::path(output).lexically_normal();
   target = target.has_filename() ? target : target.parent_path();
   const auto working = target.string() + ".tmp";
-  fs::remove_all(working);
+  remove_tree(working);
   make_directories(working);
   fill(working);
   flush_directory(working);
-  fs::remove(target);  // empty, or not there
-  rename_and_flush(working, target.string());
+  rename_and_flush(working, target.string());  // in the place of an empty one, or of none
 }
 
 void copy_companions(const std::string& from,

@@ -162,7 +162,13 @@ uint64_t BlockDigest::value() const { return block_.empty() ? digest_ : digest(b
 OffsetSpill::OffsetSpill(std::string path)
     : path_(std::move(path)), file_(path_, FileWriter::Mode::kPlain) {}
 
-OffsetSpill::~OffsetSpill() { unlink(path_.c_str()); }
+OffsetSpill::~OffsetSpill() {
+  try {
+    remove_tree(path_);
+  } catch (const FileError&) {
+    // A later build removes what is left.
+  }
+}
 
 void OffsetSpill::add(int64_t offset) {
   if (size_ % kOffsetGroup == 0) {

@@ -56,7 +56,11 @@ void remove_leftovers(const std::string& directory) {
     std::error_code ignored;
     const auto time = entry->last_write_time(ignored);
     if (!ignored && now - time > std::chrono::hours(24)) {
-      std::filesystem::remove(entry->path(), ignored);
+      try {
+        remove_tree(entry->path().string());
+      } catch (const FileError&) {
+        // Another user's, in a cache that is shared.
+      }
     }
   }
 }

@@ -160,7 +160,7 @@ std::optional<std::string> newest_file(const std::string& directory) {
       continue;
     }
     if (name.find(".tmp-") != std::string::npos) {
-      std::filesystem::remove(entry->path(), ignored);
+      remove_tree(entry->path().string());
       continue;
     }
     const int64_t time = std::strtoll(name.c_str() + kPrefix.size(), nullptr, 10);
@@ -253,5 +253,7 @@ void EventWriter::scalar(std::string_view tag, double value, int64_t step) {
 }
 
 void EventWriter::flush() { file_->flush(); }
+
+void EventWriter::sync() { file_->sync(); }
 
 }  // namespace weft::formats

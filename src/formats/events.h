@@ -18,7 +18,10 @@ class EventWriter {
 
   /// Appends one number. Wall times never go back.
   void scalar(std::string_view tag, double value, int64_t step);
+  /// Hands what was appended to the system. After a failure it is kept for the next try.
   void flush();
+  /// Waits until it is on the disk.
+  void sync();
   const std::string& path() const { return path_; }
 
  private:

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/error.h"
+#include "base/file.h"
 
 namespace weft::train {
 
@@ -43,8 +43,11 @@ Trial::Trial(const RunConfig& config, bool measures_parts)
 Trial::~Trial() {
   trainer_.reset();
   directory_.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  try {
+    remove_tree(path_);
+  } catch (const FileError&) {
+    // A folder too many among the temporary ones does no harm.
+  }
 }
 
 void Trial::step() {
