@@ -73,6 +73,8 @@ int run_train(std::vector<std::string> arguments) {
              "go on where the run stopped (auto), begin anew and replace the run (never), or go on "
              "from the "
              "checkpoint DIR")
+      .flag("allow-changed-data",
+            "go on although the training data, or keys below data, are not those of the checkpoint")
       .flag("dry-run",
             "one step and one save in a temporary directory, then a forecast of time and memory");
   declare_sweep(parsed);
@@ -102,7 +104,9 @@ int run_train(std::vector<std::string> arguments) {
     print_forecast(train::dry_run(config));
     return 0;
   }
-  train::run_training(config, request_of(parsed.get("resume", "auto")));
+  auto request = request_of(parsed.get("resume", "auto"));
+  request.allows_changed_data = parsed.has("allow-changed-data");
+  train::run_training(config, request);
   return 0;
 }
 

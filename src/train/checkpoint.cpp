@@ -1,17 +1,13 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <fcntl.h>
-#include <stdio.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -117,16 +113,38 @@ void put_in_place(const std::string& from, const std::string& to) {
     rename_and_flush(from, to);
     return;
   }
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) != 0) {
-    // A file system without exchange: the older one steps aside first.
-    const auto aside = to + ".old.tmp";
-    rename_and_flush(to, aside);
-    rename_and_flush(from, to);
-    fs::remove_all(aside);
+  if (exchange_and_flush(from, to)) {
+    remove_tree(from);
     return;
   }
-  flush_directory(fs::path(to).parent_path().string());
-  fs::remove_all(from);
+  // A file system without exchange: the older one steps aside first; whoever finds it alone puts it
+  // back (RunDirectory::remove_leftovers).
+  const auto aside = to + kReplaced;
+  rename_and_flush(to, aside);
+  rename_and_flush(from, to);
+  remove_tree(aside);
+}
+
+// What the files will take, rather too much than too little.
+int64_t expected_bytes(const CheckpointParts& parts) {
+  constexpr int64_t kOfFp32 = 4;
+  constexpr int64_t kOfAPiece = 128;     // a piece of the vocabulary, in all files of the tokenizer
+  constexpr int64_t kOfAName = 512;      // a tensor's lines in headers and manifest
+  constexpr int64_t kOfTexts = 1 << 16;  // configs, state
+  int64_t flats = static_cast<int64_t>(parts.optimizer.moments().size());
+  flats += (parts.average.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
+  const auto names = static_cast<int64_t>(parts.arena.entries().size()) * (flats + 1);
+  return kOfFp32 * (parts.arena.parameters() + flats * parts.arena.trained_parameters()) +
+         kOfAPiece * parts.tokenizer.size() + kOfAName * names + kOfTexts;
+}
+
+void expect_space(const std::string& directory, int64_t bytes) {
+  const auto free = free_bytes(directory);
+  if (free < bytes) {
+    throw FileError(text(directory, ": not enough space for a checkpoint: it takes up to ",
+                         byte_size(static_cast<double>(bytes)), ", ",
+                         byte_size(static_cast<double>(free)), " are free"));
+  }
 }
 
 std::optional<int64_t> step_of(const std::string& name) {
@@ -148,18 +166,29 @@ Resumable read_checkpoint(const std::string& directory) {
 
 std::string checkpoint_name(int64_t step) { return text(kPrefix, step); }
 
+void remove_quietly(const std::string& path) {
+  try {
+    remove_tree(path);
+  } catch (const FileError& error) {
+    log::warning(text("[run] ", error.what()));
+  }
+}
+
 std::string save_checkpoint(const std::string& run_directory,
                             const CheckpointParts& parts,
                             const TrainState& state) {
   const auto final_path = run_directory + "/" + checkpoint_name(state.clock.steps);
   const auto temporary = final_path + ".tmp";
-  fs::remove_all(temporary);
+  remove_tree(temporary);
+  expect_space(run_directory, expected_bytes(parts));
   try {
     write_files(temporary, parts, state);
     put_in_place(temporary, final_path);
+  } catch (const fs::filesystem_error& error) {
+    remove_quietly(temporary);
+    throw FileError(text(temporary, ": cannot list: ", error.code().message()));
   } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
+    remove_quietly(temporary);
     throw;
   }
   return final_path;
@@ -180,11 +209,16 @@ void load_optimizer(const std::string& checkpoint, const Arena& arena, Optimizer
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {
   std::vector<int64_t> steps;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(run_directory, error)) {
-    const auto step = step_of(entry.path().filename().string());
-    if (step && entry.is_directory()) {
+  for (fs::directory_iterator entry(run_directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto step = step_of(entry->path().filename().string());
+    std::error_code ignored;
+    if (step && entry->is_directory(ignored)) {
       steps.push_back(*step);
     }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw FileError(text(run_directory, ": cannot list: ", error.message()));
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -220,9 +254,9 @@ Resumable open_checkpoint(const std::string& path) {
 
 void remove_checkpoint(const std::string& directory) {
   const auto doomed = directory + ".old.tmp";
-  fs::remove_all(doomed);
+  remove_tree(doomed);
   rename_and_flush(directory, doomed);
-  fs::remove_all(doomed);
+  remove_tree(doomed);
 }
 
 }  // namespace weft::train

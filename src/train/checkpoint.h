@@ -25,12 +25,16 @@ struct CheckpointParts {
   const std::string& resolved_config;
 };
 
+/// Ending of a checkpoint that stepped aside for a newer one of its name.
+inline constexpr const char* kReplaced = ".replaced";
+
 /// `checkpoint-<step>`.
 std::string checkpoint_name(int64_t step);
 
 /// Writes `<run>/checkpoint-<step>`, which appears whole or not at all: into a directory ending in
 /// `.tmp`, every file and directory flushed, the manifest last, then renamed. One of the same name
-/// is exchanged. Throws FileError, and leaves nothing behind. Returns its path.
+/// is exchanged. Throws FileError, also where the disk has no space for it, and leaves nothing
+/// behind. Returns its path.
 std::string save_checkpoint(const std::string& run_directory,
                             const CheckpointParts& parts,
                             const TrainState& state);
@@ -42,7 +46,8 @@ void load_weights(const std::string& checkpoint, Arena& arena);
 /// Fills the optimizer's moments from a checkpoint. Throws formats::Error.
 void load_optimizer(const std::string& checkpoint, const Arena& arena, Optimizer& optimizer);
 
-/// Steps of the checkpoints in the directory, rising; whether they are whole is not asked.
+/// Steps of the checkpoints in the directory, rising; whether they are whole is not asked. Throws
+/// FileError.
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory);
 
 /// A checkpoint to go on from.
@@ -61,5 +66,8 @@ Resumable open_checkpoint(const std::string& path);
 /// Takes the checkpoint away; at no moment does half of it bear a checkpoint's name. Throws
 /// FileError.
 void remove_checkpoint(const std::string& directory);
+
+/// Removes a file or directory; a failure is only a warning.
+void remove_quietly(const std::string& path);
 
 }  // namespace weft::train

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "formats/json.h"
+#include "formats/safetensors.h"
 
 namespace weft::train {
 
@@ -31,18 +32,59 @@ std::vector<std::string> files_below(const std::string& directory) {
   return names;
 }
 
+bool is_of_tensors(const std::string& path) { return path.ends_with(".safetensors"); }
+
+Json tensor_checksums(const std::string& path) {
+  Json checksums = Json::object();
+  const formats::TensorFile file(path);
+  for (const auto& [name, tensor] : file.tensors()) {
+    checksums[name] = hex(digest(tensor.bytes.data(), tensor.bytes.size()));
+  }
+  return checksums;
+}
+
+// Where a file of tensors is damaged, as far as that can be told.
+std::string damaged_part(const std::string& path, const Json& expected) {
+  if (!is_of_tensors(path) || !expected.contains("tensors")) {
+    return "";
+  }
+  std::vector<std::string> damaged;
+  try {
+    const auto found = tensor_checksums(path);
+    for (const auto& [name, checksum] : expected.at("tensors").items()) {
+      if (!found.contains(name)) {
+        return " (its header)";
+      }
+      if (found.at(name) != checksum) {
+        damaged.push_back(name);
+      }
+    }
+  } catch (const UserError&) {
+    return " (its header)";
+  }
+  constexpr std::size_t kShown = 3;
+  const auto count = damaged.size();
+  damaged.resize(std::min(count, kShown));
+  return count == 0 ? " (its header)"
+                    : text(" (", join(damaged), count > kShown ? ", ..." : "", ")");
+}
+
 void verify_file(const std::string& path, const Json& expected) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error) {
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) {
     throw formats::Error(path + ": is missing, the manifest names it");
+  }
+  if (error) {
+    throw formats::Error(text(path, ": cannot read: ", error.message()));
   }
   if (size != expected.at("size").get<uint64_t>()) {
     throw formats::Error(text(path, ": damaged: ", size, " bytes, the manifest says ",
                               expected.at("size").get<uint64_t>()));
   }
   if (hex(digest_file(path)) != expected.at("xxh3").get<std::string>()) {
-    throw formats::Error(path + ": damaged: its checksum is not the manifest's");
+    throw formats::Error(path + ": damaged: its checksum is not the manifest's" +
+                         damaged_part(path, expected));
   }
 }
 
@@ -72,7 +114,11 @@ void write_manifest(const std::string& directory) {
   json["files"] = Json::object();
   for (const auto& name : files_below(directory)) {
     const auto path = directory + "/" + name;
-    json["files"][name] = {{"size", fs::file_size(path)}, {"xxh3", hex(digest_file(path))}};
+    auto& entry = json["files"][name];
+    entry = {{"size", fs::file_size(path)}, {"xxh3", hex(digest_file(path))}};
+    if (is_of_tensors(name)) {
+      entry["tensors"] = tensor_checksums(path);
+    }
   }
   auto text = json.dump(2) + "\n";
   text.replace(text.find(kNoChecksum), kNoChecksum.size(), hex(digest(text)));
@@ -81,11 +127,14 @@ void write_manifest(const std::string& directory) {
   writer.commit();
 }
 
-bool has_manifest(const std::string& directory) { return fs::exists(directory + "/" + kManifest); }
+bool has_manifest(const std::string& directory) {
+  std::error_code ignored;
+  return fs::exists(directory + "/" + kManifest, ignored);
+}
 
 void verify(const std::string& directory) {
   const auto path = directory + "/" + kManifest;
-  if (!fs::exists(path)) {
+  if (!has_manifest(directory)) {
     throw formats::Error(path + ": is missing");
   }
   try {

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "formats/json.h"
 
 namespace weft::train {
@@ -42,17 +44,43 @@ MetricsLog::MetricsLog(const std::string& directory, int64_t step) : events_(dir
 }
 
 void MetricsLog::write(int64_t step, const Figures& figures) {
-  formats::Json line;
-  line["step"] = step;
-  for (const auto& [tag, value] : figures) {
-    if (std::isfinite(value)) {
-      line[tag] = value;
-      events_.scalar(tag, value, step);
+  attempt([&] {
+    formats::Json line;
+    line["step"] = step;
+    for (const auto& [tag, value] : figures) {
+      if (std::isfinite(value)) {
+        line[tag] = value;
+      }
     }
+    lines_->write(line.dump() + "\n");
+    for (const auto& [tag, value] : figures) {
+      if (std::isfinite(value)) {
+        events_.scalar(tag, value, step);
+      }
+    }
+    lines_->flush();
+    events_.flush();
+  });
+}
+
+void MetricsLog::sync() {
+  attempt([&] {
+    lines_->sync();
+    events_.sync();
+  });
+}
+
+// Figures that cannot be written must not end the run.
+void MetricsLog::attempt(const std::function<void()>& work) {
+  try {
+    work();
+    has_failed_ = false;
+  } catch (const FileError& error) {
+    if (!has_failed_) {
+      log::error(text("[metrics] not written, kept for the next try: ", error.what()));
+    }
+    has_failed_ = true;
   }
-  lines_->write(line.dump() + "\n");
-  lines_->flush();
-  events_.flush();
 }
 
 }  // namespace weft::train

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,12 +20,18 @@ class MetricsLog {
   MetricsLog(const std::string& directory, int64_t step);
 
   using Figures = std::vector<std::pair<std::string, double>>;
-  /// One line and its events; figures that are not finite are left out.
+  /// One line and its events; figures that are not finite are left out. What cannot be written is
+  /// told as an error and kept for the next call.
   void write(int64_t step, const Figures& figures);
+  /// Waits until all is on the disk, for a checkpoint that will count on it.
+  void sync();
 
  private:
+  void attempt(const std::function<void()>& work);
+
   std::unique_ptr<FileWriter> lines_;
   formats::EventWriter events_;
+  bool has_failed_ = false;  // since the last success
 };
 
 }  // namespace weft::train

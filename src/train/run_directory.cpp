@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <set>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -22,42 +21,57 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void remove_quietly(const fs::path& path) {
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
   std::error_code error;
-  fs::remove_all(path, error);
-  if (error) {
-    log::warning(text("[run] cannot remove ", path.string(), ": ", error.message()));
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
   }
+  if (error) {
+    throw FileError(text(directory, ": cannot list: ", error.message()));
+  }
+  return names;
+}
+
+// What the run writes beside its checkpoints.
+bool is_written_by_a_run(const std::string& name) {
+  return name.starts_with("last") || name.starts_with("best") || name.starts_with("config.yaml") ||
+         name.starts_with("metrics.jsonl") || name.starts_with("events.out.tfevents.");
+}
+
+bool is_half_done(const std::string& name) {
+  return (name.starts_with("checkpoint-") && name.ends_with(".tmp")) ||
+         (is_written_by_a_run(name) && name.find(".tmp-") != std::string::npos);
 }
 
 }  // namespace
 
 RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
-  make_directories(path_);
-  const auto file = path_ + "/.lock";
-  lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) {
-    throw FileError(text(file, ": cannot open: ", std::strerror(errno)));
-  }
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const int reason = errno;
-    ::close(lock_);
-    if (reason == EWOULDBLOCK) {
+  make_lasting_directories(path_);
+  lock_ = std::make_unique<Descriptor>(path_ + "/.lock", O_RDWR | O_CREAT);
+  if (::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
       throw UserError(
           path_ +
           ": another process trains in this run directory, give another --output or wait for it");
     }
-    throw FileError(text(file, ": cannot lock: ", std::strerror(reason)));
+    fail_with_errno(lock_->path(), "lock");
   }
 }
 
-RunDirectory::~RunDirectory() { ::close(lock_); }
+RunDirectory::~RunDirectory() = default;
 
 void RunDirectory::remove_leftovers() const {
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const auto name = entry.path().filename().string();
-    if (name.find(".tmp") != std::string::npos) {
-      remove_quietly(entry.path());
+  const auto names = names_in(path_);
+  for (const auto& name : names) {
+    const auto entry = path_ + "/" + name;
+    if (is_half_done(name)) {
+      remove_quietly(entry);
+    } else if (name.starts_with("checkpoint-") && name.ends_with(kReplaced)) {
+      const auto original = entry.substr(0, entry.size() - std::string_view(kReplaced).size());
+      std::error_code ignored;
+      fs::exists(original, ignored) ? remove_quietly(entry) : rename_and_flush(entry, original);
     }
   }
 }
@@ -66,13 +80,12 @@ void RunDirectory::clear() const {
   for (const auto step : checkpoint_steps(path_)) {
     remove_checkpoint(path_ + "/" + checkpoint_name(step));
   }
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const auto name = entry.path().filename().string();
+  for (const auto& name : names_in(path_)) {
     const bool is_ours = name == "last" || name == "best" || name == "metrics.jsonl" ||
                          name == "train.log" || name == "report.html" ||
                          name.starts_with("events.out.tfevents.");
     if (is_ours) {
-      remove_quietly(entry.path());
+      remove_quietly(path_ + "/" + name);
     }
   }
 }

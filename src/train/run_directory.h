@@ -1,11 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "train/state.h"
 #include "train/train_options.h"
+
+namespace weft {
+class Descriptor;
+}
 
 namespace weft::train {
 
@@ -20,7 +25,8 @@ class RunDirectory {
 
   const std::string& path() const { return path_; }
 
-  /// Removes what a stopped process left half done.
+  /// Removes what a stopped process left half done, and puts back a checkpoint that stepped aside
+  /// for one that never came.
   void remove_leftovers() const;
   /// Takes away every checkpoint and log of an earlier run.
   void clear() const;
@@ -33,7 +39,7 @@ class RunDirectory {
 
  private:
   std::string path_;
-  int lock_ = -1;
+  std::unique_ptr<Descriptor> lock_;
 };
 
 }  // namespace weft::train

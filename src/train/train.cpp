@@ -27,12 +27,13 @@ class LogFile {
   ~LogFile() { log::close_file(); }
 };
 
-void compare_configs(const RunConfig& config, const Resumable& from) {
+void compare_configs(const RunConfig& config, const Resumable& from, bool allows_changed_data) {
   const auto before = read_file(from.directory + "/weft.yaml");
   std::vector<std::string> refused;
   for (const auto& change : config_changes(before, config.resolved)) {
     const auto words = text(change.key, " was ", change.before, ", is ", change.after);
-    if (may_change(change.key)) {
+    const bool is_allowed = allows_changed_data && change.key.starts_with("data.");
+    if (is_allowed || may_change(change.key)) {
       log::warning("[run] changed since the checkpoint: " + words);
     } else {
       refused.push_back(words);
@@ -108,7 +109,7 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
   const LogFile log_file(directory.path() + "/train.log");
   const auto from = find_start(directory, request);
   if (from) {
-    compare_configs(config, *from);
+    compare_configs(config, *from, request.allows_changed_data);
     directory.set_aside_after(from->state.clock.steps);
     if (Trainer::is_finished(from->state, config.train) && !from->state.owes_evaluation) {
       log_finished(config, *from);
@@ -127,7 +128,11 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
       config.model.dim, device);
   auto task = prepare_task(config, from ? std::optional(from->directory) : std::nullopt, device);
   Trainer trainer(config, directory, task,
-                  {.device = device, .precision = precision.type, .threads = threads}, from);
+                  {.device = device,
+                   .precision = precision.type,
+                   .threads = threads,
+                   .allows_changed_data = request.allows_changed_data},
+                  from);
   log_start(config, task, trainer,
             text(device.str(), ", ", threads, " threads, ", precision_name(precision.type), " (",
                  precision.reason, ")"));

@@ -17,7 +17,8 @@ enum class Resume {
 
 struct TrainRequest {
   Resume resume = Resume::kAuto;
-  std::string from = {};  // kFrom
+  std::string from = {};             // kFrom
+  bool allows_changed_data = false;  // a run that goes on may get other training data
   std::function<void(const TrainState&)> on_step = {};
 };
 

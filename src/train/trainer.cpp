@@ -32,6 +32,23 @@ TrainState first_state(const RunConfig& config, const Task& task, const TrainerO
   return state;
 }
 
+// The data are not those of the checkpoint: refused, unless the user allows it.
+void take_changed_data(const Task& task,
+                       const TrainerOptions& options,
+                       const Resumable& from,
+                       TrainState& state) {
+  const auto found = task.data.train->fingerprint();
+  const auto what = text("the training data are not those of this checkpoint (fingerprint ",
+                         hex(found), ", there ", hex(state.data), ")");
+  if (!options.allows_changed_data) {
+    throw UserError(text(from.directory, ": ", what,
+                         "; bring them back, go on with the new ones by --allow-changed-data, or "
+                         "begin anew with --resume never"));
+  }
+  log::warning("[run] " + what + "; the run goes on with the new ones, as allowed");
+  state.data = found;
+}
+
 // The state to begin with: what a checkpoint holds, under the process's own facts.
 TrainState begin_state(const RunConfig& config,
                        const Task& task,
@@ -43,10 +60,10 @@ TrainState begin_state(const RunConfig& config,
   }
   auto state = from->state;
   if (state.data != fresh.data) {
-    throw UserError(text(from->directory,
-                         ": the training data are not those of this checkpoint (fingerprint ",
-                         hex(fresh.data), ", there ", hex(state.data),
-                         "); bring them back, or begin anew with --resume never"));
+    take_changed_data(task, options, *from, state);
+  }
+  if (state.evaluation_data != fresh.evaluation_data) {
+    log::warning("[run] the evaluation data changed: figures before and after do not compare");
   }
   if (state.threads != fresh.threads) {
     log::warning(text("[run] ", fresh.threads, " threads, the run had ", state.threads,
@@ -101,6 +118,7 @@ Trainer::Trainer(const RunConfig& config,
                {.seed = static_cast<uint64_t>(config.run.seed),
                 .clip_norm = config.train.clip_norm,
                 .device = options.device,
+                .recomputes_layers = config.train.checkpoint_activations == Checkpointing::kLayers,
                 .measures_parts = options.measures_parts}),
       state_(begin_state(config, task, options, from)),
       loader_(task.data.train, loader_options(config), state_.cursor),
@@ -147,8 +165,12 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
   }
   while (!is_finished(state_, config_.train)) {
     const auto before = state_.clock;
-    if (!step()) {
-      break;
+    try {
+      if (!step()) {
+        break;
+      }
+    } catch (const Stopped&) {
+      leave();  // as it was before the step that was broken off
     }
     after_step(before);
     if (on_step) {
@@ -162,7 +184,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     evaluate_now();
   }
   if (saved_step_ != state_.clock.steps) {
-    save_and_say();
+    save_or_tell();
   }
 }
 
@@ -253,6 +275,7 @@ void Trainer::after_step(const Clock& before) {
   }
   const bool saves =
       config_.train.save_every && is_due(before, state_.clock, *config_.train.save_every);
+  const auto scored_before = state_.scored;
   if (wants_evaluation(before)) {
     evaluate_now();
   }
@@ -262,8 +285,8 @@ void Trainer::after_step(const Clock& before) {
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
     log_figures(true);
   }
-  if ((saves || is_best) && !is_finished(state_, config_.train)) {
-    save_or_warn();
+  if ((saves || is_best) && !is_finished(state_, config_.train) && !save_or_warn() && is_best) {
+    state_.scored = scored_before;  // what is not kept must not push out what is
   }
 }
 
@@ -296,6 +319,7 @@ void Trainer::log_figures(bool is_last) {
 
 void Trainer::save() {
   state_.clock.minutes = minutes_now();
+  metrics_.sync();  // a run that goes on from here has all lines up to here
   save_checkpoint(directory_.path(),
                   {.model = *task_.model,
                    .tokenizer = *task_.tokenizer,
@@ -306,7 +330,11 @@ void Trainer::save() {
                    .resolved_config = config_.resolved},
                   state_);
   saved_step_ = state_.clock.steps;
-  directory_.update_links(state_.scored, config_.run);
+  try {
+    directory_.update_links(state_.scored, config_.run);
+  } catch (const FileError& error) {
+    log::error(text("[checkpoint] links and older checkpoints stay as they were: ", error.what()));
+  }
 }
 
 void Trainer::save_and_say() {
@@ -315,18 +343,33 @@ void Trainer::save_and_say() {
 }
 
 // In the midst of a run a save that fails (a full disk) is no reason to lose what the next one may
-// keep.
-void Trainer::save_or_warn() {
+// keep. Whether it is saved.
+bool Trainer::save_or_warn() {
+  try {
+    save_and_say();
+    return true;
+  } catch (const FileError& error) {
+    log::error(text("[checkpoint] not saved, the run goes on: ", error.what()));
+    return false;
+  }
+}
+
+// The last save of this process.
+void Trainer::save_or_tell() {
   try {
     save_and_say();
   } catch (const FileError& error) {
-    log::error(text("[checkpoint] not saved, the run goes on: ", error.what()));
+    throw FileError(text(error.what(), "; step ", state_.clock.steps, " of ", directory_.path(),
+                         " is not saved, the same command goes on from the checkpoint before it"));
   }
 }
 
 void Trainer::leave() {
+  if (state_.clock.steps == 0) {
+    throw Stopped("stopped before the end of the first step");
+  }
   if (saved_step_ != state_.clock.steps || state_.owes_evaluation) {
-    save_and_say();
+    save_or_tell();
   }
   throw Stopped(text("stopped after step ", state_.clock.steps,
                      " and a save; the same command goes on from there"));

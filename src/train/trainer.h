@@ -30,6 +30,7 @@ struct TrainerOptions {
   c10::ScalarType precision = c10::ScalarType::Float;
   int64_t threads = 1;
   bool measures_parts = false;
+  bool allows_changed_data = false;  // of a run that goes on
 };
 
 /// The budget of a step and the seed of the order, as the config has them.
@@ -46,8 +47,8 @@ class Trainer {
           const TrainerOptions& options,
           const std::optional<Resumable>& from);
 
-  /// Trains to the end. Throws Stopped after a save where a stop was asked for; std::runtime_error
-  /// where gradients stay not finite.
+  /// Trains to the end. Throws Stopped after a save where a stop was asked for; FileError where the
+  /// last save fails; std::runtime_error where gradients stay not finite.
   void run(const std::function<void(const TrainState&)>& on_step = {});
 
   /// Parts of `run`, for trials: one step (false at the end of the data), and a save.
@@ -59,6 +60,7 @@ class Trainer {
 
   const TrainState& state() const { return state_; }
   const Arena& arena() const { return arena_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   const StepParts& parts() const { return stepper_.parts(); }
   const StepResult& result() const { return result_; }
   double waited_ms() const { return loader_.waited_ms(); }
@@ -80,7 +82,8 @@ class Trainer {
   bool evaluates() const;
   bool is_new_best(double value) const;
   void save_and_say();
-  void save_or_warn();
+  bool save_or_warn();
+  void save_or_tell();
   void leave();
   double minutes_now() const;
   ProgressFigures progress_figures() const;
