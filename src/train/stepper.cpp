@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/stop.h"
 #include "train/device.h"
 
 namespace weft::train {
@@ -46,6 +47,9 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   const bool is_cut = batches.micro.size() > 1;
   std::vector<at::Tensor> losses;
   for (const auto& batch : batches.micro) {
+    if (!losses.empty()) {
+      leave_if_stopped("computing a step");  // which a process that goes on computes again
+    }
     losses.push_back(backward(batch, totals, place));
     if (is_cut && arena_.compute().defined()) {
       accumulate();
