@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "cli/inference_options.h"
+#include "cli/queries.h"
 #include "cli/shared_options.h"
 #include "cli/vectors.h"
 #include "cli/verbs.h"
@@ -31,15 +33,23 @@ class TextLines {
   TextLines(const std::string& path, bool are_plain) : lines_(path), are_plain_(are_plain) {}
 
   std::optional<std::string> next() {
-    std::string_view line;
-    if (!lines_.next(line)) {
-      return std::nullopt;
+    for (std::string_view line; lines_.next(line);) {
+      if (lines_.number() == 1) {
+        is_json_ = !are_plain_ && trim(line).starts_with('{');
+      }
+      if (!is_json_) {
+        return std::string(line);
+      }
+      if (!trim(line).empty()) {
+        return text_of(line);
+      }
+      ++blank_;
     }
-    if (lines_.number() == 1) {
-      is_json_ = !are_plain_ && trim(line).starts_with('{');
-    }
-    return is_json_ ? text_of(line) : std::string(line);
+    return std::nullopt;
   }
+
+  /// Blank lines among JSON lines, which are no rows; a plain one is an empty text.
+  int64_t blank_lines() const { return blank_; }
 
  private:
   std::string text_of(std::string_view line) const {
@@ -55,6 +65,7 @@ class TextLines {
   formats::LineReader lines_;
   bool are_plain_;
   bool is_json_ = false;
+  int64_t blank_ = 0;
 };
 
 nn::Pooling read_pooling(const std::string& word) {
@@ -88,14 +99,16 @@ models::SentenceModel read_model(const Arguments& arguments) {
 
 class Embedder {
  public:
-  Embedder(models::SentenceModel sentence, const c10::Device& device, int64_t batch_tokens)
+  Embedder(models::SentenceModel sentence,
+           const models::InferenceOptions& inference,
+           int64_t batch_tokens)
       : sentence_(std::move(sentence)),
         tokenizer_(data::load_tokenizer(sentence_.directory)),
         batch_tokens_(batch_tokens) {
     auto options = models::read_model_config(sentence_.directory);
     options.head = models::Head::kNone;  // its pooler, where there is none, is not asked
     model_ = models::load_model(sentence_.directory, options, 0).model;
-    model_->to(device);
+    models::prepare_for_inference(*model_, inference);
   }
 
   at::Tensor operator()(const std::vector<std::string>& texts) {
@@ -136,8 +149,8 @@ void declare(Arguments& arguments) {
       .value("length", "N", "Most tokens of a text, special ones counted; the rest is cut")
       .flag("plain", "Lines are texts even where they look like JSON")
       .value("batch-tokens", "N", "Tokens of a batch (4096): speed and memory, not the result")
-      .value("threads", "N", "Threads of the arithmetic (all cores)")
-      .value("device", "DEVICE", "auto (default), cpu or cuda");
+      .value("threads", "N", "Threads of the arithmetic (all cores)");
+  declare_inference(arguments);
 }
 
 }  // namespace
@@ -160,7 +173,7 @@ int run_embed(std::vector<std::string> raw) {
   train::set_threads(read_threads(arguments));
   const auto writer =
       make_vector_writer(arguments.get("format", "jsonl"), arguments.get("output", "-"));
-  Embedder embedder(read_model(arguments), read_device(arguments),
+  Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30));
   TextLines lines(arguments.get("input", "-"), arguments.has("plain"));
   std::vector<std::string> texts;
@@ -180,6 +193,7 @@ int run_embed(std::vector<std::string> raw) {
   embed_block();
   writer->commit();
   embedder.report();
+  QueryCounts::report_blank("embed", lines.blank_lines());
   return 0;
 }
 

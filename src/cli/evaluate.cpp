@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/inference_options.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "cli/worst_items.h"
@@ -44,11 +45,13 @@ int run_evaluate(std::vector<std::string> raw) {
       1, 1);
   arguments.value("data", "FILE", "Data to evaluate on, a glob; may be repeated")
       .value("batch-tokens", "N", "Tokens computed at once (8192; on the CPU never more than 512)")
-      .value("errors", "FILE", "Write the texts of greatest loss as JSON lines, worst first")
+      .value("errors", "FILE",
+             "Write the texts of greatest loss as JSON lines, worst first; of a tagger the words, "
+             "their tags, what was found instead and how sure")
       .value("errors-limit", "N", "How many of them (100)")
       .value("threads", "N", "Threads of the arithmetic (all cores)")
-      .value("device", "DEVICE", "auto (default), cpu or cuda")
       .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
+  declare_inference(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -58,7 +61,10 @@ int run_evaluate(std::vector<std::string> raw) {
   train::EvaluationSettings settings;
   settings.batch_tokens =
       arguments.integer("batch-tokens", settings.batch_tokens, 1, int64_t{1} << 24);
-  settings.device = read_device(arguments);
+  const auto inference = read_inference(arguments);
+  settings.device = inference.device;
+  settings.type = inference.type;
+  settings.is_quantized = inference.is_quantized;
   settings.judges_items = arguments.has("errors");
   const auto limit = arguments.integer("errors-limit", 100, 1, int64_t{1} << 32);
   if (arguments.has("errors-limit") && !arguments.has("errors")) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/answer_json.h"
 #include "cli/attention_json.h"
+#include "cli/inference_options.h"
 #include "cli/predict_tags.h"
 #include "cli/queries.h"
 #include "cli/shared_options.h"
@@ -23,7 +24,8 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kBlock = 256;  // lines answered at once: enough to batch texts of like length
+constexpr std::size_t kBlock =
+    1024;  // lines answered at once: enough to batch texts of like length
 
 /// Where the answers go: a file that appears whole, or standard output.
 class Answers {
@@ -54,7 +56,7 @@ class Answers {
 class Predictor {
  public:
   Predictor(const std::string& path,
-            const c10::Device& device,
+            const models::InferenceOptions& inference,
             int64_t best,
             const std::optional<std::string>& attention)
       : directory_(models::model_directory(path)),
@@ -66,7 +68,7 @@ class Predictor {
                                 " is missing: the model has no trained head"));
     }
     model_ = loaded.model;
-    model_->to(device);
+    models::prepare_for_inference(*model_, inference);
     options_.best = best;
     if (attention) {
       options_.attention_layers = read_layers(*attention, model_->options().layers);
@@ -81,14 +83,16 @@ class Predictor {
   /// Answers all lines of the file.
   void tag(const std::string& input, Answers& answers) {
     const TagRequest request{.input = input, .attention_layers = options_.attention_layers};
-    const int64_t was_split =
+    const TagCounts counts =
         answer_tags(*model_, *tokenizer_, request, [&](const std::string& line) {
           answers.write(line);
           answers.flush();
         });
-    if (was_split > 0) {
-      log::warning(text("[predict] ", with_commas(was_split), " sentences longer than the model's ",
-                        model_->options().length, " tokens were seen in stretches"));
+    QueryCounts::report_blank("predict", counts.blank_lines);
+    if (counts.was_split > 0) {
+      log::warning(text("[predict] ", with_commas(counts.was_split),
+                        " sentences longer than the model's ", model_->options().length,
+                        " tokens were seen in stretches"));
     }
   }
 
@@ -144,7 +148,7 @@ int run_predict(std::vector<std::string> raw) {
            "tokens in the text, by what the model was trained for; {\"labels\", \"scores\"} "
            "where each class is decided by itself. Of words that bear tags, {\"words\", \"tags\", "
            "\"scores\", \"entities\"} for {\"text\"} or {\"words\": [...]}. Labels of a table are "
-           "not looked at. A "
+           "not looked at. Blank lines are no rows: they get no answer and are counted. A "
            "threshold that training has found is kept.",
        .examples =
            {"echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam",
@@ -163,15 +167,15 @@ int run_predict(std::vector<std::string> raw) {
       .value("attention", "LAYERS",
              "Adds \"tokens\" and the attention weights of these layers, by head, to each line: "
              "all, last, or numbers from 0 on (0,3)")
-      .value("threads", "N", "Threads of the arithmetic (all cores)")
-      .value("device", "DEVICE", "auto (default), cpu or cuda");
+      .value("threads", "N", "Threads of the arithmetic (all cores)");
+  declare_inference(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
   train::set_threads(read_threads(arguments));
   const auto attention =
       arguments.has("attention") ? std::optional(arguments.get("attention")) : std::nullopt;
-  Predictor predictor(arguments.positional()[0], read_device(arguments),
+  Predictor predictor(arguments.positional()[0], read_inference(arguments),
                       arguments.integer("best", 5, 1, 1000), attention);
   if (predictor.is_tagger()) {
     Answers answers(arguments.get("output", "-"));
@@ -196,6 +200,7 @@ int run_predict(std::vector<std::string> raw) {
   answers.commit();
   predictor.report();
   counts.report();
+  QueryCounts::report_blank("predict", asked->blank_lines());
   return 0;
 }
 

@@ -13,14 +13,19 @@ Linear::Linear(const LinearOptions& options) {
   }
 }
 
+at::Tensor Linear::product(const at::Tensor& x) const {
+  return quantized_ ? kernels::quantized_linear(x, *quantized_)
+                    : kernels::linear(x, weight_, bias_);
+}
+
 at::Tensor Linear::forward(const at::Tensor& x) {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters needs the pass");
-  return kernels::linear(x, weight_, bias_);
+  return product(x);
 }
 
 at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
   if (adapters_.empty()) {
-    return kernels::linear(x, weight_, bias_);
+    return product(x);
   }
   std::vector<kernels::LowRank> added;
   for (const auto& adapter : adapters_) {
@@ -32,6 +37,14 @@ at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
                      .chance = pass.chance(adapter.options.site)});
   }
   return kernels::linear(x, weight_, bias_, added);
+}
+
+void Linear::quantize() {
+  TORCH_CHECK(adapters_.empty(), "a linear layer with adapters is not quantised");
+  if (!quantized_) {
+    quantized_ = kernels::quantized(weight_, bias_);
+    weight_.set_data(at::empty({0}, weight_.options().requires_grad(false)));
+  }
 }
 
 void Linear::add_adapter(const AdapterOptions& options) {

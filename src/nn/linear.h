@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/low_rank.h"
+#include "kernels/quantized_linear.h"
 #include "nn/module.h"
 #include "nn/pass.h"
 
@@ -39,10 +41,17 @@ class Linear : public Module {
   at::Tensor adapted(const at::Tensor& x, const Pass& pass);
   const at::Tensor& weight() const { return weight_; }
 
+  /// From now on its product is one of int8, for inference on the CPU (kernels::QuantizedWeight);
+  /// the weight itself is given up. Not for layers that carry adapters.
+  void quantize();
+  bool is_quantized() const { return quantized_.has_value(); }
+
   /// Registers the adapter's two matrices; their values are set by the caller.
   void add_adapter(const AdapterOptions& options);
 
  private:
+  at::Tensor product(const at::Tensor& x) const;
+
   struct Adapter {
     AdapterOptions options;
     at::Tensor a;  // (rank, inputs)
@@ -52,6 +61,7 @@ class Linear : public Module {
   at::Tensor weight_;  // (outputs, inputs)
   at::Tensor bias_;    // (outputs), or undefined
   std::vector<Adapter> adapters_;
+  std::optional<kernels::QuantizedWeight> quantized_;
 };
 
 }  // namespace weft::nn

@@ -52,6 +52,12 @@ void Module::to(at::Device device) {
   }
 }
 
+void Module::to(at::ScalarType type) {
+  for (auto& item : named_parameters()) {
+    item.value().set_data(item.value().detach().to(type));
+  }
+}
+
 at::Tensor& Module::register_parameter(const std::string& name,
                                        at::Tensor parameter,
                                        bool requires_grad) {

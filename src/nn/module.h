@@ -32,6 +32,8 @@ class Module {
   at::Device device() const;
   /// Moves the parameters: they stay the same tensors, with other storage.
   void to(at::Device device);
+  /// Brings them to a number format, the same way.
+  void to(at::ScalarType type);
 
   /// A leaf that requires a gradient or not. Names hold no dot and are given once: throws c10::Error.
   at::Tensor& register_parameter(const std::string& name,

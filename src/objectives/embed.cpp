@@ -1,6 +1,7 @@
 #include "objectives/embed.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -14,11 +15,14 @@
 #include "data/tokenizers/codepoints.h"
 #include "kernels/activation.h"
 #include "kernels/linear.h"
+#include "kernels/parallel.h"
 #include "objectives/objective.h"
 
 namespace weft::objectives {
 
 namespace {
+
+constexpr int64_t kTextsOfThread = 16;  // to tokenise, at least
 
 std::string lowered(const std::string& text) {
   auto codes = utf8::decode(text);
@@ -107,13 +111,18 @@ Embeddings embed(models::Model& model,
                  int64_t batch_tokens) {
   const at::NoGradGuard guard;
   const Encoder encode(tokenizer, options, model.options());
-  std::vector<data::Example> examples;
+  std::vector<data::Example> examples(texts.size());
+  std::atomic<int64_t> cut = 0;
+  kernels::parallel_for(
+      0, static_cast<int64_t>(texts.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+          bool was_cut = false;
+          examples[i] = encode(texts[i], was_cut);
+          cut += was_cut ? 1 : 0;
+        }
+      });
   Embeddings result;
-  for (const auto& text : texts) {
-    bool was_cut = false;
-    examples.push_back(encode(text, was_cut));
-    result.cut += was_cut ? 1 : 0;
-  }
+  result.cut = cut;
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),

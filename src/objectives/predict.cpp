@@ -10,6 +10,7 @@
 #include "data/batch.h"
 #include "data/sequence_template.h"
 #include "kernels/linear.h"
+#include "kernels/parallel.h"
 #include "models/family.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
@@ -54,6 +55,20 @@ Encoded encoded(const Query& query,
     result.example.types.assign(sequence.types.begin(), sequence.types.end());
   }
   return result;
+}
+
+std::vector<Encoded> all_encoded(const std::vector<Query>& queries,
+                                 const data::Tokenizer& tokenizer,
+                                 const models::ModelOptions& model) {
+  constexpr int64_t kTextsOfThread = 16;  // at least
+  std::vector<Encoded> texts(queries.size());
+  kernels::parallel_for(
+      0, static_cast<int64_t>(queries.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
+        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+          texts[i] = encoded(queries[i], tokenizer, model);
+        }
+      });
+  return texts;
 }
 
 /// Places in the order of length, so that a batch holds like with like; alike ones stay in order.
@@ -191,12 +206,8 @@ std::vector<Prediction> predict(models::Model& model,
                                 const PredictOptions& options) {
   const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
-  std::vector<Encoded> texts;
+  const auto texts = all_encoded(queries, tokenizer, model.options());
   std::vector<Prediction> results(queries.size());
-  for (const auto& query : queries) {
-    texts.push_back(encoded(query, tokenizer, model.options()));
-    results[texts.size() - 1].was_cut = texts.back().was_cut;
-  }
   Asked ask(model, tokenizer, options, results);
   data::Batch batch;
   for (const auto place : by_length(texts)) {
@@ -212,7 +223,8 @@ std::vector<Prediction> predict(models::Model& model,
     ask(batch);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i].attention.segments = std::move(texts[i].segments);
+    results[i].was_cut = texts[i].was_cut;
+    results[i].attention.segments = texts[i].segments;
   }
   return results;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "data/dataset.h"
 #include "models/model.h"
@@ -16,6 +17,8 @@ namespace weft::train {
 
 struct EvaluationSettings {
   c10::Device device = c10::DeviceType::CPU;
+  c10::ScalarType type = c10::ScalarType::Float;  // of a model that is loaded for it
+  bool is_quantized = false;                      // with weights of linear layers in int8
   int64_t batch_tokens = 8192;  // changes speed and memory, not the result; on the CPU 512 at most
   int64_t workers = 1;
   bool judges_items = false;  // refuse what cannot tell its worst items

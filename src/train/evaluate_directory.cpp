@@ -15,6 +15,7 @@
 #include "formats/json.h"
 #include "formats/table.h"
 #include "models/directory.h"
+#include "models/inference.h"
 #include "objectives/options.h"
 #include "train/task.h"
 
@@ -153,7 +154,7 @@ DirectoryEvaluation evaluate_all(const std::string& model,
   if (settings.judges_items && !objective->evaluation()->worst(0)) {
     throw UserError(text(directory,
                          ": its objective does not judge texts one by one, the worst are known "
-                         "of classification and regression"));
+                         "of classification, regression and tagging"));
   }
   const auto data = objectives::make_task_data(objective_options, data_options, options,
                                                data::load_tokenizer(directory),
@@ -166,7 +167,9 @@ DirectoryEvaluation evaluate_all(const std::string& model,
   if (!loaded.fresh.empty()) {
     throw UserError(text(directory, ": has no weights for ", join(loaded.fresh)));
   }
-  loaded.model->to(settings.device);
+  models::prepare_for_inference(
+      *loaded.model,
+      {.device = settings.device, .type = settings.type, .is_quantized = settings.is_quantized});
   result.dataset = data.evaluate;
   result.evaluation = evaluation_of(*objective, *loaded.model, data.evaluate, settings);
   return result;

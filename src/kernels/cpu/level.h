@@ -8,6 +8,7 @@
 #include "kernels/cpu/gated_kernels.h"
 #include "kernels/cpu/norm_kernels.h"
 #include "kernels/cpu/optimizer_kernels.h"
+#include "kernels/cpu/quantize_kernels.h"
 #include "kernels/cpu/sum_kernels.h"
 #include "kernels/cpu/table.h"
 
@@ -31,7 +32,9 @@ constexpr Operations<T> operations() {
           .adamw = adamw<T>,
           .sgd = sgd<T>,
           .attention_forward = attention_forward<T>,
-          .attention_backward = attention_backward<T>};
+          .attention_backward = attention_backward<T>,
+          .quantize_rows = quantize_rows<T>,
+          .scale_sums = scale_sums<T>};
 }
 
 constexpr Table make_table(const char* name) {

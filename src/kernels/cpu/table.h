@@ -34,6 +34,8 @@ struct Operations {
   void (*sgd)(SgdSlice<T> slice);
   void (*attention_forward)(const AttentionTask<T>& task);
   void (*attention_backward)(const AttentionTask<T>& task);
+  void (*quantize_rows)(const QuantizeRows<T>& work);
+  void (*scale_sums)(const ScaleSums<T>& work);
 };
 
 struct Table {

@@ -166,6 +166,28 @@ struct AttentionTask {
   T* dv;
 };
 
+/// Rows of x, contiguous, into int8, each with a scale of its own.
+template <class T>
+struct QuantizeRows {
+  const T* x;
+  int8_t* out;
+  float* scales;  // (rows)
+  int64_t rows;
+  int64_t columns;
+};
+
+/// Sums of int8 products, contiguous, into the numbers that they stand for.
+template <class T>
+struct ScaleSums {
+  const int32_t* sums;
+  const float* row_scales;
+  const float* column_scales;
+  const float* bias;  // (columns) or null
+  T* out;
+  int64_t rows;
+  int64_t columns;
+};
+
 inline constexpr int64_t kQueryBlock = 48;  // rows of scores at once
 inline constexpr int64_t kKeyTile = 512;    // columns of scores at once
 

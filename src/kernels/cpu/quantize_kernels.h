@@ -1,0 +1,65 @@
+// Rows in int8, and sums of int8 products back in numbers. Included by the level's unit only.
+#pragma once
+
+#include "kernels/cpu/rows.h"
+
+namespace weft::kernels::cpu::WEFT_LEVEL {
+
+// Adding it to a float of up to 22 bits rounds that to the nearest integer (ties to even), which
+// stands in the low bits then.
+inline constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23
+
+// What the row's numbers are divided by, so that the largest becomes kMost; not a number where the
+// row holds one that is none.
+template <class T>
+inline float row_scale(const T* x, int64_t columns) {
+  constexpr float kMost = 127.0F;
+  Vec top = zero();
+  Vec fault = zero();
+  for_each_vector(columns, [&](int64_t i, int count) {
+    const Vec value = load_up_to(x + i, count);
+    top = maximum(top, absolute(value));
+    fault = fma(value, zero(), fault);  // 0, unless a value is infinite or not a number
+  });
+  return largest(top) / kMost + sum(fault);
+}
+
+/// Each row by itself: x ~ scale * out.
+template <class T>
+void quantize_rows(const QuantizeRows<T>& work) {
+  for (int64_t row = 0; row < work.rows; ++row) {
+    const T* x = work.x + row * work.columns;
+    int8_t* out = work.out + row * work.columns;
+    const float scale = row_scale(x, work.columns);
+    const Vec factor = set(scale > 0.0F ? 1.0F / scale : 0.0F);
+    for_each_vector(work.columns, [&](int64_t i, int count) {
+      alignas(64) uint32_t bits[kLanes];
+      store(reinterpret_cast<float*>(bits), fma(load_up_to(x + i, count), factor, set(kRounder)));
+      for (int lane = 0; lane < count; ++lane) {
+        out[i + lane] = static_cast<int8_t>(static_cast<uint8_t>(bits[lane]));
+      }
+    });
+    work.scales[row] = scale;
+  }
+}
+
+/// out = sum * scale of the row * scale of the column + bias.
+template <class T>
+void scale_sums(const ScaleSums<T>& work) {
+  for (int64_t row = 0; row < work.rows; ++row) {
+    const int32_t* sums = work.sums + row * work.columns;
+    T* out = work.out + row * work.columns;
+    const Vec scale = set(work.row_scales[row]);
+    for_each_vector(work.columns, [&](int64_t i, int count) {
+      alignas(64) float wide[kLanes] = {};
+      for (int lane = 0; lane < count; ++lane) {
+        wide[lane] = static_cast<float>(sums[i + lane]);
+      }
+      const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + i, count);
+      store_up_to(out + i, fma(load(wide) * scale, load_up_to(work.column_scales + i, count), bias),
+                  count);
+    });
+  }
+}
+
+}  // namespace weft::kernels::cpu::WEFT_LEVEL

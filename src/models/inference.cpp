@@ -1,0 +1,69 @@
+#include "models/inference.h"
+
+#include <string_view>
+
+#include <ATen/Version.h>
+#include <ATen/core/grad_mode.h>
+
+#include "base/error.h"
+#include "models/family.h"
+#include "nn/linear.h"
+
+namespace weft::models {
+
+namespace {
+
+bool multiplies_bf16() {
+#if defined(__x86_64__)
+  // Every processor with AMX has these instructions as well. LibTorch may be told to do without.
+  return __builtin_cpu_supports("avx512bf16") > 0 &&
+         std::string_view(at::get_cpu_capability()) == "AVX512";
+#else
+  return false;
+#endif
+}
+
+/// Quantises the linear layers at and below a part; how many there are.
+int64_t quantize_below(nn::Module& part, const at::Tensor& spared) {
+  if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
+    if (linear->weight().is_same(spared)) {
+      return 0;
+    }
+    linear->quantize();
+    return 1;
+  }
+  int64_t count = 0;
+  for (const auto& item : part.children()) {
+    count += quantize_below(*item.value(), spared);
+  }
+  return count;
+}
+
+void quantize(Model& model) {
+  const auto head = model.options().head;
+  const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining;
+  if (quantize_below(model, guesses ? model.output_weight() : at::Tensor()) == 0) {
+    throw UserError(architecture_of(model.options()) +
+                    ": has no linear layers whose weights could be int8");
+  }
+}
+
+}  // namespace
+
+void prepare_for_inference(Model& model, const InferenceOptions& options) {
+  if (options.is_quantized && !options.device.is_cpu()) {
+    throw UserError("weights in int8 are for the CPU: choose device cpu, or leave int8 out");
+  }
+  const at::NoGradGuard no_grad;
+  if (options.is_quantized) {
+    quantize(model);  // from the weights as they are stored
+  }
+  model.to(options.type);
+  model.to(options.device);
+}
+
+at::ScalarType fast_type(const at::Device& device) {
+  return device.is_cuda() || multiplies_bf16() ? at::kBFloat16 : at::kFloat;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,99 @@
+#include "models/inference.h"
+
+#include <functional>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "models/directory.h"
+#include "nn/linear.h"
+#include "tiny.h"
+
+namespace weft::models {
+namespace {
+
+std::shared_ptr<Model> model_of(Family family, Head head) {
+  auto options = test::tiny_options(family, head);
+  options.dim = 64;
+  options.width = 96;
+  options.heads = 4;
+  options.deviation = 0.1;
+  return make_model(options, 3);
+}
+
+void visit(nn::Module& part,
+           const std::string& path,
+           const std::function<void(const std::string&, nn::Linear&)>& seen) {
+  if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
+    seen(path, *linear);
+  }
+  for (const auto& item : part.children()) {
+    visit(*item.value(), path + "/" + item.key(), seen);
+  }
+}
+
+at::Tensor logits(Model& model) {
+  const at::NoGradGuard no_grad;
+  const auto ids = at::tensor({5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, at::kLong);
+  return model.classify({.ids = ids, .types = {}}, test::pass_of({0, 4, 10})).to(at::kFloat);
+}
+
+double distance(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).norm().item<double>() / b.norm().item<double>();
+}
+
+TEST(Inference, AnswersStayNearThoseOfFp32) {
+  for (const auto family : test::transformers()) {
+    const auto exact = logits(*model_of(family, Head::kSequence));
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const bool is_quantized : {false, true}) {
+        const auto model = model_of(family, Head::kSequence);
+        prepare_for_inference(*model, {.type = type, .is_quantized = is_quantized});
+        const double error = distance(logits(*model), exact);
+        const bool is_same = type == at::kFloat && !is_quantized;
+        EXPECT_LT(error, is_same ? 1e-6 : 0.06) << word_of(family) << " " << type << is_quantized;
+        EXPECT_EQ(error > 1e-6, !is_same) << word_of(family) << " " << type << is_quantized;
+      }
+    }
+  }
+}
+
+TEST(Inference, EveryLinearLayerIsQuantisedButTheOutputOverTheVocabulary) {
+  for (const auto family : test::transformers()) {
+    for (const auto head : {Head::kSequence, Head::kMaskedLm}) {
+      auto options = test::tiny_options(family, head);
+      options.ties_embeddings = false;
+      const auto model = make_model(options, 3);
+      prepare_for_inference(*model, {.is_quantized = true});
+      int64_t count = 0;
+      visit(*model, "", [&](const std::string& path, nn::Linear& linear) {
+        EXPECT_EQ(linear.is_quantized(), path != "/head/decoder") << word_of(family) << path;
+        EXPECT_EQ(linear.weight().numel() == 0, linear.is_quantized()) << path;
+        ++count;
+      });
+      EXPECT_GE(count, 2 * 4);
+    }
+  }
+}
+
+TEST(Inference, RefusesInt8WhereItCannotWork) {
+  const auto model = model_of(Family::kBert, Head::kSequence);
+  EXPECT_THROW(
+      prepare_for_inference(*model, {.device = at::Device(at::kCUDA, 0), .is_quantized = true}),
+      UserError);
+  auto bag = test::tiny_options(Family::kBagOfWords, Head::kSequence);
+  const auto words = make_model(bag, 3);
+  EXPECT_THROW(prepare_for_inference(*words, {.is_quantized = true}), UserError);
+}
+
+TEST(Inference, AQuantisedModelDoesNotTrain) {
+  const auto model = model_of(Family::kBert, Head::kSequence);
+  prepare_for_inference(*model, {.is_quantized = true});
+  const auto ids = at::tensor({5, 6, 7}, at::kLong);
+  EXPECT_THROW(model->classify({.ids = ids, .types = {}}, test::pass_of({0, 3})), c10::Error);
+}
+
+}  // namespace
+}  // namespace weft::models
