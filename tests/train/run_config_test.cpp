@@ -46,7 +46,7 @@ TEST_F(RunConfigTest, ResolvedConfigReadsBackToItself) {
             "train.clip_norm=null"},
            {"train.optimizer={type: sgd, momentum: 0.5}",
             "train.schedule={type: polynomial, power: 2, floor: 0.1}"},
-           {"train.freeze=[embeddings, layers.0-1]", "train.ema={decay: 0.99, warmup: false}",
+           {"train.freeze=[embeddings, layers.0-0]", "train.ema={decay: 0.99, warmup: false}",
             "train.optimizer={layer_decay: 0.9, head_lr: 1e-3}"},
            {"train.schedule={type: warmup_stable_decay, decay: 1 epochs}"}}) {
     const auto config = read(overrides);

@@ -176,23 +176,26 @@ TEST_F(Sweep, FoldsMeasureEveryRowOnce) {
   EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/folds.json")));
 }
 
-// A word that stands in one row alone may be in the vocabulary of the folds that learn from it
-// only.
+// The letter of one row is in the vocabulary of the run alone that learns from it.
 TEST_F(Sweep, TokenizersOfFoldsDoNotSeeTheHeldOutRows) {
   std::string rows = "label\ttext\n";
   for (int i = 0; i < 40; ++i) {
-    rows += std::string(i % 2 == 0 ? "good" : "bad") + "\tfilm" +
-            (i == 7 ? " qqqq qqqq qqqq" : "") + "\n";
+    rows += std::string(i % 2 == 0 ? "good" : "bad") + "\ta film we saw";
+    for (int j = 0; i == 7 && j < 60; ++j) {
+      rows += " quo";
+    }
+    rows += "\n";
   }
   small_.folder().write("train.tsv", rows);
-  auto wanted = request({"train.duration=1 steps", "train.evaluate_every=1 steps"});
+  auto wanted = request(
+      {"tokenizer.vocab_size=20", "train.duration=1 steps", "train.evaluate_every=1 steps"});
   wanted.folds = 2;
   run_sweep(wanted);
   int seen = 0;
   for (const std::string fold : {"fold-1", "fold-2"}) {
     const auto vocabulary = small_.file("sweep/" + fold + "/last/vocab.txt");
-    EXPECT_NE(vocabulary.find("film"), std::string::npos);
-    seen += vocabulary.find("qqqq") != std::string::npos ? 1 : 0;
+    EXPECT_NE(vocabulary.find('w'), std::string::npos);
+    seen += vocabulary.find('q') != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(seen, 1);
 }
