@@ -1,5 +1,6 @@
 #include "train/bench.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -16,6 +17,29 @@ namespace {
 double rounded(double value, double digits) {
   const double scale = std::pow(10.0, digits);
   return std::round(value * scale) / scale;
+}
+
+double mib(double bytes) { return rounded(bytes / (1 << 20), 2); }
+
+/// Milliseconds by kind of operation, and what is left of `all`.
+formats::Json kinds_json(const kernels::OperationClock::Milliseconds& kinds, double all) {
+  formats::Json parts = formats::Json::object();
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    parts[std::string(kernels::name_of(static_cast<kernels::Operation>(kind)))] =
+        rounded(kinds[kind], 2);
+    all -= kinds[kind];
+  }
+  parts["other"] = rounded(std::max(0.0, all), 2);
+  return parts;
+}
+
+formats::Json memory_json(const train::BenchMemory& memory) {
+  return {{"weights", mib(memory.weights)},
+          {"gradients", mib(memory.gradients)},
+          {"optimizer", mib(memory.optimizer)},
+          {"activations", mib(memory.activations)},
+          {"activations_expected", mib(memory.activations_expected)},
+          {"before", mib(memory.resident_before)}};
 }
 
 formats::Json to_json(const train::BenchReport& report) {
@@ -38,19 +62,47 @@ formats::Json to_json(const train::BenchReport& report) {
   line["optimizer_ms"] = rounded(report.optimizer_ms, 2);
   line["other_ms"] = rounded(report.other_ms, 2);
   line["loss"] = report.loss;
+  line["forward_parts_ms"] = kinds_json(report.forward_kinds, report.forward_ms);
+  line["backward_parts_ms"] = kinds_json(report.backward_kinds, report.backward_ms);
+  line["idle_share"] = rounded(report.idle_share, 3);
+  line["memory_mib"] = memory_json(report.memory);
+  line["allocations"] = {{"count", std::llround(report.memory.allocations)},
+                         {"mib", mib(report.memory.allocated)}};
   return line;
 }
+
+constexpr auto kAbout =
+    "Trains some steps of a config in a temporary directory and prints one JSON object.\n\n"
+    "  precision, device, threads, parameters, steps\n"
+    "                       what was run\n"
+    "  tokens_per_step, sequences_per_step, padding_share\n"
+    "                       means; no token is padding\n"
+    "  real_tokens_per_s    all tokens by all time of the counted steps\n"
+    "  ms_per_step_median   of the whole step; its parts, medians too:\n"
+    "    data_ms            waiting for the next batch\n"
+    "    forward_ms, backward_ms\n"
+    "    optimizer_ms       with the gradient's norm and clipping\n"
+    "    other_ms           the rest\n"
+    "  forward_parts_ms, backward_parts_ms\n"
+    "                       the same by kind of operation: embedding, products (linear layers),\n"
+    "                       attention, norm (with residual and dropout), activation, dropout,\n"
+    "                       loss (with the output matrix), other\n"
+    "  matrix_products_ms   what the products of the step's linear layers take alone\n"
+    "  idle_share           of the threads' time, that in which they did not run; a thread that\n"
+    "                       spins while it waits runs\n"
+    "  memory_mib           tensors by kind: weights (with the bf16 copy), gradients, optimizer,\n"
+    "                       activations (most at once in a step), activations_expected (by the\n"
+    "                       rule of weft inspect); before: the process without model and data\n"
+    "  peak_rss_mib         most that the process ever held\n"
+    "  allocations          of tensors in a step: count and mib\n"
+    "  loss                 of the last counted step";
 
 }  // namespace
 
 int run_bench(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft bench CONFIG [--steps N] [--warmup N] [--set key=value ...]",
-       .about = "Trains some steps of a config in a temporary directory and prints one JSON "
-                "object: real tokens per "
-                "second, the median step and its parts in milliseconds, peak memory, and what the "
-                "step's matrix "
-                "products alone would take.",
+       .about = kAbout,
        .examples = {"weft bench configs/quickstart_pretrain.yaml --steps 20",
                     "weft bench configs/quickstart_pretrain.yaml --set train.precision=fp32"}},
       1, 1);

@@ -9,10 +9,13 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#include <sys/resource.h>
 
 #include "models/baseline_config.h"
 #include "train/baseline_cost.h"
+#include "train/cost.h"
 #include "train/device.h"
+#include "train/tensor_memory.h"
 #include "train/trial.h"
 
 namespace weft::train {
@@ -62,7 +65,21 @@ struct Measured {
   double sequences = 0;
   double targets = 0;
   double total_ms = 0;
+  std::vector<kernels::OperationClock::Milliseconds> forward_kinds, backward_kinds;
 };
+
+kernels::OperationClock::Milliseconds medians(
+    const std::vector<kernels::OperationClock::Milliseconds>& steps) {
+  kernels::OperationClock::Milliseconds result{};
+  for (std::size_t kind = 0; kind < result.size(); ++kind) {
+    std::vector<double> values;
+    for (const auto& step : steps) {
+      values.push_back(step[kind]);
+    }
+    result[kind] = median(values);
+  }
+  return result;
+}
 
 void measure_step(Trial& trial, Measured& measured) {
   auto& trainer = trial.trainer();
@@ -78,21 +95,73 @@ void measure_step(Trial& trial, Measured& measured) {
   measured.backward.push_back(parts.backward);
   measured.optimizer.push_back(parts.optimizer);
   measured.other.push_back(step - wait - parts.forward - parts.backward - parts.optimizer);
+  measured.forward_kinds.push_back(parts.forward_kinds);
+  measured.backward_kinds.push_back(parts.backward_kinds);
   measured.total_ms += step;
   measured.tokens += static_cast<double>(trainer.result().tokens);
   measured.sequences += static_cast<double>(trainer.result().sequences);
   measured.targets += static_cast<double>(trainer.result().targets);
 }
 
-StepRows rows_of(const Measured& measured, models::Head head, double steps) {
-  const double sequences = measured.sequences / steps;
-  double targets = measured.targets / steps;
+StepRows rows_of(double tokens, double sequences, double targets, models::Head head) {
   if (head == models::Head::kPretraining) {
     targets -= sequences;  // a second term counts one target for each sequence
   }
-  return {.tokens = std::llround(measured.tokens / steps),
+  return {.tokens = std::llround(tokens),
           .targets = std::llround(std::max(targets, 0.0)),
           .sequences = std::llround(sequences)};
+}
+
+double cpu_ms() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto milliseconds = [](const timeval& time) {
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_usec);
+  };
+  return milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime);
+}
+
+/// What step_memory expects of the step that was just made.
+double expected_activations(Trial& trial, const RunConfig& config) {
+  const auto& model = trial.task().model->options();
+  const auto& result = trial.trainer().result();
+  auto shape = step_shape(model, config.train, trial.precision().type == at::kBFloat16);
+  const auto tokens = static_cast<double>(result.tokens);
+  const auto piece = static_cast<double>(config.train.micro_batch_tokens.value_or(result.tokens));
+  const double share = std::min(1.0, piece / std::max(1.0, tokens));
+  shape.rows = rows_of(share * tokens, share * static_cast<double>(result.sequences),
+                       share * static_cast<double>(result.targets), model.head);
+  return step_memory(model, config.objective, shape).peak;
+}
+
+/// Counts in some more steps, which no time is taken of.
+BenchMemory measure_memory(Trial& trial, const RunConfig& config) {
+  constexpr int kSteps = 3;
+  BenchMemory memory;
+  TensorMemory tensors;
+  for (int step = 0; step < kSteps; ++step) {
+    tensors.mark();
+    const auto before = tensors.counts().live;
+    trial.step();
+    const auto counts = tensors.counts();
+    const auto activations = static_cast<double>(counts.peak - before);
+    if (activations > memory.activations) {
+      memory.activations = activations;
+      memory.activations_expected = expected_activations(trial, config);
+    }
+    memory.allocations += static_cast<double>(counts.allocations) / kSteps;
+    memory.allocated += static_cast<double>(counts.allocated) / kSteps;
+  }
+  const auto bytes = [](const at::Tensor& tensor) {
+    return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
+  };
+  const auto& arena = trial.trainer().arena();
+  memory.weights = bytes(arena.master()) + bytes(arena.compute());
+  memory.gradients = bytes(arena.gradient());
+  for (const auto& [name, moment] : trial.trainer().optimizer().moments()) {
+    memory.optimizer += bytes(moment);
+  }
+  return memory;
 }
 
 }  // namespace
@@ -125,14 +194,17 @@ std::vector<Product> linear_products(const models::ModelOptions& options, const 
 }
 
 BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
+  const auto resident_before = static_cast<double>(peak_memory());
   Trial trial(config, true);
   Measured measured;
   for (int64_t step = 0; step < warmup; ++step) {
     trial.step();
   }
+  const double cpu_before = cpu_ms();
   for (int64_t step = 0; step < steps; ++step) {
     measure_step(trial, measured);
   }
+  const double cpu_spent = cpu_ms() - cpu_before;
   const auto count = static_cast<double>(steps);
   const auto& options = trial.task().model->options();
   BenchReport report;
@@ -152,8 +224,16 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   report.other_ms = median(measured.other);
   report.peak_rss_mib = peak_memory() >> 20;
   report.loss = trial.trainer().result().loss;
+  report.forward_kinds = medians(measured.forward_kinds);
+  report.backward_kinds = medians(measured.backward_kinds);
+  report.idle_share =
+      std::max(0.0, 1 - cpu_spent / (measured.total_ms * static_cast<double>(report.threads)));
+  report.memory = measure_memory(trial, config);
+  report.memory.resident_before = resident_before;
   const at::NoGradGuard no_grad;
-  for (const auto& product : linear_products(options, rows_of(measured, options.head, count))) {
+  const auto rows = rows_of(measured.tokens / count, measured.sequences / count,
+                            measured.targets / count, options.head);
+  for (const auto& product : linear_products(options, rows)) {
     report.matrix_products_ms += product_ms(product, trial.precision().type, trial.device());
   }
   return report;

@@ -4,9 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "kernels/operation_clock.h"
 #include "train/run_config.h"
 
 namespace weft::train {
+
+/// Tensors of a training by kind, in bytes.
+struct BenchMemory {
+  double weights = 0;  // fp32 master, and the bf16 copy where there is one
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;           // at most at once in a step, and what its kernels use
+  double activations_expected = 0;  // as step_memory has it for the same rows
+  double resident_before = 0;       // of the process, before model and data
+  double allocations = 0;           // in a step: how many
+  double allocated = 0;             // and their bytes
+};
 
 /// What a bench of training steps measured. Milliseconds are medians over the counted steps.
 struct BenchReport {
@@ -28,6 +41,10 @@ struct BenchReport {
   int64_t peak_rss_mib = 0;
   double matrix_products_ms = 0;  // the step's linear layers alone, forward and backward
   double loss = 0;                // of the last step
+  kernels::OperationClock::Milliseconds forward_kinds{};
+  kernels::OperationClock::Milliseconds backward_kinds{};  // with what is computed again
+  double idle_share = 0;  // of the threads' time, that in which they did not run
+  BenchMemory memory;
 };
 
 /// Trains `steps` steps after `warmup` uncounted ones in a temporary directory.

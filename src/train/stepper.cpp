@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -25,7 +26,11 @@ Stepper::Stepper(const objectives::Objective& objective,
       arena_(arena),
       optimizer_(optimizer),
       options_(options),
-      gradient_(arena.gradient()) {}
+      gradient_(arena.gradient()) {
+  if (options.measures_parts) {
+    clock_.emplace([device = options.device] { synchronize(device); });
+  }
+}
 
 StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   parts_ = {};
@@ -42,6 +47,7 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   }
   nn::Pass place;
   place.is_training = true;
+  place.recomputes_layers = options_.recomputes_layers;
   place.seed = options_.seed;
   place.step = static_cast<uint64_t>(step);
   const bool is_cut = batches.micro.size() > 1;
@@ -84,11 +90,13 @@ at::Tensor Stepper::backward(const data::Batch& batch,
     }
   }
   parts_.forward += elapsed_ms();
+  add_kinds(parts_.forward_kinds);
   if (loss.defined()) {
     loss.backward();
     loss = loss.detach();
   }
   parts_.backward += elapsed_ms();
+  add_kinds(parts_.backward_kinds);
   return loss;
 }
 
@@ -122,6 +130,13 @@ std::string Stepper::first_bad_parameter() const {
     }
   }
   return "";
+}
+
+void Stepper::add_kinds(kernels::OperationClock::Milliseconds& kinds) {
+  if (clock_) {
+    const auto taken = clock_->take();
+    std::transform(kinds.begin(), kinds.end(), taken.begin(), kinds.begin(), std::plus<>());
+  }
 }
 
 double Stepper::elapsed_ms() {

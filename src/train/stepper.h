@@ -8,6 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "data/loader.h"
+#include "kernels/operation_clock.h"
 #include "kernels/optimizer.h"
 #include "models/model.h"
 #include "objectives/objective.h"
@@ -20,14 +21,17 @@ struct StepperOptions {
   uint64_t seed = 1;
   std::optional<double> clip_norm;
   c10::Device device = c10::DeviceType::CPU;
-  bool measures_parts = false;  // waits for the device between the parts
+  bool recomputes_layers = false;  // train.checkpoint_activations
+  bool measures_parts = false;     // waits for the device between the parts
 };
 
-/// Milliseconds of a step's parts.
+/// Milliseconds of a step's parts; by kind of operation only where parts are measured.
 struct StepParts {
   double forward = 0;
   double backward = 0;
   double optimizer = 0;
+  kernels::OperationClock::Milliseconds forward_kinds{};
+  kernels::OperationClock::Milliseconds backward_kinds{};
 };
 
 /// What a step's batches gave.
@@ -54,7 +58,7 @@ class Stepper {
           const StepperOptions& options);
 
   /// Forward and backward over the step's micro-batches. The gradient stays until `update` or
-  /// `drop`.
+  /// `drop`. Throws Stopped between two micro-batches.
   StepResult compute(const data::StepBatches& batches, int64_t step);
   /// Changes the weights by the gradient, shortened to clip_norm, and consumes it.
   void update(const StepResult& result, double lr);
@@ -70,6 +74,7 @@ class Stepper {
   at::Tensor backward(const data::Batch& batch, const std::vector<double>& totals, nn::Pass place);
   void accumulate();
   double elapsed_ms();
+  void add_kinds(kernels::OperationClock::Milliseconds& kinds);
 
   const objectives::Objective& objective_;
   models::Model& model_;
@@ -80,6 +85,7 @@ class Stepper {
   at::Tensor gradient_;  // of the step: the arena's or sum_
   kernels::Scan scan_;   // of gradient_
   StepParts parts_;
+  std::optional<kernels::OperationClock> clock_;  // where parts are measured
   double mark_ = 0;
 };
 

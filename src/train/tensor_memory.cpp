@@ -2,7 +2,8 @@
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
@@ -16,15 +17,26 @@ std::atomic<int64_t> peak{0};
 std::atomic<int64_t> allocations{0};
 std::atomic<int64_t> allocated{0};
 
-/// What the allocator below gave, and how much it was.
-struct Block {
-  c10::DataPtr data;
-  int64_t bytes = 0;
+/// What the allocator below gave, by its address: some of LibTorch's code demands that memory and
+/// its context are the same.
+struct Blocks {
+  std::mutex mutex;
+  std::unordered_map<void*, std::pair<c10::DataPtr, int64_t>> held;
 };
 
-void release(void* context) {
-  const std::unique_ptr<Block> block(static_cast<Block*>(context));
-  live -= block->bytes;
+Blocks& blocks() {
+  static auto* const all = new Blocks;  // outlives every tensor
+  return *all;
+}
+
+void release(void* memory) {
+  auto& all = blocks();
+  decltype(all.held)::node_type block;  // is freed outside the lock
+  {
+    const std::lock_guard lock(all.mutex);
+    block = all.held.extract(memory);
+  }
+  live -= block.mapped().second;
 }
 
 /// Passes everything on to another allocator. Tensors may outlive the counting, so it lives as long
@@ -33,16 +45,24 @@ class Counting : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const auto size = static_cast<int64_t>(bytes);
-    auto block = std::make_unique<Block>(Block{.data = below->allocate(bytes), .bytes = size});
+    auto given = below->allocate(bytes);
+    void* const memory = given.get();
+    const auto device = given.device();
+    if (memory == nullptr) {
+      return given;
+    }
+    {
+      const std::lock_guard lock(blocks().mutex);
+      blocks().held.emplace(memory, std::pair(std::move(given), size));
+    }
     ++allocations;
     allocated += size;
     const int64_t now = live += size;
     for (int64_t most = peak; most < now && !peak.compare_exchange_weak(most, now);) {
     }
-    void* const data = block->data.get();
-    const auto device = block->data.device();
-    return {data, block.release(), &release, device};
+    return {memory, memory, &release, device};
   }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     below->copy_data(to, from, bytes);
   }
