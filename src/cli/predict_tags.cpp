@@ -144,15 +144,16 @@ class Tagger {
 
 }  // namespace
 
-int64_t answer_tags(models::Model& model,
-                    const data::Tokenizer& tokenizer,
-                    const TagRequest& request,
-                    const std::function<void(const std::string&)>& write) {
+TagCounts answer_tags(models::Model& model,
+                      const data::Tokenizer& tokenizer,
+                      const TagRequest& request,
+                      const std::function<void(const std::string&)>& write) {
   // Weights are large: one sentence after another.
   const std::size_t block = request.attention_layers.empty() ? kBlock : 1;
   Tagger tagger(model, tokenizer, request);
   formats::LineReader lines(request.input);
   std::vector<Sentence> sentences;
+  int64_t blank_lines = 0;
   const auto answer = [&] {
     for (const std::string& line : tagger(sentences)) {
       write(line);
@@ -161,13 +162,17 @@ int64_t answer_tags(models::Model& model,
   };
   for (std::string_view line; lines.next(line);) {
     leave_if_stopped("predicting");
+    if (trim(line).empty()) {
+      ++blank_lines;
+      continue;
+    }
     sentences.push_back(read_sentence(line, lines.place()));
     if (sentences.size() == block) {
       answer();
     }
   }
   answer();
-  return tagger.was_split;
+  return {.was_split = tagger.was_split, .blank_lines = blank_lines};
 }
 
 }  // namespace weft::cli

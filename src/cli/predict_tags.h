@@ -15,12 +15,16 @@ struct TagRequest {
   std::vector<int64_t> attention_layers{};  // whose weights are wanted
 };
 
+struct TagCounts {
+  int64_t was_split = 0;    // sentences longer than the model takes, seen in stretches
+  int64_t blank_lines = 0;  // of the input; they are no sentences
+};
+
 /// Tags the sentences of the input and hands over one JSON line for each, {"words", "tags",
-/// "entities"}, as they come. Gives how many sentences were seen in stretches, since they are
-/// longer than the model takes.
-int64_t answer_tags(models::Model& model,
-                    const data::Tokenizer& tokenizer,
-                    const TagRequest& request,
-                    const std::function<void(const std::string&)>& write);
+/// "entities"}, as they come.
+TagCounts answer_tags(models::Model& model,
+                      const data::Tokenizer& tokenizer,
+                      const TagRequest& request,
+                      const std::function<void(const std::string&)>& write);
 
 }  // namespace weft::cli

@@ -35,6 +35,7 @@ class TableQueries : public Queries {
   }
 
   std::string place() const override { return reader_.place(); }
+  int64_t blank_lines() const override { return reader_.blank_lines(); }
 
  private:
   std::vector<std::string> texts_;
@@ -49,8 +50,14 @@ class LineQueries : public Queries {
 
   bool next(objectives::Query& query) override {
     std::string_view raw;
-    if (!lines_.next(raw)) {
-      return false;
+    for (;;) {
+      if (!lines_.next(raw)) {
+        return false;
+      }
+      if (!trim(raw).empty()) {
+        break;
+      }
+      ++blank_;
     }
     const auto line = formats::parse_json(raw, place());
     if (!line.is_object()) {
@@ -73,6 +80,7 @@ class LineQueries : public Queries {
   }
 
   std::string place() const override { return lines_.place(); }
+  int64_t blank_lines() const override { return blank_; }
 
  private:
   template <class Keys>
@@ -101,6 +109,7 @@ class LineQueries : public Queries {
 
   formats::LineReader lines_;
   QueryColumns columns_;
+  int64_t blank_ = 0;
 };
 
 }  // namespace
@@ -119,6 +128,13 @@ void QueryCounts::add(const objectives::Query& query) {
       trim(query.text).empty() || (query.text_pair && trim(*query.text_pair).empty());
   empty_ += is_empty ? 1 : 0;
   pairs_ += query.text_pair ? 1 : 0;
+}
+
+void QueryCounts::report_blank(std::string_view verb, int64_t lines) {
+  if (lines > 0) {
+    log::warning(text("[", verb, "] ", with_commas(lines),
+                      " blank lines of the input are no rows and got no answers"));
+  }
 }
 
 void QueryCounts::report() const {

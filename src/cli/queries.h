@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "objectives/predict.h"
 
@@ -23,10 +24,13 @@ class Queries {
   /// The next one; false at the end. Throws formats::Error naming file and line.
   virtual bool next(objectives::Query& query) = 0;
   virtual std::string place() const = 0;
+  /// Blank lines passed over so far.
+  virtual int64_t blank_lines() const = 0;
 };
 
 /// Of a csv or tsv table (its labels, if it has some, are not looked at), else of JSON lines; `-`
-/// is JSON lines from standard input.
+/// is JSON lines from standard input. Blank lines are no rows and hence no queries, as readers of
+/// such files have it elsewhere: answers stand row by row.
 std::unique_ptr<Queries> open_queries(const std::string& path, const QueryColumns& columns);
 
 /// Counts what a user should know of his texts.
@@ -35,6 +39,8 @@ class QueryCounts {
   void add(const objectives::Query& query);
   /// Warns of empty texts, and of texts without a second one among pairs.
   void report() const;
+  /// Warns of blank lines; `verb` as in the log.
+  static void report_blank(std::string_view verb, int64_t lines);
 
  private:
   int64_t queries_ = 0;

@@ -146,6 +146,29 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
   EXPECT_EQ(lines[2]["label"], "bad");
 }
 
+TEST(Predict, BlankLinesAreNoRowsAndCounted) {
+  ASSERT_EQ(classes().done.status, 0) << classes().done.err;
+  test::write(classes().path("gaps.tsv"), "text\tlabel\n\nfine film\tgood\n\npoor song\tbad\n");
+  test::write(classes().path("gaps.csv"), "text\nfine film\r\n\r\n\npoor song\n");
+  test::write(classes().path("gaps.jsonl"),
+              "{\"text\": \"fine film\"}\n\n  \n{\"text\": \"poor song\"}\n");
+  for (const auto* name : {"gaps.tsv", "gaps.csv", "gaps.jsonl"}) {
+    const auto done = test::weft({"predict", classes().model(), "--input", classes().path(name)});
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto lines = lines_of(done.out);
+    ASSERT_EQ(lines.size(), 2U) << name;
+    EXPECT_EQ(lines[0]["label"], "good");
+    EXPECT_EQ(lines[1]["label"], "bad");
+    EXPECT_NE(done.err.find("2 blank lines of the input are no rows and got no answers"),
+              std::string::npos)
+        << done.err;
+  }
+  const auto done =
+      test::weft({"evaluate", classes().model(), "--data", classes().path("gaps.tsv")});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.err.find("gaps.tsv: 2 blank lines are no rows"), std::string::npos) << done.err;
+}
+
 TEST(Predict, TakesNamedColumnsAndTellsOfMissingOnes) {
   test::write(classes().path("ask.csv"), "body,more\nfine film,play\n");
   const auto ask = [&](std::vector<std::string> more, const std::string& name) {

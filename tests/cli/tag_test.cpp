@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -86,6 +87,32 @@ TEST(TagRun, EvaluatesTheSameFromJsonLines) {
       test::weft({"evaluate", tagger().model(), "--data", tagger().path("dev.jsonl")});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(Json::parse(done.out)["eval_f1"], 1.0);
+}
+
+TEST(TagRun, WritesTheWorstSentencesWordByWord) {
+  test::write(tagger().path("hard.conll"),
+              "Ada B-PER\nsaw O\n\nOslo B-PER\nsaw O\nAda B-PER\n. O\n");
+  const auto file = tagger().path("worst.jsonl");
+  const auto done = test::weft(
+      {"evaluate", tagger().model(), "--data", tagger().path("hard.conll"), "--errors", file});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto written = test::contents(file);
+  const auto worst = Json::parse(written.substr(0, written.find('\n')));
+  EXPECT_TRUE(worst["place"].get<std::string>().ends_with("hard.conll:4"));
+  EXPECT_EQ(worst["words"], (Json{"Oslo", "saw", "Ada", "."}));
+  EXPECT_EQ(worst["tags"], (Json{"B-PER", "O", "B-PER", "O"}));
+  EXPECT_EQ(worst["predictions"], (Json{"B-LOC", "O", "B-PER", "O"}));
+  ASSERT_EQ(worst["scores"].size(), 4U);
+  EXPECT_GT(worst["scores"][0], 0.5);
+  EXPECT_GT(worst["loss"], 0.5);
+}
+
+TEST(TagRun, BlankLinesAreNoSentences) {
+  const auto done =
+      test::weft({"predict", tagger().model()}, "{\"text\": \"Ada\"}\n\n{\"text\": \"Oslo\"}\n \n");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(std::count(done.out.begin(), done.out.end(), '\n'), 2);
+  EXPECT_NE(done.err.find("2 blank lines of the input are no rows"), std::string::npos) << done.err;
 }
 
 TEST(TagRun, AnUnknownTagNamesItsLine) {
