@@ -32,8 +32,11 @@ class Folder {
   /// Writes a file and gives its path.
   std::string write(std::string_view name, std::string_view content) const {
     const auto file = path(name);
-    std::ofstream(file, std::ios::binary) << content;
+    write_to(file, content);
     return file;
+  }
+  static void write_to(const std::string& file, std::string_view content) {
+    std::ofstream(file, std::ios::binary) << content;
   }
 
   static std::string read(const std::string& file) {
