@@ -1,5 +1,6 @@
 #include "train/metrics_log.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
@@ -12,9 +13,14 @@ namespace weft::train {
 
 namespace {
 
+bool is_of_evaluation(const formats::Json& line) {
+  return std::any_of(line.items().begin(), line.items().end(),
+                     [](const auto& item) { return item.key().starts_with("eval/"); });
+}
+
 // Whole lines up to the step. What comes after a later step, or after a torn line, belongs to a
 // past that did not last.
-std::string lines_until(const std::string& path, int64_t step) {
+std::string lines_until(const std::string& path, int64_t step, bool owes_evaluation) {
   const MappedFile file(path);
   const auto text = file.text();
   std::size_t end = 0;
@@ -28,6 +34,9 @@ std::string lines_until(const std::string& path, int64_t step) {
         json["step"].get<int64_t>() > step) {
       break;
     }
+    if (owes_evaluation && json["step"].get<int64_t>() == step && is_of_evaluation(json)) {
+      break;  // the process that measured it died before it was saved
+    }
     end = line_end + 1;
   }
   return std::string(text.substr(0, end));
@@ -35,10 +44,11 @@ std::string lines_until(const std::string& path, int64_t step) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::string& directory, int64_t step) : events_(directory, step) {
+MetricsLog::MetricsLog(const std::string& directory, int64_t step, bool owes_evaluation)
+    : events_(directory, step) {
   const auto path = directory + "/metrics.jsonl";
   if (std::filesystem::exists(path)) {
-    write_file(path, lines_until(path, step));
+    write_file(path, lines_until(path, step, owes_evaluation));
   }
   lines_ = std::make_unique<FileWriter>(path, FileWriter::Mode::kAppend);
 }

@@ -15,9 +15,9 @@ namespace weft::train {
 /// The figures of a run: metrics.jsonl and a TensorBoard event file, with the same tags in both.
 class MetricsLog {
  public:
-  /// Goes on in a run directory after `step`: lines and events later than that are cut off. Throws
-  /// FileError.
-  MetricsLog(const std::string& directory, int64_t step);
+  /// Goes on in a run directory after `step`: lines and events later than that are cut off, and the
+  /// evaluation at that step where it is owed still. Throws FileError.
+  MetricsLog(const std::string& directory, int64_t step, bool owes_evaluation = false);
 
   using Figures = std::vector<std::pair<std::string, double>>;
   /// One line and its events; figures that are not finite are left out. What cannot be written is

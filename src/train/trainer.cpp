@@ -122,7 +122,7 @@ Trainer::Trainer(const RunConfig& config,
                 .measures_parts = options.measures_parts}),
       state_(begin_state(config, task, options, from)),
       loader_(task.data.train, loader_options(config), state_.cursor),
-      metrics_(directory.path(), state_.clock.steps),
+      metrics_(directory.path(), state_.clock.steps, state_.owes_evaluation),
       progress_(state_.clock, config.train.duration),
       best_by_(config.train.best_by.value_or(task.objective->best_by())),
       begin_(Steady::now()) {

@@ -16,7 +16,7 @@ class ManifestTest : public ::testing::Test {
  protected:
   ManifestTest() {
     make_directories(folder_.path("training"));
-    folder_.write("model.safetensors", std::string(1000, 'w'));
+    folder_.write("weights.bin", std::string(1000, 'w'));
     folder_.write("training/state.json", "{}");
     write_manifest(folder_.path());
   }
@@ -29,7 +29,7 @@ TEST_F(ManifestTest, HoldsForWhatWasWritten) {
 }
 
 TEST_F(ManifestTest, FindsEveryFlippedBitOfEveryFile) {
-  for (const auto* name : {"model.safetensors", "training/state.json", "training/manifest.json"}) {
+  for (const auto* name : {"weights.bin", "training/state.json", "training/manifest.json"}) {
     const auto path = folder_.path(name);
     const auto good = test::Folder::read(path);
     for (std::size_t at = 0; at < good.size(); ++at) {
@@ -44,9 +44,9 @@ TEST_F(ManifestTest, FindsEveryFlippedBitOfEveryFile) {
 }
 
 TEST_F(ManifestTest, FindsTruncatedAndMissingFiles) {
-  folder_.write("model.safetensors", std::string(999, 'w'));
+  folder_.write("weights.bin", std::string(999, 'w'));
   EXPECT_THROW(verify(folder_.path()), formats::Error);
-  std::filesystem::remove(folder_.path("model.safetensors"));
+  std::filesystem::remove(folder_.path("weights.bin"));
   EXPECT_THROW(verify(folder_.path()), formats::Error);
 }
 
