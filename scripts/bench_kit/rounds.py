@@ -48,7 +48,8 @@ def weft_prediction(place, case, name, steps, seed):
     model, texts, few, count = prediction_model(place, case, name)
 
     def once(file):
-        return process.run([place.weft, "predict", model, "--input", file, "--output", place.folder / f"{name}-weft.jsonl"],
+        return process.run([place.weft, "predict", model, "--input", file, "--output", place.folder / f"{name}-weft.jsonl",
+                            "--precision", case.precision],
                            place.environment(case))
     start, whole = once(few), once(texts)
     rate = (count - FEW) / max(whole["seconds"] - start["seconds"], 1e-9)
