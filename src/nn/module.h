@@ -35,7 +35,8 @@ class Module {
   /// Brings them to a number format, the same way.
   void to(at::ScalarType type);
 
-  /// A leaf that requires a gradient or not. Names hold no dot and are given once: throws c10::Error.
+  /// A leaf that requires a gradient or not. Names hold no dot and are given once: throws
+  /// c10::Error.
   at::Tensor& register_parameter(const std::string& name,
                                  at::Tensor parameter,
                                  bool requires_grad = true);
@@ -54,8 +55,7 @@ class Module {
 
  private:
   void add_child(const std::string& name, std::shared_ptr<Module> part);
-  void collect(const std::string& prefix,
-               torch::OrderedDict<std::string, at::Tensor>& found) const;
+  void collect(const std::string& prefix, torch::OrderedDict<std::string, at::Tensor>& found) const;
 
   torch::OrderedDict<std::string, at::Tensor> parameters_{"Parameter"};
   torch::OrderedDict<std::string, std::shared_ptr<Module>> children_{"Module"};

@@ -13,7 +13,8 @@ namespace weft::objectives {
 at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device);
 at::Tensor on_device(const std::vector<double>& values, const at::Device& device);
 
-/// For each row: -log softmax(logits)[target], the column of the largest logit, and its probability.
+/// For each row: -log softmax(logits)[target], the column of the largest logit, and its
+/// probability.
 struct RowFigures {
   std::vector<double> losses;
   std::vector<int64_t> best;

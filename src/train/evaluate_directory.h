@@ -18,10 +18,10 @@ struct DirectoryEvaluation {
   objectives::Decision decision;  // by which it decided
 };
 
-/// Evaluates a model directory (in the number format of the settings) on data files. The objective and the reading of data are
-/// those of its weft.yaml (columns that it names where a file has them), else what its head tells:
-/// classification, regression or masked language modelling. `overrides`: `dotted.key=value` on top
-/// of weft.yaml. Throws UserError.
+/// Evaluates a model directory (in the number format of the settings) on data files. The objective
+/// and the reading of data are those of its weft.yaml (columns that it names where a file has
+/// them), else what its head tells: classification, regression or masked language modelling.
+/// `overrides`: `dotted.key=value` on top of weft.yaml. Throws UserError.
 DirectoryEvaluation evaluate_all(const std::string& model,
                                  const std::vector<std::string>& files,
                                  const EvaluationSettings& settings,
