@@ -1,23 +1,11 @@
 """Arithmetic of the benchmark: medians, ratios of rounds, fitted powers."""
 import math
-
-
-def median(values):
-    order = sorted(values)
-    middle = len(order) // 2
-    return order[middle] if len(order) % 2 else (order[middle - 1] + order[middle]) / 2
-
-
-def mean(values):
-    return sum(values) / len(values)
+from statistics import mean, median, stdev
 
 
 def deviation(values):
     """Standard deviation of a sample; nothing is known from one value."""
-    if len(values) < 2:
-        return None
-    centre = mean(values)
-    return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
+    return stdev(values) if len(values) > 1 else None
 
 
 def spread(values):

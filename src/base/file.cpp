@@ -88,6 +88,20 @@ void make_lasting_directories(const std::string& path) {
   make_each(path, [](const std::string& made) { flush_directory(parent_of(made)); });
 }
 
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) {
+    throw FileError(text(directory, ": cannot list: ", error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 void remove_tree(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
@@ -97,18 +111,8 @@ void remove_tree(const std::string& path) {
     fail_with_errno(path, "remove");
   }
   if (S_ISDIR(status.st_mode)) {
-    std::error_code error;
-    std::vector<std::string> below;
-    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
-         entry.increment(error)) {
-      below.push_back(entry->path().string());
-    }
-    if (error) {
-      throw FileError(text(path, ": cannot list: ", error.message()));
-    }
-    std::sort(below.begin(), below.end());
-    for (const auto& entry : below) {
-      remove_tree(entry);
+    for (const auto& name : names_in(path)) {
+      remove_tree(path + "/" + name);
     }
   }
   if (system_calls::remove(path) != 0 && errno != ENOENT) {

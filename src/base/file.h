@@ -92,6 +92,9 @@ void make_directories(const std::string& path);
 /// The same, and flushes the directories that hold new ones, so that they outlast a power cut.
 void make_lasting_directories(const std::string& path);
 
+/// The names of what lies in a directory, sorted. Throws FileError.
+std::vector<std::string> names_in(const std::string& directory);
+
 /// Removes a file, a link, or a directory with all it holds; what is not there is no error. Throws
 /// FileError.
 void remove_tree(const std::string& path);

@@ -94,7 +94,6 @@ void FileWriter::append() {
   try {
     file_->write_all(buffer_.data(), buffer_.size());
   } catch (const FileError&) {
-    is_torn_ = true;
     // At once, so that nobody reads half a line; where that fails too, before the next try.
     is_torn_ = system_calls::truncate(file_->get(), writing_, whole_) != 0;
     throw;

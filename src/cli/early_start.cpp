@@ -28,9 +28,8 @@ constexpr std::array<Setting, 4> kSettings = {{
     {"TCMALLOC_RELEASE_RATE=0", {"TCMALLOC_RELEASE_RATE", nullptr}},
     // LibTorch asks for huge pages under large tensors.
     {"THP_MEM_ALLOC_ENABLE=1", {"THP_MEM_ALLOC_ENABLE", nullptr}},
-    // oneDNN keeps the code of the last 1,024 products' shapes. Packed batches have ever new
-    // shapes:
-    // that would be hundreds of MiB that never run again.
+    // oneDNN keeps the code of the last 1,024 products' shapes. Packed batches have new shapes
+    // in each step: that would be hundreds of MiB that never run again.
     {"ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
      {"ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY"}},
 }};

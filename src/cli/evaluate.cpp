@@ -61,10 +61,7 @@ int run_evaluate(std::vector<std::string> raw) {
   train::EvaluationSettings settings;
   settings.batch_tokens =
       arguments.integer("batch-tokens", settings.batch_tokens, 1, int64_t{1} << 24);
-  const auto inference = read_inference(arguments);
-  settings.device = inference.device;
-  settings.type = inference.type;
-  settings.is_quantized = inference.is_quantized;
+  settings.inference = read_inference(arguments);
   settings.judges_items = arguments.has("errors");
   const auto limit = arguments.integer("errors-limit", 100, 1, int64_t{1} << 32);
   if (arguments.has("errors-limit") && !arguments.has("errors")) {

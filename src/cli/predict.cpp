@@ -24,8 +24,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kBlock =
-    1024;  // lines answered at once: enough to batch texts of like length
+constexpr std::size_t kBlock = 1024;  // lines answered at once: enough for texts of like length
 
 /// Where the answers go: a file that appears whole, or standard output.
 class Answers {

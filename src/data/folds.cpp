@@ -7,8 +7,8 @@
 #include "base/random.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "data/error.h"
+#include "data/text_source.h"
 
 namespace weft::data {
 
@@ -40,10 +40,6 @@ std::vector<int64_t> classes_of(const LabelledRows& rows, const LabelForm& form)
     classes.push_back(numbers.emplace(first, static_cast<int64_t>(numbers.size())).first->second);
   }
   return classes;
-}
-
-void visit_text(std::string_view text, const TextVisitor& visit) {
-  utf8::first_invalid(text) ? visit(utf8::repaired(text)) : visit(text);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 #include "base/stop.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "data/error.h"
 #include "data/tagged_files.h"
+#include "data/text_source.h"
 #include "formats/table.h"
 
 namespace weft::data {
@@ -82,7 +82,7 @@ void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& v
         joined += joined.empty() ? "" : " ";
         joined += rows.word(word);
       }
-      visit(utf8::repaired(joined));
+      visit_text(joined, visit);
     }
   }
 }

@@ -234,6 +234,10 @@ int64_t TextReader::cuts() const {
   return state_->cuts + (state_->reading ? state_->reading->cuts() : 0);
 }
 
+void visit_text(std::string_view text, const std::function<void(std::string_view)>& visit) {
+  utf8::first_invalid(text) ? visit(utf8::repaired(text)) : visit(text);
+}
+
 void visit_texts(const std::vector<DataItem>& items,
                  const DataOptions& options,
                  const std::function<void(std::string_view)>& visit) {
@@ -241,11 +245,7 @@ void visit_texts(const std::vector<DataItem>& items,
     TextReader reader(item, options, TextColumns::kAll);
     for (TextLine line; reader.next(line);) {
       leave_if_stopped("reading the texts");
-      if (utf8::first_invalid(line.text)) {
-        visit(utf8::repaired(line.text));
-      } else {
-        visit(line.text);
-      }
+      visit_text(line.text, visit);
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,5 +57,8 @@ class TextReader {
 std::vector<std::string> text_columns(const DataItem& item,
                                       const std::string& file,
                                       TextColumns columns = TextColumns::kFirst);
+
+/// Calls the function for the text, its bytes that are no UTF-8 replaced.
+void visit_text(std::string_view text, const std::function<void(std::string_view)>& visit);
 
 }  // namespace weft::data

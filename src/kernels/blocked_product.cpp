@@ -334,18 +334,18 @@ bool multiplies_ones() {
   return std::all_of(out.begin(), out.end(), [](Bf16 x) { return x.bits == kSum; });
 }
 
-bool multiplies_bf16() {
+}  // namespace
+
+bool has_bf16_instructions() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0 && multiplies_ones();
+  return __builtin_cpu_supports("avx512bf16") != 0;
 #else
   return false;
 #endif
 }
 
-}  // namespace
-
 bool can_multiply_blocked() {
-  static const bool is_right = multiplies_bf16();
+  static const bool is_right = has_bf16_instructions() && multiplies_ones();
   return is_right && at::globalContext().userEnabledMkldnn();
 }
 

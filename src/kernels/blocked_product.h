@@ -25,6 +25,9 @@ struct BlockedProduct {
   bool adds;
 };
 
+/// Whether the processor has instructions that multiply bf16; each with AMX has them as well.
+bool has_bf16_instructions();
+
 void multiply_blocked(const BlockedProduct& product);
 
 /// Whether multiply_blocked is right here: needs LibTorch's block kernel and a processor that

@@ -18,8 +18,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kChunkBytes = int64_t{64} << 20U;  // of logits held at once
-
 void check_targets(const at::Tensor& targets, int64_t classes) {
   if (!targets.device().is_cpu()) {
     return;
@@ -153,7 +151,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
     const auto bias = given_bias.value_or(at::Tensor());
     const int64_t rows = x.size(0);
     const int64_t row_bytes = weight.size(0) * x.element_size();
-    const int64_t chunk = std::max<int64_t>(1, kChunkBytes / std::max<int64_t>(1, row_bytes));
+    const int64_t chunk = std::max<int64_t>(1, kLogitsAtOnce / std::max<int64_t>(1, row_bytes));
     auto loss = at::zeros({}, x.options().dtype(wide(x)));
     at::Tensor dx = wanted.x ? at::empty_like(x) : at::Tensor();
     ChunkSum dweight(wanted.weight, rows <= chunk);

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 namespace weft::kernels {
+
+/// Bytes of the largest chunk of logits.
+inline constexpr int64_t kLogitsAtOnce = int64_t{64} << 20U;
 
 /// Sum over rows of -log softmax(x W^T + b)[target], in fp32, in chunks that never hold all logits.
 /// x (M, D), weight (V, D), bias (V) or undefined, targets (M) int64 -> scalar fp32. Gradients for

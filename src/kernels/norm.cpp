@@ -88,9 +88,7 @@ Gradients norm_backward(const variable_list& saved,
   const auto& x = saved[0];
   const auto& weight = saved[3];
   const int64_t columns = x.size(1);
-  // Few enough blocks that their sums stay small beside the data.
-  constexpr int64_t kMostBlocks = 64;
-  const int64_t size = std::max<int64_t>(16, (x.size(0) + kMostBlocks - 1) / kMostBlocks);
+  const int64_t size = norm_block_rows(x.size(0));
   const int64_t blocks = (x.size(0) + size - 1) / size;
   const auto wide_weight = weight.to(at::kFloat).contiguous();
   const auto parts = at::empty({2, blocks, columns}, wide_weight.options());
@@ -186,6 +184,11 @@ void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor&
 }
 
 }  // namespace
+
+int64_t norm_block_rows(int64_t rows) {
+  constexpr int64_t kMostBlocks = 64;
+  return std::max<int64_t>(16, (rows + kMostBlocks - 1) / kMostBlocks);
+}
 
 at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& weight,

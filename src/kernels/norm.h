@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 #include "kernels/chance.h"
@@ -32,5 +34,9 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
                             const NormWeights& norm,
                             double p,
                             const Chance& chance);
+
+/// The backward pass adds up the gradients of weight and bias block by block, of so many rows each;
+/// few enough blocks that their sums stay small beside the data.
+int64_t norm_block_rows(int64_t rows);
 
 }  // namespace weft::kernels

@@ -94,8 +94,6 @@ void check(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-bool has_own_product() { return can_multiply_blocked(); }
-
 at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
   check(a, b);
   TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1)),

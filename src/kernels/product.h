@@ -15,7 +15,4 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
 /// sum += scale * a b, rounded once. sum (N, F) may be columns of a wider matrix.
 void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale = 1);
 
-/// Whether bf16 products are ours here.
-bool has_own_product();
-
 }  // namespace weft::kernels

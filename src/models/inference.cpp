@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "kernels/blocked_product.h"
 #include "models/family.h"
 #include "nn/linear.h"
 
@@ -14,13 +15,8 @@ namespace weft::models {
 namespace {
 
 bool multiplies_bf16() {
-#if defined(__x86_64__)
-  // Every processor with AMX has these instructions as well. LibTorch may be told to do without.
-  return __builtin_cpu_supports("avx512bf16") > 0 &&
-         std::string_view(at::get_cpu_capability()) == "AVX512";
-#else
-  return false;
-#endif
+  // LibTorch may be told to do without.
+  return kernels::has_bf16_instructions() && std::string_view(at::get_cpu_capability()) == "AVX512";
 }
 
 /// Quantises the linear layers at and below a part; how many there are.

@@ -209,16 +209,15 @@ void load_optimizer(const std::string& checkpoint, const Arena& arena, Optimizer
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {
   std::vector<int64_t> steps;
   std::error_code error;
-  for (fs::directory_iterator entry(run_directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const auto step = step_of(entry->path().filename().string());
+  if (fs::status(run_directory, error).type() == fs::file_type::not_found) {
+    return steps;
+  }
+  for (const auto& name : names_in(run_directory)) {
+    const auto step = step_of(name);
     std::error_code ignored;
-    if (step && entry->is_directory(ignored)) {
+    if (step && fs::is_directory(text(run_directory, "/", name), ignored)) {
       steps.push_back(*step);
     }
-  }
-  if (error && error != std::errc::no_such_file_or_directory) {
-    throw FileError(text(run_directory, ": cannot list: ", error.message()));
   }
   std::sort(steps.begin(), steps.end());
   return steps;

@@ -19,7 +19,8 @@ namespace {
 // the same groups, which are large enough for full speed.
 int64_t tokens_at_once(const EvaluationSettings& settings) {
   constexpr int64_t kGroup = 512;
-  return settings.device.is_cpu() ? std::min(settings.batch_tokens, kGroup) : settings.batch_tokens;
+  return settings.inference.device.is_cpu() ? std::min(settings.batch_tokens, kGroup)
+                                            : settings.batch_tokens;
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ std::unique_ptr<objectives::Evaluation> evaluation_of(const objectives::Objectiv
   auto evaluation = objective.evaluation();
   while (const auto step = loader.next()) {
     for (const auto& batch : step->micro) {
-      evaluation->add(model, batch, objectives::stage(batch, settings.device).pass);
+      evaluation->add(model, batch, objectives::stage(batch, settings.inference.device).pass);
     }
     leave_if_stopped("evaluating");
   }

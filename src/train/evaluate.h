@@ -6,19 +6,15 @@
 #include <string>
 #include <vector>
 
-#include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
-
 #include "data/dataset.h"
+#include "models/inference.h"
 #include "models/model.h"
 #include "objectives/objective.h"
 
 namespace weft::train {
 
 struct EvaluationSettings {
-  c10::Device device = c10::DeviceType::CPU;
-  c10::ScalarType type = c10::ScalarType::Float;  // of a model that is loaded for it
-  bool is_quantized = false;                      // with weights of linear layers in int8
+  models::InferenceOptions inference = {};  // of a model in training its device alone
   int64_t batch_tokens = 8192;  // changes speed and memory, not the result; on the CPU 512 at most
   int64_t workers = 1;
   bool judges_items = false;  // refuse what cannot tell its worst items

@@ -167,9 +167,7 @@ DirectoryEvaluation evaluate_all(const std::string& model,
   if (!loaded.fresh.empty()) {
     throw UserError(text(directory, ": has no weights for ", join(loaded.fresh)));
   }
-  models::prepare_for_inference(
-      *loaded.model,
-      {.device = settings.device, .type = settings.type, .is_quantized = settings.is_quantized});
+  models::prepare_for_inference(*loaded.model, settings.inference);
   result.dataset = data.evaluate;
   result.evaluation = evaluation_of(*objective, *loaded.model, data.evaluate, settings);
   return result;

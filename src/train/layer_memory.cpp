@@ -4,15 +4,16 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/norm.h"
 #include "models/modern.h"
 
 namespace weft::train {
 
 namespace {
 
-// As kernels/norm.cpp cuts the rows: two sums of each of at most 64 blocks.
+// Two sums of each block, fp32.
 double norm_sums(double rows, double dim) {
-  const double size = std::max(16.0, std::ceil(rows / 64));
+  const auto size = static_cast<double>(kernels::norm_block_rows(std::llround(rows)));
   return 2 * std::ceil(rows / size) * dim * 4;
 }
 

@@ -21,19 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> names_in(const std::string& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().string());
-  }
-  if (error) {
-    throw FileError(text(directory, ": cannot list: ", error.message()));
-  }
-  return names;
-}
-
 // What the run writes beside its checkpoints.
 bool is_written_by_a_run(const std::string& name) {
   return name.starts_with("last") || name.starts_with("best") || name.starts_with("config.yaml") ||

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/cross_entropy.h"
 #include "models/baseline_config.h"
 #include "train/baseline_cost.h"
 #include "train/layer_memory.h"
@@ -16,8 +17,7 @@ namespace {
 using objectives::ObjectiveType;
 
 constexpr double kId = 8;
-constexpr double kStatistics = 8;                         // mean and deviation of a row, fp32
-constexpr double kChunk = static_cast<double>(64 << 20);  // of logits, as kernels/cross_entropy.cpp
+constexpr double kStatistics = 8;  // mean and deviation of a row, fp32
 
 /// Goes through the passes of a step, one part after another.
 class Walk {
@@ -180,11 +180,12 @@ class Walk {
     const double rows = targets_ * embedding_ * element_;
     ledger_.hold(targets_ * (dim_ * element_ + kId) + 3 * rows + kStatistics * targets_);
     const double row = vocabulary_ * element_;
-    const double chunk = std::min(targets_, std::max(1.0, std::floor(kChunk / row)));
+    const double chunk = std::min(
+        targets_, std::max(1.0, std::floor(static_cast<double>(kernels::kLogitsAtOnce) / row)));
     const double sum = output_gradient() * (chunk < targets_ ? 1 + 4 / element_ : 1);
-    ledger_.touch(chunk * row + rows + std::max(sum, chunk * embedding_ * element_));
-    memory_.head =
-        ledger_.live() - before + chunk * row + rows + std::max(sum, chunk * embedding_ * element_);
+    const double work = chunk * row + rows + std::max(sum, chunk * embedding_ * element_);
+    ledger_.touch(work);
+    memory_.head = ledger_.live() - before + work;
     ledger_.hold(rows + output_gradient());
     ledger_.release(rows);  // the features
     ledger_.hold(pairs());

@@ -96,8 +96,8 @@ SweepRun measured(const SweepRequest& request, const PlannedRun& run) {
   if (!request.tests.empty()) {
     const auto device = choose_device(run.config.run.device);
     set_threads(run.config.train.threads);
-    for (const auto& [name, value] :
-         evaluate_directory(run.config.run.directory, request.tests, {.device = device})) {
+    for (const auto& [name, value] : evaluate_directory(run.config.run.directory, request.tests,
+                                                        {.inference = {.device = device}})) {
       result.figures[name.starts_with("eval_") ? "test_" + name.substr(5) : "test_" + name] = value;
     }
   }

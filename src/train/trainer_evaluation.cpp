@@ -52,7 +52,7 @@ Figures Trainer::evaluate_model() {
     in_use.emplace(*average_);
   }
   return evaluate(*task_.objective, *task_.model, task_.data.evaluate,
-                  {.device = options_.device,
+                  {.inference = {.device = options_.device},
                    .batch_tokens = std::max<int64_t>(config_.train.batch_tokens.value_or(0), 4096),
                    .workers = config_.data.workers});
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "support/json_lines.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -23,15 +24,6 @@ train:
   threads: 1
 run: {directory: WORK/run, seed: 3, keep: {best: 0, last: 1}}
 )";
-
-std::vector<Json> lines_of(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(Json::parse(line));
-  }
-  return lines;
-}
 
 /// A trained run in a folder of its own, made once for each kind.
 class TrainedRun {
@@ -102,7 +94,7 @@ TEST(Evaluate, WritesTheWorstExamplesFirst) {
   const auto done = test::weft({"evaluate", classes().model(), "--data", classes().path("hard.tsv"),
                                 "--errors", file, "--errors-limit", "2"});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto worst = lines_of(test::contents(file));
+  const auto worst = test::json_lines<Json>(test::contents(file));
   ASSERT_EQ(worst.size(), 2U);
   EXPECT_TRUE(worst[0]["place"].get<std::string>().ends_with("hard.tsv, row 2"));
   EXPECT_EQ(worst[0]["text"], "poor film");
@@ -140,7 +132,7 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
     EXPECT_EQ(done.out, first) << name;
     EXPECT_NE(done.err.find("1 of 3 texts are empty"), std::string::npos) << done.err;
   }
-  const auto lines = lines_of(first);
+  const auto lines = test::json_lines<Json>(first);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0]["label"], "good");
   EXPECT_EQ(lines[2]["label"], "bad");
@@ -155,7 +147,7 @@ TEST(Predict, BlankLinesAreNoRowsAndCounted) {
   for (const auto* name : {"gaps.tsv", "gaps.csv", "gaps.jsonl"}) {
     const auto done = test::weft({"predict", classes().model(), "--input", classes().path(name)});
     ASSERT_EQ(done.status, 0) << done.err;
-    const auto lines = lines_of(done.out);
+    const auto lines = test::json_lines<Json>(done.out);
     ASSERT_EQ(lines.size(), 2U) << name;
     EXPECT_EQ(lines[0]["label"], "good");
     EXPECT_EQ(lines[1]["label"], "bad");
@@ -199,7 +191,7 @@ TEST(Predict, FlagsAboveTheTunedThresholdAreNamed) {
   const auto done =
       test::weft({"predict", flags().model(), "--input", flags().path("train.jsonl")});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto lines = lines_of(done.out);
+  const auto lines = test::json_lines<Json>(done.out);
   ASSERT_EQ(lines.size(), 4U);
   for (const auto& line : lines) {
     Json above = Json::array();
@@ -221,7 +213,7 @@ TEST(Predict, SeveralNumbersAreNamed) {
                        "{type: regress}");
   ASSERT_EQ(run.done.status, 0) << run.done.err;
   const auto done = test::weft({"predict", run.model(), "--input", run.path("train.csv")});
-  const auto lines = lines_of(done.out);
+  const auto lines = test::json_lines<Json>(done.out);
   ASSERT_EQ(lines.size(), 2U) << done.err;
   EXPECT_NEAR(lines[0]["values"]["LABEL_0"].get<double>(), 1, 0.3);
   EXPECT_NEAR(lines[0]["values"]["LABEL_1"].get<double>(), 0, 0.3);

@@ -11,6 +11,7 @@
 #include "formats/safetensors.h"
 #include "models/tensors.h"
 #include "support/config.h"
+#include "support/json_lines.h"
 #include "support/program.h"
 #include "support/tensors.h"
 
@@ -22,15 +23,6 @@ using nlohmann::json;
 
 const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/sentences/";
 const std::string kModel = kReference + "model";
-
-std::vector<json> lines_of(const std::string& out) {
-  std::vector<json> lines;
-  std::istringstream stream(out);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(json::parse(line));
-  }
-  return lines;
-}
 
 json expected() {
   json value;
@@ -48,7 +40,7 @@ void expect_near(const json& found, const json& wanted) {
 TEST(Embed, WritesOneVectorALineInOrder) {
   const auto done = test::weft({"embed", kModel, "--input", kReference + "lines.txt"});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto found = lines_of(done.out);
+  const auto found = test::json_lines<json>(done.out);
   const auto wanted = expected()["whole"];
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -61,7 +53,7 @@ TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
   const std::string input = "{\"text\": \"dog\"}\n{\"text\": \"\"}\n";
   const auto done = test::weft({"embed", kModel}, input);
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto found = lines_of(done.out);
+  const auto found = test::json_lines<json>(done.out);
   ASSERT_EQ(found.size(), 2U);
   expect_near(found[0]["embedding"], expected()["whole"][1]);
   expect_near(found[1]["embedding"], expected()["whole"][2]);
@@ -98,7 +90,7 @@ TEST(Embed, PlainModelIsPooledAsAsked) {
     command.insert(command.end(), options.begin(), options.end());
     const auto done = test::weft(command, "dog\n");
     EXPECT_EQ(done.status, 0) << done.err;
-    return lines_of(done.out).at(0)["embedding"];
+    return test::json_lines<json>(done.out).at(0)["embedding"];
   };
   expect_near(first({}), expected()["pooled"]["mean"][1]);
   expect_near(first({"--pooling", "cls"}), expected()["pooled"]["cls"][1]);

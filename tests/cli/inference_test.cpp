@@ -1,11 +1,11 @@
 #include <cmath>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "support/json_lines.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -72,15 +72,6 @@ test::Finished asked(const std::string& verb,
   return test::weft(all);
 }
 
-std::vector<Json> lines_of(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    lines.push_back(Json::parse(line));
-  }
-  return lines;
-}
-
 TEST(Inference, EvaluationShowsWhatAFormatCosts) {
   ASSERT_EQ(classifier().done.status, 0) << classifier().done.err;
   double exact = 0;
@@ -97,12 +88,13 @@ TEST(Inference, EvaluationShowsWhatAFormatCosts) {
 }
 
 TEST(Inference, PredictionsKeepTheirOrderInEveryFormat) {
-  const auto exact = lines_of(asked("predict", {"--input", classifier().rows()}, {}).out);
+  const auto exact =
+      test::json_lines<Json>(asked("predict", {"--input", classifier().rows()}, {}).out);
   ASSERT_EQ(exact.size(), 24U);
   for (const auto& way : kWays) {
     const auto done = asked("predict", {"--input", classifier().rows()}, way);
     ASSERT_EQ(done.status, 0) << done.err;
-    const auto found = lines_of(done.out);
+    const auto found = test::json_lines<Json>(done.out);
     ASSERT_EQ(found.size(), exact.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(found[i]["label"], i % 3 != 0 ? "yes" : "no");
@@ -112,10 +104,12 @@ TEST(Inference, PredictionsKeepTheirOrderInEveryFormat) {
 }
 
 TEST(Inference, VectorsStayNearThoseOfFp32) {
-  const auto exact = lines_of(asked("embed", {"--input", classifier().rows()}, {}).out);
+  const auto exact =
+      test::json_lines<Json>(asked("embed", {"--input", classifier().rows()}, {}).out);
   ASSERT_EQ(exact.size(), 25U);  // the line of names is a text too
   for (const auto& way : kWays) {
-    const auto found = lines_of(asked("embed", {"--input", classifier().rows()}, way).out);
+    const auto found =
+        test::json_lines<Json>(asked("embed", {"--input", classifier().rows()}, way).out);
     ASSERT_EQ(found.size(), exact.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto a = found[i]["embedding"].get<std::vector<double>>();

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "kernels/blocked_product.h"
 #include "kernels/compare.h"
 
 namespace weft::kernels {
@@ -120,7 +121,7 @@ TEST_F(Product, RefusesShapesThatDoNotFit) {
 }
 
 TEST_F(Product, BitsOfARowDoNotDependOnHowManyThereAre) {
-  if (!has_own_product()) {
+  if (!can_multiply_blocked()) {
     GTEST_SKIP() << "this processor or LibTorch multiplies no blocks of bf16";
   }
   for (const int64_t depth : {64, 386}) {

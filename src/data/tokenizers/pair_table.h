@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/tokenizers/piece_pair.h"
+
 namespace weft::data {
 
 /// What two pieces side by side become, and how early that was learnt.
@@ -52,10 +54,6 @@ class PairTable {
     uint64_t key = kFree;
     Merge merge = {};
   };
-
-  static uint64_t key_of(int32_t left, int32_t right) {
-    return (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
-  }
 
   std::size_t place_of(uint64_t key) const {
     std::size_t at = ((key * 0x9E3779B97F4A7C15U) >> 24) & (slots_.size() - 1);

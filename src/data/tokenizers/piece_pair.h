@@ -9,10 +9,13 @@ namespace weft::data {
 /// Two neighbouring pieces of a word, by their ids: what trainers of vocabularies count and merge.
 using PiecePair = std::pair<int32_t, int32_t>;
 
+inline uint64_t key_of(int32_t left, int32_t right) {
+  return (uint64_t{static_cast<uint32_t>(left)} << 32) | static_cast<uint32_t>(right);
+}
+
 struct PiecePairHash {
   std::size_t operator()(const PiecePair& pair) const {
-    const uint64_t key =
-        (uint64_t{static_cast<uint32_t>(pair.first)} << 32) | static_cast<uint32_t>(pair.second);
+    const uint64_t key = key_of(pair.first, pair.second);
     return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15U;
   }
 };
