@@ -18,6 +18,9 @@ enum class Purpose : uint32_t {
   kSample = 8,
   kTokenizer = 9,
   kFolds = 10,
+  kNoise = 11,      // of texts, beside masks
+  kGenerator = 12,  // what ELECTRA's generator puts in the place of hidden tokens
+  kAugment = 13,    // of images
 };
 
 /// One block of Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as 1,

@@ -33,7 +33,7 @@ struct Source {
   train::RunConfig config;
   std::shared_ptr<const data::Tokenizer> tokenizer;
 
-  bool is_running_text() const { return config.objective.type == objectives::ObjectiveType::kMlm; }
+  bool is_running_text() const { return objectives::is_running_text(config.objective); }
 };
 
 Source open_source(const Arguments& arguments) {

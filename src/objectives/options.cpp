@@ -26,15 +26,6 @@ const config::Choices<ObjectiveType>& types() {
   return kTypes;
 }
 
-std::string_view word_of(ObjectiveType type) {
-  for (const auto& [word, value] : types()) {
-    if (value == type) {
-      return word;
-    }
-  }
-  return "";
-}
-
 /// The keys that belong to one type alone, for refusing them by name under another.
 struct OwnKeys {
   ObjectiveType type;
@@ -154,6 +145,15 @@ void read_r_drop(Section& section, ObjectiveOptions& options) {
 }
 
 }  // namespace
+
+std::string_view word_of(ObjectiveType type) {
+  for (const auto& [word, value] : types()) {
+    if (value == type) {
+      return word;
+    }
+  }
+  return "";
+}
 
 ObjectiveOptions read_objective_options(Section& section) {
   ObjectiveOptions options;

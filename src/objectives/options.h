@@ -2,17 +2,42 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "config/section.h"
+#include "data/image_options.h"
 #include "data/language_dataset.h"
 #include "data/masking.h"
+#include "data/noise_options.h"
 #include "data/tagged_dataset.h"
 #include "models/options.h"
 #include "objectives/class_options.h"
+#include "objectives/distill_options.h"
+#include "objectives/seq2seq_options.h"
 
 namespace weft::objectives {
 
-enum class ObjectiveType { kMlm, kClassify, kRegress, kTag };
+enum class ObjectiveType {
+  kMlm,
+  kClassify,
+  kRegress,
+  kTag,
+  kCausal,          // the next token
+  kPrefix,          // the next token, behind a prefix whose tokens all see one another
+  kSeq2Seq,         // a target text for a source text
+  kSpanCorruption,  // T5's noise
+  kDenoise,         // BART's noises
+  kTranslationLm,   // mlm on parallel lines
+  kReplacedToken,   // ELECTRA's generator and discriminator
+  kDistill,         // what a teacher says
+  kMaskedImage,     // hidden patches
+};
+
+/// ELECTRA's discriminator looks for what a small generator guessed wrong (arXiv:2003.10555).
+struct ReplacedTokenOptions {
+  double generator_size = 0.25;      // its widths as a share of the discriminator's
+  double discriminator_weight = 50;  // of its loss beside the generator's
+};
 
 /// The `objective:` section.
 struct ObjectiveOptions {
@@ -22,10 +47,24 @@ struct ObjectiveOptions {
   ClassOptions classes;                         // classify
   double r_drop = 0;  // classify, regress: weight of what two passes differ by; 0: one pass
   data::LabelPieces label_pieces = data::LabelPieces::kFirst;  // tag
+  data::MaskedImageOptions masked_image;
+  data::SpanCorruptionOptions span_corruption;
+  data::DenoiseOptions denoise;
+  ReplacedTokenOptions replaced_token;
+  DistillOptions distill;
+  Seq2SeqOptions seq2seq;
 };
 
 /// Throws config::Error.
 ObjectiveOptions read_objective_options(config::Section& section);
+
+std::string_view word_of(ObjectiveType type);
+/// Whether it learns from running text, documents that are cut to sequences.
+bool is_running_text(const ObjectiveOptions& options);
+/// Whether the model's answers are tokens of the vocabulary.
+bool guesses_words(const ObjectiveOptions& options);
+/// Tokens that the loss looks at, as a share of all, for forecasts.
+double target_share(const ObjectiveOptions& options);
 
 /// A key of `objective:` that the model cannot serve, and why.
 struct Misfit {

@@ -191,6 +191,16 @@ TaskData make_task_data(const ObjectiveOptions& objective,
   switch (objective.type) {
     case ObjectiveType::kMlm:
       return language_data(context);
+    case ObjectiveType::kCausal:
+    case ObjectiveType::kPrefix:
+    case ObjectiveType::kSeq2Seq:
+    case ObjectiveType::kSpanCorruption:
+    case ObjectiveType::kDenoise:
+    case ObjectiveType::kTranslationLm:
+    case ObjectiveType::kReplacedToken:
+    case ObjectiveType::kDistill:
+    case ObjectiveType::kMaskedImage:
+      break;
     case ObjectiveType::kClassify:
     case ObjectiveType::kRegress:
       return labelled_data(context);

@@ -97,8 +97,9 @@ double forward_flops(const models::ModelOptions& model,
   const double block =
       2.0 * (4.0 * dim * dim + up_and_down * dim * static_cast<double>(model.width));
   double head = 2.0 * dim * dim / static_cast<double>(length);  // the pooler, once a sequence
-  if (objective.type == objectives::ObjectiveType::kMlm) {
-    head += objective.mask.fraction * 2.0 * dim * (dim + static_cast<double>(model.vocabulary));
+  if (objectives::guesses_words(objective)) {
+    head += objectives::target_share(objective) * 2.0 * dim *
+            (dim + static_cast<double>(model.vocabulary));
   }
   return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * dim + head;
 }
@@ -109,9 +110,10 @@ StepRows rows_of(const objectives::ObjectiveOptions& objective,
                  int64_t length) {
   const int64_t step = train.batch_tokens.value_or(train.batch_sequences.value_or(1) * length);
   const auto tokens = std::min(step, train.micro_batch_tokens.value_or(step));
-  return {.tokens = tokens,
-          .targets = std::llround(objective.mask.fraction * static_cast<double>(tokens)),
-          .sequences = std::max<int64_t>(1, tokens / std::max<int64_t>(1, length))};
+  return {
+      .tokens = tokens,
+      .targets = std::llround(objectives::target_share(objective) * static_cast<double>(tokens)),
+      .sequences = std::max<int64_t>(1, tokens / std::max<int64_t>(1, length))};
 }
 
 /// Gradients of bf16 micro-batches are added up in fp32.

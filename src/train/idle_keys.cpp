@@ -23,7 +23,7 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
   const data::DataOptions plain;
   const auto& options = config.data;
   const auto type = config.objective.type;
-  const bool is_running_text = type == ObjectiveType::kMlm;
+  const bool is_running_text = objectives::is_running_text(config.objective);
   const bool is_table = type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
   const auto refuse = [&](bool is_idle, std::string_view key, std::string_view only) {
     if (is_idle) {

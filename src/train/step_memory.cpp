@@ -35,7 +35,7 @@ class Walk {
   }
 
   StepMemory run() {
-    const bool is_twice = objective_.type != ObjectiveType::kMlm && objective_.r_drop > 0;
+    const bool is_twice = !objectives::guesses_words(objective_) && objective_.r_drop > 0;
     const int passes = is_twice ? 2 : 1;
     for (int pass = 0; pass < passes; ++pass) {
       forward();
@@ -119,7 +119,7 @@ class Walk {
 
   /// The gradient of the matrix that is the table of words too waits for the table's own.
   double tied_gradient() const {
-    return objective_.type == ObjectiveType::kMlm && model_.ties_embeddings && trains_embeddings()
+    return objectives::guesses_words(objective_) && model_.ties_embeddings && trains_embeddings()
                ? output_gradient()
                : 0;
   }
@@ -131,8 +131,17 @@ class Walk {
   void head_forward() {
     switch (objective_.type) {
       case ObjectiveType::kMlm:
+      case ObjectiveType::kCausal:
+      case ObjectiveType::kPrefix:
+      case ObjectiveType::kSeq2Seq:
+      case ObjectiveType::kSpanCorruption:
+      case ObjectiveType::kDenoise:
+      case ObjectiveType::kTranslationLm:
+      case ObjectiveType::kReplacedToken:
+      case ObjectiveType::kDistill:
         return words_forward();
       case ObjectiveType::kTag:
+      case ObjectiveType::kMaskedImage:
         ledger_.hold(stream() + 2 * kId * tokens_);
         return ledger_.release(stream());
       case ObjectiveType::kClassify:
@@ -145,8 +154,17 @@ class Walk {
   void head_backward() {
     switch (objective_.type) {
       case ObjectiveType::kMlm:
+      case ObjectiveType::kCausal:
+      case ObjectiveType::kPrefix:
+      case ObjectiveType::kSeq2Seq:
+      case ObjectiveType::kSpanCorruption:
+      case ObjectiveType::kDenoise:
+      case ObjectiveType::kTranslationLm:
+      case ObjectiveType::kReplacedToken:
+      case ObjectiveType::kDistill:
         return words_backward();
       case ObjectiveType::kTag:
+      case ObjectiveType::kMaskedImage:
         ledger_.hold(2 * stream());
         return ledger_.release(2 * stream() + 2 * kId * tokens_);
       case ObjectiveType::kClassify:
