@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "config/section.h"
+
+namespace weft::objectives {
+
+/// Of an objective of type seq2seq.
+struct Seq2SeqOptions {
+  double label_smoothing = 0;
+  std::string prefix;           // before every source text
+  std::string source_language;  // token of the source's language (mBART); empty: the tokenizer's own
+  std::string target_language;
+};
+
+/// Reads the keys of the type, all but `label_smoothing`, which classify has too.
+void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options);
+
+}  // namespace weft::objectives
