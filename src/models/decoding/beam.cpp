@@ -1,0 +1,139 @@
+#include "models/decoding/beam.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "models/decoding/search.h"
+
+namespace weft::models {
+
+Beam::Beam(const Prompt& prompt, const SearchOptions& options, int64_t beams)
+    : options_(options),
+      beams_(static_cast<std::size_t>(beams)),
+      prompt_(static_cast<int64_t>(prompt.tokens.size())),
+      most_(prompt.most),
+      running_{{.tokens = prompt.tokens}},
+      is_done_(prompt.most <= 0) {}
+
+int64_t Beam::generated() const {
+  return static_cast<int64_t>(running_.front().tokens.size()) - prompt_;
+}
+
+float Beam::score_of(float sum, int64_t length) const {
+  const auto tokens = static_cast<double>(length);
+  const auto words = static_cast<float>(options_.word_penalty * tokens);
+  return (sum - words) / static_cast<float>(std::pow(tokens, options_.length_penalty));
+}
+
+/// A heap of the best so far, its worst on top, over all rows.
+std::vector<Beam::Candidate> Beam::best_candidates(
+    const std::vector<std::span<const float>>& log_probabilities) const {
+  const auto wanted = std::max<std::size_t>(2, options_.end_ids.size() + 1) * beams_;
+  const auto is_better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
+  std::vector<Candidate> heap;
+  heap.reserve(wanted);
+  float least = -std::numeric_limits<float>::infinity();
+  for (std::size_t parent = 0; parent < log_probabilities.size(); ++parent) {
+    const auto row = log_probabilities[parent];
+    const float before = running_[parent].score;
+    for (std::size_t token = 0; token < row.size(); ++token) {
+      const float score = row[token] + before;
+      if (!(score > least)) {
+        continue;  // also what may not come, and what is no number
+      }
+      if (heap.size() == wanted) {
+        std::pop_heap(heap.begin(), heap.end(), is_better);
+        heap.pop_back();
+      }
+      heap.push_back({score, parent, static_cast<int64_t>(token)});
+      std::push_heap(heap.begin(), heap.end(), is_better);
+      least = heap.size() == wanted ? heap.front().score : least;
+    }
+  }
+  std::sort(heap.begin(), heap.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(b.score, a.parent, a.token) < std::tie(a.score, b.parent, b.token);
+  });
+  return heap;
+}
+
+void Beam::finish(Finished&& finished) {
+  const auto place = std::find_if(finished_.begin(), finished_.end(), [&](const Finished& other) {
+    return other.score < finished.score;
+  });
+  finished_.insert(place, std::move(finished));
+  if (finished_.size() > beams_) {
+    finished_.pop_back();
+  }
+}
+
+bool Beam::may_improve() const {
+  if (!is_full()) {
+    return true;
+  }
+  const bool looks_ahead =
+      options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
+  const float best = score_of(running_.front().score, looks_ahead ? most_ : generated());
+  return best > finished_.back().score;
+}
+
+void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
+                   const std::vector<int64_t>& rows,
+                   const IsStopped& is_stopped) {
+  const auto candidates = best_candidates(log_probabilities);
+  const int64_t length = generated() + 1;
+  const bool takes_more = !(options_.early_stopping == EarlyStopping::kYes && is_full());
+  std::vector<Running> next;
+  std::vector<Finished> ended;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto& [score, parent, token] = candidates[i];
+    if (next.size() == beams_ && i >= beams_) {
+      break;
+    }
+    Tokens tokens = running_[parent].tokens;
+    tokens.push_back(token);
+    const auto fresh = std::span<const int64_t>(tokens).subspan(static_cast<std::size_t>(prompt_));
+    const bool has_ended = is_end(token, options_) || (is_stopped && is_stopped(fresh));
+    if (!has_ended && length < most_) {
+      if (next.size() < beams_) {
+        next.push_back({.tokens = std::move(tokens), .score = score, .row = rows[parent]});
+      }
+    } else if (i < beams_ && takes_more) {
+      ended.push_back({.tokens = Tokens(fresh.begin(), fresh.end()),
+                       .sum = score,
+                       .score = score_of(score, length),
+                       .has_ended = has_ended});
+    }
+  }
+  for (auto& finished : ended) {
+    finish(std::move(finished));
+  }
+  if (next.empty()) {
+    is_done_ = true;
+    if (finished_.empty() && candidates.empty()) {  // the rules leave no way on
+      for (const auto& last : running_) {
+        finish({.tokens = Tokens(last.tokens.begin() + prompt_, last.tokens.end()),
+                .sum = last.score,
+                .score = score_of(last.score, std::max<int64_t>(generated(), 1)),
+                .has_ended = false});
+      }
+    }
+    return;
+  }
+  running_ = std::move(next);
+  is_done_ = !may_improve() || (options_.early_stopping == EarlyStopping::kYes && is_full());
+}
+
+std::vector<Hypothesis> Beam::results() const {
+  std::vector<Hypothesis> result;
+  for (const auto& finished : finished_) {
+    result.push_back({.tokens = finished.tokens,
+                      .log_probability = finished.sum,
+                      .score = finished.score,
+                      .has_ended = finished.has_ended});
+  }
+  return result;
+}
+
+}  // namespace weft::models

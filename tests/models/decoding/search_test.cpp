@@ -1,0 +1,345 @@
+#include "models/decoding/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <ATen/Functions.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "formats/json.h"
+#include "models/decoding/sampler.h"
+#include "support/config.h"
+
+namespace weft::models {
+namespace {
+
+using formats::Json;
+
+constexpr int64_t kWords = 14;
+constexpr int64_t kEnd = 13;
+
+/// The formula of scripts/make_decoding_reference.py.
+double toy_logit(int64_t before, int64_t last, int64_t word) {
+  return static_cast<double>((before * 7919 + last * 10473 + word * 3571 +
+                              (last + 1) * (word + 2) * 331 + (before + 3) * word * 173) %
+                             1009) /
+         200;
+}
+
+/// A model whose logits hang on the last two tokens.
+class ToyDecoder : public Decoder {
+ public:
+  explicit ToyDecoder(const std::vector<Prompt>& prompts) {
+    for (const auto& prompt : prompts) {
+      sequences_.push_back(prompt.tokens);
+    }
+  }
+
+  at::Tensor first() override { return logits(); }
+
+  at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override {
+    std::vector<Tokens> sequences;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      sequences.push_back(sequences_[static_cast<std::size_t>(rows[i])]);
+      sequences.back().push_back(tokens[i]);
+    }
+    sequences_ = std::move(sequences);
+    ++steps_;
+    return logits();
+  }
+
+  int64_t steps() const { return steps_; }
+
+ private:
+  at::Tensor logits() const {
+    auto result = at::empty({static_cast<int64_t>(sequences_.size()), kWords}, at::kFloat);
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      const auto& tokens = sequences_[i];
+      const auto before = tokens.size() > 1 ? tokens[tokens.size() - 2] : 0;
+      for (int64_t word = 0; word < kWords; ++word) {
+        result[static_cast<int64_t>(i)][word] = toy_logit(before, tokens.back(), word);
+      }
+    }
+    return result;
+  }
+
+  std::vector<Tokens> sequences_;
+  int64_t steps_ = 0;
+};
+
+const Json& reference() {
+  static const auto json =
+      formats::read_json(std::string(WEFT_SOURCE_DIR) + "/tests/reference/decoding.json");
+  return json;
+}
+
+SearchOptions options_of(const Json& settings) {
+  SearchOptions options;
+  options.end_ids = {kEnd};
+  if (settings.contains("eos_token_id")) {
+    options.end_ids = settings["eos_token_id"].get<Tokens>();
+  }
+  options.rules = {.repetition_penalty = settings.value("repetition_penalty", 1.0),
+                   .no_repeat = settings.value("no_repeat_ngram_size", int64_t{0}),
+                   .banned = settings.value("bad_words_ids", std::vector<Tokens>{}),
+                   .suppressed = settings.value("suppress_tokens", Tokens{}),
+                   .suppressed_first = settings.value("begin_suppress_tokens", Tokens{}),
+                   .forced_first = settings.value("forced_bos_token_id", int64_t{-1}),
+                   .forced_last = settings.value("forced_eos_token_id", int64_t{-1})};
+  options.beams = settings.value("num_beams", int64_t{1});
+  options.best = options.beams;
+  options.length_penalty = settings.value("length_penalty", 1.0);
+  if (settings.contains("early_stopping")) {
+    options.early_stopping =
+        settings["early_stopping"].is_string() ? EarlyStopping::kNever : EarlyStopping::kYes;
+  }
+  return options;
+}
+
+std::vector<Prompt> prompts_of(const Json& settings) {
+  std::vector<Prompt> prompts;
+  for (const auto& tokens : reference()["prompts"]) {
+    prompts.push_back({.tokens = tokens.get<Tokens>(),
+                       .index = static_cast<int64_t>(prompts.size()),
+                       .most = settings.value("max_new_tokens", int64_t{12}),
+                       .least = settings.value("min_new_tokens", int64_t{0})});
+  }
+  return prompts;
+}
+
+/// Equal scores have no order.
+bool holds(const std::vector<Hypothesis>& found, const Tokens& tokens, double score) {
+  return std::any_of(found.begin(), found.end(), [&](const auto& hypothesis) {
+    return hypothesis.tokens == tokens && (score == 0 || std::abs(hypothesis.score - score) < 1e-5);
+  });
+}
+
+/// All prompts together, which transformers was asked one by one.
+TEST(Search, EqualsTransformers) {
+  for (const auto& wanted : reference()["cases"]) {
+    const auto prompts = prompts_of(wanted["settings"]);
+    ToyDecoder decoder(prompts);
+    const auto found = search(decoder, prompts, options_of(wanted["settings"]));
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      const auto& answer = wanted["answers"][i];
+      ASSERT_EQ(found[i].size(), answer["tokens"].size()) << wanted["settings"];
+      for (std::size_t j = 0; j < found[i].size(); ++j) {
+        const auto score = answer["scores"].empty() ? 0 : answer["scores"][j].get<double>();
+        if (score < -1e8) {
+          break;  // a place that no hypothesis filled
+        }
+        EXPECT_TRUE(holds(found[i], answer["tokens"][j].get<Tokens>(), score))
+            << wanted["settings"] << " prompt " << i << " hypothesis " << j;
+        if (score != 0) {
+          EXPECT_NEAR(found[i][j].score, score, 1e-5) << wanted["settings"];
+        }
+      }
+    }
+  }
+}
+
+TEST(Search, OnePromptKnowsNothingOfTheOthers) {
+  const auto together = prompts_of(Json::object());
+  for (const int64_t beams : {int64_t{1}, int64_t{3}}) {
+    const SearchOptions options{.end_ids = {kEnd}, .beams = beams};
+    ToyDecoder decoder(together);
+    const auto all = search(decoder, together, options);
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      const std::vector<Prompt> alone{together[i]};
+      ToyDecoder own(alone);
+      EXPECT_EQ(search(own, alone, options)[0][0].tokens, all[i][0].tokens);
+    }
+  }
+}
+
+TEST(Search, GreedyScoresAreLogProbabilities) {
+  const std::vector<Prompt> prompts{{.tokens = {1}, .most = 2}};
+  ToyDecoder decoder(prompts);
+  const auto found = search(decoder, prompts, {.length_penalty = 2})[0][0];
+  double sum = 0;
+  int64_t before = 0;
+  int64_t last = 1;
+  for (const auto token : found.tokens) {
+    double mass = 0;
+    for (int64_t word = 0; word < kWords; ++word) {
+      mass += std::exp(toy_logit(before, last, word));
+    }
+    sum += toy_logit(before, last, token) - std::log(mass);
+    before = last;
+    last = token;
+  }
+  EXPECT_NEAR(found.log_probability, sum, 1e-5);
+  EXPECT_NEAR(found.score, sum / 4, 1e-5);
+  EXPECT_FALSE(found.has_ended);
+}
+
+SearchOptions sampled(uint64_t seed) {
+  return {.end_ids = {kEnd}, .sampling = {.is_on = true, .temperature = 3, .seed = seed}};
+}
+
+TEST(Search, DrawsHangOnSeedPromptAndPlaceAlone) {
+  auto prompts = prompts_of(Json::object());
+  ToyDecoder decoder(prompts);
+  const auto all = search(decoder, prompts, sampled(7));
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const std::vector<Prompt> alone{prompts[i]};
+    ToyDecoder own(alone);
+    EXPECT_EQ(search(own, alone, sampled(7))[0][0].tokens, all[i][0].tokens);
+  }
+  prompts[1] = prompts[0];
+  prompts[1].index = 1;
+  ToyDecoder again(prompts);
+  const auto twice = search(again, prompts, sampled(7));
+  EXPECT_NE(twice[0][0].tokens, twice[1][0].tokens);  // the same prompt, another index
+  ToyDecoder other(prompts);
+  EXPECT_NE(search(other, prompts, sampled(8))[0][0].tokens, twice[0][0].tokens);
+}
+
+TEST(Search, SeveralSamplesOfAPromptDiffer) {
+  const std::vector<Prompt> prompts{{.tokens = {1}}, {.tokens = {2}, .index = 1}};
+  auto options = sampled(3);
+  options.best = 4;
+  ToyDecoder decoder(prompts);
+  const auto found = search(decoder, prompts, options);
+  ASSERT_EQ(found[0].size(), 4U);
+  EXPECT_NE(found[0][0].tokens, found[0][1].tokens);
+  options.best = 1;
+  ToyDecoder again(prompts);
+  EXPECT_EQ(search(again, prompts, options)[1][0].tokens, found[1][0].tokens);
+}
+
+TEST(Search, AllowedTokensAndEndsAreAllThatComes) {
+  const auto prompts = prompts_of(Json::object());
+  for (const int64_t beams : {int64_t{1}, int64_t{4}}) {
+    SearchOptions options{.end_ids = {kEnd}, .rules = {.allowed = {2, 5, 99}}, .beams = beams};
+    ToyDecoder decoder(prompts);
+    for (const auto& hypotheses : search(decoder, prompts, options)) {
+      for (const auto token : hypotheses[0].tokens) {
+        EXPECT_TRUE(token == 2 || token == 5 || token == kEnd) << token;
+      }
+    }
+  }
+}
+
+TEST(Search, StopsWhereTheHookSays) {
+  const auto prompts = prompts_of(Json::object());
+  const SearchHooks hooks{.is_stopped = [](auto generated) { return generated.size() == 3; }};
+  for (const int64_t beams : {int64_t{1}, int64_t{3}}) {
+    ToyDecoder decoder(prompts);
+    const auto found = search(decoder, prompts, {.beams = beams}, hooks);
+    for (const auto& hypotheses : found) {
+      EXPECT_EQ(hypotheses[0].tokens.size(), 3U);
+      EXPECT_TRUE(hypotheses[0].has_ended);
+    }
+    EXPECT_EQ(decoder.steps(), 2);
+  }
+}
+
+TEST(Search, TokensAreToldAsTheyCome) {
+  const auto prompts = prompts_of(Json::object());
+  std::map<int64_t, Tokens> told;
+  const SearchHooks hooks{.on_token = [&](int64_t i, int64_t token) { told[i].push_back(token); }};
+  ToyDecoder decoder(prompts);
+  const auto found = search(decoder, prompts, {.end_ids = {kEnd}}, hooks);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    EXPECT_EQ(told[static_cast<int64_t>(i)], found[i][0].tokens);
+  }
+}
+
+TEST(Search, NoNewTokensGiveNone) {
+  const std::vector<Prompt> prompts{{.tokens = {1}, .most = 0}, {.tokens = {2}, .most = 1}};
+  ToyDecoder decoder(prompts);
+  const auto found = search(decoder, prompts, {});
+  EXPECT_TRUE(found[0][0].tokens.empty());
+  EXPECT_EQ(found[1][0].tokens.size(), 1U);
+}
+
+TEST(Search, GroupsWithPenaltyDiffer) {
+  const std::vector<Prompt> prompts{{.tokens = {1}, .most = 6}};
+  ToyDecoder decoder(prompts);
+  const SearchOptions apart{.beams = 4, .groups = 4, .diversity = 5, .best = 4};
+  const auto found = search(decoder, prompts, apart)[0];
+  ASSERT_EQ(found.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_NE(found[i].tokens[0], found[j].tokens[0]);
+    }
+  }
+  ToyDecoder again(prompts);
+  const SearchOptions alike{.end_ids = {kEnd}, .beams = 4, .groups = 4, .best = 4};
+  const auto same = search(again, prompts, alike)[0];
+  EXPECT_EQ(same[0].tokens, same[3].tokens);  // each group is greedy by itself
+}
+
+TEST(Search, WordsThatCostMakeShorterTexts) {
+  const auto prompts = prompts_of(Json::object());
+  const auto words_by_sum = [&](double cost) {
+    ToyDecoder decoder(prompts);
+    std::size_t words = 0;
+    const SearchOptions options{
+        .end_ids = {kEnd}, .beams = 4, .length_penalty = 0, .word_penalty = cost};
+    for (const auto& found : search(decoder, prompts, options)) {
+      words += found[0].tokens.size();
+    }
+    return words;
+  };
+  EXPECT_LT(words_by_sum(5), words_by_sum(-5));
+  EXPECT_DOUBLE_EQ(hypothesis_score(-6, 4, {.length_penalty = 0.5, .word_penalty = 1}), -5);
+}
+
+TEST(Search, RefusesWhatCannotGoTogether) {
+  const std::vector<Prompt> prompts{{.tokens = {1}}};
+  ToyDecoder decoder(prompts);
+  const auto refusal = [&](const SearchOptions& options) {
+    return test::message_of<UserError>([&] { search(decoder, prompts, options); });
+  };
+  EXPECT_EQ(refusal({.sampling = {.is_on = true}, .beams = 2}),
+            "beams and sampling exclude each other");
+  EXPECT_EQ(refusal({.beams = 4, .groups = 3}), "4 beams do not make 3 groups of like size");
+  EXPECT_EQ(refusal({.beams = 2, .best = 3}),
+            "3 hypotheses are wanted, but there are 2 beams: at least as many are needed");
+  Tokens all;
+  for (int64_t word = 0; word < kWords; ++word) {
+    all.push_back(word);
+  }
+  EXPECT_NE(refusal({.rules = {.suppressed = all}}).find("no token may come next"),
+            std::string::npos);
+}
+
+TEST(Sampler, SharesEqualTransformers) {
+  for (const auto& draw : reference()["draws"]) {
+    const auto scores = draw["scores"].get<std::vector<float>>();
+    const Sampling sampling{.is_on = true,
+                            .temperature = draw["temperature"],
+                            .top_k = draw["top_k"],
+                            .top_p = draw["top_p"],
+                            .min_p = draw["min_p"]};
+    std::vector<double> shares(scores.size(), 0.0);
+    for (const auto& [token, share] : token_shares(scores, sampling)) {
+      shares[static_cast<std::size_t>(token)] = share;
+    }
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      EXPECT_NEAR(shares[i], draw["shares"][i].get<double>(), 1e-6) << draw;
+    }
+  }
+}
+
+TEST(Sampler, DrawsAsOftenAsSharesSay) {
+  const std::vector<float> scores{0, std::log(2.0F), std::log(3.0F),
+                                  -std::numeric_limits<float>::infinity()};
+  std::vector<int64_t> times(4, 0);
+  constexpr int64_t kDraws = 60000;
+  for (int64_t i = 0; i < kDraws; ++i) {
+    ++times[static_cast<std::size_t>(draw_token(scores, {.seed = 1}, 0, static_cast<uint64_t>(i)))];
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(static_cast<double>(times[i]) / kDraws, static_cast<double>(i + 1) / 6, 0.01);
+  }
+  EXPECT_EQ(times[3], 0);
+}
+
+}  // namespace
+}  // namespace weft::models
