@@ -38,6 +38,7 @@ constexpr std::array<std::pair<std::string_view, int>, 4> kSignals = {
 /// One entry of a plan.
 struct Rule {
   std::optional<Call> call;  // nothing: any
+  std::string part;          // of the path; empty: any
   int64_t first = 0;
   int64_t last = 0;
   int error = 0;
@@ -90,7 +91,9 @@ Rule parse_rule(std::string_view words) {
     refuse(words);
   }
   Rule rule;
-  rule.call = parse_call(parts[0], words);
+  const auto at = parts[0].find('@');
+  rule.call = parse_call(parts[0].substr(0, at), words);
+  rule.part = at == std::string_view::npos ? "" : parts[0].substr(at + 1);
   const auto which = parts[1];
   if (which.ends_with('+')) {
     rule.first = parse_number(which.substr(0, which.size() - 1), words);
@@ -156,36 +159,52 @@ class Faults {
   }
 
   Verdict strike(Call call, std::string_view what) {
+    const auto found = find(call, what);
+    // Without the lock: only the thread that makes the call waits.
+    for (int i = 0; i < found.waits; ++i) {
+      const timespec time{.tv_sec = 0, .tv_nsec = 50'000'000};
+      ::nanosleep(&time, nullptr);
+    }
+    for (const int signal : found.signals) {
+      std::raise(signal);
+    }
+    return found.verdict;
+  }
+
+ private:
+  struct Found {
+    int waits = 0;
+    std::vector<int> signals;
+    Verdict verdict;
+  };
+
+  Found find(Call call, std::string_view what) {
     const std::lock_guard lock(mutex_);
     ++calls_;
     if (records_) {
       recorded_.push_back(text(kCallNames[static_cast<std::size_t>(call)], " ", what));
     }
-    Verdict verdict;
+    Found found;
     for (auto& rule : rules_) {
-      if (rule.call && *rule.call != call) {
+      if ((rule.call && *rule.call != call) || what.find(rule.part) == std::string_view::npos) {
         continue;
       }
       ++rule.seen;
       if (rule.seen >= rule.first && rule.seen <= rule.last) {
         ++struck_;
-        carry_out(rule, verdict);
+        add(rule, found);
       }
     }
-    return verdict;
+    return found;
   }
 
- private:
-  static void carry_out(const Rule& rule, Verdict& verdict) {
-    if (rule.is_slow) {
-      const timespec time{.tv_sec = 0, .tv_nsec = 50'000'000};
-      ::nanosleep(&time, nullptr);
-    }
+  static void add(const Rule& rule, Found& found) {
+    found.waits += rule.is_slow ? 1 : 0;
     if (rule.signal != 0) {
-      std::raise(rule.signal);
+      found.signals.push_back(rule.signal);
     }
-    verdict.is_torn = verdict.is_torn || rule.is_torn;
-    verdict.error = rule.error != 0 ? rule.error : verdict.error;
+    found.verdict.is_torn = found.verdict.is_torn || rule.is_torn;
+    found.verdict.error = rule.error != 0 ? rule.error : found.verdict.error;
   }
 
   std::mutex mutex_;

@@ -25,12 +25,13 @@ enum class Call {
 /// Breaks chosen calls from now on, to prove what the program does then. The plan is a list, split
 /// by `;`, of `CALL:WHICH:WHAT`.
 ///
-///   CALL   open, write, flush, close, rename, exchange, link, remove, mkdir, truncate, space, any
+///   CALL   open, write, flush, close, rename, exchange, link, remove, mkdir, truncate, space, any;
+///          `write@checkpoint-`: only calls whose path holds these letters
 ///   WHICH  `7` the seventh such call, `7+` it and all that follow, `7-9` three of them
 ///   WHAT   `ENOSPC`, `EIO`, ...: the call fails so and does nothing (`space`: none is free)
 ///          `SIGKILL`, `SIGTERM`, ...: the process gets the signal before the call
 ///          `torn`: half the bytes are written, then the process is killed
-///          `slow`: the call waits for 50 ms
+///          `slow`: the call waits for 50 ms, alone: other threads go on
 ///
 /// An empty plan ends that. The program takes its first plan from the environment's WEFT_FAULT.
 /// Throws UserError.

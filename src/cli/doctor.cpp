@@ -19,7 +19,7 @@
 
 #include "base/text.h"
 #include "cli/early_start.h"
-#include "cli/machine.h"
+#include "base/machine.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
 

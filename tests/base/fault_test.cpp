@@ -1,7 +1,9 @@
 #include "base/fault.h"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -67,6 +69,29 @@ TEST_F(FaultTest, FailsACallAndAllAfterItOrAStretch) {
   EXPECT_NO_THROW(write_file(path, "4"));
   EXPECT_THROW(make_directories(folder_.path("b")), FileError);
   EXPECT_THROW(make_directories(folder_.path("c")), FileError);
+}
+
+TEST_F(FaultTest, CountsOnlyCallsWhosePathHoldsTheLetters) {
+  fault::set_plan("write@/b:2:EIO");
+  EXPECT_NO_THROW(write_file(folder_.path("a"), "1"));
+  EXPECT_NO_THROW(write_file(folder_.path("b"), "1"));
+  EXPECT_NO_THROW(write_file(folder_.path("a"), "2"));
+  EXPECT_THROW(write_file(folder_.path("b"), "2"), FileError);
+  EXPECT_EQ(fault::struck(), 1);
+}
+
+TEST_F(FaultTest, SlowCallHoldsUpItsOwnThreadAlone) {
+  fault::set_plan("write@/slow:1:slow");
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  std::thread slow([&] { write_file(folder_.path("slow"), "1"); });
+  while (fault::struck() == 0) {
+    std::this_thread::yield();
+  }
+  write_file(folder_.path("quick"), "1");
+  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(50));
+  slow.join();
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(50));
 }
 
 TEST_F(FaultTest, RefusesAPlanThatItCannotRead) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::cli {
+namespace weft {
 
 /// What the system says about itself, read from /proc and /sys; what is not told there stays empty
 /// or zero.
@@ -30,4 +30,4 @@ std::vector<std::string> features_of(const std::string& cpuinfo);
 /// Cores' worth of time of a control group's `cpu.max` ("200000 100000" -> 2); 0: no limit.
 double quota_of(const std::string& cpu_max);
 
-}  // namespace weft::cli
+}  // namespace weft

@@ -1,8 +1,8 @@
-#include "cli/machine.h"
+#include "base/machine.h"
 
 #include <gtest/gtest.h>
 
-namespace weft::cli {
+namespace weft {
 namespace {
 
 TEST(Machine, FeaturesAreWholeWordsOfTheFlags) {
@@ -30,4 +30,4 @@ TEST(Machine, ThisOneHasCoresMemoryAndDisk) {
 }
 
 }  // namespace
-}  // namespace weft::cli
+}  // namespace weft

@@ -1,4 +1,4 @@
-#include "cli/machine.h"
+#include "base/machine.h"
 
 #include <algorithm>
 #include <fstream>
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 
-namespace weft::cli {
+namespace weft {
 namespace {
 
 /// The content of a file of /proc or /sys, whose size the system does not tell; empty where there
@@ -107,4 +107,4 @@ Machine read_machine() {
   };
 }
 
-}  // namespace weft::cli
+}  // namespace weft
