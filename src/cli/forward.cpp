@@ -11,6 +11,7 @@
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "models/directory.h"
+#include "models/stored_layout.h"
 #include "models/tensors.h"
 
 namespace weft::cli {
@@ -29,9 +30,10 @@ void add_gradients(Named& outputs, const models::LoadedModel& loaded, const std:
   loss->second.backward();
   const auto parameters = loaded.model->named_parameters();
   for (const auto& stored : loaded.stored) {
-    const auto& parameter = parameters[stored.parameter];
+    const auto& parameter = parameters[stored.tensor.parameter];
     const auto whole = parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter);
-    outputs["gradient." + stored.name] = whole.narrow(0, stored.first_row, stored.rows);
+    outputs["gradient." + stored.name] =
+        models::to_stored(models::rows_of(whole, stored.tensor), stored.tensor);
   }
 }
 

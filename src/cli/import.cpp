@@ -30,7 +30,11 @@ const std::vector<std::pair<std::string, models::Head>>& heads() {
       {"sequence", models::Head::kSequence},
       {"token", models::Head::kToken},
       {"span", models::Head::kSpan},
-      {"replaced_token", models::Head::kReplacedToken}};
+      {"replaced_token", models::Head::kReplacedToken},
+      {"causal_lm", models::Head::kCausalLm},
+      {"conditional", models::Head::kConditional},
+      {"image", models::Head::kImage},
+      {"masked_image", models::Head::kMaskedImage}};
   return kHeads;
 }
 
@@ -168,7 +172,7 @@ int run_import(std::vector<std::string> raw) {
   const auto dtype = read_dtype(arguments, "import");
   const auto adapter = adapter_of(arguments);
   const auto source = model_of(arguments, adapter);
-  auto stored = models::read_model_config(source);
+  auto stored = models::read_old_model_config(source);
   stored = adapter.empty() ? stored : models::adapter_options(adapter, stored);
   const auto options = wanted_options(arguments, stored);
   auto loaded = models::load_model(source, options, 0);

@@ -30,7 +30,12 @@ std::vector<std::string> targets_of(Head head) {
     case Head::kSequence:
     case Head::kToken:
     case Head::kReplacedToken:
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kImage:
       return {"labels"};
+    case Head::kMaskedImage:
+      return {};
   }
   return {};
 }
@@ -137,10 +142,17 @@ void RawInputs::check_labels(const models::ModelOptions& options) const {
       return;
     case Head::kMaskedLm:
     case Head::kPretraining:
+    case Head::kCausalLm:
       check_shape("labels", {rows_, columns_});
       check_range("labels", options.vocabulary, true);
       check_shape("next_sentence_label", {rows_});
       return check_range("next_sentence_label", 2, true);
+    case Head::kConditional:
+    case Head::kMaskedImage:
+      return;  // checked where the source and the images are
+    case Head::kImage:
+      check_shape("labels", {rows_});
+      return check_range("labels", outputs, true);
     case Head::kToken:
       check_shape("labels", {rows_, columns_});
       return check_range("labels", outputs, true);

@@ -56,6 +56,12 @@ class Passage {
         return spans();
       case Head::kReplacedToken:
         return replaced();
+      case Head::kCausalLm:
+        return causal();
+      case Head::kConditional:
+      case Head::kImage:
+      case Head::kMaskedImage:
+        break;
     }
     return {};
   }
@@ -106,6 +112,29 @@ class Passage {
     const auto sum = kernels::linear_cross_entropy(
         features, model_.output_weight(), model_.output_bias(), labels.index_select(0, rows));
     return sum / rows.size(0);
+  }
+
+  /// Each token guesses the next one's label: the loss shifts them, as transformers does.
+  Outputs causal() {
+    Outputs outputs = {{"logits", guesses()}};
+    if (!inputs_.has("labels")) {
+      return outputs;
+    }
+    const auto labels = packed_labels();
+    auto next = at::full_like(labels, data::kIgnored);
+    const auto& offsets = pass_.layout.offsets;
+    for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+      const int64_t rest = offsets[b + 1] - offsets[b] - 1;
+      next.narrow(0, offsets[b], rest).copy_(labels.narrow(0, offsets[b] + 1, rest));
+    }
+    const auto rows = (next != data::kIgnored).nonzero().squeeze(1);  // (M)
+    if (rows.size(0) == 0) {
+      inputs_.fail("labels", "no token has a label after it, at least one target is needed");
+    }
+    const auto features = model_.token_features(hidden_.index_select(0, rows));
+    const auto sum = kernels::linear_cross_entropy(
+        features, model_.output_weight(), model_.output_bias(), next.index_select(0, rows));
+    return with_loss(std::move(outputs), sum / rows.size(0));
   }
 
   /// Mean over the labels that count.

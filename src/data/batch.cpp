@@ -4,6 +4,18 @@
 
 namespace weft::data {
 
+void Batch::add_patches(const Example& example) {
+  const bool is_whole =
+      example.patch_width == 0
+          ? example.patches.empty()
+          : example.patches.size() % static_cast<std::size_t>(example.patch_width) == 0;
+  if (!is_whole || (sequences() > 0 && example.patch_width != patch_width)) {
+    throw std::invalid_argument("Batch::add: patches of another width");
+  }
+  patch_width = example.patch_width;
+  patches.insert(patches.end(), example.patches.begin(), example.patches.end());
+}
+
 void Batch::add(int64_t item, const Example& example) {
   const bool has_types = !example.types.empty();
   if (has_types && example.types.size() != example.ids.size()) {
@@ -19,11 +31,22 @@ void Batch::add(int64_t item, const Example& example) {
       values.size() != example.values.size() * static_cast<std::size_t>(sequences())) {
     throw std::invalid_argument("Batch::add: an example has another number of values");
   }
+  if (sequences() > 0 && (source_offsets.size() > 1) == example.source_ids.empty()) {
+    throw std::invalid_argument("Batch::add: examples with and without a source in one batch");
+  }
+  add_patches(example);
   const int64_t begin = tokens();
   items.push_back(item);
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());
   types.insert(types.end(), example.types.begin(), example.types.end());
-  offsets.push_back(tokens());
+  const auto rows = example.ids.empty() && example.patch_width > 0
+                        ? example.patches.size() / static_cast<std::size_t>(example.patch_width)
+                        : example.ids.size();
+  offsets.push_back(begin + static_cast<int64_t>(rows));
+  if (!example.source_ids.empty()) {
+    source_ids.insert(source_ids.end(), example.source_ids.begin(), example.source_ids.end());
+    source_offsets.push_back(static_cast<int64_t>(source_ids.size()));
+  }
   for (const int64_t position : example.target_positions) {
     target_rows.push_back(begin + position);
   }

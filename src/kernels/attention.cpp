@@ -1,15 +1,12 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cmath>
-#include <memory>
-#include <numeric>
-#include <vector>
+#include <optional>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/attention_pass.h"
 #include "kernels/fused.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
@@ -19,140 +16,30 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+using Plan = AttentionPlan;
+using Tensors = AttentionTensors;
 
-// What the backward pass must know besides tensors.
-struct Plan : torch::CustomClassHolder {
-  std::vector<int64_t> offsets;
-  std::vector<int64_t> order;  // of sequences, longest first: the last tasks are small ones
-  int64_t heads = 1;
-  int64_t width = 0;  // K
-  int64_t first_sequence = 0;
-  float scale = 1;
-  bool is_causal = false;
-  int64_t reach = -1;
-  at::Tensor rotary;  // (L or more, K) fp32, or undefined
-  DropRule rule;
-};
-
-c10::intrusive_ptr<Plan> make_plan(const at::Tensor& qkv,
-                                   const Layout& layout,
-                                   const AttentionSettings& settings,
-                                   const Chance& chance) {
-  auto plan = c10::make_intrusive<Plan>();
-  plan->offsets = layout.offsets;
-  plan->order.resize(layout.sequences());
-  std::iota(plan->order.begin(), plan->order.end(), 0);
-  const auto length = [&](int64_t b) { return plan->offsets[b + 1] - plan->offsets[b]; };
-  std::stable_sort(plan->order.begin(), plan->order.end(),
-                   [&](int64_t a, int64_t b) { return length(a) > length(b); });
-  plan->heads = settings.heads;
-  plan->width = qkv.size(1) / 3 / settings.heads;
-  plan->first_sequence = chance.first_sequence;
-  plan->scale = static_cast<float>(
-      settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(plan->width)));
-  plan->is_causal = settings.is_causal;
-  plan->reach = settings.reach;
-  plan->rotary = settings.rotary;
-  plan->rule = attention_drop_rule(settings.dropout, chance);
-  return plan;
-}
-
-// Memory of one thread for one task, kept from call to call.
-float* scratch(int64_t floats) {
-  constexpr int64_t kAlignment = 64;
-  thread_local std::unique_ptr<float[]> memory;
-  thread_local int64_t size = 0;
-  const int64_t wanted = floats + kAlignment;
-  if (size < wanted) {
-    memory.reset();
-    memory.reset(new float[wanted]);
-    size = wanted;
-  }
-  const auto address = reinterpret_cast<uintptr_t>(memory.get());
-  return reinterpret_cast<float*>((address + kAlignment - 1) / kAlignment * kAlignment);
-}
-
-struct Tensors {
-  at::Tensor qkv;
-  at::Tensor out;
-  at::Tensor lse;       // (H, N) fp32
-  at::Tensor gradient;  // of out; backward only
-  at::Tensor dqkv;
-};
-
-template <class T>
-cpu::AttentionTask<T> task_of(const Plan& plan, const Tensors& tensors, int64_t b, int64_t head) {
-  const int64_t dim = plan.heads * plan.width;
-  const int64_t row = plan.offsets[b];
-  const int64_t length = plan.offsets[b + 1] - row;
-  const int64_t place = row * 3 * dim + head * plan.width;
-  const int64_t out_place = row * dim + head * plan.width;
-  const auto at = [](const at::Tensor& x, int64_t offset) {
-    return x.defined() ? elements<T>(x) + offset : nullptr;
-  };
-  auto draws = draws_of(plan.rule);
-  draws.second = static_cast<uint32_t>(plan.first_sequence + b);
-  draws.third = static_cast<uint32_t>(head);
-  return {.q = at(tensors.qkv, place),
-          .k = at(tensors.qkv, place + dim),
-          .v = at(tensors.qkv, place + 2 * dim),
-          .q_stride = 3 * dim,
-          .kv_stride = 3 * dim,
-          .queries = length,
-          .keys = length,
-          .width = plan.width,
-          .scale = plan.scale,
-          .is_causal = plan.is_causal,
-          .reach = plan.reach < 0 ? length : plan.reach,
-          .rotary = elements<const float>(plan.rotary),
-          .draws = draws,
-          .out = at(tensors.out, out_place),
-          .out_stride = dim,
-          .lse = elements<float>(tensors.lse) + head * plan.offsets.back() + row,
-          .scratch = scratch(cpu::attention_scratch(length, length, plan.width)),
-          .gradient = at(tensors.gradient, out_place),
-          .dq = at(tensors.dqkv, place),
-          .dk = at(tensors.dqkv, place + dim),
-          .dv = at(tensors.dqkv, place + 2 * dim)};
-}
-
-// Threads take the next task when they are done with one; each task's result is its own.
-template <class T>
-void for_each_task(const Plan& plan,
-                   const Tensors& tensors,
-                   void (*run)(const cpu::AttentionTask<T>&)) {
-  const int64_t tasks = static_cast<int64_t>(plan.order.size()) * plan.heads;
-  std::atomic<int64_t> next{0};
-  parallel_for(0, std::min<int64_t>(tasks, parallel_threads()), 1, [&](int64_t, int64_t) {
-    for (int64_t task = next++; task < tasks; task = next++) {
-      const int64_t b = plan.order[task / plan.heads];
-      if (plan.offsets[b + 1] > plan.offsets[b]) {
-        run(task_of<T>(plan, tensors, b, task % plan.heads));
-      }
-    }
-  });
+Tensors parts_of(const at::Tensor& qkv, const Plan& plan) {
+  const int64_t own = plan.heads * plan.width;
+  const int64_t shared = plan.key_heads * plan.width;
+  Tensors tensors;
+  tensors.q = qkv.narrow(1, 0, own);
+  tensors.k = qkv.narrow(1, own, shared);
+  tensors.v = qkv.narrow(1, own + shared, shared);
+  return tensors;
 }
 
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& given,
-                            const Layout& layout,
-                            const AttentionSettings& settings,
-                            const Chance& chance) {
+                            const std::optional<at::Tensor>& bias,
+                            const c10::intrusive_ptr<Plan>& plan) {
     const auto qkv = given.contiguous();
-    const auto plan = make_plan(qkv, layout, settings, chance);
-    const Tensors tensors{
-        .qkv = qkv,
-        .out = at::empty({qkv.size(0), qkv.size(1) / 3}, qkv.options()),
-        .lse = at::empty({settings.heads, qkv.size(0)}, qkv.options().dtype(at::kFloat)),
-        .gradient = {},
-        .dqkv = {}};
-    with_element(qkv, [&](auto element) {
-      using T = decltype(element);
-      for_each_task<T>(*plan, tensors, operations<T>().attention_forward);
-    });
-    context->save_for_backward({qkv, tensors.out, tensors.lse});
+    auto tensors = parts_of(qkv, *plan);
+    tensors.bias = padded_bias(bias);
+    attend(*plan, tensors);
+    context->save_for_backward({qkv, tensors.out, tensors.lse, tensors.bias});
     context->saved_data["plan"] = c10::IValue::make_capsule(plan);
     return tensors.out;
   }
@@ -161,25 +48,123 @@ class Attention : public torch::autograd::Function<Attention> {
     const auto saved = context->get_saved_variables();
     const auto capsule = context->saved_data["plan"].toCapsule();
     const auto& plan = static_cast<const Plan&>(*capsule);
-    const Tensors tensors{.qkv = saved[0],
-                          .out = saved[1],
-                          .lse = saved[2],
-                          .gradient = gradients[0].contiguous(),
-                          .dqkv = at::empty_like(saved[0])};
-    with_element(tensors.qkv, [&](auto element) {
-      using T = decltype(element);
-      for_each_task<T>(plan, tensors, operations<T>().attention_backward);
-    });
-    return {tensors.dqkv, {}, {}, {}};
+    auto tensors = parts_of(saved[0], plan);
+    const auto dqkv = at::empty_like(saved[0]);
+    const auto slopes = parts_of(dqkv, plan);
+    tensors.out = saved[1];
+    tensors.lse = saved[2];
+    tensors.bias = saved[3];
+    tensors.gradient = gradients[0].contiguous();
+    tensors.dq = slopes.q;
+    tensors.dk = slopes.k;
+    tensors.dv = slopes.v;
+    return {dqkv, attend_back(plan, tensors), {}};
   }
 };
 
-void check_rotary(const at::Tensor& table, const Layout& layout, int64_t width) {
+/// The same where queries, keys and values are tensors of their own.
+class SplitAttention : public torch::autograd::Function<SplitAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& query,
+                            const at::Tensor& key,
+                            const at::Tensor& value,
+                            const std::optional<at::Tensor>& bias,
+                            const c10::intrusive_ptr<Plan>& plan) {
+    Tensors tensors;
+    tensors.q = query;
+    tensors.k = key;
+    tensors.v = value;
+    tensors.bias = padded_bias(bias);
+    attend(*plan, tensors);
+    context->save_for_backward({query, key, value, tensors.out, tensors.lse, tensors.bias});
+    context->saved_data["plan"] = c10::IValue::make_capsule(plan);
+    return tensors.out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["plan"].toCapsule();
+    const auto& plan = static_cast<const Plan&>(*capsule);
+    const auto like = [&](const at::Tensor& x) {
+      return plan.has_gaps ? at::zeros(x.sizes(), x.options()) : at::empty(x.sizes(), x.options());
+    };
+    Tensors tensors;
+    tensors.q = saved[0];
+    tensors.k = saved[1];
+    tensors.v = saved[2];
+    tensors.out = saved[3];
+    tensors.lse = saved[4];
+    tensors.bias = saved[5];
+    tensors.gradient = gradients[0].contiguous();
+    tensors.dq = like(tensors.q);
+    tensors.dk = like(tensors.k);
+    tensors.dv = like(tensors.v);
+    const auto dbias = attend_back(plan, tensors);
+    return {tensors.dq, tensors.dk, tensors.dv, dbias, {}};
+  }
+};
+
+void check_rotary(const at::Tensor& table, int64_t longest, int64_t width) {
   const bool is_table = table.dim() == 2 && table.is_contiguous() &&
-                        table.scalar_type() == at::kFloat && table.size(0) >= layout.longest &&
-                        table.size(1) == width && width % 2 == 0;
-  TORCH_CHECK(is_table, "attention expects a rotary table (", layout.longest, " or more, ", width,
-              ") of fp32 with an even width, got ", table.sizes());
+                        table.scalar_type() == at::kFloat && table.size(0) >= longest &&
+                        table.size(1) <= width && table.size(1) % 2 == 0;
+  TORCH_CHECK(is_table, "attention expects a rotary table (", longest, " or more, ", width,
+              " or less) of fp32 with an even width, got ", table.sizes());
+}
+
+int64_t key_heads_of(const AttentionSettings& settings) {
+  const int64_t key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  TORCH_CHECK(settings.heads > 0 && settings.heads % key_heads == 0, "attention expects that ",
+              key_heads, " heads of keys divide ", settings.heads, " of queries");
+  return key_heads;
+}
+
+// The bias with one column for each distance below `span` on both sides.
+at::Tensor spanned(const at::Tensor& bias, int64_t span, int64_t heads) {
+  if (!bias.defined()) {
+    return {};
+  }
+  TORCH_CHECK(bias.dim() == 2 && bias.size(0) == heads && bias.size(1) % 2 == 1 &&
+                  bias.scalar_type() == at::kFloat,
+              "attention expects a bias (", heads, ", 2 S - 1) of fp32, got ", bias.sizes());
+  const int64_t given = (bias.size(1) + 1) / 2;
+  if (given == span) {
+    return bias;
+  }
+  const auto columns =
+      at::arange(1 - span, span, at::TensorOptions(bias.device()).dtype(at::kLong));
+  return bias.index_select(1, (columns + given - 1).clamp(0, bias.size(1) - 1));
+}
+
+at::Tensor with_close_features(const at::Tensor& x) {
+  return x.stride(1) == 1 || x.size(1) == 1 ? x : x.contiguous();
+}
+
+void check_sides(const AttentionInput& input,
+                 const Layout& queries,
+                 const Layout& keys,
+                 const AttentionSettings& settings) {
+  const int64_t key_heads = key_heads_of(settings);
+  const auto& [query, key, value, begins] = input;
+  const bool fits = query.dim() == 2 && key.dim() == 2 && value.sizes() == key.sizes() &&
+                    query.size(1) % settings.heads == 0 &&
+                    query.size(1) / settings.heads * key_heads == key.size(1);
+  TORCH_CHECK(fits, "attention expects query (N, ", settings.heads, " K) and key and value (M, ",
+              key_heads, " K), got ", query.sizes(), ", ", key.sizes(), " and ", value.sizes());
+  TORCH_CHECK(query.size(0) == queries.tokens() && queries.sequences() == keys.sequences() &&
+                  (!begins.empty() || key.size(0) == keys.tokens()),
+              "attention expects layouts of as many sequences and rows, got ", queries.sequences(),
+              " of ", queries.tokens(), " and ", keys.sequences(), " of ", keys.tokens());
+  TORCH_CHECK(begins.empty() || static_cast<int64_t>(begins.size()) == keys.sequences(),
+              "attention expects where ", keys.sequences(), " sequences begin, got ",
+              begins.size());
+  for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    TORCH_CHECK(
+        queries.offsets[i + 1] - queries.offsets[i] <= keys.offsets[i + 1] - keys.offsets[i],
+        "causal attention expects a key for each query, sequence ", b, " has fewer");
+  }
 }
 
 }  // namespace
@@ -189,16 +174,51 @@ at::Tensor attention(const at::Tensor& qkv,
                      const AttentionSettings& settings,
                      const Chance& chance) {
   const Timed timed(Operation::kAttention);
-  TORCH_CHECK(settings.heads > 0 && qkv.dim() == 2 && qkv.size(1) % (3 * settings.heads) == 0,
-              "attention expects qkv (N, 3 * ", settings.heads, " heads * K), got ", qkv.sizes());
+  const int64_t heads = settings.heads + 2 * key_heads_of(settings);
+  TORCH_CHECK(qkv.dim() == 2 && qkv.size(1) % heads == 0, "attention expects qkv (N, ", heads,
+              " heads * K), got ", qkv.sizes());
   TORCH_CHECK(qkv.size(0) == layout.tokens(),
               "attention expects as many rows as the layout has tokens, ", layout.tokens(),
               ", got ", qkv.size(0));
+  const int64_t width = qkv.size(1) / heads;
   if (settings.rotary.defined()) {
-    check_rotary(settings.rotary, layout, qkv.size(1) / 3 / settings.heads);
+    check_rotary(settings.rotary, layout.longest, width);
   }
-  return is_served(qkv) ? Attention::apply(qkv, layout, settings, chance)
-                        : reference::attention(qkv, layout, settings, chance);
+  if (!is_served(qkv)) {
+    return reference::attention(qkv, layout, settings, chance);
+  }
+  const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, chance);
+  plan->span = std::max<int64_t>(1, layout.longest);
+  return Attention::apply(qkv, optional(spanned(settings.distance_bias, plan->span, plan->heads)),
+                          plan);
+}
+
+at::Tensor attention(const AttentionInput& input,
+                     const Layout& queries,
+                     const Layout& keys,
+                     const AttentionSettings& settings,
+                     const Chance& chance) {
+  const Timed timed(Operation::kAttention);
+  check_sides(input, queries, keys, settings);
+  const int64_t width = input.query.size(1) / settings.heads;
+  const int64_t longest = std::max(queries.longest, keys.longest);
+  if (settings.rotary.defined()) {
+    check_rotary(settings.rotary, longest, width);
+  }
+  if (!is_served(input.query)) {
+    return reference::attention(input, queries, keys, settings, chance);
+  }
+  const auto plan = make_attention_plan(width, {queries, keys, input.key_begins}, settings, chance);
+  plan->span = std::max<int64_t>(1, longest);
+  auto key = with_close_features(input.key);
+  auto value = with_close_features(input.value);
+  if (value.stride(0) != key.stride(0)) {
+    key = key.contiguous();
+    value = value.contiguous();
+  }
+  return SplitAttention::apply(with_close_features(input.query), key, value,
+                               optional(spanned(settings.distance_bias, plan->span, plan->heads)),
+                               plan);
 }
 
 }  // namespace weft::kernels

@@ -25,18 +25,33 @@ at::Tensor hidden_keys(int64_t length,
   return hidden;
 }
 
+/// (H, L, L): the bias of each pair.
+at::Tensor bias_of(const at::Tensor& bias, int64_t length) {
+  const auto place = at::arange(length, at::TensorOptions(bias.device()).dtype(at::kLong));
+  const auto span = (bias.size(1) + 1) / 2;
+  const auto columns = (place - place.unsqueeze(1) + span - 1).clamp(0, bias.size(1) - 1);
+  return bias.index_select(1, columns.flatten()).view({bias.size(0), length, length});
+}
+
 at::Tensor weights_of(const at::Tensor& qkv, const AttentionSettings& settings) {
   const auto length = qkv.size(0);
-  const auto parts = qkv.to(at::kFloat).view({length, 3, settings.heads, -1}).unbind(1);
+  const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  const auto heads = settings.heads + 2 * key_heads;
+  const auto all = qkv.to(at::kFloat).view({length, heads, -1});
   const auto turned = [&](const at::Tensor& x) {  // (L, H, K)
     return settings.rotary.defined() ? reference::rotate(x, settings.rotary.slice(0, 0, length))
                                      : x;
   };
-  const auto q = turned(parts[0]).transpose(0, 1);  // (H, L, K)
-  const auto k = turned(parts[1]).transpose(0, 1);
+  const auto q = turned(all.narrow(1, 0, settings.heads)).transpose(0, 1);  // (H, L, K)
+  const auto k = at::repeat_interleave(turned(all.narrow(1, settings.heads, key_heads)),
+                                       settings.heads / key_heads, 1)
+                     .transpose(0, 1);
   const double scale =
       settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
-  const auto scores = at::matmul(q, k.transpose(-2, -1)) * scale;
+  auto scores = at::matmul(q, k.transpose(-2, -1)) * scale;
+  if (settings.distance_bias.defined()) {
+    scores = scores + bias_of(settings.distance_bias, length);
+  }
   return at::softmax(scores.masked_fill(hidden_keys(length, settings, qkv.device()), -INFINITY),
                      -1);
 }
@@ -47,7 +62,7 @@ std::vector<at::Tensor> attention_weights(const at::Tensor& qkv,
                                           const Layout& layout,
                                           const AttentionSettings& settings) {
   TORCH_CHECK(qkv.dim() == 2 && qkv.size(0) == layout.tokens(), "attention_weights expects qkv (",
-              layout.tokens(), ", 3D), got ", qkv.sizes());
+              layout.tokens(), ", (H + 2 G) K), got ", qkv.sizes());
   std::vector<at::Tensor> weights;
   for (int64_t b = 0; b < layout.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);

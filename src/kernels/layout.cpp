@@ -9,11 +9,20 @@
 namespace weft::kernels {
 
 Layout Layout::of(std::vector<int64_t> offsets, const at::Device& device) {
+  return going_on(std::move(offsets), {}, device);
+}
+
+Layout Layout::going_on(std::vector<int64_t> offsets,
+                        const std::vector<int64_t>& before,
+                        const at::Device& device) {
   TORCH_CHECK(!offsets.empty() && offsets.front() == 0,
               "Layout expects offsets that begin at 0, got ",
               offsets.empty() ? "none" : std::to_string(offsets.front()));
   TORCH_CHECK(offsets.back() <= std::numeric_limits<int32_t>::max(),
               "Layout expects fewer than 2^31 tokens, got ", offsets.back());
+  TORCH_CHECK(before.empty() || before.size() + 1 == offsets.size(),
+              "Layout expects a place for each of ", offsets.size() - 1, " sequences, got ",
+              before.size());
   Layout layout;
   const auto host_offsets = at::empty({static_cast<int64_t>(offsets.size())}, at::kInt);
   auto* const narrow = host_offsets.data_ptr<int32_t>();
@@ -28,9 +37,11 @@ Layout Layout::of(std::vector<int64_t> offsets, const at::Device& device) {
   const auto host_positions = at::empty({offsets.back()}, at::kLong);  // (N)
   auto* const places = host_positions.data_ptr<int64_t>();
   for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    const int64_t first = before.empty() ? 0 : before[b];
     for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
-      places[i] = i - offsets[b];
+      places[i] = first + i - offsets[b];
     }
+    layout.furthest = std::max(layout.furthest, first + offsets[b + 1] - offsets[b]);
   }
   layout.offsets = std::move(offsets);
   layout.device_offsets = host_offsets.to(device);

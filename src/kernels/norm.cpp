@@ -57,6 +57,7 @@ Forward norm_forward(const at::Tensor& residual,
                                     .weight = elements<const float>(scale.weight),
                                     .bias = elements<const float>(scale.bias),
                                     .epsilon = static_cast<float>(norm.epsilon),
+                                    .is_rms = norm.is_rms,
                                     .sum = residual.defined() ? elements<T>(result.x) : nullptr,
                                     .out = elements<T>(result.out),
                                     .mean = elements<float>(result.mean),
@@ -75,6 +76,7 @@ struct Gradients {
 };
 
 struct Wanted {
+  bool is_rms = false;
   bool branch = false;
   bool bias = false;
 };
@@ -106,6 +108,7 @@ Gradients norm_backward(const variable_list& saved,
                                      .weight = elements<const float>(wide_weight),
                                      .mean = elements<const float>(saved[1]),
                                      .rstd = elements<const float>(saved[2]),
+                                     .is_rms = wants.is_rms,
                                      .dx = elements<T>(result.dx),
                                      .dbranch = elements<T>(result.dbranch),
                                      .dweight = elements<float>(parts) + block * columns,
@@ -119,26 +122,34 @@ Gradients norm_backward(const variable_list& saved,
   return result;
 }
 
-class LayerNorm : public torch::autograd::Function<LayerNorm> {
+// LayerNorm, or RMSNorm.
+class PlainNorm : public torch::autograd::Function<PlainNorm> {
  public:
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& x,
                             const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias,
-                            double epsilon) {
-    const auto result = norm_forward(
-        {}, x.contiguous(),
-        {.weight = weight, .bias = bias.value_or(at::Tensor()), .epsilon = epsilon}, {}, 0);
+                            double epsilon,
+                            bool is_rms) {
+    const auto result = norm_forward({}, x.contiguous(),
+                                     {.weight = weight,
+                                      .bias = bias.value_or(at::Tensor()),
+                                      .epsilon = epsilon,
+                                      .is_rms = is_rms},
+                                     {}, 0);
+    context->saved_data["is_rms"] = is_rms;
     context->saved_data["has_bias"] = bias.has_value();
     context->save_for_backward({result.x, result.mean, result.rstd, weight});
     return result.out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto result =
-        norm_backward(context->get_saved_variables(), gradients[0].contiguous(),
-                      {.branch = false, .bias = context->saved_data["has_bias"].toBool()}, {}, 0);
-    return {result.dx, result.dweight, result.dbias, {}};
+    const auto result = norm_backward(context->get_saved_variables(), gradients[0].contiguous(),
+                                      {.is_rms = context->saved_data["is_rms"].toBool(),
+                                       .branch = false,
+                                       .bias = context->saved_data["has_bias"].toBool()},
+                                      {}, 0);
+    return {result.dx, result.dweight, result.dbias, {}, {}};
   }
 };
 
@@ -150,12 +161,16 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
                             const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias,
                             double epsilon,
+                            bool is_rms,
                             const DropRule& rule,
                             int64_t first_row) {
-    const auto result =
-        norm_forward(residual.contiguous(), branch.contiguous(),
-                     {.weight = weight, .bias = bias.value_or(at::Tensor()), .epsilon = epsilon},
-                     rule, first_row);
+    const auto result = norm_forward(residual.contiguous(), branch.contiguous(),
+                                     {.weight = weight,
+                                      .bias = bias.value_or(at::Tensor()),
+                                      .epsilon = epsilon,
+                                      .is_rms = is_rms},
+                                     rule, first_row);
+    context->saved_data["is_rms"] = is_rms;
     context->saved_data["has_bias"] = bias.has_value();
     context->save_for_backward({result.x, result.mean, result.rstd, weight});
     save(*context, rule, first_row);
@@ -166,13 +181,19 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
     const auto [rule, first_row] = saved(*context);
     // Without dropout the branch has the gradient of the sum.
     const bool wants_branch = rule.threshold != 0 && context->needs_input_grad(1);
-    const auto result =
-        norm_backward(context->get_saved_variables(), gradients[0].contiguous(),
-                      {.branch = wants_branch, .bias = context->saved_data["has_bias"].toBool()},
-                      rule, first_row);
-    return {
-        result.dx, wants_branch ? result.dbranch : result.dx, result.dweight, result.dbias, {}, {},
-        {}};
+    const auto result = norm_backward(context->get_saved_variables(), gradients[0].contiguous(),
+                                      {.is_rms = context->saved_data["is_rms"].toBool(),
+                                       .branch = wants_branch,
+                                       .bias = context->saved_data["has_bias"].toBool()},
+                                      rule, first_row);
+    return {result.dx,
+            wants_branch ? result.dbranch : result.dx,
+            result.dweight,
+            result.dbias,
+            {},
+            {},
+            {},
+            {}};
   }
 };
 
@@ -196,8 +217,15 @@ at::Tensor layer_norm(const at::Tensor& x,
                       double epsilon) {
   const Timed timed(Operation::kNorm);
   check_norm(x, weight, bias);
-  return is_served(x) ? LayerNorm::apply(x, weight, optional(bias), epsilon)
+  return is_served(x) ? PlainNorm::apply(x, weight, optional(bias), epsilon, false)
                       : reference::layer_norm(x, weight, bias, epsilon);
+}
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  const Timed timed(Operation::kNorm);
+  check_norm(x, weight, {});
+  return is_served(x) ? PlainNorm::apply(x, weight, std::nullopt, epsilon, true)
+                      : reference::rms_norm(x, weight, epsilon);
 }
 
 at::Tensor add_dropout_norm(const at::Tensor& residual,
@@ -213,7 +241,7 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
     return reference::add_dropout_norm(residual, branch, norm, p, chance);
   }
   return AddDropoutNorm::apply(residual, branch, norm.weight, optional(norm.bias), norm.epsilon,
-                               drop_rule(p, chance), chance.first_row);
+                               norm.is_rms, drop_rule(p, chance), chance.first_row);
 }
 
 }  // namespace weft::kernels

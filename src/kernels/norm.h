@@ -15,6 +15,9 @@ at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& bias,
                       double epsilon);
 
+/// RMSNorm over the last dimension (arXiv:1910.07467), statistics in fp32. x (N, D); weight (D).
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
 /// residual + dropout(branch), one pass. (N, D), (N, D) -> (N, D).
 at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
@@ -25,9 +28,10 @@ struct NormWeights {
   at::Tensor weight;  // (D)
   at::Tensor bias;    // (D), or undefined
   double epsilon = 1e-12;
+  bool is_rms = false;  // rms_norm, without bias
 };
 
-/// layer_norm(residual + dropout(branch)): the end of a post-norm sub-layer in one pass. (N, D),
+/// norm(residual + dropout(branch)): the end of a post-norm sub-layer in one pass. (N, D),
 /// (N, D) -> (N, D).
 at::Tensor add_dropout_norm(const at::Tensor& residual,
                             const at::Tensor& branch,

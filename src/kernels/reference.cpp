@@ -40,6 +40,12 @@ at::Tensor layer_norm(const at::Tensor& x,
       .to(x.scalar_type());
 }
 
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  const auto values = x.to(wide(x));
+  const auto scale = at::rsqrt(values.square().mean(-1, /*keepdim=*/true) + epsilon);
+  return (values * scale * weight.to(wide(x))).to(x.scalar_type());
+}
+
 at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
                        double p,
@@ -56,8 +62,9 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
                             const NormWeights& norm,
                             double p,
                             const Chance& chance) {
-  return reference::layer_norm(reference::add_dropout(residual, branch, p, chance), norm.weight,
-                               norm.bias, norm.epsilon);
+  const auto sum = reference::add_dropout(residual, branch, p, chance);
+  return norm.is_rms ? reference::rms_norm(sum, norm.weight, norm.epsilon)
+                     : reference::layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
@@ -82,6 +89,11 @@ at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
 }
 
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& table) {
+  const auto width = table.size(-1);
+  if (width < x.size(-1)) {
+    const auto rest = x.narrow(-1, width, x.size(-1) - width);
+    return at::cat({reference::rotate(x.narrow(-1, 0, width), table), rest}, -1);
+  }
   const auto planes = x.to(wide(x)).chunk(2, -1);
   const auto angles = table.to(wide(x)).unsqueeze(-2).chunk(2, -1);  // (L, 1, K / 2)
   const auto first = planes[0] * angles[0] - planes[1] * angles[1];

@@ -47,6 +47,14 @@ at::Tensor attention(const at::Tensor& qkv,
                      const AttentionSettings& settings,
                      const Chance& chance);
 
+at::Tensor attention(const AttentionInput& input,
+                     const Layout& queries,
+                     const Layout& keys,
+                     const AttentionSettings& settings,
+                     const Chance& chance);
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
 at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& ids,
                          const at::Tensor& position,

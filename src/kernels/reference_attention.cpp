@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -12,62 +13,94 @@
 namespace weft::kernels::reference {
 namespace {
 
-// Sequences whose lengths round up to the same multiple of 16: they are padded to it, and their
-// draws have the same stride.
+// Sequences whose numbers of queries and of keys round up to the same multiples of 16: they are
+// padded to them, and their draws have the same stride.
 struct Group {
-  int64_t width = 0;               // L rounded up
-  std::vector<int64_t> sequences;  // G
-  std::vector<int64_t> rows;       // (G * width) token of each place; 0 where there is none
-  std::vector<int64_t> places;     // place of each token of the group
-  std::vector<int64_t> tokens;     // and the token
+  int64_t queries = 0;                 // L rounded up
+  int64_t keys = 0;                    // S rounded up
+  std::vector<int64_t> sequences;      // G
+  std::vector<int64_t> shifts;         // (G) place of the first query among the keys
+  std::vector<int64_t> query_lengths;  // (G)
+  std::vector<int64_t> key_lengths;    // (G)
+  std::vector<int64_t> query_rows;     // (G * L) row of each place; 0 where there is none
+  std::vector<int64_t> key_rows;       // (G * S)
+  std::vector<int64_t> places;         // place of each query of the group
+  std::vector<int64_t> tokens;         // and its row
 };
 
 at::Tensor indices(const std::vector<int64_t>& values, const at::Device& device) {
   return at::tensor(values, at::kLong).to(device);
 }
 
-std::map<int64_t, Group> group_by_width(const Layout& layout) {
-  std::map<int64_t, Group> groups;
-  for (int64_t b = 0; b < layout.sequences(); ++b) {
-    const auto begin = layout.offsets[b];
-    const auto length = layout.offsets[b + 1] - begin;
-    if (length == 0) {
-      continue;
-    }
-    auto& group = groups[drop_stride(length)];
-    group.width = drop_stride(length);
-    const auto base = static_cast<int64_t>(group.rows.size());
-    group.sequences.push_back(b);
-    for (int64_t i = 0; i < group.width; ++i) {
-      group.rows.push_back(i < length ? begin + i : 0);
-      if (i < length) {
-        group.places.push_back(base + i);
-        group.tokens.push_back(begin + i);
-      }
+struct Sides {
+  const Layout& queries;
+  const Layout& keys;
+  const std::vector<int64_t>& key_begins;
+};
+
+void add_sequence(Group& group, const Sides& sides, std::size_t b, bool is_causal) {
+  const auto begin = sides.queries.offsets[b];
+  const auto length = sides.queries.offsets[b + 1] - begin;
+  const auto keys = sides.keys.offsets[b + 1] - sides.keys.offsets[b];
+  const auto key_begin = sides.key_begins.empty() ? sides.keys.offsets[b] : sides.key_begins[b];
+  const auto base = static_cast<int64_t>(group.query_rows.size());
+  group.queries = drop_stride(length);
+  group.keys = drop_stride(keys);
+  group.sequences.push_back(static_cast<int64_t>(b));
+  group.shifts.push_back(is_causal ? keys - length : 0);
+  group.query_lengths.push_back(length);
+  group.key_lengths.push_back(keys);
+  for (int64_t i = 0; i < group.queries; ++i) {
+    group.query_rows.push_back(i < length ? begin + i : 0);
+    if (i < length) {
+      group.places.push_back(base + i);
+      group.tokens.push_back(begin + i);
     }
   }
-  return groups;
+  for (int64_t j = 0; j < group.keys; ++j) {
+    group.key_rows.push_back(j < keys ? key_begin + j : 0);
+  }
 }
 
-// (G, 1, 1 or width, width): true where a query may look.
+std::vector<Group> group_by_size(const Sides& sides, bool is_causal) {
+  std::map<std::pair<int64_t, int64_t>, Group> groups;
+  for (std::size_t b = 0; b + 1 < sides.queries.offsets.size(); ++b) {
+    const auto length = sides.queries.offsets[b + 1] - sides.queries.offsets[b];
+    const auto keys = sides.keys.offsets[b + 1] - sides.keys.offsets[b];
+    if (length > 0) {
+      add_sequence(groups[{drop_stride(length), drop_stride(keys)}], sides, b, is_causal);
+    }
+  }
+  std::vector<Group> result;
+  for (auto& [size, group] : groups) {
+    result.push_back(std::move(group));
+  }
+  return result;
+}
+
+// (G, 1, L, S): how far each key stands to the right of each query.
+at::Tensor distances(const Group& group, const at::Device& device) {
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
+  const auto query = at::arange(group.queries, options).unsqueeze(1) +
+                     indices(group.shifts, device).view({-1, 1, 1, 1});
+  return at::arange(group.keys, options) - query;
+}
+
+// (G, 1, L, S): true where a query may look.
 at::Tensor visible(const Group& group,
-                   const Layout& layout,
+                   const at::Tensor& distance,
                    const AttentionSettings& settings,
                    const at::Device& device) {
-  std::vector<int64_t> lengths;
-  for (const auto b : group.sequences) {
-    lengths.push_back(layout.offsets[b + 1] - layout.offsets[b]);
-  }
-  const auto place = at::arange(group.width, at::TensorOptions().dtype(at::kLong).device(device));
-  const auto length = indices(lengths, device).view({-1, 1, 1, 1});
-  auto mask = at::lt(place, length);
-  const auto distance = place - place.unsqueeze(1);  // from query to key
+  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
+  const auto length = indices(group.key_lengths, device).view({-1, 1, 1, 1});
+  auto mask = at::lt(at::arange(group.keys, options), length).expand_as(distance);
+  // Queries of the padding see what they like, lest they see nothing.
+  const auto is_padding = at::ge(at::arange(group.queries, options).unsqueeze(1),
+                                 indices(group.query_lengths, device).view({-1, 1, 1, 1}));
   if (settings.is_causal) {
-    mask = at::logical_and(mask, at::le(distance, 0));
+    mask = at::logical_and(mask, at::logical_or(at::le(distance, 0), is_padding));
   }
   if (settings.reach >= 0) {
-    // Queries of the padding see what they like, lest they see nothing.
-    const auto is_padding = at::ge(place.unsqueeze(1), length);
     const auto is_near = at::le(distance.abs(), settings.reach);
     mask = at::logical_and(mask, at::logical_or(is_near, is_padding));
   }
@@ -83,42 +116,72 @@ at::Tensor keep(const Group& group,
   const auto sequence =
       (indices(group.sequences, device) + chance.first_sequence).view({-1, 1, 1, 1});
   const auto head = at::arange(settings.heads, options).view({1, -1, 1, 1});
-  const auto size = group.width * group.width;
+  const auto size = group.queries * group.keys;
   const auto all = draws(rule, 0, (size + kDropTile - 1) / kDropTile, sequence, head);
   return kept(rule, all.narrow(-1, 0, size))
-      .view({-1, settings.heads, group.width, group.width});  // (G, H, L, L)
+      .view({-1, settings.heads, group.queries, group.keys});  // (G, H, L, S)
 }
 
-// x (G, L, H, K): places of the padding, which nobody sees, are turned like the last of the table.
-at::Tensor turned(const at::Tensor& x, const at::Tensor& table) {
+// x (G, L, H, K) turned from the places `shifts` on; places of the padding, which nobody sees, are
+// turned like the last of the table.
+at::Tensor turned(const at::Tensor& x,
+                  const at::Tensor& table,
+                  const std::vector<int64_t>& shifts) {
   if (!table.defined()) {
     return x;
   }
-  const auto places = at::arange(x.size(1), at::TensorOptions().dtype(at::kLong).device(x.device()))
-                          .clamp_max(table.size(0) - 1);
-  return reference::rotate(x, table.index_select(0, places));
+  const auto places =
+      at::arange(x.size(1), at::TensorOptions().dtype(at::kLong).device(x.device()));
+  const auto shifted =
+      (places + indices(shifts, x.device()).unsqueeze(1)).clamp(0, table.size(0) - 1);  // (G, L)
+  return reference::rotate(x, table.index_select(0, shifted.flatten())
+                                  .view({shifted.size(0), shifted.size(1), table.size(1)}));
 }
 
-at::Tensor attend(const at::Tensor& padded,
+// (G, H, L, S): the bias of each pair.
+at::Tensor bias_of(const at::Tensor& bias, const at::Tensor& distance) {
+  const auto span = (bias.size(1) + 1) / 2;
+  const auto columns = (distance + span - 1).clamp(0, bias.size(1) - 1);
+  return bias.index_select(1, columns.flatten())
+      .view({bias.size(0), distance.size(0), distance.size(2), distance.size(3)})
+      .transpose(0, 1);
+}
+
+struct Parts {
+  at::Tensor q;  // (G, L, H, K)
+  at::Tensor k;  // (G, S, G', K)
+  at::Tensor v;
+};
+
+at::Tensor attend(const Parts& parts,
                   const Group& group,
-                  const Layout& layout,
                   const AttentionSettings& settings,
                   const Chance& chance) {
-  const auto parts = padded.unbind(2);  // 3 of (G, L, H, K)
-  const auto q = turned(parts[0], settings.rotary).transpose(1, 2);
-  const auto k = turned(parts[1], settings.rotary).transpose(1, 2);
-  const auto v = parts[2].transpose(1, 2);
+  const auto device = parts.q.device();
+  const auto heads = [&](const at::Tensor& x) {  // (G, S, G', K) -> (G, H, S, K)
+    const auto copies = settings.heads / x.size(2);
+    return (copies == 1 ? x : at::repeat_interleave(x, copies, 2)).transpose(1, 2);
+  };
+  const std::vector<int64_t> none(group.sequences.size(), 0);
+  const auto q = turned(parts.q, settings.rotary, group.shifts).transpose(1, 2);
+  const auto k = heads(turned(parts.k, settings.rotary, none));
+  const auto v = heads(parts.v);
   const double scale =
       settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
-  const auto mask = visible(group, layout, settings, padded.device());
-  if (settings.dropout == 0.0) {
+  const auto distance = distances(group, device);
+  const auto mask = visible(group, distance, settings, device);
+  if (settings.dropout == 0.0 && !settings.distance_bias.defined()) {
     return at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale).transpose(1, 2);
   }
-  const auto scores = (at::matmul(q, k.transpose(-2, -1)).to(wide(q)) * scale)
-                          .masked_fill(mask.logical_not(), -INFINITY);
-  const auto weights =
-      at::softmax(scores, -1) * keep(group, settings, chance, padded.device());  // (G, H, L, L)
-  return at::matmul(weights.to(v.scalar_type()), v).transpose(1, 2);             // (G, L, H, K)
+  auto scores = at::matmul(q, k.transpose(-2, -1)).to(wide(q)) * scale;
+  if (settings.distance_bias.defined()) {
+    scores = scores + bias_of(settings.distance_bias, distance).to(scores.scalar_type());
+  }
+  auto weights = at::softmax(scores.masked_fill(mask.logical_not(), -INFINITY), -1);
+  if (settings.dropout > 0.0) {
+    weights = weights * keep(group, settings, chance, device);  // (G, H, L, S)
+  }
+  return at::matmul(weights.to(v.scalar_type()), v).transpose(1, 2);  // (G, L, H, K)
 }
 
 }  // namespace
@@ -127,23 +190,50 @@ at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,
                      const Chance& chance) {
-  const auto dim = qkv.size(1) / 3;
+  const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  const auto width = qkv.size(1) / (settings.heads + 2 * key_heads);
+  const auto own = settings.heads * width;
+  const auto shared = key_heads * width;
+  return reference::attention({.query = qkv.narrow(1, 0, own),
+                               .key = qkv.narrow(1, own, shared),
+                               .value = qkv.narrow(1, own + shared, shared)},
+                              layout, layout, settings, chance);
+}
+
+at::Tensor attention(const AttentionInput& input,
+                     const Layout& queries,
+                     const Layout& keys,
+                     const AttentionSettings& settings,
+                     const Chance& chance) {
+  const auto device = input.query.device();
+  const auto columns = input.query.size(1);
+  const auto width = columns / settings.heads;
   std::vector<at::Tensor> outputs;
-  std::vector<int64_t> order(layout.tokens());  // where each token lies in the outputs
+  std::vector<int64_t> order(
+      static_cast<std::size_t>(queries.tokens()));  // where each row lies in the outputs
   int64_t done = 0;
-  for (const auto& [width, group] : group_by_width(layout)) {
-    const auto padded = qkv.index_select(0, indices(group.rows, qkv.device()))
-                            .view({-1, width, 3, settings.heads, dim / settings.heads});
-    const auto out = attend(padded, group, layout, settings, chance).reshape({-1, dim});
-    outputs.push_back(out.index_select(0, indices(group.places, qkv.device())));
+  for (const auto& group : group_by_size({queries, keys, input.key_begins}, settings.is_causal)) {
+    const auto padded = [&](const at::Tensor& x, const std::vector<int64_t>& rows, int64_t length) {
+      return x.index_select(0, indices(rows, device)).view({-1, length, x.size(1) / width, width});
+    };
+    const auto of_group = indices(group.places, device);
+    if (group.keys == 0) {
+      outputs.push_back(at::zeros({of_group.size(0), columns}, input.query.options()));
+    } else {
+      const auto out = attend({.q = padded(input.query, group.query_rows, group.queries),
+                               .k = padded(input.key, group.key_rows, group.keys),
+                               .v = padded(input.value, group.key_rows, group.keys)},
+                              group, settings, chance);
+      outputs.push_back(out.reshape({-1, columns}).index_select(0, of_group));
+    }
     for (const auto token : group.tokens) {
-      order[token] = done++;
+      order[static_cast<std::size_t>(token)] = done++;
     }
   }
   if (outputs.empty()) {
-    return qkv.narrow(1, 0, dim);
+    return input.query.contiguous();
   }
-  return at::cat(outputs).index_select(0, indices(order, qkv.device()));  // (N, D)
+  return at::cat(outputs).index_select(0, indices(order, device));  // (N, H K)
 }
 
 }  // namespace weft::kernels::reference

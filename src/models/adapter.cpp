@@ -11,6 +11,7 @@
 #include "formats/safetensors.h"
 #include "models/family.h"
 #include "models/lora.h"
+#include "models/stored_layout.h"
 #include "models/tensors.h"
 
 namespace weft::models {
@@ -76,6 +77,13 @@ Json task_type(Head head) {
   return nullptr;
 }
 
+/// Whether the base keeps its matrices the other way round, as GPT-2 does.
+bool stores_transposed(const ModelOptions& model) {
+  const auto tensors = stored_tensors(model);
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return tensor.is_transposed; });
+}
+
 Json adapter_config(const ModelOptions& model, const Lora& lora) {
   std::vector<std::string> whole;
   for (const auto& tensor : stored_tensors(model)) {
@@ -94,7 +102,7 @@ Json adapter_config(const ModelOptions& model, const Lora& lora) {
           {"target_modules", target_modules(model, lora)},
           {"modules_to_save", whole.empty() ? Json(nullptr) : Json(whole)},
           {"bias", "none"},
-          {"fan_in_fan_out", false},
+          {"fan_in_fan_out", stores_transposed(model)},
           {"inference_mode", true},
           {"init_lora_weights", true},
           {"use_rslora", false},
@@ -124,7 +132,7 @@ void save_adapter(const std::string& directory,
   }
   for (const auto& tensor : stored_tensors(model)) {
     if (lora.whole.contains(tensor.part)) {
-      add(tensor.name, source(tensor.parameter).narrow(0, tensor.first_row, tensor.shape[0]));
+      add(tensor.name, to_stored(rows_of(source(tensor.parameter), tensor), tensor));
     }
   }
   make_directories(directory);

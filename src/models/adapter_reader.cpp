@@ -13,6 +13,7 @@
 #include "formats/safetensors.h"
 #include "models/json_fields.h"
 #include "models/names.h"
+#include "models/stored_layout.h"
 #include "models/tensors.h"
 
 namespace weft::models {
@@ -140,17 +141,18 @@ class Application {
   }
 
   at::Tensor rows(const StoredTensor& tensor) {
-    return parameters_[tensor.parameter].narrow(0, tensor.first_row, tensor.shape[0]);
+    return rows_of(parameters_[tensor.parameter], tensor);
   }
 
   void add(const std::string& module, const at::Tensor& a) {
     const auto found = stored_.find(module + ".weight");
     const auto name = std::string(kPrefix) + module;
-    if (found == stored_.end() || found->second.shape.size() != 2) {
+    if (found == stored_.end() || found->second.shape.size() != 2 ||
+        found->second.interleaved_heads > 0) {
       fail(name);
     }
     const auto b = tensor_of(file_.at(name + std::string(kB)));
-    const auto& shape = found->second.shape;
+    const auto shape = rows(found->second).sizes().vec();
     if (a.dim() != 2 || b.dim() != 2 || a.size(0) != b.size(1) || b.size(0) != shape[0] ||
         a.size(1) != shape[1]) {
       throw formats::Error(text(file_.path(), ": ", name, ": matrices ",
@@ -170,7 +172,7 @@ class Application {
                                 shape_text(value.sizes().vec()), ", the model asks for ",
                                 shape_text(found->second.shape)));
     }
-    rows(found->second).copy_(value);
+    rows(found->second).copy_(from_stored(value, found->second));
     return found->second.parameter;
   }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "models/baseline_config.h"
 #include "models/family.h"
+#include "models/family_definition.h"
 #include "models/json_fields.h"
 #include "models/label_json.h"
 #include "models/modern.h"
@@ -41,6 +42,20 @@ Keys keys_of(Family family) {
     case Family::kElectra:
     case Family::kBagOfWords:
     case Family::kDecomposableAttention:
+    case Family::kTransformer:
+    case Family::kGpt2:
+    case Family::kLlama:
+    case Family::kMistral:
+    case Family::kQwen2:
+    case Family::kGptNeoX:
+    case Family::kT5:
+    case Family::kMt5:
+    case Family::kBart:
+    case Family::kMbart:
+    case Family::kMarian:
+    case Family::kVit:
+    case Family::kDeit:
+    case Family::kXlm:
       return {};
     case Family::kModernBert:
       return {.activation = "hidden_activation",
@@ -95,6 +110,21 @@ void set_defaults(ModelOptions& options) {
     case Family::kDecomposableAttention:
       options = baseline_defaults(options.family);
       return;
+    case Family::kTransformer:
+    case Family::kGpt2:
+    case Family::kLlama:
+    case Family::kMistral:
+    case Family::kQwen2:
+    case Family::kGptNeoX:
+    case Family::kT5:
+    case Family::kMt5:
+    case Family::kBart:
+    case Family::kMbart:
+    case Family::kMarian:
+    case Family::kVit:
+    case Family::kDeit:
+    case Family::kXlm:
+      return;  // their definitions set them
   }
 }
 
@@ -295,6 +325,11 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
   read_type(fields, options);
   set_defaults(options);
   read_head(fields, options);
+  if (const auto* definition = find_definition(options.family)) {
+    definition->read_json(fields, options);
+    read_labels(fields, options);
+    return options;
+  }
   if (is_baseline(options.family)) {
     read_baseline(fields, options);
     read_labels(fields, options);
@@ -316,6 +351,11 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   json["architectures"] = Json::array({architecture_of(options)});
   json["model_type"] = facts_of(options).model_type;
   json["dtype"] = torch_name(dtype);
+  if (const auto* definition = find_definition(options.family)) {
+    definition->write_json(json, options);
+    write_labels(json, options);
+    return json;
+  }
   if (is_baseline(options.family)) {
     write_baseline(json, options);
     write_labels(json, options);

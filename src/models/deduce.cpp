@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "models/config_json.h"
 #include "models/family.h"
@@ -16,9 +17,10 @@ using formats::Json;
 namespace {
 
 // The richest first: each has what those after it would be content with.
-constexpr std::array kHeadsByWealth = {Head::kPretraining,  Head::kMaskedLm, Head::kNextSentence,
-                                       Head::kSequence,     Head::kToken,    Head::kSpan,
-                                       Head::kReplacedToken};
+constexpr std::array kHeadsByWealth = {
+    Head::kPretraining, Head::kMaskedLm, Head::kNextSentence,  Head::kSequence,
+    Head::kToken,       Head::kSpan,     Head::kReplacedToken, Head::kConditional,
+    Head::kCausalLm,    Head::kImage,    Head::kMaskedImage};
 
 bool has(const Json& json, std::string_view key) {
   const auto found = json.find(key);
@@ -102,26 +104,26 @@ void deduce_head(Json& json, const std::string& directory, const WeightFiles& fi
 
 }  // namespace
 
-Json completed_config(Json json, const std::string& directory) {
-  const bool is_whole =
-      !json.is_object() || (has(json, "model_type") && has(json, "architectures"));
-  if (is_whole) {
-    return json;
+Json with_head(Json json, const std::string& directory) {
+  const bool is_trimmed =
+      json.is_object() && has(json, "model_type") && !has(json, "architectures");
+  if (is_trimmed && WeightFiles::are_in(directory)) {
+    deduce_head(json, directory, WeightFiles(directory));
   }
-  const auto files = WeightFiles::are_in(directory)
-                         ? std::optional<WeightFiles>(std::in_place, directory)
-                         : std::nullopt;
-  if (!has(json, "model_type")) {
+  return json;
+}
+
+Json with_family_and_head(Json json, const std::string& directory) {
+  if (json.is_object() && !has(json, "model_type")) {
     const auto* facts = family_of_class(json);
-    facts = facts == nullptr && files ? family_of_tensors(*files) : facts;
+    if (facts == nullptr && WeightFiles::are_in(directory)) {
+      facts = family_of_tensors(WeightFiles(directory));
+    }
     if (facts != nullptr) {
       json["model_type"] = facts->model_type;
     }
   }
-  if (!has(json, "architectures") && has(json, "model_type") && files) {
-    deduce_head(json, directory, *files);
-  }
-  return json;
+  return with_head(std::move(json), directory);
 }
 
 }  // namespace weft::models

@@ -14,8 +14,10 @@
 #include "models/decomposable_attention.h"
 #include "models/deduce.h"
 #include "models/encoder.h"
+#include "models/family_definition.h"
 #include "models/initialize.h"
 #include "models/names.h"
+#include "models/stored_layout.h"
 #include "models/tensors.h"
 #include "models/weights.h"
 
@@ -30,6 +32,9 @@ constexpr int64_t kLongestConfig = int64_t{16} << 20;
 
 /// The table of families: which class computes which. One line a kind.
 std::shared_ptr<Model> build(const ModelOptions& options) {
+  if (const auto* definition = find_definition(options.family)) {
+    return definition->make(options);
+  }
   switch (options.family) {
     case Family::kBert:
     case Family::kRoberta:
@@ -42,6 +47,21 @@ std::shared_ptr<Model> build(const ModelOptions& options) {
       return std::make_shared<BagOfWords>(options);
     case Family::kDecomposableAttention:
       return std::make_shared<DecomposableAttention>(options);
+    case Family::kTransformer:
+    case Family::kGpt2:
+    case Family::kLlama:
+    case Family::kMistral:
+    case Family::kQwen2:
+    case Family::kGptNeoX:
+    case Family::kT5:
+    case Family::kMt5:
+    case Family::kBart:
+    case Family::kMbart:
+    case Family::kMarian:
+    case Family::kVit:
+    case Family::kDeit:
+    case Family::kXlm:
+      break;  // by their definitions
   }
   TORCH_CHECK(false, "no such family");
 }
@@ -66,8 +86,8 @@ void copy_weights(const Model& model, const WeightFiles& files, const Assignment
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
   for (const auto& [wanted, name] : assignment.pairs) {
-    auto rows = parameters[wanted.parameter].narrow(0, wanted.first_row, wanted.shape[0]);
-    rows.copy_(tensor_of(*files.find(name)));
+    auto rows = rows_of(parameters[wanted.parameter], wanted);
+    rows.copy_(from_stored(tensor_of(*files.find(name)), wanted).reshape(rows.sizes()));
   }
 }
 
@@ -77,6 +97,20 @@ void write_config(const std::string& directory, const ModelOptions& options, for
                  .dump(2, ' ', false, formats::Json::error_handler_t::replace) +
              "\n");
   file.commit();
+}
+
+/// How a model that generates goes about it, for those that open the directory.
+void write_generation(const std::string& directory, const ModelOptions& options) {
+  const auto* definition = find_definition(options.family);
+  if (definition == nullptr || definition->generation_json == nullptr) {
+    return;
+  }
+  const auto json = definition->generation_json(options);
+  if (!json.is_null()) {
+    FileWriter file(directory + "/generation_config.json", FileWriter::Mode::kPlain);
+    file.write(json.dump(2) + "\n");
+    file.commit();
+  }
 }
 
 }  // namespace
@@ -107,14 +141,25 @@ std::string model_directory(const std::string& path) {
 
 ModelOptions read_model_config(const std::string& directory) {
   const auto path = directory + "/" + kConfig;
-  return options_from_json(completed_config(formats::read_json(path, kLongestConfig), directory),
-                           path);
+  const auto json = formats::read_json(path, kLongestConfig);
+  if (json.is_object() && !json.contains("model_type")) {
+    throw formats::Error(
+        text(path, ": model_type: found nothing, must name the model's family; `weft import ",
+             directory, " --output DIR` finds it out and writes a current directory"));
+  }
+  return options_from_json(with_head(json, directory), path);
+}
+
+ModelOptions read_old_model_config(const std::string& directory) {
+  const auto path = directory + "/" + kConfig;
+  return options_from_json(
+      with_family_and_head(formats::read_json(path, kLongestConfig), directory), path);
 }
 
 LoadedModel load_model(const std::string& directory, const ModelOptions& options, uint64_t seed) {
   const WeightFiles files(directory);
   const auto assignment =
-      assign(files, options, exchangeable(options, read_model_config(directory)));
+      assign(files, options, exchangeable(options, read_old_model_config(directory)));
   LoadedModel result;
   result.model = build(options);
   copy_weights(*result.model, files, assignment);
@@ -124,7 +169,7 @@ LoadedModel load_model(const std::string& directory, const ModelOptions& options
   result.fresh.assign(assignment.fresh.begin(), assignment.fresh.end());
   result.unused = assignment.unused;
   for (const auto& [wanted, name] : assignment.pairs) {
-    result.stored.push_back({wanted.parameter, name, wanted.first_row, wanted.shape[0]});
+    result.stored.push_back({wanted, name});
   }
   return result;
 }
@@ -139,7 +184,7 @@ void save_model(const std::string& directory,
   std::vector<formats::NamedTensor> tensors;
   for (const auto& stored : stored_tensors(model.options())) {
     const auto whole = parameter ? parameter(stored.parameter) : parameters[stored.parameter];
-    kept.push_back(converted(whole.narrow(0, stored.first_row, stored.shape[0]), dtype));
+    kept.push_back(converted(to_stored(rows_of(whole, stored), stored), dtype));
     tensors.push_back({stored.name, view_of(kept.back())});
     if (!stored.copy.empty()) {
       tensors.push_back({stored.copy, view_of(kept.back())});
@@ -148,6 +193,7 @@ void save_model(const std::string& directory,
   formats::write_safetensors(directory + "/model.safetensors", tensors, {{"format", "pt"}},
                              FileWriter::Mode::kPlain);
   write_config(directory, model.options(), dtype);
+  write_generation(directory, model.options());
 }
 
 }  // namespace weft::models

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include "models/model.h"
+#include "models/names.h"
 
 namespace weft::models {
 
@@ -22,13 +23,14 @@ std::string model_directory(const std::string& path);
 
 /// config.json -> options. Throws formats::Error naming the file, the key and what is allowed.
 ModelOptions read_model_config(const std::string& directory);
+/// The same for `weft import`, which may guess the family where an old config.json does not name
+/// it.
+ModelOptions read_old_model_config(const std::string& directory);
 
-/// Rows of a parameter, and the tensor of the files that they came from.
+/// Rows of a parameter, and the name in the files of the tensor that they came from.
 struct StoredRows {
-  std::string parameter;
+  StoredTensor tensor;
   std::string name;
-  int64_t first_row = 0;
-  int64_t rows = 0;
 };
 
 /// Options and weights of a directory. `head`: the head to put on, when another than the stored one

@@ -104,6 +104,11 @@ void Encoder::register_head() {
     case Head::kSpan:
     case Head::kReplacedToken:
       return classify();
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kImage:
+    case Head::kMaskedImage:
+      return;  // no head of these families
   }
 }
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "models/baseline_config.h"
+#include "models/family_definition.h"
 
 namespace weft::models {
 
@@ -40,10 +41,22 @@ constexpr std::array kHeads = {
     HeadFacts{Head::kReplacedToken, "ForPreTraining"},
 };
 
+/// Those above, then those with definitions.
+const std::vector<FamilyFacts>& every_family() {
+  static const std::vector<FamilyFacts> kAll = [] {
+    std::vector<FamilyFacts> all(kFamilies.begin(), kFamilies.end());
+    for (const auto* definition : family_table()) {
+      all.push_back(definition->facts);
+    }
+    return all;
+  }();
+  return kAll;
+}
+
 }  // namespace
 
 const FamilyFacts& facts_of(const ModelOptions& options) {
-  for (const auto& facts : kFamilies) {
+  for (const auto& facts : every_family()) {
     if (facts.family == options.family && facts.norm_place == options.norm_place) {
       return facts;
     }
@@ -51,31 +64,32 @@ const FamilyFacts& facts_of(const ModelOptions& options) {
   throw std::logic_error("a family without facts");
 }
 
-std::span<const FamilyFacts> all_facts() { return kFamilies; }
+std::span<const FamilyFacts> all_facts() { return every_family(); }
 
 const FamilyFacts* find_model_type(std::string_view model_type) {
-  const auto* found = std::find_if(kFamilies.begin(), kFamilies.end(), [&](const auto& facts) {
-    return facts.model_type == model_type;
-  });
-  return found == kFamilies.end() ? nullptr : &*found;
+  const auto& all = every_family();
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const auto& facts) { return facts.model_type == model_type; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> known_model_types() {
   std::vector<std::string> result;
-  for (const auto& facts : kFamilies) {
+  for (const auto& facts : every_family()) {
     result.emplace_back(facts.model_type);
   }
   return result;
 }
 
 bool has_norm_place(Family family, NormPlace place) {
-  return std::any_of(kFamilies.begin(), kFamilies.end(), [&](const auto& facts) {
+  const auto& all = every_family();
+  return std::any_of(all.begin(), all.end(), [&](const auto& facts) {
     return facts.family == family && facts.norm_place == place;
   });
 }
 
 std::string architecture_of(const ModelOptions& options) {
-  for (const auto& facts : kHeads) {
+  for (const auto& facts : heads_of(options.family)) {
     if (facts.head == options.head) {
       return std::string(facts_of(options).classes) + std::string(facts.ending);
     }
@@ -84,17 +98,28 @@ std::string architecture_of(const ModelOptions& options) {
 }
 
 bool has_head(Family family, Head head) {
+  if (const auto* definition = find_definition(family)) {
+    return std::any_of(definition->heads.begin(), definition->heads.end(),
+                       [&](const auto& facts) { return facts.head == head; });
+  }
   if (is_baseline(family)) {
     return head == Head::kSequence;
   }
   if (head == Head::kReplacedToken) {
     return family == Family::kElectra;
   }
+  if (head == Head::kCausalLm || head == Head::kConditional || head == Head::kImage ||
+      head == Head::kMaskedImage) {
+    return false;
+  }
   const bool reads_pairs = head == Head::kPretraining || head == Head::kNextSentence;
   return family == Family::kBert || !reads_pairs;
 }
 
 std::vector<HeadFacts> heads_of(Family family) {
+  if (const auto* definition = find_definition(family)) {
+    return definition->heads;
+  }
   std::vector<HeadFacts> result;
   std::copy_if(kHeads.begin(), kHeads.end(), std::back_inserter(result),
                [&](const auto& facts) { return has_head(family, facts.head); });
@@ -106,15 +131,20 @@ bool is_known_to_transformers(const ModelOptions& options) {
 }
 
 const config::Choices<Family>& families() {
-  static const config::Choices<Family> kWords = {
-      {"bert", Family::kBert},
-      {"roberta", Family::kRoberta},
-      {"xlm-roberta", Family::kXlmRoberta},
-      {"distilbert", Family::kDistilBert},
-      {"electra", Family::kElectra},
-      {"modernbert", Family::kModernBert},
-      {"bag_of_words", Family::kBagOfWords},
-      {"decomposable_attention", Family::kDecomposableAttention}};
+  static const config::Choices<Family> kWords = [] {
+    config::Choices<Family> words = {{"bert", Family::kBert},
+                                     {"roberta", Family::kRoberta},
+                                     {"xlm-roberta", Family::kXlmRoberta},
+                                     {"distilbert", Family::kDistilBert},
+                                     {"electra", Family::kElectra},
+                                     {"modernbert", Family::kModernBert},
+                                     {"bag_of_words", Family::kBagOfWords},
+                                     {"decomposable_attention", Family::kDecomposableAttention}};
+    for (const auto* definition : family_table()) {
+      words.emplace_back(definition->word, definition->facts.family);
+    }
+    return words;
+  }();
   return kWords;
 }
 

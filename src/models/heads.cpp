@@ -58,6 +58,10 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
     case Head::kMaskedLm:
     case Head::kPretraining:
     case Head::kNextSentence:
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kImage:
+    case Head::kMaskedImage:
       return {};
   }
   return {};

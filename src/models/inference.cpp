@@ -37,7 +37,8 @@ int64_t quantize_below(nn::Module& part, const at::Tensor& spared) {
 
 void quantize(Model& model) {
   const auto head = model.options().head;
-  const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining;
+  const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
+                       head == Head::kCausalLm || head == Head::kConditional;
   if (quantize_below(model, guesses ? model.output_weight() : at::Tensor()) == 0) {
     throw UserError(architecture_of(model.options()) +
                     ": has no linear layers whose weights could be int8");

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/threads.h"
+#include "models/family_definition.h"
 #include "models/modern.h"
 
 namespace weft::models {
@@ -80,6 +81,45 @@ bool has_pad_row(const std::string& name, const ModelOptions& options) {
          (name == "embeddings.position.weight" && position_offset(options) > 0);
 }
 
+/// U(-bound, bound).
+void fill_uniform(at::Tensor parameter, const std::string& name, double bound, uint64_t seed) {
+  Random random(seed, Purpose::kInitialize, 0, digest(name));
+  auto values = at::empty(parameter.sizes(), at::kFloat);
+  auto* data = values.data_ptr<float>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    data[i] = static_cast<float>(bound * (2 * random.uniform_double() - 1));
+  }
+  parameter.copy_(values);
+}
+
+/// A matrix of a family with a definition.
+void set(at::Tensor parameter,
+         const std::string& name,
+         const InitialValues& values,
+         const ModelOptions& options,
+         uint64_t seed) {
+  switch (values.kind) {
+    case InitialValues::Kind::kNormal:
+      fill_normal(parameter, name, {.deviation = values.deviation, .cutoff = values.cutoff}, seed);
+      break;
+    case InitialValues::Kind::kUniform:
+      fill_uniform(parameter, name, values.bound, seed);
+      break;
+    case InitialValues::Kind::kSinusoids:
+      fill_sinusoids(parameter, 0);
+      break;
+    case InitialValues::Kind::kZero:
+      parameter.zero_();
+      break;
+    case InitialValues::Kind::kOne:
+      parameter.fill_(1.0);
+      break;
+  }
+  if (values.zeroes_pad && options.pad_id >= 0 && options.pad_id < parameter.size(0)) {
+    parameter.select(0, options.pad_id).zero_();
+  }
+}
+
 void set(at::Tensor parameter,
          const std::string& name,
          const ModelOptions& options,
@@ -92,6 +132,9 @@ void set(at::Tensor parameter,
   if (parameter.dim() < 2) {
     parameter.fill_(name.ends_with("norm.weight") ? 1.0 : 0.0);
     return;
+  }
+  if (const auto* definition = find_definition(options.family)) {
+    return set(parameter, name, definition->initial(name, options), options, seed);
   }
   if (name == "embeddings.position.weight" && options.begins_sinusoidal) {
     fill_sinusoids(parameter, position_offset(options));

@@ -26,6 +26,7 @@ class JsonFields {
   const formats::Json& at(std::string_view key) const;
 
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
+  const std::string& place() const { return place_; }
 
  private:
   const formats::Json* find(std::string_view key) const;

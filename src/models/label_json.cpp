@@ -57,10 +57,14 @@ std::string_view problem_of(const ModelOptions& options) {
                                   : "single_label_classification";
 }
 
+bool has_classes(Head head) {
+  return head == Head::kSequence || head == Head::kToken || head == Head::kImage;
+}
+
 }  // namespace
 
 void read_labels(const JsonFields& fields, ModelOptions& options) {
-  if (options.head != Head::kSequence && options.head != Head::kToken) {
+  if (!has_classes(options.head)) {
     return;
   }
   options.labels = labels_of(fields);
@@ -85,7 +89,7 @@ void read_labels(const JsonFields& fields, ModelOptions& options) {
 }
 
 void write_labels(Json& json, const ModelOptions& options) {
-  if (options.head != Head::kSequence && options.head != Head::kToken) {
+  if (!has_classes(options.head)) {
     return;
   }
   auto labels = options.labels;

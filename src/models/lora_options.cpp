@@ -18,8 +18,12 @@ constexpr std::string_view kEnding = ".weight";
 
 /// What is adapted where the config names nothing: the query and value of the family (section 4.2
 /// of the paper), or the matrix that holds them.
-constexpr std::array<std::array<std::string_view, 2>, 3> kUsual = {
-    {{"query", "value"}, {"q_lin", "v_lin"}, {"Wqkv", "Wqkv"}}};
+constexpr std::array<std::array<std::string_view, 2>, 6> kUsual = {{{"query", "value"},
+                                                                    {"q_lin", "v_lin"},
+                                                                    {"q_proj", "v_proj"},
+                                                                    {"q", "v"},
+                                                                    {"Wqkv", "Wqkv"},
+                                                                    {"c_attn", "c_attn"}}};
 
 /// Every linear layer of the stack.
 std::vector<LoraSite> all_sites(const ModelOptions& model) {
@@ -29,13 +33,16 @@ std::vector<LoraSite> all_sites(const ModelOptions& model) {
         !tensor.parameter.starts_with("layers.") || !tensor.name.ends_with(kEnding)) {
       continue;
     }
+    if (tensor.interleaved_heads > 0) {
+      continue;  // its rows lie apart in our matrix
+    }
     const auto module = tensor.name.substr(0, tensor.name.size() - kEnding.size());
     sites.push_back({.module = module,
                      .name = module.substr(module.rfind('.') + 1),
                      .linear = tensor.parameter.substr(0, tensor.parameter.size() - kEnding.size()),
                      .first_row = tensor.first_row,
-                     .rows = tensor.shape[0],
-                     .columns = tensor.shape[1]});
+                     .rows = tensor.rows(),
+                     .columns = tensor.shape[tensor.is_transposed ? 0 : 1]});
   }
   return sites;
 }

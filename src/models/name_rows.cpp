@@ -207,7 +207,21 @@ const NameTable& name_table(const ModelOptions& options) {
       return kModernTable;
     case Family::kBagOfWords:
     case Family::kDecomposableAttention:
-      break;  // their tensors have our names
+    case Family::kTransformer:
+    case Family::kGpt2:
+    case Family::kLlama:
+    case Family::kMistral:
+    case Family::kQwen2:
+    case Family::kGptNeoX:
+    case Family::kT5:
+    case Family::kMt5:
+    case Family::kBart:
+    case Family::kMbart:
+    case Family::kMarian:
+    case Family::kVit:
+    case Family::kDeit:
+    case Family::kXlm:
+      break;  // what they have stands elsewhere
   }
   throw std::logic_error("a family without names");
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "models/baseline_config.h"
 #include "models/family.h"
+#include "models/family_definition.h"
 #include "models/modern.h"
 #include "models/name_rows.h"
 #include "models/traits.h"
@@ -98,6 +99,10 @@ bool has_pooler(const ModelOptions& options) {
     case Head::kToken:
     case Head::kSpan:
     case Head::kReplacedToken:
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kImage:
+    case Head::kMaskedImage:
       return false;
   }
   return false;
@@ -135,6 +140,11 @@ void add_head(Builder& builder, const ModelOptions& options, const NameTable& ta
       return builder.add(table.span, Part::kHead);
     case Head::kReplacedToken:
       return builder.add(table.replaced, Part::kHead);
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kImage:
+    case Head::kMaskedImage:
+      return;  // heads of families with definitions
   }
 }
 
@@ -161,7 +171,35 @@ void settle(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
 
 }  // namespace
 
+namespace {
+
+/// Its name, that with or without the backbone's prefix, and what the family knows besides.
+std::vector<std::string> definition_spellings(const FamilyDefinition& definition,
+                                              const StoredTensor& tensor,
+                                              const ModelOptions& options) {
+  std::vector<std::string> result = {tensor.name};
+  if (!tensor.copy.empty()) {
+    result.push_back(tensor.copy);
+  }
+  const auto prefix = std::string(definition.facts.prefix) + ".";
+  if (tensor.part != Part::kHead && prefix.size() > 1) {
+    result.push_back(tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size())
+                                                     : prefix + tensor.name);
+  }
+  if (definition.spellings != nullptr) {
+    for (auto& name : definition.spellings(tensor, options)) {
+      result.push_back(std::move(name));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
 std::vector<StoredTensor> stored_tensors(const ModelOptions& options) {
+  if (const auto* definition = find_definition(options.family)) {
+    return definition->tensors(options);
+  }
   if (is_baseline(options.family)) {
     return baseline_tensors(options);
   }
@@ -176,6 +214,9 @@ std::vector<StoredTensor> stored_tensors(const ModelOptions& options) {
 std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& options) {
   if (is_baseline(options.family)) {
     return {tensor.name};
+  }
+  if (const auto* definition = find_definition(options.family)) {
+    return definition_spellings(*definition, tensor, options);
   }
   std::vector<std::string> result;
   if (!tensor.copy.empty()) {
@@ -204,6 +245,9 @@ std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOption
 }
 
 bool is_harmless(std::string_view name, const ModelOptions& options) {
+  if (const auto* definition = find_definition(options.family)) {
+    return definition->is_harmless != nullptr && definition->is_harmless(name, options);
+  }
   if (is_baseline(options.family)) {
     return false;
   }

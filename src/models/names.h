@@ -19,7 +19,13 @@ struct StoredTensor {
   std::vector<int64_t> shape;  // of the stored tensor
   int64_t first_row = 0;       // of the parameter
   Part part = Part::kBackbone;
-  std::string copy = "";  // a second name that it is stored under too; empty: none
+  std::string copy = "";          // a second name that it is stored under too; empty: none
+  bool is_transposed = false;     // (inputs, outputs), as GPT-2 stores its matrices
+  int64_t interleaved_heads = 0;  // GPT-NeoX: rows go head by head, query, key and value of each
+
+  /// Rows of the parameter. The rest of the shape may differ from the parameter's, not the number
+  /// of elements.
+  int64_t rows() const { return is_transposed ? shape[1] : shape[0]; }
 };
 
 /// All tensors of a model's file, in the order of computation. A pure function of the options:

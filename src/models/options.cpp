@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "models/baseline_config.h"
 #include "models/family.h"
+#include "models/family_definition.h"
 #include "models/modern.h"
 #include "models/presets.h"
 #include "models/traits.h"
@@ -157,6 +158,10 @@ void read_norm(Section section, Reading& reading) {
   section.read(
       "epsilon", options.norm_epsilon,
       {.help = "Added to the variance.", .range = {.min = 0, .max = 1, .excludes_min = true}});
+  if (type != nn::NormType::kLayer) {
+    section.fail("type",
+                 text("rms does not go with ", word_of(options.family), ", allowed is layer"));
+  }
   if (!has_norm_place(options.family, options.norm_place)) {
     section.fail("place",
                  text(word_of(options.norm_place), " does not go with ", word_of(options.family),
@@ -247,6 +252,7 @@ int64_t head_outputs(const ModelOptions& options) {
   switch (options.head) {
     case Head::kSequence:
     case Head::kToken:
+    case Head::kImage:
       return options.is_regression
                  ? std::max<int64_t>(1, static_cast<int64_t>(options.labels.size()))
                  : static_cast<int64_t>(options.labels.size());
@@ -258,9 +264,20 @@ int64_t head_outputs(const ModelOptions& options) {
     case Head::kNone:
     case Head::kMaskedLm:
     case Head::kPretraining:
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kMaskedImage:
       return 0;
   }
   return 0;
+}
+
+int64_t key_value_heads(const ModelOptions& options) {
+  return options.decoder.key_value_heads > 0 ? options.decoder.key_value_heads : options.heads;
+}
+
+int64_t head_width(const ModelOptions& options) {
+  return options.decoder.head_width > 0 ? options.decoder.head_width : options.dim / options.heads;
 }
 
 int64_t embedding_width(const ModelOptions& options) {
@@ -292,6 +309,11 @@ ModelOptions read_model_options(Section& section, const ModelOptions* base) {
     section.reject_unread();
     return reading.options;
   }
+  if (const auto* definition = find_definition(reading.options.family)) {
+    definition->read_keys(section, reading.options, base);
+    section.reject_unread();
+    return reading.options;
+  }
   read_sizes(section, reading);
   read_dropouts(section, reading.options);
   read_attention(section.section("attention", {.help = "How tokens see each other."}), reading);
@@ -305,6 +327,10 @@ ModelOptions read_model_options(Section& section, const ModelOptions* base) {
   if (section.is_describing()) {
     auto others = reading.options;
     read_baseline(section, others, nullptr);
+    for (const auto* definition : family_table()) {
+      auto its = definition->defaults();
+      definition->read_keys(section, its, nullptr);
+    }
   }
   section.reject_unread();
   return reading.options;

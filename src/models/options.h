@@ -8,7 +8,9 @@
 #include "config/section.h"
 #include "kernels/activation.h"
 #include "models/baseline_options.h"
+#include "models/decoder_options.h"
 #include "models/modern_options.h"
+#include "models/vision_options.h"
 #include "nn/norm_place.h"
 
 namespace weft::models {
@@ -21,7 +23,22 @@ enum class Family {
   kElectra,
   kModernBert,
   kBagOfWords,
-  kDecomposableAttention
+  kDecomposableAttention,
+  // From here on by their definitions (models/family_definition.h).
+  kTransformer,  // of 2017
+  kGpt2,
+  kLlama,
+  kMistral,
+  kQwen2,
+  kGptNeoX,
+  kT5,
+  kMt5,
+  kBart,
+  kMbart,
+  kMarian,
+  kVit,
+  kDeit,
+  kXlm
 };
 enum class Head {
   kNone,
@@ -32,6 +49,10 @@ enum class Head {
   kToken,
   kSpan,
   kReplacedToken,  // ELECTRA's discriminator: was this token replaced?
+  kCausalLm,       // the next token
+  kConditional,    // the next token of the target, given the source
+  kImage,          // classes of images
+  kMaskedImage,    // pixels of hidden patches
 };
 using NormPlace = nn::NormPlace;
 
@@ -61,6 +82,8 @@ struct ModelOptions {
   bool begins_sinusoidal = false;  // the position table, as in arXiv:1706.03762
 
   ModernOptions modern;              // biases, windows and rotary positions
+  DecoderOptions decoder;            // decoders and encoder-decoders
+  VisionOptions vision;              // models of images
   BagOptions bag;                    // bag_of_words
   DecomposableOptions decomposable;  // decomposable_attention
 
@@ -78,6 +101,11 @@ struct ModelOptions {
 /// Numbers that a classifying head gives: classes, 1 for a plain regression, 2 for spans (begin and
 /// end).
 int64_t head_outputs(const ModelOptions& options);
+
+/// G: heads of keys and values.
+int64_t key_value_heads(const ModelOptions& options);
+/// K: width of a head.
+int64_t head_width(const ModelOptions& options);
 
 /// E: the width of the embeddings and of what the output matrix reads.
 int64_t embedding_width(const ModelOptions& options);

@@ -1,6 +1,7 @@
 #include "models/presets.h"
 
 #include "models/baseline_config.h"
+#include "models/family_definition.h"
 #include "models/modern.h"
 #include "models/traits.h"
 
@@ -36,9 +37,21 @@ ModelOptions electra(const Size& size, int64_t embedding) {
   return options;
 }
 
+std::vector<Preset> with_definitions(std::vector<Preset> presets) {
+  for (const auto* definition : family_table()) {
+    for (auto& preset : definition->presets()) {
+      presets.push_back(std::move(preset));
+    }
+  }
+  return presets;
+}
+
 }  // namespace
 
 ModelOptions family_defaults(Family family) {
+  if (const auto* definition = find_definition(family)) {
+    return definition->defaults();
+  }
   if (is_baseline(family)) {
     return baseline_defaults(family);
   }
@@ -67,7 +80,7 @@ const std::vector<Preset>& presets() {
   // arXiv:1907.11692; XLM-RoBERTa: arXiv:1911.02116; DistilBERT and DistilRoBERTa:
   // arXiv:1910.01108; ELECTRA: arXiv:2003.10555, sizes of the files that its authors published;
   // ModernBERT: arXiv:2412.13663.
-  static const std::vector<Preset> kPresets = {
+  static const std::vector<Preset> kPresets = with_definitions({
       {"bert-tiny", sized(Family::kBert, {2, 128, 2})},
       {"bert-mini", sized(Family::kBert, {4, 256, 4})},
       {"bert-small", sized(Family::kBert, {4, 512, 8})},
@@ -91,7 +104,7 @@ const std::vector<Preset>& presets() {
       {"electra-large-generator", electra({24, 256, 4}, 1024)},
       {"modernbert-base", modern({22, 768, 12}, 1152)},
       {"modernbert-large", modern({28, 1024, 16}, 2624)},
-  };
+  });
   return kPresets;
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "models/family_definition.h"
+
 namespace weft::models {
 
 namespace {
@@ -44,6 +46,9 @@ constexpr std::array kTraits = {
 }  // namespace
 
 const FamilyTraits& traits_of(Family family) {
+  if (const auto* definition = find_definition(family)) {
+    return definition->traits;
+  }
   for (const auto& traits : kTraits) {
     if (traits.family == family) {
       return traits;

@@ -2,6 +2,7 @@
 
 #include "kernels/norm.h"
 #include "nn/attention_trace.h"
+#include "nn/cross_attention.h"
 #include "nn/pooler.h"
 #include "nn/sites.h"
 
@@ -9,14 +10,21 @@ namespace weft::nn {
 
 namespace {
 
-/// The two sub-layers of every Transformer encoder; the subclasses differ in where the norms stand.
-class EncoderBlock : public Block {
+/// The sub-layers of every Transformer; the subclasses differ in where the norms stand.
+class TransformerBlock : public Block {
  public:
-  explicit EncoderBlock(const BlockOptions& options) : options_(options) {}
+  explicit TransformerBlock(const BlockOptions& options) : options_(options) {}
 
  protected:
   void register_attention() {
     attention_ = register_module("attention", make_attention(options_.attention));
+  }
+  bool is_decoder() const { return options_.has_cross_attention; }
+  void register_cross_attention() {
+    cross_attention_ = make_part<CrossAttention>("cross_attention", options_.cross_attention);
+  }
+  void register_cross_attention_norm() {
+    cross_attention_norm_ = register_module("cross_attention_norm", make_norm(options_.norm));
   }
   void register_feed_forward() {
     feed_forward_ = register_module("feed_forward", make_feed_forward(options_.feed_forward));
@@ -39,7 +47,7 @@ class EncoderBlock : public Block {
                     const at::Tensor& branch,
                     BlockSite place,
                     const Pass& pass) const {
-    const bool is_attention = place == BlockSite::kAttentionOutput;
+    const bool is_attention = place != BlockSite::kFeedForwardOutput;
     return {.stream = stream,
             .branch = branch,
             .dropout =
@@ -48,8 +56,15 @@ class EncoderBlock : public Block {
             .chance = pass.chance(site(options_.layer, place))};
   }
 
+  static at::Tensor added(const Residual& residual) {
+    return kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
+                                residual.chance);
+  }
+
   std::shared_ptr<Attention> attention_;
   std::shared_ptr<Norm> attention_norm_;
+  std::shared_ptr<CrossAttention> cross_attention_;  // this and its norm: decoders of encoders only
+  std::shared_ptr<Norm> cross_attention_norm_;
   std::shared_ptr<FeedForward> feed_forward_;
   std::shared_ptr<Norm> feed_forward_norm_;
 
@@ -57,11 +72,15 @@ class EncoderBlock : public Block {
   BlockOptions options_;
 };
 
-class PostNormBlock : public EncoderBlock {
+class PostNormBlock : public TransformerBlock {
  public:
-  explicit PostNormBlock(const BlockOptions& options) : EncoderBlock(options) {
+  explicit PostNormBlock(const BlockOptions& options) : TransformerBlock(options) {
     register_attention();
     register_attention_norm();
+    if (is_decoder()) {
+      register_cross_attention();
+      register_cross_attention_norm();
+    }
     register_feed_forward();
     register_feed_forward_norm();
   }
@@ -80,20 +99,27 @@ class PostNormBlock : public EncoderBlock {
  private:
   /// What comes after attention, row by row.
   at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
-    const auto stream =
-        attention_norm_->after(residual(x, branch, BlockSite::kAttentionOutput, pass));
+    auto stream = attention_norm_->after(residual(x, branch, BlockSite::kAttentionOutput, pass));
+    if (cross_attention_) {
+      stream = cross_attention_norm_->after(residual(
+          stream, cross_attention_->forward(stream, pass), BlockSite::kCrossAttentionOutput, pass));
+    }
     return feed_forward_norm_->after(residual(stream, feed_forward_->forward(stream, pass),
                                               BlockSite::kFeedForwardOutput, pass));
   }
 };
 
-class PreNormBlock : public EncoderBlock {
+class PreNormBlock : public TransformerBlock {
  public:
-  explicit PreNormBlock(const BlockOptions& options) : EncoderBlock(options) {
+  explicit PreNormBlock(const BlockOptions& options) : TransformerBlock(options) {
     if (options.has_attention_norm) {
       register_attention_norm();
     }
     register_attention();
+    if (is_decoder()) {
+      register_cross_attention_norm();
+      register_cross_attention();
+    }
     register_feed_forward_norm();
     register_feed_forward();
   }
@@ -114,20 +140,56 @@ class PreNormBlock : public EncoderBlock {
  private:
   /// What comes after attention, row by row.
   at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
-    const auto stream = added(residual(x, branch, BlockSite::kAttentionOutput, pass));
+    auto stream = added(residual(x, branch, BlockSite::kAttentionOutput, pass));
+    if (cross_attention_) {
+      const auto seen = cross_attention_->forward(cross_attention_norm_->forward(stream), pass);
+      stream = added(residual(stream, seen, BlockSite::kCrossAttentionOutput, pass));
+    }
     const auto changed = feed_forward_->forward(feed_forward_norm_->forward(stream), pass);
     return added(residual(stream, changed, BlockSite::kFeedForwardOutput, pass));
   }
+};
 
-  static at::Tensor added(const Residual& residual) {
-    return kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
-                                residual.chance);
+/// Attention and feed-forward side by side, each with a norm of its own (GPT-NeoX,
+/// arXiv:2204.06745, section 2.1.2).
+class ParallelBlock : public TransformerBlock {
+ public:
+  explicit ParallelBlock(const BlockOptions& options) : TransformerBlock(options) {
+    TORCH_CHECK(!options.has_cross_attention, "a parallel block has no cross attention");
+    register_attention_norm();
+    register_attention();
+    register_feed_forward_norm();
+    register_feed_forward();
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
+    const auto normed = attention_norm_->forward(x);
+    show(normed, pass);
+    return rest(x, attention_->forward(normed, pass), pass);
+  }
+
+  at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) override {
+    const auto normed = attention_norm_->forward(x);
+    show(normed, pass);
+    return rest(nn::first_tokens(x, pass.layout), attention_->first_tokens(normed, pass),
+                pass.by_sequence());
+  }
+
+ private:
+  at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
+    const auto changed = feed_forward_->forward(feed_forward_norm_->forward(x), pass);
+    const auto stream = added(residual(x, branch, BlockSite::kAttentionOutput, pass));
+    return added(residual(stream, changed, BlockSite::kFeedForwardOutput, pass));
   }
 };
 
 }  // namespace
 
 std::shared_ptr<Block> make_block(const BlockOptions& options) {
+  if (options.is_parallel) {
+    TORCH_CHECK(options.norm_place == NormPlace::kPre, "a parallel block has its norms first");
+    return std::make_shared<ParallelBlock>(options);
+  }
   switch (options.norm_place) {
     case NormPlace::kPost:
       return std::make_shared<PostNormBlock>(options);

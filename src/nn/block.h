@@ -16,6 +16,9 @@ namespace weft::nn {
 struct BlockOptions {
   int64_t layer = 0;
   AttentionOptions attention = {};
+  bool has_cross_attention = false;       // on Pass::memory, between attention and feed-forward
+  AttentionOptions cross_attention = {};  // its sizes; `dim` of the queries, `memory_dim` of keys
+  bool is_parallel = false;  // pre-norm only: attention and feed-forward read the same stream
   FeedForwardOptions feed_forward;
   NormOptions norm;
   NormPlace norm_place = NormPlace::kPost;

@@ -13,24 +13,43 @@ Table::Table(int64_t rows, int64_t dim) {
 }
 
 Embeddings::Embeddings(const EmbeddingsOptions& options) : options_(options) {
-  word_ = make_part<Table>("word", options.vocabulary, options.dim);
+  word_ = options.word ? options.word : make_part<Table>("word", options.vocabulary, options.dim);
   position_ = register_module("position", make_position(options.position));
   if (options.segments > 0) {
     segment_ = make_part<Table>("segment", options.segments, options.dim);
   }
-  norm_ = register_module("norm", make_norm(options.norm));
+  if (options.has_norm) {
+    norm_ = register_module("norm", make_norm(options.norm));
+  }
+}
+
+at::Tensor Embeddings::sum(const at::Tensor& ids,
+                           const PositionRows& position,
+                           const at::Tensor& segments) const {
+  const auto segment = segment_ ? segment_->weight() : at::Tensor();
+  const auto types = segment_ ? segments : at::Tensor();
+  if (options_.scale == 1) {
+    return kernels::embedding_sum(word_->weight(), ids, position.table, position.rows, segment,
+                                  types);
+  }
+  auto sum = kernels::embedding_sum(word_->weight(), ids, {}, {}, {}, {}) * options_.scale;
+  if (position.table.defined()) {
+    sum = sum + kernels::embedding_sum(position.table, position.rows, {}, {}, {}, {});
+  }
+  return segment.defined() ? sum + kernels::embedding_sum(segment, types, {}, {}, {}, {}) : sum;
 }
 
 at::Tensor Embeddings::forward(const at::Tensor& ids, const at::Tensor& types, const Pass& pass) {
   TORCH_CHECK(ids.dim() == 1 && ids.size(0) == pass.layout.tokens(), "Embeddings expects (",
               pass.layout.tokens(), ") ids, got ", ids.sizes());
-  const auto position = position_->rows(pass.layout);
+  auto position = position_->rows(pass.layout);
   const auto segments = !segment_ || types.defined() ? types : at::zeros_like(ids);
-  const auto sum = kernels::embedding_sum(word_->weight(), ids, position.table, position.rows,
-                                          segment_ ? segment_->weight() : at::Tensor(),
-                                          segment_ ? segments : at::Tensor());  // (N, D)
-  return kernels::dropout(norm_->forward(sum), pass.rate(options_.dropout),
-                          pass.chance(site(Site::kEmbedding)));
+  if (position.table.defined() && position.table.scalar_type() != word_->weight().scalar_type()) {
+    position.table = position.table.to(word_->weight().scalar_type());  // one that is not learned
+  }
+  const auto sum = this->sum(ids, position, segments);  // (N, D)
+  return kernels::dropout(norm_ ? norm_->forward(sum) : sum, pass.rate(options_.dropout),
+                          pass.chance(site(options_.site)));
 }
 
 }  // namespace weft::nn

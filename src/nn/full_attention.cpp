@@ -1,6 +1,7 @@
 #include "nn/full_attention.h"
 
 #include "kernels/attention_weights.h"
+#include "nn/decoding_cache.h"
 #include "nn/pooler.h"
 #include "nn/sites.h"
 
@@ -8,31 +9,57 @@ namespace weft::nn {
 
 namespace {
 
-int64_t head_width(const AttentionOptions& options) {
-  TORCH_CHECK(options.heads > 0 && options.dim % options.heads == 0, options.heads,
-              " heads do not divide width ", options.dim);
-  return options.dim / options.heads;
+kernels::RotaryOptions rotary_of(const AttentionOptions& options) {
+  auto rotary = options.stretched;
+  rotary.theta = options.theta;
+  rotary.width = rotary.width > 0 ? rotary.width : head_width(options);
+  return rotary;
 }
 
 }  // namespace
 
 FullAttention::FullAttention(const AttentionOptions& options)
-    : options_(options), angles_(head_width(options), options.theta) {
-  qkv_ = make_part<Linear>("qkv", LinearOptions{options.dim, 3 * options.dim, options.has_bias});
-  output_ = make_part<Linear>("output", LinearOptions{options.dim, options.dim, options.has_bias});
+    : options_(options), angles_(rotary_of(options)) {
+  const int64_t width = head_width(options);
+  const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
+  qkv_ = make_part<Linear>("qkv", LinearOptions{options.dim, rows, options.has_bias});
+  output_ = make_part<Linear>("output",
+                              LinearOptions{options.heads * width, options.dim,
+                                            options.has_output_bias.value_or(options.has_bias)});
 }
 
 kernels::AttentionSettings FullAttention::settings(const at::Tensor& x, const Pass& pass) {
   return {.heads = options_.heads,
+          .key_heads = key_heads(options_),
+          .scale = options_.scale,
           .is_causal = options_.is_causal,
           .reach = reach(),
           .dropout = pass.rate(options_.dropout),
-          .rotary = angles_.table(pass.layout.longest, x.device())};
+          .rotary = angles_.table(pass.layout.furthest, x.device()),
+          .distance_bias = options_.has_distances ? pass.distance_bias : at::Tensor()};
+}
+
+at::Tensor FullAttention::continued(const at::Tensor& qkv, const Pass& pass) {
+  TORCH_CHECK(options_.is_causal, "what sees the tokens after it cannot go on from a cache");
+  const int64_t width = head_width(options_);
+  const int64_t own = options_.heads * width;
+  const int64_t shared = key_heads(options_) * width;
+  const auto rows = pass.cache->extend(options_.layer, qkv.narrow(1, own, shared),
+                                       qkv.narrow(1, own + shared, shared));
+  return kernels::attention({.query = qkv.narrow(1, 0, own),
+                             .key = rows.key,
+                             .value = rows.value,
+                             .key_begins = rows.begins},
+                            pass.layout, rows.layout, settings(qkv, pass), {});
 }
 
 at::Tensor FullAttention::mixed(const at::Tensor& x, const Pass& pass) {
+  const auto qkv = qkv_->adapted(x, pass);
+  if (pass.cache != nullptr) {
+    return continued(qkv, pass);
+  }
   const auto chance = pass.chance(site(options_.layer, BlockSite::kAttentionWeights));
-  return kernels::attention(qkv_->adapted(x, pass), pass.layout, settings(x, pass), chance);
+  return kernels::attention(qkv, pass.layout, settings(x, pass), chance);
 }
 
 at::Tensor FullAttention::forward(const at::Tensor& x, const Pass& pass) {

@@ -7,7 +7,8 @@
 
 namespace weft::nn {
 
-/// Every token sees every token of its sequence (arXiv:1706.03762, section 3.2).
+/// Every token sees every token of its sequence (arXiv:1706.03762, section 3.2), or those before
+/// it.
 class FullAttention : public Attention {
  public:
   explicit FullAttention(const AttentionOptions& options);
@@ -17,15 +18,17 @@ class FullAttention : public Attention {
   std::vector<at::Tensor> weights(const at::Tensor& x, const Pass& pass) override;
 
  private:
-  /// What the output projection gets, (N, D).
+  /// What the output projection gets, (N, H K).
   at::Tensor mixed(const at::Tensor& x, const Pass& pass);
+  /// The same with the keys and values of earlier passes.
+  at::Tensor continued(const at::Tensor& qkv, const Pass& pass);
   kernels::AttentionSettings settings(const at::Tensor& x, const Pass& pass);
   /// Tokens on each side that a token sees; negative: all.
   virtual int64_t reach() const { return -1; }
 
   AttentionOptions options_;
   RotaryAngles angles_;
-  std::shared_ptr<Linear> qkv_;  // weight (3D, D): rows of query, then key, then value
+  std::shared_ptr<Linear> qkv_;  // weight ((H + 2 G) K, D): rows of query, then key, then value
   std::shared_ptr<Linear> output_;
 };
 

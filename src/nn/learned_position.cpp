@@ -10,7 +10,7 @@ LearnedPosition::LearnedPosition(const PositionOptions& options) : options_(opti
 }
 
 PositionRows LearnedPosition::rows(const kernels::Layout& layout) {
-  TORCH_CHECK(layout.longest <= options_.length, "a sequence of ", layout.longest,
+  TORCH_CHECK(layout.furthest <= options_.length, "a sequence of ", layout.furthest,
               " tokens is longer than the ", options_.length, " positions of the model");
   if (options_.offset == 0) {
     return {.table = weight_, .rows = layout.positions};

@@ -1,6 +1,7 @@
 #include "nn/norm.h"
 
 #include "nn/layer_norm.h"
+#include "nn/rms_norm.h"
 
 namespace weft::nn {
 
@@ -8,12 +9,15 @@ std::shared_ptr<Norm> make_norm(const NormOptions& options) {
   switch (options.type) {
     case NormType::kLayer:
       return std::make_shared<LayerNorm>(options);
+    case NormType::kRms:
+      return std::make_shared<RmsNorm>(options);
   }
   TORCH_CHECK(false, "no such norm");
 }
 
 const config::Choices<NormType>& norm_types() {
-  static const config::Choices<NormType> kTypes = {{"layer", NormType::kLayer}};
+  static const config::Choices<NormType> kTypes = {{"layer", NormType::kLayer},
+                                                   {"rms", NormType::kRms}};
   return kTypes;
 }
 

@@ -9,7 +9,8 @@
 
 namespace weft::nn {
 
-enum class NormType { kLayer };
+/// rms: without mean and bias (arXiv:1910.07467).
+enum class NormType { kLayer, kRms };
 
 struct NormOptions {
   NormType type = NormType::kLayer;

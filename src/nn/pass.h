@@ -4,10 +4,12 @@
 
 #include "kernels/chance.h"
 #include "kernels/layout.h"
+#include "nn/memory.h"
 
 namespace weft::nn {
 
 class AttentionTrace;
+class DecodingCache;
 
 /// What all modules of one forward pass need to know.
 struct Pass {
@@ -17,8 +19,13 @@ struct Pass {
   uint64_t step = 0;
   int64_t first_row = 0;  // tokens and sequences of the step that came in earlier micro-batches
   int64_t first_sequence = 0;
+  int64_t first_source_row = 0;     // tokens of the sources that came in earlier micro-batches
   bool recomputes_layers = false;   // a layer keeps its input alone for the backward pass
   AttentionTrace* trace = nullptr;  // who wants to see attention weights, if anyone
+  const Memory* memory = nullptr;   // of the encoder, for blocks with cross attention
+  DecodingCache* cache = nullptr;   // keys and values of earlier passes (nn/decoding_cache.h)
+  /// What the stack adds to the scores by distance (kernels::AttentionSettings); stacks set it.
+  at::Tensor distance_bias = {};
 
   /// A dropout's rate in this pass.
   double rate(double dropout) const { return is_training ? dropout : 0.0; }

@@ -9,13 +9,15 @@
 
 namespace weft::nn {
 
-enum class PositionType { kLearned, kRotary };
+/// none: only in the attention, as a bias by distance, or nowhere.
+enum class PositionType { kLearned, kRotary, kSinusoidal, kNone };
 
 struct PositionOptions {
   PositionType type = PositionType::kLearned;
   int64_t dim = 0;     // D
   int64_t length = 0;  // most tokens of a sequence
   int64_t offset = 0;  // rows of the table before the one of the first token (RoBERTa: pad id + 1)
+  bool is_interleaved = true;  // kSinusoidal: sine and cosine in turn, not all sines first
 };
 
 /// Rows to add to the word embeddings; both undefined where a kind of position enters elsewhere.

@@ -3,7 +3,7 @@
 namespace weft::nn {
 
 PositionRows RotaryPosition::rows(const kernels::Layout& layout) {
-  TORCH_CHECK(layout.longest <= options_.length, "a sequence of ", layout.longest,
+  TORCH_CHECK(layout.furthest <= options_.length, "a sequence of ", layout.furthest,
               " tokens is longer than the ", options_.length, " that the model takes");
   return {};
 }

@@ -10,12 +10,14 @@ namespace weft::nn {
 /// + i to its block i.
 inline constexpr uint32_t kSitesOfGroup = 8;
 
-enum class Site : uint32_t { kEmbedding = 0, kHead = 1, kHeadInner = 2 };
+enum class Site : uint32_t { kEmbedding = 0, kHead = 1, kHeadInner = 2, kDecoderEmbedding = 3 };
 enum class BlockSite : uint32_t {
   kAttentionWeights = 0,
   kAttentionOutput = 1,
   kFeedForward = 2,
-  kFeedForwardOutput = 3
+  kFeedForwardOutput = 3,
+  kCrossAttentionWeights = 4,
+  kCrossAttentionOutput = 5
 };
 
 /// The adapter of place `index` in a model's list of adapters; no block is so far up.

@@ -1,9 +1,13 @@
 #include "nn/stack.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <ATen/core/grad_mode.h>
 
+#include "nn/activation_probe.h"
 #include "nn/pooler.h"
 #include "nn/recompute.h"
 
@@ -17,22 +21,54 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
     block.attention = options.attention[static_cast<std::size_t>(layer)];
   }
   block.has_attention_norm = layer > 0 || options.has_first_norm;
-  block.layer = layer;
-  block.attention.layer = layer;
-  block.feed_forward.layer = layer;
+  block.layer = options.first_layer + layer;
+  block.attention.layer = block.layer;
+  block.cross_attention.layer = block.layer;
+  block.feed_forward.layer = block.layer;
   return block;
+}
+
+using Run = at::Tensor (Block::*)(const at::Tensor&, const Pass&);
+
+/// The block's function once more in the backward pass. What others computed and the block reads
+/// goes in beside the stream, so that its gradient comes out.
+at::Tensor recomputed_block(const std::shared_ptr<Block>& block,
+                            Run run,
+                            const at::Tensor& x,
+                            const Pass& pass) {
+  std::vector<at::Tensor> inputs{x};
+  std::optional<Memory> memory;  // the pass's own may be gone by then
+  if (pass.memory != nullptr) {
+    memory = *pass.memory;
+    inputs.push_back(memory->states);
+  }
+  const bool has_bias = pass.distance_bias.defined();
+  if (has_bias) {
+    inputs.push_back(pass.distance_bias);
+  }
+  return recomputed(inputs, *block, [=](const std::vector<at::Tensor>& again) {
+    auto inner = pass;
+    auto states = memory;
+    if (states) {
+      states->states = again[1];
+      inner.memory = &*states;
+    }
+    if (has_bias) {
+      inner.distance_bias = again.back();
+    }
+    return (block.get()->*run)(again[0], inner);
+  });
 }
 
 /// One of the block's functions. Who looks at what the block does sees it once.
 at::Tensor through(const std::shared_ptr<Block>& block,
-                   at::Tensor (Block::*run)(const at::Tensor&, const Pass&),
+                   Run run,
                    const at::Tensor& x,
                    const Pass& pass) {
   if (!pass.recomputes_layers || !at::GradMode::is_enabled() || pass.trace != nullptr) {
     return (block.get()->*run)(x, pass);
   }
-  return recomputed(
-      x, *block, [block, run, pass](const at::Tensor& y) { return (block.get()->*run)(y, pass); });
+  return recomputed_block(block, run, x, pass);
 }
 
 }  // namespace
@@ -45,28 +81,43 @@ Stack::Stack(const StackOptions& options) {
     blocks_.push_back(
         register_module(std::to_string(layer), make_block(block_of_layer(options, layer))));
   }
-  if (options.block.norm_place == NormPlace::kPre) {
+  if (options.relative.buckets > 0) {
+    relative_bias_ = make_part<RelativeBias>("relative_bias", options.relative);
+  }
+  if (options.block.norm_place == NormPlace::kPre && options.has_final_norm) {
     norm_ = register_module("norm", make_norm(options.block.norm));
   }
 }
 
-at::Tensor Stack::forward(const at::Tensor& x, const Pass& pass) {
-  auto stream = x;
-  for (const auto& block : blocks_) {
-    stream = through(block, &Block::forward, stream, pass);
+Pass Stack::shared(const Pass& pass) const {
+  auto result = pass;
+  if (relative_bias_) {
+    result.distance_bias = relative_bias_->forward(std::max<int64_t>(1, pass.layout.furthest));
+  }
+  return result;
+}
+
+at::Tensor Stack::forward(const at::Tensor& x, const Pass& given) {
+  const auto pass = shared(given);
+  auto stream = ActivationProbe::shown("embeddings", x);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    stream = ActivationProbe::shown(layer, through(blocks_[layer], &Block::forward, stream, pass));
   }
   return normed(stream);
 }
 
-at::Tensor Stack::first_tokens(const at::Tensor& x, const Pass& pass) {
+at::Tensor Stack::first_tokens(const at::Tensor& x, const Pass& given) {
   if (blocks_.empty()) {
-    return normed(nn::first_tokens(x, pass.layout));
+    return normed(nn::first_tokens(x, given.layout));
   }
-  auto stream = x;
-  for (std::size_t layer = 0; layer + 1 < blocks_.size(); ++layer) {
-    stream = through(blocks_[layer], &Block::forward, stream, pass);
+  const auto pass = shared(given);
+  auto stream = ActivationProbe::shown("embeddings", x);
+  const auto last = blocks_.size() - 1;
+  for (std::size_t layer = 0; layer < last; ++layer) {
+    stream = ActivationProbe::shown(layer, through(blocks_[layer], &Block::forward, stream, pass));
   }
-  return normed(through(blocks_.back(), &Block::first_tokens, stream, pass));
+  return normed(
+      ActivationProbe::shown(last, through(blocks_.back(), &Block::first_tokens, stream, pass)));
 }
 
 at::Tensor Stack::normed(const at::Tensor& stream) const {

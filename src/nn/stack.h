@@ -6,6 +6,7 @@
 
 #include "nn/block.h"
 #include "nn/module.h"
+#include "nn/relative_bias.h"
 
 namespace weft::nn {
 
@@ -14,6 +15,10 @@ struct StackOptions {
   BlockOptions block;                            // of each layer; `layer` is filled in
   std::vector<AttentionOptions> attention = {};  // of each layer; empty: that of `block` for all
   bool has_first_norm = true;  // pre-norm only: false where the embeddings end in a norm
+  bool has_final_norm = true;  // pre-norm only
+  int64_t first_layer = 0;     // number of the first layer: chance of a decoder beside an encoder
+                               // counts on from the encoder's
+  RelativeBiasOptions relative = {};  // added to the scores of all layers that have distances
 };
 
 /// Blocks one after another; pre-norm stacks end in a norm of their own.
@@ -27,10 +32,13 @@ class Stack : public Module {
   at::Tensor first_tokens(const at::Tensor& x, const Pass& pass);
 
  private:
+  /// The pass with what the layers share.
+  Pass shared(const Pass& pass) const;
   at::Tensor normed(const at::Tensor& stream) const;
 
   std::vector<std::shared_ptr<Block>> blocks_;
-  std::shared_ptr<Norm> norm_;  // stays empty in post-norm stacks
+  std::shared_ptr<RelativeBias> relative_bias_;  // stays empty where there are no such positions
+  std::shared_ptr<Norm> norm_;                   // stays empty in post-norm stacks
 };
 
 }  // namespace weft::nn

@@ -113,6 +113,10 @@ class Asked {
       case Head::kToken:
       case Head::kSpan:
       case Head::kReplacedToken:
+      case Head::kCausalLm:
+      case Head::kConditional:
+      case Head::kImage:
+      case Head::kMaskedImage:
         throw UserError(models::architecture_of(model_.options()) +
                         ": this head does not answer for whole texts");
     }

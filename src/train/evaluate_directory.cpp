@@ -36,6 +36,10 @@ std::string objective_word(models::Head head, const std::string& directory) {
     case models::Head::kNone:
     case models::Head::kSpan:
     case models::Head::kReplacedToken:
+    case models::Head::kCausalLm:
+    case models::Head::kConditional:
+    case models::Head::kImage:
+    case models::Head::kMaskedImage:
       break;
   }
   throw UserError(

@@ -34,6 +34,25 @@ data::SpecialStyle style_of(models::Family family) {
       return data::SpecialStyle::kRoberta;
     case models::Family::kXlmRoberta:
       return data::SpecialStyle::kXlmRoberta;
+    case models::Family::kGpt2:
+    case models::Family::kLlama:
+    case models::Family::kMistral:
+    case models::Family::kQwen2:
+    case models::Family::kGptNeoX:
+      return data::SpecialStyle::kGpt2;
+    case models::Family::kBart:
+    case models::Family::kMbart:
+    case models::Family::kXlm:
+      return data::SpecialStyle::kRoberta;
+    case models::Family::kT5:
+    case models::Family::kMt5:
+      return data::SpecialStyle::kT5;
+    case models::Family::kTransformer:
+    case models::Family::kMarian:
+      return data::SpecialStyle::kEnding;
+    case models::Family::kVit:
+    case models::Family::kDeit:
+      return data::SpecialStyle::kBert;
   }
   return data::SpecialStyle::kBert;
 }

@@ -27,14 +27,14 @@ struct Block {
 // Where the keys end that any of `rows` queries from `row` on sees.
 template <class T>
 inline int64_t last_key(const AttentionTask<T>& task, int64_t row, int64_t rows) {
-  return smaller(task.keys, row + rows + (task.is_causal ? 0 : task.reach));
+  return smaller(task.keys, task.first + row + rows + (task.is_causal ? 0 : task.reach));
 }
 
 // Of the tile of keys that begins at `tile`. The first column is a multiple of 16, as draws are.
 template <class T>
 inline Block block_of(const AttentionTask<T>& task, int64_t row, int64_t rows, int64_t tile) {
   const int64_t end = smaller(last_key(task, row, rows), tile + kKeyTile);
-  const int64_t begin = larger(tile, (row - task.reach) / 16 * 16);
+  const int64_t begin = larger(tile, (task.first + row - task.reach) / 16 * 16);
   return {row, rows, begin, end - begin};
 }
 
@@ -42,7 +42,7 @@ inline Block block_of(const AttentionTask<T>& task, int64_t row, int64_t rows, i
 template <class T>
 inline int64_t mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
   const int64_t padded = round_up_16(block.columns);
-  const int64_t place = block.row + i - block.column;
+  const int64_t place = task.first + block.row + i - block.column;
   const int64_t seen = smaller(block.columns, place + 1 + (task.is_causal ? 0 : task.reach));
   for (int64_t j = 0; j < smaller(padded, place - task.reach); ++j) {
     row[j] = -__builtin_inff();
@@ -51,6 +51,23 @@ inline int64_t mask_row(const AttentionTask<T>& task, const Block& block, int64_
     row[j] = -__builtin_inff();
   }
   return padded;
+}
+
+// Where the bias of the block's first column lies for its query i.
+template <class T>
+inline int64_t bias_place(const AttentionTask<T>& task, const Block& block, int64_t i) {
+  return block.column - task.first - block.row - i;
+}
+
+template <class T>
+inline void add_bias(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
+  if (task.bias == nullptr) {
+    return;
+  }
+  const float* const bias = task.bias + bias_place(task, block, i);
+  for (int64_t j = 0; j < round_up_16(block.columns); j += kLanes) {
+    store(row + j, load(row + j) + load(bias + j));
+  }
 }
 
 // The bits of the block's weights, one row of `tile / 16` groups after the other.
@@ -141,6 +158,7 @@ inline void forward_block(const AttentionTask<T>& task, const Workspace& w, cons
   draw_block(task, block, w);
   for (int64_t i = 0; i < block.rows; ++i) {
     float* const scores = w.scores + i * w.stride;
+    add_bias(task, block, i, scores);
     const Row row{.scores = scores,
                   .padded = mask_row(task, block, i, scores),
                   .bits = w.bits + i * (w.tile / 16),
@@ -170,7 +188,7 @@ inline void forward_block(const AttentionTask<T>& task, const Workspace& w, cons
 template <class T>
 inline void pack_keys(const AttentionTask<T>& task, const Workspace& w, bool wants_values) {
   pack<T>({task.k, task.kv_stride, task.keys, task.width}, 1.0F, w.k);
-  turn<false>({w.k, task.keys, w.width, task.width, task.rotary});
+  turn<false>({w.k, task.keys, w.width, task.rotary_width, task.rotary});
   pack<T>({task.v, task.kv_stride, task.keys, task.width}, 1.0F, w.v);
   for (int64_t column = 0; column < task.keys; column += kKeyTile) {
     const int64_t rows = smaller(task.keys - column, kKeyTile);
@@ -183,9 +201,14 @@ inline void pack_keys(const AttentionTask<T>& task, const Workspace& w, bool wan
 }
 
 template <class T>
+inline const float* query_angles(const AttentionTask<T>& task) {
+  return task.rotary == nullptr ? nullptr : task.rotary + task.first * task.rotary_width;
+}
+
+template <class T>
 inline void pack_queries(const AttentionTask<T>& task, const Workspace& w) {
   pack<T>({task.q, task.q_stride, task.queries, task.width}, task.scale * kLog2E, w.q);
-  turn<false>({w.q, task.queries, w.width, task.width, task.rotary});
+  turn<false>({w.q, task.queries, w.width, task.rotary_width, query_angles(task)});
 }
 
 inline void fill(float* p, int64_t count, float value) {
@@ -216,7 +239,7 @@ void attention_forward(const AttentionTask<T>& task) {
   fill(w.total, task.queries, 0.0F);
   for_each_query_block(task.queries, [&](int64_t row, int64_t rows) {
     fill(w.gradient, rows * w.width, 0.0F);
-    const int64_t first = larger(0, row - task.reach) / kKeyTile * kKeyTile;
+    const int64_t first = larger(0, task.first + row - task.reach) / kKeyTile * kKeyTile;
     for (int64_t column = first; column < last_key(task, row, rows); column += kKeyTile) {
       forward_block(task, w, block_of(task, row, rows, column));
     }
@@ -266,6 +289,7 @@ inline void slope_block(const AttentionTask<T>& task, const Workspace& w, const 
   draw_block(task, block, w);
   for (int64_t i = 0; i < block.rows; ++i) {
     float* const scores = w.scores + i * w.stride;
+    add_bias(task, block, i, scores);
     const SlopeRow row{.scores = scores,
                        .slopes = w.slopes + i * w.stride,
                        .padded = mask_row(task, block, i, scores),
@@ -276,6 +300,12 @@ inline void slope_block(const AttentionTask<T>& task, const Workspace& w, const 
       slope_row<true>(row);
     } else {
       slope_row<false>(row);
+    }
+    if (task.dbias != nullptr) {
+      float* const sums = task.dbias + bias_place(task, block, i);
+      for (int64_t j = 0; j < row.padded; j += kLanes) {
+        store(sums + j, load(sums + j) + load(row.slopes + j));
+      }
     }
   }
 }
@@ -327,6 +357,21 @@ inline void pack_gradient(const AttentionTask<T>& task, const Workspace& w) {
   }
 }
 
+// Gradients of the keys and values of one tile.
+struct KeySums {
+  float* dk;
+  float* dv;
+};
+
+template <class T>
+inline KeySums sums_of(const AttentionTask<T>& task, const Workspace& w, int64_t column) {
+  if (task.shared == nullptr) {
+    return {w.dk, w.dv};
+  }
+  float* const dk = task.shared + column * w.width;
+  return {dk, dk + round_up_16(task.keys) * w.width};
+}
+
 template <class T>
 void attention_backward(const AttentionTask<T>& task) {
   const Workspace w = carve(task);
@@ -336,25 +381,34 @@ void attention_backward(const AttentionTask<T>& task) {
   fill(w.dq, task.queries * w.width, 0.0F);
   for (int64_t column = 0; column < task.keys; column += kKeyTile) {
     const int64_t keys = smaller(task.keys - column, kKeyTile);
-    fill(w.dk, keys * w.width, 0.0F);
-    fill(w.dv, keys * w.width, 0.0F);
+    const KeySums sums = sums_of(task, w, column);
+    if (task.shared == nullptr || task.is_first) {
+      fill(sums.dk, keys * w.width, 0.0F);
+      fill(sums.dv, keys * w.width, 0.0F);
+    }
     for_each_query_block(task.queries, [&](int64_t row, int64_t rows) {
       const Block block = block_of(task, row, rows, column);
       if (block.columns <= 0) {
         return;
       }
       slope_block(task, w, block);
-      add_to_keys(block, w, w.scores, w.gradient, w.dv);
-      add_to_keys(block, w, w.slopes, w.q, w.dk);
+      add_to_keys(block, w, w.scores, w.gradient, sums.dv);
+      add_to_keys(block, w, w.slopes, w.q, sums.dk);
       add_to_queries(block, w);
     });
-    const auto* const angles = task.rotary == nullptr ? nullptr : task.rotary + column * task.width;
-    turn<true>({w.dk, keys, w.width, task.width, angles});
-    unpack<T>(w.dk, kLn2, {task.dk + column * task.kv_stride, task.kv_stride, keys, task.width});
-    unpack<T>(w.dv, 1.0F, {task.dv + column * task.kv_stride, task.kv_stride, keys, task.width});
+    if (task.shared != nullptr && !task.is_last) {
+      continue;
+    }
+    const auto* const angles =
+        task.rotary == nullptr ? nullptr : task.rotary + column * task.rotary_width;
+    turn<true>({sums.dk, keys, w.width, task.rotary_width, angles});
+    unpack<T>(sums.dk, kLn2,
+              {task.dk + column * task.dkv_stride, task.dkv_stride, keys, task.width});
+    unpack<T>(sums.dv, 1.0F,
+              {task.dv + column * task.dkv_stride, task.dkv_stride, keys, task.width});
   }
-  turn<true>({w.dq, task.queries, w.width, task.width, task.rotary});
-  unpack<T>(w.dq, task.scale, {task.dq, task.q_stride, task.queries, task.width});
+  turn<true>({w.dq, task.queries, w.width, task.rotary_width, query_angles(task)});
+  unpack<T>(w.dq, task.scale, {task.dq, task.dq_stride, task.queries, task.width});
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -60,7 +60,7 @@ void norm_forward(NormForward<T> norm) {
                       });
       x = norm.sum + start;
     }
-    normalise_row(norm, row, x, sum(total) / static_cast<float>(columns));
+    normalise_row(norm, row, x, norm.is_rms ? 0.0F : sum(total) / static_cast<float>(columns));
   }
 }
 
@@ -91,7 +91,8 @@ inline RowMeans row_means(const NormBackward<T>& norm, int64_t row) {
     store_up_to(norm.dbias + column, load_up_to(norm.dbias + column, count) + g, count);
   });
   const float inverse = 1.0F / static_cast<float>(columns);
-  return {set(sum(sum_gradient) * inverse), set(sum(sum_projected) * inverse)};
+  return {norm.is_rms ? zero() : set(sum(sum_gradient) * inverse),
+          set(sum(sum_projected) * inverse)};
 }
 
 template <class T>

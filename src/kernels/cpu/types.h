@@ -36,6 +36,7 @@ struct NormForward {
   const float* weight;
   const float* bias;
   float epsilon;
+  bool is_rms;  // the mean is left in
   T* sum;       // residual + dropout(branch), rounded; null without a residual
   T* out;       // null: only the sum is wanted, no norm
   float* mean;  // (N)
@@ -51,6 +52,7 @@ struct NormBackward {
   const float* weight;
   const float* mean;
   const float* rstd;
+  bool is_rms;
   T* dx;
   T* dbranch;      // dropout's gradient of dx, or null
   float* dweight;  // (columns) of these rows only, overwritten
@@ -152,18 +154,32 @@ struct AttentionTask {
   int64_t width;  // K
   float scale;
   bool is_causal;
-  int64_t reach;        // keys on each side that a query sees; `keys` or more: all
-  const float* rotary;  // (keys, K) cosines and sines that turn queries and keys, or null
+  int64_t first;  // place of the first query among the keys
+  int64_t reach;  // keys on each side that a query sees; `keys` or more: all
+  const float*
+      rotary;  // (keys, rotary_width) cosines and sines that turn queries and keys, or null
+  int64_t rotary_width;  // features that are turned, the first ones
+  /// Added to the scores (of log2), or null: query i and key j get bias[j - i - first]. Read up to
+  /// 16 elements beyond.
+  const float* bias;
   Draws draws;
   T* out;
   int64_t out_stride;
   float* lse;  // (queries) log2 of the sum of 2^(scores / ln 2)
   float* scratch;
-  // Backward only; dq and so on have the strides of q and so on.
+  // Backward only.
   const T* gradient;  // of out
   T* dq;
+  int64_t dq_stride;
   T* dk;
   T* dv;
+  int64_t dkv_stride;
+  float* dbias;  // sums by distance of the scores' gradients, as `bias`; added to; or null
+  /// Heads of queries that share the keys add up their gradients here, (2, keys rounded up to
+  /// tiles, padded width); null: this head is alone.
+  float* shared;
+  bool is_first;  // of those heads
+  bool is_last;
 };
 
 /// Rows of x, contiguous, into int8, each with a scale of its own.

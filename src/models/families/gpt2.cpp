@@ -1,0 +1,242 @@
+#include "models/families/gpt2.h"
+
+#include <cmath>
+
+#include "base/text.h"
+#include "models/decoder.h"
+#include "models/stack_json.h"
+#include "models/stack_keys.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+
+ModelOptions defaults() {
+  ModelOptions options;
+  options.family = Family::kGpt2;
+  options.length = 1024;
+  options.segments = 0;
+  options.activation = kernels::Activation::kGeluTanh;
+  options.norm_place = NormPlace::kPre;
+  options.norm_epsilon = 1e-5;
+  options.decoder.embedding_dropout = 0.1;
+  options.pad_id = -1;
+  return options;
+}
+
+ModelOptions sized(int64_t layers, int64_t dim, int64_t heads) {
+  auto options = defaults();
+  options.layers = layers;
+  options.dim = dim;
+  options.heads = heads;
+  options.width = 4 * dim;
+  return options;
+}
+
+ModelOptions mini() {
+  auto options = sized(4, 256, 4);
+  options.length = 512;
+  return options;
+}
+
+std::vector<Preset> presets() {
+  return {{"gpt-mini", mini()},
+          {"gpt2", sized(12, 768, 12)},
+          {"gpt2-medium", sized(24, 1024, 16)},
+          {"gpt2-large", sized(36, 1280, 20)},
+          {"gpt2-xl", sized(48, 1600, 25)}};
+}
+
+void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_stack_keys(section, options, base,
+                  {.only = "type: gpt2", .has_layer_scale = true, .has_embedding_dropout = true});
+}
+
+void refuse_foreign(const JsonFields& fields) {
+  demand(fields, "add_cross_attention", false, "this family has no encoder here");
+  demand(fields, "scale_attn_weights", true, "scores are scaled here");
+}
+
+void read_json(const JsonFields& fields, ModelOptions& options) {
+  const auto head = options.head;
+  options = defaults();
+  options.head = head;
+  options.vocabulary = 50257;
+  options.begin_id = 50256;
+  options.end_id = 50256;
+  for (const auto* key : {"hidden_size", "n_embd"}) {
+    fields.read_size(key, options.dim, kMostFeatures);
+  }
+  for (const auto* key : {"num_hidden_layers", "n_layer"}) {
+    fields.read_size(key, options.layers, kMostLayers);
+  }
+  for (const auto* key : {"num_attention_heads", "n_head"}) {
+    fields.read_size(key, options.heads, kMostFeatures);
+  }
+  for (const auto* key : {"max_position_embeddings", "n_ctx", "n_positions"}) {
+    fields.read_size(key, options.length, kMostTokens);
+  }
+  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
+  options.width = 4 * options.dim;
+  fields.read("n_inner", options.width, 1, kMostFeatures);
+  if (options.dim % options.heads != 0) {
+    fields.fail("n_head", text(options.heads, " does not divide n_embd ", options.dim));
+  }
+  read_activation(fields, "activation_function", options.activation);
+  fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
+  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("resid_pdrop", options.dropout, 0.0, 1.0);
+  fields.read("embd_pdrop", options.decoder.embedding_dropout, 0.0, 1.0);
+  fields.read("attn_pdrop", options.attention_dropout, 0.0, 1.0);
+  fields.read("scale_attn_by_inverse_layer_idx", options.decoder.scales_by_layer);
+  fields.read("tie_word_embeddings", options.ties_embeddings);
+  refuse_foreign(fields);
+  options.begin_id = std::min(options.begin_id, options.vocabulary - 1);
+  options.end_id = std::min(options.end_id, options.vocabulary - 1);
+  read_ids(fields, options);
+}
+
+void write_json(Json& json, const ModelOptions& options) {
+  json["vocab_size"] = options.vocabulary;
+  json["n_positions"] = options.length;
+  json["n_embd"] = options.dim;
+  json["n_layer"] = options.layers;
+  json["n_head"] = options.heads;
+  json["n_inner"] = options.width == 4 * options.dim ? Json(nullptr) : Json(options.width);
+  json["activation_function"] = options.activation == kernels::Activation::kGeluTanh
+                                    ? "gelu_new"
+                                    : stored_activation(options.activation);
+  json["resid_pdrop"] = options.dropout;
+  json["embd_pdrop"] = options.decoder.embedding_dropout;
+  json["attn_pdrop"] = options.attention_dropout;
+  json["layer_norm_epsilon"] = options.norm_epsilon;
+  json["initializer_range"] = options.deviation;
+  json["scale_attn_weights"] = true;
+  json["scale_attn_by_inverse_layer_idx"] = options.decoder.scales_by_layer;
+  json["reorder_and_upcast_attn"] = false;
+  json["add_cross_attention"] = false;
+  json["use_cache"] = true;
+  json["tie_word_embeddings"] = options.ties_embeddings;
+  write_ids(json, options);
+}
+
+Json generation_json(const ModelOptions& options) {
+  if (options.head != Head::kCausalLm) {
+    return nullptr;
+  }
+  Json json = {{"_from_model_config", true}};
+  write_ids(json, options);
+  return json;
+}
+
+/// Matrices are stored (inputs, outputs).
+void add_linear(std::vector<StoredTensor>& tensors,
+                const std::string& ours,
+                const std::string& stored,
+                int64_t inputs,
+                int64_t outputs) {
+  tensors.push_back({.parameter = ours + ".weight",
+                     .name = stored + ".weight",
+                     .shape = {inputs, outputs},
+                     .is_transposed = true});
+  tensors.push_back({.parameter = ours + ".bias", .name = stored + ".bias", .shape = {outputs}});
+}
+
+void add_norm(std::vector<StoredTensor>& tensors,
+              const std::string& ours,
+              const std::string& stored,
+              int64_t dim) {
+  for (const auto* end : {".weight", ".bias"}) {
+    tensors.push_back({.parameter = ours + end, .name = stored + end, .shape = {dim}});
+  }
+}
+
+void add_head(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
+  const auto add = [&](const std::string& end, const std::string& name,
+                       std::vector<int64_t> shape) {
+    tensors.push_back({.parameter = "head" + end,
+                       .name = name + end,
+                       .shape = std::move(shape),
+                       .part = Part::kHead});
+  };
+  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
+    add(".weight", "lm_head", {options.vocabulary, options.dim});
+  } else if (options.head == Head::kSequence) {
+    add(".weight", "score", {head_outputs(options), options.dim});
+  } else if (options.head == Head::kToken) {
+    add(".weight", "classifier", {head_outputs(options), options.dim});
+    add(".bias", "classifier", {head_outputs(options)});
+  }
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  const int64_t dim = options.dim;
+  const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
+  std::vector<StoredTensor> result;
+  result.push_back({.parameter = "embeddings.word.weight",
+                    .name = prefix + "wte.weight",
+                    .shape = {options.vocabulary, dim}});
+  result.push_back({.parameter = "embeddings.position.weight",
+                    .name = prefix + "wpe.weight",
+                    .shape = {options.length, dim}});
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    const auto ours = text("layers.", layer, ".");
+    const auto stored = text(prefix, "h.", layer, ".");
+    add_norm(result, ours + "attention_norm", stored + "ln_1", dim);
+    add_linear(result, ours + "attention.qkv", stored + "attn.c_attn", dim, 3 * dim);
+    add_linear(result, ours + "attention.output", stored + "attn.c_proj", dim, dim);
+    add_norm(result, ours + "feed_forward_norm", stored + "ln_2", dim);
+    add_linear(result, ours + "feed_forward.up", stored + "mlp.c_fc", dim, options.width);
+    add_linear(result, ours + "feed_forward.down", stored + "mlp.c_proj", options.width, dim);
+  }
+  add_norm(result, "layers.norm", prefix + "ln_f", dim);
+  add_head(result, options);
+  return result;
+}
+
+/// The causal mask of first files, and tied copies.
+bool says_nothing(std::string_view name, const ModelOptions& options) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         (options.ties_embeddings && name == "lm_head.weight");
+}
+
+/// What enters the stream begins smaller the more layers there are (section 2.3 of the paper).
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  const bool enters_stream = parameter.ends_with(".attention.output.weight") ||
+                             parameter.ends_with(".feed_forward.down.weight");
+  return {.deviation = enters_stream ? options.deviation /
+                                           std::sqrt(2.0 * static_cast<double>(options.layers))
+                                     : options.deviation};
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<Decoder>(options);
+}
+
+}  // namespace
+
+const FamilyDefinition& gpt2() {
+  static const FamilyDefinition kDefinition{
+      .word = "gpt2",
+      .facts = {Family::kGpt2, NormPlace::kPre, "gpt2", "transformer", "GPT2"},
+      .heads = {{Head::kNone, "Model"},
+                {Head::kCausalLm, "LMHeadModel"},
+                {Head::kSequence, "ForSequenceClassification"},
+                {Head::kToken, "ForTokenClassification"}},
+      .traits = {.family = Family::kGpt2, .has_pooler = false, .has_segments = false},
+      .defaults = defaults,
+      .presets = presets,
+      .read_keys = read_keys,
+      .read_json = read_json,
+      .write_json = write_json,
+      .generation_json = generation_json,
+      .tensors = tensors,
+      .is_harmless = says_nothing,
+      .initial = initial,
+      .make = make};
+  return kDefinition;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/section.h"
+#include "formats/json.h"
+#include "models/family.h"
+#include "models/initial_values.h"
+#include "models/json_fields.h"
+#include "models/model.h"
+#include "models/names.h"
+#include "models/options.h"
+#include "models/presets.h"
+#include "models/traits.h"
+
+namespace weft::models {
+
+/// What makes a family beyond the encoders of BERT's kind: one file, models/families/NAME.cpp, and
+/// one line in models/family_table.cpp. Functions that speak of a family ask its definition first.
+struct FamilyDefinition {
+  std::string_view word;  // of `model.type`
+  FamilyFacts facts;
+  std::vector<HeadFacts> heads = {};  // its heads, and how their names in `architectures` end
+  FamilyTraits traits;
+
+  /// Sizes and rates when no preset is named. (Absent keys of config.json: read_json's to set.)
+  ModelOptions (*defaults)() = nullptr;
+  std::vector<Preset> (*presets)() = nullptr;
+
+  /// The keys of `model:` beside preset and type; see models/stack_keys.h for those that stacks
+  /// share. `base`: what init_from brings, with which shapes may not differ. Must also do for a
+  /// section that describes. Throws config::Error.
+  void (*read_keys)(config::Section& section,
+                    ModelOptions& options,
+                    const ModelOptions* base) = nullptr;
+
+  /// config.json beside model_type, architectures and labels. Options come with family, norm place
+  /// and head; what absent keys mean is set first. Throws formats::Error.
+  void (*read_json)(const JsonFields& fields, ModelOptions& options) = nullptr;
+  void (*write_json)(formats::Json& json, const ModelOptions& options) = nullptr;
+  /// generation_config.json of a model that generates; null JSON: no such file. May be absent.
+  formats::Json (*generation_json)(const ModelOptions& options) = nullptr;
+
+  /// All tensors of a model's file, in the order of computation.
+  std::vector<StoredTensor> (*tensors)(const ModelOptions& options) = nullptr;
+  /// Further names of a tensor in files of other times. May be absent.
+  std::vector<std::string> (*spellings)(const StoredTensor& tensor,
+                                        const ModelOptions& options) = nullptr;
+  /// Tensors of files that no parameter asks for and that say nothing: buffers, tied copies. May be
+  /// absent.
+  bool (*is_harmless)(std::string_view name, const ModelOptions& options) = nullptr;
+
+  /// How a matrix begins; vectors begin as everywhere: scales of norms at one, others at zero.
+  InitialValues (*initial)(const std::string& parameter, const ModelOptions& options) = nullptr;
+
+  std::shared_ptr<Model> (*make)(const ModelOptions& options) = nullptr;
+
+  bool reads_source = false;  // an encoder reads a second stream
+  bool reads_images = false;
+};
+
+/// All families that have a definition, in the order in which they are shown.
+std::span<const FamilyDefinition* const> family_table();
+
+/// Nothing for the encoders of BERT's kind and the baselines.
+const FamilyDefinition* find_definition(Family family);
+
+/// For families that have one.
+const FamilyDefinition& definition_of(Family family);
+
+/// What a family has, or false: of its definition.
+bool generates(const ModelOptions& options);     // has a head that gives tokens left to right
+bool reads_source(const ModelOptions& options);  // is an encoder-decoder
+bool reads_images(const ModelOptions& options);
+
+}  // namespace weft::models

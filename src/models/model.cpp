@@ -1,0 +1,39 @@
+#include "models/model.h"
+
+#include "models/family.h"
+
+namespace weft::models {
+
+at::Tensor Model::encode(const SourceInput& /*source*/, const nn::Pass& /*pass*/) {
+  TORCH_CHECK(false, architecture_of(options()), " has no encoder beside it");
+}
+
+at::Tensor Model::pooled(const at::Tensor& /*hidden*/, const nn::Pass& /*pass*/) {
+  TORCH_CHECK(false, architecture_of(options()), " has no pooler");
+}
+
+at::Tensor Model::token_features(const at::Tensor& /*rows*/) {
+  TORCH_CHECK(false, architecture_of(options()), " guesses no tokens");
+}
+
+at::Tensor Model::output_weight() {
+  TORCH_CHECK(false, architecture_of(options()), " guesses no tokens");
+}
+
+at::Tensor Model::output_bias() {
+  TORCH_CHECK(false, architecture_of(options()), " guesses no tokens");
+}
+
+at::Tensor Model::next_sentence_logits(const at::Tensor& /*pooled*/) {
+  TORCH_CHECK(false, architecture_of(options()), " judges no pairs of sentences");
+}
+
+at::Tensor Model::class_logits(const at::Tensor& /*hidden*/, const nn::Pass& /*pass*/) {
+  TORCH_CHECK(false, architecture_of(options()), " does not classify sequences");
+}
+
+at::Tensor Model::token_logits(const at::Tensor& /*hidden*/, const nn::Pass& /*pass*/) {
+  TORCH_CHECK(false, architecture_of(options()), " does not classify tokens");
+}
+
+}  // namespace weft::models

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "formats/json.h"
+#include "models/json_fields.h"
+#include "models/options.h"
+
+/// Readings of config.json that the families with definitions share.
+namespace weft::models {
+
+inline constexpr int64_t kMostFeatures = 1 << 20;
+inline constexpr int64_t kMostLayers = 10'000;
+inline constexpr int64_t kMostTokens = int64_t{1} << 28;  // of a vocabulary, or of a sequence
+
+/// One of the activations of transformers by its name; the default is what `activation` holds.
+void read_activation(const JsonFields& fields,
+                     std::string_view key,
+                     kernels::Activation& activation);
+
+/// An id, the first of a list of ids, or null: none.
+void read_id(const JsonFields& fields, std::string_view key, int64_t& id, int64_t vocabulary);
+
+/// pad_token_id, bos_token_id and eos_token_id.
+void read_ids(const JsonFields& fields, ModelOptions& options);
+void write_ids(formats::Json& json, const ModelOptions& options);
+formats::Json id_or_null(int64_t id);
+
+/// Throws where the key has another value than the only one that is computed here.
+void demand(const JsonFields& fields, std::string_view key, bool wanted, std::string_view why);
+
+/// rope_parameters of transformers 5, or rope_theta and rope_scaling of 4.
+void read_rotary(const JsonFields& fields, ModelOptions& options);
+formats::Json rotary_json(const ModelOptions& options);
+
+}  // namespace weft::models
