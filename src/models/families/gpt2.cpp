@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "models/decoder.h"
+#include "models/causal_model.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
 
@@ -212,7 +212,7 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
 }
 
 std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<Decoder>(options);
+  return std::make_shared<CausalModel>(options);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "models/decoder.h"
+#include "models/causal_model.h"
 
 #include <cmath>
 
@@ -72,7 +72,7 @@ kernels::RotaryOptions rotary_of(const ModelOptions& options) {
   return rotary;
 }
 
-nn::StackOptions decoder_stack(const ModelOptions& options) {
+nn::StackOptions causal_stack(const ModelOptions& options) {
   std::vector<nn::AttentionOptions> attention;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     attention.push_back(attention_of(options, layer));
@@ -90,11 +90,11 @@ nn::StackOptions decoder_stack(const ModelOptions& options) {
   return {.layers = options.layers, .block = block, .attention = std::move(attention)};
 }
 
-Decoder::Decoder(const ModelOptions& options) : options_(options) {
+CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
   embeddings_ = make_part<nn::Embeddings>("embeddings", embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", decoder_stack(options));
+  layers_ = make_part<nn::Stack>("layers", causal_stack(options));
   if (options.head == Head::kCausalLm && !options.ties_embeddings) {
     output_ =
         make_part<nn::Linear>("head", nn::LinearOptions{options.dim, options.vocabulary, false});
@@ -105,26 +105,26 @@ Decoder::Decoder(const ModelOptions& options) : options_(options) {
   }
 }
 
-at::Tensor Decoder::hidden(const TextInput& input, const nn::Pass& pass) {
+at::Tensor CausalModel::hidden(const TextInput& input, const nn::Pass& pass) {
   return layers_->forward(embeddings_->forward(input.ids, input.types, pass), pass);
 }
 
-at::Tensor Decoder::token_features(const at::Tensor& rows) {
+at::Tensor CausalModel::token_features(const at::Tensor& rows) {
   TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
   return rows;
 }
 
-at::Tensor Decoder::output_weight() {
+at::Tensor CausalModel::output_weight() {
   TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
   return output_ ? output_->weight() : embeddings_->word_weight();
 }
 
-at::Tensor Decoder::output_bias() {
+at::Tensor CausalModel::output_bias() {
   TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
   return {};
 }
 
-at::Tensor Decoder::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+at::Tensor CausalModel::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
               " does not classify sequences");
   const auto ends = pass.layout.device_offsets.slice(0, 1) - 1;
@@ -134,7 +134,7 @@ at::Tensor Decoder::class_logits(const at::Tensor& hidden, const nn::Pass& pass)
   return output_->forward(rows);
 }
 
-at::Tensor Decoder::token_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+at::Tensor CausalModel::token_logits(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(options_.head == Head::kToken, architecture_of(options_),
               " does not classify tokens");
   return output_->forward(kernels::dropout(hidden, pass.rate(options_.head_dropout.value_or(0.1)),

@@ -10,10 +10,10 @@ namespace weft::models {
 /// A stack that reads from left to right, with one of its heads: GPT-2, Llama and their kin.
 /// Options tell the families apart. A classifier of sequences looks at the last token, which has
 /// seen all.
-class Decoder : public Model {
+class CausalModel : public Model {
  public:
   /// Parameters are allocated, not set.
-  explicit Decoder(const ModelOptions& options);
+  explicit CausalModel(const ModelOptions& options);
 
   const ModelOptions& options() const override { return options_; }
   at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;
@@ -31,7 +31,7 @@ class Decoder : public Model {
 };
 
 /// How the stack of such a model is built; what encoder-decoders share with it.
-nn::StackOptions decoder_stack(const ModelOptions& options);
+nn::StackOptions causal_stack(const ModelOptions& options);
 
 /// Rotary positions of the options as the kernels want them.
 kernels::RotaryOptions rotary_of(const ModelOptions& options);
