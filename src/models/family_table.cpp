@@ -2,13 +2,15 @@
 #include <stdexcept>
 
 #include "models/families/gpt2.h"
+#include "models/families/gpt_neox.h"
+#include "models/families/llama.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
 
 std::span<const FamilyDefinition* const> family_table() {
   static const std::array kTable = {
-      &gpt2(),
+      &gpt2(), &llama(), &mistral(), &qwen2(), &gpt_neox(),
   };
   return kTable;
 }

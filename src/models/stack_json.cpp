@@ -67,6 +67,15 @@ void write_ids(Json& json, const ModelOptions& options) {
   json["eos_token_id"] = id_or_null(options.end_id);
 }
 
+Json causal_generation_json(const ModelOptions& options) {
+  if (options.head != Head::kCausalLm) {
+    return nullptr;
+  }
+  Json json = {{"_from_model_config", true}};
+  write_ids(json, options);
+  return json;
+}
+
 void demand(const JsonFields& fields, std::string_view key, bool wanted, std::string_view why) {
   bool found = wanted;
   fields.read(key, found);

@@ -77,6 +77,9 @@ class Reader {
   }
 
   void dropouts(Section& section) {
+    if (!keys_.has_dropout) {
+      return;
+    }
     section.read("dropout", options_.dropout,
                  {.help = "Share of the features that are dropped in training; holds for attention "
                           "and embeddings too unless they say otherwise.",

@@ -12,6 +12,7 @@ namespace weft::models {
 struct StackKeys {
   std::string_view only;  // "type: gpt2"
   bool has_length = true;
+  bool has_dropout = true;  // beside that of the attention
   bool has_activation = true;
   bool has_ties = true;
   bool has_rotary = false;         // position.theta and its scaling

@@ -1,11 +1,13 @@
 #include "models/families/gpt2.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
 #include "models/causal_model.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
+#include "models/stored_builder.h"
 
 namespace weft::models {
 
@@ -122,78 +124,42 @@ void write_json(Json& json, const ModelOptions& options) {
   write_ids(json, options);
 }
 
-Json generation_json(const ModelOptions& options) {
-  if (options.head != Head::kCausalLm) {
-    return nullptr;
-  }
-  Json json = {{"_from_model_config", true}};
-  write_ids(json, options);
-  return json;
-}
-
-/// Matrices are stored (inputs, outputs).
-void add_linear(std::vector<StoredTensor>& tensors,
-                const std::string& ours,
-                const std::string& stored,
-                int64_t inputs,
-                int64_t outputs) {
-  tensors.push_back({.parameter = ours + ".weight",
-                     .name = stored + ".weight",
-                     .shape = {inputs, outputs},
-                     .is_transposed = true});
-  tensors.push_back({.parameter = ours + ".bias", .name = stored + ".bias", .shape = {outputs}});
-}
-
-void add_norm(std::vector<StoredTensor>& tensors,
-              const std::string& ours,
-              const std::string& stored,
-              int64_t dim) {
-  for (const auto* end : {".weight", ".bias"}) {
-    tensors.push_back({.parameter = ours + end, .name = stored + end, .shape = {dim}});
-  }
-}
-
-void add_head(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
-  const auto add = [&](const std::string& end, const std::string& name,
-                       std::vector<int64_t> shape) {
-    tensors.push_back({.parameter = "head" + end,
-                       .name = name + end,
-                       .shape = std::move(shape),
-                       .part = Part::kHead});
-  };
+void add_head(StoredBuilder& builder, const ModelOptions& options) {
+  const int64_t classes = head_outputs(options);
   if (options.head == Head::kCausalLm && !options.ties_embeddings) {
-    add(".weight", "lm_head", {options.vocabulary, options.dim});
+    builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
   } else if (options.head == Head::kSequence) {
-    add(".weight", "score", {head_outputs(options), options.dim});
+    builder.table("head", "score", {classes, options.dim}, Part::kHead);
   } else if (options.head == Head::kToken) {
-    add(".weight", "classifier", {head_outputs(options), options.dim});
-    add(".bias", "classifier", {head_outputs(options)});
+    builder.linear("head", "classifier",
+                   {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
   }
 }
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
   const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
-  std::vector<StoredTensor> result;
-  result.push_back({.parameter = "embeddings.word.weight",
-                    .name = prefix + "wte.weight",
-                    .shape = {options.vocabulary, dim}});
-  result.push_back({.parameter = "embeddings.position.weight",
-                    .name = prefix + "wpe.weight",
-                    .shape = {options.length, dim}});
+  StoredBuilder builder;
+  // Matrices are stored (inputs, outputs).
+  const auto linear = [&](const std::string& ours, const std::string& stored, int64_t inputs,
+                          int64_t outputs) {
+    builder.linear(ours, stored, {.inputs = inputs, .outputs = outputs, .is_transposed = true});
+  };
+  builder.table("embeddings.word", prefix + "wte", {options.vocabulary, dim});
+  builder.table("embeddings.position", prefix + "wpe", {options.length, dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     const auto ours = text("layers.", layer, ".");
     const auto stored = text(prefix, "h.", layer, ".");
-    add_norm(result, ours + "attention_norm", stored + "ln_1", dim);
-    add_linear(result, ours + "attention.qkv", stored + "attn.c_attn", dim, 3 * dim);
-    add_linear(result, ours + "attention.output", stored + "attn.c_proj", dim, dim);
-    add_norm(result, ours + "feed_forward_norm", stored + "ln_2", dim);
-    add_linear(result, ours + "feed_forward.up", stored + "mlp.c_fc", dim, options.width);
-    add_linear(result, ours + "feed_forward.down", stored + "mlp.c_proj", options.width, dim);
+    builder.norm(ours + "attention_norm", stored + "ln_1", dim);
+    linear(ours + "attention.qkv", stored + "attn.c_attn", dim, 3 * dim);
+    linear(ours + "attention.output", stored + "attn.c_proj", dim, dim);
+    builder.norm(ours + "feed_forward_norm", stored + "ln_2", dim);
+    linear(ours + "feed_forward.up", stored + "mlp.c_fc", dim, options.width);
+    linear(ours + "feed_forward.down", stored + "mlp.c_proj", options.width, dim);
   }
-  add_norm(result, "layers.norm", prefix + "ln_f", dim);
-  add_head(result, options);
-  return result;
+  builder.norm("layers.norm", prefix + "ln_f", dim);
+  add_head(builder, options);
+  return builder.result;
 }
 
 /// The causal mask of first files, and tied copies.
@@ -231,7 +197,7 @@ const FamilyDefinition& gpt2() {
       .read_keys = read_keys,
       .read_json = read_json,
       .write_json = write_json,
-      .generation_json = generation_json,
+      .generation_json = causal_generation_json,
       .tensors = tensors,
       .is_harmless = says_nothing,
       .initial = initial,

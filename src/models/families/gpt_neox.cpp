@@ -1,0 +1,210 @@
+#include "models/families/gpt_neox.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "models/causal_model.h"
+#include "models/stack_json.h"
+#include "models/stack_keys.h"
+#include "models/stored_builder.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+
+ModelOptions defaults() {
+  ModelOptions options;
+  options.family = Family::kGptNeoX;
+  options.length = 2048;
+  options.segments = 0;
+  options.norm_place = NormPlace::kPre;
+  options.norm_epsilon = 1e-5;
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.ties_embeddings = false;
+  options.modern.theta = 10'000;
+  options.decoder.rotary_share = 0.25;
+  options.decoder.is_parallel = true;
+  options.pad_id = -1;
+  return options;
+}
+
+ModelOptions sized(int64_t layers, int64_t dim, int64_t heads) {
+  auto options = defaults();
+  options.layers = layers;
+  options.dim = dim;
+  options.heads = heads;
+  options.width = 4 * dim;
+  return options;
+}
+
+std::vector<Preset> presets() {
+  return {{"pythia-14m", sized(6, 128, 4)},
+          {"pythia-70m", sized(6, 512, 8)},
+          {"pythia-160m", sized(12, 768, 12)},
+          {"pythia-410m", sized(24, 1024, 16)}};
+}
+
+void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_stack_keys(section, options, base,
+                  {.only = "type: gpt_neox", .has_rotary = true, .has_embedding_dropout = false});
+}
+
+/// Features that are turned are whole pairs, as transformers counts them.
+void check_rotary(const JsonFields& fields, const ModelOptions& options) {
+  const auto width = rotary_of(options).width;
+  if (width < 2 || width % 2 != 0) {
+    fields.fail("rope_parameters",
+                text("partial_rotary_factor turns ", width, " of the ", head_width(options),
+                     " features of a head, an even number of at least 2 is expected"));
+  }
+}
+
+void read_json(const JsonFields& fields, ModelOptions& options) {
+  const auto head = options.head;
+  options = defaults();
+  options.head = head;
+  options.vocabulary = 50432;
+  options.dim = 6144;
+  options.layers = 44;
+  options.heads = 64;
+  options.width = 24576;
+  options.begin_id = 0;
+  options.end_id = 2;
+  options.head_dropout = 0.1;
+  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
+  fields.read_size("hidden_size", options.dim, kMostFeatures);
+  fields.read_size("num_hidden_layers", options.layers, kMostLayers);
+  fields.read_size("num_attention_heads", options.heads, kMostFeatures);
+  fields.read_size("intermediate_size", options.width, kMostFeatures);
+  fields.read_size("max_position_embeddings", options.length, kMostTokens);
+  if (options.dim % options.heads != 0) {
+    fields.fail("num_attention_heads",
+                text(options.heads, " does not divide hidden_size ", options.dim));
+  }
+  read_rotary(fields, options);
+  check_rotary(fields, options);
+  read_activation(fields, "hidden_act", options.activation);
+  fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
+  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("hidden_dropout", options.dropout, 0.0, 1.0);
+  options.decoder.embedding_dropout = options.dropout;
+  fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
+  if (fields.has("classifier_dropout")) {
+    double dropout = 0;
+    fields.read("classifier_dropout", dropout, 0.0, 1.0);
+    options.head_dropout = dropout;
+  }
+  fields.read("use_parallel_residual", options.decoder.is_parallel);
+  fields.read("attention_bias", options.modern.attention_bias);
+  options.decoder.output_bias = options.modern.attention_bias;
+  fields.read("tie_word_embeddings", options.ties_embeddings);
+  options.end_id = std::min(options.end_id, options.vocabulary - 1);
+  read_ids(fields, options);
+}
+
+void write_json(Json& json, const ModelOptions& options) {
+  json["vocab_size"] = options.vocabulary;
+  json["hidden_size"] = options.dim;
+  json["num_hidden_layers"] = options.layers;
+  json["num_attention_heads"] = options.heads;
+  json["intermediate_size"] = options.width;
+  json["max_position_embeddings"] = options.length;
+  json["hidden_act"] = stored_activation(options.activation);
+  json["layer_norm_eps"] = options.norm_epsilon;
+  json["initializer_range"] = options.deviation;
+  json["hidden_dropout"] = options.dropout;
+  json["attention_dropout"] = options.attention_dropout;
+  json["classifier_dropout"] = options.head_dropout.value_or(0.1);
+  json["rope_parameters"] = rotary_json(options);
+  json["rotary_pct"] = options.decoder.rotary_share;
+  json["rotary_emb_base"] = options.modern.theta;
+  json["use_parallel_residual"] = options.decoder.is_parallel;
+  json["attention_bias"] = options.modern.attention_bias;
+  json["use_cache"] = true;
+  json["tie_word_embeddings"] = options.ties_embeddings;
+  write_ids(json, options);
+}
+
+void add_layer(StoredBuilder& builder,
+               const ModelOptions& options,
+               const std::string& ours,
+               const std::string& stored) {
+  const int64_t dim = options.dim;
+  builder.norm(ours + "attention_norm", stored + "input_layernorm", dim);
+  builder.linear(ours + "attention.qkv", stored + "attention.query_key_value",
+                 {.inputs = dim,
+                  .outputs = 3 * dim,
+                  .has_bias = options.modern.attention_bias,
+                  .interleaved_heads = options.heads});
+  builder.linear(ours + "attention.output", stored + "attention.dense",
+                 {.inputs = dim, .outputs = dim, .has_bias = options.decoder.output_bias});
+  builder.norm(ours + "feed_forward_norm", stored + "post_attention_layernorm", dim);
+  builder.linear(ours + "feed_forward.up", stored + "mlp.dense_h_to_4h",
+                 {.inputs = dim, .outputs = options.width});
+  builder.linear(ours + "feed_forward.down", stored + "mlp.dense_4h_to_h",
+                 {.inputs = options.width, .outputs = dim});
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  const std::string prefix = options.head == Head::kNone ? "" : "gpt_neox.";
+  const int64_t classes = head_outputs(options);
+  StoredBuilder builder;
+  builder.table("embeddings.word", prefix + "embed_in", {options.vocabulary, options.dim});
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    add_layer(builder, options, text("layers.", layer, "."), text(prefix, "layers.", layer, "."));
+  }
+  builder.norm("layers.norm", prefix + "final_layer_norm", options.dim);
+  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
+    builder.table("head", "embed_out", {options.vocabulary, options.dim}, Part::kHead);
+  } else if (options.head == Head::kSequence) {
+    builder.table("head", "score", {classes, options.dim}, Part::kHead);
+  } else if (options.head == Head::kToken) {
+    builder.linear("head", "classifier",
+                   {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
+  }
+  return builder.result;
+}
+
+/// Buffers of files of other times, and tied copies.
+bool says_nothing(std::string_view name, const ModelOptions& options) {
+  return name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
+         name.ends_with(".rotary_emb.inv_freq") ||
+         (options.ties_embeddings && name == "embed_out.weight");
+}
+
+InitialValues initial(const std::string& /*parameter*/, const ModelOptions& options) {
+  return {.deviation = options.deviation};
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<CausalModel>(options);
+}
+
+}  // namespace
+
+const FamilyDefinition& gpt_neox() {
+  static const FamilyDefinition kDefinition{
+      .word = "gpt_neox",
+      .facts = {Family::kGptNeoX, NormPlace::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"},
+      .heads = {{Head::kNone, "Model"},
+                {Head::kCausalLm, "ForCausalLM"},
+                {Head::kSequence, "ForSequenceClassification"},
+                {Head::kToken, "ForTokenClassification"}},
+      .traits = {.family = Family::kGptNeoX, .has_pooler = false, .has_segments = false},
+      .defaults = defaults,
+      .presets = presets,
+      .read_keys = read_keys,
+      .read_json = read_json,
+      .write_json = write_json,
+      .generation_json = causal_generation_json,
+      .tensors = tensors,
+      .is_harmless = says_nothing,
+      .initial = initial,
+      .make = make};
+  return kDefinition;
+}
+
+}  // namespace weft::models

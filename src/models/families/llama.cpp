@@ -1,0 +1,391 @@
+#include "models/families/llama.h"
+
+#include "base/text.h"
+#include "models/causal_model.h"
+#include "models/stack_json.h"
+#include "models/stack_keys.h"
+#include "models/stored_builder.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+
+ModelOptions defaults_of(Family family) {
+  ModelOptions options;
+  options.family = family;
+  options.dim = 2048;
+  options.layers = 16;
+  options.heads = 32;
+  options.width = 8192;
+  options.length = 2048;
+  options.segments = 0;
+  options.activation = kernels::Activation::kSilu;
+  options.norm_place = NormPlace::kPre;
+  options.norm_epsilon = 1e-5;
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.ties_embeddings = false;
+  options.modern.theta = 10'000;
+  options.modern.is_gated = true;
+  options.modern.attention_bias = family == Family::kQwen2;
+  options.modern.feed_forward_bias = false;
+  options.modern.norm_bias = false;
+  options.decoder.has_rms_norm = true;
+  options.decoder.output_bias = false;
+  options.decoder.key_value_heads = 8;
+  options.pad_id = -1;
+  return options;
+}
+
+ModelOptions llama_defaults() { return defaults_of(Family::kLlama); }
+ModelOptions mistral_defaults() {
+  auto options = defaults_of(Family::kMistral);
+  options.decoder.window = 4096;
+  return options;
+}
+ModelOptions qwen2_defaults() { return defaults_of(Family::kQwen2); }
+
+struct Size {
+  int64_t layers;
+  int64_t dim;
+  int64_t heads;
+  int64_t key_value_heads;
+  int64_t width;
+  int64_t length;
+};
+
+ModelOptions sized(ModelOptions options, const Size& size) {
+  options.layers = size.layers;
+  options.dim = size.dim;
+  options.heads = size.heads;
+  options.decoder.key_value_heads = size.key_value_heads;
+  options.width = size.width;
+  options.length = size.length;
+  return options;
+}
+
+ModelOptions tied(ModelOptions options) {
+  options.ties_embeddings = true;
+  return options;
+}
+
+ModelOptions turned(ModelOptions options, double theta) {
+  options.modern.theta = theta;
+  return options;
+}
+
+/// Llama 3.1 and later, which stretch rotary positions.
+ModelOptions stretched(ModelOptions options, double factor) {
+  options.modern.theta = 500'000;
+  options.decoder.rotary_scaling = RotaryScaling::kLlama3;
+  options.decoder.rotary_factor = factor;
+  return options;
+}
+
+std::vector<Preset> llama_presets() {
+  const auto begin = llama_defaults();
+  return {{"llama-mini", tied(sized(begin, {4, 256, 4, 2, 688, 512}))},
+          {"smollm-135m", tied(sized(begin, {30, 576, 9, 3, 1536, 2048}))},
+          {"tinyllama-1.1b", sized(begin, {22, 2048, 32, 4, 5632, 2048})},
+          {"llama-2-7b", sized(begin, {32, 4096, 32, 32, 11008, 4096})},
+          {"llama-3.2-1b", tied(stretched(sized(begin, {16, 2048, 32, 8, 8192, 131072}), 32))}};
+}
+
+std::vector<Preset> mistral_presets() {
+  return {{"mistral-7b", sized(mistral_defaults(), {32, 4096, 32, 8, 14336, 32768})}};
+}
+
+std::vector<Preset> qwen2_presets() {
+  auto options = turned(sized(qwen2_defaults(), {24, 896, 14, 2, 4864, 131072}), 1'000'000);
+  options.norm_epsilon = 1e-6;
+  return {{"qwen2-0.5b", tied(options)}};
+}
+
+StackKeys keys_of(std::string_view only) {
+  return {.only = only, .has_dropout = false, .has_rotary = true, .has_grouped_heads = true};
+}
+
+void read_llama_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  auto keys = keys_of("type: llama");
+  keys.has_biases = true;
+  read_stack_keys(section, options, base, keys);
+  options.decoder.output_bias = options.modern.attention_bias;
+}
+
+void read_mistral_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  auto keys = keys_of("type: mistral");
+  keys.has_window = true;
+  read_stack_keys(section, options, base, keys);
+}
+
+void read_qwen2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_stack_keys(section, options, base, keys_of("type: qwen2"));
+}
+
+/// What absent keys mean.
+ModelOptions absent(Family family) {
+  auto options = defaults_of(family);
+  const bool is_llama = family == Family::kLlama;
+  options.vocabulary = family == Family::kQwen2 ? 151936 : 32000;
+  options.dim = 4096;
+  options.layers = 32;
+  options.heads = 32;
+  options.width = is_llama ? 11008 : family == Family::kQwen2 ? 22016 : 14336;
+  options.length = is_llama ? 2048 : family == Family::kQwen2 ? 32768 : 131072;
+  options.norm_epsilon = 1e-6;
+  options.begin_id = family == Family::kQwen2 ? -1 : 1;
+  options.end_id = family == Family::kQwen2 ? -1 : 2;
+  return options;
+}
+
+void read_sizes(const JsonFields& fields, ModelOptions& options) {
+  auto& decoder = options.decoder;
+  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
+  fields.read_size("hidden_size", options.dim, kMostFeatures);
+  fields.read_size("num_hidden_layers", options.layers, kMostLayers);
+  fields.read_size("num_attention_heads", options.heads, kMostFeatures);
+  fields.read_size("intermediate_size", options.width, kMostFeatures);
+  fields.read_size("max_position_embeddings", options.length, kMostTokens);
+  decoder.key_value_heads =
+      options.family == Family::kMistral && !fields.has("num_key_value_heads") ? 8 : options.heads;
+  fields.read("num_key_value_heads", decoder.key_value_heads, 1, kMostFeatures);
+  decoder.head_width = 0;
+  fields.read("head_dim", decoder.head_width, 1, kMostFeatures);
+  if (options.heads % decoder.key_value_heads != 0) {
+    fields.fail(
+        "num_key_value_heads",
+        text(decoder.key_value_heads, " does not divide num_attention_heads ", options.heads));
+  }
+  if (decoder.head_width == 0 && options.dim % options.heads != 0) {
+    fields.fail("num_attention_heads",
+                text(options.heads, " does not divide hidden_size ", options.dim));
+  }
+  if (decoder.head_width * options.heads == options.dim) {
+    decoder.head_width = 0;
+  }
+  if (head_width(options) % 2 != 0) {
+    fields.fail("head_dim", text("found ", head_width(options),
+                                 ", an even width is expected: rotary positions turn pairs"));
+  }
+}
+
+/// Where the layers with a window begin, as the list of their types has it.
+void read_layer_types(const JsonFields& fields, ModelOptions& options) {
+  if (!fields.has("layer_types") || !fields.at("layer_types").is_array()) {
+    return;
+  }
+  const auto& types = fields.at("layer_types");
+  if (static_cast<int64_t>(types.size()) != options.layers) {
+    fields.fail("layer_types", text("found ", types.size(), " entries, expected one for each of ",
+                                    options.layers, " layers"));
+  }
+  int64_t first = options.layers;
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    const auto& type = types[static_cast<std::size_t>(layer)];
+    if (type == "sliding_attention") {
+      first = std::min(first, layer);
+    } else if (type != "full_attention" || first < layer) {
+      fields.fail("layer_types",
+                  "allowed is full_attention in the first layers and sliding_attention after them");
+    }
+  }
+  options.decoder.first_window = first;
+}
+
+void read_window(const JsonFields& fields, ModelOptions& options) {
+  auto& decoder = options.decoder;
+  decoder.window = 0;
+  if (options.family == Family::kLlama) {
+    return;
+  }
+  const bool is_qwen = options.family == Family::kQwen2;
+  bool is_used = !is_qwen;
+  if (is_qwen) {
+    fields.read("use_sliding_window", is_used);
+    decoder.first_window = 28;
+    fields.read("max_window_layers", decoder.first_window, 0, kMostLayers);
+  }
+  int64_t window = fields.is_null("sliding_window") ? 0 : 4096;
+  fields.read("sliding_window", window, 1, kMostTokens);
+  decoder.window = is_used ? window : 0;
+  if (is_qwen) {
+    read_layer_types(fields, options);
+  }
+  if (decoder.window == 0) {
+    decoder.first_window = 0;
+  }
+}
+
+void read_json(const JsonFields& fields, ModelOptions& options) {
+  const auto head = options.head;
+  options = absent(options.family);
+  options.head = head;
+  read_sizes(fields, options);
+  read_rotary(fields, options);
+  read_window(fields, options);
+  read_activation(fields, "hidden_act", options.activation);
+  fields.read("rms_norm_eps", options.norm_epsilon, 0.0, 1.0);
+  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
+  fields.read("tie_word_embeddings", options.ties_embeddings);
+  if (options.family == Family::kLlama) {
+    fields.read("attention_bias", options.modern.attention_bias);
+    options.decoder.output_bias = options.modern.attention_bias;
+    fields.read("mlp_bias", options.modern.feed_forward_bias);
+  }
+  options.begin_id = std::min(options.begin_id, options.vocabulary - 1);
+  options.end_id = std::min(options.end_id, options.vocabulary - 1);
+  read_ids(fields, options);
+}
+
+void write_window(Json& json, const ModelOptions& options) {
+  const auto& decoder = options.decoder;
+  const Json window = decoder.window > 0 ? Json(decoder.window) : Json(nullptr);
+  if (options.family == Family::kMistral) {
+    json["sliding_window"] = window;
+  } else if (options.family == Family::kQwen2) {
+    json["use_sliding_window"] = decoder.window > 0;
+    json["sliding_window"] = window;
+    json["max_window_layers"] = decoder.window > 0 ? decoder.first_window : options.layers;
+  }
+}
+
+void write_json(Json& json, const ModelOptions& options) {
+  json["vocab_size"] = options.vocabulary;
+  json["hidden_size"] = options.dim;
+  json["num_hidden_layers"] = options.layers;
+  json["num_attention_heads"] = options.heads;
+  json["num_key_value_heads"] = key_value_heads(options);
+  if (options.family != Family::kQwen2 || options.decoder.head_width > 0) {
+    json["head_dim"] = head_width(options);
+  }
+  json["intermediate_size"] = options.width;
+  json["max_position_embeddings"] = options.length;
+  json["hidden_act"] = stored_activation(options.activation);
+  json["rms_norm_eps"] = options.norm_epsilon;
+  json["initializer_range"] = options.deviation;
+  json["attention_dropout"] = options.attention_dropout;
+  json["rope_parameters"] = rotary_json(options);
+  json["rope_theta"] = options.modern.theta;
+  if (options.family == Family::kLlama) {
+    json["attention_bias"] = options.modern.attention_bias;
+    json["mlp_bias"] = options.modern.feed_forward_bias;
+  }
+  write_window(json, options);
+  json["use_cache"] = true;
+  json["tie_word_embeddings"] = options.ties_embeddings;
+  write_ids(json, options);
+}
+
+void add_layer(StoredBuilder& builder,
+               const ModelOptions& options,
+               const std::string& ours,
+               const std::string& stored) {
+  const int64_t dim = options.dim;
+  const int64_t own = options.heads * head_width(options);
+  const int64_t shared = key_value_heads(options) * head_width(options);
+  const bool has_bias = options.modern.attention_bias;
+  const bool has_wide_bias = options.modern.feed_forward_bias;
+  const auto qkv = ours + "attention.qkv";
+  builder.norm(ours + "attention_norm", stored + "input_layernorm", dim, false);
+  builder.linear(qkv, stored + "self_attn.q_proj", {dim, own, has_bias});
+  builder.linear(qkv, stored + "self_attn.k_proj", {dim, shared, has_bias, own});
+  builder.linear(qkv, stored + "self_attn.v_proj", {dim, shared, has_bias, own + shared});
+  builder.linear(ours + "attention.output", stored + "self_attn.o_proj",
+                 {own, dim, options.decoder.output_bias});
+  builder.norm(ours + "feed_forward_norm", stored + "post_attention_layernorm", dim, false);
+  const auto up = ours + "feed_forward.up";
+  builder.linear(up, stored + "mlp.gate_proj", {dim, options.width, has_wide_bias});
+  builder.linear(up, stored + "mlp.up_proj", {dim, options.width, has_wide_bias, options.width});
+  builder.linear(ours + "feed_forward.down", stored + "mlp.down_proj",
+                 {options.width, dim, has_wide_bias});
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  const std::string prefix = options.head == Head::kNone ? "" : "model.";
+  const int64_t classes = head_outputs(options);
+  StoredBuilder builder;
+  builder.table("embeddings.word", prefix + "embed_tokens", {options.vocabulary, options.dim});
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    add_layer(builder, options, text("layers.", layer, "."), text(prefix, "layers.", layer, "."));
+  }
+  builder.norm("layers.norm", prefix + "norm", options.dim, false);
+  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
+    builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
+  } else if (options.head == Head::kSequence) {
+    builder.table("head", "score", {classes, options.dim}, Part::kHead);
+  } else if (options.head == Head::kToken) {
+    builder.linear("head", "score",
+                   {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
+  }
+  return builder.result;
+}
+
+bool says_nothing(std::string_view name, const ModelOptions& options) {
+  return name.ends_with(".rotary_emb.inv_freq") ||
+         (options.ties_embeddings && name == "lm_head.weight");
+}
+
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  return {.deviation = options.deviation, .zeroes_pad = parameter == "embeddings.word.weight"};
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<CausalModel>(options);
+}
+
+FamilyDefinition definition(const FamilyFacts& facts) {
+  return {.word = facts.model_type,
+          .facts = facts,
+          .heads = {{Head::kNone, "Model"},
+                    {Head::kCausalLm, "ForCausalLM"},
+                    {Head::kSequence, "ForSequenceClassification"},
+                    {Head::kToken, "ForTokenClassification"}},
+          .traits = {.family = facts.family, .has_pooler = false, .has_segments = false},
+          .read_json = read_json,
+          .write_json = write_json,
+          .generation_json = causal_generation_json,
+          .tensors = tensors,
+          .is_harmless = says_nothing,
+          .initial = initial,
+          .make = make};
+}
+
+}  // namespace
+
+const FamilyDefinition& llama() {
+  static const FamilyDefinition kDefinition = [] {
+    auto result = definition({Family::kLlama, NormPlace::kPre, "llama", "model", "Llama"});
+    result.defaults = llama_defaults;
+    result.presets = llama_presets;
+    result.read_keys = read_llama_keys;
+    return result;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& mistral() {
+  static const FamilyDefinition kDefinition = [] {
+    auto result = definition({Family::kMistral, NormPlace::kPre, "mistral", "model", "Mistral"});
+    result.defaults = mistral_defaults;
+    result.presets = mistral_presets;
+    result.read_keys = read_mistral_keys;
+    return result;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& qwen2() {
+  static const FamilyDefinition kDefinition = [] {
+    auto result = definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"});
+    result.defaults = qwen2_defaults;
+    result.presets = qwen2_presets;
+    result.read_keys = read_qwen2_keys;
+    return result;
+  }();
+  return kDefinition;
+}
+
+}  // namespace weft::models

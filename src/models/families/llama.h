@@ -1,0 +1,13 @@
+#pragma once
+
+#include "models/family_definition.h"
+
+namespace weft::models {
+
+/// Llama (arXiv:2302.13971), and what differs from it in details alone: Mistral (arXiv:2310.06825)
+/// has a window, Qwen2 (arXiv:2407.10671) biases of queries, keys and values.
+const FamilyDefinition& llama();
+const FamilyDefinition& mistral();
+const FamilyDefinition& qwen2();
+
+}  // namespace weft::models

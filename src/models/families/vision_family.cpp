@@ -1,0 +1,315 @@
+#include "models/families/vision_family.h"
+
+#include "base/text.h"
+#include "models/stack_json.h"
+#include "models/stack_keys.h"
+#include "models/vision.h"
+
+namespace weft::models::vision_family {
+
+namespace {
+
+constexpr int64_t kLargestImage = 1 << 15;
+constexpr int64_t kMostGrid = 1 << 12;  // patches of a side
+constexpr std::string_view kOnly = "type: vit or deit";
+
+/// What the weights of init_from fix.
+void keep_shapes(const config::Section& section,
+                 const VisionOptions& found,
+                 const VisionOptions& base) {
+  const auto keep = [&](std::string_view key, bool is_same) {
+    if (!is_same) {
+      section.fail(key, "contradicts the model that init_from names; leave it out");
+    }
+  };
+  keep("patch", found.patch == base.patch);
+  keep("channels", found.channels == base.channels);
+  keep("query_key_value_bias", found.query_key_value_bias == base.query_key_value_bias);
+}
+
+void add_linear(std::vector<StoredTensor>& tensors,
+                const std::string& ours,
+                const std::string& stored,
+                std::vector<int64_t> shape,
+                Part part = Part::kBackbone) {
+  const int64_t outputs = shape.front();
+  tensors.push_back({.parameter = ours + ".weight",
+                     .name = stored + ".weight",
+                     .shape = std::move(shape),
+                     .part = part});
+  tensors.push_back(
+      {.parameter = ours + ".bias", .name = stored + ".bias", .shape = {outputs}, .part = part});
+}
+
+void add_norm(std::vector<StoredTensor>& tensors,
+              const std::string& ours,
+              const std::string& stored,
+              int64_t dim) {
+  for (const auto* end : {".weight", ".bias"}) {
+    tensors.push_back({.parameter = ours + end, .name = stored + end, .shape = {dim}});
+  }
+}
+
+void add_embeddings(std::vector<StoredTensor>& tensors,
+                    const ModelOptions& options,
+                    const std::string& prefix) {
+  const auto& vision = options.vision;
+  const auto add = [&](const std::string& ours, const std::string& stored, int64_t rows) {
+    tensors.push_back({.parameter = "embeddings." + ours,
+                       .name = prefix + "embeddings." + stored,
+                       .shape = {1, rows, options.dim}});
+  };
+  int64_t own = 0;
+  if (vision.has_class_token) {
+    add("class_token", "cls_token", 1);
+    ++own;
+  }
+  if (vision.has_distillation_token) {
+    add("distillation_token", "distillation_token", 1);
+    ++own;
+  }
+  if (options.head == Head::kMaskedImage) {
+    add("mask_token", "mask_token", 1);
+    tensors.back().part = Part::kHead;  // other heads hide nothing
+  }
+  add("position", "position_embeddings", own + vision.grid() * vision.grid());
+  add_linear(tensors, "embeddings.projection", prefix + "embeddings.patch_embeddings.projection",
+             {options.dim, vision.channels, vision.patch, vision.patch});
+}
+
+/// Query, key and value are rows of one matrix here.
+void add_attention(std::vector<StoredTensor>& tensors,
+                   const ModelOptions& options,
+                   const std::string& ours,
+                   const std::string& stored) {
+  int64_t first = 0;
+  for (const auto* name : {"query", "key", "value"}) {
+    const auto place = stored + ".attention." + name;
+    tensors.push_back({.parameter = ours + ".qkv.weight",
+                       .name = place + ".weight",
+                       .shape = {options.dim, options.dim},
+                       .first_row = first});
+    if (options.vision.query_key_value_bias) {
+      tensors.push_back({.parameter = ours + ".qkv.bias",
+                         .name = place + ".bias",
+                         .shape = {options.dim},
+                         .first_row = first});
+    }
+    first += options.dim;
+  }
+  add_linear(tensors, ours + ".output", stored + ".output.dense", {options.dim, options.dim});
+}
+
+void add_head(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
+  const int64_t classes = head_outputs(options);
+  const auto& vision = options.vision;
+  switch (options.head) {
+    case Head::kNone:
+      return add_linear(tensors, "pooler.dense", "pooler.dense", {options.dim, options.dim},
+                        Part::kPooler);
+    case Head::kImage:
+      return add_linear(tensors, "head", "classifier", {classes, options.dim}, Part::kHead);
+    case Head::kTaughtImage:
+      add_linear(tensors, "head", "cls_classifier", {classes, options.dim}, Part::kHead);
+      return add_linear(tensors, "distillation_head", "distillation_classifier",
+                        {classes, options.dim}, Part::kHead);
+    case Head::kMaskedImage:
+      return add_linear(tensors, "head", "decoder.0", {vision.patch_width(), options.dim, 1, 1},
+                        Part::kHead);
+    case Head::kMaskedLm:
+    case Head::kPretraining:
+    case Head::kNextSentence:
+    case Head::kSequence:
+    case Head::kToken:
+    case Head::kSpan:
+    case Head::kReplacedToken:
+    case Head::kCausalLm:
+    case Head::kConditional:
+      return;
+  }
+}
+
+}  // namespace
+
+ModelOptions defaults(Family family) {
+  ModelOptions options;
+  options.family = family;
+  options.segments = 0;
+  options.norm_place = NormPlace::kPre;
+  options.norm_epsilon = 1e-12;
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.ties_embeddings = false;
+  options.pad_id = -1;
+  options.vision.image_size = 224;
+  options.vision.has_distillation_token = family == Family::kDeit;
+  return options;
+}
+
+ModelOptions sized(Family family, int64_t layers, int64_t dim, int64_t heads) {
+  auto options = defaults(family);
+  options.layers = layers;
+  options.dim = dim;
+  options.heads = heads;
+  options.width = 4 * dim;
+  return options;
+}
+
+void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_stack_keys(section, options, base, {.only = kOnly, .has_length = false, .has_ties = false});
+  auto& vision = options.vision;
+  section.read("image_size", vision.image_size,
+               {.help = "Height and width of the images, a whole number of patches; with init_from "
+                        "another size than the model's makes it anew for that size, its positions "
+                        "interpolated.",
+                .unit = "pixels",
+                .range = config::between(1, static_cast<double>(kLargestImage)),
+                .only = kOnly});
+  section.read("patch", vision.patch,
+               {.help = "Height and width of a patch.",
+                .unit = "pixels",
+                .range = config::between(1, 1024),
+                .only = kOnly});
+  section.read("channels", vision.channels,
+               {.help = "Channels of the images: 1 (grey) or 3 (colours); images that have others "
+                        "are converted.",
+                .range = config::between(1, 3),
+                .only = kOnly});
+  section.read("query_key_value_bias", vision.query_key_value_bias,
+               {.help = "Whether queries, keys and values have biases.", .only = kOnly});
+  section.read("path_dropout", vision.path_dropout,
+               {.help = "Stochastic depth (arXiv:1603.09382): share of the images for which the "
+                        "last layer's sub-layers are left out in training; less in those before.",
+                .range = config::from_to_below(0, 1),
+                .only = kOnly});
+  if (section.is_describing()) {
+    return;
+  }
+  if (vision.channels == 2) {
+    section.fail("channels", "2, allowed are 1 and 3");
+  }
+  if (vision.image_size % vision.patch != 0 || vision.grid() > kMostGrid) {
+    section.fail("image_size", text(vision.image_size, " pixels are no whole number of patches of ",
+                                    vision.patch, " (at most ", kMostGrid, ")"));
+  }
+  if (base != nullptr) {
+    keep_shapes(section, vision, base->vision);
+  }
+  options.length = vision.grid() * vision.grid() + 2;
+}
+
+/// A side of images or patches: one number, or twice the same in a list.
+static void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
+  if (fields.has(key) && fields.at(key).is_array()) {
+    const auto& list = fields.at(key);
+    const bool is_square = list.size() == 2 && list[0] == list[1] && list[0].is_number_integer() &&
+                           list[0] > 0 && list[0] <= kLargestImage;
+    if (!is_square) {
+      fields.fail(key, "must be one size, or twice the same: images are square here");
+    }
+    side = list[0].get<int64_t>();
+    return;
+  }
+  fields.read_size(key, side, kLargestImage);
+}
+
+void read_json(const JsonFields& fields, ModelOptions& options) {
+  const auto head = options.head;
+  options = defaults(options.family);
+  options.head = head;
+  fields.read_size("hidden_size", options.dim, kMostFeatures);
+  fields.read_size("num_hidden_layers", options.layers, kMostLayers);
+  fields.read_size("num_attention_heads", options.heads, kMostFeatures);
+  fields.read_size("intermediate_size", options.width, kMostFeatures);
+  if (options.dim % options.heads != 0) {
+    fields.fail("num_attention_heads",
+                text(options.heads, " does not divide hidden_size ", options.dim));
+  }
+  read_activation(fields, "hidden_act", options.activation);
+  fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
+  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("hidden_dropout_prob", options.dropout, 0.0, 1.0);
+  fields.read("attention_probs_dropout_prob", options.attention_dropout, 0.0, 1.0);
+  auto& vision = options.vision;
+  read_side(fields, "image_size", vision.image_size);
+  read_side(fields, "patch_size", vision.patch);
+  fields.read("num_channels", vision.channels, 1, 3);
+  fields.read("qkv_bias", vision.query_key_value_bias);
+  fields.read("drop_path_rate", vision.path_dropout, 0.0, 1.0);
+  if (vision.image_size % vision.patch != 0 || vision.grid() > kMostGrid) {
+    fields.fail("image_size", text(vision.image_size, " is no whole number of patches of ",
+                                   vision.patch, " (at most ", kMostGrid, ")"));
+  }
+  int64_t stride = vision.patch;
+  fields.read("encoder_stride", stride, 1, kLargestImage);
+  if (head == Head::kMaskedImage && stride != vision.patch) {
+    fields.fail("encoder_stride", text("found ", stride, ", must be patch_size, ", vision.patch));
+  }
+  int64_t pooled = options.dim;
+  fields.read("pooler_output_size", pooled, 1, kMostFeatures);
+  if (head == Head::kNone && pooled != options.dim) {
+    fields.fail("pooler_output_size",
+                text("found ", pooled, ", must be hidden_size, ", options.dim));
+  }
+  std::string activation = "tanh";
+  fields.read("pooler_act", activation);
+  if (head == Head::kNone && activation != "tanh") {
+    fields.fail("pooler_act", "found '" + activation.substr(0, 80) + "', allowed is 'tanh'");
+  }
+  options.length = vision.grid() * vision.grid() + 2;
+}
+
+void write_json(formats::Json& json, const ModelOptions& options) {
+  const auto& vision = options.vision;
+  json["attention_probs_dropout_prob"] = options.attention_dropout;
+  json["encoder_stride"] = vision.patch;
+  json["hidden_act"] = stored_activation(options.activation);
+  json["hidden_dropout_prob"] = options.dropout;
+  json["hidden_size"] = options.dim;
+  json["image_size"] = vision.image_size;
+  json["initializer_range"] = options.deviation;
+  json["intermediate_size"] = options.width;
+  json["layer_norm_eps"] = options.norm_epsilon;
+  json["num_attention_heads"] = options.heads;
+  json["num_channels"] = vision.channels;
+  json["num_hidden_layers"] = options.layers;
+  json["patch_size"] = vision.patch;
+  json["pooler_act"] = "tanh";
+  json["pooler_output_size"] = options.dim;
+  json["qkv_bias"] = vision.query_key_value_bias;
+  if (vision.path_dropout > 0) {
+    json["drop_path_rate"] = vision.path_dropout;  // a key of ours, which others pass over
+  }
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  const std::string prefix =
+      options.head == Head::kNone ? "" : std::string(facts_of(options).prefix) + ".";
+  std::vector<StoredTensor> result;
+  add_embeddings(result, options, prefix);
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    const auto ours = text("layers.", layer, ".");
+    const auto stored = text(prefix, "encoder.layer.", layer, ".");
+    add_norm(result, ours + "attention_norm", stored + "layernorm_before", options.dim);
+    add_attention(result, options, ours + "attention", stored + "attention");
+    add_norm(result, ours + "feed_forward_norm", stored + "layernorm_after", options.dim);
+    add_linear(result, ours + "feed_forward.up", stored + "intermediate.dense",
+               {options.width, options.dim});
+    add_linear(result, ours + "feed_forward.down", stored + "output.dense",
+               {options.dim, options.width});
+  }
+  add_norm(result, "layers.norm", prefix + "layernorm", options.dim);
+  add_head(result, options);
+  return result;
+}
+
+/// The bare model's token for hidden patches, where it was saved with one.
+bool is_harmless(std::string_view name, const ModelOptions& options) {
+  return options.head != Head::kMaskedImage && name.ends_with("embeddings.mask_token");
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<Vision>(options);
+}
+
+}  // namespace weft::models::vision_family

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "models/family_definition.h"
+
+namespace weft::models {
+
+/// The vision transformer (arXiv:2010.11929).
+const FamilyDefinition& vit();
+
+}  // namespace weft::models
