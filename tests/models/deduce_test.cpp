@@ -24,6 +24,7 @@ struct Trimmed {
     folder.write("config.json", json.dump());
   }
   ModelOptions read() const { return read_model_config(folder.path()); }
+  ModelOptions read_old() const { return read_old_model_config(folder.path()); }
 
   test::Folder folder;
 };
@@ -49,19 +50,31 @@ TEST(CompletedConfig, ClassesAreCountedWhereNoNamesAre) {
   EXPECT_EQ(trimmed.read().labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
 }
 
-TEST(CompletedConfig, TheFamilyIsToldByTheClassOrElseByTheTensors) {
+TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensors) {
   for (const auto family : {Family::kBert, Family::kXlmRoberta, Family::kDistilBert}) {
     const Trimmed by_class(test::tiny_options(family), {"model_type"});
-    EXPECT_EQ(by_class.read().family, family);
+    EXPECT_EQ(by_class.read_old().family, family);
   }
   const Trimmed by_tensors(test::tiny_options(Family::kElectra), {"model_type", "architectures"});
-  EXPECT_EQ(architecture_of(by_tensors.read()), "ElectraForMaskedLM");
+  const auto old = by_tensors.read_old();
+  EXPECT_EQ(architecture_of(old), "ElectraForMaskedLM");
+  EXPECT_TRUE(load_model(by_tensors.folder.path(), old, 0).fresh.empty());
+}
+
+TEST(CompletedConfig, OnlyImportGuessesTheFamily) {
+  const Trimmed trimmed(test::tiny_options(), {"model_type"});
+  const auto message = test::message_of<formats::Error>([&] { trimmed.read(); });
+  EXPECT_EQ(message,
+            trimmed.folder.path("config.json") +
+                ": model_type: found nothing, must name the model's family; `weft import " +
+                trimmed.folder.path() +
+                " --output DIR` finds it out and writes a current directory");
 }
 
 TEST(CompletedConfig, WithoutWeightsNothingIsGuessed) {
   const Trimmed trimmed(test::tiny_options(), {"model_type", "architectures"});
   std::filesystem::remove(trimmed.folder.path("model.safetensors"));
-  const auto message = test::message_of<formats::Error>([&] { trimmed.read(); });
+  const auto message = test::message_of<formats::Error>([&] { trimmed.read_old(); });
   EXPECT_NE(message.find("model_type: found nothing, allowed is bert"), std::string::npos)
       << message;
 }
