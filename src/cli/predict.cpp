@@ -1,15 +1,14 @@
 #include "objectives/predict.h"
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <optional>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "cli/answer_json.h"
+#include "cli/answers.h"
 #include "cli/attention_json.h"
 #include "cli/inference_options.h"
 #include "cli/predict_tags.h"
@@ -25,32 +24,6 @@ namespace weft::cli {
 namespace {
 
 constexpr std::size_t kBlock = 1024;  // lines answered at once: enough for texts of like length
-
-/// Where the answers go: a file that appears whole, or standard output.
-class Answers {
- public:
-  explicit Answers(const std::string& path) {
-    if (path != "-") {
-      file_ = std::make_unique<FileWriter>(path);
-    }
-  }
-  void write(const std::string& line) {
-    if (file_) {
-      file_->write(line);
-    } else {
-      std::cout << line;
-    }
-  }
-  void flush() { std::cout.flush(); }
-  void commit() {
-    if (file_) {
-      file_->commit();
-    }
-  }
-
- private:
-  std::unique_ptr<FileWriter> file_;
-};
 
 class Predictor {
  public:

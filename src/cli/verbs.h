@@ -13,6 +13,8 @@ const std::vector<Verb>& verbs();
 int run_train(std::vector<std::string> arguments);
 int run_evaluate(std::vector<std::string> arguments);
 int run_predict(std::vector<std::string> arguments);
+int run_generate(std::vector<std::string> arguments);
+int run_score(std::vector<std::string> arguments);
 int run_embed(std::vector<std::string> arguments);
 int run_export(std::vector<std::string> arguments);
 int run_import(std::vector<std::string> arguments);

@@ -24,6 +24,7 @@ struct TokenRules {
   Tokens suppressed_first = {};     // nor as the first one given
   int64_t forced_first = -1;        // after a prompt of one token, what must come; -1: anything
   int64_t forced_last = -1;         // what must come at the greatest length
+  bool renormalizes = false;        // what is left of the probabilities makes one again
 };
 
 /// How the next token is drawn.

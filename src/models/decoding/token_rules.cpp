@@ -1,6 +1,7 @@
 #include "models/decoding/token_rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <unordered_set>
 
@@ -22,6 +23,22 @@ void forbid(std::span<float> scores, int64_t token) {
 void forbid(std::span<float> scores, const Tokens& tokens) {
   for (const auto token : tokens) {
     forbid(scores, token);
+  }
+}
+
+/// log-softmax of what is left.
+void renormalize(std::span<float> scores) {
+  const float greatest = *std::max_element(scores.begin(), scores.end());
+  if (!std::isfinite(greatest)) {
+    return;
+  }
+  double sum = 0;
+  for (const float score : scores) {
+    sum += std::exp(static_cast<double>(score - greatest));
+  }
+  const auto shift = greatest + static_cast<float>(std::log(sum));
+  for (float& score : scores) {
+    score -= shift;
   }
 }
 
@@ -51,6 +68,9 @@ void RuledScores::apply(std::span<float> scores, const Begun& begun) const {
   keep_allowed(scores);
   force(scores, begun);
   suppress(scores, begun);
+  if (rules_.renormalizes) {
+    renormalize(scores);
+  }
 }
 
 void RuledScores::penalise_repetition(std::span<float> scores, const Begun& begun) const {

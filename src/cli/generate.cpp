@@ -1,0 +1,263 @@
+#include "objectives/generate.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "cli/answers.h"
+#include "cli/generation_options.h"
+#include "cli/inference_options.h"
+#include "cli/prompts.h"
+#include "cli/queries.h"
+#include "cli/shared_options.h"
+#include "cli/verbs.h"
+#include "data/tokenizer.h"
+#include "formats/json.h"
+#include "models/directory.h"
+#include "train/device.h"
+
+namespace weft::cli {
+namespace {
+
+using objectives::GenerationAnswer;
+using objectives::GenerationQuery;
+
+/// What one line of output holds.
+struct LineForm {
+  bool is_plain = false;  // the text alone
+  bool has_ids = false;   // ids too
+  bool has_texts = true;
+  bool is_list = false;  // n-best
+};
+
+formats::Json json_of(const objectives::GeneratedText& found, const LineForm& form) {
+  formats::Json json = formats::Json::object();
+  if (form.has_texts) {
+    json["text"] = found.text;
+  }
+  json["score"] = found.score;
+  if (form.has_ids) {
+    json["ids"] = found.ids;
+  }
+  return json;
+}
+
+std::string plain_of(const std::string& raw) {
+  auto line = raw;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line + "\n";
+}
+
+std::string line_of(const GenerationQuery& query,
+                    const GenerationAnswer& answer,
+                    const LineForm& form) {
+  if (form.is_plain) {
+    std::string lines;
+    for (const auto& found : answer.texts) {
+      lines += plain_of(found.text);
+    }
+    return lines;
+  }
+  formats::Json json = formats::Json::object();
+  if (query.ids.empty()) {
+    json["prompt"] = query.prompt;
+  } else {
+    json["prompt_ids"] = query.ids;
+  }
+  json.update(json_of(answer.texts.at(0), form));
+  if (form.is_list) {
+    auto all = formats::Json::array();
+    for (const auto& found : answer.texts) {
+      all.push_back(json_of(found, form));
+    }
+    json["n_best"] = std::move(all);
+  }
+  return json.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n";
+}
+
+/// A model that generates, with all that its directory and the command line say.
+struct Loaded {
+  std::shared_ptr<models::Model> model;
+  std::unique_ptr<objectives::Generator> generator;
+};
+
+/// Nothing where the directory has none and ids suffice.
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const std::string& directory, bool is_needed) {
+  try {
+    return data::load_tokenizer(directory);
+  } catch (const UserError&) {
+    if (is_needed) {
+      throw;
+    }
+    return nullptr;
+  }
+}
+
+Loaded load(const Arguments& arguments, LineForm& form) {
+  const auto directory = models::model_directory(arguments.positional()[0]);
+  const auto tokenizer = tokenizer_of(directory, !form.has_ids);
+  form.has_texts = tokenizer != nullptr;
+  auto loaded = models::load_model(directory, models::read_model_config(directory), 0);
+  if (!loaded.fresh.empty()) {
+    throw formats::Error(
+        text(directory, ": ", loaded.fresh.front(), " is missing: the model has no trained head"));
+  }
+  objectives::GenerationSettings settings;
+  settings.config = models::read_generation_config(directory, loaded.model->options());
+  settings.gives_text = form.has_texts;
+  settings.on_step = [] { leave_if_stopped("generating"); };
+  if (!settings.config.unused.empty()) {
+    log::warning(text("[generate] not obeyed, of the model's generation_config.json: ",
+                      join(settings.config.unused)));
+  }
+  read_generation(arguments, tokenizer.get(), settings);
+  form.is_list = settings.config.search.best > 1;
+  models::prepare_for_inference(*loaded.model, read_inference(arguments));
+  auto generator = std::make_unique<objectives::Generator>(*loaded.model, tokenizer, settings);
+  return {.model = loaded.model, .generator = std::move(generator)};
+}
+
+std::unique_ptr<Prompts> prompts_from(const Arguments& arguments) {
+  if (arguments.has("prompt")) {
+    for (const std::string name : {"input", "prompt-column"}) {
+      if (arguments.has(name)) {
+        throw UsageError("weft generate: --prompt and --" + name + " exclude each other");
+      }
+    }
+    return prompts_of(arguments.all("prompt"));
+  }
+  PromptSource source{.path = arguments.get("input", "-"), .column = {}};
+  source.is_plain = arguments.has("plain");
+  if (arguments.has("prompt-column")) {
+    source.column = arguments.get("prompt-column");
+    if (source.is_plain) {
+      throw UsageError("weft generate: plain lines have no --prompt-column");
+    }
+  }
+  return open_prompts(source);
+}
+
+/// One text to standard output while it comes.
+int stream(const Arguments& arguments, objectives::Generator& generator) {
+  const auto prompts = prompts_from(arguments);
+  GenerationQuery query;
+  GenerationQuery another;
+  if (!prompts->next(query)) {
+    throw UserError("weft generate: --stream: there is no prompt");
+  }
+  if (prompts->next(another)) {
+    throw UserError("weft generate: --stream shows the text of one prompt, and there are more");
+  }
+  query.prefix = arguments.get("prefix");
+  generator.stream(query, [](std::string_view piece) { std::cout << piece << std::flush; });
+  std::cout << "\n";
+  return 0;
+}
+
+void check_stream(const Arguments& arguments) {
+  if (!arguments.has("stream")) {
+    return;
+  }
+  for (const std::string name : {"output", "n-best", "ids", "plain"}) {
+    if (arguments.has(name)) {
+      throw UsageError(
+          "weft generate: --stream writes the bare text of one prompt to standard "
+          "output: leave out --" +
+          name);
+    }
+  }
+  if (arguments.integer("beams", 1, 1, int64_t{1} << 20) > 1) {
+    throw UsageError("weft generate: --stream: of beams nothing is sure before the end");
+  }
+}
+
+void warn_of_cut(int64_t cut) {
+  if (cut > 0) {
+    log::warning(text("[generate] ", with_commas(cut), " prompts were cut to the model's length"));
+  }
+}
+
+int answer_all(const Arguments& arguments, objectives::Generator& generator, const LineForm& form) {
+  const auto prompts = prompts_from(arguments);
+  Answers answers(arguments.get("output", "-"));
+  const auto batch = static_cast<std::size_t>(arguments.integer("batch", 32, 1, int64_t{1} << 16));
+  std::vector<GenerationQuery> queries;
+  int64_t done = 0;
+  int64_t cut = 0;
+  const auto flush = [&] {
+    const auto found = generator.answer(queries, done);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      answers.write(line_of(queries[i], found[i], form));
+      cut += found[i].was_cut ? 1 : 0;
+    }
+    answers.flush();
+    done += static_cast<int64_t>(queries.size());
+    queries.clear();
+  };
+  for (GenerationQuery query; prompts->next(query);) {
+    leave_if_stopped("generating");
+    query.prefix = arguments.get("prefix");
+    queries.push_back(std::move(query));
+    if (queries.size() == batch) {
+      flush();
+    }
+  }
+  flush();
+  answers.commit();
+  warn_of_cut(cut);
+  QueryCounts::report_blank("generate", prompts->blank_lines());
+  return 0;
+}
+
+void declare(Arguments& arguments) {
+  arguments.value("prompt", "TEXT", "What to go on with, or to translate; may be repeated")
+      .value("input", "FILE",
+             "JSON lines, or a .csv or .tsv table, to read (.gz is unpacked); - (default) is "
+             "standard input")
+      .value("prompt-column", "NAME", "Column (key) of the prompt; prompt, source or text else")
+      .value("output", "FILE", "Where to write; - (default) is standard output")
+      .flag("plain", "Read plain lines and write plain lines, as for translation")
+      .flag("ids", "Add the ids of the new tokens to each line")
+      .flag("stream", "Write the text of one prompt piece by piece as it comes");
+  declare_generation(arguments);
+  arguments.value("threads", "N", "Threads of the arithmetic (all cores)");
+  declare_inference(arguments);
+}
+
+}  // namespace
+
+int run_generate(std::vector<std::string> raw) {
+  Arguments arguments(
+      {.usage = "weft generate MODEL [--prompt TEXT | --input FILE|-] [--output FILE|-] [options]",
+       .about =
+           "Goes on with texts, or, of an encoder-decoder, answers or translates them. Reads JSON "
+           "lines {\"prompt\": ...} and writes one JSON line for each, in the same order: "
+           "{\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The score is "
+           "the sum of the tokens' log-probabilities, divided by their number to the power of "
+           "--length-penalty. What no option says comes from the model's generation_config.json; "
+           "nothing said anywhere, the likeliest token is taken each time. With the same weights "
+           "and options greedy and beam search give the tokens that transformers gives.",
+       .examples =
+           {"weft generate runs/gpt-mini --prompt 'It was a' --temperature 0.8 --top-p 0.9 --seed "
+            "3",
+            "weft generate runs/multi30k-en-de --input test.en --plain --beams 5 --output test.de",
+            "weft generate runs/gpt-mini --prompt 'Once upon' --stream --max-new 200"}},
+      1, 1);
+  declare(arguments);
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  check_stream(arguments);
+  train::set_threads(read_threads(arguments));
+  LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
+  const auto loaded = load(arguments, form);
+  if (arguments.has("stream")) {
+    return stream(arguments, *loaded.generator);
+  }
+  return answer_all(arguments, *loaded.generator, form);
+}
+
+}  // namespace weft::cli

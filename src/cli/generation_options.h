@@ -1,0 +1,19 @@
+#pragma once
+
+#include "cli/verb.h"
+#include "data/tokenizer.h"
+#include "objectives/generate.h"
+
+namespace weft::cli {
+
+/// The options that say how texts are generated.
+void declare_generation(Arguments& arguments);
+
+/// What the options change of what the model's directory says. Throws UsageError for values out of
+/// range and options that cannot go together. The tokenizer may be missing where no option names
+/// words.
+void read_generation(const Arguments& arguments,
+                     const data::Tokenizer* tokenizer,
+                     objectives::GenerationSettings& settings);
+
+}  // namespace weft::cli

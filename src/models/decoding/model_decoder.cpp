@@ -1,0 +1,77 @@
+#include "models/decoding/model_decoder.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include "kernels/linear.h"
+#include "models/family_definition.h"
+
+namespace weft::models {
+namespace {
+
+at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device) {
+  return at::tensor(values, at::kLong).to(device);
+}
+
+}  // namespace
+
+bool can_generate(const Model& model) {
+  const auto head = model.options().head;
+  return generates(model.options()) && (head == Head::kCausalLm || head == Head::kConditional);
+}
+
+ModelDecoder::ModelDecoder(Model& model, const std::vector<Prompt>& prompts)
+    : model_(model), prompts_(prompts), cache_(static_cast<int64_t>(prompts.size())) {}
+
+void ModelDecoder::read_sources() {
+  std::vector<int64_t> ids;
+  std::vector<int64_t> offsets{0};
+  for (const auto& prompt : prompts_) {
+    ids.insert(ids.end(), prompt.source.begin(), prompt.source.end());
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+  }
+  nn::Pass pass;
+  pass.layout = kernels::Layout::of(std::move(offsets), model_.device());
+  memory_.states = model_.encode({.ids = on_device(ids, model_.device()), .patches = {}}, pass);
+  memory_.layout = pass.layout;
+  has_memory_ = true;
+}
+
+at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids, const std::vector<int64_t>& counts) {
+  const at::NoGradGuard guard;
+  nn::Pass pass;
+  pass.layout = cache_.begin(counts, model_.device());
+  pass.cache = &cache_;
+  pass.memory = has_memory_ ? &memory_ : nullptr;
+  auto rows = model_.hidden({.ids = on_device(ids, model_.device()), .types = {}}, pass);  // (N, D)
+  if (pass.layout.tokens() != pass.layout.sequences()) {
+    std::vector<int64_t> last;
+    for (int64_t b = 0; b < pass.layout.sequences(); ++b) {
+      last.push_back(pass.layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
+    }
+    rows = rows.index_select(0, on_device(last, rows.device()));  // (B, D)
+  }
+  return kernels::linear(model_.token_features(rows), model_.output_weight(),
+                         model_.output_bias());  // (B, V)
+}
+
+at::Tensor ModelDecoder::first() {
+  const at::NoGradGuard guard;
+  if (reads_source(model_.options())) {
+    read_sources();
+  }
+  std::vector<int64_t> ids;
+  std::vector<int64_t> counts;
+  for (const auto& prompt : prompts_) {
+    ids.insert(ids.end(), prompt.tokens.begin(), prompt.tokens.end());
+    counts.push_back(static_cast<int64_t>(prompt.tokens.size()));
+  }
+  return step(ids, counts);
+}
+
+at::Tensor ModelDecoder::next(const std::vector<int64_t>& rows, const Tokens& tokens) {
+  cache_.reorder(rows);
+  return step(tokens, std::vector<int64_t>(tokens.size(), 1));
+}
+
+}  // namespace weft::models
