@@ -27,7 +27,7 @@ struct Node {
   std::string scalar = {};
   bool is_plain = true;  // without quotes; only such scalars can be numbers, booleans or none
   std::vector<Node> items = {};
-  std::vector<Entry> entries = {};
+  std::vector<Entry> entries;  // no `= {}`: clang would want Entry whole here
 
   const Entry* find(std::string_view key) const;
   Entry* find(std::string_view key);

@@ -40,14 +40,14 @@ class Descent {
                 " is not the number of an item (from 0) nor of the one after the last"));
     }
     if (index == list.items.size()) {
-      list.items.push_back({.place = place_});
+      list.items.push_back({.place = place_, .entries = {}});
     }
     return list.items[index];
   }
 
   Node& value(Node& map, std::string_view word) {
     if (map.kind == Node::Kind::kNull) {
-      map = {.kind = Node::Kind::kMap, .place = place_};
+      map = {.kind = Node::Kind::kMap, .place = place_, .entries = {}};
     }
     if (map.kind != Node::Kind::kMap) {
       fail(text(found(map), " is not a map, ", quoted(word), " cannot stand below it"));
@@ -55,7 +55,8 @@ class Descent {
     if (Entry* known = map.find(word)) {
       return known->value;
     }
-    map.entries.push_back({.key = std::string(word), .place = place_, .value = {.place = place_}});
+    map.entries.push_back(
+        {.key = std::string(word), .place = place_, .value = {.place = place_, .entries = {}}});
     return map.entries.back().value;
   }
 

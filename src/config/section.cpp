@@ -64,7 +64,10 @@ struct Reader {
   void from(const Node& node, bool& value) const {
     const auto parsed = parse_boolean(scalar(node, "true or false"));
     if (!parsed) {
-      fail(node, quoted(node.scalar) + " is not true or false");
+      const bool is_quoted = !node.is_plain && (node.scalar == "true" || node.scalar == "false");
+      fail(node, quoted(node.scalar) +
+                     (is_quoted ? " stands in quotes and so is text, must be true or false"
+                                : " is not true or false"));
     }
     value = *parsed;
   }

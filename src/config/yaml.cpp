@@ -34,7 +34,7 @@ class Builder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add({.place = places_.at(mark)}, anchor);
+    add({.place = places_.at(mark), .entries = {}}, anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -61,7 +61,8 @@ class Builder : public YAML::EventHandler {
       add({.kind = Node::Kind::kScalar,
            .place = places_.at(mark),
            .scalar = value,
-           .is_plain = is_plain},
+           .is_plain = is_plain,
+           .entries = {}},
           anchor);
       return;
     }
@@ -150,7 +151,7 @@ class Builder : public YAML::EventHandler {
     if (open_.size() >= kDeepest) {
       fail(places_.at(mark), text("lists and maps stand more than ", kDeepest, " deep"));
     }
-    open_.push_back({.node = {.kind = kind, .place = places_.at(mark)},
+    open_.push_back({.node = {.kind = kind, .place = places_.at(mark), .entries = {}},
                      .anchor = anchor,
                      .key = {},
                      .key_place = {}});

@@ -101,7 +101,8 @@ TEST(ConfigErrors, NameWrongTypes) {
       {"next_sentence: false", "next_sentence: maybe",
        "7:60: objective.next_sentence: 'maybe' is not true or false"},
       {"next_sentence: false", "next_sentence: \"true\"",
-       "7:60: objective.next_sentence: 'true' is not true or false"},
+       "7:60: objective.next_sentence: 'true' stands in quotes and so is text, must be true or "
+       "false"},
       {"[{path: a.txt, weight: 2.0}]", "17",
        "6:10: data.train: '17', must be a list of maps, as in [{path: a.txt}]"},
       {"[{path: a.txt, weight: 2.0}]", "[17]", "6:11: data.train.0: '17', must be a map of keys"},
