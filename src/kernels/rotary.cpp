@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/reference.h"
+
 namespace weft::kernels {
 
 namespace {
@@ -36,6 +38,10 @@ at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::De
       stretched(at::pow(options.theta, exponents).reciprocal(), options);  // (K / 2)
   const auto angles = at::arange(rows, plain).unsqueeze(1) * frequencies;  // (rows, K / 2)
   return at::cat({angles.cos(), angles.sin()}, 1).to(device);
+}
+
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions) {
+  return reference::rotate(x, table.index_select(0, positions));
 }
 
 }  // namespace weft::kernels

@@ -21,4 +21,7 @@ struct RotaryOptions {
 /// (arXiv:2104.09864, equation 15): what `AttentionSettings::rotary` wants. -> (rows, width) fp32.
 at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::Device& device);
 
+/// x (N, H, K) turned by the table's rows `positions` (N), as attention does with queries and keys.
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions);
+
 }  // namespace weft::kernels

@@ -9,6 +9,17 @@ namespace weft::nn {
 
 namespace {
 
+/// Lengths alone, which is what attention asks of keys.
+kernels::Layout layout_of(std::vector<int64_t> offsets) {
+  kernels::Layout layout;
+  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+    layout.longest = std::max(layout.longest, offsets[b + 1] - offsets[b]);
+  }
+  layout.furthest = layout.longest;
+  layout.offsets = std::move(offsets);
+  return layout;
+}
+
 at::Tensor rows_of(const std::vector<int64_t>& values, const at::Device& device) {
   return at::tensor(values, at::kLong).to(device);
 }
@@ -32,7 +43,7 @@ kernels::Layout DecodingCache::begin(const std::vector<int64_t>& counts, const a
     all.push_back(all.back() + lengths_[b]);
   }
   layout_ = kernels::Layout::going_on(std::move(offsets), before_, device);
-  all_ = kernels::Layout::of(std::move(all), device);
+  all_ = layout_of(std::move(all));
   return layout_;
 }
 
@@ -130,7 +141,7 @@ CachedRows DecodingCache::memory(int64_t index, const kernels::Layout& memory_la
   return {.key = kept.narrow(1, 0, width),
           .value = kept.narrow(1, width, width),
           .begins = std::move(begins),
-          .layout = kernels::Layout::of(std::move(offsets), kept.device())};
+          .layout = layout_of(std::move(offsets))};
 }
 
 }  // namespace weft::nn

@@ -14,7 +14,7 @@ struct CachedRows {
   at::Tensor key;               // (rows, G K)
   at::Tensor value;             // (rows, G K)
   std::vector<int64_t> begins;  // B
-  kernels::Layout layout;       // how many rows each sequence has
+  kernels::Layout layout;       // how many rows each sequence has; offsets and lengths alone
 };
 
 /// Keys and values that a decoder has computed for some sequences, layer by layer, so that each

@@ -44,13 +44,20 @@ at::Tensor FullAttention::continued(const at::Tensor& qkv, const Pass& pass) {
   const int64_t width = head_width(options_);
   const int64_t own = options_.heads * width;
   const int64_t shared = key_heads(options_) * width;
-  const auto rows = pass.cache->extend(options_.layer, qkv.narrow(1, own, shared),
+  auto settings = this->settings(qkv, pass);
+  auto turned = qkv.narrow(1, 0, own + shared);  // queries and keys
+  if (settings.rotary.defined()) {               // keys are kept as they are needed ever after
+    const auto heads = turned.unflatten(1, {-1, width});
+    turned = kernels::rotated(heads, settings.rotary, pass.layout.positions).flatten(1);
+    settings.rotary = {};
+  }
+  const auto rows = pass.cache->extend(options_.layer, turned.narrow(1, own, shared),
                                        qkv.narrow(1, own + shared, shared));
-  return kernels::attention({.query = qkv.narrow(1, 0, own),
+  return kernels::attention({.query = turned.narrow(1, 0, own),
                              .key = rows.key,
                              .value = rows.value,
                              .key_begins = rows.begins},
-                            pass.layout, rows.layout, settings(qkv, pass), {});
+                            pass.layout, rows.layout, settings, {});
 }
 
 at::Tensor FullAttention::mixed(const at::Tensor& x, const Pass& pass) {

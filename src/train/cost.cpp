@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/baseline_config.h"
+#include "models/family_definition.h"
 #include "models/lora.h"
 #include "models/modern.h"
 #include "models/names.h"
@@ -74,8 +75,25 @@ double backward_share(const Trained& trained) {
   return products / static_cast<double>(depths.size() - 2);
 }
 
+/// Keys that a token of a model that reads from left to right sees on average, added up over the
+/// layers.
+double causal_keys_seen(const models::ModelOptions& model, int64_t length) {
+  double keys = 0;
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
+    const auto& decoder = model.decoder;
+    const bool has_window = decoder.window > 0 && layer >= decoder.first_window;
+    const auto most = static_cast<double>(has_window ? std::min(decoder.window, length) : length);
+    // Those at the begin see fewer.
+    keys += most - most * (most - 1) / (2 * static_cast<double>(length));
+  }
+  return keys;
+}
+
 /// Keys that a token sees, added up over the layers: a window ends with the sequence.
 double keys_seen(const models::ModelOptions& model, int64_t length) {
+  if (models::generates(model)) {
+    return causal_keys_seen(model, length);
+  }
   double keys = 0;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     const auto window = 2 * (model.modern.window / 2) + 1;
@@ -94,14 +112,19 @@ double forward_flops(const models::ModelOptions& model,
   }
   const auto dim = static_cast<double>(model.dim);
   const double up_and_down = model.modern.is_gated ? 3.0 : 2.0;
-  const double block =
-      2.0 * (4.0 * dim * dim + up_and_down * dim * static_cast<double>(model.width));
-  double head = 2.0 * dim * dim / static_cast<double>(length);  // the pooler, once a sequence
+  const auto own = static_cast<double>(model.heads * models::head_width(model));  // of the queries
+  const auto shared =
+      static_cast<double>(models::key_value_heads(model) * models::head_width(model));
+  const double block = 2.0 * (2.0 * dim * (own + shared) +
+                              up_and_down * dim * static_cast<double>(model.width));
+  // Encoders of BERT's kind pool once a sequence, and transform what guesses words.
+  const bool is_plain = models::find_definition(model.family) != nullptr;
+  double head = is_plain ? 0 : 2.0 * dim * dim / static_cast<double>(length);
   if (objectives::guesses_words(objective)) {
     head += objectives::target_share(objective) * 2.0 * dim *
-            (dim + static_cast<double>(model.vocabulary));
+            ((is_plain ? 0 : dim) + static_cast<double>(model.vocabulary));
   }
-  return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * dim + head;
+  return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * own + head;
 }
 
 /// Of the largest micro-batch, all sequences of this length.
@@ -155,6 +178,9 @@ Cost cost_of(const models::ModelOptions& model,
   result.average_bytes = train.average.decay ? 4.0 * trained_parameters : 0;
   result.optimizer_bytes =
       trained_parameters * (train.optimizer.type == OptimizerType::kAdamw ? 8.0 : 4.0);
+  if (train.saves_async) {
+    result.save_bytes = 4 * parameters + result.optimizer_bytes + result.average_bytes;
+  }
   auto shape = step_shape(model, train, is_bf16);
   shape.rows = rows_of(objective, train, length);
   result.step = step_memory(model, objective, shape);

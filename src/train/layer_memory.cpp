@@ -42,7 +42,7 @@ void attention_forward(Ledger& ledger, const LayerSizes& sizes) {
   }
   ledger.hold(sizes.qkv);
   ledger.touch(sizes.adapters_work);
-  ledger.hold(sizes.stream + sizes.exponents);
+  ledger.hold(sizes.mixed + sizes.exponents);
   if (sizes.is_cut) {
     ledger.hold(sizes.rest);  // the rows of first tokens
   }
@@ -54,7 +54,8 @@ void attention_backward(Ledger& ledger, const LayerSizes& sizes) {
     ledger.hold(sizes.stream);
     ledger.release(sizes.rest);
   }
-  ledger.hold(sizes.rest);  // of what the output projection read
+  const double read = sizes.is_cut ? sizes.rest : sizes.mixed;
+  ledger.hold(read);  // of what the output projection read
   ledger.release(sizes.drops_attention ? sizes.rest : 0);
   if (sizes.is_cut) {
     ledger.release(sizes.rest);
@@ -62,7 +63,7 @@ void attention_backward(Ledger& ledger, const LayerSizes& sizes) {
     ledger.release(sizes.rest);
   }
   ledger.hold(sizes.qkv);
-  ledger.release(2 * sizes.stream + sizes.qkv + sizes.exponents);
+  ledger.release(2 * sizes.mixed + sizes.qkv + sizes.exponents);
   ledger.hold(sizes.stream);
   ledger.touch(sizes.adapters_work);
   ledger.release(sizes.qkv);
@@ -114,7 +115,11 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   LayerSizes sizes;
   sizes.stream = run.tokens * dim * run.element;
   sizes.rest = run.rows * dim * run.element;
-  sizes.qkv = 3 * sizes.stream;
+  sizes.mixed = run.tokens * run.element * static_cast<double>(model.heads) *
+                static_cast<double>(models::head_width(model));
+  sizes.qkv = sizes.mixed + 2 * run.tokens * run.element *
+                                static_cast<double>(models::key_value_heads(model)) *
+                                static_cast<double>(models::head_width(model));
   sizes.exponents = run.tokens * static_cast<double>(model.heads) * 4;
   sizes.statistics = run.tokens * 8;
   sizes.rest_statistics = run.rows * 8;
@@ -154,7 +159,7 @@ void forward_layer(Ledger& ledger, const LayerSizes& sizes) {
 void pass_layer(Ledger& ledger, const LayerSizes& sizes) {
   const double normed = sizes.is_pre ? sizes.stream : 0;
   ledger.touch(normed + sizes.qkv + sizes.adapters_work);
-  ledger.touch(normed + sizes.qkv + sizes.stream);
+  ledger.touch(normed + sizes.qkv + sizes.mixed);
   ledger.touch(normed + 2 * sizes.rest + (sizes.is_pre ? sizes.rest : 0) + sizes.up +
                (sizes.drops_hidden ? 2 : 1) * sizes.hidden);
   ledger.hold(sizes.rest);

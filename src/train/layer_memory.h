@@ -13,7 +13,8 @@ namespace weft::train {
 struct LayerSizes {
   double stream = 0;           // (N, D), what comes in
   double rest = 0;             // (N, D), or (B, D): from the attention's output on
-  double qkv = 0;              // (N, 3 D)
+  double qkv = 0;              // (N, (H + 2 G) K)
+  double mixed = 0;            // (N, H K), what the attention gives its last projection
   double exponents = 0;        // of the softmax, (H, N) fp32
   double statistics = 0;       // of a norm before the attention: mean and deviation, fp32
   double rest_statistics = 0;  // of the others

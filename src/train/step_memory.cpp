@@ -6,6 +6,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "models/baseline_config.h"
+#include "models/family_definition.h"
 #include "train/baseline_cost.h"
 #include "train/layer_memory.h"
 #include "train/ledger.h"
@@ -53,7 +54,12 @@ class Walk {
     return objective_.type == ObjectiveType::kClassify ||
            objective_.type == ObjectiveType::kRegress;
   }
-  bool serves_first_tokens() const { return classifies() && !model_.modern.pools_mean; }
+  /// A model that is no encoder of BERT's kind: its embeddings end in no norm, its head has no
+  /// transform, and it looks at last tokens.
+  bool is_plain() const { return models::find_definition(model_.family) != nullptr; }
+  bool serves_first_tokens() const {
+    return classifies() && !model_.modern.pools_mean && !is_plain();
+  }
   bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
   bool trains_embeddings() const { return shape_.lowest == 0; }
   double stream() const { return tokens_ * dim_ * element_; }
@@ -92,6 +98,11 @@ class Walk {
     }
     if (trains_embeddings()) {
       const double rows = tokens_ * embedding_ * element_;
+      if (is_plain()) {
+        ledger_.touch(model_.decoder.embedding_dropout > 0 ? rows : 0);
+        ledger_.release(rows);
+        return ledger_.release(3 * kId * tokens_ + tied_gradient());
+      }
       ledger_.hold(rows);
       ledger_.release(2 * rows + kStatistics * tokens_);
       ledger_.touch(rows);
@@ -104,6 +115,10 @@ class Walk {
 
   void embeddings_forward() {
     const double rows = tokens_ * embedding_ * element_;
+    if (is_plain()) {
+      ledger_.hold(rows);
+      return ledger_.touch(model_.decoder.embedding_dropout > 0 ? rows : 0);
+    }
     ledger_.hold(2 * rows + kStatistics * tokens_);  // the sum, and its norm
     if (model_.dropout > 0) {
       ledger_.touch(rows);
@@ -196,7 +211,7 @@ class Walk {
   void words_forward() {
     const double before = ledger_.live();
     const double rows = targets_ * embedding_ * element_;
-    ledger_.hold(targets_ * (dim_ * element_ + kId) + 3 * rows + kStatistics * targets_);
+    ledger_.hold(targets_ * (dim_ * element_ + kId) + transformed());
     const double row = vocabulary_ * element_;
     const double chunk = std::min(
         targets_, std::max(1.0, std::floor(static_cast<double>(kernels::kLogitsAtOnce) / row)));
@@ -215,13 +230,22 @@ class Walk {
     ledger_.hold(rows + output_gradient());  // by the factor of the loss
     ledger_.release(rows + output_gradient());
     ledger_.release(output_gradient() - tied_gradient());
+    if (is_plain()) {
+      ledger_.hold(stream());
+      return ledger_.release(targets_ * (dim_ * element_ + kId));
+    }
     ledger_.hold(rows);
-    ledger_.release(3 * rows + kStatistics * targets_);
+    ledger_.release(transformed());
     ledger_.hold(targets_ * dim_ * element_);
     ledger_.release(rows + targets_ * dim_ * element_);
     ledger_.hold(stream() * (objective_.pair == data::PairTask::kNone ? 1 : 2));
     ledger_.release(targets_ * (dim_ * element_ + kId) + pairs());
     ledger_.release(objective_.pair == data::PairTask::kNone ? 0 : stream());
+  }
+
+  /// What the transform of an encoder's head keeps.
+  double transformed() const {
+    return is_plain() ? 0 : 3 * targets_ * embedding_ * element_ + kStatistics * targets_;
   }
 
   /// First tokens and their pooled ones.

@@ -67,6 +67,25 @@ TEST_P(Norm, AddDropoutNormEqualsPlainReference) {
   }
 }
 
+TEST_P(Norm, RmsNormEqualsPlainReference) {
+  for (const auto& [rows, columns] : kShapes) {
+    test::expect_same([](const auto& in) { return rms_norm(in[0], in[1], kEpsilon); },
+                      [](const auto& in) { return reference::rms_norm(in[0], in[1], kEpsilon); },
+                      {at::randn({rows, columns}) + 3.0, at::randn({columns})}, type());
+    for (const double p : {0.0, 0.25}) {
+      const auto norm = [](const std::vector<at::Tensor>& in) {
+        return NormWeights{.weight = in[2], .bias = {}, .epsilon = kEpsilon, .is_rms = true};
+      };
+      test::expect_same(
+          [&](const auto& in) { return add_dropout_norm(in[0], in[1], norm(in), p, kChance); },
+          [&](const auto& in) {
+            return reference::add_dropout_norm(in[0], in[1], norm(in), p, kChance);
+          },
+          {at::randn({rows, columns}), at::randn({rows, columns}), at::randn({columns})}, type());
+    }
+  }
+}
+
 TEST_P(Norm, LargeOffsetKeepsItsDigits) {
   if (type() != at::kFloat) {
     GTEST_SKIP() << "bf16 has no digits to keep";

@@ -8,6 +8,7 @@
 
 #include "models/directory.h"
 #include "models/family.h"
+#include "models/family_definition.h"
 #include "models/lora.h"
 #include "models/modern.h"
 #include "objectives/objective.h"
@@ -41,6 +42,10 @@ Case base(Family family, ObjectiveType type) {
     model.modern.window = 16;
     model.modern.full_every = 2;
   }
+  if (models::find_definition(family) != nullptr) {
+    model = models::family_defaults(family);
+    model.decoder.key_value_heads = family == Family::kLlama ? 2 : 0;
+  }
   model.family = family;
   model.vocabulary = 2000;
   model.dim = 128;
@@ -70,6 +75,10 @@ data::StepBatches batches_of(const Case& given) {
     for (int64_t i = 0; i < given.length; ++i) {
       example.ids.push_back(5 + (number * 71 + i * 13) % (given.model.vocabulary - 5));
       example.types.push_back(given.model.segments > 1 && i >= given.length / 2 ? 1 : 0);
+      if (given.objective.type == ObjectiveType::kCausal && i + 1 < given.length) {
+        example.target_positions.push_back(i);
+        example.targets.push_back(5 + i);
+      }
       if ((is_mlm && i % 7 == 3) || (is_tag && i % 2 == 0)) {
         example.target_positions.push_back(i);
         example.targets.push_back(is_tag ? i % 3 : 5 + i);
@@ -179,6 +188,15 @@ TEST(StepMemory, OfEveryFamily) {
   auto narrow = base(Family::kElectra, ObjectiveType::kMlm);
   narrow.model.embedding_dim = 64;
   expect_stated(narrow, "electra");
+}
+
+TEST(StepMemory, OfModelsThatReadFromLeftToRight) {
+  for (const auto family : {Family::kGpt2, Family::kLlama, Family::kGptNeoX}) {
+    for (const auto type : {ObjectiveType::kCausal, ObjectiveType::kClassify}) {
+      expect_stated(base(family, type), std::string(models::word_of(family)) + " " +
+                                            std::to_string(static_cast<int>(type)));
+    }
+  }
 }
 
 TEST(StepMemory, OfOtherObjectives) {

@@ -1,0 +1,137 @@
+// Blocks of scores: which keys they hold, what is added to them, and where they lie. Included by
+// the level's unit only.
+#pragma once
+
+#include "kernels/cpu/attention_workspace.h"
+#include "kernels/cpu/product_kernels.h"
+#include "kernels/cpu/rotary_kernels.h"
+
+namespace weft::kernels::cpu::WEFT_LEVEL {
+
+inline constexpr float kLog2E = 1.44269504F;
+inline constexpr float kLn2 = 0.693147181F;
+
+// One block of scores: queries from `row` on, keys from `column` on.
+struct Block {
+  int64_t row;
+  int64_t rows;
+  int64_t column;
+  int64_t columns;  // that any of its queries sees
+};
+
+// Where the keys end that any of `rows` queries from `row` on sees.
+template <class T>
+inline int64_t last_key(const AttentionTask<T>& task, int64_t row, int64_t rows) {
+  return smaller(task.keys, task.first + row + rows + (task.is_causal ? 0 : task.reach));
+}
+
+// Of the tile of keys that begins at `tile`. The first column is a multiple of 16, as draws are.
+template <class T>
+inline Block block_of(const AttentionTask<T>& task, int64_t row, int64_t rows, int64_t tile) {
+  const int64_t end = smaller(last_key(task, row, rows), tile + kKeyTile);
+  const int64_t begin = larger(tile, (task.first + row - task.reach) / 16 * 16);
+  return {row, rows, begin, end - begin};
+}
+
+// Keys of the block that one query sees; the rest of its row is set to `-inf`.
+template <class T>
+inline int64_t mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
+  const int64_t padded = round_up_16(block.columns);
+  const int64_t place = task.first + block.row + i - block.column;
+  const int64_t seen = smaller(block.columns, place + 1 + (task.is_causal ? 0 : task.reach));
+  for (int64_t j = 0; j < smaller(padded, place - task.reach); ++j) {
+    row[j] = -__builtin_inff();
+  }
+  for (int64_t j = larger(0, seen); j < padded; ++j) {
+    row[j] = -__builtin_inff();
+  }
+  return padded;
+}
+
+// Where the bias of the block's first column lies for its query i.
+template <class T>
+inline int64_t bias_place(const AttentionTask<T>& task, const Block& block, int64_t i) {
+  return block.column - task.first - block.row - i;
+}
+
+template <class T>
+inline void add_bias(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
+  if (task.bias == nullptr) {
+    return;
+  }
+  const float* const bias = task.bias + bias_place(task, block, i);
+  for (int64_t j = 0; j < round_up_16(block.columns); j += kLanes) {
+    store(row + j, load(row + j) + load(bias + j));
+  }
+}
+
+// The bits of the block's weights, one row of `tile / 16` groups after the other.
+template <class T>
+inline void draw_block(const AttentionTask<T>& task, const Block& block, const Workspace& w) {
+  if (task.draws.threshold == 0) {
+    return;
+  }
+  const int64_t all = round_up_16(task.keys) / 16;
+  const int64_t groups = w.tile / 16;
+  if (all == groups && task.reach >= task.keys) {
+    keep_bits(task.draws, block.row * all, block.rows * all, w.bits);
+    return;
+  }
+  for (int64_t i = 0; i < block.rows; ++i) {
+    keep_bits(task.draws, (block.row + i) * all + block.column / 16,
+              round_up_16(block.columns) / 16, w.bits + i * groups);
+  }
+}
+
+inline Product scores_of(const Block& block, const Workspace& w, const float* a, const float* b) {
+  return {.rows = block.rows,
+          .columns = round_up_16(block.columns),
+          .depth = w.width,
+          .a = a + block.row * w.width,
+          .a_row = w.width,
+          .a_depth = 1,
+          .b = b + block.column / kKeyTile * w.stride * w.width + block.column % kKeyTile,
+          .b_stride = w.stride,
+          .c = nullptr,
+          .c_stride = w.stride,
+          .adds = false};
+}
+
+// The bits of the vector of columns from j on.
+inline uint32_t bits_at(const uint16_t* bits, int64_t j) {
+  return static_cast<uint32_t>(bits[j / 16]) >> static_cast<unsigned>(j % 16);
+}
+
+template <class T>
+inline void pack_keys(const AttentionTask<T>& task, const Workspace& w, bool wants_values) {
+  pack<T>({task.k, task.kv_stride, task.keys, task.width}, 1.0F, w.k);
+  turn<false>({w.k, task.keys, w.width, task.rotary_width, task.rotary});
+  pack<T>({task.v, task.kv_stride, task.keys, task.width}, 1.0F, w.v);
+  for (int64_t column = 0; column < task.keys; column += kKeyTile) {
+    const int64_t rows = smaller(task.keys - column, kKeyTile);
+    const int64_t place = column / kKeyTile * w.stride * w.width;
+    pack_transposed(w.k + column * w.width, rows, w.width, w.k_columns + place, w.stride);
+    if (wants_values) {
+      pack_transposed(w.v + column * w.width, rows, w.width, w.v_columns + place, w.stride);
+    }
+  }
+}
+
+template <class T>
+inline const float* query_angles(const AttentionTask<T>& task) {
+  return task.rotary == nullptr ? nullptr : task.rotary + task.first * task.rotary_width;
+}
+
+template <class T>
+inline void pack_queries(const AttentionTask<T>& task, const Workspace& w) {
+  pack<T>({task.q, task.q_stride, task.queries, task.width}, task.scale * kLog2E, w.q);
+  turn<false>({w.q, task.queries, w.width, task.rotary_width, query_angles(task)});
+}
+
+inline void fill(float* p, int64_t count, float value) {
+  for (int64_t i = 0; i < count; ++i) {
+    p[i] = value;
+  }
+}
+
+}  // namespace weft::kernels::cpu::WEFT_LEVEL

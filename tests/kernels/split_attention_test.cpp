@@ -1,0 +1,169 @@
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/compare.h"
+#include "kernels/reference.h"
+#include "kernels/rotary.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
+
+Layout layout_of(const std::vector<int64_t>& lengths) {
+  std::vector<int64_t> offsets{0};
+  for (const auto length : lengths) {
+    offsets.push_back(offsets.back() + length);
+  }
+  return Layout::of(offsets, at::kCPU);
+}
+
+/// Attention between tensors of their own, with grouped heads and with biases by distance.
+class SplitAttention : public test::EveryVariant {
+ protected:
+  void compare(const std::vector<int64_t>& query_lengths,
+               const std::vector<int64_t>& key_lengths,
+               int64_t width,
+               AttentionSettings settings,
+               int64_t span = 0) {
+    const auto queries = layout_of(query_lengths);
+    const auto keys = layout_of(key_lengths);
+    const int64_t groups = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    std::vector<at::Tensor> inputs{at::randn({queries.tokens(), settings.heads * width}),
+                                   at::randn({keys.tokens(), groups * width}),
+                                   at::randn({keys.tokens(), groups * width})};
+    if (span > 0) {
+      inputs.push_back(at::randn({settings.heads, 2 * span - 1}));
+    }
+    const auto given = [&](const std::vector<at::Tensor>& in) {
+      auto result = settings;
+      result.distance_bias = in.size() > 3 ? in[3].to(at::kFloat) : at::Tensor();
+      return result;
+    };
+    test::expect_same(
+        [&](const auto& in) {
+          return attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys, given(in),
+                           kChance);
+        },
+        [&](const auto& in) {
+          return reference::attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys,
+                                      given(in), kChance);
+        },
+        inputs, type());
+  }
+
+  void compare_fused(const std::vector<int64_t>& lengths,
+                     int64_t width,
+                     const AttentionSettings& settings,
+                     int64_t span = 0) {
+    const auto layout = layout_of(lengths);
+    const int64_t groups = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    std::vector<at::Tensor> inputs{
+        at::randn({layout.tokens(), (settings.heads + 2 * groups) * width})};
+    if (span > 0) {
+      inputs.push_back(at::randn({settings.heads, 2 * span - 1}));
+    }
+    const auto given = [&](const std::vector<at::Tensor>& in) {
+      auto result = settings;
+      result.distance_bias = in.size() > 1 ? in[1].to(at::kFloat) : at::Tensor();
+      return result;
+    };
+    test::expect_same(
+        [&](const auto& in) { return attention(in[0], layout, given(in), kChance); },
+        [&](const auto& in) { return reference::attention(in[0], layout, given(in), kChance); },
+        inputs, type());
+  }
+};
+
+TEST_P(SplitAttention, EqualsPlainReferenceAcrossSequences) {
+  compare({5, 1, 33, 70}, {17, 64, 3, 90}, 16, {.heads = 2});
+  compare({5, 1, 33, 70}, {17, 64, 3, 90}, 16, {.heads = 2, .dropout = 0.3});
+  compare({60, 3}, {700, 1}, 24, {.heads = 1, .dropout = 0.1});
+}
+
+TEST_P(SplitAttention, AnEmptySourceGivesZeros) { compare({3, 2, 0}, {0, 4, 2}, 8, {.heads = 2}); }
+
+TEST_P(SplitAttention, CausalQueriesEndWithTheKeys) {
+  compare({1, 5, 20}, {9, 5, 90}, 16, {.heads = 2, .is_causal = true});
+  compare({1, 5, 20}, {9, 5, 600}, 16, {.heads = 2, .is_causal = true, .reach = 7});
+  const auto table = rotary_table(600, {.width = 16, .theta = 100.0}, at::kCPU);
+  compare({1, 5, 20}, {9, 5, 600}, 16, {.heads = 2, .is_causal = true, .rotary = table});
+}
+
+TEST_P(SplitAttention, HeadsOfQueriesShareThoseOfKeys) {
+  compare_fused({5, 1, 64, 17, 130}, 16, {.heads = 6, .key_heads = 2});
+  compare_fused({50, 97}, 8, {.heads = 4, .key_heads = 1, .is_causal = true, .dropout = 0.3});
+  const auto table = rotary_table(1100, {.width = 12, .theta = 100.0}, at::kCPU);
+  compare_fused({1100, 3}, 12, {.heads = 4, .key_heads = 2, .is_causal = true, .rotary = table});
+  compare({7, 50}, {20, 90}, 12, {.heads = 4, .key_heads = 2});
+}
+
+TEST_P(SplitAttention, AddsABiasByDistance) {
+  compare_fused({5, 1, 64, 17, 33}, 16, {.heads = 2}, 64);
+  compare_fused({50, 97}, 16, {.heads = 2, .is_causal = true, .dropout = 0.2}, 97);
+  compare_fused({5, 1, 64}, 8, {.heads = 3}, 20);   // the furthest share the last
+  compare_fused({5, 1, 30}, 8, {.heads = 3}, 200);  // and some are nobody's
+  compare_fused({600, 40}, 8, {.heads = 2, .key_heads = 1}, 600);
+  compare({7, 50}, {20, 90}, 8, {.heads = 2}, 90);
+  compare({4, 1}, {20, 90}, 8, {.heads = 2, .is_causal = true}, 90);
+}
+
+TEST_P(SplitAttention, TurnsTheFirstFeaturesAlone) {
+  const auto table = rotary_table(130, {.width = 6, .theta = 100.0}, at::kCPU);
+  compare_fused({5, 130}, 20, {.heads = 2, .is_causal = true, .rotary = table});
+}
+
+TEST_P(SplitAttention, KeysMayLieApart) {
+  const auto queries = layout_of({2, 1, 3});
+  const auto keys = layout_of({5, 9, 3});
+  const auto room = at::randn({60, 2 * 2 * 8}).to(type());
+  const auto query = at::randn({6, 2 * 8}).to(type());
+  const std::vector<int64_t> begins{40, 3, 20};
+  std::vector<at::Tensor> rows;
+  for (std::size_t b = 0; b < begins.size(); ++b) {
+    rows.push_back(room.narrow(0, begins[b], keys.offsets[b + 1] - keys.offsets[b]));
+  }
+  const auto packed = at::cat(rows);
+  const AttentionSettings settings{.heads = 2, .is_causal = true};
+  const auto apart = attention({.query = query,
+                                .key = room.narrow(1, 0, 16),
+                                .value = room.narrow(1, 16, 16),
+                                .key_begins = begins},
+                               queries, keys, settings, kChance);
+  const auto together =
+      attention({.query = query, .key = packed.narrow(1, 0, 16), .value = packed.narrow(1, 16, 16)},
+                queries, keys, settings, kChance);
+  EXPECT_TRUE(at::equal(apart, together));
+}
+
+TEST_P(SplitAttention, ThreadsChangeNoBit) {
+  const auto layout = layout_of({90, 7, 33, 64});
+  const auto qkv = at::randn({layout.tokens(), 8 * 16});
+  const auto bias = at::randn({4, 179});
+  const auto run = [&] {
+    return test::run(
+        [&](const auto& in) {
+          return attention(in[0], layout,
+                           {.heads = 4, .key_heads = 2, .distance_bias = in[1].to(at::kFloat)},
+                           kChance);
+        },
+        {qkv, bias}, type());
+  };
+  EXPECT_TRUE(test::same_bits(test::with_threads(1, run), test::with_threads(3, run)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, SplitAttention, test::kVariants, test::variant_name);
+
+TEST(AttentionSides, MustFit) {
+  const auto layout = layout_of({3});
+  const auto x = at::randn({3, 16});
+  EXPECT_THROW(attention({.query = x, .key = x, .value = x}, layout, layout,
+                         {.heads = 4, .key_heads = 2}, kChance),
+               c10::Error);
+  EXPECT_THROW(attention({.query = x, .key = x.narrow(0, 0, 2), .value = x.narrow(0, 0, 2)}, layout,
+                         layout_of({2}), {.heads = 2, .is_causal = true}, kChance),
+               c10::Error);
+}
+
+}  // namespace
+}  // namespace weft::kernels

@@ -1,0 +1,274 @@
+#include "models/causal_model.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "models/config_json.h"
+#include "models/directory.h"
+#include "models/family_definition.h"
+#include "models/initialize.h"
+#include "models/tiny.h"
+#include "nn/decoding_cache.h"
+#include "support/config.h"
+#include "support/folder.h"
+#include "support/tensors.h"
+
+namespace weft::models {
+namespace {
+
+ModelOptions tiny(Family family, Head head = Head::kCausalLm) {
+  auto options = family_defaults(family);
+  options.head = head;
+  options.vocabulary = 20;
+  options.dim = 8;
+  options.layers = 2;
+  options.heads = 4;
+  options.width = 12;
+  options.length = 40;
+  options.deviation = 0.3;
+  if (options.decoder.key_value_heads > 0) {
+    options.decoder.key_value_heads = 2;
+  }
+  options.decoder.head_width = family == Family::kLlama ? 6 : 0;
+  options.decoder.window = family == Family::kMistral ? 3 : 0;
+  if (family == Family::kGptNeoX) {
+    options.heads = 2;
+    options.decoder.rotary_share = 0.5;
+  }
+  if (head == Head::kSequence || head == Head::kToken) {
+    options.labels = {"no", "perhaps", "yes"};
+  }
+  return options;
+}
+
+const std::vector<Family> kFamilies = {Family::kGpt2, Family::kLlama, Family::kMistral,
+                                       Family::kQwen2, Family::kGptNeoX};
+
+TextInput ids(int64_t count) {
+  return {.ids = (at::arange(count, at::kLong) * 7 + 3).remainder(20), .types = {}};
+}
+
+int64_t parameters_of(const Preset& preset, int64_t vocabulary) {
+  auto options = preset.options;
+  options.head = Head::kCausalLm;
+  options.vocabulary = vocabulary;
+  int64_t count = 0;
+  for (const auto& tensor : stored_tensors(options)) {
+    int64_t size = 1;
+    for (const auto side : tensor.shape) {
+      size *= side;
+    }
+    count += size;
+  }
+  return count;
+}
+
+TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
+  const std::map<std::string_view, std::pair<int64_t, int64_t>> published = {
+      {"gpt2", {50257, 124'439'808}},         {"gpt2-medium", {50257, 354'823'168}},
+      {"gpt2-large", {50257, 774'030'080}},   {"gpt2-xl", {50257, 1'557'611'200}},
+      {"smollm-135m", {49152, 134'515'008}},  {"tinyllama-1.1b", {32000, 1'100'048'384}},
+      {"llama-2-7b", {32000, 6'738'415'616}}, {"llama-3.2-1b", {128256, 1'235'814'400}},
+      {"mistral-7b", {32000, 7'241'732'096}}, {"qwen2-0.5b", {151936, 494'032'768}},
+      {"pythia-70m", {50304, 70'426'624}},    {"pythia-160m", {50304, 162'322'944}}};
+  std::size_t found = 0;
+  for (const auto& preset : presets()) {
+    const auto wanted = published.find(preset.name);
+    if (wanted != published.end()) {
+      ++found;
+      EXPECT_EQ(parameters_of(preset, wanted->second.first), wanted->second.second) << preset.name;
+    }
+  }
+  EXPECT_EQ(found, published.size());
+}
+
+TEST(CausalModel, FilesHoldEveryParameterOnce) {
+  for (const auto family : kFamilies) {
+    for (const auto head : {Head::kNone, Head::kCausalLm, Head::kSequence, Head::kToken}) {
+      const auto options = tiny(family, head);
+      const auto model = make_model(options, 1);
+      const auto parameters = model->named_parameters();
+      std::map<std::string, int64_t> rows;
+      for (const auto& tensor : stored_tensors(options)) {
+        EXPECT_EQ(rows[tensor.parameter], tensor.first_row) << tensor.name;
+        rows[tensor.parameter] += tensor.rows();
+      }
+      EXPECT_EQ(rows.size(), parameters.size()) << word_of(family);
+      for (const auto& parameter : parameters) {
+        EXPECT_EQ(rows[parameter.key()], parameter.value().size(0)) << parameter.key();
+      }
+    }
+  }
+}
+
+TEST(CausalModel, WhatIsWrittenReadsBack) {
+  for (const auto family : kFamilies) {
+    for (const auto head : {Head::kNone, Head::kCausalLm, Head::kSequence, Head::kToken}) {
+      const auto options = tiny(family, head);
+      const auto model = make_model(options, 1);
+      const test::Folder folder;
+      save_model(folder.path(), *model, formats::DType::kF32);
+      const auto read = read_model_config(folder.path());
+      EXPECT_EQ(read.decoder, options.decoder) << word_of(family);
+      EXPECT_EQ(read.ties_embeddings, options.ties_embeddings);
+      EXPECT_EQ(read.length, options.length);
+      EXPECT_EQ(std::filesystem::exists(folder.path("generation_config.json")),
+                head == Head::kCausalLm);
+      const auto again = load_model(folder.path(), read, 2);
+      EXPECT_TRUE(again.fresh.empty() && again.unused.empty());
+      for (const auto& parameter : model->named_parameters()) {
+        EXPECT_TRUE(at::equal(parameter.value(), again.model->named_parameters()[parameter.key()]))
+            << parameter.key();
+      }
+    }
+  }
+}
+
+TEST(CausalModel, SeesNothingThatComesLater) {
+  for (const auto family : kFamilies) {
+    const auto model = make_model(tiny(family), 1);
+    const auto input = ids(9);
+    auto edited = input;
+    edited.ids = input.ids.clone();
+    edited.ids[4] = 19;
+    const auto before = model->hidden(input, test::pass_of({0, 7, 9}));
+    const auto after = model->hidden(edited, test::pass_of({0, 7, 9}));
+    EXPECT_TRUE(at::equal(before.slice(0, 0, 4), after.slice(0, 0, 4))) << word_of(family);
+    EXPECT_TRUE(at::equal(before.slice(0, 7), after.slice(0, 7))) << word_of(family);
+    EXPECT_FALSE(test::near(before[5], after[5])) << word_of(family);
+  }
+}
+
+TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
+  const at::NoGradGuard no_grad;
+  for (const auto family : kFamilies) {
+    const auto model = make_model(tiny(family), 1);
+    const auto input = ids(12);
+    const auto expected = model->hidden(input, test::pass_of({0, 12}));
+    nn::DecodingCache cache(1);
+    nn::Pass pass;
+    pass.cache = &cache;
+    pass.layout = cache.begin({5}, at::kCPU);
+    model->hidden({.ids = input.ids.slice(0, 0, 5), .types = {}}, pass);
+    for (int64_t i = 5; i < 12; ++i) {
+      pass.layout = cache.begin({1}, at::kCPU);
+      const auto step = model->hidden({.ids = input.ids.slice(0, i, i + 1), .types = {}}, pass);
+      EXPECT_TRUE(test::near(step[0], expected[i])) << word_of(family) << " " << i;
+    }
+  }
+}
+
+TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
+  const at::NoGradGuard no_grad;
+  const auto model = make_model(tiny(Family::kGpt2), 1);
+  nn::DecodingCache cache(1);
+  nn::Pass pass;
+  pass.cache = &cache;
+  pass.layout = cache.begin({40}, at::kCPU);
+  model->hidden(ids(40), pass);
+  pass.layout = cache.begin({1}, at::kCPU);
+  EXPECT_THROW(model->hidden(ids(1), pass), c10::Error);
+}
+
+TEST(CausalModel, ClassifiesByTheLastToken) {
+  const auto model = make_model(tiny(Family::kGpt2, Head::kSequence), 1);
+  const auto pass = test::pass_of({0, 7, 9});
+  const auto hidden = model->hidden(ids(9), pass);
+  const auto logits = model->class_logits(hidden, pass);
+  const auto weight = model->named_parameters()["head.weight"];
+  EXPECT_TRUE(test::near(logits[0], at::mv(weight, hidden[6])));
+  EXPECT_TRUE(test::near(logits[1], at::mv(weight, hidden[8])));
+  EXPECT_THROW(model->token_features(hidden), c10::Error);
+  EXPECT_THROW(model->encode({}, pass), c10::Error);
+}
+
+// Radford et al. 2019, section 2.3: residual layers begin smaller by the root of their number.
+TEST(CausalModel, BeginsAsPublished) {
+  auto options = tiny(Family::kGpt2);
+  options.dim = 64;
+  options.width = 256;
+  options.layers = 8;
+  options.deviation = 0.02;
+  const auto model = make_model(options, 1);
+  const auto parameters = model->named_parameters();
+  const auto deviation = [&](const std::string& name) {
+    return parameters[name].std().item<double>();
+  };
+  EXPECT_NEAR(deviation("layers.3.feed_forward.up.weight"), 0.02, 0.001);
+  EXPECT_NEAR(deviation("layers.3.feed_forward.down.weight"), 0.02 / 4, 0.0003);
+  EXPECT_NEAR(deviation("layers.3.attention.output.weight"), 0.02 / 4, 0.0003);
+  EXPECT_EQ(parameters["layers.norm.weight"].min().item<float>(), 1.0F);
+  EXPECT_EQ(parameters["layers.0.attention.qkv.bias"].abs().max().item<float>(), 0.0F);
+}
+
+TEST(CausalConfig, RefusesWhatIsNotComputed) {
+  const auto refused = [](const std::string& type, const std::string& rest) {
+    const auto json = formats::Json::parse("{\"model_type\": \"" + type + "\", " + rest + "}");
+    return test::message_of<formats::Error>([&] { options_from_json(json, "config.json"); });
+  };
+  EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4.0}"),
+            "config.json: rope_parameters: rope_type: found 'yarn', allowed is default, linear, "
+            "llama3");
+  EXPECT_EQ(refused("gpt2", "\"add_cross_attention\": true"),
+            "config.json: add_cross_attention: found true, allowed is false: this family has no "
+            "encoder here");
+  EXPECT_EQ(refused("llama", "\"num_attention_heads\": 8, \"num_key_value_heads\": 3"),
+            "config.json: num_key_value_heads: 3 does not divide num_attention_heads 8");
+  EXPECT_EQ(refused("qwen2",
+                    "\"num_hidden_layers\": 2, \"use_sliding_window\": true, "
+                    "\"layer_types\": [\"sliding_attention\", \"full_attention\"]"),
+            "config.json: layer_types: allowed is full_attention in the first layers and "
+            "sliding_attention after them");
+}
+
+TEST(CausalConfig, RotaryPositionsOfBothTimesAreRead) {
+  const auto read = [](const std::string& rest) {
+    return options_from_json(formats::Json::parse("{\"model_type\": \"llama\", " + rest + "}"),
+                             "config.json");
+  };
+  const auto old =
+      read("\"rope_theta\": 500000.0, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}");
+  EXPECT_EQ(old.modern.theta, 500000.0);
+  EXPECT_EQ(old.decoder.rotary_scaling, RotaryScaling::kLinear);
+  EXPECT_EQ(old.decoder.rotary_factor, 4.0);
+  const auto current = read(
+      "\"rope_parameters\": {\"rope_theta\": 1000.0, \"rope_type\": \"llama3\", \"factor\": 8.0, "
+      "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+      "\"original_max_position_embeddings\": 8192}");
+  EXPECT_EQ(current.modern.theta, 1000.0);
+  EXPECT_EQ(current.decoder.rotary_scaling, RotaryScaling::kLlama3);
+  EXPECT_EQ(current.decoder.rotary_original, 8192);
+}
+
+ModelOptions read(const std::string& yaml) {
+  const auto document = config::Document::parse(yaml, "c.yaml");
+  auto section = document.root();
+  return read_model_options(section);
+}
+
+TEST(CausalKeys, AreReadAndChecked) {
+  const auto options = read(
+      "type: llama\ndim: 96\nlayers: 3\nattention:\n  heads: 6\n  key_value_heads: 2\n"
+      "position:\n  theta: 5000\n  length: 64\nfeed_forward:\n  width: 100\n");
+  EXPECT_EQ(options.family, Family::kLlama);
+  EXPECT_EQ(key_value_heads(options), 2);
+  EXPECT_EQ(head_width(options), 16);
+  EXPECT_EQ(options.modern.theta, 5000);
+  const auto message = [](const std::string& yaml) {
+    return test::message_of<config::Error>([&] { read(yaml); });
+  };
+  EXPECT_NE(message("type: llama\nattention:\n  heads: 6\n  key_value_heads: 4\n  head_width: 8\n")
+                .find("key_value_heads: 4 does not divide heads 6"),
+            std::string::npos);
+  EXPECT_NE(message("type: gpt2\nattention:\n  window: 5\n").find("window"), std::string::npos);
+  EXPECT_NE(message("preset: gpt2\ntype: llama\n").find("contradicts the preset 'gpt2'"),
+            std::string::npos);
+  EXPECT_EQ(read("preset: gpt-mini\n").dim, 256);
+}
+
+}  // namespace
+}  // namespace weft::models
