@@ -49,7 +49,7 @@ at::Tensor FullAttention::continued(const at::Tensor& qkv, const Pass& pass) {
   if (settings.rotary.defined()) {               // keys are kept as they are needed ever after
     const auto heads = turned.unflatten(1, {-1, width});
     turned = kernels::rotated(heads, settings.rotary, pass.layout.positions).flatten(1);
-    settings.rotary = {};
+    settings.rotary.reset();
   }
   const auto rows = pass.cache->extend(options_.layer, turned.narrow(1, own, shared),
                                        qkv.narrow(1, own + shared, shared));
