@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/family_definition.h"
 #include "models/presets.h"
 #include "support/config.h"
 
@@ -72,8 +73,12 @@ TEST(ModelOptions, OneDropoutSpeaksForDistilBertsHeadsToo) {
 TEST(ModelOptions, EveryPresetReadsAndFits) {
   for (const auto& preset : presets()) {
     const auto options = read({{"preset", std::string(preset.name)}});
-    EXPECT_EQ(options.dim % options.heads, 0) << preset.name;
-    if (options.family != Family::kModernBert) {
+    EXPECT_EQ(options.family, preset.options.family) << preset.name;
+    EXPECT_EQ(options.width, preset.options.width) << preset.name;
+    if (find_definition(options.family) == nullptr) {
+      EXPECT_EQ(options.dim % options.heads, 0) << preset.name;
+    }
+    if (find_definition(options.family) == nullptr && options.family != Family::kModernBert) {
       EXPECT_EQ(options.width, 4 * options.dim) << preset.name;
     }
   }
