@@ -29,6 +29,8 @@ libyaml-cpp-dev          header:yaml-cpp/yaml.h
 nlohmann-json3-dev       header:nlohmann/json.hpp
 libutf8proc-dev          header:utf8proc.h
 zlib1g-dev               header:zlib.h
+libpng-dev               header:png.h
+libjpeg-dev              header:jpeglib.h
 libxxhash-dev            header:xxhash.h
 libgoogle-perftools-dev  header:gperftools/tcmalloc.h
 "

@@ -34,6 +34,7 @@ const std::vector<std::pair<std::string, models::Head>>& heads() {
       {"causal_lm", models::Head::kCausalLm},
       {"conditional", models::Head::kConditional},
       {"image", models::Head::kImage},
+      {"taught_image", models::Head::kTaughtImage},
       {"masked_image", models::Head::kMaskedImage}};
   return kHeads;
 }

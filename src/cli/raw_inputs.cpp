@@ -6,8 +6,11 @@
 #include <ATen/Functions.h>
 
 #include "base/text.h"
+#include "cli/raw_images.h"
+#include "cli/raw_pairs.h"
 #include "data/batch.h"
 #include "models/family.h"
+#include "models/family_definition.h"
 #include "models/tensors.h"
 
 namespace weft::cli {
@@ -31,17 +34,22 @@ std::vector<std::string> targets_of(Head head) {
     case Head::kToken:
     case Head::kReplacedToken:
     case Head::kCausalLm:
-    case Head::kConditional:
     case Head::kImage:
+    case Head::kTaughtImage:
       return {"labels"};
+    case Head::kConditional:
+      return {"decoder_input_ids", "decoder_attention_mask", "labels"};
     case Head::kMaskedImage:
-      return {};
+      return {"bool_masked_pos"};
   }
   return {};
 }
 
 std::vector<std::string> names_of(const models::ModelOptions& options) {
-  std::vector<std::string> names = {"input_ids", "attention_mask"};
+  const bool is_of_images = models::reads_images(options);
+  std::vector<std::string> names = is_of_images
+                                       ? std::vector<std::string>{"pixel_values"}
+                                       : std::vector<std::string>{"input_ids", "attention_mask"};
   if (options.segments > 0) {
     names.emplace_back("token_type_ids");
   }
@@ -52,8 +60,8 @@ std::vector<std::string> names_of(const models::ModelOptions& options) {
 }
 
 bool takes_numbers(const std::string& name, const models::ModelOptions& options) {
-  return name == "labels" && options.head == Head::kSequence &&
-         (options.is_regression || options.is_multi_label);
+  return name == "pixel_values" || (name == "labels" && options.head == Head::kSequence &&
+                                    (options.is_regression || options.is_multi_label));
 }
 
 }  // namespace
@@ -118,6 +126,9 @@ void RawInputs::check_range(const std::string& name, int64_t end, bool ignores) 
 }
 
 void RawInputs::check(const models::ModelOptions& options) {
+  if (models::reads_images(options)) {
+    return check_images(*this, options);
+  }
   if (!has("input_ids")) {
     fail("input_ids", "not there, but needed");
   }
@@ -130,7 +141,8 @@ void RawInputs::check(const models::ModelOptions& options) {
   columns_ = ids.size(1);
   check_shape("attention_mask", {rows_, columns_});
   check_shape("token_type_ids", {rows_, columns_});
-  check_range("input_ids", options.vocabulary);
+  const int64_t source = options.decoder.source_vocabulary;
+  check_range("input_ids", source > 0 ? source : options.vocabulary);
   check_range("token_type_ids", options.segments);
   check_labels(options);
 }
@@ -148,9 +160,11 @@ void RawInputs::check_labels(const models::ModelOptions& options) const {
       check_shape("next_sentence_label", {rows_});
       return check_range("next_sentence_label", 2, true);
     case Head::kConditional:
+      return check_pairs(*this, options);
     case Head::kMaskedImage:
-      return;  // checked where the source and the images are
+      return;  // checked where the images are
     case Head::kImage:
+    case Head::kTaughtImage:
       check_shape("labels", {rows_});
       return check_range("labels", outputs, true);
     case Head::kToken:

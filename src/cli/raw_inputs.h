@@ -28,14 +28,14 @@ class RawInputs {
   int64_t columns() const { return columns_; }  // L
 
   [[noreturn]] void fail(const std::string& name, const std::string& message) const;
+  void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
+  /// Integers from 0 to below `end`; -100 too where `ignores`.
+  void check_range(const std::string& name, int64_t end, bool ignores = false) const;
 
  private:
   void read(const models::ModelOptions& options);
   void check(const models::ModelOptions& options);
-  void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
   void check_labels(const models::ModelOptions& options) const;
-  /// Integers from 0 to below `end`; -100 too where `ignores`.
-  void check_range(const std::string& name, int64_t end, bool ignores = false) const;
 
   std::string path_;
   std::map<std::string, at::Tensor> tensors_;

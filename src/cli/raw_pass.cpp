@@ -7,9 +7,12 @@
 
 #include "base/text.h"
 #include "cli/padded.h"
+#include "cli/raw_images.h"
+#include "cli/raw_pairs.h"
 #include "data/batch.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/linear.h"
+#include "models/family_definition.h"
 #include "models/traits.h"
 
 namespace weft::cli {
@@ -27,7 +30,8 @@ class Passage {
         inputs_(inputs),
         padded_(inputs.rows(), inputs.columns(), inputs.get("attention_mask"), inputs.path()) {
     pass_.layout = padded_.layout();
-    if (pass_.layout.longest > model.options().length) {
+    const bool has_end = model.options().decoder.relative_buckets == 0;
+    if (has_end && pass_.layout.longest > model.options().length) {
       inputs.fail("input_ids", text("a sequence of ", pass_.layout.longest,
                                     " tokens, the model takes at most ", model.options().length));
     }
@@ -60,6 +64,7 @@ class Passage {
         return causal();
       case Head::kConditional:
       case Head::kImage:
+      case Head::kTaughtImage:
       case Head::kMaskedImage:
         break;
     }
@@ -223,6 +228,12 @@ class Passage {
 }  // namespace
 
 Outputs raw_pass(models::Model& model, const RawInputs& inputs) {
+  if (models::reads_images(model.options())) {
+    return raw_image_pass(model, inputs);
+  }
+  if (model.options().head == Head::kConditional) {
+    return raw_pair_pass(model, inputs);
+  }
   return Passage(model, inputs).outputs();
 }
 

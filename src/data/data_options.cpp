@@ -4,7 +4,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/image_config.h"
 #include "data/tagged_rows.h"
+#include "formats/in_quotes.h"
 #include "formats/table.h"
 
 namespace weft::data {
@@ -23,6 +25,7 @@ const config::Choices<Pack> kPacks = {
 };
 const config::Choices<DocumentBorder> kDocumentBorders = {
     {"empty_line", DocumentBorder::kEmptyLine},
+    {"line", DocumentBorder::kLine},
     {"file", DocumentBorder::kFile},
 };
 const config::Choices<SentenceBorder> kSentenceBorders = {
@@ -32,16 +35,44 @@ const config::Choices<SentenceBorder> kSentenceBorders = {
 
 bool is_pattern(const std::string& path) { return path.find_first_of("*?[") != std::string::npos; }
 
-void find_files(const config::Section& section, DataItem& item) {
-  if (item.path.empty()) {
-    section.fail("path", "an empty path, must name a file");
+std::vector<std::string> files_of(const config::Section& section,
+                                  std::string_view key,
+                                  const std::string& path) {
+  if (path.empty()) {
+    section.fail(key, "an empty path, must name a file");
   }
-  item.files = glob_paths(item.path);
-  if (item.files.empty()) {
-    const bool has_signs = is_pattern(item.path);
-    section.fail("path",
-                 text("'", item.path, "': ", has_signs ? "no file matches" : "no such file"));
+  auto files = glob_paths(path);
+  if (files.empty()) {
+    section.fail(key,
+                 text("'", path, "': ", is_pattern(path) ? "no file matches" : "no such file"));
   }
+  return files;
+}
+
+/// Of one file, or of two that are aligned line by line, which need no `path`.
+void find_files(const config::Section& section,
+                const std::optional<std::string>& path,
+                DataItem& item) {
+  if (path) {
+    item.path = *path;
+    item.files = files_of(section, "path", item.path);
+    return;
+  }
+  if (!item.source || !item.target) {
+    section.fail(item.source   ? "target"
+                 : item.target ? "source"
+                               : "path",
+                 "missing, must be given: an item names a `path`, or by `source` and `target` two "
+                 "files that are aligned line by line");
+  }
+  item.files = files_of(section, "source", *item.source);
+  item.target_files = files_of(section, "target", *item.target);
+  if (item.files.size() != item.target_files.size()) {
+    section.fail("target", text("'", *item.target, "' matches ", item.target_files.size(),
+                                " files, source matches ", item.files.size(),
+                                ": there must be one of these for each of those"));
+  }
+  item.path = *item.source;
 }
 
 /// A column that the user named must be in the header of every CSV and TSV file. Objects of a JSON
@@ -73,24 +104,28 @@ void check_column(const config::Section& section,
     const auto columns = formats::columns_of(file, *kind);
     if (std::find(columns.begin(), columns.end(), *column) == columns.end()) {
       const std::string near = nearest(*column, columns);
-      const std::string hint = near.empty() ? "" : text(" (did you mean '", near, "'?)");
+      const std::string hint =
+          near.empty() ? "" : text(" (did you mean ", formats::in_quotes(near), "?)");
       section.fail(key, text("'", *column, "' is not a column of ", file, hint, ", which has ",
-                             join(columns)));
+                             formats::in_quotes(columns)));
     }
   }
 }
 
 DataItem read_item(config::Section& section) {
   DataItem item;
+  std::optional<std::string> path;
   section.read(
-      "path", item.path,
+      "path", path,
       {.help = "File with the data, or a shell pattern that matches several (`corpus/*.txt`); "
                ".txt, .csv, .tsv, .jsonl, .conll, .conllu, each also .gz.",
-       .is_required = true});
+       .only = "without it source and target name two files"});
   section.read(
       "weight", item.weight,
       {.help = "How often an epoch sees each item; 0.5 shows a new random half in every epoch.",
        .range = {.min = 0, .max = 1e6, .excludes_min = true}});
+  section.read("language", item.language,
+               {.help = "Language of the texts; data.language_alpha says how often each is seen."});
   section.read("text", item.text,
                {.help = "Column with the text; without it `text`, `sentence1` or `sentence`. Of "
                         "tagged sentences the list of words (`words`, `tokens`), or the number of "
@@ -111,14 +146,29 @@ DataItem read_item(config::Section& section) {
       {.help = "Columns with a number each: several values of a regression, or 1 and 0 for "
                "classes that are and are not there; the columns name the classes.",
        .only = "csv, tsv, jsonl"});
+  read_image_item(section, item.image);
   if (!item.labels.empty() && item.label) {
     section.fail("labels", "together with label, only one of the two is allowed");
   }
+  section.read("source", item.source,
+               {.help = "Column with the source text; without it `source`. Where the item has no "
+                        "`path`: a file whose lines are the sources.",
+                .only = "pairs of texts"});
+  section.read("target", item.target,
+               {.help = "Column with the target text; without it `target`. Where the item has no "
+                        "`path`: a file with a line for each line of source.",
+                .only = "pairs of texts"});
   if (!section.is_describing()) {
-    find_files(section, item);
+    find_files(section, path, item);
     check_column(section, item, "text", item.text);
     check_column(section, item, "text_pair", item.text_pair);
-    check_column(section, item, "label", item.label);
+    if (item.image.kind != ImageKind::kPixels) {  // its columns may have numbers alone
+      check_column(section, item, "label", item.label);
+    }
+    if (item.target_files.empty()) {
+      check_column(section, item, "source", item.source);
+      check_column(section, item, "target", item.target);
+    }
     for (const std::string& column : item.labels) {
       check_column(section, item, "labels", column);
     }
@@ -150,7 +200,8 @@ void read_shape(config::Section& section, DataOptions& options) {
       "pack", options.pack, kPacks,
       {.help = "What makes one sequence of running text: lines of one document up to "
                "`length`, lines up to `length` across documents with a separator "
-               "between these, or one line each."});
+               "between these, or one line each. For the next token (causal): one document, "
+               "which sees no other, or the stream of all cut to `length`."});
   section.read("length", options.length,
                {.help = "Longest sequence, special tokens counted; none: what the model takes.",
                 .unit = "tokens",
@@ -160,6 +211,19 @@ void read_shape(config::Section& section, DataOptions& options) {
   section.read_choice("sentence", options.sentence, kSentenceBorders,
                       {.help = "What ends a sentence of plain text: the line's end, or punctuation "
                                "within it too."});
+}
+
+void read_languages(config::Section& section, DataOptions& options) {
+  section.read("language_alpha", options.languages.alpha,
+               {.help = "Languages are seen in proportion to their tokens to this power, so that "
+                        "those with less text come more often (arXiv:1901.07291); null or 1: as "
+                        "much as there is. An epoch has as many sequences in any case.",
+                .range = {.min = 0, .max = 1, .excludes_min = true}});
+  const auto has_language = [](const DataItem& item) { return !item.language.empty(); };
+  if (options.languages.alpha && !section.is_describing() &&
+      !std::all_of(options.train.begin(), options.train.end(), has_language)) {
+    section.fail("language_alpha", "every item of data.train must name its `language`");
+  }
 }
 
 void read_label_form(config::Section& section, DataOptions& options) {
@@ -213,8 +277,16 @@ DataOptions read_data_options(config::Section& section) {
       "shuffle", options.shuffle,
       {.help = "Takes the items of an epoch in random order; false keeps the order of the files."});
   read_shape(section, options);
+  read_languages(section, options);
   read_label_form(section, options);
   read_folds(section, options);
+  auto images = section.section(
+      "images", {.help = "How images come to the model.", .only = "models of images"});
+  read_image_options(images, options.images);
+  auto augment = section.section("augment", {.help = "What training changes in images, anew in "
+                                                     "every epoch; measuring changes nothing.",
+                                             .only = "models of images"});
+  read_augment_options(augment, options.augment);
   section.read(
       "cache", options.cache,
       {.help = "Directory for tokenised text, which later runs use again; none: $WEFT_CACHE, "

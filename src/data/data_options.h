@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/section.h"
+#include "data/image_options.h"
 
 namespace weft::data {
 
@@ -18,7 +19,14 @@ struct DataItem {
   std::optional<std::string> text = std::nullopt;
   std::optional<std::string> text_pair = std::nullopt;
   std::optional<std::string> label = std::nullopt;
+  std::string language = {};             // of its texts; languages are mixed by their sizes
   std::vector<std::string> labels = {};  // a column for each class or number
+  ImageItem image = {};                  // where the models are of images
+  // Of pairs of texts: columns; or, where `target_files` is not empty, patterns of line-aligned
+  // files, of which `files` are the sources.
+  std::optional<std::string> source = std::nullopt;
+  std::optional<std::string> target = std::nullopt;
+  std::vector<std::string> target_files = {};
 };
 
 /// Texts longer than the length: their end is cut, they go on in further sequences, they are left
@@ -29,12 +37,20 @@ enum class Overflow { kCut, kSplit, kDrop };
 /// (FULL-SENTENCES).
 enum class Pack { kNone, kDocument, kStream };
 /// What ends a document of plain text, beside the end of its file.
-enum class DocumentBorder { kEmptyLine, kFile };
-/// What ends a sentence of plain text.
-enum class SentenceBorder { kLine, kPunctuation };
+enum class DocumentBorder { kEmptyLine, kLine, kFile };
+/// What ends a sentence of plain text. None: documents are taken whole, as they stand, with their
+/// line feeds.
+enum class SentenceBorder { kLine, kPunctuation, kNone };
 
 /// Rows whose label is empty: a mistake, or left out and counted.
 enum class Unlabelled { kRefuse, kDrop };
+
+/// How texts of several languages share an epoch.
+struct LanguageMixture {
+  // Each language is seen in proportion to its tokens to this power (arXiv:1901.07291, section
+  // 3.1); nothing: all as they stand.
+  std::optional<double> alpha = std::nullopt;
+};
 
 /// The `data:` section.
 struct DataOptions {
@@ -52,6 +68,9 @@ struct DataOptions {
   int64_t fold = 1;              // the part that is held out and measured on, from 1
   std::optional<std::string> cache;  // of token stores; nothing: $WEFT_CACHE, else the user's
   int64_t workers = 1;               // threads that make batches ahead of the step
+  LanguageMixture languages = {};
+  ImageOptions images = {};     // how images come to the model
+  AugmentOptions augment = {};  // what training changes of them
 };
 
 /// Throws config::Error: no file matches, a column is missing, a weight is not positive.

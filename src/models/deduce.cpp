@@ -18,9 +18,9 @@ namespace {
 
 // The richest first: each has what those after it would be content with.
 constexpr std::array kHeadsByWealth = {
-    Head::kPretraining, Head::kMaskedLm, Head::kNextSentence,  Head::kSequence,
-    Head::kToken,       Head::kSpan,     Head::kReplacedToken, Head::kConditional,
-    Head::kCausalLm,    Head::kImage,    Head::kMaskedImage};
+    Head::kPretraining, Head::kMaskedLm,    Head::kNextSentence,  Head::kSequence,
+    Head::kToken,       Head::kSpan,        Head::kReplacedToken, Head::kConditional,
+    Head::kCausalLm,    Head::kTaughtImage, Head::kImage,         Head::kMaskedImage};
 
 bool has(const Json& json, std::string_view key) {
   const auto found = json.find(key);

@@ -107,6 +107,7 @@ void Encoder::register_head() {
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
+    case Head::kTaughtImage:
     case Head::kMaskedImage:
       return;  // no head of these families
   }

@@ -109,7 +109,7 @@ bool has_head(Family family, Head head) {
     return family == Family::kElectra;
   }
   if (head == Head::kCausalLm || head == Head::kConditional || head == Head::kImage ||
-      head == Head::kMaskedImage) {
+      head == Head::kTaughtImage || head == Head::kMaskedImage) {
     return false;
   }
   const bool reads_pairs = head == Head::kPretraining || head == Head::kNextSentence;

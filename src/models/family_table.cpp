@@ -1,16 +1,21 @@
 #include <array>
 #include <stdexcept>
 
+#include "models/families/bart.h"
+#include "models/families/deit.h"
 #include "models/families/gpt2.h"
 #include "models/families/gpt_neox.h"
 #include "models/families/llama.h"
+#include "models/families/t5.h"
+#include "models/families/vit.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
 
 std::span<const FamilyDefinition* const> family_table() {
   static const std::array kTable = {
-      &gpt2(), &llama(), &mistral(), &qwen2(), &gpt_neox(),
+      &gpt2(), &llama(), &mistral(), &qwen2(),       &gpt_neox(), &t5(),   &mt5(),
+      &bart(), &mbart(), &marian(),  &transformer(), &vit(),      &deit(),
   };
   return kTable;
 }

@@ -61,6 +61,7 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
+    case Head::kTaughtImage:
     case Head::kMaskedImage:
       return {};
   }

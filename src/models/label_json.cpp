@@ -58,7 +58,8 @@ std::string_view problem_of(const ModelOptions& options) {
 }
 
 bool has_classes(Head head) {
-  return head == Head::kSequence || head == Head::kToken || head == Head::kImage;
+  return head == Head::kSequence || head == Head::kToken || head == Head::kImage ||
+         head == Head::kTaughtImage;
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ bool has_pooler(const ModelOptions& options) {
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
+    case Head::kTaughtImage:
     case Head::kMaskedImage:
       return false;
   }
@@ -143,6 +144,7 @@ void add_head(Builder& builder, const ModelOptions& options, const NameTable& ta
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
+    case Head::kTaughtImage:
     case Head::kMaskedImage:
       return;  // heads of families with definitions
   }

@@ -253,6 +253,7 @@ int64_t head_outputs(const ModelOptions& options) {
     case Head::kSequence:
     case Head::kToken:
     case Head::kImage:
+    case Head::kTaughtImage:
       return options.is_regression
                  ? std::max<int64_t>(1, static_cast<int64_t>(options.labels.size()))
                  : static_cast<int64_t>(options.labels.size());

@@ -53,6 +53,7 @@ enum class Head {
   kConditional,    // the next token of the target, given the source
   kImage,          // classes of images
   kMaskedImage,    // pixels of hidden patches
+  kTaughtImage,    // classes of images, by two classifiers (DeiT's, of which a teacher taught one)
 };
 using NormPlace = nn::NormPlace;
 

@@ -3,6 +3,7 @@
 #include "kernels/norm.h"
 #include "nn/attention_trace.h"
 #include "nn/cross_attention.h"
+#include "nn/path_dropout.h"
 #include "nn/pooler.h"
 #include "nn/sites.h"
 
@@ -48,8 +49,9 @@ class TransformerBlock : public Block {
                     BlockSite place,
                     const Pass& pass) const {
     const bool is_attention = place != BlockSite::kFeedForwardOutput;
+    const auto path = is_attention ? BlockSite::kAttentionPath : BlockSite::kFeedForwardPath;
     return {.stream = stream,
-            .branch = branch,
+            .branch = path_dropout(branch, options_.path_dropout, site(options_.layer, path), pass),
             .dropout =
                 pass.rate(is_attention ? options_.dropout
                                        : options_.feed_forward_dropout.value_or(options_.dropout)),

@@ -25,6 +25,8 @@ struct BlockOptions {
   bool has_attention_norm = true;  // pre-norm only: false where a norm precedes the block anyway
   double dropout = 0.1;            // on the output of each sub-layer
   std::optional<double> feed_forward_dropout = {};  // on that of the feed-forward, if another
+  double path_dropout =
+      0;  // stochastic depth (nn/path_dropout.h); of a stack that of its last layer
 };
 
 /// One layer of a stack.

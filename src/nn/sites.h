@@ -17,7 +17,9 @@ enum class BlockSite : uint32_t {
   kFeedForward = 2,
   kFeedForwardOutput = 3,
   kCrossAttentionWeights = 4,
-  kCrossAttentionOutput = 5
+  kCrossAttentionOutput = 5,
+  kAttentionPath = 6,
+  kFeedForwardPath = 7
 };
 
 /// The adapter of place `index` in a model's list of adapters; no block is so far up.

@@ -21,6 +21,9 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
     block.attention = options.attention[static_cast<std::size_t>(layer)];
   }
   block.has_attention_norm = layer > 0 || options.has_first_norm;
+  if (options.layers > 1) {
+    block.path_dropout *= static_cast<double>(layer) / static_cast<double>(options.layers - 1);
+  }
   block.layer = options.first_layer + layer;
   block.attention.layer = block.layer;
   block.cross_attention.layer = block.layer;

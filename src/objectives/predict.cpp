@@ -116,6 +116,7 @@ class Asked {
       case Head::kCausalLm:
       case Head::kConditional:
       case Head::kImage:
+      case Head::kTaughtImage:
       case Head::kMaskedImage:
         throw UserError(models::architecture_of(model_.options()) +
                         ": this head does not answer for whole texts");

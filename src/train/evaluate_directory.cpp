@@ -39,6 +39,7 @@ std::string objective_word(models::Head head, const std::string& directory) {
     case models::Head::kCausalLm:
     case models::Head::kConditional:
     case models::Head::kImage:
+    case models::Head::kTaughtImage:
     case models::Head::kMaskedImage:
       break;
   }

@@ -17,14 +17,6 @@ std::vector<Preset> presets() {
       {"deit-tiny", sized(192, 3)}, {"deit-small", sized(384, 6)}, {"deit-base", sized(768, 12)}};
 }
 
-/// As in transformers, the tokens of its own and the positions begin at zero.
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
-  if (parameter == "embeddings.position" || parameter.ends_with("_token")) {
-    return {.kind = InitialValues::Kind::kZero};
-  }
-  return {.deviation = options.deviation, .cutoff = 2};
-}
-
 }  // namespace
 
 const FamilyDefinition& deit() {
@@ -43,7 +35,7 @@ const FamilyDefinition& deit() {
       .write_json = vision_family::write_json,
       .tensors = vision_family::tensors,
       .is_harmless = vision_family::is_harmless,
-      .initial = initial,
+      .initial = vision_family::initial,
       .make = vision_family::make,
       .reads_images = true};
   return kDefinition;

@@ -198,8 +198,10 @@ void read_keys(config::Section& section, ModelOptions& options, const ModelOptio
   options.length = vision.grid() * vision.grid() + 2;
 }
 
+namespace {
+
 /// A side of images or patches: one number, or twice the same in a list.
-static void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
+void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
   if (fields.has(key) && fields.at(key).is_array()) {
     const auto& list = fields.at(key);
     const bool is_square = list.size() == 2 && list[0] == list[1] && list[0].is_number_integer() &&
@@ -212,6 +214,8 @@ static void read_side(const JsonFields& fields, std::string_view key, int64_t& s
   }
   fields.read_size(key, side, kLargestImage);
 }
+
+}  // namespace
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
   const auto head = options.head;
@@ -306,6 +310,13 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
 /// The bare model's token for hidden patches, where it was saved with one.
 bool is_harmless(std::string_view name, const ModelOptions& options) {
   return options.head != Head::kMaskedImage && name.ends_with("embeddings.mask_token");
+}
+
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  if (parameter == "embeddings.mask_token") {
+    return {.kind = InitialValues::Kind::kZero};
+  }
+  return {.deviation = options.deviation};
 }
 
 std::shared_ptr<Model> make(const ModelOptions& options) {

@@ -13,6 +13,7 @@ void read_json(const JsonFields& fields, ModelOptions& options);
 void write_json(formats::Json& json, const ModelOptions& options);
 std::vector<StoredTensor> tensors(const ModelOptions& options);
 bool is_harmless(std::string_view name, const ModelOptions& options);
+InitialValues initial(const std::string& parameter, const ModelOptions& options);
 std::shared_ptr<Model> make(const ModelOptions& options);
 
 }  // namespace weft::models::vision_family

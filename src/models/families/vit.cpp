@@ -28,13 +28,6 @@ std::vector<Preset> presets() {
           {"vit-large", sized(24, 1024, 16)}};
 }
 
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
-  if (parameter == "embeddings.mask_token") {
-    return {.kind = InitialValues::Kind::kZero};
-  }
-  return {.deviation = options.deviation, .cutoff = 2};
-}
-
 }  // namespace
 
 const FamilyDefinition& vit() {
@@ -52,7 +45,7 @@ const FamilyDefinition& vit() {
       .write_json = vision_family::write_json,
       .tensors = vision_family::tensors,
       .is_harmless = vision_family::is_harmless,
-      .initial = initial,
+      .initial = vision_family::initial,
       .make = vision_family::make,
       .reads_images = true};
   return kDefinition;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/data_options.h"
+#include "formats/image.h"
+
+namespace weft::data {
+
+/// The images of one data item. All functions may be called by many threads at once.
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+
+  virtual int64_t size() const = 0;
+  virtual formats::Image image(int64_t index) const = 0;
+  /// Height and width without unpacking the pixels.
+  virtual formats::ImageSize shape(int64_t index) const = 0;
+  /// Names of the classes of all images; empty where they have none.
+  const std::vector<std::string>& labels() const { return labels_; }
+  /// `photos/cat/12.png`; `train.bin, image 12`.
+  virtual std::string place(int64_t index) const = 0;
+  /// Hash of the content; of image files of their names and sizes alone.
+  virtual uint64_t fingerprint() const = 0;
+  virtual std::vector<std::string> remarks() const { return {}; }
+
+ protected:
+  std::vector<std::string> labels_;
+};
+
+/// Reads what the item names. `needs_labels`: images without a class are an error. Throws
+/// data::Error, formats::Error.
+std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels);
+
+/// What the item's files hold, where it does not say so. Throws data::Error.
+ImageKind image_kind_of(const DataItem& item);
+
+}  // namespace weft::data

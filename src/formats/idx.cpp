@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "formats/byte_source.h"
+#include "formats/pixel_rows.h"
+
+namespace weft::formats {
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr unsigned char kBytes = 8;  // the code of unsigned bytes
+
+/// Fills as much as the file has.
+std::size_t read_up_to(ByteSource& source, char* bytes, std::size_t count) {
+  std::size_t done = 0;
+  while (done < count) {
+    const std::size_t more = source.read(bytes + done, count - done);
+    if (more == 0) {
+      break;
+    }
+    done += more;
+  }
+  return done;
+}
+
+int64_t read_number(ByteSource& source, const std::string& path) {
+  std::array<char, 4> bytes{};
+  if (read_up_to(source, bytes.data(), bytes.size()) < bytes.size()) {
+    throw Error(path + ": the head of the IDX file is cut short");
+  }
+  int64_t value = 0;
+  for (const char byte : bytes) {
+    value = value * 256 + static_cast<unsigned char>(byte);
+  }
+  return value;
+}
+
+/// The sizes of an IDX file whose head is right.
+std::vector<int64_t> read_head(ByteSource& source, const std::string& path) {
+  const int64_t magic = read_number(source, path);
+  const int64_t type = magic >> 8;
+  const int64_t dimensions = magic & 0xff;
+  if (type != kBytes || dimensions < 1 || dimensions > 4) {
+    throw Error(text(path, ": not an IDX file of bytes: it begins with ", magic,
+                     ", must be 2049 (labels), 2051 (images) or 2052 (images in colour)"));
+  }
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < dimensions; ++i) {
+    sizes.push_back(read_number(source, path));
+  }
+  return sizes;
+}
+
+/// Memory grows with what the file really has, not with what its head says.
+std::vector<uint8_t> read_rest(ByteSource& source, int64_t count, const std::string& path) {
+  std::vector<uint8_t> bytes;
+  for (std::size_t wanted = static_cast<std::size_t>(count); bytes.size() < wanted;) {
+    const std::size_t begin = bytes.size();
+    bytes.resize(begin + std::min(kPiece, wanted - begin));
+    const std::size_t got =
+        read_up_to(source, reinterpret_cast<char*>(bytes.data() + begin), bytes.size() - begin);
+    if (begin + got < bytes.size()) {
+      throw Error(text(path, ": the IDX file is cut short: ", begin + got,
+                       " bytes after its head, ", "must be ", count));
+    }
+  }
+  char more = 0;
+  if (source.read(&more, 1) != 0) {
+    throw Error(text(path, ": the IDX file goes on after the ", count, " bytes of its head"));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PixelRows read_idx_images(const std::string& path) {
+  const auto source = open_bytes(path);
+  const auto sizes = read_head(*source, path);
+  if (sizes.size() < 3) {
+    throw Error(text(path, ": an IDX file of ", sizes.size(), " dimensions, images have 3 or 4"));
+  }
+  PixelRows rows{.height = sizes[1],
+                 .width = sizes[2],
+                 .channels = sizes.size() == 4 ? sizes[3] : 1,
+                 .pixels = {},
+                 .labels = {}};
+  check_image_size({rows.height, rows.width}, path);
+  if (rows.channels != 1 && rows.channels != 3) {
+    throw Error(text(path, ": images of ", rows.channels, " channels, allowed are 1 and 3"));
+  }
+  const int64_t bytes = rows.height * rows.width * rows.channels;
+  if (sizes[0] > kMostPixelBytes / bytes) {
+    throw Error(text(path, ": ", with_commas(sizes[0]), " images of ", bytes,
+                     " bytes are too many for memory, allowed are ",
+                     byte_size(static_cast<double>(kMostPixelBytes))));
+  }
+  rows.pixels = read_rest(*source, sizes[0] * bytes, path);
+  return rows;
+}
+
+std::vector<int64_t> read_idx_labels(const std::string& path) {
+  const auto source = open_bytes(path);
+  const auto sizes = read_head(*source, path);
+  if (sizes.size() != 1) {
+    throw Error(text(path, ": an IDX file of ", sizes.size(), " dimensions, labels have one"));
+  }
+  const auto bytes = read_rest(*source, sizes[0], path);
+  return {bytes.begin(), bytes.end()};
+}
+
+bool is_idx(const std::string& path) {
+  const auto source = open_bytes(path);
+  std::array<char, 4> bytes{};
+  return read_up_to(*source, bytes.data(), bytes.size()) == bytes.size() && bytes[0] == 0 &&
+         bytes[1] == 0 && bytes[2] == kBytes && bytes[3] >= 1 && bytes[3] <= 4;
+}
+
+}  // namespace weft::formats

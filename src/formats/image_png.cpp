@@ -1,0 +1,132 @@
+#include <csetjmp>
+#include <cstring>
+
+#include <png.h>
+
+#include "base/text.h"
+#include "formats/image_codecs.h"
+
+namespace weft::formats {
+
+namespace {
+
+constexpr png_alloc_size_t kLargestChunk = png_alloc_size_t{8} << 20;
+
+/// What libpng needs of us. It reports mistakes by a jump over its own frames: between `setjmp` and
+/// its calls nothing may stand that has a destructor.
+struct PngReader {
+  std::string_view rest;
+  char message[128] = "";
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+
+  explicit PngReader(std::string_view bytes) : rest(bytes) {
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, warn);
+    info = png != nullptr ? png_create_info_struct(png) : nullptr;
+    if (info != nullptr) {
+      png_set_read_fn(png, this, read);
+    }
+  }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+  ~PngReader() { png_destroy_read_struct(&png, &info, nullptr); }
+
+  [[noreturn]] static void fail(png_structp from, png_const_charp what) {
+    auto* self = static_cast<PngReader*>(png_get_error_ptr(from));
+    std::strncpy(self->message, what, sizeof(self->message) - 1);
+    png_longjmp(from, 1);
+  }
+  static void warn(png_structp /*from*/, png_const_charp /*what*/) {}
+  static void read(png_structp from, png_bytep bytes, std::size_t count) {
+    auto* self = static_cast<PngReader*>(png_get_io_ptr(from));
+    if (self->rest.size() < count) {
+      png_error(from, "the file is cut short");
+    }
+    std::memcpy(bytes, self->rest.data(), count);
+    self->rest.remove_prefix(count);
+  }
+};
+
+bool read_head(PngReader& reader) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) {
+    return false;
+  }
+  // The limits of the image as a whole are checked by us, with a message that says more.
+  png_set_user_limits(reader.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_set_chunk_malloc_max(reader.png, kLargestChunk);
+  png_read_info(reader.png, reader.info);
+  return true;
+}
+
+/// Eight bits of grey, or of red, green and blue, whatever the file has.
+bool set_transforms(PngReader& reader) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) {
+    return false;
+  }
+  png_set_palette_to_rgb(reader.png);
+  png_set_expand_gray_1_2_4_to_8(reader.png);
+  png_set_strip_16(reader.png);
+  png_set_strip_alpha(reader.png);
+  png_set_interlace_handling(reader.png);
+  png_read_update_info(reader.png, reader.info);
+  return true;
+}
+
+bool read_pixels(PngReader& reader, png_bytepp rows) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) {
+    return false;
+  }
+  png_read_image(reader.png, rows);
+  png_read_end(reader.png, nullptr);
+  return true;
+}
+
+[[noreturn]] void refuse(const PngReader& reader, const std::string& place) {
+  throw Error(text(place, ": damaged PNG: ", reader.message));
+}
+
+ImageSize head_of(PngReader& reader, const std::string& place) {
+  if (reader.info == nullptr || !read_head(reader)) {
+    refuse(reader, place);
+  }
+  const ImageSize size = {static_cast<int64_t>(png_get_image_height(reader.png, reader.info)),
+                          static_cast<int64_t>(png_get_image_width(reader.png, reader.info))};
+  check_image_size(size, place);
+  return size;
+}
+
+}  // namespace
+
+ImageSize png_size(std::string_view bytes, const std::string& place) {
+  PngReader reader(bytes);
+  return head_of(reader, place);
+}
+
+Image decode_png(std::string_view bytes, const std::string& place) {
+  PngReader reader(bytes);
+  const auto size = head_of(reader, place);
+  if (!set_transforms(reader)) {
+    refuse(reader, place);
+  }
+  Image image{.height = size.height,
+              .width = size.width,
+              .channels = png_get_channels(reader.png, reader.info),
+              .pixels = {}};
+  const auto row = static_cast<std::size_t>(image.width * image.channels);
+  if ((image.channels != 1 && image.channels != 3) ||
+      png_get_rowbytes(reader.png, reader.info) != row) {
+    throw Error(place + ": damaged PNG: a kind of pixel that there is not");
+  }
+  image.pixels.resize(row * static_cast<std::size_t>(image.height));
+  std::vector<png_bytep> rows;
+  rows.reserve(static_cast<std::size_t>(image.height));
+  for (int64_t y = 0; y < image.height; ++y) {
+    rows.push_back(image.pixels.data() + static_cast<std::size_t>(y) * row);
+  }
+  if (!read_pixels(reader, rows.data())) {
+    refuse(reader, place);
+  }
+  return image;
+}
+
+}  // namespace weft::formats

@@ -1,0 +1,149 @@
+#include "models/vision.h"
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+
+#include "formats/image_patches.h"
+#include "kernels/dropout.h"
+#include "models/family.h"
+#include "nn/sites.h"
+
+namespace weft::models {
+
+namespace {
+
+nn::PatchEmbeddingsOptions embeddings_of(const ModelOptions& options) {
+  const auto& vision = options.vision;
+  return {.dim = options.dim,
+          .patch_width = vision.patch_width(),
+          .grid = vision.grid(),
+          .has_class_token = vision.has_class_token,
+          .has_distillation_token = vision.has_distillation_token,
+          .hides_patches = options.head == Head::kMaskedImage,
+          .dropout = options.dropout};
+}
+
+nn::StackOptions stack_of(const ModelOptions& options) {
+  return {.layers = options.layers,
+          .block = {.attention = {.dim = options.dim,
+                                  .heads = options.heads,
+                                  .has_bias = options.vision.query_key_value_bias,
+                                  .has_output_bias = true,
+                                  .dropout = options.attention_dropout},
+                    .feed_forward = {.dim = options.dim,
+                                     .width = options.width,
+                                     .activation = options.activation,
+                                     .dropout = 0},
+                    .norm = {.dim = options.dim, .epsilon = options.norm_epsilon},
+                    .norm_place = NormPlace::kPre,
+                    .dropout = options.dropout,
+                    .path_dropout = options.vision.path_dropout}};
+}
+
+}  // namespace
+
+std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
+                                    const kernels::Layout& layout,
+                                    int64_t own_tokens) {
+  TORCH_CHECK(ids.defined() && ids.dim() == 1 && ids.size(0) == layout.tokens(),
+              "a model of images expects an id for each of ", layout.tokens(), " tokens");
+  const auto host = ids.cpu().contiguous();
+  const auto* id = host.const_data_ptr<int64_t>();
+  std::vector<nn::PatchGrid> grids;
+  for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
+    const auto last = id[layout.offsets[b + 1] - 1];
+    grids.push_back({formats::patch_row(last) + 1, formats::patch_column(last) + 1});
+    const auto count = layout.offsets[b + 1] - layout.offsets[b] - own_tokens;
+    TORCH_CHECK(last >= 0 && grids.back().rows * grids.back().columns == count, "an image of ",
+                count, " patches is no grid of ", grids.back().rows, " x ", grids.back().columns);
+  }
+  return grids;
+}
+
+Vision::Vision(const ModelOptions& options) : options_(options) {
+  TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
+  embeddings_ = make_part<nn::PatchEmbeddings>("embeddings", embeddings_of(options));
+  layers_ = make_part<nn::Stack>("layers", stack_of(options));
+  const auto linear = [&](const char* name, int64_t outputs) {
+    return make_part<nn::Linear>(name, nn::LinearOptions{options.dim, outputs});
+  };
+  if (options.head == Head::kNone) {
+    pooler_ = make_part<nn::Pooler>("pooler", options.dim);
+  } else if (options.head == Head::kMaskedImage) {
+    head_ = linear("head", options.vision.patch_width());
+  } else {
+    head_ = linear("head", head_outputs(options));
+    if (options.head == Head::kTaughtImage) {
+      distillation_head_ = linear("distillation_head", head_outputs(options));
+    }
+  }
+}
+
+at::Tensor Vision::embedded(const TextInput& input, const nn::Pass& pass) {
+  nn::PatchInput patches{.patches = input.patches,
+                         .is_hidden = {},
+                         .grids = grids_of(input.ids, pass.layout, embeddings_->own_tokens())};
+  if (input.types.defined()) {
+    patches.is_hidden = at::masked_select(input.types, input.ids >= 0).ne(0);
+  }
+  return embeddings_->forward(patches, pass);
+}
+
+at::Tensor Vision::hidden(const TextInput& input, const nn::Pass& pass) {
+  return layers_->forward(embedded(input, pass), pass);
+}
+
+at::Tensor Vision::pooled(const at::Tensor& hidden, const nn::Pass& pass) {
+  TORCH_CHECK(pooler_, architecture_of(options_), " has no pooler");
+  return pooler_->forward(nn::first_tokens(hidden, pass.layout));
+}
+
+at::Tensor Vision::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+  TORCH_CHECK(head_ && options_.head != Head::kMaskedImage, architecture_of(options_),
+              " does not classify images");
+  const auto first = nn::first_tokens(hidden, pass.layout);  // (B, D)
+  const auto dropped = kernels::dropout(first, pass.rate(options_.head_dropout.value_or(0)),
+                                        pass.sequence_chance(nn::site(nn::Site::kHead)));
+  const auto logits = head_->forward(dropped);
+  if (!distillation_head_) {
+    return logits;
+  }
+  const auto second = pass.layout.device_offsets.narrow(0, 0, pass.layout.sequences()) + 1;
+  return (logits + distillation_head_->forward(hidden.index_select(0, second))) / 2;
+}
+
+at::Tensor Vision::classify(const TextInput& input, const nn::Pass& pass) {
+  if (options_.head != Head::kImage) {
+    return class_logits(hidden(input, pass), pass);
+  }
+  const auto first = layers_->first_tokens(embedded(input, pass), pass);  // (B, D)
+  return head_->forward(kernels::dropout(first, pass.rate(options_.head_dropout.value_or(0)),
+                                         pass.sequence_chance(nn::site(nn::Site::kHead))));
+}
+
+at::Tensor Vision::token_features(const at::Tensor& rows) {
+  TORCH_CHECK(options_.head == Head::kMaskedImage, architecture_of(options_), " guesses no pixels");
+  return head_->forward(rows);
+}
+
+std::shared_ptr<Model> at_image_size(const Model& model, int64_t image_size) {
+  const at::NoGradGuard guard;
+  auto options = model.options();
+  options.vision.image_size = image_size;
+  auto made = std::make_shared<Vision>(options);
+  const auto from = model.named_parameters();
+  const auto grid = options.vision.grid();
+  const int64_t own =
+      (options.vision.has_class_token ? 1 : 0) + (options.vision.has_distillation_token ? 1 : 0);
+  for (const auto& parameter : made->named_parameters()) {
+    const auto& value = from[parameter.key()];
+    auto target = parameter.value();
+    target.copy_(parameter.key() == "embeddings.position"
+                     ? nn::resized_positions(value, own, {grid, grid})
+                     : value);
+  }
+  return made;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,32 @@
+#include "nn/path_dropout.h"
+
+#include <algorithm>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include "base/random.h"
+
+namespace weft::nn {
+
+at::Tensor path_dropout(const at::Tensor& branch, double rate, uint32_t site, const Pass& pass) {
+  if (pass.rate(rate) == 0) {
+    return branch;
+  }
+  const auto& offsets = pass.layout.offsets;
+  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
+  const bool is_by_sequence = branch.size(0) == sequences;
+  auto factors = at::empty({branch.size(0), 1}, at::kFloat);  // (rows, 1)
+  auto* row = factors.data_ptr<float>();
+  for (int64_t b = 0; b < sequences; ++b) {
+    Random random(mix(pass.seed, site), Purpose::kDropout, pass.step,
+                  static_cast<uint64_t>(pass.first_sequence + b));
+    const auto factor = random.uniform_double() < rate ? 0.0F : static_cast<float>(1 / (1 - rate));
+    const auto at = static_cast<std::size_t>(b);
+    const int64_t rows = is_by_sequence ? 1 : offsets[at + 1] - offsets[at];
+    row = std::fill_n(row, rows, factor);
+  }
+  return branch * factors.to(branch.device()).to(branch.scalar_type());
+}
+
+}  // namespace weft::nn
