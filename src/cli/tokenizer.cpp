@@ -65,7 +65,8 @@ data::TokenizerOptions training_options(const Arguments& arguments) {
                                   {{"wordpiece", data::TokenizerType::kWordPiece},
                                    {"unigram", data::TokenizerType::kUnigram},
                                    {"bpe", data::TokenizerType::kBpe},
-                                   {"byte_level_bpe", data::TokenizerType::kByteLevelBpe}});
+                                   {"byte_level_bpe", data::TokenizerType::kByteLevelBpe},
+                                   {"characters", data::TokenizerType::kCharacters}});
   check_type_options(arguments, options.type);
   options.vocab_size = arguments.integer("vocab-size", options.vocab_size, 16, 1'000'000);
   options.lowercase = !arguments.has("cased");
@@ -113,10 +114,12 @@ int run_training(const std::vector<std::string>& raw) {
   arguments.value("input", "FILE", "Text files, a shell pattern; may be repeated")
       .value("output", "DIR", "Directory to write")
       .value("type", "TYPE",
-             "wordpiece (default), unigram, bpe (SentencePiece's) or byte_level_bpe")
+             "wordpiece (default), unigram, bpe (SentencePiece's), byte_level_bpe or characters")
       .value("vocab-size", "N", "Pieces, special tokens counted (30522)")
       .value("style", "STYLE",
-             "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta or gpt2")
+             "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, gpt2, "
+             "t5 or "
+             "marian")
       .flag("cased", "wordpiece: keep upper case and accents")
       .value("min-frequency", "N", "wordpiece, byte_level_bpe: rarer pairs make no piece (2)")
       .flag("add-prefix-space", "byte_level_bpe: a space before the first word of a text")
@@ -141,7 +144,9 @@ int run_training(const std::vector<std::string>& raw) {
                                   {"modernbert", data::SpecialStyle::kBertNoSegments},
                                   {"roberta", data::SpecialStyle::kRoberta},
                                   {"xlm-roberta", data::SpecialStyle::kXlmRoberta},
-                                  {"gpt2", data::SpecialStyle::kGpt2}});
+                                  {"gpt2", data::SpecialStyle::kGpt2},
+                                  {"t5", data::SpecialStyle::kT5},
+                                  {"marian", data::SpecialStyle::kEnding}});
   const std::vector<std::string> files = input_files(arguments);
   data::TokenizerReport report;
   const auto tokenizer = data::train_tokenizer(

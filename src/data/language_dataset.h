@@ -31,6 +31,7 @@ struct LanguageSettings {
   std::optional<MaskOptions> mask = std::nullopt;  // nothing: no targets
   bool has_types = true;                           // segment ids in the examples
   uint64_t seed = 1;
+  bool counts_texts = false;  // the next token: how much text there is, with the first example
 };
 
 /// Called now and then while a long preparation runs.

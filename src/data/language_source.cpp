@@ -1,6 +1,8 @@
 #include "data/language_source.h"
 
 #include <bit>
+#include <cmath>
+#include <map>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -59,14 +61,59 @@ std::shared_ptr<const Dataset> make_language_dataset(const std::vector<LanguageS
   } else {
     made = std::make_shared<PairDataset>(sources, shape, settings, *tokenizer);
   }
-  if (made->size(0) == 0) {
-    std::vector<std::string> names;
-    for (const LanguageSource& source : sources) {
-      names.push_back(source.name);
-    }
-    throw Error(text(join(names), ": no text to learn from (", join(made->remarks(), "; "), ")"));
-  }
+  refuse_empty(*made, sources);
   return made;
+}
+
+void refuse_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources) {
+  if (dataset.size(0) > 0) {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const LanguageSource& source : sources) {
+    names.push_back(source.name);
+  }
+  throw Error(text(join(names), ": no text to learn from (", join(dataset.remarks(), "; "), ")"));
+}
+
+std::vector<LanguageSource> open_language_sources(const std::vector<DataItem>& items,
+                                                  const DataOptions& options,
+                                                  const Tokenizer& tokenizer,
+                                                  const ProgressVisitor& progress) {
+  std::vector<LanguageSource> sources;
+  for (const DataItem& item : items) {
+    LanguageSource source;
+    source.weight = item.weight;
+    source.name = item.path;
+    source.store = open_token_store(item, options, tokenizer, progress, source.remarks);
+    sources.push_back(std::move(source));
+  }
+  if (options.languages.alpha) {
+    mix_languages(items, *options.languages.alpha, sources);
+  }
+  return sources;
+}
+
+void mix_languages(const std::vector<DataItem>& items,
+                   double alpha,
+                   std::vector<LanguageSource>& sources) {
+  std::map<std::string, double> tokens;
+  double all = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const double seen = items[i].weight * static_cast<double>(sources[i].store->tokens());
+    tokens[items[i].language] += seen;
+    all += seen;
+  }
+  double powers = 0;
+  for (const auto& [language, count] : tokens) {
+    powers += std::pow(count, alpha);
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const double count = tokens.at(items[i].language);
+    if (count > 0) {
+      sources[i].weight *= std::pow(count, alpha) / powers * all / count;
+    }
+  }
 }
 
 }  // namespace weft::data

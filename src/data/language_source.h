@@ -8,6 +8,7 @@
 #include "data/data_options.h"
 #include "data/dataset.h"
 #include "data/language_dataset.h"
+#include "data/text_counts.h"
 #include "data/token_store.h"
 #include "data/tokenizer.h"
 
@@ -19,6 +20,7 @@ struct LanguageSource {
   double weight = 1;
   std::string name;                  // as the user wrote it, for messages
   std::vector<std::string> remarks;  // what opening the store had to say
+  TextCounts counts = {};            // of its texts, where they were counted
 };
 
 /// How running text becomes sequences.
@@ -33,6 +35,22 @@ std::shared_ptr<const Dataset> make_language_dataset(const std::vector<LanguageS
                                                      const LanguageShape& shape,
                                                      const LanguageSettings& settings,
                                                      std::shared_ptr<const Tokenizer> tokenizer);
+
+/// The stores of data items with their weights; where DataOptions says so, weights that mix
+/// languages.
+std::vector<LanguageSource> open_language_sources(const std::vector<DataItem>& items,
+                                                  const DataOptions& options,
+                                                  const Tokenizer& tokenizer,
+                                                  const ProgressVisitor& progress);
+
+/// Weights with which each language is seen in proportion to its tokens to the power alpha, an
+/// epoch staying as large as it was. Weights of items of one language keep their ratio.
+void mix_languages(const std::vector<DataItem>& items,
+                   double alpha,
+                   std::vector<LanguageSource>& sources);
+
+/// Throws data::Error where the sources gave no sequence.
+void refuse_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources);
 
 /// Hash of all that decides the examples.
 uint64_t language_fingerprint(const std::vector<LanguageSource>& sources,

@@ -126,6 +126,12 @@ bool ends_sentence(std::string_view line, std::size_t stop, std::size_t& at) {
 void visit_sentences(std::string_view line,
                      SentenceBorder border,
                      const std::function<void(std::string_view)>& visit) {
+  if (border == SentenceBorder::kNone) {
+    if (!line.empty()) {
+      visit(line);
+    }
+    return;
+  }
   line = trim(line);
   std::size_t begin = 0;
   if (border == SentenceBorder::kPunctuation) {

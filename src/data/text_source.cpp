@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "data/error.h"
+#include "data/file_text.h"
 #include "data/language_dataset.h"
+#include "formats/in_quotes.h"
 #include "formats/lines.h"
 #include "formats/table.h"
 
@@ -22,15 +24,6 @@ namespace {
 
 constexpr std::array<const char*, 3> kTextNames = {"text", "sentence1", "sentence"};
 constexpr std::array<const char*, 2> kPairNames = {"text_pair", "sentence2"};
-
-/// One file as lines.
-class FileText {
- public:
-  virtual ~FileText() = default;
-  virtual bool next(TextLine& line) = 0;
-  virtual int64_t consumed() const = 0;
-  virtual int64_t cuts() const = 0;
-};
 
 class PlainText : public FileText {
  public:
@@ -48,6 +41,7 @@ class PlainText : public FileText {
       line.text = trim(whole);
       if (!line.text.empty()) {
         line.begins_document = std::exchange(begins_document_, false);
+        begins_document_ = border_ == DocumentBorder::kLine && !goes_on_;
         return true;
       }
       if (border_ == DocumentBorder::kEmptyLine && !is_piece && !goes_on_) {
@@ -153,7 +147,7 @@ std::vector<std::string> text_columns(const DataItem& item,
     throw Error(text(file,
                      ": no column text, sentence1 or sentence, and the data item names no other as "
                      "its text; there are ",
-                     join(there)));
+                     formats::in_quotes(there)));
   }
   std::vector<std::string> found{first.value_or(kTextNames.front())};
   auto second = item.text_pair;
@@ -168,7 +162,10 @@ std::vector<std::string> text_columns(const DataItem& item,
 
 struct TextReader::State {
   State(const DataItem& data_item, const DataOptions& options, TextColumns which)
-      : item(data_item), border(options.document), columns(which) {
+      : item(data_item),
+        border(options.document),
+        takes_documents(options.sentence == SentenceBorder::kNone),
+        columns(which) {
     for (const auto& file : item.files) {
       std::error_code unknown;
       const auto size = std::filesystem::file_size(file, unknown);
@@ -178,8 +175,13 @@ struct TextReader::State {
 
   void open() {
     const auto& file = item.files[index];
-    if (formats::table_kind(file)) {
+    const bool is_table = formats::table_kind(file).has_value();
+    if (is_table && takes_documents) {
+      reading = make_row_text(file, text_columns(item, file, columns));
+    } else if (is_table) {
       reading = std::make_unique<TableText>(file, text_columns(item, file, columns));
+    } else if (takes_documents) {
+      reading = make_document_text(file, border);
     } else {
       reading = std::make_unique<PlainText>(file, border);
     }
@@ -187,6 +189,7 @@ struct TextReader::State {
 
   DataItem item;
   DocumentBorder border;
+  bool takes_documents;  // whole, as they stand
   TextColumns columns;
   std::vector<int64_t> sizes;
   std::size_t index = 0;  // of the file that is read

@@ -27,8 +27,9 @@ enum class TextColumns {
 
 /// Reads the files of a data item, in order, as lines and documents. Plain text: documents end as
 /// DocumentBorder says, and with the file. Tables (by the name's ending): each row is a document,
-/// made of the lines of its text columns. A `.gz` is read as what it holds. Lines longer than
-/// kLongestLine come in pieces, cut at white space where there is some.
+/// made of the lines of its text columns. With SentenceBorder::kNone a "line" is a whole document
+/// as it stands, line feeds inside it kept (see make_document_text). A `.gz` is read as what it
+/// holds. Lines longer than kLongestLine come in pieces, cut at white space where there is some.
 class TextReader {
  public:
   static constexpr int64_t kLongestLine = int64_t{1} << 20;

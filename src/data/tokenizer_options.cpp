@@ -17,6 +17,7 @@ const config::Choices<TokenizerType> kTypes = {
     {"unigram", TokenizerType::kUnigram},
     {"bpe", TokenizerType::kBpe},
     {"byte_level_bpe", TokenizerType::kByteLevelBpe},
+    {"characters", TokenizerType::kCharacters},
 };
 
 const config::Choices<std::string> kNormalizations = {
@@ -115,7 +116,9 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
   read_where(is_word_piece, kOnlyWordPiece, read_word_piece);
   read_where(is_word_piece || is_byte_level, kOnlyMerging, read_merging);
   read_where(is_byte_level, kOnlyByteLevel, read_byte_level);
-  read_where(!is_word_piece && !is_byte_level, kOnlySentencePiece, read_sentencepiece);
+  const bool is_sentencepiece =
+      options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
+  read_where(is_sentencepiece, kOnlySentencePiece, read_sentencepiece);
   for (const TypeKey& one : kTypeKeys) {
     if (section.has(one.key) && std::find(read.begin(), read.end(), one.only) == read.end()) {
       section.fail(one.key, text("belongs to ", one.only));
@@ -126,7 +129,7 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
 void read_training(config::Section& section, TokenizerOptions& options) {
   section.read_choice("type", options.type, kTypes, {.help = "Kind of tokenizer to train."});
   section.read("vocab_size", options.vocab_size,
-               {.help = "Size of the vocabulary, special tokens counted.",
+               {.help = "Size of the vocabulary, special tokens counted; of characters, the most.",
                 .unit = "pieces",
                 .range = config::between(16, 1'000'000)});
   section.read("train_on", options.train_on,

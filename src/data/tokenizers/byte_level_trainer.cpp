@@ -27,6 +27,8 @@ bool composes(SpecialStyle style) {
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
     case SpecialStyle::kGpt2:
+    case SpecialStyle::kT5:
+    case SpecialStyle::kEnding:
       break;
   }
   return false;
@@ -38,6 +40,8 @@ std::string class_of(SpecialStyle style) {
   switch (style) {
     case SpecialStyle::kBert:
     case SpecialStyle::kBertNoSegments:
+    case SpecialStyle::kT5:
+    case SpecialStyle::kEnding:
       break;
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:

@@ -52,7 +52,8 @@ bool has(const SpecialLayout& layout, const std::string& token) {
 
 /// Special tokens that the tokenizer has and the model has not.
 int64_t added_later(const SpecialLayout& layout) {
-  return (has(layout, layout.pad) ? 0 : 1) + (has(layout, layout.mask) ? 0 : 1);
+  const bool has_pad = layout.pad.empty() || has(layout, layout.pad);
+  return (has_pad ? 0 : 1) + static_cast<int64_t>(layout.last.size());
 }
 
 Arguments arguments_of(const TokenizerOptions& options, const SpecialLayout& layout) {
@@ -74,11 +75,13 @@ Arguments arguments_of(const TokenizerOptions& options, const SpecialLayout& lay
       {"unk_id", place(layout.unknown)},
       {"unk_piece", layout.unknown},
       {"bos_id", place(layout.classify)},
-      {"bos_piece", layout.classify},
       {"eos_id", place(layout.separate)},
       {"eos_piece", layout.separate},
   };
-  if (has(layout, layout.mask)) {
+  if (!layout.classify.empty()) {
+    arguments["bos_piece"] = layout.classify;
+  }
+  if (!layout.mask.empty() && has(layout, layout.mask)) {
     arguments["control_symbols"] = layout.mask;
   }
   return arguments;

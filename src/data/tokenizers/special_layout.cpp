@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "data/tokenizers/documents.h"
 
 namespace weft::data {
@@ -17,10 +18,22 @@ formats::Json template_of(SpecialStyle style, const NamedId& classify, const Nam
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
       return roberta_processing(classify, separate, false);
+    case SpecialStyle::kT5:
+    case SpecialStyle::kEnding:
+      return ending_template(separate);
     case SpecialStyle::kGpt2:
       break;
   }
   return nullptr;
+}
+
+/// As T5 has them: the first of them is the last of all ids.
+std::vector<std::string> sentinels() {
+  std::vector<std::string> names;
+  for (int64_t number = kSentinels; number-- > 0;) {
+    names.push_back(weft::text("<extra_id_", number, ">"));
+  }
+  return names;
 }
 
 }  // namespace
@@ -34,7 +47,7 @@ SpecialLayout special_layout(SpecialStyle style) {
     case SpecialStyle::kBert:
     case SpecialStyle::kBertNoSegments:
       return {.first = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"},
-              .last = "",
+              .last = {},
               .pad = "[PAD]",
               .unknown = "[UNK]",
               .classify = "[CLS]",
@@ -42,18 +55,27 @@ SpecialLayout special_layout(SpecialStyle style) {
               .mask = "[MASK]"};
     case SpecialStyle::kGpt2:
       return {.first = {"<|endoftext|>"},
-              .last = "",
+              .last = {},
               .pad = "",
               .unknown = "<|endoftext|>",
               .classify = "",
               .separate = "",
+              .mask = ""};
+    case SpecialStyle::kT5:
+    case SpecialStyle::kEnding:
+      return {.first = {"<pad>", "</s>", "<unk>"},
+              .last = style == SpecialStyle::kT5 ? sentinels() : std::vector<std::string>{},
+              .pad = "<pad>",
+              .unknown = "<unk>",
+              .classify = "",
+              .separate = "</s>",
               .mask = ""};
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
       break;
   }
   return {.first = {"<s>", "<pad>", "</s>", "<unk>"},
-          .last = "<mask>",
+          .last = {"<mask>"},
           .pad = "<pad>",
           .unknown = "<unk>",
           .classify = "<s>",
@@ -65,10 +87,8 @@ SpecialLayout special_layout(SpecialStyle style) {
 SpecialLayout byte_level_layout(SpecialStyle style) {
   SpecialLayout layout = special_layout(style);
   layout.mask_strips_left = true;
-  if (!layout.last.empty()) {
-    layout.first.push_back(layout.last);
-    layout.last.clear();
-  }
+  layout.first.insert(layout.first.end(), layout.last.begin(), layout.last.end());
+  layout.last.clear();
   return layout;
 }
 
@@ -84,8 +104,9 @@ void add_special_tokens(TokenizerParts& parts,
   for (std::size_t id = 0; id < layout.first.size(); ++id) {
     add(static_cast<int64_t>(id), layout.first[id]);
   }
-  if (!layout.last.empty()) {
-    add(size - 1, layout.last);
+  const auto last = static_cast<int64_t>(layout.last.size());
+  for (int64_t place = 0; place < last; ++place) {
+    add(size - last + place, layout.last[static_cast<std::size_t>(place)]);
   }
   const auto named = [&](const std::string& content) {
     const auto found = std::find(layout.first.begin(), layout.first.end(), content);
@@ -99,20 +120,28 @@ void add_special_tokens(TokenizerParts& parts,
     }
   };
   if (!is_bert_style(style)) {
-    const bool has_ends = !layout.classify.empty();
+    const bool has_ends = !layout.separate.empty();
     name("bos_token", has_ends ? layout.classify : layout.unknown);
     name("eos_token", has_ends ? layout.separate : layout.unknown);
   }
   name("pad_token", layout.pad);
   name("unk_token", layout.unknown);
   name("cls_token", layout.classify);
-  name("sep_token", layout.separate);
+  name("sep_token", layout.classify.empty() ? "" : layout.separate);
   name("mask_token", layout.mask);
   if (layout.mask_strips_left && !layout.mask.empty()) {
     // Said here too, for directories whose tokenizer.json is left behind.
     config["mask_token"] = {{"__type", "AddedToken"}, {"content", layout.mask},
                             {"lstrip", true},         {"normalized", false},
                             {"rstrip", false},        {"single_word", false}};
+  }
+  if (style == SpecialStyle::kT5) {
+    config["extra_ids"] = kSentinels;
+    formats::Json names = formats::Json::array();
+    for (int64_t number = 0; number < kSentinels; ++number) {
+      names.push_back(weft::text("<extra_id_", number, ">"));
+    }
+    config["additional_special_tokens"] = std::move(names);
   }
   config["clean_up_tokenization_spaces"] = false;
   config["model_input_names"] = style == SpecialStyle::kBert

@@ -11,7 +11,7 @@ namespace weft::data {
 /// The special tokens of a style: names and places.
 struct SpecialLayout {
   std::vector<std::string> first;                      // ids 0, 1, ...
-  std::string last;                                    // the last id; empty: none
+  std::vector<std::string> last;                       // the last ids, rising
   std::string pad, unknown, classify, separate, mask;  // empty: none
   // Whether the mask takes the space before it along, so that a word before it stays as it is.
   bool mask_strips_left = false;
@@ -26,7 +26,7 @@ SpecialLayout byte_level_layout(SpecialStyle style);
 bool is_bert_style(SpecialStyle style);
 
 /// Adds the layout's tokens, its template and the names in tokenizer_config.json to a document
-/// whose model has the ids from 0 on. The last token gets id `size - 1`.
+/// whose model has the ids from 0 on. The layout's last tokens get the last ids below `size`.
 void add_special_tokens(TokenizerParts& parts,
                         SpecialStyle style,
                         const SpecialLayout& layout,

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/byte_level_trainer.h"
+#include "data/tokenizers/character_trainer.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/sentencepiece_trainer.h"
 #include "data/tokenizers/special_layout.h"
@@ -28,9 +29,10 @@ Vocabulary train_pieces(const TokenizerOptions& options,
       count_words(texts, *make_normalizer(JsonFields(normalizer, kPlace)),
                   *make_pre_tokenizer(JsonFields(pre_tokenizer, kPlace)), kMostWords);
   report.pruned_words = counts.pruned;
-  WordPieceTraining training{.vocab_size = options.vocab_size - (layout.last.empty() ? 0 : 1),
-                             .min_frequency = options.min_frequency,
-                             .first = layout.first};
+  WordPieceTraining training{
+      .vocab_size = options.vocab_size - static_cast<int64_t>(layout.last.size()),
+      .min_frequency = options.min_frequency,
+      .first = layout.first};
   // A small vocabulary keeps a quarter for longer pieces, unless there are too few of them.
   const int64_t room = training.vocab_size - static_cast<int64_t>(layout.first.size());
   training.alphabet_room = room * 3 / 4;
@@ -39,8 +41,8 @@ Vocabulary train_pieces(const TokenizerOptions& options,
     training.alphabet_room = room;
     vocabulary = train_word_piece(counts, training);
   }
-  if (!layout.last.empty()) {
-    vocabulary.add(layout.last, static_cast<int32_t>(vocabulary.size()));
+  for (const std::string& last : layout.last) {
+    vocabulary.add(last, static_cast<int32_t>(vocabulary.size()));
   }
   if (vocabulary.size() < options.vocab_size) {
     throw Error(text("tokenizer.vocab_size: ", options.vocab_size,
@@ -122,8 +124,10 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
                                                  TokenizerReport& report) {
   const bool is_sentencepiece =
       options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
-  if (style == SpecialStyle::kGpt2 && options.type != TokenizerType::kByteLevelBpe) {
-    throw Error("tokenizer.type: GPT-2's one special token goes with byte_level_bpe only");
+  if (style == SpecialStyle::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
+      options.type != TokenizerType::kCharacters) {
+    throw Error(
+        "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
   }
   report = {};
   TextSample sample(seed, options.sample_lines, kMostBytes);
@@ -148,6 +152,8 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
       return train_word_piece_tokenizer(options, style, texts, report);
     case TokenizerType::kByteLevelBpe:
       return train_byte_level_tokenizer(options, style, texts, report);
+    case TokenizerType::kCharacters:
+      return train_character_tokenizer(options, style, texts);
     case TokenizerType::kUnigram:
     case TokenizerType::kBpe:
       break;

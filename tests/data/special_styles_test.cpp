@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "data/error.h"
+#include "data/tokenizer_options.h"
+#include "formats/json.h"
+#include "support/config.h"
+#include "support/folder.h"
+
+namespace weft::data {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+std::shared_ptr<const Tokenizer> train(const TokenizerOptions& options,
+                                       SpecialStyle style,
+                                       const std::vector<std::string>& texts) {
+  TokenizerReport report;
+  return train_tokenizer(
+      options, style, 1,
+      [&](const TextVisitor& visit) {
+        for (const std::string& line : texts) {
+          visit(line);
+        }
+      },
+      report);
+}
+
+std::shared_ptr<const Tokenizer> characters(int64_t size, const std::vector<std::string>& texts) {
+  TokenizerOptions options;
+  options.type = TokenizerType::kCharacters;
+  options.vocab_size = size;
+  return train(options, SpecialStyle::kGpt2, texts);
+}
+
+Ids ids_of(const Tokenizer& tokenizer, std::string_view line) {
+  Ids ids;
+  tokenizer.encode(line, ids);
+  return ids;
+}
+
+TEST(CharacterTokenizer, GivesEachCharacterItsOwnIdInOrder) {
+  const auto tokenizer = characters(100, {"ba\nü c", "ab"});
+  EXPECT_EQ(tokenizer->size(), 7);  // end of text, line feed, space, a, b, c, ü
+  EXPECT_EQ(ids_of(*tokenizer, "a b\nü"), (Ids{3, 2, 4, 1, 6}));
+  EXPECT_EQ(tokenizer->decode({3, 2, 4, 1, 6}), "a b\nü");
+  EXPECT_EQ(ids_of(*tokenizer, "az<|endoftext|>"), (Ids{3, 0, 0}));  // z is unknown
+  EXPECT_EQ(tokenizer->special().end, 0);
+  EXPECT_EQ(tokenizer->added_tokens(false), 0);
+}
+
+TEST(CharacterTokenizer, KeepsTheMostFrequentWhereThereAreTooMany) {
+  const auto tokenizer = characters(16, {"aaaabbbccd" + std::string("0123456789efghijk")});
+  EXPECT_EQ(tokenizer->size(), 16);
+  EXPECT_EQ(ids_of(*tokenizer, "k"), Ids{0});
+  EXPECT_NE(ids_of(*tokenizer, "d"), Ids{0});
+}
+
+TEST(CharacterTokenizer, SavesWhatLoadsToTheSameIds) {
+  const auto tokenizer = characters(100, {"First Citizen:\nBefore we"});
+  const test::Folder folder;
+  tokenizer->save(folder.path(), 64);
+  const auto loaded = load_tokenizer(folder.path());
+  EXPECT_EQ(loaded->fingerprint(), tokenizer->fingerprint());
+  EXPECT_EQ(ids_of(*loaded, "we\n be"), ids_of(*tokenizer, "we\n be"));
+}
+
+std::vector<std::string> words() {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 400; ++i) {
+    lines.push_back(text("line ", i * 7919 % 1000, " tells of a fox and ", i, " hens"));
+  }
+  return lines;
+}
+
+TEST(SentinelStyle, SentinelsCountDownFromTheLastId) {
+  for (const auto type :
+       {TokenizerType::kUnigram, TokenizerType::kWordPiece, TokenizerType::kBpe}) {
+    TokenizerOptions options;
+    options.type = type;
+    options.vocab_size = 180;
+    const auto tokenizer = train(options, SpecialStyle::kT5, words());
+    EXPECT_EQ(tokenizer->size(), 180);
+    EXPECT_EQ(tokenizer->id("<extra_id_0>"), 179);
+    EXPECT_EQ(tokenizer->id("<extra_id_99>"), 80);
+    EXPECT_TRUE(tokenizer->is_special(120));
+    EXPECT_EQ(tokenizer->special().pad, 0);
+    EXPECT_EQ(tokenizer->special().end, 1);
+    EXPECT_EQ(tokenizer->special().unknown, 2);
+    EXPECT_EQ(tokenizer->sequence(Ids{10, 11}).ids, (Ids{10, 11, 1}));
+    const test::Folder folder;
+    tokenizer->save(folder.path(), 64);
+    EXPECT_EQ(load_tokenizer(folder.path())->fingerprint(), tokenizer->fingerprint());
+  }
+}
+
+TEST(SentinelStyle, ByteLevelPiecesComeAfterThem) {
+  TokenizerOptions options;
+  options.type = TokenizerType::kByteLevelBpe;
+  options.vocab_size = 400;
+  const auto tokenizer = train(options, SpecialStyle::kT5, words());
+  EXPECT_EQ(tokenizer->size(), 400);
+  EXPECT_EQ(*tokenizer->id("<extra_id_0>"), *tokenizer->id("<extra_id_1>") + 1);
+}
+
+TEST(EndingStyle, OnlyTheEndStandsBesideAText) {
+  TokenizerOptions options;
+  options.type = TokenizerType::kUnigram;
+  options.vocab_size = 80;
+  const auto tokenizer = train(options, SpecialStyle::kEnding, words());
+  EXPECT_EQ(tokenizer->size(), 80);
+  EXPECT_FALSE(tokenizer->id("<extra_id_0>"));
+  EXPECT_EQ(tokenizer->sequence(Ids{10}).ids, (Ids{10, 1}));
+}
+
+}  // namespace
+}  // namespace weft::data
