@@ -27,7 +27,7 @@ class Descent {
 
   [[noreturn]] void fail(std::string_view message) const {
     const std::string at = path_.empty() ? "" : path_ + ": ";
-    throw Error(text(to_string(place_), ": ", at, message));
+    throw Error(text(to_string(place_), ": ", one_line(at), message));
   }
 
  private:

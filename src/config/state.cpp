@@ -64,7 +64,7 @@ void Section::State::fail_at(const Place& where,
                              std::string_view key,
                              std::string_view message) const {
   const std::string dotted = path_of(key);
-  throw Error(text(to_string(where), ": ", dotted, dotted.empty() ? "" : ": ", message));
+  throw Error(text(to_string(where), ": ", one_line(dotted), dotted.empty() ? "" : ": ", message));
 }
 
 void Section::State::fail_at(const Node& node_of_key,

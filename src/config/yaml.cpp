@@ -90,7 +90,7 @@ class Builder : public YAML::EventHandler {
 
   [[noreturn]] void fail(const Place& place, std::string_view message) const {
     const std::string path = dotted();
-    throw Error(text(to_string(place), ": ", path, path.empty() ? "" : ": ", message));
+    throw Error(text(to_string(place), ": ", one_line(path), path.empty() ? "" : ": ", message));
   }
 
  private:

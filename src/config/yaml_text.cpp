@@ -134,7 +134,7 @@ void refuse_syntax(const YAML::Exception& error,
   } else if (is_at_end && content.find_first_of("{[\"'") != std::string_view::npos) {
     meaning = "the text ends, but a '{', '[' or quote is not closed";
   }
-  throw Error(text(to_string(place), ": ", key, key.empty() ? "" : ": ",
+  throw Error(text(to_string(place), ": ", one_line(key), key.empty() ? "" : ": ",
                    "cannot be read as YAML: ", meaning));
 }
 

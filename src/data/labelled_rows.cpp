@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "data/error.h"
+#include "formats/in_quotes.h"
 #include "formats/table.h"
 
 namespace weft::data {
@@ -34,8 +35,8 @@ std::string require_column(const std::string& file,
                            const Names& usual,
                            const Names& columns) {
   if (!chosen) {
-    throw Error(text(file, ": no column ", join(usual, " or "), ", name one of ", join(columns),
-                     " by `", key, ":`"));
+    throw Error(text(file, ": no column ", join(usual, " or "), ", name one of ",
+                     formats::in_quotes(columns), " by `", key, ":`"));
   }
   return *chosen;
 }

@@ -1,6 +1,7 @@
 #include "data/store_file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -41,6 +42,21 @@ class OffsetList {
 
   int64_t operator[](int64_t index) const { return bases_[index / kOffsetGroup] + rest_[index]; }
 
+  /// Whether the list goes from 0 to `end` and never falls. Nobody asks about sums that overflow:
+  /// groups are looked at first.
+  bool rises(int64_t items, int64_t end) const {
+    int64_t last = 0;
+    for (int64_t index = 0; index <= items; ++index) {
+      const int64_t base = bases_[index / kOffsetGroup];
+      const bool is_sane = base >= 0 && base <= end && base + rest_[index] >= last;
+      if (!is_sane || (index == 0 && base + rest_[index] != 0)) {
+        return false;
+      }
+      last = base + rest_[index];
+    }
+    return last == end;
+  }
+
  private:
   const uint32_t* rest_ = nullptr;
   const int64_t* bases_ = nullptr;
@@ -58,10 +74,11 @@ class StoreFile : public TokenStore {
     first_tokens_ = OffsetList(at, foot_.sentences + 1);
     at += list_bytes(foot_.sentences + 1);
     first_sentences_ = OffsetList(at, foot_.documents + 1);
-    if (first_tokens_[foot_.sentences] != foot_.tokens ||
-        first_sentences_[foot_.documents] != foot_.sentences) {
+    if (!first_tokens_.rises(foot_.sentences, foot_.tokens) ||
+        !first_sentences_.rises(foot_.documents, foot_.sentences)) {
       fail("its lists do not fit each other");
     }
+    give_back(file_.bytes());
   }
 
   int64_t documents() const override { return foot_.documents; }
@@ -70,6 +87,7 @@ class StoreFile : public TokenStore {
   int64_t first_sentence(int64_t document) const override { return first_sentences_[document]; }
   int64_t first_token(int64_t sentence) const override { return first_tokens_[sentence]; }
   void read(int64_t begin, int64_t end, std::vector<int64_t>& ids) const override {
+    count_pages((end - begin) * head_.width);
     if (head_.width == 2) {
       const auto* const tokens = reinterpret_cast<const uint16_t*>(tokens_);
       ids.insert(ids.end(), tokens + begin, tokens + end);
@@ -80,6 +98,7 @@ class StoreFile : public TokenStore {
   }
   uint64_t fingerprint() const override { return head_.key; }
   const std::string& path() const override { return path_; }
+  int64_t largest_token() const override { return largest_; }
   const StoreFoot& foot() const { return foot_; }
 
  private:
@@ -104,9 +123,8 @@ class StoreFile : public TokenStore {
     std::memcpy(&foot_, bytes.data() + bytes.size() - sizeof(foot_), sizeof(foot_));
     constexpr auto kMost = int64_t{1} << 56;  // sums of sizes stay far from overflow
     const bool is_sane = digest(&foot_, kOwnChecked) == foot_.own_checksum && foot_.tokens >= 0 &&
-                         foot_.tokens < kMost && foot_.sentences >= 0 &&
-                         foot_.sentences <= foot_.tokens && foot_.documents >= 0 &&
-                         foot_.documents <= foot_.sentences;
+                         foot_.tokens < kMost && foot_.sentences >= 0 && foot_.sentences < kMost &&
+                         foot_.documents >= 0 && foot_.documents <= foot_.sentences;
     if (!is_sane || static_cast<int64_t>(bytes.size()) !=
                         static_cast<int64_t>(sizeof(StoreHead)) +
                             padded(foot_.tokens * head_.width) + list_bytes(foot_.sentences + 1) +
@@ -118,22 +136,56 @@ class StoreFile : public TokenStore {
 
   /// Pages are handed back as they are read, so that a store larger than memory does not show up as
   /// memory in use.
-  void check_content() const {
+  void check_content() {
     const auto content = file_.bytes().first(file_.bytes().size() - sizeof(StoreFoot));
+    const auto tokens =
+        content.subspan(sizeof(StoreHead), static_cast<std::size_t>(foot_.tokens * head_.width));
     uint64_t sum = 0;
     for (std::size_t at = 0; at < content.size(); at += BlockDigest::kBlock) {
       leave_if_stopped("reading the token store");
       const auto block = content.subspan(at, std::min(BlockDigest::kBlock, content.size() - at));
       sum = digest(block.data(), block.size(), sum);
-      madvise(const_cast<std::byte*>(block.data()), block.size(), MADV_DONTNEED);
+      if (at < tokens.size()) {
+        const auto part = tokens.subspan(at, std::min(BlockDigest::kBlock, tokens.size() - at));
+        largest_ = std::max(
+            largest_, head_.width == 2 ? largest_in<uint16_t>(part) : largest_in<uint32_t>(part));
+      }
+      give_back(block);
     }
     if (sum != foot_.checksum) {
       fail("its checksum is wrong");
     }
   }
 
+  template <class Number>
+  static int64_t largest_in(std::span<const std::byte> bytes) {
+    const auto* const numbers = reinterpret_cast<const Number*>(bytes.data());
+    Number largest = 0;
+    for (std::size_t index = 0; index < bytes.size() / sizeof(Number); ++index) {
+      largest = std::max(largest, numbers[index]);
+    }
+    return bytes.empty() ? -1 : static_cast<int64_t>(largest);
+  }
+
+  /// Pages that were read stay resident until they are given back: every so often all are, so that
+  /// a run holds a bounded part of a store larger than memory. Who reads meanwhile maps his again.
+  void count_pages(int64_t bytes) const {
+    constexpr int64_t kMappedAround = int64_t{1} << 16;  // by one fault
+    constexpr int64_t kMostResident = int64_t{64} << 20;
+    if (resident_.fetch_add(bytes + kMappedAround, std::memory_order_relaxed) > kMostResident) {
+      resident_.store(0, std::memory_order_relaxed);
+      give_back(file_.bytes());
+    }
+  }
+
+  static void give_back(std::span<const std::byte> pages) {
+    madvise(const_cast<std::byte*>(pages.data()), pages.size(), MADV_DONTNEED);
+  }
+
   std::string path_;
   MappedFile file_;
+  int64_t largest_ = -1;
+  mutable std::atomic<int64_t> resident_{0};  // bytes read since pages were given back, about
   StoreHead head_;
   StoreFoot foot_;
   const std::byte* tokens_ = nullptr;

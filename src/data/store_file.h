@@ -80,7 +80,7 @@ class OffsetSpill {
 /// Sentences of a stretch of text as the store takes them.
 struct StorePiece {
   std::string tokens;             // of the store's width
-  std::vector<uint32_t> lengths;  // of the sentences, in tokens; none is empty
+  std::vector<uint32_t> lengths;  // of the sentences, in tokens
   std::vector<std::size_t>
       borders;  // a new document begins before these sentences; rising, may repeat
   int64_t repaired = 0;

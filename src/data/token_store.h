@@ -32,6 +32,8 @@ class TokenStore {
   virtual uint64_t fingerprint() const = 0;
   /// Path of the file.
   virtual const std::string& path() const = 0;
+  /// The largest id in it; -1: not known, or no tokens.
+  virtual int64_t largest_token() const { return -1; }
 };
 
 /// The store of one data item: found in the cache by the hash of its files' contents and of all

@@ -40,18 +40,10 @@ std::unique_ptr<RowReader> open_rows(const std::string& path, TableKind kind) {
 
 /// `there is no column 'labl', did you mean 'label'? Columns: text, label`
 std::string missing_column(const std::string& column, const std::vector<std::string>& columns) {
-  constexpr std::size_t kMostShown = 12;
-  std::vector<std::string> shown;
-  for (std::size_t index = 0; index < std::min(columns.size(), kMostShown); ++index) {
-    shown.push_back(in_quotes(columns[index]));
-  }
-  if (columns.size() > kMostShown) {
-    shown.push_back(text("and ", columns.size() - kMostShown, " more"));
-  }
   const auto near = nearest(column, columns);
   return text("no column ", in_quotes(column),
               near.empty() ? "" : ", did you mean " + in_quotes(near) + "?",
-              near.empty() ? ", there are " : " There are ", join(shown));
+              near.empty() ? ", there are " : " There are ", in_quotes(columns));
 }
 
 }  // namespace

@@ -147,11 +147,10 @@ TEST_F(LabelledDatasetTest, NamesTheRowOfAMistake) {
               make({item("x.jsonl", "{\"text\": \"a\", \"label\": \"x\"}\n{\"text\": \"a\"}\n")});
             }).find("no `label`"),
             std::string::npos);
-  EXPECT_NE(
-      message([&] {
-        make({item("x.tsv", "label\tbody\nham\ta\n")});
-      }).find("x.tsv: no column text or sentence1 or sentence, name one of label, body by `text:`"),
-      std::string::npos);
+  EXPECT_NE(message([&] { make({item("x.tsv", "label\tbody\nham\ta\n")}); })
+                .find("x.tsv: no column text or sentence1 or sentence, name one of 'label', 'body' "
+                      "by `text:`"),
+            std::string::npos);
   EXPECT_NE(message([&] { make({item("x.tsv", "label\ttext\n")}); }).find("no rows"),
             std::string::npos);
   EXPECT_NE(message([&] { make({item("x.txt", "a\n")}); }).find("x.txt: not a table"),

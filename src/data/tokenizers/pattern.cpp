@@ -14,10 +14,9 @@ namespace weft::data {
 
 namespace {
 
-/// Steps of one match, beside so many for each byte of the text: patterns that go back and forth
-/// for ever are refused.
 constexpr int64_t kMostSteps = 1'000'000;
-constexpr int64_t kStepsOfByte = 64;
+constexpr int64_t kStepsOfByte = 256;
+constexpr std::size_t kWaitingOfByte = 8;  // branches that wait, beside as many as kMostSteps
 
 bool holds(const Pattern::SetItem& item, char32_t code) {
   bool found = false;
@@ -68,18 +67,19 @@ Pattern::Pattern(const JsonFields& fields) {
 
 std::optional<std::size_t> Pattern::match_at(std::string_view text,
                                              std::size_t at,
-                                             int32_t start) const {
+                                             int32_t start,
+                                             int64_t& left) const {
   struct State {
     int32_t instruction;
     std::size_t at;
   };
   std::vector<State> waiting = {{start, at}};
-  int64_t left = kMostSteps + kStepsOfByte * static_cast<int64_t>(text.size() - at);
+  const std::size_t most_waiting = kMostSteps + kWaitingOfByte * (text.size() - at);
   while (!waiting.empty()) {
     State state = waiting.back();
     waiting.pop_back();
     for (bool goes_on = true; goes_on;) {
-      if (--left < 0) {
+      if (--left < 0 || waiting.size() > most_waiting) {
         throw Error("a pattern of the tokenizer takes too long on a text");
       }
       const Instruction& instruction = program_[static_cast<std::size_t>(state.instruction)];
@@ -98,8 +98,8 @@ std::optional<std::size_t> Pattern::match_at(std::string_view text,
           state.instruction = instruction.first;
           break;
         case Operation::kLook:
-          goes_on =
-              match_at(text, state.at, instruction.first).has_value() != instruction.is_negated;
+          goes_on = match_at(text, state.at, instruction.first, left).has_value() !=
+                    instruction.is_negated;
           state.instruction = instruction.second;
           break;
         case Operation::kBegin:
@@ -118,7 +118,13 @@ std::optional<std::size_t> Pattern::match_at(std::string_view text,
   return std::nullopt;
 }
 
-std::optional<TextRange> Pattern::find(std::string_view text, std::size_t from) const {
+int64_t Pattern::steps_for(std::string_view text) {
+  return kMostSteps + kStepsOfByte * static_cast<int64_t>(text.size());
+}
+
+std::optional<TextRange> Pattern::find(std::string_view text,
+                                       std::size_t from,
+                                       int64_t& left) const {
   if (!literal_.empty()) {
     const std::size_t found = text.find(literal_, from);
     return found == std::string_view::npos
@@ -126,7 +132,7 @@ std::optional<TextRange> Pattern::find(std::string_view text, std::size_t from) 
                : std::optional(TextRange{found, found + literal_.size()});
   }
   for (std::size_t at = from; at < text.size(); utf8::next(text, at)) {
-    const std::optional<std::size_t> end = match_at(text, at, 0);
+    const std::optional<std::size_t> end = match_at(text, at, 0, left);
     if (end && *end > at) {
       return TextRange{at, *end};
     }

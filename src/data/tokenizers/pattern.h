@@ -20,9 +20,12 @@ class Pattern {
   /// A field `{"String": ..}` or `{"Regex": ..}`. Throws data::Error.
   explicit Pattern(const JsonFields& fields);
 
+  /// Steps that all searches in one text may take together: patterns that go back and forth for
+  /// ever are refused.
+  static int64_t steps_for(std::string_view text);
   /// The first match in text[from, end), empty ones not counted; what stands around counts for
-  /// look-ahead and anchors.
-  std::optional<TextRange> find(std::string_view text, std::size_t from) const;
+  /// look-ahead and anchors. Takes its steps off `left`; throws data::Error where none are left.
+  std::optional<TextRange> find(std::string_view text, std::size_t from, int64_t& left) const;
 
   struct SetItem {
     char32_t first = 1, last = 0;  // a range, or
@@ -45,7 +48,10 @@ class Pattern {
   };
 
  private:
-  std::optional<std::size_t> match_at(std::string_view text, std::size_t at, int32_t start) const;
+  std::optional<std::size_t> match_at(std::string_view text,
+                                      std::size_t at,
+                                      int32_t start,
+                                      int64_t& left) const;
 
   std::string literal_;  // where the pattern is a plain text
   std::vector<Set> sets_;
@@ -61,7 +67,8 @@ struct PatternPart {
 template <class Visit>
 void visit_parts(const Pattern& pattern, std::string_view text, const Visit& visit) {
   std::size_t done = 0;
-  while (const std::optional<TextRange> found = pattern.find(text, done)) {
+  int64_t left = Pattern::steps_for(text);
+  while (const std::optional<TextRange> found = pattern.find(text, done, left)) {
     if (found->begin > done) {
       visit(PatternPart{{done, found->begin}, false});
     }

@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "base/utf8.h"
 #include "data/tokenizers/codepoints.h"
 #include "data/tokenizers/normalizer.h"
@@ -13,7 +15,8 @@ class Replace : public Normalizer {
       : pattern_(fields.fields("pattern")), content_(fields.text("content")) {}
 
   void apply(AlignedText& text) const override {
-    if (!pattern_.find(text.view(), 0)) {
+    int64_t left = Pattern::steps_for(text.view());
+    if (!pattern_.find(text.view(), 0, left)) {
       return;
     }
     AlignedText made(text.is_tracked());
