@@ -78,7 +78,7 @@ class SplitAttention : public test::EveryVariant {
 TEST_P(SplitAttention, EqualsPlainReferenceAcrossSequences) {
   compare({5, 1, 33, 70}, {17, 64, 3, 90}, 16, {.heads = 2});
   compare({5, 1, 33, 70}, {17, 64, 3, 90}, 16, {.heads = 2, .dropout = 0.3});
-  compare({60, 3}, {700, 1}, 24, {.heads = 1, .dropout = 0.1});
+  compare({60, 3}, {700, 1}, 24, {.heads = 1, .scale = 1, .dropout = 0.1});
 }
 
 TEST_P(SplitAttention, AnEmptySourceGivesZeros) { compare({3, 2, 0}, {0, 4, 2}, 8, {.heads = 2}); }

@@ -34,7 +34,8 @@ StackOptions options_of(bool has_cross_attention, NormPlace place = NormPlace::k
                                    .head_width = 6,
                                    .has_output_bias = false,
                                    .has_distances = true};
-  StackOptions options{.layers = 2};
+  StackOptions options;
+  options.layers = 2;
   options.block.attention = attention;
   options.block.has_cross_attention = has_cross_attention;
   options.block.cross_attention = {.dim = kDim, .heads = 2, .head_width = 3, .memory_dim = 5};
