@@ -3,13 +3,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "data/error.h"
-#include "data/store_file.h"
+#include "data/store_cache.h"
 #include "data/text_source.h"
 #include "data/tokenise.h"
 #include "formats/table.h"
@@ -19,7 +18,6 @@ namespace weft::data {
 namespace {
 
 constexpr std::chrono::milliseconds kProgressPeriod{100};
-constexpr std::string_view kEnding = ".tokens";
 
 /// Hash of all that decides what is in the store.
 uint64_t key_of(const DataItem& item, const DataOptions& options, const Tokenizer& tokenizer) {
@@ -39,30 +37,6 @@ uint64_t key_of(const DataItem& item, const DataOptions& options, const Tokenize
     }
   }
   return digest(facts);
-}
-
-/// Removes what builds left behind that were killed; one that still runs has written within the
-/// last day.
-void remove_leftovers(const std::string& directory) {
-  std::error_code error;
-  const auto now = std::filesystem::file_time_type::clock::now();
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const auto name = entry->path().filename().string();
-    const auto ending = name.find(kEnding);
-    if (ending == std::string::npos || ending + kEnding.size() == name.size()) {
-      continue;
-    }
-    std::error_code ignored;
-    const auto time = entry->last_write_time(ignored);
-    if (!ignored && now - time > std::chrono::hours(24)) {
-      try {
-        remove_tree(entry->path().string());
-      } catch (const FileError&) {
-        // Another user's, in a cache that is shared.
-      }
-    }
-  }
 }
 
 void build(const std::string& path,
@@ -115,28 +89,21 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
                                                    const Tokenizer& tokenizer,
                                                    const ProgressVisitor& progress,
                                                    std::vector<std::string>& remarks) {
-  constexpr int64_t kMostOfTwoBytes = 1 << 16;
-  const uint32_t width = tokenizer.size() <= kMostOfTwoBytes ? 2 : 4;
+  const uint32_t width = token_width(tokenizer);
   const uint64_t key = key_of(item, options, tokenizer);
-  const auto directory = cache_directory(options);
-  make_directories(directory);
-  const auto path = text(directory, "/", hex(key), kEnding);
-  std::shared_ptr<const TokenStore> store;
-  StoreFoot foot;
-  if (std::filesystem::exists(path)) {
-    try {
-      store = open_store_file(path, width, key, foot);
-    } catch (const Error& damage) {
-      remarks.push_back(text(damage.what(), "; it is built again"));
-    }
+  const auto found = cached_store(
+      options, width, key,
+      [&](const std::string& path) {
+        build(path, item, options, tokenizer, width, key, progress);
+      },
+      remarks);
+  if (found.store->largest_token() >= tokenizer.size()) {
+    throw Error(text(found.store->path(), ": a damaged token store: it holds the id ",
+                     found.store->largest_token(), ", the tokenizer has ", tokenizer.size(),
+                     "; remove the file"));
   }
-  if (!store) {
-    remove_leftovers(directory);
-    build(path, item, options, tokenizer, width, key, progress);
-    store = open_store_file(path, width, key, foot);
-  }
-  add_remarks(item.path, foot, remarks);
-  return store;
+  add_remarks(item.path, found.foot, remarks);
+  return found.store;
 }
 
 std::string cache_directory(const DataOptions& options) {

@@ -1,7 +1,6 @@
 #include "data/tokenise.h"
 
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "data/sentences.h"
+#include "data/store_cache.h"
 
 namespace weft::data {
 
@@ -19,16 +19,6 @@ namespace {
 constexpr std::size_t kStretch = std::size_t{1}
                                  << 19;  // bytes of text, at least; a line more at most
 constexpr std::chrono::milliseconds kStopPeriod{50};
-
-template <class Number>
-void append_as(const std::vector<int32_t>& ids, std::string& bytes) {
-  const std::size_t begin = bytes.size();
-  bytes.resize(begin + ids.size() * sizeof(Number));
-  for (std::size_t index = 0; index < ids.size(); ++index) {
-    const auto number = static_cast<Number>(ids[index]);
-    std::memcpy(bytes.data() + begin + index * sizeof(Number), &number, sizeof(Number));
-  }
-}
 
 }  // namespace
 
@@ -177,11 +167,7 @@ void TokenisedText::put_tokens(const std::vector<int32_t>& ids, StorePiece& piec
       throw std::logic_error(text("the tokenizer gave the id ", id, ", but has only ", size));
     }
   }
-  if (width_ == 2) {
-    append_as<uint16_t>(ids, piece.tokens);
-  } else {
-    append_as<uint32_t>(ids, piece.tokens);
-  }
+  append_tokens(ids, width_, piece.tokens);
 }
 
 }  // namespace weft::data

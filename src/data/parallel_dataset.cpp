@@ -1,0 +1,236 @@
+#include "data/parallel_dataset.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/error.h"
+#include "data/mixture.h"
+#include "data/parallel_text.h"
+#include "data/sequence_template.h"
+
+namespace weft::data {
+
+namespace {
+
+constexpr uint64_t kMixtureSeed = 0x706172616c6c;  // weights draw pairs the same way in every run
+
+/// Puts the id in the place of the one token that is the language's.
+bool exchange(std::vector<int64_t>& ids, const Tokenizer& tokenizer, int64_t id) {
+  const auto special = tokenizer.special();
+  for (auto& one : ids) {
+    const bool is_border = one == special.begin || one == special.end || one == special.classify ||
+                           one == special.separate;
+    if (!is_border) {
+      one = id;
+      return true;
+    }
+  }
+  return false;
+}
+
+class ParallelDataset : public Dataset {
+ public:
+  ParallelDataset(const std::vector<DataItem>& items,
+                  const DataOptions& options,
+                  const ParallelSettings& settings,
+                  const Tokenizer& tokenizer,
+                  const ProgressVisitor& progress)
+      : settings_(settings),
+        source_(enclosure_of(tokenizer, settings.source_language, "objective.source_language")),
+        target_(enclosure_of(tokenizer, settings.target_language, "objective.target_language")) {
+    check();
+    std::vector<MixturePart> shares;
+    for (const auto& item : items) {
+      Part& part = parts_.emplace_back();
+      part.name = item.path;
+      part.pairs =
+          open_parallel_text(item, options, settings.prefix, tokenizer, progress, part.remarks);
+      choose(part);
+      shares.push_back({part.size(), item.weight});
+    }
+    mixture_.emplace(shares, kMixtureSeed);
+    if (mixture_->size() == 0) {
+      throw Error(text(parts_.empty() ? "data" : parts_.front().name,
+                       ": no pair of texts of at most ", settings.length,
+                       " tokens each, nothing is left"));
+    }
+    fingerprint_ = hash(items);
+  }
+
+  int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
+
+  int64_t length(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const Part& part = parts_[place.part];
+    const int64_t pair = part.pair(place.index);
+    return std::min(part.pairs->source_size(pair), source_room()) + source_.size() +
+           std::min(part.pairs->target_size(pair), target_room()) + target_.size();
+  }
+
+  Example example(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const Part& part = parts_[place.part];
+    const int64_t pair = part.pair(place.index);
+    Example made;
+    made.source_ids = source_.before;
+    part.pairs->read_source(pair, source_room(), made.source_ids);
+    made.source_ids.insert(made.source_ids.end(), source_.after.begin(), source_.after.end());
+    made.targets = target_.before;
+    part.pairs->read_target(pair, target_room(), made.targets);
+    made.targets.insert(made.targets.end(), target_.after.begin(), target_.after.end());
+    made.ids.reserve(made.targets.size());
+    made.ids.push_back(settings_.start_id >= 0 ? settings_.start_id : made.targets.back());
+    made.ids.insert(made.ids.end(), made.targets.begin(), made.targets.end() - 1);
+    made.target_positions.resize(made.targets.size());
+    for (std::size_t i = 0; i < made.targets.size(); ++i) {
+      made.target_positions[i] = static_cast<int64_t>(i);
+    }
+    return made;
+  }
+
+  std::string place(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const Part& part = parts_[place.part];
+    return part.pairs->place(part.pair(place.index));
+  }
+
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+  std::vector<std::string> remarks() const override {
+    std::vector<std::string> remarks;
+    for (const Part& part : parts_) {
+      remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
+      const auto remark = [&](int64_t count, const std::string& what) {
+        if (count > 0) {
+          remarks.push_back(text(part.name, ": ", with_commas(count), " ", what));
+        }
+      };
+      remark(part.empty, "pairs with an empty side were left out");
+      remark(part.cut,
+             text("pairs with a text longer than ", settings_.length, " tokens were cut"));
+      remark(part.dropped,
+             text("pairs with a text longer than ", settings_.length, " tokens were left out"));
+    }
+    return remarks;
+  }
+
+ private:
+  struct Part {
+    std::string name;
+    std::shared_ptr<const ParallelText> pairs;
+    std::optional<std::vector<int64_t>> kept;  // nothing: all
+    std::vector<std::string> remarks;
+    int64_t empty = 0;
+    int64_t cut = 0;
+    int64_t dropped = 0;
+
+    int64_t size() const { return kept ? static_cast<int64_t>(kept->size()) : pairs->pairs(); }
+    int64_t pair(int64_t index) const {
+      return kept ? (*kept)[static_cast<std::size_t>(index)] : index;
+    }
+  };
+
+  int64_t source_room() const { return settings_.length - source_.size(); }
+  int64_t target_room() const { return settings_.length - target_.size(); }
+
+  void check() const {
+    if (settings_.overflow == Overflow::kSplit) {
+      throw Error(
+          "data.overflow: split is for running text, of pairs of texts must be cut or drop");
+    }
+    if (std::min(source_room(), target_room()) < 1) {
+      throw Error(text("data.length: ", settings_.length, " tokens, must be more than the ",
+                       std::max(source_.size(), target_.size()), " special ones"));
+    }
+    if (settings_.start_id < 0 && target_.size() == 0) {
+      throw Error(
+          "the decoder begins with the last special token of its text, but the tokenizer "
+          "adds none");
+    }
+  }
+
+  /// Counts what is empty or too long, and lists what is kept where that is not all.
+  void choose(Part& part) const {
+    const auto is_left_out = [&](int64_t pair, bool counts) {
+      const int64_t source = part.pairs->source_size(pair);
+      const int64_t target = part.pairs->target_size(pair);
+      const bool is_empty = source == 0 || target == 0;
+      const bool is_long = !is_empty && (source > source_room() || target > target_room());
+      const bool drops = settings_.overflow == Overflow::kDrop;
+      if (counts) {
+        part.empty += is_empty ? 1 : 0;
+        part.dropped += is_long && drops ? 1 : 0;
+        part.cut += is_long && !drops ? 1 : 0;
+      }
+      return is_empty || (is_long && drops);
+    };
+    for (int64_t pair = 0; pair < part.pairs->pairs(); ++pair) {
+      is_left_out(pair, true);
+    }
+    if (part.empty + part.dropped == 0) {
+      return;
+    }
+    part.kept.emplace();
+    part.kept->reserve(static_cast<std::size_t>(part.pairs->pairs() - part.empty - part.dropped));
+    for (int64_t pair = 0; pair < part.pairs->pairs(); ++pair) {
+      if (!is_left_out(pair, false)) {
+        part.kept->push_back(pair);
+      }
+    }
+  }
+
+  uint64_t hash(const std::vector<DataItem>& items) const {
+    uint64_t value =
+        mix(static_cast<uint64_t>(settings_.length), static_cast<uint64_t>(settings_.start_id));
+    value = mix(value, settings_.overflow == Overflow::kDrop ? 1 : 0);
+    for (const auto* ids : {&source_.before, &source_.after, &target_.before, &target_.after}) {
+      value = digest(ids->data(), ids->size() * sizeof(int64_t), mix(value, ids->size()));
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      value = mix(value, parts_[i].pairs->fingerprint());
+      value = mix(value, std::bit_cast<uint64_t>(items[i].weight));
+    }
+    return value;
+  }
+
+  ParallelSettings settings_;
+  Enclosure source_;
+  Enclosure target_;
+  uint64_t fingerprint_ = 0;
+  std::vector<Part> parts_;
+  std::optional<Mixture> mixture_;
+};
+
+}  // namespace
+
+Enclosure enclosure_of(const Tokenizer& tokenizer,
+                       const std::string& language,
+                       const std::string& key) {
+  const SequenceTemplate around(tokenizer, false);
+  Enclosure found{.before = around.before(), .after = around.after()};
+  if (language.empty()) {
+    return found;
+  }
+  const auto id = tokenizer.id(language);
+  if (!id) {
+    throw Error(text(key, ": '", language, "' is no token of the tokenizer"));
+  }
+  if (!exchange(found.before, tokenizer, *id) && !exchange(found.after, tokenizer, *id)) {
+    throw Error(text(key, ": '", language, "', but the tokenizer puts no language beside a text"));
+  }
+  return found;
+}
+
+std::shared_ptr<const Dataset> make_parallel_dataset(const std::vector<DataItem>& items,
+                                                     const DataOptions& options,
+                                                     const ParallelSettings& settings,
+                                                     std::shared_ptr<const Tokenizer> tokenizer,
+                                                     const ProgressVisitor& progress) {
+  return std::make_shared<ParallelDataset>(items, options, settings, *tokenizer, progress);
+}
+
+}  // namespace weft::data
