@@ -25,6 +25,18 @@ DISTILBERT = dict(vocab_size=VOCABULARY, dim=8, n_layers=2, n_heads=2, hidden_di
                   bos_token_id=0, eos_token_id=2)
 MODERNBERT = dict(SIZES, num_hidden_layers=3, local_attention=4, global_attn_every_n_layers=2, cls_token_id=0, sep_token_id=2)
 BIASES = dict(norm_bias=True, attention_bias=True, mlp_bias=True, classifier_bias=True, classifier_pooling="mean")
+GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
+LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
+LINEAR = dict(rope_type="linear", rope_theta=500.0, factor=4.0)
+STRETCHED = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                 original_max_position_embeddings=16)
+T5 = dict(vocab_size=VOCABULARY, d_model=8, d_kv=3, d_ff=12, num_layers=2, num_decoder_layers=1, num_heads=2,
+          relative_attention_num_buckets=6, relative_attention_max_distance=9, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+BART = dict(vocab_size=VOCABULARY, d_model=8, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2,
+            encoder_ffn_dim=12, decoder_ffn_dim=10, max_position_embeddings=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2,
+            forced_eos_token_id=2, decoder_start_token_id=2)
+MARIAN = dict(BART, decoder_start_token_id=PAD, scale_embedding=True)
+GENERATION = ("logits", "loss", "last_hidden_state")
 MANY = dict(num_labels=3, problem_type="multi_label_classification")
 
 CASES = {  # name -> (architecture, config, kind of targets)
@@ -64,6 +76,34 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "modernbert-token": ("ModernBertForTokenClassification", dict(MODERNBERT, num_labels=3, layer_types=["sliding_attention",
                          "full_attention", "full_attention"]), "token"),
     "modernbert-span": ("ModernBertForQuestionAnswering", MODERNBERT, "span"),
+    "gpt2-model": ("GPT2Model", GPT2, None),
+    "gpt2-causal-lm": ("GPT2LMHeadModel", dict(GPT2, scale_attn_by_inverse_layer_idx=True, n_inner=12), "causal"),
+    "gpt2-untied": ("GPT2LMHeadModel", dict(GPT2, activation_function="relu", tie_word_embeddings=False), "causal"),
+    "gpt2-sequence": ("GPT2ForSequenceClassification", dict(GPT2, num_labels=3), "class"),
+    "gpt2-token": ("GPT2ForTokenClassification", dict(GPT2, num_labels=3), "token"),
+    "llama-causal-lm": ("LlamaForCausalLM", dict(LLAMA, tie_word_embeddings=True, rope_parameters=LINEAR), "causal"),
+    "llama-biases": ("LlamaForCausalLM", dict(LLAMA, attention_bias=True, mlp_bias=True, rope_parameters=STRETCHED), "causal"),
+    "llama-sequence": ("LlamaForSequenceClassification", dict(LLAMA, num_labels=3), "class"),
+    "mistral-causal-lm": ("MistralForCausalLM", dict(LLAMA, sliding_window=3), "causal"),
+    "qwen2-causal-lm": ("Qwen2ForCausalLM", dict(SIZES, num_key_value_heads=1, use_sliding_window=True, sliding_window=3,
+                        max_window_layers=1), "causal"),
+    "qwen2-token": ("Qwen2ForTokenClassification", dict(SIZES, num_key_value_heads=1, num_labels=3), "token"),
+    "gpt-neox-causal-lm": ("GPTNeoXForCausalLM", dict(SIZES, rope_parameters=dict(rope_type="default", rope_theta=500.0,
+                           partial_rotary_factor=0.5)), "causal"),
+    "gpt-neox-sequential": ("GPTNeoXForCausalLM", dict(SIZES, use_parallel_residual=False, tie_word_embeddings=True,
+                            rope_parameters=dict(rope_type="default", partial_rotary_factor=1.0)), "causal"),
+    "t5-encoder": ("T5EncoderModel", dict(T5, feed_forward_proj="gated-silu"), None),
+    "t5-generation": ("T5ForConditionalGeneration", T5, "pair"),
+    "t5-gated": ("T5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), "shifted"),
+    "mt5-generation": ("MT5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-gelu"), "pair"),
+    "bart-generation": ("BartForConditionalGeneration", BART, "pair"),
+    "bart-sequence": ("BartForSequenceClassification", dict(BART, num_labels=3), "class"),
+    "mbart-generation": ("MBartForConditionalGeneration", dict(BART, scale_embedding=True), "shifted"),
+    "marian-generation": ("MarianMTModel", dict(MARIAN, activation_function="swish"), "pair"),
+    "marian-untied": ("MarianMTModel", dict(MARIAN, share_encoder_decoder_embeddings=False, tie_word_embeddings=False,
+                      activation_function="relu"), "shifted"),
+    "marian-two-vocabularies": ("MarianMTModel", dict(MARIAN, share_encoder_decoder_embeddings=False, vocab_size=30,
+                                decoder_vocab_size=VOCABULARY), "pair"),
 }
 
 
@@ -74,9 +114,14 @@ def make(architecture, config):
     generator = torch.Generator().manual_seed(SEED)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:  # sinusoids are computed, not stored
+                continue
             noise = torch.randn(parameter.shape, generator=generator)
             is_scale = parameter.dim() == 1 and name.endswith("weight")
             parameter.copy_(0.4 * noise + (1.0 if is_scale else 0.0))
+        for name, buffer in model.named_buffers():
+            if name == "final_logits_bias":
+                buffer.copy_(torch.randn(buffer.shape, generator=generator))
     return model
 
 
@@ -89,12 +134,15 @@ def inputs_of(model, kind):
     inputs = {"input_ids": ids, "attention_mask": mask}
     if getattr(model.config, "type_vocab_size", 0) > 1:
         inputs["token_type_ids"] = (torch.arange(columns) >= 2).long().expand_as(ids) * mask
+    if model.config.model_type == "bart":  # whose classifier looks at the end of the text
+        ids[torch.arange(rows), torch.tensor(lengths) - 1] = model.config.eos_token_id
     some = (torch.rand(ids.shape, generator=generator) < 0.5) & (mask == 1)
     some[0, 1] = True
     tokens = torch.where(some, torch.randint(3, VOCABULARY, ids.shape, generator=generator), -100)
     targets = {
         None: {},
         "masked": {"labels": tokens},
+        "causal": {"labels": ids.masked_fill(mask == 0, -100)},
         "pretraining": {"labels": tokens, "next_sentence_label": torch.tensor([0, 1, 1])},
         "class": {"labels": torch.tensor([2, 0, 1])},
         "token": {"labels": torch.where(some, tokens % 3, -100)},
@@ -103,7 +151,18 @@ def inputs_of(model, kind):
         "replaced": {"labels": (ids % 2).masked_fill(mask == 0, -100)},
         "span": {"start_positions": torch.tensor([1, 0, 2]), "end_positions": torch.tensor([4, 0, 3])},
     }
+    if kind in ("pair", "shifted"):
+        return {**inputs, **decoder_inputs(model, generator, kind == "shifted")}
     return {**inputs, **targets[kind]}
+
+
+def decoder_inputs(model, generator, is_shifted):
+    """What the decoder reads and is to say; `is_shifted`: the second alone."""
+    lengths = torch.tensor([2, 5, 1])
+    mask = (torch.arange(5) < lengths[:, None]).long()
+    ids = torch.randint(3, VOCABULARY, (2, 3, 5), generator=generator).masked_fill(mask == 0, model.config.pad_token_id)
+    labels = ids[0].masked_fill(mask == 0, -100)
+    return {"labels": labels} if is_shifted else {"labels": labels, "decoder_input_ids": ids[1], "decoder_attention_mask": mask}
 
 
 def write(name, architecture, config, kind):
@@ -113,8 +172,12 @@ def write(name, architecture, config, kind):
     inputs = inputs_of(model, kind)
     result = model(**inputs)
     mask = inputs["attention_mask"].bool()
+    if kind in ("pair", "shifted"):
+        mask = inputs["labels"] != -100
     outputs = {}
     for key, value in result.items():
+        if key == "past_key_values" or (model.config.is_encoder_decoder and key not in GENERATION):
+            continue
         value = value.detach().clone()
         if value.shape[:2] == mask.shape and (value.dim() > 2 or kind in ("replaced", "span")):
             value[~mask] = 0
@@ -126,6 +189,8 @@ def write(name, architecture, config, kind):
                 parameter.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
         model.save_pretrained(folder / "gradients")
         stored = load_file(folder / "gradients/model.safetensors")
+        if "final_logits_bias" in stored:
+            stored["final_logits_bias"].zero_()  # a buffer
         outputs.update({f"gradient.{key}": value for key, value in stored.items()})
         shutil.rmtree(folder / "gradients")
     save_file(inputs, folder / "inputs.safetensors")

@@ -19,6 +19,7 @@
 #include "models/names.h"
 #include "models/stored_layout.h"
 #include "models/tensors.h"
+#include "models/vision.h"
 #include "models/weights.h"
 
 namespace weft::models {
@@ -99,6 +100,16 @@ void write_config(const std::string& directory, const ModelOptions& options, for
   file.commit();
 }
 
+/// What config.json does not say of some families, the weights beside it do.
+ModelOptions looked_at(ModelOptions options, const std::string& directory) {
+  const auto* definition = find_definition(options.family);
+  if (definition != nullptr && definition->look_at_files != nullptr &&
+      WeightFiles::are_in(directory)) {
+    definition->look_at_files(options, WeightFiles(directory));
+  }
+  return options;
+}
+
 /// How a model that generates goes about it, for those that open the directory.
 void write_generation(const std::string& directory, const ModelOptions& options) {
   const auto* definition = find_definition(options.family);
@@ -147,16 +158,28 @@ ModelOptions read_model_config(const std::string& directory) {
         text(path, ": model_type: found nothing, must name the model's family; `weft import ",
              directory, " --output DIR` finds it out and writes a current directory"));
   }
-  return options_from_json(with_head(json, directory), path);
+  return looked_at(options_from_json(with_head(json, directory), path), directory);
 }
 
 ModelOptions read_old_model_config(const std::string& directory) {
   const auto path = directory + "/" + kConfig;
-  return options_from_json(
-      with_family_and_head(formats::read_json(path, kLongestConfig), directory), path);
+  return looked_at(
+      options_from_json(with_family_and_head(formats::read_json(path, kLongestConfig), directory),
+                        path),
+      directory);
 }
 
 LoadedModel load_model(const std::string& directory, const ModelOptions& options, uint64_t seed) {
+  if (reads_images(options)) {
+    const auto stored = read_model_config(directory).vision.image_size;
+    if (stored != options.vision.image_size) {
+      auto small = options;
+      small.vision.image_size = stored;
+      auto loaded = load_model(directory, small, seed);
+      loaded.model = at_image_size(*loaded.model, options.vision.image_size);
+      return loaded;
+    }
+  }
   const WeightFiles files(directory);
   const auto assignment =
       assign(files, options, exchangeable(options, read_old_model_config(directory)));

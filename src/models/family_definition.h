@@ -20,6 +20,8 @@
 
 namespace weft::models {
 
+class WeightFiles;
+
 /// What makes a family beyond the encoders of BERT's kind: one file, models/families/NAME.cpp, and
 /// one line in models/family_table.cpp. Functions that speak of a family ask its definition first.
 struct FamilyDefinition {
@@ -45,6 +47,9 @@ struct FamilyDefinition {
   void (*write_json)(formats::Json& json, const ModelOptions& options) = nullptr;
   /// generation_config.json of a model that generates; null JSON: no such file. May be absent.
   formats::Json (*generation_json)(const ModelOptions& options) = nullptr;
+
+  /// What the weight files tell and config.json does not. May be absent.
+  void (*look_at_files)(ModelOptions& options, const WeightFiles& files) = nullptr;
 
   /// All tensors of a model's file, in the order of computation.
   std::vector<StoredTensor> (*tensors)(const ModelOptions& options) = nullptr;

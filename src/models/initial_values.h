@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace weft::models {
 
 /// How a matrix begins.
@@ -9,6 +11,8 @@ struct InitialValues {
   double deviation = 0.02;  // kNormal
   double bound = 0;         // kUniform: both sides
   double cutoff = 0;        // kNormal: drawn again beyond so many deviations; 0: never
+  int64_t first_rows = 0;   // kNormal: so many rows begin smaller or larger by a factor
+  double first_scale = 1;
   bool zeroes_pad = false;  // the row of the pad id begins, and is not kept, at zero
 };
 

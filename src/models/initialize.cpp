@@ -101,6 +101,9 @@ void set(at::Tensor parameter,
   switch (values.kind) {
     case InitialValues::Kind::kNormal:
       fill_normal(parameter, name, {.deviation = values.deviation, .cutoff = values.cutoff}, seed);
+      if (values.first_rows > 0) {
+        parameter.narrow(0, 0, values.first_rows).mul_(values.first_scale);
+      }
       break;
     case InitialValues::Kind::kUniform:
       fill_uniform(parameter, name, values.bound, seed);

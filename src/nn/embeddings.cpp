@@ -28,11 +28,15 @@ at::Tensor Embeddings::sum(const at::Tensor& ids,
                            const at::Tensor& segments) const {
   const auto segment = segment_ ? segment_->weight() : at::Tensor();
   const auto types = segment_ ? segments : at::Tensor();
-  if (options_.scale == 1) {
+  if (options_.scale == 1 && options_.fixed_id < 0) {
     return kernels::embedding_sum(word_->weight(), ids, position.table, position.rows, segment,
                                   types);
   }
-  auto sum = kernels::embedding_sum(word_->weight(), ids, {}, {}, {}, {}) * options_.scale;
+  auto sum = kernels::embedding_sum(word_->weight(), ids, {}, {}, {}, {});
+  if (options_.fixed_id >= 0) {
+    sum = at::where(ids.eq(options_.fixed_id).unsqueeze(1), sum.detach(), sum);
+  }
+  sum = sum * options_.scale;
   if (position.table.defined()) {
     sum = sum + kernels::embedding_sum(position.table, position.rows, {}, {}, {}, {});
   }

@@ -30,6 +30,7 @@ struct EmbeddingsOptions {
   double dropout = 0.1;
   bool has_norm = true;
   double scale = 1;                  // of the word embeddings (arXiv:1706.03762, section 3.4)
+  int64_t fixed_id = -1;             // a word whose row gets no gradient from here
   Site site = Site::kEmbedding;      // where its chance enters
   std::shared_ptr<Table> word = {};  // one that another part registered: shared, not made; it is
                                      // not registered here again

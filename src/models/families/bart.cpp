@@ -1,0 +1,339 @@
+#include "models/families/bart.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "models/encoder_decoder.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/families/bart_json.h"
+#include "models/stack_json.h"
+
+namespace weft::models {
+
+namespace {
+
+using kernels::Activation;
+
+struct Size {
+  int64_t dim;
+  int64_t layers;
+  int64_t heads;
+  int64_t width;
+};
+
+ModelOptions sized(ModelOptions options, const Size& size) {
+  options.dim = size.dim;
+  options.layers = options.decoder.layers = size.layers;
+  options.heads = options.decoder.heads = size.heads;
+  options.width = options.decoder.width = size.width;
+  return options;
+}
+
+ModelOptions common(Family family) {
+  ModelOptions options;
+  options.family = family;
+  options.length = 1024;
+  options.segments = 0;
+  options.norm_epsilon = 1e-5;
+  options.attention_dropout = 0;
+  options.head_dropout = 0;
+  options.pad_id = 1;
+  options.begin_id = 0;
+  options.end_id = 2;
+  options.decoder.start_id = 2;
+  options.decoder.forced_end_id = 2;
+  return options;
+}
+
+ModelOptions bart_defaults() {
+  auto options = sized(common(Family::kBart), {768, 6, 12, 3072});
+  options.decoder.position_offset = 2;  // of fairseq, whose table begins with the pad id's rows
+  return options;
+}
+
+ModelOptions mbart_defaults() {
+  auto options = sized(common(Family::kMbart), {1024, 12, 16, 4096});
+  options.norm_place = NormPlace::kPre;
+  options.decoder.position_offset = 2;
+  options.decoder.scales_embedding = true;
+  options.decoder.start_id = -1;
+  return options;
+}
+
+ModelOptions marian_defaults() {
+  auto options = sized(common(Family::kMarian), {512, 6, 8, 2048});
+  options.length = 512;
+  options.begins_sinusoidal = true;
+  options.activation = Activation::kSilu;
+  options.begin_id = -1;
+  options.decoder.scales_embedding = true;
+  options.decoder.has_embedding_norm = false;
+  return options;
+}
+
+ModelOptions transformer_defaults() {
+  auto options = marian_defaults();
+  options.family = Family::kTransformer;
+  options.activation = Activation::kRelu;
+  return options;
+}
+
+std::vector<Preset> bart_presets() {
+  return {{"bart-mini", sized(bart_defaults(), {256, 4, 4, 1024})},
+          {"bart-base", bart_defaults()},
+          {"bart-large", sized(bart_defaults(), {1024, 12, 16, 4096})}};
+}
+
+std::vector<Preset> mbart_presets() { return {{"mbart-large", mbart_defaults()}}; }
+
+std::vector<Preset> marian_presets() { return {{"marian-base", marian_defaults()}}; }
+
+std::vector<Preset> transformer_presets() {
+  auto big = sized(transformer_defaults(), {1024, 6, 16, 4096});
+  big.dropout = 0.3;  // table 3 of the paper, English to German
+  return {{"transformer-base", transformer_defaults()}, {"transformer-big", std::move(big)}};
+}
+
+void read_bart_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_encoder_decoder_keys(
+      section, options, base,
+      {.only = "type: bart", .has_inner_dropout = true, .has_scaled_embedding = true});
+}
+
+void read_mbart_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_encoder_decoder_keys(
+      section, options, base,
+      {.only = "type: mbart", .has_inner_dropout = true, .has_scaled_embedding = true});
+}
+
+constexpr std::string_view kOnlySinusoidal = "type: transformer or marian";
+
+void read_marian_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_encoder_decoder_keys(section, options, base,
+                            {.only = kOnlySinusoidal,
+                             .has_inner_dropout = true,
+                             .has_scaled_embedding = true,
+                             .has_three_ties = true});
+}
+
+void add_linear(TensorList& list,
+                const std::string& ours,
+                const std::string& stored,
+                int64_t rows,
+                int64_t columns,
+                int64_t first = 0) {
+  list.linear(ours, stored, rows, columns, true, first);
+}
+
+void add_layer(TensorList& list,
+               const ModelOptions& options,
+               bool is_decoder,
+               const std::string& ours,
+               const std::string& theirs) {
+  const int64_t dim = options.dim;
+  const int64_t width = is_decoder ? options.decoder.width : options.width;
+  add_linear(list, ours + "attention.qkv", theirs + "self_attn.q_proj", dim, dim);
+  add_linear(list, ours + "attention.qkv", theirs + "self_attn.k_proj", dim, dim, dim);
+  add_linear(list, ours + "attention.qkv", theirs + "self_attn.v_proj", dim, dim, 2 * dim);
+  add_linear(list, ours + "attention.output", theirs + "self_attn.out_proj", dim, dim);
+  list.norm(ours + "attention_norm", theirs + "self_attn_layer_norm", dim, true);
+  if (is_decoder) {
+    const auto cross = ours + "cross_attention";
+    add_linear(list, cross + ".query", theirs + "encoder_attn.q_proj", dim, dim);
+    add_linear(list, cross + ".key_value", theirs + "encoder_attn.k_proj", dim, dim);
+    add_linear(list, cross + ".key_value", theirs + "encoder_attn.v_proj", dim, dim, dim);
+    add_linear(list, cross + ".output", theirs + "encoder_attn.out_proj", dim, dim);
+    list.norm(cross + "_norm", theirs + "encoder_attn_layer_norm", dim, true);
+  }
+  add_linear(list, ours + "feed_forward.up", theirs + "fc1", width, dim);
+  add_linear(list, ours + "feed_forward.down", theirs + "fc2", dim, width);
+  list.norm(ours + "feed_forward_norm", theirs + "final_layer_norm", dim, true);
+}
+
+void add_side(TensorList& list, const ModelOptions& options, bool is_decoder) {
+  const std::string embeddings = is_decoder ? "decoder_embeddings." : "embeddings.";
+  const std::string stack = is_decoder ? "decoder_layers." : "layers.";
+  const std::string side = is_decoder ? "model.decoder." : "model.encoder.";
+  if (!options.begins_sinusoidal) {
+    list.table(embeddings + "position", side + "embed_positions",
+               options.length + options.decoder.position_offset, options.dim);
+  }
+  if (options.decoder.has_embedding_norm) {
+    list.norm(embeddings + "norm", side + "layernorm_embedding", options.dim, true);
+  }
+  const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    add_layer(list, options, is_decoder, text(stack, layer, "."),
+              text(side, "layers.", layer, "."));
+  }
+  if (options.norm_place == NormPlace::kPre) {
+    list.norm(stack + "norm", side + "layer_norm", options.dim, true);
+  }
+}
+
+void add_head(TensorList& list, const ModelOptions& options) {
+  const auto head = Part::kHead;
+  if (options.head == Head::kSequence) {
+    list.linear("head.dense", "classification_head.dense", options.dim, options.dim, true, 0, head);
+    list.linear("head.output", "classification_head.out_proj", head_outputs(options), options.dim,
+                true, 0, head);
+    return;
+  }
+  if (!options.ties_embeddings) {
+    list.linear("head", "lm_head", options.vocabulary, options.dim, false, 0, head);
+  }
+  list.add({.parameter = "logits_bias",
+            .name = "final_logits_bias",
+            .shape = {1, options.vocabulary},
+            .part = head});
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  const auto& decoder = options.decoder;
+  TensorList list;
+  if (decoder.ties_source) {
+    list.table("embeddings.word", "model.shared", options.vocabulary, options.dim);
+  } else {
+    list.table("embeddings.word", "model.encoder.embed_tokens",
+               decoder.source_vocabulary > 0 ? decoder.source_vocabulary : options.vocabulary,
+               options.dim);
+    list.table("decoder_embeddings.word", "model.decoder.embed_tokens", options.vocabulary,
+               options.dim);
+  }
+  add_side(list, options, false);
+  add_side(list, options, true);
+  add_head(list, options);
+  return std::move(list).result();
+}
+
+std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& options) {
+  if (tensor.name == "model.shared.weight" ||
+      (tensor.name == "model.encoder.embed_tokens.weight" && options.decoder.ties_source)) {
+    return {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"};
+  }
+  return {};
+}
+
+bool is_harmless(std::string_view name, const ModelOptions& options) {
+  constexpr std::array kTied = {std::string_view("shared.weight"),
+                                std::string_view("encoder.embed_tokens.weight"),
+                                std::string_view("decoder.embed_tokens.weight")};
+  const bool is_tied =
+      std::any_of(kTied.begin(), kTied.end(), [&](auto end) { return name.ends_with(end); });
+  return is_tied || (options.ties_embeddings && name == "lm_head.weight") ||
+         name.ends_with("encoder.version") || name.ends_with("decoder.version") ||
+         (options.begins_sinusoidal && name.ends_with("embed_positions.weight")) ||
+         (options.head != Head::kConditional && name == "final_logits_bias");
+}
+
+/// All from one normal.
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  if (parameter == "logits_bias") {
+    return {.kind = InitialValues::Kind::kZero};
+  }
+  return {.deviation = options.deviation, .zeroes_pad = parameter.ends_with(".word.weight")};
+}
+
+/// Glorot's uniform law (Glorot and Bengio 2010) for each matrix, embeddings of unit length on
+/// average, as the authors' Tensor2Tensor and Marian have it.
+InitialValues glorot(const std::string& parameter, const ModelOptions& options) {
+  const auto dim = static_cast<double>(options.dim);
+  if (parameter == "logits_bias") {
+    return {.kind = InitialValues::Kind::kZero};
+  }
+  if (parameter.ends_with(".word.weight") || parameter == "head.weight") {
+    return {.deviation = 1 / std::sqrt(dim), .zeroes_pad = parameter != "head.weight"};
+  }
+  double fans = 2 * dim;  // query, key and value are matrices of their own
+  if (parameter.find(".feed_forward.") != std::string::npos) {
+    const bool is_decoder = parameter.starts_with("decoder_");
+    fans = dim + static_cast<double>(is_decoder ? options.decoder.width : options.width);
+  }
+  return {.kind = InitialValues::Kind::kUniform, .bound = std::sqrt(6 / fans)};
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<EncoderDecoder>(options);
+}
+
+FamilyDefinition common_definition(Family family) {
+  FamilyDefinition made;
+  made.traits = {.family = family,
+                 .has_pooler = false,
+                 .has_segments = false,
+                 .has_fixed_epsilon = true,
+                 .classifier_activation = Activation::kTanh};
+  made.read_json = read_bart_json;
+  made.write_json = write_bart_json;
+  made.generation_json = encoder_decoder_generation;
+  made.tensors = tensors;
+  made.spellings = spellings;
+  made.is_harmless = is_harmless;
+  made.initial = initial;
+  made.make = make;
+  made.reads_source = true;
+  return made;
+}
+
+FamilyDefinition bart_definition() {
+  auto made = common_definition(Family::kBart);
+  made.word = "bart";
+  made.facts = {Family::kBart, NormPlace::kPost, "bart", "model", "Bart"};
+  made.heads = {{Head::kConditional, "ForConditionalGeneration"},
+                {Head::kSequence, "ForSequenceClassification"}};
+  made.defaults = bart_defaults;
+  made.presets = bart_presets;
+  made.read_keys = read_bart_keys;
+  return made;
+}
+
+FamilyDefinition mbart_definition() {
+  auto made = common_definition(Family::kMbart);
+  made.word = "mbart";
+  made.facts = {Family::kMbart, NormPlace::kPre, "mbart", "model", "MBart"};
+  made.heads = {{Head::kConditional, "ForConditionalGeneration"},
+                {Head::kSequence, "ForSequenceClassification"}};
+  made.defaults = mbart_defaults;
+  made.presets = mbart_presets;
+  made.read_keys = read_mbart_keys;
+  return made;
+}
+
+FamilyDefinition marian_definition(Family family) {
+  const bool is_marian = family == Family::kMarian;
+  auto made = common_definition(family);
+  made.word = is_marian ? "marian" : "transformer";
+  made.facts = {family, NormPlace::kPost, "marian", "model", "Marian"};
+  made.heads = {{Head::kConditional, "MTModel"}};
+  made.defaults = is_marian ? marian_defaults : transformer_defaults;
+  made.presets = is_marian ? marian_presets : transformer_presets;
+  made.read_keys = read_marian_keys;
+  made.initial = glorot;
+  return made;
+}
+
+}  // namespace
+
+const FamilyDefinition& bart() {
+  static const auto kDefinition = bart_definition();
+  return kDefinition;
+}
+
+const FamilyDefinition& mbart() {
+  static const auto kDefinition = mbart_definition();
+  return kDefinition;
+}
+
+const FamilyDefinition& marian() {
+  static const auto kDefinition = marian_definition(Family::kMarian);
+  return kDefinition;
+}
+
+const FamilyDefinition& transformer() {
+  static const auto kDefinition = marian_definition(Family::kTransformer);
+  return kDefinition;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "formats/json.h"
+#include "models/json_fields.h"
+#include "models/options.h"
+
+namespace weft::models {
+
+/// config.json of BART, mBART and Marian, whose config classes have the same keys.
+void read_bart_json(const JsonFields& fields, ModelOptions& options);
+void write_bart_json(formats::Json& json, const ModelOptions& options);
+
+}  // namespace weft::models

@@ -1,0 +1,365 @@
+#include "models/families/t5.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/text.h"
+#include "models/encoder_decoder.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/stack_json.h"
+#include "models/weights.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+using kernels::Activation;
+
+constexpr auto kOutput = "lm_head.weight";
+constexpr auto kShared = "shared.weight";
+
+ModelOptions base_options(Family family) {
+  ModelOptions options;
+  options.family = family;
+  options.dim = 512;
+  options.layers = 6;
+  options.heads = 8;
+  options.width = 2048;
+  options.length =
+      512;  // relative positions end nowhere; what the published models were trained on
+  options.segments = 0;
+  options.activation = Activation::kRelu;
+  options.norm_place = NormPlace::kPre;
+  options.norm_epsilon = 1e-6;
+  options.deviation = 1;  // the factor of all
+  options.pad_id = 0;
+  options.end_id = 1;
+  options.modern.attention_bias = false;
+  options.modern.feed_forward_bias = false;
+  options.modern.norm_bias = false;
+  options.modern.feed_forward_dropout = 0.1;
+  auto& decoder = options.decoder;
+  decoder.head_width = 64;
+  decoder.layers = 6;
+  decoder.heads = 8;
+  decoder.width = 2048;
+  decoder.has_rms_norm = true;
+  decoder.has_embedding_norm = false;
+  decoder.relative_buckets = 32;
+  decoder.scales_output = true;
+  decoder.start_id = 0;
+  return options;
+}
+
+/// Version 1.1, and mT5.
+void make_gated(ModelOptions& options) {
+  options.activation = Activation::kGeluTanh;
+  options.modern.is_gated = true;
+  options.ties_embeddings = false;
+  options.decoder.scales_output = false;
+}
+
+ModelOptions t5_defaults() { return base_options(Family::kT5); }
+
+ModelOptions mt5_defaults() {
+  auto options = base_options(Family::kMt5);
+  make_gated(options);
+  options.layers = 8;
+  options.heads = 6;
+  options.width = 1024;
+  options.decoder.layers = 8;
+  options.decoder.heads = 6;
+  options.decoder.width = 1024;
+  return options;
+}
+
+struct Size {
+  int64_t dim;
+  int64_t layers;
+  int64_t heads;
+  int64_t width;
+};
+
+ModelOptions sized(ModelOptions options, const Size& size) {
+  options.dim = size.dim;
+  options.layers = options.decoder.layers = size.layers;
+  options.heads = options.decoder.heads = size.heads;
+  options.width = options.decoder.width = size.width;
+  return options;
+}
+
+ModelOptions gated(const Size& size) {
+  auto options = sized(t5_defaults(), size);
+  make_gated(options);
+  return options;
+}
+
+/// arXiv:2109.10686, table 2.
+ModelOptions mini() {
+  auto options = sized(t5_defaults(), {384, 4, 8, 1536});
+  options.decoder.head_width = 32;
+  return options;
+}
+
+std::vector<Preset> t5_presets() {
+  return {{"t5-mini", mini()},
+          {"t5-small", t5_defaults()},
+          {"t5-base", sized(t5_defaults(), {768, 12, 12, 3072})},
+          {"t5-large", sized(t5_defaults(), {1024, 24, 16, 4096})},
+          {"t5-v1_1-small", gated({512, 8, 6, 1024})},
+          {"t5-v1_1-base", gated({768, 12, 12, 2048})},
+          {"t5-v1_1-large", gated({1024, 24, 16, 2816})}};
+}
+
+std::vector<Preset> mt5_presets() {
+  return {{"mt5-small", mt5_defaults()},
+          {"mt5-base", sized(mt5_defaults(), {768, 12, 12, 2048})},
+          {"mt5-large", sized(mt5_defaults(), {1024, 24, 16, 2816})}};
+}
+
+void read_t5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_encoder_decoder_keys(section, options, base, {.only = "type: t5", .has_relative = true});
+}
+
+void read_mt5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_encoder_decoder_keys(section, options, base, {.only = "type: mt5", .has_relative = true});
+}
+
+/// `gated-gelu`: the activation behind its gate; both kinds of GELU bear that name there.
+void read_feed_forward(const JsonFields& fields, ModelOptions& options) {
+  std::string kind = options.modern.is_gated ? "gated-gelu" : "relu";
+  fields.read("feed_forward_proj", kind);
+  options.modern.is_gated = kind.starts_with("gated-");
+  const Json named = {{"feed_forward_proj", options.modern.is_gated ? kind.substr(6) : kind}};
+  read_activation(JsonFields(named, fields.place()), "feed_forward_proj", options.activation);
+  if (kind == "gated-gelu") {
+    options.activation = Activation::kGeluTanh;
+  }
+}
+
+void read_json(const JsonFields& fields, ModelOptions& options) {
+  const auto head = options.head;
+  const bool is_mt5 = options.family == Family::kMt5;
+  options = is_mt5 ? mt5_defaults() : t5_defaults();
+  options.head = head;
+  options.vocabulary = is_mt5 ? 250112 : 32128;
+  auto& decoder = options.decoder;
+  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
+  fields.read_size("d_model", options.dim, kMostFeatures);
+  fields.read_size("d_kv", decoder.head_width, kMostFeatures);
+  fields.read_size("d_ff", options.width, kMostFeatures);
+  fields.read_size("num_layers", options.layers, kMostLayers);
+  decoder.layers = options.layers;
+  fields.read("num_decoder_layers", decoder.layers, 1, kMostLayers);
+  fields.read_size("num_heads", options.heads, kMostFeatures);
+  decoder.heads = options.heads;
+  decoder.width = options.width;
+  fields.read("n_positions", options.length, 1, kMostTokens);
+  fields.read_size("relative_attention_num_buckets", decoder.relative_buckets, kMostFeatures);
+  fields.read_size("relative_attention_max_distance", decoder.relative_distance, kMostTokens);
+  fields.read("dropout_rate", options.dropout, 0.0, 1.0);
+  options.attention_dropout = options.dropout;
+  options.modern.feed_forward_dropout = options.dropout;
+  fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
+  fields.read("initializer_factor", options.deviation, 0.0, 100.0);
+  read_feed_forward(fields, options);
+  if (!is_mt5) {
+    // Of transformers 4 the sign of both; 5 writes `scale_decoder_outputs`. Whether the output
+    // matrix is tied, the weights tell.
+    bool is_tied = true;
+    fields.read("tie_word_embeddings", is_tied);
+    decoder.scales_output = is_tied;
+    fields.read("scale_decoder_outputs", decoder.scales_output);
+    options.ties_embeddings = is_tied;
+  } else {
+    fields.read("tie_word_embeddings", options.ties_embeddings);
+  }
+  read_ids(fields, options);
+  read_decoding_ids(fields, options);
+}
+
+void write_json(Json& json, const ModelOptions& options) {
+  const auto& decoder = options.decoder;
+  json["vocab_size"] = options.vocabulary;
+  json["d_model"] = options.dim;
+  json["d_kv"] = decoder.head_width;
+  json["d_ff"] = options.width;
+  json["num_layers"] = options.layers;
+  json["num_decoder_layers"] = decoder.layers;
+  json["num_heads"] = options.heads;
+  json["n_positions"] = options.length;
+  json["relative_attention_num_buckets"] = decoder.relative_buckets;
+  json["relative_attention_max_distance"] = decoder.relative_distance;
+  json["dropout_rate"] = options.dropout;
+  json["layer_norm_epsilon"] = options.norm_epsilon;
+  json["initializer_factor"] = options.deviation;
+  const bool is_gelu = options.activation == Activation::kGeluTanh;
+  const std::string activation = is_gelu && options.modern.is_gated
+                                     ? "gelu"
+                                     : std::string(stored_activation(options.activation));
+  json["feed_forward_proj"] = (options.modern.is_gated ? "gated-" : "") + activation;
+  json["is_encoder_decoder"] = options.head != Head::kNone;
+  json["use_cache"] = true;
+  if (options.family == Family::kT5) {
+    json["scale_decoder_outputs"] = decoder.scales_output;
+    json["tie_word_embeddings"] = decoder.scales_output;
+  } else {
+    json["tie_word_embeddings"] = options.ties_embeddings;
+  }
+  write_ids(json, options);
+  write_decoding_ids(json, options);
+}
+
+void look_at_files(ModelOptions& options, const WeightFiles& files) {
+  if (options.head != Head::kConditional) {
+    return;
+  }
+  const auto* output = files.find(kOutput);
+  const auto* shared = files.find(kShared);
+  const bool is_copy =
+      output != nullptr && shared != nullptr && output->dtype == shared->dtype &&
+      output->shape == shared->shape && output->bytes.size() == shared->bytes.size() &&
+      std::memcmp(output->bytes.data(), shared->bytes.data(), output->bytes.size()) == 0;
+  options.ties_embeddings = output == nullptr || is_copy;
+}
+
+/// Layers of one of the stacks.
+void add_stack(TensorList& list, const ModelOptions& options, bool is_decoder) {
+  const int64_t dim = options.dim;
+  const int64_t heads = is_decoder ? options.decoder.heads : options.heads;
+  const int64_t width = is_decoder ? options.decoder.width : options.width;
+  const int64_t inner = heads * options.decoder.head_width;
+  const std::string side = is_decoder ? "decoder." : "encoder.";
+  const std::string stack = is_decoder ? "decoder_layers." : "layers.";
+  const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const auto ours = text(stack, layer, ".");
+    int64_t number = 0;
+    const auto next = [&] { return text(side, "block.", layer, ".layer.", number++, "."); };
+    auto theirs = next();
+    list.norm(ours + "attention_norm", theirs + "layer_norm", dim, false);
+    for (const auto* part : {"q", "k", "v"}) {
+      const int64_t first = *part == 'q' ? 0 : *part == 'k' ? inner : 2 * inner;
+      list.linear(ours + "attention.qkv", theirs + "SelfAttention." + part, inner, dim, false,
+                  first);
+    }
+    list.linear(ours + "attention.output", theirs + "SelfAttention.o", dim, inner, false);
+    if (layer == 0) {
+      list.table(stack + "relative_bias", theirs + "SelfAttention.relative_attention_bias",
+                 options.decoder.relative_buckets, heads);
+    }
+    if (is_decoder) {
+      theirs = next();
+      list.norm(ours + "cross_attention_norm", theirs + "layer_norm", dim, false);
+      list.linear(ours + "cross_attention.query", theirs + "EncDecAttention.q", inner, dim, false);
+      list.linear(ours + "cross_attention.key_value", theirs + "EncDecAttention.k", inner, dim,
+                  false);
+      list.linear(ours + "cross_attention.key_value", theirs + "EncDecAttention.v", inner, dim,
+                  false, inner);
+      list.linear(ours + "cross_attention.output", theirs + "EncDecAttention.o", dim, inner, false);
+    }
+    theirs = next();
+    list.norm(ours + "feed_forward_norm", theirs + "layer_norm", dim, false);
+    theirs += "DenseReluDense.";
+    if (options.modern.is_gated) {
+      list.linear(ours + "feed_forward.up", theirs + "wi_0", width, dim, false);
+      list.linear(ours + "feed_forward.up", theirs + "wi_1", width, dim, false, width);
+    } else {
+      list.linear(ours + "feed_forward.up", theirs + "wi", width, dim, false);
+    }
+    list.linear(ours + "feed_forward.down", theirs + "wo", dim, width, false);
+  }
+  list.norm(stack + "norm", side + "final_layer_norm", dim, false);
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  TensorList list;
+  list.table("embeddings.word", "shared", options.vocabulary, options.dim);
+  add_stack(list, options, false);
+  if (options.head != Head::kNone) {
+    add_stack(list, options, true);
+  }
+  if (options.head == Head::kConditional && !options.ties_embeddings) {
+    list.add({.parameter = "head.weight",
+              .name = kOutput,
+              .shape = {options.vocabulary, options.dim},
+              .part = Part::kHead});
+  }
+  return std::move(list).result();
+}
+
+std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& /*options*/) {
+  if (tensor.name == kShared) {
+    return {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
+  }
+  return {};
+}
+
+bool is_harmless(std::string_view name, const ModelOptions& options) {
+  return name == "encoder.embed_tokens.weight" || name == "decoder.embed_tokens.weight" ||
+         (name == kOutput && options.ties_embeddings) ||
+         name == "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
+}
+
+/// As Mesh TensorFlow has it: scores need no scale, since queries begin so much smaller.
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  const auto& decoder = options.decoder;
+  const auto root = [](int64_t fan) { return 1 / std::sqrt(static_cast<double>(fan)); };
+  const bool is_decoder = parameter.starts_with("decoder_layers.");
+  const int64_t inner = (is_decoder ? decoder.heads : options.heads) * decoder.head_width;
+  InitialValues values{.deviation = options.deviation * root(options.dim)};
+  if (parameter == "embeddings.word.weight" || parameter == "head.weight") {
+    values.deviation = options.deviation;
+  } else if (parameter.ends_with("attention.output.weight")) {
+    values.deviation = options.deviation * root(inner);
+  } else if (parameter.ends_with("feed_forward.down.weight")) {
+    values.deviation = options.deviation * root(is_decoder ? decoder.width : options.width);
+  } else if (parameter.ends_with("attention.qkv.weight") ||
+             parameter.ends_with("cross_attention.query.weight")) {
+    values.first_rows = inner;
+    values.first_scale = root(decoder.head_width);
+  }
+  return values;
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<EncoderDecoder>(options);
+}
+
+FamilyDefinition definition(Family family) {
+  const bool is_mt5 = family == Family::kMt5;
+  FamilyDefinition made;
+  made.word = is_mt5 ? "mt5" : "t5";
+  made.facts = {family, NormPlace::kPre, made.word, "", is_mt5 ? "MT5" : "T5"};
+  made.heads = {{Head::kConditional, "ForConditionalGeneration"}, {Head::kNone, "EncoderModel"}};
+  made.traits = {.family = family, .has_pooler = false, .has_segments = false};
+  made.defaults = is_mt5 ? mt5_defaults : t5_defaults;
+  made.presets = is_mt5 ? mt5_presets : t5_presets;
+  made.read_keys = is_mt5 ? read_mt5_keys : read_t5_keys;
+  made.read_json = read_json;
+  made.write_json = write_json;
+  made.generation_json = encoder_decoder_generation;
+  made.look_at_files = look_at_files;
+  made.tensors = tensors;
+  made.spellings = spellings;
+  made.is_harmless = is_harmless;
+  made.initial = initial;
+  made.make = make;
+  made.reads_source = true;
+  return made;
+}
+
+}  // namespace
+
+const FamilyDefinition& t5() {
+  static const auto kDefinition = definition(Family::kT5);
+  return kDefinition;
+}
+
+const FamilyDefinition& mt5() {
+  static const auto kDefinition = definition(Family::kMt5);
+  return kDefinition;
+}
+
+}  // namespace weft::models

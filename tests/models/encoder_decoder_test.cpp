@@ -1,0 +1,267 @@
+#include "models/encoder_decoder.h"
+
+#include <map>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "models/config_json.h"
+#include "models/directory.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/family_definition.h"
+#include "models/presets.h"
+#include "models/tiny.h"
+#include "nn/decoding_cache.h"
+#include "support/config.h"
+#include "support/folder.h"
+#include "support/tensors.h"
+
+namespace weft::models {
+namespace {
+
+const std::vector<Family> kFamilies = {Family::kT5,    Family::kMt5,    Family::kBart,
+                                       Family::kMbart, Family::kMarian, Family::kTransformer};
+
+ModelOptions tiny(Family family, Head head = Head::kConditional) {
+  auto options = family_defaults(family);
+  options.head = head;
+  options.vocabulary = 20;
+  options.dim = 8;
+  options.layers = 2;
+  options.heads = 2;
+  options.width = 12;
+  options.length = 30;
+  options.deviation = family == Family::kT5 || family == Family::kMt5 ? 1 : 0.3;
+  options.decoder.layers = 2;
+  options.decoder.heads = 4;
+  options.decoder.width = 10;
+  if (options.decoder.relative_buckets > 0) {
+    options.decoder.heads = options.heads;  // of T5 both are alike
+    options.decoder.width = options.width;
+    options.decoder.head_width = 3;
+    options.decoder.relative_buckets = 6;
+    options.decoder.relative_distance = 9;
+  }
+  settle_decoding_ids(options);
+  if (head == Head::kSequence) {
+    options.labels = {"no", "perhaps", "yes"};
+  }
+  return options;
+}
+
+at::Tensor ids(int64_t count, int64_t seed = 3) {
+  return (at::arange(count, at::kLong) * 7 + seed).remainder(17) + 3;
+}
+
+/// Hidden states of targets for sources, each given by its offsets.
+at::Tensor hidden_of(Model& model,
+                     const at::Tensor& source,
+                     std::vector<int64_t> source_offsets,
+                     const at::Tensor& target,
+                     std::vector<int64_t> target_offsets) {
+  const auto reading = test::pass_of(std::move(source_offsets));
+  const nn::Memory memory{.states = model.encode({.ids = source, .patches = {}}, reading),
+                          .layout = reading.layout};
+  auto writing = test::pass_of(std::move(target_offsets));
+  writing.memory = &memory;
+  return model.hidden({.ids = target, .types = {}}, writing);
+}
+
+class EncoderDecoderTest : public testing::TestWithParam<Family> {};
+
+TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
+  const at::NoGradGuard guard;
+  const auto model = make_model(tiny(GetParam()), 1);
+  const auto source = ids(9);
+  const auto target = ids(7, 1);
+  const auto before = hidden_of(*model, source, {0, 5, 9}, target, {0, 4, 7});
+  auto later = target.clone();
+  later[3] = 4;  // the last token of the first target
+  const auto after = hidden_of(*model, source, {0, 5, 9}, later, {0, 4, 7});
+  EXPECT_TRUE(test::near(after.slice(0, 0, 3), before.slice(0, 0, 3), 1e-6));
+  EXPECT_FALSE(test::near(after.slice(0, 3, 4), before.slice(0, 3, 4), 1e-4));
+  EXPECT_TRUE(test::near(after.slice(0, 4), before.slice(0, 4), 1e-6));
+  auto other = source.clone();
+  other[0] = 4;  // of the first source: it says something else to every token of its target
+  const auto moved = hidden_of(*model, other, {0, 5, 9}, target, {0, 4, 7});
+  EXPECT_FALSE(test::near(moved.slice(0, 0, 1), before.slice(0, 0, 1), 1e-5));
+  EXPECT_TRUE(test::near(moved.slice(0, 4), before.slice(0, 4), 1e-6));
+}
+
+TEST_P(EncoderDecoderTest, PackedPairsEqualPairsAlone) {
+  const at::NoGradGuard guard;
+  const auto model = make_model(tiny(GetParam()), 1);
+  const auto both = hidden_of(*model, ids(9), {0, 5, 9}, ids(7, 1), {0, 4, 7});
+  const auto first =
+      hidden_of(*model, ids(9).slice(0, 0, 5), {0, 5}, ids(7, 1).slice(0, 0, 4), {0, 4});
+  const auto second = hidden_of(*model, ids(9).slice(0, 5), {0, 4}, ids(7, 1).slice(0, 4), {0, 3});
+  EXPECT_TRUE(test::near(both, at::cat({first, second}), 1e-5));
+}
+
+TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
+  const at::NoGradGuard guard;
+  const auto model = make_model(tiny(GetParam()), 1);
+  const auto reading = test::pass_of({0, 5, 9});
+  const nn::Memory memory{.states = model->encode({.ids = ids(9), .patches = {}}, reading),
+                          .layout = reading.layout};
+  const auto target = ids(8, 1);
+  const auto whole = hidden_of(*model, ids(9), {0, 5, 9}, target, {0, 4, 8});
+  nn::DecodingCache cache(2);
+  nn::Pass pass;
+  pass.memory = &memory;
+  pass.cache = &cache;
+  for (int64_t step = 0; step < 4; ++step) {
+    pass.layout = cache.begin({1, 1}, at::kCPU);
+    const auto now = at::stack({target[step], target[4 + step]});
+    const auto found = model->hidden({.ids = now, .types = {}}, pass);
+    EXPECT_TRUE(test::near(found[0], whole[step], 1e-5)) << step;
+    EXPECT_TRUE(test::near(found[1], whole[4 + step], 1e-5)) << step;
+  }
+}
+
+TEST_P(EncoderDecoderTest, SavesAndLoads) {
+  const at::NoGradGuard guard;
+  const test::Folder folder;
+  const auto options = tiny(GetParam());
+  const auto model = make_model(options, 1);
+  save_model(folder.path(), *model, formats::DType::kF32);
+  const auto read = read_model_config(folder.path());
+  const auto loaded = load_model(folder.path(), read, 7);
+  EXPECT_TRUE(loaded.fresh.empty());
+  EXPECT_TRUE(loaded.unused.empty());
+  EXPECT_EQ(read.ties_embeddings, options.ties_embeddings);
+  EXPECT_EQ(read.decoder, options.decoder);
+  EXPECT_EQ(json_from_options(read, formats::DType::kF32),
+            json_from_options(options, formats::DType::kF32));
+  EXPECT_TRUE(at::equal(hidden_of(*model, ids(5), {0, 5}, ids(4), {0, 4}),
+                        hidden_of(*loaded.model, ids(5), {0, 5}, ids(4), {0, 4})));
+}
+
+TEST_P(EncoderDecoderTest, TiesShareParameters) {
+  const auto model = make_model(tiny(GetParam()), 1);
+  const auto& parameters = model->named_parameters();
+  const auto word = parameters["embeddings.word.weight"];
+  EXPECT_EQ(parameters.contains("head.weight"), GetParam() == Family::kMt5);
+  if (GetParam() != Family::kMt5) {
+    EXPECT_EQ(model->output_weight().data_ptr(), word.data_ptr());
+  }
+  EXPECT_FALSE(parameters.contains("decoder_embeddings.word.weight"));
+}
+
+TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndBegun) {
+  const auto options = tiny(GetParam());
+  const auto model = make_model(options, 1);
+  std::map<std::string, int64_t> rows;
+  for (const auto& tensor : stored_tensors(options)) {
+    rows[tensor.parameter] += tensor.rows();
+  }
+  for (const auto& parameter : model->named_parameters()) {
+    EXPECT_EQ(rows[parameter.key()], parameter.value().size(0)) << parameter.key();
+    EXPECT_TRUE(parameter.value().isfinite().all().item<bool>()) << parameter.key();
+  }
+  EXPECT_EQ(rows.size(), model->named_parameters().size());
+}
+
+std::string name_of(const testing::TestParamInfo<Family>& chosen) {
+  return std::string(word_of(chosen.param));
+}
+INSTANTIATE_TEST_SUITE_P(Families, EncoderDecoderTest, testing::ValuesIn(kFamilies), name_of);
+
+TEST(EncoderDecoder, ClassifiesTheLastStateOfTheTextReadTwice) {
+  const at::NoGradGuard guard;
+  const auto options = tiny(Family::kBart, Head::kSequence);
+  const auto model = make_model(options, 1);
+  auto text = ids(7);
+  text[3] = options.end_id;
+  text[6] = options.end_id;
+  const auto pass = test::pass_of({0, 4, 7});
+  const auto both = model->classify({.ids = text, .types = {}}, pass);
+  EXPECT_EQ(both.sizes(), (std::vector<int64_t>{2, 3}));
+  const auto alone = model->classify({.ids = text.slice(0, 4), .types = {}}, test::pass_of({0, 3}));
+  EXPECT_TRUE(test::near(both.slice(0, 1), alone, 1e-5));
+  text[6] = 5;
+  EXPECT_THROW(model->classify({.ids = text, .types = {}}, pass), c10::Error);
+}
+
+TEST(EncoderDecoder, LogitsBiasIsFixed) {
+  const auto model = make_model(tiny(Family::kMarian), 1);
+  EXPECT_FALSE(model->named_parameters()["logits_bias"].requires_grad());
+  EXPECT_TRUE((model->output_bias() == 0).all().item<bool>());
+  EXPECT_FALSE(make_model(tiny(Family::kT5), 1)->output_bias().defined());
+}
+
+TEST(EncoderDecoder, T5BeginsWithSmallQueries) {
+  auto options = tiny(Family::kT5);
+  options.dim = 64;
+  options.heads = 8;
+  options.decoder.head_width = 16;
+  const auto model = make_model(options, 1);
+  const auto qkv = model->named_parameters()["layers.0.attention.qkv.weight"];
+  const auto parts = qkv.chunk(3);
+  EXPECT_NEAR(parts[0].std().item<double>(), 1.0 / 32, 2e-3);  // (64 * 16)^-0.5
+  EXPECT_NEAR(parts[1].std().item<double>(), 1.0 / 8, 8e-3);
+  EXPECT_NEAR(parts[2].std().item<double>(), 1.0 / 8, 8e-3);
+}
+
+TEST(EncoderDecoderPresets, HaveThePublishedNumbersOfParameters) {
+  const std::map<std::string_view, std::pair<int64_t, int64_t>> published = {
+      {"t5-small", {32128, 60'506'624}},      {"t5-base", {32128, 222'903'552}},
+      {"t5-v1_1-small", {32128, 76'961'152}}, {"mt5-small", {250112, 300'176'768}},
+      {"bart-base", {50265, 139'420'416}},    {"bart-large", {50265, 406'291'456}},
+      {"mbart-large", {250027, 610'851'840}}};
+  std::size_t found = 0;
+  for (const auto& preset : presets()) {
+    const auto wanted = published.find(preset.name);
+    if (wanted == published.end()) {
+      continue;
+    }
+    ++found;
+    auto options = preset.options;
+    options.head = Head::kConditional;
+    options.vocabulary = wanted->second.first;
+    int64_t count = 0;
+    for (const auto& tensor : stored_tensors(options)) {
+      int64_t size = tensor.parameter == "logits_bias" ? 0 : 1;
+      for (const auto side : tensor.shape) {
+        size *= side;
+      }
+      count += size;
+    }
+    EXPECT_EQ(count, wanted->second.second) << preset.name;
+  }
+  EXPECT_EQ(found, published.size());
+}
+
+TEST(EncoderDecoderKeys, DecoderFollowsTheEncoderUnlessItSaysOtherwise) {
+  auto section = test::section("model", {{"type", "transformer"},
+                                         {"dim", "256"},
+                                         {"layers", "3"},
+                                         {"attention", "{heads: 4}"},
+                                         {"feed_forward", "{width: 1024}"},
+                                         {"decoder", "{layers: 2}"}});
+  const auto options = read_model_options(section);
+  EXPECT_EQ(options.decoder.layers, 2);
+  EXPECT_EQ(options.decoder.heads, 4);
+  EXPECT_EQ(options.decoder.width, 1024);
+}
+
+TEST(EncoderDecoderKeys, RefusesATiedOutputLeftAlone) {
+  auto section = test::section("model", {{"type", "marian"}, {"ties_embeddings", "false"}});
+  EXPECT_NE(test::message_of<config::Error>([&] {
+              read_model_options(section);
+            }).find("allowed is to tie all three, the decoder's two, or none"),
+            std::string::npos);
+  auto none = test::section(
+      "model", {{"type", "marian"}, {"ties_embeddings", "false"}, {"ties_source", "false"}});
+  auto options = read_model_options(none);
+  options.vocabulary = 20;
+  options.head = Head::kConditional;
+  options.dim = 8;
+  options.heads = options.decoder.heads = 2;
+  const auto model = make_model(options, 1);
+  EXPECT_TRUE(model->named_parameters().contains("head.weight"));
+  EXPECT_TRUE(model->named_parameters().contains("decoder_embeddings.word.weight"));
+}
+
+}  // namespace
+}  // namespace weft::models
