@@ -9,11 +9,7 @@ namespace {
 constexpr std::string_view kOnly = "type: classify";
 
 void read_loss(config::Section& section, ClassOptions& options) {
-  section.read("label_smoothing", options.label_smoothing,
-               {.help = "Share of the target's probability that is spread over all classes (with "
-                        "multi_label: over yes and no).",
-                .range = config::from_to_below(0, 1),
-                .only = kOnly});
+  read_label_smoothing(section, options.label_smoothing);
   section.read("class_weights", options.class_weights, {"balanced"},
                {.help = "What a class counts in the loss, by its name (others count 1); balanced: "
                         "rows / (classes * rows of the class). With multi_label, what a yes counts "
@@ -33,6 +29,14 @@ void read_loss(config::Section& section, ClassOptions& options) {
 }
 
 }  // namespace
+
+void read_label_smoothing(config::Section& section, double& smoothing) {
+  section.read("label_smoothing", smoothing,
+               {.help = "Share of the target's probability that is spread over all classes (with "
+                        "multi_label: over yes and no), or over the whole vocabulary.",
+                .range = config::from_to_below(0, 1),
+                .only = "type: classify or seq2seq"});
+}
 
 ClassOptions read_class_options(config::Section& section) {
   static const config::Choices<std::optional<ThresholdGoal>> kGoals = {

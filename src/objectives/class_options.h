@@ -19,6 +19,9 @@ struct ClassOptions {
   std::optional<ThresholdGoal> tunes_threshold = {};  // nothing: it stays as it is
 };
 
+/// The key that classify shares with seq2seq.
+void read_label_smoothing(config::Section& section, double& smoothing);
+
 /// Throws config::Error.
 ClassOptions read_class_options(config::Section& section);
 

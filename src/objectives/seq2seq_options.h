@@ -9,9 +9,10 @@ namespace weft::objectives {
 /// Of an objective of type seq2seq.
 struct Seq2SeqOptions {
   double label_smoothing = 0;
-  std::string prefix;           // before every source text
-  std::string source_language;  // token of the source's language (mBART); empty: the tokenizer's own
-  std::string target_language;
+  std::string prefix = {};  // before every source text
+  /// Tokens of the languages (mBART); empty: the tokenizer's own.
+  std::string source_language = {};
+  std::string target_language = {};
 };
 
 /// Reads the keys of the type, all but `label_smoothing`, which classify has too.

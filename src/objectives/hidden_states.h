@@ -1,0 +1,16 @@
+#pragma once
+
+#include "data/batch.h"
+#include "models/model.h"
+
+namespace weft::objectives {
+
+/// Last hidden states (N, D) of the batch's tokens. Where it has sources, the model's encoder reads
+/// them first and its decoder sees what that gives. `pass.layout` says on which device the model
+/// is.
+at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
+
+/// Counts the batch among those that came before in the step.
+void go_past(const data::Batch& batch, nn::Pass& pass);
+
+}  // namespace weft::objectives

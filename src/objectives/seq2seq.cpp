@@ -1,0 +1,87 @@
+#include "objectives/seq2seq.h"
+
+#include "data/parallel_dataset.h"
+#include "objectives/hidden_states.h"
+#include "objectives/token_evaluation.h"
+
+namespace weft::objectives {
+
+namespace {
+
+class Seq2SeqObjective : public Objective {
+ public:
+  Seq2SeqObjective(const ObjectiveOptions& options, std::string name)
+      : smoothing_(options.seq2seq.label_smoothing), name_(std::move(name)) {}
+
+  models::Head head() const override { return models::Head::kConditional; }
+  std::vector<std::string> terms() const override { return {name_}; }
+  std::vector<int64_t> counts(const data::Batch& batch) const override {
+    return {static_cast<int64_t>(batch.targets.size())};
+  }
+
+  std::vector<at::Tensor> losses(models::Model& model,
+                                 const data::Batch& batch,
+                                 const nn::Pass& pass) const override {
+    return {token_loss(model, hidden_states(model, batch, pass), batch, smoothing_)};
+  }
+
+  std::unique_ptr<Evaluation> evaluation() const override { return make_token_evaluation(); }
+
+ private:
+  double smoothing_;
+  std::string name_;
+};
+
+}  // namespace
+
+void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options) {
+  constexpr std::string_view kOnly = "type: seq2seq";
+  section.read("prefix", options.prefix,
+               {.help = "Text that stands before every source text, as T5 was trained with: "
+                        "`\"translate English to German: \"`.",
+                .only = kOnly});
+  section.read("source_language", options.source_language,
+               {.help = "Token of the sources' language where the tokenizer puts one beside each "
+                        "text (mbart: en_XX); empty: the tokenizer's own.",
+                .only = kOnly});
+  section.read("target_language", options.target_language,
+               {.help = "Token of the targets' language, likewise.", .only = kOnly});
+}
+
+std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& options,
+                                                  const std::string& name) {
+  return std::make_unique<Seq2SeqObjective>(options, name);
+}
+
+TaskData parallel_task_data(const ObjectiveOptions& objective,
+                            const data::DataOptions& options,
+                            const models::ModelOptions& model,
+                            const std::shared_ptr<const data::Tokenizer>& tokenizer,
+                            int64_t length,
+                            const data::ProgressVisitor& progress) {
+  // mBART's decoder begins with the last token of its text, the language (arXiv:2001.08210).
+  const bool begins_with_last = model.family == models::Family::kMbart;
+  const data::ParallelSettings settings{.length = length,
+                                        .overflow = options.overflow.value_or(data::Overflow::kCut),
+                                        .prefix = objective.seq2seq.prefix,
+                                        .start_id = begins_with_last ? -1 : model.decoder.start_id,
+                                        .source_language = objective.seq2seq.source_language,
+                                        .target_language = objective.seq2seq.target_language};
+  const auto make = [&](const std::vector<data::DataItem>& items, const std::string& which,
+                        TaskData& result) -> std::shared_ptr<const data::Dataset> {
+    if (items.empty()) {
+      return nullptr;
+    }
+    const auto dataset = data::make_parallel_dataset(items, options, settings, tokenizer, progress);
+    for (const auto& remark : dataset->remarks()) {
+      result.remarks.push_back(which + ": " + remark);
+    }
+    return dataset;
+  };
+  TaskData result;
+  result.train = make(options.train, "train", result);
+  result.evaluate = make(options.evaluate, "evaluate", result);
+  return result;
+}
+
+}  // namespace weft::objectives

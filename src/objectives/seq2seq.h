@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "objectives/objective.h"
+
+namespace weft::objectives {
+
+/// A target text for a source text, token by token (arXiv:1409.3215), with label smoothing
+/// (arXiv:1706.03762, section 5.4). Its dataset's examples have a source; whoever makes them from
+/// other texts (noises) takes this objective as it is. `name`: of the loss's term.
+std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& options,
+                                                  const std::string& name = "seq2seq");
+
+/// Pairs of texts as the options and the model want them.
+TaskData parallel_task_data(const ObjectiveOptions& objective,
+                            const data::DataOptions& options,
+                            const models::ModelOptions& model,
+                            const std::shared_ptr<const data::Tokenizer>& tokenizer,
+                            int64_t length,
+                            const data::ProgressVisitor& progress);
+
+}  // namespace weft::objectives

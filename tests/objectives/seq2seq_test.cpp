@@ -1,0 +1,151 @@
+#include "objectives/seq2seq.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "kernels/linear.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/presets.h"
+#include "objectives/batches.h"
+#include "objectives/hidden_states.h"
+#include "objectives/token_evaluation.h"
+#include "support/config.h"
+
+namespace weft::objectives {
+namespace {
+
+models::ModelOptions tiny(models::Family family = models::Family::kTransformer) {
+  auto options = models::family_defaults(family);
+  options.head = models::Head::kConditional;
+  options.vocabulary = 30;
+  options.dim = 16;
+  options.layers = options.decoder.layers = 1;
+  options.heads = options.decoder.heads = 2;
+  options.width = options.decoder.width = 24;
+  options.length = 20;
+  models::settle_decoding_ids(options);
+  return options;
+}
+
+/// Source and target of differing lengths, the same for the same number.
+data::Example pair(int64_t number) {
+  data::Example made;
+  for (int64_t i = 0; i < 2 + number % 4; ++i) {
+    made.source_ids.push_back(5 + (number * 5 + i * 3) % 25);
+  }
+  for (int64_t i = 0; i < 3 + number % 3; ++i) {
+    made.target_positions.push_back(i);
+    made.ids.push_back(i == 0 ? 1 : made.targets.back());
+    made.targets.push_back(5 + (number * 7 + i * 11) % 25);
+  }
+  return made;
+}
+
+data::Batch pairs_of(const std::vector<int64_t>& numbers) {
+  data::Batch batch;
+  for (const auto number : numbers) {
+    batch.add(number, pair(number));
+  }
+  return batch;
+}
+
+std::unique_ptr<Objective> objective_of(double smoothing = 0) {
+  ObjectiveOptions options;
+  options.type = ObjectiveType::kSeq2Seq;
+  options.seq2seq.label_smoothing = smoothing;
+  return make_objective(options);
+}
+
+TEST(Seq2Seq, LossIsTorchsWithSmoothing) {
+  const auto model = models::make_model(tiny(), 1);
+  const auto batch = pairs_of({1, 2, 3});
+  const auto pass = stage(batch, at::kCPU).pass;
+  const auto logits = kernels::linear(model->token_features(hidden_states(*model, batch, pass)),
+                                      model->output_weight(), model->output_bias());
+  const auto expected = at::cross_entropy_loss(logits, at::tensor(batch.targets, at::kLong), {},
+                                               at::Reduction::Sum, -100, 0.2);
+  const auto objective = objective_of(0.2);
+  EXPECT_NEAR(test::total(objective->losses(*model, batch, pass)), expected.item<double>(), 1e-4);
+  EXPECT_EQ(objective->counts(batch),
+            (std::vector<int64_t>{static_cast<int64_t>(batch.targets.size())}));
+}
+
+TEST(Seq2Seq, ChanceDoesNotDependOnHowAStepIsCut) {
+  for (const auto family : {models::Family::kTransformer, models::Family::kT5}) {
+    const auto model = models::make_model(tiny(family), 1);
+    const auto objective = objective_of(0.1);
+    const auto loss_of = [&](const std::vector<data::Batch>& micro) {
+      nn::Pass place;
+      place.is_training = true;
+      place.seed = 3;
+      place.step = 5;
+      double sum = 0;
+      for (const auto& batch : micro) {
+        place.layout = stage(batch, at::kCPU).pass.layout;
+        sum += test::total(objective->losses(*model, batch, place));
+        go_past(batch, place);
+      }
+      return sum;
+    };
+    const double whole = loss_of({pairs_of({1, 2, 3, 4})});
+    EXPECT_NEAR(loss_of({pairs_of({1, 2}), pairs_of({3, 4})}), whole, 1e-4);
+    EXPECT_NEAR(loss_of({pairs_of({1}), pairs_of({2, 3, 4})}), whole, 1e-4);
+    EXPECT_GT(std::abs(loss_of({pairs_of({2, 1, 3, 4})}) - whole), 1e-4);
+  }
+}
+
+TEST(Seq2Seq, FiguresDoNotDependOnBatches) {
+  const auto model = models::make_model(tiny(), 1);
+  const auto objective = objective_of(0.1);
+  const auto whole = test::evaluated(*objective, *model, {pairs_of({1, 2, 3, 4})});
+  const auto parts = test::evaluated(*objective, *model, {pairs_of({4, 2}), pairs_of({3, 1})});
+  ASSERT_TRUE(whole.contains("eval_perplexity"));
+  for (const auto& [name, value] : whole) {
+    EXPECT_NEAR(parts.at(name), value, 1e-6) << name;
+  }
+  EXPECT_NEAR(whole.at("eval_perplexity"), std::exp(whole.at("eval_loss")), 1e-9);
+}
+
+TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
+  for (const auto family : {models::Family::kTransformer, models::Family::kT5}) {
+    const auto model = models::make_model(tiny(family), 1);
+    const auto batch = pairs_of({1, 2, 3});
+    const auto gradients = [&](bool recomputes) {
+      auto pass = stage(batch, at::kCPU).pass;
+      pass.is_training = true;
+      pass.recomputes_layers = recomputes;
+      test::drop_gradients(*model);
+      objective_of(0.1)->losses(*model, batch, pass).front().backward();
+      std::vector<at::Tensor> found;
+      for (const auto& parameter : model->named_parameters().values()) {
+        found.push_back(parameter.grad().defined() ? parameter.grad().clone()
+                                                   : at::zeros_like(parameter));
+      }
+      return found;
+    };
+    const auto plain = gradients(false);
+    const auto again = gradients(true);
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      EXPECT_TRUE(test::near(again[i], plain[i], 1e-5)) << model->named_parameters().keys()[i];
+    }
+  }
+}
+
+TEST(Seq2SeqOptions, ReadsItsKeysAndRefusesThemElsewhere) {
+  auto section = test::section("objective", {{"type", "seq2seq"},
+                                             {"label_smoothing", "0.1"},
+                                             {"prefix", "'translate: '"},
+                                             {"target_language", "de_DE"}});
+  const auto options = read_objective_options(section);
+  EXPECT_EQ(options.seq2seq.label_smoothing, 0.1);
+  EXPECT_EQ(options.seq2seq.prefix, "translate: ");
+  EXPECT_EQ(options.seq2seq.target_language, "de_DE");
+  auto wrong = test::section("objective", {{"type", "mlm"}, {"prefix", "a"}});
+  EXPECT_NE(test::message_of<config::Error>([&] {
+              read_objective_options(wrong);
+            }).find("objective.prefix: belongs to objectives of type seq2seq"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::objectives
