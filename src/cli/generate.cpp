@@ -113,7 +113,7 @@ Loaded load(const Arguments& arguments, LineForm& form) {
     log::warning(text("[generate] not obeyed, of the model's generation_config.json: ",
                       join(settings.config.unused)));
   }
-  read_generation(arguments, tokenizer.get(), settings);
+  read_generation(arguments, directory, tokenizer.get(), settings);
   form.is_list = settings.config.search.best > 1;
   models::prepare_for_inference(*loaded.model, read_inference(arguments));
   auto generator = std::make_unique<objectives::Generator>(*loaded.model, tokenizer, settings);

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <string_view>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "config/yaml.h"
+#include "data/parallel_dataset.h"
 #include "formats/lines.h"
 
 namespace weft::cli {
@@ -182,6 +186,54 @@ void read_rules(const Arguments& arguments,
   }
 }
 
+/// What the run that made the model put before its sources, and its languages.
+struct RunTexts {
+  std::string prefix;
+  std::string source_language;
+  std::string target_language;
+};
+
+RunTexts texts_of_run(const std::string& directory) {
+  RunTexts texts;
+  const auto path = directory + "/weft.yaml";
+  if (!std::filesystem::exists(path)) {
+    return texts;
+  }
+  const auto root = config::parse_yaml(MappedFile(path).text(), path);
+  const auto* objective = root.find("objective");
+  const auto read = [&](std::string_view key, std::string& value) {
+    const auto* entry = objective == nullptr ? nullptr : objective->value.find(key);
+    if (entry != nullptr && entry->value.kind == config::Node::Kind::kScalar) {
+      value = entry->value.scalar;
+    }
+  };
+  read("prefix", texts.prefix);
+  read("source_language", texts.source_language);
+  read("target_language", texts.target_language);
+  return texts;
+}
+
+void read_source(const Arguments& arguments,
+                 const std::string& directory,
+                 const data::Tokenizer* tokenizer,
+                 objectives::GenerationSettings& settings) {
+  const auto run = texts_of_run(directory);
+  settings.source_prefix = arguments.get("source-prefix", run.prefix);
+  settings.source_language = arguments.get("source-language", run.source_language);
+  const auto target = arguments.get("target-language", run.target_language);
+  if (target.empty() || tokenizer == nullptr) {
+    return;
+  }
+  // The decoder begins with the last token of its own kind of text, as mBART was trained with.
+  const auto frame = data::enclosure_of(*tokenizer, target, "--target-language");
+  if (!frame.after.empty()) {
+    settings.config.start_id = frame.after.back();
+  }
+  if (!frame.before.empty()) {
+    settings.config.search.rules.forced_first = frame.before.front();
+  }
+}
+
 void read_best(const Arguments& arguments, models::SearchOptions& search) {
   search.best = arguments.integer("n-best", 1, 1, kMostBeams);
   if (search.best > 1 && !search.sampling.is_on && search.best > search.beams) {
@@ -228,11 +280,17 @@ void declare_generation(Arguments& arguments) {
       .value("vocabulary", "FILE", "Lines of words whose tokens alone may come")
       .value("first-token", "TOKEN",
              "Token that an encoder-decoder must give first, such as a language (the model's)")
+      .value("source-prefix", "TEXT",
+             "What stands before every prompt of an encoder-decoder, such as T5's task (that of "
+             "the run that made it)")
+      .value("source-language", "TOKEN", "Token of the prompts' language (mBART), likewise")
+      .value("target-language", "TOKEN", "Token of the answers' language (mBART), likewise")
       .value("prefix", "TEXT", "What every new text begins with")
       .value("batch", "N", "Prompts computed at once (32); changes no text");
 }
 
 void read_generation(const Arguments& arguments,
+                     const std::string& directory,
                      const data::Tokenizer* tokenizer,
                      objectives::GenerationSettings& settings) {
   auto& config = settings.config;
@@ -240,6 +298,7 @@ void read_generation(const Arguments& arguments,
   read_sampling(arguments, config.search);
   read_beams(arguments, config.search);
   read_early_stopping(arguments, config.search);
+  read_source(arguments, directory, tokenizer, settings);
   read_rules(arguments, tokenizer, config.search.rules);
   read_best(arguments, config.search);
   settings.stops = arguments.all("stop");

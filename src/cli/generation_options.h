@@ -9,10 +9,12 @@ namespace weft::cli {
 /// The options that say how texts are generated.
 void declare_generation(Arguments& arguments);
 
-/// What the options change of what the model's directory says. Throws UsageError for values out of
+/// What the options change of what the model's directory says in its generation_config.json and
+/// weft.yaml. Throws UsageError for values out of
 /// range and options that cannot go together. The tokenizer may be missing where no option names
 /// words.
 void read_generation(const Arguments& arguments,
+                     const std::string& directory,
                      const data::Tokenizer* tokenizer,
                      objectives::GenerationSettings& settings);
 

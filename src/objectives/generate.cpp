@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/parallel_dataset.h"
 #include "data/sequence_template.h"
 #include "models/decoding/model_decoder.h"
 #include "models/decoding/search.h"
@@ -60,16 +61,17 @@ Tokens Generator::encoded(std::string_view raw) const {
 void Generator::set_source(Prompt& prompt, const GenerationQuery& query, bool& was_cut) const {
   prompt.source = query.ids;
   if (prompt.source.empty()) {
-    auto ids = encoded(query.prompt);
-    const data::SequenceTemplate frame(*tokenizer_, false);
-    const auto most = room_of(model_.options()) - frame.added();
+    auto ids = encoded(settings_.source_prefix + query.prompt);
+    const auto frame =
+        data::enclosure_of(*tokenizer_, settings_.source_language, "--source-language");
+    const auto most = room_of(model_.options()) - frame.size();
     if (room_of(model_.options()) > 0 && static_cast<int64_t>(ids.size()) > most) {
       ids.resize(static_cast<std::size_t>(std::max<int64_t>(most, 0)));
       was_cut = true;
     }
-    prompt.source = frame.before();
+    prompt.source = frame.before;
     prompt.source.insert(prompt.source.end(), ids.begin(), ids.end());
-    prompt.source.insert(prompt.source.end(), frame.after().begin(), frame.after().end());
+    prompt.source.insert(prompt.source.end(), frame.after.begin(), frame.after.end());
   }
   if (prompt.source.empty()) {
     throw UserError(

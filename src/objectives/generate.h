@@ -36,6 +36,8 @@ struct GenerationSettings {
   std::vector<std::string> stops = {};  // texts end before these
   int64_t batch = 32;                   // prompts at once
   bool gives_text = true;               // else ids alone
+  std::string source_prefix = {};       // before every prompt of an encoder-decoder
+  std::string source_language = {};     // token of it; empty: the tokenizer's own
   std::function<void()> on_step = {};   // called once a step; may throw to end it all
 };
 

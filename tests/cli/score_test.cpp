@@ -1,0 +1,152 @@
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/tiny_decoder.h"
+#include "support/json_lines.h"
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Score : public ::testing::Test {
+ protected:
+  std::vector<Json> lines(std::vector<std::string> options, const std::string& input = "") {
+    options.insert(options.begin(), {"score", decoder_.path(), "--threads", "1"});
+    const auto done = test::weft(options, input);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return test::json_lines<Json>(done.out);
+  }
+  static std::string error(std::vector<std::string> options, const std::string& input = "") {
+    options.insert(options.begin(), "score");
+    const auto done = test::weft(options, input);
+    EXPECT_EQ(done.status, 2);
+    return done.err;
+  }
+
+  test::TinyDecoder decoder_;
+};
+
+const std::string kQuestions =
+    "{\"context\": \"The cat\", \"choices\": [\"sat on it\", \"ran\"], \"label\": 0}\n"
+    "{\"context\": \"A dog \", \"choices\": [\"ran\", \"sat there\", \"slept\"], \"label\": 2}\n";
+
+TEST_F(Score, ChoicesGetLogProbabilitiesAndFigures) {
+  const auto found = lines({}, kQuestions);
+  ASSERT_EQ(found.size(), 3U);
+  ASSERT_EQ(found[1]["log_probabilities"].size(), 3U);
+  const auto& logs = found[0]["log_probabilities"];
+  EXPECT_EQ(found[0]["prediction"], logs[0] >= logs[1] ? 0 : 1);
+  EXPECT_EQ(found[2]["items"], 2);
+  for (const std::string name : {"accuracy", "acc_norm", "acc_bytes"}) {
+    EXPECT_TRUE(found[2].contains(name) && found[2].contains(name + "_stderr")) << name;
+  }
+  EXPECT_FALSE(found[2].contains("acc_mutual_info"));
+  const auto narrow = lines({"--batch-tokens", "1", "--unconditional"}, kQuestions);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(narrow[0]["log_probabilities"][i].get<double>(), logs[i].get<double>(), 1e-4);
+  }
+  EXPECT_TRUE(narrow[2].contains("acc_mutual_info"));
+}
+
+TEST_F(Score, SpaceBetweenIsTheContinuations) {
+  const auto line = [&](const std::string& context, const std::string& choice) {
+    const Json question{{"context", context}, {"continuation", choice}};
+    return lines({}, question.dump() + "\n")[0]["log_probability"].get<double>();
+  };
+  EXPECT_NEAR(line("The cat", " ran"), line("The cat ", "ran"), 1e-6);
+  EXPECT_NEAR(line("The cat", " ran"), line("The cat", "ran"), 1e-6);
+}
+
+TEST_F(Score, TextsHavePerplexities) {
+  test::write(decoder_.file("text.txt"), "The cat sat on it.\nIt ran.\n");
+  const auto found = lines({"--text", decoder_.file("text.txt")});
+  EXPECT_EQ(found[0]["bytes"], 27);
+  EXPECT_EQ(found[0]["words"], 8);
+  const double logs = found[0]["log_probability"].get<double>();
+  EXPECT_NEAR(found[1]["bits_per_byte"].get<double>(), -logs / 27 / std::log(2), 1e-9);
+  EXPECT_NEAR(lines({"--text", decoder_.file("text.txt"), "--words", "7"})[1]["word_perplexity"]
+                  .get<double>(),
+              std::exp(-logs / 7), 1e-6 * std::exp(-logs / 7));
+  EXPECT_NEAR(lines({}, "{\"text\": \"The cat sat on it.\\nIt ran.\\n\"}\n")[0]["log_probability"]
+                  .get<double>(),
+              logs, 1e-6);
+}
+
+TEST_F(Score, TasksReadTables) {
+  test::write(decoder_.file("task.yaml"),
+              "{data: [none.tsv], context: '{a}', choices: ['{b}', '{c}'], label: label}");
+  test::write(decoder_.file("rows.tsv"), "label\ta\tb\tc\n1\tThe cat\tsat on it\tran\n");
+  const std::vector<std::string> asked{"--task", decoder_.file("task.yaml"), "--data",
+                                       decoder_.file("rows.tsv")};
+  const auto found = lines(asked);
+  EXPECT_EQ(found[0]["log_probabilities"], lines({}, kQuestions)[0]["log_probabilities"]);
+  EXPECT_EQ(found[1]["items"], 1);
+  test::write(decoder_.file("rows.tsv"), "label\ta\tb\tc\n7\tThe cat\tsat on it\tran\n");
+  EXPECT_NE(error({decoder_.path(), "--task", decoder_.file("task.yaml"), "--data",
+                   decoder_.file("rows.tsv")})
+                .find("rows.tsv:2: label '7' is not a number from 0 to 1"),
+            std::string::npos);
+}
+
+TEST_F(Score, ScoresWhatWasGenerated) {
+  const auto made = test::weft({"generate", decoder_.path(), "--prompt", "The cat", "--beams", "3",
+                                "--n-best", "3", "--threads", "1"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const auto found = lines({}, made.out);
+  EXPECT_EQ(found[0]["log_probabilities"].size(), 3U);
+}
+
+TEST_F(Score, ComparesFiles) {
+  test::write(decoder_.file("found"), "A man in a blue shirt.\nthe dog\n");
+  test::write(decoder_.file("right"), "A man in a red shirt.\nthe dog\n");
+  const auto done =
+      test::weft({"score", "--hypotheses", decoder_.file("found"), "--references",
+                  decoder_.file("right"), "--metric", "bleu,chrf,chrf++,rouge", "--lines"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto found = test::json_lines<Json>(done.out);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_NEAR(found[1]["bleu"].get<double>(), 100, 1e-9);
+  EXPECT_NEAR(found[1]["rouge2"].get<double>(), 1, 1e-12);
+  // 8 of 9 words, 5 of 7 pairs, 2 of 5, 1 of 4: the signs are words too.
+  EXPECT_EQ(found[2]["bleu_line"],
+            "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 50.20 "
+            "88.9/71.4/40.0/25.0 (BP = 1.000 ratio = 1.000 hyp_len = 9 ref_len = 9)");
+  EXPECT_EQ(found[2]["lines"], 2);
+  EXPECT_TRUE(found[2].contains("chrf++_line"));
+}
+
+TEST_F(Score, RefusesWhatCannotBe) {
+  test::write(decoder_.file("one"), "a\n");
+  test::write(decoder_.file("two"), "a\nb\n");
+  const auto one = decoder_.file("one");
+  const auto two = decoder_.file("two");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{}, "MODEL is missing, or --hypotheses FILE --references FILE"},
+      {{"--hypotheses", one}, "--hypotheses needs --references FILE"},
+      {{"--hypotheses", one, "--references", two}, "two:2: has no line beside it"},
+      {{"--hypotheses", two, "--references", one}, "the files differ in their lines"},
+      {{"--hypotheses", one, "--references", one, "--metric", "blue"}, "did you mean 'bleu'?"},
+      {{"--hypotheses", one, "--references", one, "--tokenize", "ja-mecab"}, "needs MeCab"},
+      {{"--hypotheses", one, "--references", one, "--tokenize", "14a"},
+       "'14a' is not one of 13a, intl, char, zh, none"},
+      {{decoder_.path(), "--metric", "bleu"}, "--metric needs --hypotheses FILE"},
+      {{decoder_.path(), "--hypotheses", one, "--references", one}, "compared without a model"},
+      {{decoder_.path(), "--task", one, "--text", one}, "--task and --text exclude each other"},
+      {{decoder_.path(), "--data", one}, "--data replaces the data of a --task FILE"}};
+  for (const auto& [options, message] : cases) {
+    const auto found = error(options);
+    EXPECT_NE(found.find(message), std::string::npos) << found;
+  }
+  for (const std::string line :
+       {"{\"context\": \"a\"}", "{\"choices\": [\"a\"]}", "{\"context\": \"a\", \"choices\": [1]}",
+        "{\"context\": \"a\", \"choices\": [\"b\"], \"label\": 1}"}) {
+    EXPECT_EQ(error({decoder_.path()}, line + "\n").rfind("error: -:1: ", 0), 0U) << line;
+  }
+}
+
+}  // namespace
+}  // namespace weft::cli

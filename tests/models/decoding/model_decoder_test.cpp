@@ -1,0 +1,141 @@
+#include "models/decoding/model_decoder.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "kernels/linear.h"
+#include "models/decoding/search.h"
+#include "models/directory.h"
+#include "models/family_definition.h"
+
+namespace weft::models {
+namespace {
+
+constexpr int64_t kWords = 20;
+
+ModelOptions tiny(Family family) {
+  auto options = definition_of(family).defaults();
+  options.head = definition_of(family).reads_source ? Head::kConditional : Head::kCausalLm;
+  options.vocabulary = kWords;
+  options.dim = 16;
+  options.layers = 2;
+  options.heads = 2;
+  options.width = 32;
+  options.length = 40;
+  options.deviation = 0.6;  // choices far apart
+  options.end_id = 3;
+  if (definition_of(family).reads_source) {
+    options.decoder.layers = 2;
+    options.decoder.heads = 2;
+    options.decoder.width = 32;
+    options.decoder.start_id = 2;
+  }
+  return options;
+}
+
+/// Computes every sequence from its begin at every step.
+class Forgetful : public Decoder {
+ public:
+  Forgetful(Model& model, const std::vector<Prompt>& prompts) : model_(model) {
+    for (const auto& prompt : prompts) {
+      sequences_.push_back(prompt.tokens);
+      sources_.push_back(prompt.source);
+    }
+  }
+
+  at::Tensor first() override { return logits(); }
+
+  at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override {
+    std::vector<Tokens> sequences;
+    std::vector<Tokens> sources;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      sequences.push_back(sequences_[static_cast<std::size_t>(rows[i])]);
+      sequences.back().push_back(tokens[i]);
+      sources.push_back(sources_[static_cast<std::size_t>(rows[i])]);
+    }
+    sequences_ = std::move(sequences);
+    sources_ = std::move(sources);
+    return logits();
+  }
+
+ private:
+  at::Tensor logits() {
+    std::vector<at::Tensor> all;
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      nn::Memory memory;
+      nn::Pass pass;
+      if (reads_source(model_.options())) {
+        nn::Pass source;
+        source.layout =
+            kernels::Layout::of({0, static_cast<int64_t>(sources_[i].size())}, at::kCPU);
+        memory.states =
+            model_.encode({.ids = at::tensor(sources_[i], at::kLong), .patches = {}}, source);
+        memory.layout = source.layout;
+        pass.memory = &memory;
+      }
+      pass.layout = kernels::Layout::of({0, static_cast<int64_t>(sequences_[i].size())}, at::kCPU);
+      const auto hidden =
+          model_.hidden({.ids = at::tensor(sequences_[i], at::kLong), .types = {}}, pass);
+      all.push_back(kernels::linear(model_.token_features(hidden.slice(0, -1)),
+                                    model_.output_weight(), model_.output_bias()));
+    }
+    return at::cat(all);
+  }
+
+  Model& model_;
+  std::vector<Tokens> sequences_;
+  std::vector<Tokens> sources_;
+};
+
+std::vector<Prompt> prompts() {
+  std::vector<Prompt> result;
+  for (int64_t length = 1; length < 9; length += 2) {
+    Prompt prompt{.tokens = {2}, .index = length, .most = 12};
+    for (int64_t i = 0; i < length; ++i) {
+      prompt.tokens.push_back(5 + (7 * length + 3 * i) % 15);
+      prompt.source.push_back(4 + (5 * length + 2 * i) % 16);
+    }
+    result.push_back(std::move(prompt));
+  }
+  return result;
+}
+
+std::vector<SearchOptions> searches() {
+  return {{.end_ids = {3}},
+          {.end_ids = {3}, .sampling = {.is_on = true, .temperature = 1.5}, .best = 2},
+          {.end_ids = {3}, .beams = 4, .best = 4},
+          {.end_ids = {3}, .beams = 4, .groups = 2, .diversity = 1, .best = 4}};
+}
+
+class ModelDecoderOf : public ::testing::TestWithParam<Family> {};
+
+TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
+  const at::NoGradGuard guard;
+  const auto model = make_model(tiny(GetParam()), 5);
+  ASSERT_TRUE(can_generate(*model));
+  const auto asked = prompts();
+  for (const auto& options : searches()) {
+    ModelDecoder cached(*model, asked);
+    Forgetful forgetful(*model, asked);
+    const auto found = search(cached, asked, options);
+    const auto wanted = search(forgetful, asked, options);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      ASSERT_EQ(found[i].size(), wanted[i].size());
+      for (std::size_t j = 0; j < found[i].size(); ++j) {
+        EXPECT_EQ(found[i][j].tokens, wanted[i][j].tokens);
+        EXPECT_NEAR(found[i][j].score, wanted[i][j].score, 1e-4);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         ModelDecoderOf,
+                         ::testing::Values(Family::kGpt2, Family::kLlama),
+                         [](const auto& about) {
+                           return std::string(definition_of(about.param).word);
+                         });
+
+}  // namespace
+}  // namespace weft::models
