@@ -29,6 +29,7 @@ std::vector<std::string> characters_of(const std::vector<std::string>& texts, st
       begin = end;
     }
   }
+  counts.emplace("\n", 1);  // texts that come line by line have lost theirs
   std::vector<std::pair<int64_t, std::string>> ranked;
   for (const auto& [sign, count] : counts) {
     ranked.emplace_back(-count, sign);

@@ -1,0 +1,70 @@
+#include "objectives/causal.h"
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "data/text_counts.h"
+#include "objectives/hidden_states.h"
+#include "objectives/token_evaluation.h"
+
+namespace weft::objectives {
+
+namespace {
+
+class CausalEvaluation : public Evaluation {
+ public:
+  void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
+    tokens_->add(model, batch, pass);
+    targets_ += static_cast<int64_t>(batch.targets.size());
+    constexpr std::size_t kWidth = data::kTextCounts;
+    for (std::size_t i = 0; i < batch.values.size(); ++i) {
+      counts_[i % kWidth] += batch.values[i];
+    }
+  }
+
+  std::map<std::string, double> result() const override {
+    auto figures = tokens_->result();
+    const double nats = figures.at("eval_loss") * static_cast<double>(targets_);
+    figures["eval_tokens"] = static_cast<double>(targets_);
+    const auto counts = data::text_counts(counts_);
+    if (counts.words > 0 && counts.bytes > 0) {
+      figures["eval_words"] = counts.words;
+      figures["eval_word_perplexity"] = std::exp(nats / counts.words);
+      figures["eval_bits_per_byte"] = nats / counts.bytes / std::numbers::ln2;
+      figures["eval_bits_per_character"] = nats / counts.characters / std::numbers::ln2;
+    }
+    return figures;
+  }
+
+ private:
+  std::unique_ptr<Evaluation> tokens_ = make_token_evaluation();
+  int64_t targets_ = 0;
+  std::array<double, data::kTextCounts> counts_{};  // whole numbers: their sum has no order
+};
+
+class CausalObjective : public Objective {
+ public:
+  models::Head head() const override { return models::Head::kCausalLm; }
+  std::vector<std::string> terms() const override { return {"causal"}; }
+  std::vector<int64_t> counts(const data::Batch& batch) const override {
+    return {static_cast<int64_t>(batch.targets.size())};
+  }
+  std::vector<at::Tensor> losses(models::Model& model,
+                                 const data::Batch& batch,
+                                 const nn::Pass& pass) const override {
+    return {token_loss(model, hidden_states(model, batch, pass), batch)};
+  }
+  std::unique_ptr<Evaluation> evaluation() const override {
+    return std::make_unique<CausalEvaluation>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Objective> make_causal_objective(const ObjectiveOptions& /*options*/) {
+  return std::make_unique<CausalObjective>();
+}
+
+}  // namespace weft::objectives
