@@ -91,6 +91,9 @@ void print_memory(const train::Cost& cost) {
   if (cost.average_bytes > 0) {
     print_line("average of the weights", byte_size(cost.average_bytes));
   }
+  if (cost.save_bytes > 0) {
+    print_line("copy while saving", byte_size(cost.save_bytes));
+  }
   print_line("activations", text(byte_size(cost.step.peak),
                                  " at most at once, of them kept for the "
                                  "backward pass ",

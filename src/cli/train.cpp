@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/proofs.h"
 #include "cli/sweep.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -65,8 +66,9 @@ int run_train(std::vector<std::string> arguments) {
        .examples = {"weft train configs/quickstart_pretrain.yaml",
                     "weft train config.yaml --set train.optimizer.lr=5e-5 --output runs/lower",
                     "weft train config.yaml --seeds 5 --test test.tsv",
-                    "weft train config.yaml --dry-run"}},
-      1, 1);
+                    "weft train config.yaml --dry-run", "weft train config.yaml --verify-resume",
+                    "weft train --repeat runs/lower"}},
+      0, 1);
   parsed.value("set", "KEY=VALUE", "override a key of the config; may be repeated")
       .value("output", "DIR", "run directory, instead of run.directory")
       .value("resume", "auto|never|DIR",
@@ -77,19 +79,32 @@ int run_train(std::vector<std::string> arguments) {
             "go on although the training data, or keys below data, are not those of the checkpoint")
       .flag("dry-run",
             "one step and one save in a temporary directory, then a forecast of time and memory");
+  declare_proofs(parsed);
   declare_sweep(parsed);
   if (!parsed.parse(arguments)) {
     return 0;
+  }
+  if (parsed.has("repeat")) {
+    return run_repeat(parsed);
+  }
+  if (parsed.positional().empty()) {
+    throw UsageError("weft train: 0 arguments, too few: weft train CONFIG [options]");
   }
   auto overrides = parsed.all("set");
   if (parsed.has("output")) {
     overrides.push_back("run.directory=" + formats::Json(parsed.get("output")).dump());
   }
-  if (asks_for_sweep(parsed)) {
+  if (asks_for_sweep(parsed) && !parsed.has("verify-resume")) {
     return run_sweep(parsed, overrides);
   }
   const auto config =
       train::read_run_config(config::Document::load(parsed.positional().front(), overrides));
+  if (parsed.has("verify-resume")) {
+    return run_verify_resume(parsed, config);
+  }
+  if (parsed.has("steps")) {
+    throw UsageError("weft train: --steps goes with --verify-resume");
+  }
   if (!config.grid.empty()) {
     return run_sweep(parsed, overrides);
   }

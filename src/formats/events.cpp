@@ -79,9 +79,26 @@ std::optional<Number> take_fixed(std::string_view& bytes) {
 struct EventHead {
   double wall_time = 0;
   int64_t step = 0;
+  std::string_view tag = {};  // of its first value
 };
 
-/// Time and step of an event; nothing where the bytes are none.
+/// The first field of this number that holds bytes; empty where there is none.
+std::string_view bytes_of(std::string_view message, uint32_t field) {
+  while (!message.empty()) {
+    const auto key = take_varint(message);
+    const auto length = key && (*key & 7) == kBytes ? take_varint(message) : std::nullopt;
+    if (!length || *length > message.size()) {
+      return {};
+    }
+    if (*key >> 3 == field) {
+      return message.substr(0, *length);
+    }
+    message.remove_prefix(*length);
+  }
+  return {};
+}
+
+/// Time, step and tag of an event; nothing where the bytes are none.
 std::optional<EventHead> read_event(std::string_view bytes) {
   EventHead head;
   while (!bytes.empty()) {
@@ -101,6 +118,9 @@ std::optional<EventHead> read_event(std::string_view bytes) {
       number = take_varint(bytes);
       if (number && *number > bytes.size()) {
         return std::nullopt;
+      }
+      if (number && *key == (kEventSummary << 3 | kBytes)) {
+        head.tag = bytes_of(bytes_of(bytes.substr(0, *number), kSummaryValue), kValueTag);
       }
       bytes.remove_prefix(number.value_or(0));
     }
@@ -184,9 +204,9 @@ std::string version_event(double wall_time) {
 
 }  // namespace
 
-EventWriter::EventWriter(const std::string& directory, int64_t step) {
+EventWriter::EventWriter(const std::string& directory, int64_t step, std::string_view owed) {
   if (const auto newest = newest_file(directory)) {
-    reopen(*newest, step);
+    reopen(*newest, step, owed);
   } else {
     begin(directory);
   }
@@ -203,7 +223,7 @@ void EventWriter::begin(const std::string& directory) {
   file_->flush();
 }
 
-void EventWriter::reopen(const std::string& path, int64_t step) {
+void EventWriter::reopen(const std::string& path, int64_t step, std::string_view owed) {
   path_ = path;
   bool is_whole = true;
   {
@@ -213,7 +233,9 @@ void EventWriter::reopen(const std::string& path, int64_t step) {
     std::string_view payload;
     while (const auto record = take_record(rest, payload)) {
       const auto event = read_event(payload);
-      if (!event || event->step > step) {
+      const bool is_owed =
+          event && !owed.empty() && event->step == step && event->tag.starts_with(owed);
+      if (!event || event->step > step || is_owed) {
         is_whole = false;
         continue;
       }

@@ -13,8 +13,9 @@ namespace weft::formats {
 class EventWriter {
  public:
   /// Goes on with the newest event file of the directory, after cutting off the events later than
-  /// `step` (and a torn end), or begins one. Throws FileError.
-  EventWriter(const std::string& directory, int64_t step);
+  /// `step` (and a torn end), or begins one. `owed`: those at `step` whose tag begins so are cut
+  /// off too. Throws FileError.
+  EventWriter(const std::string& directory, int64_t step, std::string_view owed = "");
 
   /// Appends one number. Wall times never go back.
   void scalar(std::string_view tag, double value, int64_t step);
@@ -25,7 +26,7 @@ class EventWriter {
   const std::string& path() const { return path_; }
 
  private:
-  void reopen(const std::string& path, int64_t step);
+  void reopen(const std::string& path, int64_t step, std::string_view owed);
   void begin(const std::string& directory);
 
   std::string path_;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/total.h"
 #include "objectives/metrics.h"
 #include "objectives/r_drop.h"
 #include "objectives/ranking.h"
@@ -129,10 +130,10 @@ class RegressObjective : public Objective {
         model, batch, pass, r_drop_,
         [&](const auto& outputs) {
           const auto values = outputs.to(at::kFloat);  // (B, T)
-          return (values - wanted_values(batch, values)).square().sum();
+          return kernels::total((values - wanted_values(batch, values)).square());
         },
         [](const auto& first, const auto& second) {
-          return (first.to(at::kFloat) - second.to(at::kFloat)).square().sum();
+          return kernels::total((first.to(at::kFloat) - second.to(at::kFloat)).square());
         })};
   }
 

@@ -86,7 +86,7 @@ void write_files(const std::string& directory,
   const models::ParameterSource source = [&](const std::string& name) {
     const auto& entry = parts.arena.at(name);
     const bool is_averaged = entry.is_trained && parts.average.defined();
-    return Arena::part(is_averaged ? parts.average : parts.arena.master(), entry);
+    return Arena::part(is_averaged ? parts.average : parts.master, entry);
   };
   models::save_model(directory, parts.model, formats::DType::kF32,
                      parts.lora == nullptr ? source : models::merged(*parts.lora, source));
@@ -96,9 +96,10 @@ void write_files(const std::string& directory,
   parts.tokenizer.save(directory, parts.model.options().length);
   write_plain(directory + "/weft.yaml", parts.resolved_config);
   objectives::write_decision(directory, state.decision);
-  write_flats(directory + kOptimizer, parts.arena, parts.optimizer.moments());
+  write_flats(directory + kOptimizer, parts.arena, parts.moments);
   if (parts.average.defined()) {
-    write_flats(directory + kWeights, parts.arena, {{"weight", parts.arena.trained_master()}});
+    const auto trained = parts.master.narrow(0, 0, parts.arena.trained_size());
+    write_flats(directory + kWeights, parts.arena, {{"weight", trained}});
   }
   write_plain(directory + "/training/state.json", to_json(state));
   write_manifest(directory);
@@ -131,7 +132,7 @@ int64_t expected_bytes(const CheckpointParts& parts) {
   constexpr int64_t kOfAPiece = 128;     // a piece of the vocabulary, in all files of the tokenizer
   constexpr int64_t kOfAName = 512;      // a tensor's lines in headers and manifest
   constexpr int64_t kOfTexts = 1 << 16;  // configs, state
-  int64_t flats = static_cast<int64_t>(parts.optimizer.moments().size());
+  int64_t flats = static_cast<int64_t>(parts.moments.size());
   flats += (parts.average.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
   const auto names = static_cast<int64_t>(parts.arena.entries().size()) * (flats + 1);
   return kOfFp32 * (parts.arena.parameters() + flats * parts.arena.trained_parameters()) +

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/tokenizer.h"
@@ -14,14 +15,15 @@
 
 namespace weft::train {
 
-/// All that a checkpoint is made of.
+/// All that a checkpoint is made of. The flat tensors may be copies of those that the run works on.
 struct CheckpointParts {
-  const models::Model& model;
+  const models::Model& model;  // its shape; its weights are those of `master`
   const data::Tokenizer& tokenizer;
-  const Arena& arena;
-  const Optimizer& optimizer;
-  at::Tensor average;                  // of the trained weights; undefined: none
-  const models::Lora* lora = nullptr;  // the adapters that the model carries, if any
+  const Arena& arena;  // places of the parameters in the flat tensors
+  at::Tensor master;   // all weights, fp32
+  std::vector<std::pair<std::string, at::Tensor>> moments;  // of the optimizer
+  at::Tensor average;                                       // of the trained weights, if any
+  const models::Lora* lora = nullptr;                       // the adapters of the model, if any
   const std::string& resolved_config;
 };
 

@@ -21,9 +21,10 @@ struct Cost {
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
   double average_bytes = 0;  // moving average of the weights
+  double save_bytes = 0;     // the copy that is written in the background
   StepMemory step = {};      // activations and what else a step makes, at the largest micro-batch
   double total_bytes() const {
-    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + step.peak;
+    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + save_bytes + step.peak;
   }
 };
 

@@ -61,6 +61,9 @@ Forecast dry_run(const RunConfig& config) {
   forecast.steps = std::llround(std::ceil(steps));
   forecast.total_seconds = steps * forecast.step_seconds;
   forecast.memory_bytes = peak_memory();
+  if (config.train.saves_async) {
+    forecast.memory_bytes += copied_bytes(trainer.checkpoint_parts());
+  }
   forecast.free_disk_bytes = free_bytes(config.run.directory);
   return forecast;
 }

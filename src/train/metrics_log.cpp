@@ -13,9 +13,11 @@ namespace weft::train {
 
 namespace {
 
+constexpr std::string_view kEvaluation = "eval/";  // begins its tags
+
 bool is_of_evaluation(const formats::Json& line) {
   return std::any_of(line.items().begin(), line.items().end(),
-                     [](const auto& item) { return item.key().starts_with("eval/"); });
+                     [](const auto& item) { return item.key().starts_with(kEvaluation); });
 }
 
 // Whole lines up to the step. What comes after a later step, or after a torn line, belongs to a
@@ -45,7 +47,7 @@ std::string lines_until(const std::string& path, int64_t step, bool owes_evaluat
 }  // namespace
 
 MetricsLog::MetricsLog(const std::string& directory, int64_t step, bool owes_evaluation)
-    : events_(directory, step) {
+    : events_(directory, step, owes_evaluation ? kEvaluation : "") {
   const auto path = directory + "/metrics.jsonl";
   if (std::filesystem::exists(path)) {
     write_file(path, lines_until(path, step, owes_evaluation));

@@ -32,6 +32,7 @@ class Optimizer {
   /// size.
   virtual std::vector<std::pair<std::string, at::Tensor>> moments() const = 0;
 
+  double weight_decay() const { return options_.weight_decay; }
   /// Updates done so far.
   int64_t updates() const { return updates_; }
   /// After the moments were loaded: goes on from so many updates.

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 // What the run writes beside its checkpoints.
 bool is_written_by_a_run(const std::string& name) {
   return name.starts_with("last") || name.starts_with("best") || name.starts_with("config.yaml") ||
-         name.starts_with("metrics.jsonl") || name.starts_with("events.out.tfevents.");
+         name.starts_with("metrics.jsonl") || name.starts_with("run.json") ||
+         name.starts_with("events.out.tfevents.");
 }
 
 bool is_half_done(const std::string& name) {
@@ -69,7 +70,7 @@ void RunDirectory::clear() const {
   }
   for (const auto& name : names_in(path_)) {
     const bool is_ours = name == "last" || name == "best" || name == "metrics.jsonl" ||
-                         name == "train.log" || name == "report.html" ||
+                         name == "run.json" || name == "train.log" || name == "report.html" ||
                          name.starts_with("events.out.tfevents.");
     if (is_ours) {
       remove_quietly(path_ + "/" + name);

@@ -1,10 +1,12 @@
 #include "train/state.h"
 
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "formats/in_quotes.h"
 #include "formats/json.h"
 
 namespace weft::train {
@@ -14,6 +16,7 @@ namespace {
 using formats::Json;
 
 constexpr int kFormat = 1;
+constexpr int64_t kLargest = int64_t{16} << 20;  // bytes
 
 // 64 bits do not fit the numbers of all JSON readers.
 uint64_t parse_hex(const std::string& digits) {
@@ -26,13 +29,70 @@ uint64_t parse_hex(const std::string& digits) {
   return value;
 }
 
+/// A whole number from `least` on. Where the file is no honest one, a negative or huge number must
+/// not become a place in the data.
+int64_t count_at(const Json& json,
+                 const char* key,
+                 int64_t least = 0,
+                 int64_t most = int64_t{1} << 53) {
+  const auto& value = json.at(key);
+  if (!value.is_number_integer() || value < least || value > most) {
+    throw formats::Error(text(key, ": ", formats::in_quotes(value.dump()),
+                              ", must be an integer from ", least, " to ", most));
+  }
+  return value.get<int64_t>();
+}
+
 Patience parse_patience(const Json& json) {
   Patience patience;
   if (!json.at("best").is_null()) {
     patience.best = json.at("best").get<double>();
   }
-  patience.waited = json.at("waited");
+  patience.waited = count_at(json, "waited");
   return patience;
+}
+
+data::Cursor parse_cursor(const Json& json) {
+  return {.epoch = count_at(json, "epoch"), .position = count_at(json, "position")};
+}
+
+Json json_of(const data::Cursor& cursor) {
+  return {{"epoch", cursor.epoch}, {"position", cursor.position}};
+}
+
+// Not in the first checkpoints of this format.
+void parse_troubles(const Json& json, TrainState& state) {
+  if (!json.contains("rollbacks")) {
+    return;
+  }
+  state.spikes = count_at(json, "spikes");
+  state.recent = {.losses = json.at("recent").at("losses"), .norms = json.at("recent").at("norms")};
+  const auto& rollbacks = json.at("rollbacks");
+  state.rollbacks.due_step = count_at(rollbacks, "due_step");
+  state.rollbacks.count = count_at(rollbacks, "count");
+  state.rollbacks.to_step = count_at(rollbacks, "to_step", -1);
+  for (const auto& range : rollbacks.at("left_out")) {
+    state.rollbacks.left_out.push_back(
+        {.begin = parse_cursor(range.at("begin")), .end = parse_cursor(range.at("end"))});
+  }
+  if (!json.at("micro_batch_tokens").is_null()) {
+    state.micro_batch_tokens = count_at(json, "micro_batch_tokens");
+  }
+}
+
+void add_troubles(const TrainState& state, Json& json) {
+  json["spikes"] = state.spikes;
+  json["recent"] = {{"losses", state.recent.losses}, {"norms", state.recent.norms}};
+  auto left_out = Json::array();
+  for (const auto& range : state.rollbacks.left_out) {
+    left_out.push_back({{"begin", json_of(range.begin)}, {"end", json_of(range.end)}});
+  }
+  json["rollbacks"] = {{"due_step", state.rollbacks.due_step},
+                       {"count", state.rollbacks.count},
+                       {"to_step", state.rollbacks.to_step},
+                       {"left_out", left_out}};
+  json["micro_batch_tokens"] =
+      state.micro_batch_tokens ? Json(*state.micro_batch_tokens) : Json(nullptr);
 }
 
 TrainState parse(const Json& json) {
@@ -40,23 +100,23 @@ TrainState parse(const Json& json) {
     throw formats::Error(text("format ", json.at("format").get<int>(), ", must be ", kFormat));
   }
   TrainState state;
-  state.clock = {.steps = json.at("step"),
+  state.clock = {.steps = count_at(json, "step"),
                  .epochs = json.at("epochs"),
-                 .tokens = json.at("tokens"),
+                 .tokens = count_at(json, "tokens"),
                  .minutes = json.at("minutes")};
-  state.updates = json.at("updates");
-  state.cursor = {.epoch = json.at("cursor").at("epoch"),
-                  .position = json.at("cursor").at("position")};
-  state.skipped = json.at("skipped");
-  state.skipped_in_row = json.at("skipped_in_row");
+  state.updates = count_at(json, "updates");
+  state.cursor = parse_cursor(json.at("cursor"));
+  state.skipped = count_at(json, "skipped");
+  state.skipped_in_row = count_at(json, "skipped_in_row");
+  parse_troubles(json, state);
   state.window_loss = json.at("window").at("loss");
-  state.window_steps = json.at("window").at("steps");
+  state.window_steps = count_at(json.at("window"), "steps");
   if (!json.at("warmup_end").is_null()) {
     state.warmup_end = json.at("warmup_end").get<double>();
   }
   state.owes_evaluation = json.at("owes_evaluation");
   for (const auto& item : json.at("scored")) {
-    state.scored.push_back({.step = item.at("step"), .value = item.at("value")});
+    state.scored.push_back({.step = count_at(item, "step"), .value = item.at("value")});
   }
   if (json.contains("patience")) {  // not in the first checkpoints of this format
     state.patience = parse_patience(json.at("patience"));
@@ -65,10 +125,10 @@ TrainState parse(const Json& json) {
     state.decision = {.threshold = json.at("decision").at("threshold").get<double>(),
                       .tuned_by = json.at("decision").at("tuned_by")};
   }
-  state.seed = json.at("seed");
+  state.seed = count_at(json, "seed", 0, std::numeric_limits<int64_t>::max());
   state.precision = json.at("precision");
   state.optimizer = json.at("optimizer");
-  state.threads = json.at("threads");
+  state.threads = count_at(json, "threads");
   state.data = parse_hex(json.at("data"));
   state.evaluation_data = parse_hex(json.at("evaluation_data"));
   state.versions = json.at("versions");
@@ -85,9 +145,10 @@ std::string to_json(const TrainState& state) {
   json["tokens"] = state.clock.tokens;
   json["minutes"] = state.clock.minutes;
   json["updates"] = state.updates;
-  json["cursor"] = {{"epoch", state.cursor.epoch}, {"position", state.cursor.position}};
+  json["cursor"] = json_of(state.cursor);
   json["skipped"] = state.skipped;
   json["skipped_in_row"] = state.skipped_in_row;
+  add_troubles(state, json);
   json["window"] = {{"loss", state.window_loss}, {"steps", state.window_steps}};
   json["warmup_end"] = state.warmup_end ? Json(*state.warmup_end) : Json(nullptr);
   json["owes_evaluation"] = state.owes_evaluation;
@@ -112,7 +173,7 @@ std::string to_json(const TrainState& state) {
 }
 
 TrainState read_state(const std::string& path) {
-  const auto json = formats::read_json(path);
+  const auto json = formats::read_json(path, kLargest);
   try {
     return parse(json);
   } catch (const std::exception& error) {

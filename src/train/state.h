@@ -7,6 +7,7 @@
 
 #include "data/loader.h"
 #include "objectives/decision.h"
+#include "train/bad_steps.h"
 #include "train/clock.h"
 #include "train/patience.h"
 
@@ -23,9 +24,13 @@ struct TrainState {
   Clock clock;
   int64_t updates = 0;  // steps whose update was not skipped
   data::Cursor cursor;  // where the next step's data begin
-  int64_t skipped = 0;  // steps without a finite gradient, in all
+  int64_t skipped = 0;  // steps that did not reach the weights, in all
   int64_t skipped_in_row = 0;
-  double window_loss = 0;  // sum over the steps since the last line of the log
+  int64_t spikes = 0;  // of the skipped ones
+  Recent recent;       // where spikes are looked for
+  Rollbacks rollbacks;
+  std::optional<int64_t> micro_batch_tokens;  // since memory ran out; nothing: what the config says
+  double window_loss = 0;                     // sum over the steps since the last line of the log
   int64_t window_steps = 0;
   std::optional<double> warmup_end;
   bool owes_evaluation = false;   // stopped in an evaluation that was due at this step

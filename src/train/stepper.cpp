@@ -3,18 +3,36 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include "base/stop.h"
+#include "objectives/hidden_states.h"
 #include "train/device.h"
+#include "train/out_of_memory.h"
 
 namespace weft::train {
 
-bool StepResult::is_finite() const { return std::isfinite(loss) && std::isfinite(norm); }
+namespace {
+
+// Squares of such gradients still fit the optimizer's moments, which are fp32.
+constexpr double kLargestNorm = 1e18;
+
+// Up to these no update comes near the end of fp32 in any number of steps: what a rate moves a
+// weight by is bounded, and a decay that only shrinks weights never makes them grow.
+constexpr double kTameRate = 1e3;
+constexpr double kTameDecay = 2;
+
+}  // namespace
+
+bool StepResult::is_finite() const {
+  return std::isfinite(loss) && std::isfinite(norm) && norm <= kLargestNorm;
+}
 
 Stepper::Stepper(const objectives::Objective& objective,
                  models::Model& model,
@@ -45,23 +63,26 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
       result.targets += counts[term];
     }
   }
-  nn::Pass place;
-  place.is_training = true;
-  place.recomputes_layers = options_.recomputes_layers;
-  place.seed = options_.seed;
-  place.step = static_cast<uint64_t>(step);
+  auto place = pass_of(step);
   const bool is_cut = batches.micro.size() > 1;
   std::vector<at::Tensor> losses;
   for (const auto& batch : batches.micro) {
     if (!losses.empty()) {
       leave_if_stopped("computing a step");  // which a process that goes on computes again
     }
-    losses.push_back(backward(batch, totals, place));
-    if (is_cut && arena_.compute().defined()) {
-      accumulate();
+    try {
+      losses.push_back(backward(batch, totals, place));
+      if (is_cut && arena_.compute().defined()) {
+        accumulate();
+      }
+    } catch (const std::exception& error) {
+      forget_all();
+      if (const auto shortage = shortage_of(error)) {
+        throw OutOfMemory(*shortage, batch.all_tokens(), batch.sequences());
+      }
+      throw;
     }
-    place.first_row += batch.tokens();
-    place.first_sequence += batch.sequences();
+    objectives::go_past(batch, place);
   }
   gradient_ = is_cut && arena_.compute().defined() ? sum_ : arena_.gradient();
   for (const auto& loss : losses) {
@@ -71,7 +92,7 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   result.norm = std::sqrt(scan_.squares);
   parts_.optimizer += elapsed_ms();
   result.has_targets = result.targets > 0;
-  result.tokens = place.first_row;
+  result.tokens = place.first_row + place.first_source_row;
   result.sequences = place.first_sequence;
   return result;
 }
@@ -109,27 +130,71 @@ void Stepper::accumulate() {
   parts_.optimizer += elapsed_ms();
 }
 
-void Stepper::update(const StepResult& result, double lr) {
+nn::Pass Stepper::pass_of(int64_t step) const {
+  nn::Pass place;
+  place.is_training = true;
+  place.recomputes_layers = options_.recomputes_layers;
+  place.seed = options_.seed;
+  place.step = static_cast<uint64_t>(step);
+  return place;
+}
+
+// A step that was broken off may have added up a part of its gradient.
+void Stepper::forget_all() {
+  const at::NoGradGuard no_grad;
+  arena_.gradient().zero_();
+  if (sum_.defined()) {
+    sum_.zero_();
+  }
+}
+
+bool Stepper::update(const StepResult& result, double lr) {
   elapsed_ms();
   // As torch's clip_grad_norm_ has it.
   const double scale =
       options_.clip_norm ? std::min(1.0, *options_.clip_norm / (result.norm + 1e-6)) : 1.0;
-  optimizer_.update(gradient_, lr, scale, scan_.live);
+  const bool is_tame =
+      std::all_of(arena_.segments().begin(), arena_.segments().end(), [&](const auto& segment) {
+        const double rate = lr * segment.rate;
+        return rate <= kTameRate && rate * optimizer_.weight_decay() <= kTameDecay;
+      });
+  bool is_done = true;
+  if (is_tame) {
+    optimizer_.update(gradient_, lr, scale, scan_.live);
+  } else {
+    is_done = update_on_trial(lr, scale);
+  }
   parts_.optimizer += elapsed_ms();
+  return is_done;
+}
+
+// At a rate that nobody means, an update may carry weights out of fp32 though its gradient is
+// finite.
+bool Stepper::update_on_trial(double lr, double scale) {
+  const at::NoGradGuard no_grad;
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept = {
+      {arena_.trained_master(), arena_.trained_master().clone()}};
+  for (const auto& [name, moment] : optimizer_.moments()) {
+    kept.emplace_back(moment, moment.clone());
+  }
+  const int64_t updates = optimizer_.updates();
+  optimizer_.update(gradient_, lr, scale, scan_.live);
+  const bool is_fit = std::all_of(kept.begin(), kept.end(), [](const auto& item) {
+    return std::isfinite(kernels::scan(item.first).squares);
+  });
+  if (!is_fit) {
+    for (const auto& [tensor, before] : kept) {
+      tensor.copy_(before);
+    }
+    arena_.refresh_compute();
+    optimizer_.resume(updates);
+  }
+  return is_fit;
 }
 
 void Stepper::drop() {
   const at::NoGradGuard no_grad;
   gradient_.zero_();
-}
-
-std::string Stepper::first_bad_parameter() const {
-  for (const auto& entry : arena_.entries()) {
-    if (entry.is_trained && !Arena::part(gradient_, entry).isfinite().all().item<bool>()) {
-      return entry.name;
-    }
-  }
-  return "";
 }
 
 void Stepper::add_kinds(kernels::OperationClock::Milliseconds& kinds) {

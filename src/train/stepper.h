@@ -58,21 +58,25 @@ class Stepper {
           const StepperOptions& options);
 
   /// Forward and backward over the step's micro-batches. The gradient stays until `update` or
-  /// `drop`. Throws Stopped between two micro-batches.
+  /// `drop`. Throws Stopped between two micro-batches, OutOfMemory where one does not fit; no
+  /// gradient is left then.
   StepResult compute(const data::StepBatches& batches, int64_t step);
-  /// Changes the weights by the gradient, shortened to clip_norm, and consumes it.
-  void update(const StepResult& result, double lr);
+  /// Changes the weights by the gradient, shortened to clip_norm, and consumes it. False where a
+  /// weight would leave the range of fp32: all stays as it was.
+  bool update(const StepResult& result, double lr);
   /// Forgets the gradient.
   void drop();
 
-  /// The first parameter, in the order of computation, whose gradient is not finite; empty where
-  /// all are.
-  std::string first_bad_parameter() const;
+  const at::Tensor& gradient() const { return gradient_; }
+  /// What the first row of that step's first micro-batch is computed with.
+  nn::Pass pass_of(int64_t step) const;
   const StepParts& parts() const { return parts_; }
 
  private:
   at::Tensor backward(const data::Batch& batch, const std::vector<double>& totals, nn::Pass place);
   void accumulate();
+  void forget_all();
+  bool update_on_trial(double lr, double scale);
   double elapsed_ms();
   void add_kinds(kernels::OperationClock::Milliseconds& kinds);
 

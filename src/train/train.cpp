@@ -1,8 +1,11 @@
 #include "train/train.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <iomanip>
+#include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "base/file.h"
@@ -10,7 +13,9 @@
 #include "base/text.h"
 #include "train/checkpoint.h"
 #include "train/config_changes.h"
+#include "train/determinism.h"
 #include "train/device.h"
+#include "train/out_of_memory.h"
 #include "train/run_directory.h"
 #include "train/trainer.h"
 
@@ -70,14 +75,45 @@ void log_finished(const RunConfig& config, const Resumable& from) {
   log::info(text("[run] finished: ", from.directory, " ", what, ", nothing to do"));
 }
 
-void log_start(const RunConfig& config,
-               const Task& task,
-               const Trainer& trainer,
-               const std::string& setting) {
-  log::info(text("[run] ", versions(), ", ", setting, ", seed ", config.run.seed));
-  log::info(text("[run] config ", hex(digest(config.resolved)), ", data ",
-                 hex(task.data.train->fingerprint()), ", tokenizer ",
-                 hex(task.tokenizer->fingerprint())));
+RunRecord record_of(const RunConfig& config,
+                    const Task& task,
+                    const Trainer& trainer,
+                    const RunMachine& machine) {
+  const auto weights = trainer.arena().master().cpu();
+  return {.machine = machine,
+          .precision = trainer.state().precision,
+          .directory = std::filesystem::current_path().string(),
+          .config = digest(config.resolved),
+          .data = task.data.train->fingerprint(),
+          .evaluation_data = trainer.state().evaluation_data,
+          .tokenizer = task.tokenizer->fingerprint(),
+          .weights = digest(weights.const_data_ptr(), weights.nbytes())};
+}
+
+// What is needed to repeat the run, in its log and beside it.
+void note_start(const RunConfig& config,
+                const TrainRequest& request,
+                const RunRecord& record,
+                const std::optional<Resumable>& from) {
+  log::info(text("[run] ", to_text(record.machine)));
+  log::info(text("[run] seed ", config.run.seed, ", config ", hex(record.config), ", data ",
+                 hex(record.data), ", evaluation data ", hex(record.evaluation_data),
+                 ", tokenizer ", hex(record.tokenizer), ", ", from ? "" : "first ", "weights ",
+                 hex(record.weights)));
+  if (from) {
+    note_continuation(
+        config.run.directory,
+        {.step = from->state.clock.steps, .config = record.config, .machine = record.machine});
+    return;
+  }
+  if (request.on_start) {
+    request.on_start(record);
+  }
+  write_run_record(config.run.directory, record);
+}
+
+void log_model(const RunConfig& config, const Trainer& trainer, const std::string& precision) {
+  log::info("[run] precision " + precision);
   const auto& arena = trainer.arena();
   const auto all = with_commas(arena.parameters());
   log::info(arena.trained_parameters() == arena.parameters()
@@ -92,6 +128,67 @@ void log_start(const RunConfig& config,
                    config.train.optimizer.lr * low->rate, " to ",
                    config.train.optimizer.lr * high->rate));
   }
+}
+
+// One stretch of the run, from a checkpoint or the beginning.
+void train_from(const RunConfig& config,
+                const RunDirectory& directory,
+                const TrainRequest& request,
+                const std::optional<Resumable>& from,
+                const std::optional<Outlasting>& kept) {
+  const auto device = choose_device(config.run.device);
+  const auto threads = set_threads(config.train.threads);
+  const auto precision = choose_precision(
+      config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
+      config.model.dim, device);
+  set_determinism(config.run.deterministic, device, precision.type, threads);
+  auto task = prepare_task(config, from ? std::optional(from->directory) : std::nullopt, device);
+  Trainer trainer(config, directory, task,
+                  {.device = device,
+                   .precision = precision.type,
+                   .threads = threads,
+                   .allows_changed_data = request.allows_changed_data,
+                   .after_rollback = kept},
+                  from);
+  const auto machine = describe_machine(device.str(), threads);
+  note_start(config, request, record_of(config, task, trainer, machine), from);
+  log_model(config, trainer, text(precision_name(precision.type), " (", precision.reason, ")"));
+  trainer.run(request.on_step);
+  log::info(text("[run] done: ", trainer.state().clock.steps, " steps, ",
+                 with_commas(trainer.state().clock.tokens), " tokens, ",
+                 time_span(60 * trainer.state().clock.minutes), "; ", directory.path()));
+}
+
+// Memory that ran out anywhere but in a step: weights, optimizer, an evaluation, the data.
+void tell_sizes(const std::exception& error) {
+  if (dynamic_cast<const UserError*>(&error) != nullptr) {
+    return;
+  }
+  if (const auto shortage = shortage_of(error)) {
+    throw std::runtime_error(
+        text("train: out of memory outside a step: ", words(*shortage),
+             "; what weights, gradients and optimizer take, weft inspect CONFIG tells"));
+  }
+}
+
+// Where a run goes back to, and what it takes along. `from`: where it began, if not from nothing.
+std::pair<std::optional<Resumable>, Outlasting> way_back(const RollBack& back,
+                                                         const RunConfig& config,
+                                                         const RunDirectory& directory,
+                                                         const std::optional<Resumable>& from) {
+  directory.set_aside_after(back.latest_good());
+  auto start = newest_valid_checkpoint(directory.path());
+  if (!start && from && from->state.clock.steps <= back.latest_good()) {
+    start = from;
+  }
+  const auto& options = config.train.rollback;
+  auto kept = back.after(start ? start->state.clock.steps : 0,
+                         start ? start->state.cursor : data::Cursor{}, options.leaves_out);
+  log::warning(text("[run] rollback ", kept.rollbacks.count, " of ", options.most, " at most: to ",
+                    start ? start->directory : "the beginning", ", without ",
+                    options.leaves_out == LeavesOut::kBatch ? "the data of the bad step"
+                                                            : "all data since then"));
+  return {std::move(start), std::move(kept)};
 }
 
 }  // namespace
@@ -121,25 +218,19 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
   }
   write_file(directory.path() + "/config.yaml", config.resolved);
 
-  const auto device = choose_device(config.run.device);
-  const auto threads = set_threads(config.train.threads);
-  const auto precision = choose_precision(
-      config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
-      config.model.dim, device);
-  auto task = prepare_task(config, from ? std::optional(from->directory) : std::nullopt, device);
-  Trainer trainer(config, directory, task,
-                  {.device = device,
-                   .precision = precision.type,
-                   .threads = threads,
-                   .allows_changed_data = request.allows_changed_data},
-                  from);
-  log_start(config, task, trainer,
-            text(device.str(), ", ", threads, " threads, ", precision_name(precision.type), " (",
-                 precision.reason, ")"));
-  trainer.run(request.on_step);
-  log::info(text("[run] done: ", trainer.state().clock.steps, " steps, ",
-                 with_commas(trainer.state().clock.tokens), " tokens, ",
-                 time_span(60 * trainer.state().clock.minutes), "; ", directory.path()));
+  auto start = from;
+  std::optional<Outlasting> kept;
+  for (;;) {
+    try {
+      train_from(config, directory, request, start, kept);
+      return;
+    } catch (const RollBack& back) {
+      std::tie(start, kept) = way_back(back, config, directory, from);
+    } catch (const std::exception& error) {
+      tell_sizes(error);
+      throw;
+    }
+  }
 }
 
 }  // namespace weft::train

@@ -24,6 +24,12 @@ const config::Choices<Precision> kPrecisions = {
     {"auto", Precision::kAuto}, {"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}};
 const config::Choices<Checkpointing> kCheckpointing = {{"none", Checkpointing::kNone},
                                                        {"layers", Checkpointing::kLayers}};
+const config::Choices<Determinism> kDeterminism = {
+    {"auto", Determinism::kAuto}, {"always", Determinism::kAlways}, {"never", Determinism::kNever}};
+const config::Choices<OnBadStep> kOnBadStep = {
+    {"skip", OnBadStep::kSkip}, {"rollback", OnBadStep::kRollBack}, {"stop", OnBadStep::kStop}};
+const config::Choices<LeavesOut> kLeavesOut = {{"batch", LeavesOut::kBatch},
+                                               {"since_checkpoint", LeavesOut::kSinceCheckpoint}};
 const config::Choices<DeviceChoice> kDevices = {
     {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
 
@@ -56,7 +62,7 @@ OptimizerOptions read_optimizer(config::Section section) {
                   .range = config::from_to_below(0, 1),
                   .only = "type: adamw"});
     if (betas.size() != 2) {
-      section.fail("betas", text("has ", betas.size(), " numbers, must have 2"));
+      section.fail("betas", text("a list of ", betas.size(), ", must hold 2 numbers"));
     }
     options.betas = {betas[0], betas[1]};
   }
@@ -179,6 +185,10 @@ void read_rhythm(config::Section& section, TrainOptions& options) {
   section.read("save_every", options.save_every,
                {.help = "How often a checkpoint is saved; `never`: only at the end and when the "
                         "run is stopped."});
+  section.read("save_async", options.saves_async,
+               {.help = "Checkpoints are copied and then written in the background, while the run "
+                        "goes on, for the memory of one copy of weights and optimizer; false: the "
+                        "run waits. Their bytes are the same."});
   section.read("log_every", options.log_every,
                {.help = "How often figures go to the log and to metrics.jsonl."});
   section.read("best_by", options.best_by,
@@ -236,6 +246,77 @@ void read_kit(config::Section& section, TrainOptions& options) {
       options);
 }
 
+NonFiniteOptions read_nonfinite(config::Section section) {
+  NonFiniteOptions options;
+  section.read_choice(
+      "action", options.action, kOnBadStep,
+      {.help = "What a step brings whose loss or gradient is not finite, and again so when it is "
+               "computed a second time. It never changes the weights. skip: the next step; "
+               "rollback: the last good checkpoint, without such data; stop: the end."});
+  section.read("stop_after", options.stop_after,
+               {.help = "So many skipped steps in a row, spikes too, end the run.",
+                .unit = "steps",
+                .range = config::between(1, 1e9)});
+  section.reject_unread();
+  return options;
+}
+
+SpikeOptions read_spike(config::Section section) {
+  constexpr std::string_view kOnly = "a number for spike.sigma";
+  SpikeOptions options;
+  section.read("sigma", options.sigma,
+               {.help = "A step is a spike whose loss or gradient norm lies more than so many "
+                        "standard deviations above the mean of the last steps; 6 is usual. null: "
+                        "spikes are not looked for.",
+                .range = config::above(0)});
+  if (belongs(section, "window", options.sigma.has_value(), kOnly)) {
+    section.read("window", options.window,
+                 {.help = "Steps that the mean is of, skipped ones left out; none is a spike "
+                          "before half of them are seen.",
+                  .unit = "steps",
+                  .range = config::between(4, 10000),
+                  .only = kOnly});
+  }
+  if (belongs(section, "action", options.sigma.has_value(), kOnly)) {
+    section.read_choice("action", options.action, kOnBadStep,
+                        {.help = "What a spike brings, as with nonfinite.action.", .only = kOnly});
+  }
+  section.reject_unread();
+  return options;
+}
+
+RollbackOptions read_rollback(config::Section section, bool is_used) {
+  constexpr std::string_view kOnly = "`rollback` for nonfinite.action or spike.action";
+  RollbackOptions options;
+  if (belongs(section, "most", is_used, kOnly)) {
+    section.read("most", options.most,
+                 {.help = "Rollbacks of the whole run; one more that is needed ends it.",
+                  .unit = "rollbacks",
+                  .range = config::between(1, 1e6),
+                  .only = kOnly});
+  }
+  if (belongs(section, "leaves_out", is_used, kOnly)) {
+    section.read_choice("leaves_out", options.leaves_out, kLeavesOut,
+                        {.help = "The data that are passed over from then on: those of the bad "
+                                 "step, or all since the checkpoint, so that other data lead away "
+                                 "from it.",
+                         .only = kOnly});
+  }
+  section.reject_unread();
+  return options;
+}
+
+void read_bad_steps(config::Section& section, TrainOptions& options) {
+  options.nonfinite = read_nonfinite(
+      section.section("nonfinite", {.help = "Steps whose loss or gradient is not finite."}));
+  options.spike = read_spike(
+      section.section("spike", {.help = "Steps whose loss or gradient is far from the usual."}));
+  const bool is_used = options.nonfinite.action == OnBadStep::kRollBack ||
+                       options.spike.action == OnBadStep::kRollBack;
+  options.rollback = read_rollback(
+      section.section("rollback", {.help = "The way back to the last good checkpoint."}), is_used);
+}
+
 }  // namespace
 
 TrainOptions read_train_options(config::Section& section) {
@@ -269,13 +350,7 @@ TrainOptions read_train_options(config::Section& section) {
                {.help = "Threads of the arithmetic; null: all cores.",
                 .unit = "threads",
                 .range = config::between(1, 1024)});
-  auto nonfinite = section.section(
-      "nonfinite", {.help = "What to do about losses and gradients that are not finite."});
-  nonfinite.read("stop_after", options.stop_after,
-                 {.help = "Such steps are skipped; so many of them in a row end the run.",
-                  .unit = "steps",
-                  .range = config::between(1, 1e9)});
-  nonfinite.reject_unread();
+  read_bad_steps(section, options);
   section.reject_unread();
   return options;
 }
@@ -294,6 +369,11 @@ RunOptions read_run_options(config::Section& section) {
        .range = config::at_least(0)});
   section.read_choice("device", options.device, kDevices,
                       {.help = "Where to compute; auto: a GPU where there is one."});
+  section.read_choice(
+      "deterministic", options.deterministic, kDeterminism,
+      {.help = "Whether every run has the same bits: on the CPU whatever the number of threads, on "
+               "a GPU with slower kernels where LibTorch has such. auto: on the CPU, not on a "
+               "GPU."});
   auto keep = section.section("keep", {.help = "How many checkpoints stay on disk."});
   keep.read("best", options.keep_best,
             {.help = "Checkpoints with the best figures.",

@@ -64,6 +64,31 @@ struct EarlyStoppingOptions {
   double min_delta = 0;
 };
 
+/// What a step brings that must not reach the weights.
+enum class OnBadStep { kSkip, kRollBack, kStop };
+
+/// `train.nonfinite:`
+struct NonFiniteOptions {
+  OnBadStep action = OnBadStep::kSkip;
+  int64_t stop_after = 10;  // skipped steps in a row, for this reason or as spikes
+};
+
+/// `train.spike:`
+struct SpikeOptions {
+  std::optional<double> sigma = std::nullopt;  // nothing: never looked for
+  int64_t window = 128;                        // steps
+  OnBadStep action = OnBadStep::kSkip;
+};
+
+/// What a run that goes back leaves out: the bad step's data, or all since the checkpoint.
+enum class LeavesOut { kBatch, kSinceCheckpoint };
+
+/// `train.rollback:`
+struct RollbackOptions {
+  int64_t most = 3;
+  LeavesOut leaves_out = LeavesOut::kBatch;
+};
+
 /// `train:`
 struct TrainOptions {
   config::Duration duration = {.amount = 3, .unit = config::DurationUnit::kEpochs};
@@ -83,11 +108,17 @@ struct TrainOptions {
       config::Duration{.amount = 500};  // nothing: never
   std::optional<config::Duration> save_every =
       config::Duration{.amount = 500};  // nothing: only at the end
+  bool saves_async = true;              // the run goes on while a checkpoint is written
   config::Duration log_every = {.amount = 10};
   std::optional<std::string> best_by = std::nullopt;  // nothing: what the objective prefers
   std::optional<int64_t> threads = std::nullopt;      // nothing: all cores
-  int64_t stop_after = 10;                            // steps in a row that gave no finite gradient
+  NonFiniteOptions nonfinite;
+  SpikeOptions spike;
+  RollbackOptions rollback;
 };
+
+/// Whether every run of a config has the same bits; kAuto: on the CPU.
+enum class Determinism { kAuto, kAlways, kNever };
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
@@ -96,6 +127,7 @@ struct RunOptions {
   std::string directory = "runs/weft";
   int64_t seed = 1;
   DeviceChoice device = DeviceChoice::kAuto;
+  Determinism deterministic = Determinism::kAuto;
   int64_t keep_best = 1;  // checkpoints that are kept because of their figures
   int64_t keep_last = 2;  // and because they are the newest
 };

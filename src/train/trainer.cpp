@@ -55,10 +55,15 @@ TrainState begin_state(const RunConfig& config,
                        const TrainerOptions& options,
                        const std::optional<Resumable>& from) {
   const auto fresh = first_state(config, task, options);
-  if (!from) {
-    return fresh;
+  auto state = from ? from->state : fresh;
+  if (const auto& kept = options.after_rollback) {
+    state.rollbacks = kept->rollbacks;
+    state.micro_batch_tokens = kept->micro_batch_tokens;
+    state.clock.minutes = kept->minutes;
   }
-  auto state = from->state;
+  if (!from) {
+    return state;
+  }
   if (state.data != fresh.data) {
     take_changed_data(task, options, *from, state);
   }
@@ -66,8 +71,8 @@ TrainState begin_state(const RunConfig& config,
     log::warning("[run] the evaluation data changed: figures before and after do not compare");
   }
   if (state.threads != fresh.threads) {
-    log::warning(text("[run] ", fresh.threads, " threads, the run had ", state.threads,
-                      ": the last bits of its figures may differ"));
+    // Where that changes bits, a warning said so (set_determinism).
+    log::info(text("[run] ", fresh.threads, " threads, the run had ", state.threads));
   }
   if (state.versions != fresh.versions) {
     log::warning(text("[run] ", fresh.versions, ", the run had ", state.versions));
@@ -121,11 +126,13 @@ Trainer::Trainer(const RunConfig& config,
                 .recomputes_layers = config.train.checkpoint_activations == Checkpointing::kLayers,
                 .measures_parts = options.measures_parts}),
       state_(begin_state(config, task, options, from)),
-      loader_(task.data.train, loader_options(config), state_.cursor),
+      loader_(make_loader()),
       metrics_(directory.path(), state_.clock.steps, state_.owes_evaluation),
       progress_(state_.clock, config.train.duration),
       best_by_(config.train.best_by.value_or(task.objective->best_by())),
-      begin_(Steady::now()) {
+      minutes_before_(state_.clock.minutes),
+      begin_(Steady::now()),
+      saver_(directory, {.is_async = config.train.saves_async, .run = config.run}) {
   if (config.train.average.decay) {
     average_.emplace(config.train.average, arena_);  // of a checkpoint: its model
   }
@@ -140,7 +147,6 @@ void Trainer::take_over(const Resumable& from) {
   load_optimizer(from.directory, arena_, *optimizer_);
   optimizer_->resume(state_.updates);
   rate_.set_warmup_end(state_.warmup_end);
-  minutes_before_ = state_.clock.minutes;
   saved_step_ = state_.clock.steps;
   const auto steps = checkpoint_steps(directory_.path());
   std::erase_if(state_.scored, [&](const Scored& scored) {
@@ -159,9 +165,12 @@ bool Trainer::is_finished(const TrainState& state, const TrainOptions& options) 
 
 void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
   begin_ = Steady::now();
+  if (options_.after_rollback) {
+    begin_save(state_.scored);  // so that a process that goes on leaves out the same data
+  }
   if (state_.owes_evaluation) {
     evaluate_now();
-    save_or_warn();
+    begin_save(state_.scored);
   }
   while (!is_finished(state_, config_.train)) {
     const auto before = state_.clock;
@@ -183,110 +192,35 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
   if (evaluates() && evaluated_step_ != state_.clock.steps) {
     evaluate_now();
   }
+  settle_save();
   if (saved_step_ != state_.clock.steps) {
     save_or_tell();
-  }
-}
-
-bool Trainer::step() {
-  const auto begin = Steady::now();
-  const auto batches = loader_.next();
-  if (!batches) {
-    return false;
-  }
-  const double lr = rate_.at(state_.clock);
-  result_ = stepper_.compute(*batches, state_.clock.steps);
-  if (!result_.is_finite()) {
-    skip(*batches);
-  } else {
-    apply(lr);
-  }
-  last_lr_ = lr;
-  state_.clock = clock_after(*batches, result_);
-  state_.cursor = batches->end;
-  state_.updates = optimizer_->updates();
-  state_.warmup_end = rate_.warmup_end();
-  const double seconds = Seconds(Steady::now() - begin).count();
-  window_seconds_ += seconds;
-  window_tokens_ += result_.tokens;
-  tokens_per_second_ = static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9);
-  return true;
-}
-
-Clock Trainer::clock_after(const data::StepBatches& batches, const StepResult& result) const {
-  auto clock = state_.clock;
-  ++clock.steps;
-  clock.tokens += result.tokens;
-  clock.epochs = static_cast<double>(batches.end.epoch);
-  if (batches.end.position > 0) {
-    clock.epochs += static_cast<double>(batches.end.position) /
-                    static_cast<double>(task_.data.train->size(batches.end.epoch));
-  }
-  clock.minutes = minutes_now();
-  return clock;
-}
-
-void Trainer::apply(double lr) {
-  state_.skipped_in_row = 0;
-  if (!result_.has_targets) {
-    stepper_.drop();
-    return;
-  }
-  stepper_.update(result_, lr);
-  if (average_) {
-    average_->add(optimizer_->updates());
-  }
-  state_.window_loss += result_.loss;
-  ++state_.window_steps;
-}
-
-// A gradient that is not finite never reaches the weights.
-void Trainer::skip(const data::StepBatches& batches) {
-  const auto parameter = stepper_.first_bad_parameter();
-  stepper_.drop();
-  ++state_.skipped;
-  ++state_.skipped_in_row;
-  constexpr std::size_t kShown = 3;
-  std::vector<std::string> places;
-  for (const auto item : batches.micro.front().items) {
-    if (places.size() < kShown) {
-      places.push_back(task_.data.train->place(batches.begin.epoch, item));
-    }
-  }
-  const auto what =
-      text("step ", state_.clock.steps + 1, ": loss ", result_.loss, ", gradient norm ",
-           result_.norm, parameter.empty() ? "" : ", first bad gradient: " + parameter,
-           "; its data begin with ", join(places));
-  log::warning("[train] skipped " + what);
-  if (state_.skipped_in_row >= config_.train.stop_after) {
-    throw std::runtime_error(
-        text("train: ", state_.skipped_in_row,
-             " steps in a row without a finite gradient; the last was ", what,
-             ". The weights hold none of them: go on from the last checkpoint with a lower "
-             "train.optimizer.lr"));
   }
 }
 
 void Trainer::after_step(const Clock& before) {
   const bool is_last = is_over(state_.clock, config_.train.duration);
   progress_.show(state_.clock, progress_figures());
+  if (saver_.has_ended()) {
+    settle_save();
+  }
   if (is_last || is_due(before, state_.clock, config_.train.log_every)) {
     log_figures(is_last);
   }
   const bool saves =
       config_.train.save_every && is_due(before, state_.clock, *config_.train.save_every);
-  const auto scored_before = state_.scored;
+  if (saves) {
+    state_.rollbacks.due_step = state_.clock.steps;
+  }
   if (wants_evaluation(before)) {
     evaluate_now();
   }
-  const bool is_best =
-      std::any_of(state_.scored.begin(), state_.scored.end(),
-                  [&](const Scored& scored) { return scored.step == state_.clock.steps; });
+  const bool is_best = is_best_now();
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
     log_figures(true);
   }
-  if ((saves || is_best) && !is_finished(state_, config_.train) && !save_or_warn() && is_best) {
-    state_.scored = scored_before;  // what is not kept must not push out what is
+  if ((saves || is_best) && !is_finished(state_, config_.train)) {
+    begin_save(is_best ? scored_before_ : state_.scored);
   }
 }
 
@@ -308,6 +242,12 @@ void Trainer::log_figures(bool is_last) {
   if (state_.skipped > 0) {
     figures.emplace_back("train/skipped_steps", static_cast<double>(state_.skipped));
   }
+  if (state_.spikes > 0) {
+    figures.emplace_back("train/spikes", static_cast<double>(state_.spikes));
+  }
+  if (state_.rollbacks.count > 0) {
+    figures.emplace_back("train/rollbacks", static_cast<double>(state_.rollbacks.count));
+  }
   figures.emplace_back("throughput/tokens_per_second", tokens_per_second_);
   metrics_.write(state_.clock.steps, figures);
   progress_.note(state_.clock, shown, is_last);
@@ -315,64 +255,6 @@ void Trainer::log_figures(bool is_last) {
   state_.window_steps = 0;
   window_seconds_ = 0;
   window_tokens_ = 0;
-}
-
-void Trainer::save() {
-  state_.clock.minutes = minutes_now();
-  metrics_.sync();  // a run that goes on from here has all lines up to here
-  save_checkpoint(directory_.path(),
-                  {.model = *task_.model,
-                   .tokenizer = *task_.tokenizer,
-                   .arena = arena_,
-                   .optimizer = *optimizer_,
-                   .average = average_ ? average_->values() : at::Tensor(),
-                   .lora = task_.lora ? &*task_.lora : nullptr,
-                   .resolved_config = config_.resolved},
-                  state_);
-  saved_step_ = state_.clock.steps;
-  try {
-    directory_.update_links(state_.scored, config_.run);
-  } catch (const FileError& error) {
-    log::error(text("[checkpoint] links and older checkpoints stay as they were: ", error.what()));
-  }
-}
-
-void Trainer::save_and_say() {
-  save();
-  log::info(text("[checkpoint] saved ", directory_.path(), "/", checkpoint_name(saved_step_)));
-}
-
-// In the midst of a run a save that fails (a full disk) is no reason to lose what the next one may
-// keep. Whether it is saved.
-bool Trainer::save_or_warn() {
-  try {
-    save_and_say();
-    return true;
-  } catch (const FileError& error) {
-    log::error(text("[checkpoint] not saved, the run goes on: ", error.what()));
-    return false;
-  }
-}
-
-// The last save of this process.
-void Trainer::save_or_tell() {
-  try {
-    save_and_say();
-  } catch (const FileError& error) {
-    throw FileError(text(error.what(), "; step ", state_.clock.steps, " of ", directory_.path(),
-                         " is not saved, the same command goes on from the checkpoint before it"));
-  }
-}
-
-void Trainer::leave() {
-  if (state_.clock.steps == 0) {
-    throw Stopped("stopped before the end of the first step");
-  }
-  if (saved_step_ != state_.clock.steps || state_.owes_evaluation) {
-    save_or_tell();
-  }
-  throw Stopped(text("stopped after step ", state_.clock.steps,
-                     " and a save; the same command goes on from there"));
 }
 
 }  // namespace weft::train

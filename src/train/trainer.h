@@ -14,9 +14,11 @@
 #include "train/evaluate.h"
 #include "train/metrics_log.h"
 #include "train/optimizer.h"
+#include "train/out_of_memory.h"
 #include "train/progress.h"
 #include "train/run_config.h"
 #include "train/run_directory.h"
+#include "train/saver.h"
 #include "train/schedule.h"
 #include "train/state.h"
 #include "train/stepper.h"
@@ -31,6 +33,13 @@ struct TrainerOptions {
   int64_t threads = 1;
   bool measures_parts = false;
   bool allows_changed_data = false;  // of a run that goes on
+  std::optional<Outlasting> after_rollback = std::nullopt;
+};
+
+/// Why a step must not reach the weights.
+struct Trouble {
+  bool is_spike = false;  // else it is not finite
+  std::string what;       // with the step, and where it went wrong
 };
 
 /// The budget of a step and the seed of the order, as the config has them.
@@ -48,10 +57,11 @@ class Trainer {
           const std::optional<Resumable>& from);
 
   /// Trains to the end. Throws Stopped after a save where a stop was asked for; FileError where the
-  /// last save fails; std::runtime_error where gradients stay not finite.
+  /// last save fails; RollBack where the run is to go back; std::runtime_error where bad steps or
+  /// too little memory end it.
   void run(const std::function<void(const TrainState&)>& on_step = {});
 
-  /// Parts of `run`, for trials: one step (false at the end of the data), and a save.
+  /// Parts of `run`, for trials: one step (false at the end of the data), and a whole save.
   bool step();
   void save();
 
@@ -61,17 +71,23 @@ class Trainer {
   const TrainState& state() const { return state_; }
   const Arena& arena() const { return arena_; }
   const Optimizer& optimizer() const { return *optimizer_; }
+  CheckpointParts checkpoint_parts() const;
   const StepParts& parts() const { return stepper_.parts(); }
   const StepResult& result() const { return result_; }
-  double waited_ms() const { return loader_.waited_ms(); }
-  int64_t steps_per_epoch() { return loader_.steps_per_epoch(state_.cursor.epoch); }
+  double waited_ms() const { return loader_->waited_ms(); }
+  int64_t steps_per_epoch() { return loader_->steps_per_epoch(state_.cursor.epoch); }
 
  private:
   void take_over(const Resumable& from);
   void check_best_by();
   Clock clock_after(const data::StepBatches& batches, const StepResult& result) const;
-  void apply(double lr);
-  void skip(const data::StepBatches& batches);
+  std::unique_ptr<data::Loader> make_loader() const;
+  void compute(data::StepBatches& batches);
+  void take_smaller_pieces(const OutOfMemory& shortage);
+  std::optional<Trouble> trouble_of(data::StepBatches& batches);
+  Trouble describe_not_finite(const data::StepBatches& batches);
+  void apply(const data::StepBatches& batches, double lr);
+  void refuse(const data::StepBatches& batches, const Trouble& trouble);
   void after_step(const Clock& before);
   void log_figures(bool is_last);
   bool wants_evaluation(const Clock& before) const;
@@ -81,8 +97,10 @@ class Trainer {
   void judge(double value);
   bool evaluates() const;
   bool is_new_best(double value) const;
-  void save_and_say();
-  bool save_or_warn();
+  bool is_best_now() const;
+  void begin_save(std::vector<Scored> scored_if_lost);
+  void settle_save();
+  void say_saved() const;
   void save_or_tell();
   void leave();
   double minutes_now() const;
@@ -98,7 +116,7 @@ class Trainer {
   LearningRate rate_;
   Stepper stepper_;
   TrainState state_;
-  data::Loader loader_;
+  std::unique_ptr<data::Loader> loader_;
   MetricsLog metrics_;
   Progress progress_;
   std::string best_by_;
@@ -111,7 +129,10 @@ class Trainer {
   int64_t window_tokens_ = 0;
   double tokens_per_second_ = 0;
   int64_t saved_step_ = -1;
+  std::vector<Scored> scored_before_;   // before the last evaluation
+  std::vector<Scored> scored_if_lost_;  // `scored` where the save that was begun fails
   int64_t evaluated_step_ = -1;
+  Saver saver_;  // last, so that a save under way ends before what it reads
 };
 
 }  // namespace weft::train

@@ -72,10 +72,20 @@ void Trainer::evaluate_now() {
     state_.decision = {.threshold = tuned->second,
                        .tuned_by = word_of(*config_.objective.classes.tunes_threshold)};
   }
+  settle_save();  // only checkpoints that are there compete
+  scored_before_ = state_.scored;
   const auto found = figures.find(best_by_);
   if (found != figures.end()) {
     judge(found->second);
   }
+  if (is_best_now()) {
+    state_.rollbacks.due_step = state_.clock.steps;
+  }
+}
+
+bool Trainer::is_best_now() const {
+  return std::any_of(state_.scored.begin(), state_.scored.end(),
+                     [&](const Scored& scored) { return scored.step == state_.clock.steps; });
 }
 
 void Trainer::log_evaluation(const Figures& figures) {

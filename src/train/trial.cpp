@@ -1,21 +1,12 @@
 #include "train/trial.h"
 
-#include <cstdlib>
-#include <filesystem>
+#include <optional>
 
-#include "base/file.h"
+#include "base/error.h"
 
 namespace weft::train {
 
 namespace {
-
-std::string temporary_directory() {
-  auto pattern = (std::filesystem::temp_directory_path() / "weft-trial-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    throw FileError(pattern + ": cannot make a temporary directory");
-  }
-  return pattern;
-}
 
 // Whatever the run's length, the stream of a trial does not end.
 RunConfig endless(RunConfig config) {
@@ -30,24 +21,13 @@ Trial::Trial(const RunConfig& config, bool measures_parts)
   const auto threads = set_threads(config.train.threads);
   precision_ = choose_precision(config.train.precision, std::nullopt, config.model.dim, device_);
   task_ = prepare_task(config, std::nullopt, device_);
-  path_ = temporary_directory();
-  directory_ = std::make_unique<RunDirectory>(path_);
+  directory_ = std::make_unique<RunDirectory>(place_.path());
   trainer_ = std::make_unique<Trainer>(config_, *directory_, task_,
                                        TrainerOptions{.device = device_,
                                                       .precision = precision_.type,
                                                       .threads = threads,
                                                       .measures_parts = measures_parts},
                                        std::nullopt);
-}
-
-Trial::~Trial() {
-  trainer_.reset();
-  directory_.reset();
-  try {
-    remove_tree(path_);
-  } catch (const FileError&) {
-    // A folder too many among the temporary ones does no harm.
-  }
 }
 
 void Trial::step() {

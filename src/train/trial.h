@@ -4,6 +4,7 @@
 #include <string>
 
 #include "train/device.h"
+#include "train/temporary_directory.h"
 #include "train/trainer.h"
 
 namespace weft::train {
@@ -14,19 +15,18 @@ class Trial {
   Trial(const RunConfig& config, bool measures_parts);
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
-  ~Trial();
 
   Trainer& trainer() { return *trainer_; }
   const Task& task() const { return task_; }
   const c10::Device& device() const { return device_; }
   const PrecisionChoice& precision() const { return precision_; }
-  const std::string& directory() const { return path_; }
+  const std::string& directory() const { return place_.path(); }
   /// One more step; of a run that is at its end already, nothing is told. Throws UserError.
   void step();
 
  private:
+  TemporaryDirectory place_{"weft-trial"};  // first, so that it goes last
   RunConfig config_;
-  std::string path_;
   c10::Device device_;
   PrecisionChoice precision_;
   Task task_;

@@ -30,7 +30,8 @@ class ForkedRuns : public ::testing::Test {
 
   RunConfig config(const std::string& directory, const std::vector<std::string>& more = {}) const {
     std::vector<std::string> overrides = {"train.duration=4 steps", "train.save_every=2 steps",
-                                          "train.log_every=1 steps", "data.workers=0"};
+                                          "train.log_every=1 steps", "data.workers=0",
+                                          "train.save_async=false"};  // calls in one order
     overrides.insert(overrides.end(), more.begin(), more.end());
     return small_.config("mlm", directory, overrides);
   }

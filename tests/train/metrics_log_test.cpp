@@ -1,6 +1,8 @@
 #include "train/metrics_log.h"
 
 #include <cmath>
+#include <filesystem>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -39,6 +41,35 @@ TEST_F(MetricsLogTest, CutsOffATornLine) {
   folder_.write("metrics.jsonl", whole + "{\"step\":3,\"tr");
   write(9, 1, 0);
   EXPECT_EQ(lines(), whole);
+}
+
+// The evaluation that is owed is measured again: neither file may hold it twice.
+TEST_F(MetricsLogTest, OwedEvaluationStandsOnceInBothFiles) {
+  const auto evaluate = [&](int64_t begin, bool owes) {
+    MetricsLog log(folder_.path(), begin, owes);
+    log.write(2, {{"eval/loss", 0.25}, {"eval/accuracy", 0.5}});
+  };
+  write(0, 1, 2);
+  evaluate(2, false);
+  const auto undisturbed = lines();
+  evaluate(2, true);
+  EXPECT_EQ(lines(), undisturbed);
+  std::string events;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    if (entry.path().filename().string().starts_with("events")) {
+      events = test::Folder::read(entry.path().string());
+    }
+  }
+  const auto count = [&](const std::string& tag) {
+    int found = 0;
+    for (auto at = events.find(tag); at != std::string::npos; at = events.find(tag, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("eval/loss"), 1);
+  EXPECT_EQ(count("eval/accuracy"), 1);
+  EXPECT_EQ(count("train/loss"), 2);
 }
 
 TEST_F(MetricsLogTest, LeavesOutWhatIsNotFinite) {

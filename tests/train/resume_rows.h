@@ -1,0 +1,114 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/small_run.h"
+
+namespace weft::test {
+
+/// A config whose resume is proven. A new objective is one line of kResumeRows.
+struct ResumeRow {
+  std::string name;
+  std::string objective;
+  std::string
+      data;  // file of the training data, without its ending; what it is measured on: held_out
+  std::string ending;
+  std::vector<std::string> overrides = {};
+  bool is_fine_tuned = false;  // from the weights of a run in `base`
+};
+
+inline const std::vector<ResumeRow> kResumeRows = {
+    {"mlm", "{type: mlm}", "train", ".txt"},
+    {"mlm bf16", "{type: mlm}", "train", ".txt", {"train.precision=bf16"}},
+    {"mlm accumulated", "{type: mlm}", "train", ".txt", {"train.micro_batch_tokens=24"}},
+    {"mlm accumulated bf16",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"train.micro_batch_tokens=24", "train.precision=bf16", "train.optimizer.type=sgd"}},
+    {"mlm recomputed", "{type: mlm}", "train", ".txt", {"train.checkpoint_activations=layers"}},
+    {"next sentence", "{type: mlm, next_sentence: true}", "train", ".txt"},
+    {"sentence order bf16",
+     "{type: mlm, sentence_order: true}",
+     "train",
+     ".txt",
+     {"train.precision=bf16", "train.micro_batch_tokens=40"}},
+    {"classify", "{type: classify}", "train", ".tsv", {"train.evaluate_every=4 steps"}},
+    {"classify bf16", "{type: classify}", "train", ".tsv", {"train.precision=bf16"}},
+    {"R-Drop", "{type: classify, r_drop: 1.0}", "train", ".tsv", {"model.dropout=0.1"}},
+    {"R-Drop bf16",
+     "{type: classify, r_drop: 1.0}",
+     "train",
+     ".tsv",
+     {"train.precision=bf16", "train.micro_batch_tokens=30", "model.dropout=0.1"}},
+    {"average",
+     "{type: classify}",
+     "train",
+     ".tsv",
+     {"train.ema={decay: 0.9}", "train.evaluate_every=4 steps",
+      "train.early_stopping={patience: 99}", "train.optimizer={lr: 1e-3, layer_decay: 0.8}",
+      "train.freeze=[embeddings]"}},
+    {"regress", "{type: regress}", "numbers", ".tsv"},
+    {"regress bf16", "{type: regress}", "numbers", ".tsv", {"train.precision=bf16"}},
+    {"tag", "{type: tag, label_pieces: all}", "tags", ".conll"},
+    {"tag bf16", "{type: tag, label_pieces: all}", "tags", ".conll", {"train.precision=bf16"}},
+    {"LoRA", "{type: classify}", "train", ".tsv", {"train.lora={rank: 2, alpha: 4}"}, true},
+    {"LoRA bf16",
+     "{type: classify}",
+     "train",
+     ".tsv",
+     {"train.lora={rank: 2, alpha: 4, dropout: 0.1}", "train.precision=bf16",
+      "train.micro_batch_tokens=30"},
+     true},
+};
+
+/// Files of the rows that SmallRun does not write itself.
+inline void write_row_files(const SmallRun& small) {
+  std::string numbers = "text\tlabel\n";
+  std::string tags;
+  for (int i = 0; i < 40; ++i) {
+    const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
+    const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
+    numbers += "the " + color + " " + animal + " sees a hill " + std::string(i % 7 + 1, 'x') +
+               "\t" + std::to_string(0.1 * (i % 5)) + "\n";
+    tags += "the O\n" + color + " B-X\n" + animal + " I-X\nsees O\n" +
+            (i % 4 == 0 ? "some O\n" : "") + "rain B-Y\n\n";
+  }
+  small.folder().write("numbers.tsv", numbers);
+  small.folder().write("tags.conll", tags);
+}
+
+/// The row's config in `directory`; 40 steps, of which the 20th is no end of an epoch.
+inline train::RunConfig row_config(const SmallRun& small,
+                                   const ResumeRow& row,
+                                   const std::string& directory,
+                                   const std::vector<std::string>& more = {}) {
+  const auto model =
+      "model: {preset: bert-tiny, dim: 16, layers: 2, attention: {type: full, heads: 2}, "
+      "position: {type: learned, length: 32}, feed_forward: {width: 32}}\n"
+      "tokenizer: {type: wordpiece, vocab_size: 70, train_on: data}\n";
+  const auto held_out = row.data == "train" ? "held_out" : row.data;
+  const auto yaml = (row.is_fine_tuned ? "init_from: " + small.path("base") + "\n" : model) +
+                    "data: {train: [{path: " + small.path(row.data + row.ending) +
+                    "}], evaluate: [{path: " + small.path(held_out + row.ending) +
+                    "}], cache: " + small.path("cache") + "}\nobjective: " + row.objective +
+                    "\n"
+                    "train:\n"
+                    "  duration: 40 steps\n"
+                    "  batch_tokens: 96\n"
+                    "  optimizer: {lr: 1e-2}\n"
+                    "  schedule: {type: cosine, warmup: 4 steps}\n"
+                    "  precision: fp32\n"
+                    "  log_every: 3 steps\n"
+                    "  evaluate_every: never\n"
+                    "  save_every: 8 steps\n"
+                    "  threads: 1\n"
+                    "run: {directory: " +
+                    small.path(directory) + ", seed: 7, device: cpu, keep: {best: 1, last: 3}}\n";
+  auto overrides = row.overrides;
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return train::read_run_config(config::Document::parse(yaml, row.name + ".yaml", overrides));
+}
+
+}  // namespace weft::test
