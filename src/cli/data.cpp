@@ -13,13 +13,16 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/data_report.h"
+#include "cli/image_report.h"
 #include "cli/preview.h"
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "data/loader.h"
 #include "data/store_file.h"
 #include "data/token_store.h"
+#include "models/family_definition.h"
 #include "objectives/objective.h"
+#include "objectives/running_text.h"
 #include "train/run_config.h"
 #include "train/task.h"
 
@@ -67,8 +70,9 @@ void visit_stores(const Source& source, const Visit& visit) {
   const auto open = [&](const std::string& which, const std::vector<data::DataItem>& items) {
     for (const data::DataItem& item : items) {
       std::vector<std::string> remarks;
-      const auto store = data::open_token_store(item, source.config.data, *source.tokenizer,
-                                                train::show_progress(), remarks);
+      const auto options = objectives::store_options(source.config.objective, source.config.data);
+      const auto store =
+          data::open_token_store(item, options, *source.tokenizer, train::show_progress(), remarks);
       log::set_status("");
       visit(which + " " + item.path, *store);
     }
@@ -102,6 +106,18 @@ std::optional<data::StoreHead> read_store_head(const std::string& path) {
   return file && head.magic == data::StoreHead{}.magic ? std::optional(head) : std::nullopt;
 }
 
+bool is_of_images(const Source& source) { return models::reads_images(source.config.model); }
+
+void inspect_images(const Source& source) {
+  constexpr int64_t kMostImages = 10'000;
+  const auto data = open_data(source);
+  const int64_t patch = source.config.model.vision.patch;
+  std::cout << "train\n" << show_images(*data.train, data.labels, patch, kMostImages);
+  if (data.evaluate) {
+    std::cout << "evaluate\n" << show_images(*data.evaluate, data.labels, patch, kMostImages);
+  }
+}
+
 void inspect_data(const std::string& which,
                   const data::Dataset& dataset,
                   const std::vector<std::string>& labels,
@@ -122,6 +138,9 @@ void inspect(const Arguments& arguments) {
     return;
   }
   const Source source = open_source(arguments);
+  if (is_of_images(source)) {
+    return inspect_images(source);
+  }
   const int64_t unknown = source.tokenizer->special().unknown;
   if (source.is_running_text()) {
     visit_stores(source, [&](const std::string& name, const data::TokenStore& store) {
@@ -195,14 +214,22 @@ void preview(const Arguments& arguments) {
   for (int64_t i = 0; i < std::min(count, dataset->size(epoch)); ++i) {
     const int64_t item = data::item_at(order, *dataset, {epoch, i});
     const data::Example example = dataset->example(epoch, item);
+    if (is_of_images(source)) {
+      std::cout << "# " << dataset->place(epoch, item) << show_classes(example, data.labels) << "\n"
+                << show_image(example, source.config.model.vision.patch) << "\n";
+      continue;
+    }
     const bool is_tagged = source.config.objective.type == objectives::ObjectiveType::kTag;
-    if (!is_tagged) {
+    const bool is_masked = !is_tagged && !predicts_order(example);
+    if (is_masked) {
       count_masks(example, *source.tokenizer, counts);
     }
-    std::cout << "# " << dataset->place(epoch, item) << ": " << example.ids.size() << " tokens"
+    std::cout << "# " << dataset->place(epoch, item) << ": "
+              << example.source_ids.size() + example.ids.size() << " tokens"
               << label_of(example, source.config.objective, data.labels) << "\n"
-              << (is_tagged ? show_tagged(example, *source.tokenizer, data.labels)
-                            : show_example(example, *source.tokenizer, has_colors))
+              << (is_tagged   ? show_tagged(example, *source.tokenizer, data.labels)
+                  : is_masked ? show_example(example, *source.tokenizer, has_colors)
+                              : show_order(example, *source.tokenizer, has_colors))
               << "\n\n";
   }
   if (counts.targets() > 0) {

@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "models/directory.h"
+#include "models/family_definition.h"
 #include "objectives/decision.h"
 #include "train/device.h"
 
@@ -51,6 +52,7 @@ class Predictor {
   /// Lines to answer at once; attention weights are large.
   std::size_t block() const { return options_.attention_layers.empty() ? kBlock : 1; }
 
+  bool reads_images() const { return models::reads_images(model_->options()); }
   bool is_tagger() const { return model_->options().head == models::Head::kToken; }
   /// Answers all lines of the file.
   void tag(const std::string& input, Answers& answers) {
@@ -120,7 +122,8 @@ int run_predict(std::vector<std::string> raw) {
            "tokens in the text, by what the model was trained for; {\"labels\", \"scores\"} "
            "where each class is decided by itself. Of words that bear tags, {\"words\", \"tags\", "
            "\"scores\", \"entities\"} for {\"text\"} or {\"words\": [...]}. Labels of a table are "
-           "not looked at. Blank lines are no rows: they get no answer and are counted. A "
+           "not looked at. Models of images read {\"image\": PATH}. Blank lines are no rows: they "
+           "get no answer and are counted. A "
            "threshold that training has found is kept.",
        .examples =
            {"echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam",
@@ -155,7 +158,11 @@ int run_predict(std::vector<std::string> raw) {
     answers.commit();
     return 0;
   }
-  const auto asked = open_queries(arguments.get("input", "-"), read_columns(arguments));
+  auto columns = read_columns(arguments);
+  if (predictor.reads_images() && !columns.text) {
+    columns.text = "image";
+  }
+  const auto asked = open_queries(arguments.get("input", "-"), columns);
   Answers answers(arguments.get("output", "-"));
   QueryCounts counts;
   std::vector<objectives::Query> queries;

@@ -16,15 +16,13 @@ using formats::Image;
 using Table = std::array<uint8_t, 256>;
 
 /// Between two images, or beyond the second: cut to bytes, not rounded, as Pillow blends.
-uint8_t blended(double from, double to, double factor) {
-  return static_cast<uint8_t>(std::clamp(from + factor * (to - from), 0.0, 255.0));
-}
-
 Image blended(const Image& from, const Image& to, double factor) {
   Image made = to;
-  const auto alpha = static_cast<double>(static_cast<float>(factor));
+  const auto share = static_cast<float>(factor);
   for (std::size_t i = 0; i < made.pixels.size(); ++i) {
-    made.pixels[i] = blended(from.pixels[i], to.pixels[i], alpha);
+    const int difference = to.pixels[i] - from.pixels[i];
+    const float value = static_cast<float>(from.pixels[i]) + share * static_cast<float>(difference);
+    made.pixels[i] = static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
   }
   return made;
 }

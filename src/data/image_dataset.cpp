@@ -32,8 +32,8 @@ constexpr uint64_t kEraseStream = 2;
 
 /// The size in which an image comes to the model without chance.
 ImageSize size_of(const ImageSize& shape, const ImageSettings& settings) {
-  if (settings.most_patches) {
-    return shape_kept(shape, settings.patch, *settings.most_patches);
+  if (settings.format.most_patches) {
+    return shape_kept(shape, settings.patch, *settings.format.most_patches);
   }
   return {settings.format.size, settings.format.size};
 }
@@ -47,8 +47,9 @@ int64_t patches_in(const ImageSize& size, int64_t patch) {
 }
 
 Image brought_to(const Image& image, const ImageSize& size, const ImageSettings& settings) {
-  return settings.most_patches ? resized(image, size.height, size.width, settings.format.resample)
-                               : fitted(image, settings.format);
+  return settings.format.most_patches
+             ? resized(image, size.height, size.width, settings.format.resample)
+             : fitted(image, settings.format);
 }
 
 Example example_of(const std::vector<float>& planes,
@@ -119,7 +120,7 @@ class ImageSet : public ImageDataset {
     }
     mixture_.emplace(shares, kMixtureSeed);
     read_labels();
-    if (settings.most_patches) {
+    if (settings.format.most_patches) {
       find_sizes();
     }
     fingerprint_ = hash(items);
@@ -231,8 +232,9 @@ class ImageSet : public ImageDataset {
   }
 
   ImageSize size_at(const Mixture::Place& place) const {
-    return settings_.most_patches ? parts_[place.part].sizes[static_cast<std::size_t>(place.index)]
-                                  : ImageSize{settings_.format.size, settings_.format.size};
+    return settings_.format.most_patches
+               ? parts_[place.part].sizes[static_cast<std::size_t>(place.index)]
+               : ImageSize{settings_.format.size, settings_.format.size};
   }
 
   int64_t label_at(const Mixture::Place& place) const {
@@ -290,7 +292,7 @@ class ImageSet : public ImageDataset {
     const auto& format = settings_.format;
     uint64_t value =
         mix(static_cast<uint64_t>(format.size), static_cast<uint64_t>(settings_.patch));
-    value = mix(value, static_cast<uint64_t>(settings_.most_patches.value_or(0)));
+    value = mix(value, static_cast<uint64_t>(settings_.format.most_patches.value_or(0)));
     value = mix(value, static_cast<uint64_t>(format.resample));
     value = mix(value, std::bit_cast<uint64_t>(format.crop_share));
     for (const auto* numbers : {&format.mean, &format.deviation}) {

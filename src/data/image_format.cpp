@@ -170,6 +170,10 @@ std::optional<ImageFormat> read_image_format(const std::string& directory, int64
   if (!json.is_object()) {
     throw Error(path + ": not a JSON object");
   }
+  if (channels == 0) {
+    const bool is_grey = json.contains("image_mean") && json["image_mean"].size() == 1;
+    channels = is_grey ? 1 : 3;
+  }
   ImageFormat format{.channels = channels};
   const int64_t size = side_of(json, "size", path);
   format.size = size;
@@ -181,6 +185,13 @@ std::optional<ImageFormat> read_image_format(const std::string& directory, int64
     format.crop_share = static_cast<double>(format.size) / static_cast<double>(size);
   }
   format.resample = filter_of(json, path);
+  if (json.contains("most_patches")) {
+    const auto& most = json["most_patches"];
+    if (!most.is_number_integer() || most < 1 || most > (1 << 20)) {
+      throw Error(path + ": most_patches: must be a number from 1 on");
+    }
+    format.most_patches = most.get<int64_t>();
+  }
   const auto count = static_cast<std::size_t>(channels);
   const bool normalizes = is_on(json, "do_normalize", true);
   format.mean =
@@ -208,6 +219,9 @@ void write_image_format(const std::string& directory, const ImageFormat& format)
                {"resample", filter_number(format.resample)},
                {"rescale_factor", 1.0 / 255},
                {"size", square(whole)}};
+  if (format.most_patches) {
+    json["most_patches"] = *format.most_patches;  // a key of ours, which others pass over
+  }
   if (crops) {
     json["do_center_crop"] = true;
     json["crop_size"] = square(format.size);
@@ -219,15 +233,17 @@ void write_image_format(const std::string& directory, const ImageFormat& format)
 
 ImageFormat image_format(const ImageOptions& options,
                          const std::optional<ImageFormat>& base,
-                         int64_t size,
-                         int64_t channels) {
+                         const ModelSize& size) {
   auto format = base.value_or(ImageFormat{});
-  format.size = size;
-  format.channels = channels;
-  format.mean = of_channels(options.mean, format.mean, channels, "mean");
-  format.deviation = of_channels(options.deviation, format.deviation, channels, "deviation");
+  format.size = size.pixels;
+  format.channels = size.channels;
+  format.mean = of_channels(options.mean, format.mean, size.channels, "mean");
+  format.deviation = of_channels(options.deviation, format.deviation, size.channels, "deviation");
   format.resample = options.resample.value_or(format.resample);
   format.crop_share = options.crop_share.value_or(format.crop_share);
+  if (options.keeps_shape) {
+    format.most_patches = options.most_patches.value_or(size.grid * size.grid);
+  }
   return format;
 }
 

@@ -19,6 +19,7 @@ struct ImageFormat {
   std::vector<double> deviation = {};  // likewise
   Resample resample = Resample::kBilinear;
   double crop_share = 1;  // of each side of the resized image, kept around its middle
+  std::optional<int64_t> most_patches = std::nullopt;  // images keep their shape
 
   bool operator==(const ImageFormat&) const = default;
 };
@@ -38,15 +39,19 @@ std::vector<float> patches_of(const std::vector<float>& planes,
 formats::ImageSize shape_kept(const formats::ImageSize& size, int64_t patch, int64_t most_patches);
 
 /// Nothing where the directory has no such file. Throws data::Error naming what is wrong in it.
-/// `channels`: of the model.
+/// `channels`: of the model; 0: as many as there are means.
 std::optional<ImageFormat> read_image_format(const std::string& directory, int64_t channels);
 void write_image_format(const std::string& directory, const ImageFormat& format);
 
-/// What init_from brings, or nothing, as the config changes it. Throws data::Error: a mean of
-/// another number of channels.
+/// What init_from brings, or nothing, as the config changes it. `size`: of the model, in pixels and
+/// in patches of a side. Throws data::Error: a mean of another number of channels.
+struct ModelSize {
+  int64_t pixels = 0;
+  int64_t grid = 0;
+  int64_t channels = 3;
+};
 ImageFormat image_format(const ImageOptions& options,
                          const std::optional<ImageFormat>& base,
-                         int64_t size,
-                         int64_t channels);
+                         const ModelSize& size);
 
 }  // namespace weft::data

@@ -25,6 +25,8 @@ struct ImageItem {
   std::optional<std::string> labels_file = std::nullopt;  // kIdx; nothing: found by its name
   std::optional<std::string> names_file = std::nullopt;   // of the classes, a line each
   int64_t white = 255;                                    // kPixels: the number of a full pixel
+
+  bool operator==(const ImageItem&) const = default;
 };
 
 enum class Resample { kNearest, kBilinear, kBicubic };
@@ -38,6 +40,8 @@ struct ImageOptions {
   bool keeps_shape = false;          // sizes as they come, in whole patches; else the model's
   std::optional<int64_t>
       most_patches;  // with keeps_shape; nothing: as many as the model's size has
+
+  bool operator==(const ImageOptions&) const = default;
 };
 
 /// The `data.augment:` section: what training changes in an image, a pure function of (seed, epoch,
@@ -61,6 +65,7 @@ struct AugmentOptions {
   int64_t mix_epochs = 0;  // epochs that mix; 0: all
 
   bool mixes() const { return mixup > 0 || cutmix > 0; }
+  bool operator==(const AugmentOptions&) const = default;
 };
 
 /// What masked image modelling hides.

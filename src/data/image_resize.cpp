@@ -107,18 +107,25 @@ Image resized_down(const Image& image, int64_t height, Resample kind) {
   return made;
 }
 
+/// Which old pixel each new one is. Added up, not multiplied, as Pillow does: at ties that tells.
+std::vector<int64_t> nearest_places(int64_t from, int64_t to) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  std::vector<int64_t> places;
+  double place = scale * 0.5;
+  for (int64_t i = 0; i < to; ++i, place += scale) {
+    places.push_back(std::min(from - 1, static_cast<int64_t>(place)));
+  }
+  return places;
+}
+
 Image nearest(const Image& image, int64_t height, int64_t width) {
   Image made{.height = height, .width = width, .channels = image.channels, .pixels = {}};
   made.pixels.reserve(static_cast<std::size_t>(height * width * image.channels));
-  const auto place = [](int64_t at, int64_t from, int64_t to) {
-    const double scale = static_cast<double>(from) / static_cast<double>(to);
-    return std::min(from - 1, static_cast<int64_t>((static_cast<double>(at) + 0.5) * scale));
-  };
-  for (int64_t y = 0; y < height; ++y) {
-    const auto* row =
-        image.pixels.data() + place(y, image.height, height) * image.width * image.channels;
-    for (int64_t x = 0; x < width; ++x) {
-      const auto* pixel = row + place(x, image.width, width) * image.channels;
+  const auto columns = nearest_places(image.width, width);
+  for (const int64_t y : nearest_places(image.height, height)) {
+    const auto* row = image.pixels.data() + y * image.width * image.channels;
+    for (const int64_t x : columns) {
+      const auto* pixel = row + x * image.channels;
       made.pixels.insert(made.pixels.end(), pixel, pixel + image.channels);
     }
   }

@@ -7,9 +7,9 @@
 
 namespace weft::data {
 
-/// As the public tools resize pictures of bytes (Pillow, whose bits it gives; torchvision with
-/// antialiasing): the filter is as wide as the picture shrinks, rows first, rounded between the
-/// two.
+/// As the public tools resize pictures of bytes (Pillow, torchvision with antialiasing): the filter
+/// is as wide as the picture shrinks, rows first, rounded between the two. The bytes are Pillow's;
+/// where it takes the columns first they differ by at most 1.
 formats::Image resized(const formats::Image& image, int64_t height, int64_t width, Resample kind);
 
 /// A part of an image.

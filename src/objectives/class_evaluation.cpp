@@ -78,6 +78,22 @@ void add_calibration(const Judged& judged, Figures& figures) {
       judged.rows.empty() ? 0 : squares / static_cast<double>(judged.rows.size());
 }
 
+/// Share of the rows whose label is among the five likeliest; of equal ones the first count.
+double top_five(const Judged& judged) {
+  constexpr int64_t kMost = 5;
+  int64_t hits = 0;
+  for (std::size_t i = 0; i < judged.rows.size(); ++i) {
+    const auto& outputs = judged.rows[i].outputs;
+    const auto label = static_cast<std::size_t>(judged.labels[i]);
+    int64_t before = 0;
+    for (std::size_t name = 0; name < outputs.size(); ++name) {
+      before += outputs[name] > outputs[label] || (outputs[name] == outputs[label] && name < label);
+    }
+    hits += before < kMost ? 1 : 0;
+  }
+  return quotient(static_cast<double>(hits), static_cast<double>(judged.rows.size()));
+}
+
 class ClassEvaluation : public Evaluation {
  public:
   explicit ClassEvaluation(ClassOptions options) : options_(std::move(options)) {}
@@ -105,6 +121,9 @@ class ClassEvaluation : public Evaluation {
         {"eval_f1_weighted", tally.weighted().f1},
         {"eval_matthews_correlation",
          matthews_correlation(judged.labels, judged.found, judged.classes)}};
+    if (judged.classes > 5) {
+      figures["eval_top5_accuracy"] = top_five(judged);
+    }
     if (judged.classes == 2) {
       figures["eval_combined_score"] = (right + scores.f1) / 2;  // as GLUE has it for MRPC and QQP
     }

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/cross_entropy.h"
+#include "kernels/total.h"
 #include "objectives/rows.h"
 
 namespace weft::objectives {
@@ -34,10 +35,18 @@ at::Tensor class_loss_sum(const at::Tensor& logits,
     sum = sum * weights.index_select(0, labels);
     spread = spread * weights;
   }
-  sum = sum.sum();
+  sum = kernels::total(sum);
   return shape.smoothing == 0
              ? sum
-             : sum * (1 - shape.smoothing) + spread.mean(1).sum() * shape.smoothing;
+             : sum * (1 - shape.smoothing) + kernels::total(spread.mean(1)) * shape.smoothing;
+}
+
+at::Tensor mixed_class_loss_sum(const at::Tensor& logits,
+                                const at::Tensor& shares,
+                                const LossShape& shape) {
+  const auto wanted =
+      shares * (1 - shape.smoothing) + shape.smoothing / static_cast<double>(logits.size(1));
+  return kernels::total(-(at::log_softmax(logits.to(at::kFloat), 1) * wanted).sum(1));
 }
 
 at::Tensor flag_loss_sum(const at::Tensor& logits,
@@ -50,11 +59,11 @@ at::Tensor flag_loss_sum(const at::Tensor& logits,
   const auto losses = at::binary_cross_entropy_with_logits(scores, wanted, {}, weights,
                                                            at::Reduction::None);  // (B, C)
   if (shape.focal_gamma == 0) {
-    return losses.sum();
+    return kernels::total(losses);
   }
   const auto plain =
       at::binary_cross_entropy_with_logits(scores, wanted, {}, {}, at::Reduction::None);
-  return (losses * focal_factor(plain, shape.focal_gamma)).sum();
+  return kernels::total(losses * focal_factor(plain, shape.focal_gamma));
 }
 
 }  // namespace weft::objectives

@@ -21,6 +21,12 @@ at::Tensor class_loss_sum(const at::Tensor& logits,
                           const at::Tensor& labels,
                           const LossShape& shape);
 
+/// The same where each row has shares of all classes, (B, C), in place of a label: images that were
+/// mixed.
+at::Tensor mixed_class_loss_sum(const at::Tensor& logits,
+                                const at::Tensor& shares,
+                                const LossShape& shape);
+
 /// Sum over rows and classes of the binary cross-entropy; logits and targets (B, C). A weight is
 /// that of a class that is there, as torch's BCEWithLogitsLoss has `pos_weight`.
 at::Tensor flag_loss_sum(const at::Tensor& logits,

@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "kernels/total.h"
 #include "objectives/class_evaluation.h"
 #include "objectives/class_loss.h"
 #include "objectives/class_weights.h"
@@ -47,13 +48,17 @@ class ClassifyObjective : public Objective {
     const auto labels = on_device(batch.labels, pass.layout.positions.device());
     return {r_drop_loss(
         model, batch, pass, r_drop_,
-        [&](const auto& logits) { return class_loss_sum(logits, labels, shape_); },
+        [&](const auto& logits) {
+          return batch.values.empty()
+                     ? class_loss_sum(logits, labels, shape_)
+                     : mixed_class_loss_sum(logits, wanted_values(batch, logits), shape_);
+        },
         [&](const auto& first, const auto& second) {
           const auto rows = class_divergence(first, second);  // (B)
           return shape_.weights.empty()
-                     ? rows.sum()
-                     : (rows * on_device(shape_.weights, rows.device()).index_select(0, labels))
-                           .sum();
+                     ? kernels::total(rows)
+                     : kernels::total(
+                           rows * on_device(shape_.weights, rows.device()).index_select(0, labels));
         })};
   }
 
@@ -93,7 +98,7 @@ class FlagObjective : public Objective {
           return flag_loss_sum(logits, wanted_values(batch, logits), shape_);
         },
         [](const auto& first, const auto& second) {
-          return flag_divergence(first, second).sum();
+          return kernels::total(flag_divergence(first, second));
         })};
   }
 

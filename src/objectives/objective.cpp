@@ -3,7 +3,11 @@
 #include <array>
 #include <stdexcept>
 
+#include "objectives/causal.h"
+#include "objectives/distill.h"
 #include "objectives/masked.h"
+#include "objectives/masked_image.h"
+#include "objectives/seq2seq.h"
 #include "objectives/sequence.h"
 #include "objectives/tag.h"
 
@@ -21,6 +25,20 @@ constexpr std::array kObjectives = {
     Row{ObjectiveType::kClassify, make_classify_objective},
     Row{ObjectiveType::kRegress, make_regress_objective},
     Row{ObjectiveType::kTag, make_tag_objective},
+    Row{ObjectiveType::kSeq2Seq,
+        [](const ObjectiveOptions& options) { return make_seq2seq_objective(options); }},
+    Row{ObjectiveType::kCausal, make_causal_objective},
+    Row{ObjectiveType::kPrefix,
+        [](const ObjectiveOptions& options) { return make_seq2seq_objective(options, "prefix"); }},
+    Row{ObjectiveType::kSpanCorruption,
+        [](const ObjectiveOptions& options) {
+          return make_seq2seq_objective(options, "span_corruption");
+        }},
+    Row{ObjectiveType::kDenoise,
+        [](const ObjectiveOptions& options) { return make_seq2seq_objective(options, "denoise"); }},
+    Row{ObjectiveType::kTranslationLm, make_masked_objective},
+    Row{ObjectiveType::kDistill, make_distill_objective},
+    Row{ObjectiveType::kMaskedImage, make_masked_image_objective},
 };
 
 }  // namespace

@@ -1,11 +1,16 @@
 #include "objectives/options.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
 #include "models/baseline_config.h"
 #include "models/family.h"
+#include "models/family_definition.h"
+#include "objectives/distill.h"
+#include "objectives/masked_image.h"
+#include "objectives/noise_keys.h"
 
 namespace weft::objectives {
 
@@ -14,16 +19,26 @@ namespace {
 using config::Section;
 
 constexpr std::string_view kOnlyMlm = "type: mlm";
+constexpr std::string_view kOnlyMasks = "type: mlm, translation_lm or distill";
 constexpr config::Range kShare = {.min = 0, .max = 1};
 
 const config::Choices<ObjectiveType>& types() {
   static const config::Choices<ObjectiveType> kTypes = {
-      {"mlm", ObjectiveType::kMlm},
-      {"classify", ObjectiveType::kClassify},
-      {"regress", ObjectiveType::kRegress},
-      {"tag", ObjectiveType::kTag},
+      {"mlm", ObjectiveType::kMlm},         {"classify", ObjectiveType::kClassify},
+      {"regress", ObjectiveType::kRegress}, {"tag", ObjectiveType::kTag},
+      {"seq2seq", ObjectiveType::kSeq2Seq}, {"causal", ObjectiveType::kCausal},
+      {"prefix", ObjectiveType::kPrefix},   {"span_corruption", ObjectiveType::kSpanCorruption},
+      {"denoise", ObjectiveType::kDenoise}, {"translation_lm", ObjectiveType::kTranslationLm},
+      {"distill", ObjectiveType::kDistill}, {"masked_image", ObjectiveType::kMaskedImage},
   };
   return kTypes;
+}
+
+const std::vector<std::string_view>& mask_keys() {
+  static const std::vector<std::string_view> kKeys = {"mask_fraction", "mask_share", "random_share",
+                                                      "mask_unit",     "span_mean",  "span_longest",
+                                                      "static_masks"};
+  return kKeys;
 }
 
 /// The keys that belong to one type alone, for refusing them by name under another.
@@ -33,21 +48,37 @@ struct OwnKeys {
 };
 const std::vector<OwnKeys>& own_keys() {
   static const std::vector<OwnKeys> kKeys = {
-      {ObjectiveType::kMlm,
-       {"mask_fraction", "mask_share", "random_share", "mask_unit", "span_mean", "span_longest",
-        "static_masks", "next_sentence", "sentence_order"}},
+      {ObjectiveType::kMlm, mask_keys()},
+      {ObjectiveType::kMlm, {"next_sentence", "sentence_order"}},
+      {ObjectiveType::kTranslationLm, mask_keys()},
+      {ObjectiveType::kDistill, mask_keys()},
+      {ObjectiveType::kDistill,
+       {"task", "teacher", "temperature", "soft_weight", "hard_weight", "hidden_weight"}},
+      {ObjectiveType::kSpanCorruption, {"noise_fraction", "noise_span_mean"}},
+      {ObjectiveType::kMaskedImage, {"hidden_fraction", "hidden_unit"}},
+      {ObjectiveType::kDenoise,
+       {"permute_sentences", "rotate", "infill_fraction", "infill_mean", "delete_fraction",
+        "hide_fraction"}},
       {ObjectiveType::kClassify,
        {"label_smoothing", "multi_label", "class_weights", "focal_gamma", "threshold",
         "tune_threshold"}},
       {ObjectiveType::kTag, {"label_pieces"}},
+      {ObjectiveType::kSeq2Seq,
+       {"label_smoothing", "prefix", "source_language", "target_language"}},
   };
   return kKeys;
+}
+
+bool has_key(ObjectiveType type, std::string_view key) {
+  return std::any_of(own_keys().begin(), own_keys().end(), [&](const auto& own) {
+    return own.type == type && std::find(own.keys.begin(), own.keys.end(), key) != own.keys.end();
+  });
 }
 
 void refuse_foreign_keys(const Section& section, ObjectiveType type) {
   for (const auto& own : own_keys()) {
     for (const auto key : own.keys) {
-      if (own.type != type && section.has(key)) {
+      if (!has_key(type, key) && section.has(key)) {
         section.fail(key, text("belongs to objectives of type ", word_of(own.type),
                                ", this one is ", word_of(type)));
       }
@@ -83,16 +114,16 @@ void read_mask(Section& section, data::MaskOptions& mask) {
       "mask_fraction", mask.fraction,
       {.help = "Share of a sequence's tokens that are to be guessed; special ones do not count.",
        .range = {.min = 0, .max = 1, .excludes_min = true},
-       .only = kOnlyMlm});
+       .only = kOnlyMasks});
   section.read("mask_share", mask.mask_share,
                {.help = "Of the tokens to be guessed, the share replaced by the mask token.",
                 .range = kShare,
-                .only = kOnlyMlm});
+                .only = kOnlyMasks});
   section.read("random_share", mask.random_share,
                {.help = "Of the tokens to be guessed, the share replaced by random ones; the rest "
                         "stay as they are.",
                 .range = kShare,
-                .only = kOnlyMlm});
+                .only = kOnlyMasks});
   if (mask.mask_share + mask.random_share > 1.0 + 1e-9) {
     section.fail("random_share", text(mask.random_share, " and mask_share ", mask.mask_share,
                                       " are more than 1 together"));
@@ -100,10 +131,10 @@ void read_mask(Section& section, data::MaskOptions& mask) {
   section.read_choice(
       "mask_unit", mask.unit, kUnits,
       {.help = "What is masked as one: single tokens, whole words, or spans of words.",
-       .only = kOnlyMlm});
+       .only = kOnlyMasks});
   read_spans(section, mask);
   section.read("static_masks", mask.is_static,
-               {.help = "Whether every epoch masks the same tokens.", .only = kOnlyMlm});
+               {.help = "Whether every epoch masks the same tokens.", .only = kOnlyMasks});
 }
 
 data::PairTask read_pair(Section& section) {
@@ -144,6 +175,53 @@ void read_r_drop(Section& section, ObjectiveOptions& options) {
                 .only = kOnly});
 }
 
+bool has_masks(const ObjectiveOptions& options) {
+  const bool is_distilled =
+      options.type == ObjectiveType::kDistill && options.distill.task == DistilledTask::kMlm;
+  return options.type == ObjectiveType::kMlm || options.type == ObjectiveType::kTranslationLm ||
+         is_distilled;
+}
+
+/// What is done to running text.
+void read_text_keys(Section& section, ObjectiveOptions& options) {
+  const bool shows_all = section.is_describing();
+  if (shows_all || has_masks(options)) {
+    read_mask(section, options.mask);
+  }
+  if (shows_all || options.type == ObjectiveType::kMlm) {
+    options.pair = read_pair(section);
+  }
+  if (shows_all || options.type == ObjectiveType::kSpanCorruption) {
+    read_span_corruption(section, options.span_corruption);
+  }
+  if (shows_all || options.type == ObjectiveType::kDenoise) {
+    read_denoising(section, options.denoise);
+  }
+}
+
+/// The head without which the objective has nothing to learn.
+std::optional<models::Head> head_needed(ObjectiveType type) {
+  switch (type) {
+    case ObjectiveType::kCausal:
+      return models::Head::kCausalLm;
+    case ObjectiveType::kPrefix:
+    case ObjectiveType::kSeq2Seq:
+    case ObjectiveType::kSpanCorruption:
+    case ObjectiveType::kDenoise:
+      return models::Head::kConditional;
+    case ObjectiveType::kMlm:
+    case ObjectiveType::kTranslationLm:
+    case ObjectiveType::kClassify:
+    case ObjectiveType::kRegress:
+    case ObjectiveType::kTag:
+    case ObjectiveType::kReplacedToken:
+    case ObjectiveType::kDistill:
+    case ObjectiveType::kMaskedImage:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view word_of(ObjectiveType type) {
@@ -161,18 +239,29 @@ ObjectiveOptions read_objective_options(Section& section) {
       "type", options.type, types(),
       {.help = "What the model learns: mlm (guess hidden tokens), classify "
                "(texts), regress (a number for a text), tag (words: named entities, parts of "
-               "speech).",
+               "speech), seq2seq (a text for a text), causal (the next token), prefix (the rest "
+               "of a text), span_corruption (T5's noise), denoise (BART's), translation_lm (mlm on "
+               "parallel lines), distill (what a teacher says).",
        .is_required = true});
   const bool shows_all = section.is_describing();
   if (!shows_all) {
     refuse_foreign_keys(section, options.type);
   }
-  if (shows_all || options.type == ObjectiveType::kMlm) {
-    read_mask(section, options.mask);
-    options.pair = read_pair(section);
+  if (options.type == ObjectiveType::kDistill || shows_all) {
+    read_distill_options(section, options.distill);
   }
+  read_text_keys(section, options);
   if (shows_all || options.type == ObjectiveType::kClassify) {
     options.classes = read_class_options(section);
+  }
+  if (shows_all || options.type == ObjectiveType::kSeq2Seq) {
+    if (!shows_all) {
+      read_label_smoothing(section, options.seq2seq.label_smoothing);
+    }
+    read_seq2seq_options(section, options.seq2seq);
+  }
+  if (shows_all || options.type == ObjectiveType::kMaskedImage) {
+    read_masked_image(section, options.masked_image);
   }
   if (shows_all || options.type == ObjectiveType::kTag) {
     static const config::Choices<data::LabelPieces> kPieces = {{"first", data::LabelPieces::kFirst},
@@ -188,11 +277,45 @@ ObjectiveOptions read_objective_options(Section& section) {
   return options;
 }
 
+namespace {
+
+/// Models of images classify whole images or guess hidden patches, and no others do the latter.
+std::optional<Misfit> image_misfit(const ObjectiveOptions& objective,
+                                   const models::ModelOptions& model) {
+  const bool is_of_images = models::reads_images(model);
+  const bool guesses_pixels = objective.type == ObjectiveType::kMaskedImage;
+  if (guesses_pixels && !is_of_images) {
+    return Misfit{"type", text("masked_image is nothing for ", models::word_of(model.family),
+                               ", which reads no images")};
+  }
+  if (is_of_images && !guesses_pixels && objective.type != ObjectiveType::kClassify) {
+    return Misfit{"type",
+                  text(word_of(objective.type), " is nothing for ", models::word_of(model.family),
+                       ", which reads images: allowed is classify, masked_image")};
+  }
+  if (is_of_images && objective.classes.multi_label) {
+    return Misfit{"multi_label", "true, but an image has one class, allowed is false"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Misfit> misfit(const ObjectiveOptions& objective, const models::ModelOptions& model) {
   if (models::is_baseline(model.family) && !is_of_texts(objective.type)) {
     return Misfit{"type",
                   text(word_of(objective.type), " is nothing for ", models::word_of(model.family),
                        ", which answers for whole texts: allowed is classify, regress")};
+  }
+  if (const auto wrong = image_misfit(objective, model)) {
+    return wrong;
+  }
+  const auto head = head_needed(objective.type);
+  if (head && !models::has_head(model.family, *head)) {
+    return Misfit{"type", text(word_of(objective.type), " is nothing for ",
+                               models::word_of(model.family), ", which has no ",
+                               *head == models::Head::kCausalLm ? "head for the next token"
+                                                                : "encoder and decoder")};
   }
   const bool drops = model.dropout > 0 || model.attention_dropout > 0 ||
                      model.head_dropout.value_or(model.dropout) > 0;

@@ -7,11 +7,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "data/batch.h"
 #include "data/sequence_template.h"
 #include "kernels/linear.h"
-#include "kernels/parallel.h"
 #include "models/family.h"
+#include "models/family_definition.h"
+#include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
 
@@ -57,15 +59,25 @@ Encoded encoded(const Query& query,
   return result;
 }
 
+/// The image of the file that the query names.
+Encoded encoded_image(const Query& query, const data::ImageSettings& settings) {
+  Encoded result;
+  result.example = data::image_example(formats::read_image(query.text), settings);
+  return result;
+}
+
 std::vector<Encoded> all_encoded(const std::vector<Query>& queries,
                                  const data::Tokenizer& tokenizer,
                                  const models::ModelOptions& model) {
   constexpr int64_t kTextsOfThread = 16;  // at least
   std::vector<Encoded> texts(queries.size());
-  kernels::parallel_for(
-      0, static_cast<int64_t>(queries.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
+  const bool is_of_images = models::reads_images(model);
+  const auto settings = is_of_images ? image_settings(model, {}, tokenizer) : data::ImageSettings{};
+  parallel_for(
+      static_cast<int64_t>(queries.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          texts[i] = encoded(queries[i], tokenizer, model);
+          texts[i] = is_of_images ? encoded_image(queries[i], settings)
+                                  : encoded(queries[i], tokenizer, model);
         }
       });
   return texts;
@@ -95,7 +107,8 @@ class Asked {
     nn::AttentionTrace trace(options_.attention_layers);
     staged.pass.trace = &trace;
     const auto head = model_.options().head;
-    const bool is_class = head == models::Head::kSequence;
+    const bool is_class =
+        head == Head::kSequence || head == Head::kImage || head == Head::kTaughtImage;
     const auto output = is_class ? model_.classify(staged.input, staged.pass)  // (B, C)
                                  : model_.hidden(staged.input, staged.pass);   // (N, D)
     keep_attention(attention_maps(trace, batch), batch);
@@ -109,14 +122,15 @@ class Asked {
         return classes(model_.next_sentence_logits(model_.pooled(output, staged.pass)), batch);
       case Head::kSequence:
         return sequences(output, batch);
+      case Head::kImage:
+      case Head::kTaughtImage:
+        return classes(output, batch);
       case Head::kNone:
       case Head::kToken:
       case Head::kSpan:
       case Head::kReplacedToken:
       case Head::kCausalLm:
       case Head::kConditional:
-      case Head::kImage:
-      case Head::kTaughtImage:
       case Head::kMaskedImage:
         throw UserError(models::architecture_of(model_.options()) +
                         ": this head does not answer for whole texts");

@@ -11,9 +11,9 @@
 
 namespace weft::objectives {
 
-/// A text, or a pair of texts, that a model is asked about.
+/// A text, or a pair of texts, that a model is asked about; of models of images an image.
 struct Query {
-  std::string text;
+  std::string text;  // or the path of the image
   std::optional<std::string> text_pair;
 };
 

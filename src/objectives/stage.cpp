@@ -18,10 +18,23 @@ at::Tensor staged(const std::vector<int64_t>& values, const at::Device& device) 
   return device.is_cpu() ? view.clone() : view.pin_memory().to(device, /*non_blocking=*/true);
 }
 
+/// (P, C p p) of images.
+at::Tensor staged_patches(const data::Batch& batch, const at::Device& device) {
+  if (batch.patches.empty()) {
+    return {};
+  }
+  auto* data = const_cast<float*>(batch.patches.data());  // nothing writes through it
+  const auto rows = static_cast<int64_t>(batch.patches.size()) / batch.patch_width;
+  const auto view = at::from_blob(data, {rows, batch.patch_width}, at::kFloat);
+  return device.is_cpu() ? view.clone() : view.pin_memory().to(device, /*non_blocking=*/true);
+}
+
 }  // namespace
 
 models::TextInput stage_input(const data::Batch& batch, const at::Device& device) {
-  return {.ids = staged(batch.ids, device), .types = staged(batch.types, device)};
+  return {.ids = staged(batch.ids, device),
+          .types = staged(batch.types, device),
+          .patches = staged_patches(batch, device)};
 }
 
 Staged stage(const data::Batch& batch, const at::Device& device) {

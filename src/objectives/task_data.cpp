@@ -2,7 +2,12 @@
 #include "data/labelled_dataset.h"
 #include "data/near_duplicates.h"
 #include "data/tagged_dataset.h"
+#include "models/family_definition.h"
+#include "objectives/distill.h"
+#include "objectives/image_data.h"
 #include "objectives/objective.h"
+#include "objectives/running_text.h"
+#include "objectives/seq2seq.h"
 #include "objectives/training_texts.h"
 
 namespace weft::objectives {
@@ -45,13 +50,17 @@ TaskData language_data(const Context& context) {
                                         .mask = context.objective.mask,
                                         .has_types = context.has_types(),
                                         .seed = context.seed};
-  const auto make = [&](const std::vector<data::DataItem>& items) {
-    return make_language_dataset(items, context.options, settings, context.tokenizer,
-                                 context.progress);
+  const auto make = [&](const std::vector<data::DataItem>& items,
+                        const data::DataOptions& options) {
+    return make_language_dataset(items, options, settings, context.tokenizer, context.progress);
   };
+  auto plain = context.options;
+  plain.languages = {};  // an evaluation sees each text once
   TaskData result;
-  result.train = context.options.train.empty() ? nullptr : make(context.options.train);
-  result.evaluate = context.options.evaluate.empty() ? nullptr : make(context.options.evaluate);
+  result.train =
+      context.options.train.empty() ? nullptr : make(context.options.train, context.options);
+  result.evaluate =
+      context.options.evaluate.empty() ? nullptr : make(context.options.evaluate, plain);
   if (result.train) {
     add_remarks(result.remarks, "train", *result.train);
   }
@@ -181,6 +190,9 @@ TaskData make_task_data(const ObjectiveOptions& objective,
   if (const auto wrong = misfit(objective, model)) {
     throw config::Error(text("objective.", wrong->key, ": ", wrong->message));
   }
+  if (models::reads_images(model)) {
+    return image_task_data(objective, options, model, *tokenizer, seed);
+  }
   const Context context{.objective = objective,
                         .options = options,
                         .model = model,
@@ -193,12 +205,14 @@ TaskData make_task_data(const ObjectiveOptions& objective,
       return language_data(context);
     case ObjectiveType::kCausal:
     case ObjectiveType::kPrefix:
-    case ObjectiveType::kSeq2Seq:
     case ObjectiveType::kSpanCorruption:
     case ObjectiveType::kDenoise:
     case ObjectiveType::kTranslationLm:
-    case ObjectiveType::kReplacedToken:
+      return running_text_data(objective, options, model, context.tokenizer,
+                               {.length = context.length, .seed = seed}, progress);
     case ObjectiveType::kDistill:
+      return make_task_data(task_of(objective), options, model, context.tokenizer, seed, progress);
+    case ObjectiveType::kReplacedToken:
     case ObjectiveType::kMaskedImage:
       break;
     case ObjectiveType::kClassify:
@@ -206,6 +220,9 @@ TaskData make_task_data(const ObjectiveOptions& objective,
       return labelled_data(context);
     case ObjectiveType::kTag:
       return tagged_data(context);
+    case ObjectiveType::kSeq2Seq:
+      return parallel_task_data(objective, options, model, context.tokenizer, context.length,
+                                progress);
   }
   return {};
 }

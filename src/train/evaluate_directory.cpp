@@ -15,6 +15,7 @@
 #include "formats/json.h"
 #include "formats/table.h"
 #include "models/directory.h"
+#include "models/family_definition.h"
 #include "models/inference.h"
 #include "objectives/options.h"
 #include "train/task.h"
@@ -30,18 +31,21 @@ std::string objective_word(models::Head head, const std::string& directory) {
     case models::Head::kNextSentence:
       return "mlm";
     case models::Head::kSequence:
+    case models::Head::kImage:
+    case models::Head::kTaughtImage:
       return "classify";
+    case models::Head::kMaskedImage:
+      return "masked_image";
     case models::Head::kToken:
       return "tag";
     case models::Head::kNone:
     case models::Head::kSpan:
     case models::Head::kReplacedToken:
-    case models::Head::kCausalLm:
-    case models::Head::kConditional:
-    case models::Head::kImage:
-    case models::Head::kTaughtImage:
-    case models::Head::kMaskedImage:
       break;
+    case models::Head::kCausalLm:
+      return "causal";
+    case models::Head::kConditional:
+      return "seq2seq";
   }
   throw UserError(
       directory +
@@ -50,7 +54,7 @@ std::string objective_word(models::Head head, const std::string& directory) {
 }
 
 // The columns that the run named for its training data, as `key: value` of an item.
-formats::Json columns_in(const std::string& directory) {
+formats::Json columns_in(const std::string& directory, const std::vector<std::string>& keys) {
   formats::Json named = formats::Json::object();
   const auto path = directory + "/weft.yaml";
   if (!std::filesystem::exists(path)) {
@@ -62,7 +66,7 @@ formats::Json columns_in(const std::string& directory) {
   if (train == nullptr || train->value.items.empty()) {
     return named;
   }
-  for (const auto* key : {"text", "text_pair", "label", "labels"}) {
+  for (const auto& key : keys) {
     const auto* entry = train->value.items.front().find(key);
     if (entry != nullptr && entry->value.kind == config::Node::Kind::kScalar) {
       named[key] = entry->value.scalar;
@@ -96,18 +100,39 @@ formats::Json item_of(const std::string& file, const formats::Json& named) {
   return item;
 }
 
+// Of images: what the files hold and how it is written goes on to hold.
+formats::Json image_item_of(const std::string& file, const formats::Json& named) {
+  formats::Json item = {{"path", file}};
+  for (const auto& [key, value] : named.items()) {
+    if (value == "null") {
+      continue;
+    }
+    item[key] = key == "white" ? formats::Json::parse(value.get<std::string>()) : value;
+  }
+  return item;
+}
+
+formats::Json items_of(const std::string& directory,
+                       const models::ModelOptions& options,
+                       const std::vector<std::string>& files) {
+  const bool is_of_images = models::reads_images(options);
+  const auto named = is_of_images
+                         ? columns_in(directory, {"kind", "image", "label", "names_file", "white"})
+                         : columns_in(directory, {"text", "text_pair", "label", "labels"});
+  formats::Json items = formats::Json::array();
+  for (const auto& file : files) {
+    items.push_back(is_of_images ? image_item_of(file, named) : item_of(file, named));
+  }
+  return items;
+}
+
 // weft.yaml with the files in place of its data, or a config made up for a directory that Weft did
 // not write.
 config::Document task_document(const std::string& directory,
                                const models::ModelOptions& options,
                                const std::vector<std::string>& files,
                                const std::vector<std::string>& overrides) {
-  formats::Json items = formats::Json::array();
-  const auto named = columns_in(directory);
-  for (const auto& file : files) {
-    items.push_back(item_of(file, named));
-  }
-  const auto list = items.dump();
+  const auto list = items_of(directory, options, files).dump();
   std::vector<std::string> all = {"data.train=" + list, "data.evaluate=" + list, "data.folds=null",
                                   "data.fold=1"};
   all.insert(all.end(), overrides.begin(), overrides.end());

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "models/family.h"
+#include "models/family_definition.h"
+#include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "train/freeze.h"
 #include "train/layer_rates.h"
@@ -17,6 +19,14 @@ namespace {
 
 using config::Section;
 using objectives::ObjectiveType;
+
+constexpr std::string_view kPairs =
+    "pairs of texts (objective.type: seq2seq or translation_lm): source and target name such";
+
+bool has_pairs(const std::vector<data::DataItem>& items) {
+  return std::any_of(items.begin(), items.end(),
+                     [](const auto& item) { return item.source || item.target; });
+}
 
 /// Keys that tell how running text is cut, and keys of labels.
 void refuse_idle_data(const Section& data, const RunConfig& config) {
@@ -31,20 +41,70 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
     }
   };
   if (!is_running_text) {
-    constexpr std::string_view kOnly = "running text (objective.type: mlm)";
+    constexpr std::string_view kOnly = "running text (objective.type: mlm, causal, ...)";
     refuse(options.pack != plain.pack, "pack", kOnly);
     refuse(options.document != plain.document, "document", kOnly);
     refuse(options.sentence != plain.sentence, "sentence", kOnly);
+  }
+  if (type == ObjectiveType::kCausal) {
+    refuse(options.sentence != plain.sentence, "sentence", "other objectives: documents are whole");
+    refuse(options.overflow && options.pack == data::Pack::kStream, "overflow",
+           "data.pack: document");
+    if (options.pack == data::Pack::kNone) {
+      data.fail("pack", "none is nothing for the next token, must be document or stream");
+    }
+  }
+  if (!is_running_text) {
+    refuse(options.languages.alpha.has_value(), "language_alpha",
+           "running text (objective.type: mlm, causal, ...)");
   }
   if (!is_table) {
     constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
     refuse(options.folds.has_value(), "folds", kOnly);
     refuse(options.unlabelled != plain.unlabelled, "unlabelled", kOnly);
   }
+  const bool is_parallel = type == ObjectiveType::kSeq2Seq || type == ObjectiveType::kTranslationLm;
+  refuse(!is_parallel && has_pairs(options.train), "train", kPairs);
+  refuse(!is_parallel && has_pairs(options.evaluate), "evaluate", kPairs);
   const bool takes_several =
       type == ObjectiveType::kRegress || config.objective.classes.multi_label;
   refuse(options.label_separator && !(is_table && takes_several), "label_separator",
          "objective.multi_label: true or objective.type: regress");
+}
+
+/// Keys of images are nothing for texts, and the other way round.
+void refuse_idle_images(const Section& data, const RunConfig& config) {
+  const data::DataOptions plain;
+  const auto& options = config.data;
+  const bool is_of_images = models::reads_images(config.model);
+  const auto refuse = [&](bool is_idle, std::string_view key) {
+    if (is_idle) {
+      data.fail(key, text("has no effect here, only with models of ",
+                          is_of_images ? "text" : "images (model.type: vit or deit)"));
+    }
+  };
+  if (!is_of_images) {
+    const auto has_image_keys = [](const auto& items) {
+      return std::any_of(items.begin(), items.end(),
+                         [](const auto& item) { return item.image != data::ImageItem{}; });
+    };
+    refuse(options.images != plain.images, "images");
+    refuse(options.augment != plain.augment, "augment");
+    refuse(has_image_keys(options.train), "train");
+    refuse(has_image_keys(options.evaluate), "evaluate");
+    return;
+  }
+  refuse(options.length.has_value(), "length");
+  refuse(options.overflow.has_value(), "overflow");
+  refuse(options.folds.has_value(), "folds");
+  refuse(options.unlabelled != plain.unlabelled, "unlabelled");
+  const auto& augment = options.augment;
+  if (options.images.keeps_shape && (augment.crop_area || augment.pad_crop > 0)) {
+    data.fail("augment", "crops do not go with images.keeps_shape: true");
+  }
+  if (config.objective.type == ObjectiveType::kMaskedImage && augment.mixes()) {
+    data.fail("augment", "mixup and cutmix are for classes, objective.type is masked_image");
+  }
 }
 
 /// A sweep may be sorted by a figure of its test files.
@@ -63,7 +123,7 @@ void refuse_idle_best_by(const Section& train, const RunConfig& config) {
 
 std::vector<std::string> trained_parameters(const RunConfig& config) {
   auto model = config.model;
-  model.head = objectives::make_objective(config.objective)->head();
+  model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
   auto names = parameter_names(model);
   const auto frozen = frozen_parameters(config.train.freeze, names);
   std::erase_if(names, [&](const auto& name) { return frozen.contains(name); });
@@ -94,6 +154,9 @@ void refuse_idle_rates(const Section& train, const RunConfig& config) {
 }  // namespace
 
 void refuse_idle_keys(const Section& data, const Section& train, const RunConfig& config) {
+  if (!data.is_describing()) {
+    refuse_idle_images(data, config);
+  }
   if (train.is_describing()) {
     return;
   }

@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "models/baseline_config.h"
 #include "models/directory.h"
+#include "models/family_definition.h"
+#include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "train/freeze.h"
 #include "train/idle_keys.h"
@@ -32,6 +34,12 @@ void demand(const config::Section& root, std::string_view key, std::string_view 
   }
 }
 
+void refuse(const config::Section& root, std::string_view key, std::string_view message) {
+  if (root.has(key)) {
+    root.fail(key, message);
+  }
+}
+
 void read_tokenizer(config::Section& root, RunConfig& config) {
   if (config.init_from && !root.has("tokenizer")) {
     return;
@@ -51,7 +59,7 @@ void check_lora(const config::Section& train, const RunConfig& config) {
   }
   try {
     auto model = config.model;
-    model.head = objectives::make_objective(config.objective)->head();
+    model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
     models::lora_sites(model, *config.train.lora);
   } catch (const std::invalid_argument& error) {
     train.fail("lora", text("targets: ", error.what()));
@@ -72,11 +80,21 @@ void check_kit(const config::Section& train, const RunConfig& config) {
   if (!config.train.freeze.empty()) {
     try {
       auto model = config.model;
-      model.head = objectives::make_objective(config.objective)->head();
+      model.head =
+          objectives::head_for(objectives::make_objective(config.objective)->head(), model);
       frozen_parameters(config.train.freeze, parameter_names(model));
     } catch (const std::invalid_argument& error) {
       train.fail("freeze", error.what());
     }
+  }
+}
+
+/// A student that is trained needs its teacher; one that is measured does not.
+void check_teacher(const config::Section& section, const objectives::ObjectiveOptions& objective) {
+  const bool has_teacher = objective.type == objectives::ObjectiveType::kDistill;
+  const auto& path = objective.distill.teacher;
+  if (has_teacher && !section.is_describing() && !std::filesystem::exists(path)) {
+    section.fail("teacher", text("'", path, "' does not exist, must be a model directory"));
   }
 }
 
@@ -100,14 +118,20 @@ void read_all(config::Section root, RunConfig& config) {
     base = read_base(root, *config.init_from);
   } else {
     demand(root, "model", "missing, required unless init_from is given");
-    demand(root, "tokenizer", "missing, required unless init_from is given");
   }
   demand(root, "data", "missing, required");
   demand(root, "objective", "missing, required");
 
   auto model = root.section("model", {.help = "The model's shape: a preset, or every part."});
   config.model = models::read_model_options(model, base ? &*base : nullptr);
-  read_tokenizer(root, config);
+  if (models::reads_images(config.model) && !root.is_describing()) {
+    refuse(root, "tokenizer", "a model of images reads no text: leave this section out");
+  } else {
+    if (!config.init_from) {
+      demand(root, "tokenizer", "missing, required unless init_from is given");
+    }
+    read_tokenizer(root, config);
+  }
   auto data = root.section(
       "data", {.help = "What is learnt from, and what is measured on.", .is_required = true});
   config.data = data::read_data_options(data);
@@ -117,6 +141,7 @@ void read_all(config::Section root, RunConfig& config) {
   if (const auto wrong = objectives::misfit(config.objective, config.model)) {
     objective.fail(wrong->key, wrong->message);
   }
+  check_teacher(objective, config.objective);
   if (config.objective.pair != data::PairTask::kNone && config.data.pack != data::Pack::kDocument) {
     data.fail("pack", "pairs of texts are drawn from documents: `document` is allowed");
   }
@@ -125,6 +150,11 @@ void read_all(config::Section root, RunConfig& config) {
   if (config.objective.classes.tunes_threshold && !config.train.evaluate_every) {
     objective.fail("tune_threshold",
                    "train.evaluate_every is never, but the threshold is found in an evaluation");
+  }
+  if (config.objective.classes.tunes_threshold && config.data.evaluate.empty() &&
+      !config.data.folds && !root.is_describing()) {
+    objective.fail("tune_threshold",
+                   "there is no data.evaluate, but the threshold is found in an evaluation");
   }
   check_kit(train, config);
   refuse_idle_keys(data, train, config);

@@ -8,9 +8,14 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/language_dataset.h"
+#include "data/pixel_tokenizer.h"
 #include "data/tokenizer_options.h"
 #include "models/baseline_config.h"
 #include "models/directory.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/family_definition.h"
+#include "objectives/image_data.h"
+#include "objectives/running_text.h"
 #include "objectives/training_texts.h"
 #include "train/document_frequencies.h"
 #include "train/freeze.h"
@@ -64,16 +69,24 @@ data::DataItem item_of(const std::string& pattern) {
   return item;
 }
 
+/// How texts are read to train a tokenizer on: whole, where it is to see their line feeds too.
+data::DataOptions training_reading(const RunConfig& config) {
+  const bool keeps_feeds = config.tokenizer.type == data::TokenizerType::kByteLevelBpe ||
+                           config.tokenizer.type == data::TokenizerType::kCharacters;
+  return keeps_feeds ? objectives::store_options(config.objective, config.data) : config.data;
+}
+
 std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) {
   const auto seed = static_cast<uint64_t>(config.run.seed);
   log::set_status("training the tokenizer");
   data::TokenizerReport report;
+  const auto reading = training_reading(config);
   auto tokenizer = data::train_tokenizer(
       config.tokenizer, style_of(config.model.family), seed,
       [&](const data::TextVisitor& visit) {
         config.tokenizer.train_on == "data"
-            ? objectives::visit_training_texts(config.objective, config.data, seed, visit)
-            : data::visit_texts({item_of(config.tokenizer.train_on)}, config.data, visit);
+            ? objectives::visit_training_texts(config.objective, reading, seed, visit)
+            : data::visit_texts({item_of(config.tokenizer.train_on)}, reading, visit);
       },
       report);
   log::set_status("");
@@ -118,6 +131,20 @@ models::LoadedModel make_model(const RunConfig& config,
   return loaded;
 }
 
+/// How images come to the model: as those of the model that it begins with, unless the config says
+/// otherwise.
+std::shared_ptr<const data::Tokenizer> prepare_pixels(
+    const RunConfig& config, const std::optional<std::string>& checkpoint) {
+  const auto& vision = config.model.vision;
+  std::optional<data::ImageFormat> base;
+  if (checkpoint || config.init_from) {
+    base = data::read_image_format(
+        checkpoint ? *checkpoint : models::model_directory(*config.init_from), vision.channels);
+  }
+  return data::make_pixel_tokenizer(data::image_format(
+      config.data.images, base, {vision.image_size, vision.grid(), vision.channels}));
+}
+
 }  // namespace
 
 data::ProgressVisitor show_progress() {
@@ -130,6 +157,9 @@ data::ProgressVisitor show_progress() {
 
 std::shared_ptr<const data::Tokenizer> prepare_tokenizer(
     const RunConfig& config, const std::optional<std::string>& checkpoint) {
+  if (models::reads_images(config.model)) {
+    return prepare_pixels(config, checkpoint);
+  }
   if (checkpoint) {
     return data::load_tokenizer(*checkpoint);
   }
@@ -154,14 +184,16 @@ models::ModelOptions complete_options(const RunConfig& config,
       options.begin_id = special.classify >= 0 ? special.classify : options.begin_id;
       options.end_id = special.separate >= 0 ? special.separate : options.end_id;
     }
+    models::settle_decoding_ids(options);
   } else if (options.vocabulary < tokenizer.size()) {
     throw UserError(text(*config.init_from, ": its tokenizer has ", tokenizer.size(),
                          " ids, its model takes ", options.vocabulary));
   }
-  if (options.head != objective.head()) {
+  const auto head = objectives::head_for(objective.head(), options);
+  if (options.head != head) {
     options.labels.clear();  // another head's
   }
-  options.head = objective.head();
+  options.head = head;
   options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
   options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&
                            config.objective.classes.multi_label;

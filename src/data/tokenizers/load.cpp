@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "data/pixel_tokenizer.h"
 #include "data/tokenizer.h"
 #include "data/tokenizers/class_parts.h"
 #include "data/tokenizers/documents.h"
@@ -194,6 +195,9 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
       return read({file, path}, read_parts);
     }
     names.emplace_back(name);
+  }
+  if (auto pixels = load_pixel_tokenizer(path)) {
+    return pixels;
   }
   throw Error(text(path, ": no tokenizer in it: one of ", join(names), " is needed"));
 }

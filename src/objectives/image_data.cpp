@@ -1,0 +1,71 @@
+#include "objectives/image_data.h"
+
+#include "base/text.h"
+#include "data/pixel_tokenizer.h"
+#include "models/family_definition.h"
+
+namespace weft::objectives {
+
+data::ImageSettings image_settings(const models::ModelOptions& model,
+                                   const data::ImageOptions& options,
+                                   const data::Tokenizer& pixels) {
+  const auto& vision = model.vision;
+  data::ImageSettings settings;
+  settings.format = data::image_format(options, data::image_format_of(pixels),
+                                       {vision.image_size, vision.grid(), vision.channels});
+  settings.patch = vision.patch;
+  settings.has_class_token = vision.has_class_token;
+  settings.has_distillation_token = vision.has_distillation_token;
+  return settings;
+}
+
+TaskData image_task_data(const ObjectiveOptions& objective,
+                         const data::DataOptions& options,
+                         const models::ModelOptions& model,
+                         const data::Tokenizer& pixels,
+                         uint64_t seed) {
+  auto settings = image_settings(model, options.images, pixels);
+  settings.seed = seed;
+  settings.labels = model.labels;
+  if (objective.type == ObjectiveType::kMaskedImage) {
+    settings.mask = objective.masked_image;
+    settings.labels.clear();
+  }
+  TaskData result;
+  const auto add_remarks = [&](const std::string& which, const data::Dataset& dataset) {
+    for (const auto& remark : dataset.remarks()) {
+      result.remarks.push_back(which + ": " + remark);
+    }
+  };
+  if (!options.train.empty()) {
+    auto training = settings;
+    training.augment = options.augment;
+    const auto train = data::make_image_dataset(options.train, training);
+    settings.labels = train->labels();
+    result.class_counts = train->class_counts();
+    result.rows = train->rows();
+    add_remarks("train", *train);
+    result.train = train;
+  }
+  if (!options.evaluate.empty()) {
+    const auto evaluate = data::make_image_dataset(options.evaluate, settings);
+    settings.labels = evaluate->labels();
+    add_remarks("evaluate", *evaluate);
+    result.evaluate = evaluate;
+  }
+  result.labels = settings.labels;
+  if (objective.type == ObjectiveType::kClassify && result.labels.size() < 2) {
+    throw config::Error(text("objective.type: classify, but the images have one class only (",
+                             join(result.labels), "), there must be two"));
+  }
+  return result;
+}
+
+models::Head head_for(models::Head wanted, const models::ModelOptions& model) {
+  if (wanted != models::Head::kSequence || !models::reads_images(model)) {
+    return wanted;
+  }
+  return model.head == models::Head::kTaughtImage ? model.head : models::Head::kImage;
+}
+
+}  // namespace weft::objectives

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/data_options.h"
+#include "data/image_dataset.h"
+#include "data/tokenizer.h"
+#include "objectives/objective.h"
+
+namespace weft::objectives {
+
+/// How the model takes images, apart from what training changes. `pixels`: data/pixel_tokenizer.h.
+data::ImageSettings image_settings(const models::ModelOptions& model,
+                                   const data::ImageOptions& options,
+                                   const data::Tokenizer& pixels);
+
+/// data.train and data.evaluate of a model of images.
+TaskData image_task_data(const ObjectiveOptions& objective,
+                         const data::DataOptions& options,
+                         const models::ModelOptions& model,
+                         const data::Tokenizer& pixels,
+                         uint64_t seed);
+
+/// The head that an objective needs, as the model's family calls it: a classifier of texts is one
+/// of images there.
+models::Head head_for(models::Head wanted, const models::ModelOptions& model);
+
+}  // namespace weft::objectives

@@ -1,0 +1,108 @@
+#include "objectives/masked_image.h"
+
+#include <algorithm>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include "objectives/rows.h"
+
+namespace weft::objectives {
+
+namespace {
+
+/// Which rows of `patches` are hidden: the model's own tokens have none there.
+std::vector<int64_t> hidden_patches(const data::Batch& batch) {
+  std::vector<int64_t> rows;
+  int64_t patch = 0;
+  for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+    if (batch.ids[i] < 0) {
+      continue;
+    }
+    if (batch.types[i] != 0) {
+      rows.push_back(patch);
+    }
+    ++patch;
+  }
+  return rows;
+}
+
+/// The difference of each pixel of the hidden patches: (M, C p p), not negative.
+at::Tensor differences(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+  const auto device = pass.layout.positions.device();
+  const auto input = stage_input(batch, device);
+  const auto hidden = model.hidden(input, pass);
+  const auto rows = on_device(batch.target_rows, device);
+  const auto guesses = model.token_features(hidden.index_select(0, rows)).to(at::kFloat);
+  const auto wanted = input.patches.index_select(0, on_device(hidden_patches(batch), device));
+  return (guesses - wanted).abs();
+}
+
+/// Mean over all pixels of all hidden patches.
+class PixelEvaluation : public Evaluation {
+ public:
+  void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
+    const auto rows = differences(model, batch, pass).to(at::kDouble).sum(1).cpu();  // (M)
+    const auto* sums = rows.const_data_ptr<double>();
+    std::size_t row = 0;
+    for (std::size_t b = 0; b < batch.items.size(); ++b) {
+      double sum = 0;
+      int64_t count = 0;
+      for (; row < batch.target_rows.size() && batch.target_rows[row] < batch.offsets[b + 1];
+           ++row, ++count) {
+        sum += sums[row];
+      }
+      items_[batch.items[b]] = {sum, count * batch.patch_width};
+    }
+  }
+
+  std::map<std::string, double> result() const override {
+    double sum = 0;
+    int64_t count = 0;
+    for (const auto& [item, figures] : items_) {  // in order: the same however batches were cut
+      sum += figures.first;
+      count += figures.second;
+    }
+    return {{"eval_loss", sum / static_cast<double>(std::max<int64_t>(1, count))}};
+  }
+
+ private:
+  std::map<int64_t, std::pair<double, int64_t>> items_;
+};
+
+class MaskedImageObjective : public Objective {
+ public:
+  models::Head head() const override { return models::Head::kMaskedImage; }
+  std::vector<std::string> terms() const override { return {"masked_image"}; }
+  std::vector<int64_t> counts(const data::Batch& batch) const override {
+    return {static_cast<int64_t>(batch.target_rows.size()) * batch.patch_width};
+  }
+  std::vector<at::Tensor> losses(models::Model& model,
+                                 const data::Batch& batch,
+                                 const nn::Pass& pass) const override {
+    return {differences(model, batch, pass).sum()};
+  }
+  std::unique_ptr<Evaluation> evaluation() const override {
+    return std::make_unique<PixelEvaluation>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& /*options*/) {
+  return std::make_unique<MaskedImageObjective>();
+}
+
+void read_masked_image(config::Section& section, data::MaskedImageOptions& options) {
+  section.read("hidden_fraction", options.fraction,
+               {.help = "Share of an image's patches that are hidden and to be guessed.",
+                .range = {.min = 0, .max = 1, .excludes_min = true},
+                .only = "type: masked_image"});
+  section.read("hidden_unit", options.unit,
+               {.help = "Patches are hidden together in squares of so many a side.",
+                .unit = "patches",
+                .range = config::between(1, 64),
+                .only = "type: masked_image"});
+}
+
+}  // namespace weft::objectives
