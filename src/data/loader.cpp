@@ -72,6 +72,16 @@ class Budget {
   int64_t tokens_ = 0;
 };
 
+/// The end of the stretch to be passed over at this place; nothing where there is none.
+std::optional<Cursor> end_of_left_out(const LoaderOptions& options, const Cursor& cursor) {
+  for (const auto& range : options.left_out) {
+    if (range.begin <= cursor && cursor < range.end) {
+      return range.end;
+    }
+  }
+  return std::nullopt;
+}
+
 /// The items of one step, not yet made.
 struct Plan {
   std::vector<int64_t> items;
@@ -84,7 +94,7 @@ StepBatches make_step(const Dataset& dataset, const LoaderOptions& options, cons
   StepBatches step{.micro = {}, .begin = plan.begin, .end = plan.end};
   for (std::size_t i = 0; i < plan.items.size(); ++i) {
     const bool is_full = step.micro.empty() || (options.micro_batch_tokens > 0 &&
-                                                step.micro.back().tokens() + plan.lengths[i] >
+                                                step.micro.back().all_tokens() + plan.lengths[i] >
                                                     options.micro_batch_tokens);
     if (is_full) {
       step.micro.emplace_back();
@@ -143,6 +153,10 @@ struct Loader::State {
 /// The next step's items, or nothing at the end of the stream. Called under the lock.
 std::optional<Plan> Loader::State::plan() {
   for (;;) {
+    if (const auto end = end_of_left_out(options, cursor)) {
+      cursor = *end;
+      continue;
+    }
     if (options.epochs && cursor.epoch >= *options.epochs) {
       return std::nullopt;
     }
@@ -159,7 +173,7 @@ std::optional<Plan> Loader::State::plan() {
   for (; cursor.position < order->size(); ++cursor.position) {
     const int64_t item = (*order)(cursor.position);
     const int64_t length = dataset->length(cursor.epoch, item);
-    if (!budget.take(length)) {
+    if (end_of_left_out(options, cursor) || !budget.take(length)) {
       break;
     }
     plan.items.push_back(item);

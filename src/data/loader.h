@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,7 +16,15 @@ struct Cursor {
   int64_t epoch = 0;
   int64_t position = 0;  // items of this epoch already taken
 
-  bool operator==(const Cursor&) const = default;
+  auto operator<=>(const Cursor&) const = default;
+};
+
+/// A stretch of the stream, without its end.
+struct CursorRange {
+  Cursor begin;
+  Cursor end;
+
+  bool operator==(const CursorRange&) const = default;
 };
 
 struct LoaderOptions {
@@ -28,6 +37,7 @@ struct LoaderOptions {
   int64_t workers = 1;             // threads that make batches ahead; 0: made when asked for
   int64_t prefetch = 4;            // steps made ahead
   std::optional<int64_t> epochs = std::nullopt;  // of the stream; nothing: it goes on for ever
+  std::vector<CursorRange> left_out = {};        // passed over
 };
 
 /// The batches of one step. A step never crosses the border of an epoch; the last of an epoch may

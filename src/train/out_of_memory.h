@@ -19,6 +19,12 @@ std::optional<MemoryShortage> shortage_of(const std::exception& error);
 /// What was asked for and what is free, with sizes.
 std::string words(const MemoryShortage& shortage);
 
+/// What a run cannot do with the memory that there is, in words.
+class DoesNotFit : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A micro-batch did not fit. Nothing of its step is left in the gradients.
 class OutOfMemory : public std::runtime_error {
  public:

@@ -161,11 +161,8 @@ void train_from(const RunConfig& config,
 
 // Memory that ran out anywhere but in a step: weights, optimizer, an evaluation, the data.
 void tell_sizes(const std::exception& error) {
-  if (dynamic_cast<const UserError*>(&error) != nullptr) {
-    return;
-  }
   if (const auto shortage = shortage_of(error)) {
-    throw std::runtime_error(
+    throw DoesNotFit(
         text("train: out of memory outside a step: ", words(*shortage),
              "; what weights, gradients and optimizer take, weft inspect CONFIG tells"));
   }
@@ -226,6 +223,10 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
       return;
     } catch (const RollBack& back) {
       std::tie(start, kept) = way_back(back, config, directory, from);
+    } catch (const UserError&) {
+      throw;
+    } catch (const DoesNotFit&) {
+      throw;
     } catch (const std::exception& error) {
       tell_sizes(error);
       throw;

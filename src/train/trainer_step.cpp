@@ -99,7 +99,7 @@ void Trainer::compute(data::StepBatches& batches) {
 void Trainer::take_smaller_pieces(const OutOfMemory& shortage) {
   const auto step = text("step ", state_.clock.steps + 1, ": ", shortage.what());
   if (shortage.sequences() < 2) {
-    throw std::runtime_error(
+    throw DoesNotFit(
         text("train: out of memory in ", step,
              "; one sequence cannot be cut. What lowers it: data.length",
              config_.train.checkpoint_activations == Checkpointing::kNone

@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -122,6 +124,40 @@ TEST(Loader, StreamIsTheSameForEveryNumberOfWorkers) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       EXPECT_TRUE(same(steps[i], expected[i])) << i;
     }
+  }
+}
+
+TEST(Loader, PassesOverWhatIsLeftOut) {
+  const auto dataset = std::make_shared<CountingDataset>(60);
+  LoaderOptions options{.shuffles = false, .batch_sequences = 4, .workers = 2, .epochs = 3};
+  // Within an epoch, over the border of two, and two that overlap.
+  options.left_out = {{.begin = {0, 10}, .end = {0, 12}},
+                      {.begin = {0, 56}, .end = {1, 8}},
+                      {.begin = {1, 6}, .end = {1, 12}}};
+  const auto all = steps_of(dataset, options);
+  std::vector<std::pair<int64_t, int64_t>> seen;
+  for (const auto& step : all) {
+    for (const auto item : step.micro.front().items) {
+      seen.emplace_back(step.begin.epoch, item);
+    }
+  }
+  std::vector<std::pair<int64_t, int64_t>> expected;
+  for (int64_t epoch = 0; epoch < 3; ++epoch) {
+    for (int64_t item = 0; item < dataset->size(epoch); ++item) {
+      const bool is_out = epoch == 0   ? item == 10 || item == 11 || item >= 56
+                          : epoch == 1 ? item < 12
+                                       : false;
+      if (!is_out) {
+        expected.emplace_back(epoch, item);
+      }
+    }
+  }
+  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(all[2].end, (Cursor{0, 10})) << "a step ends before a stretch";
+  for (std::size_t from = 0; from < all.size(); ++from) {
+    const auto rest = steps_of(dataset, options, all[from].begin);
+    ASSERT_EQ(rest.size(), all.size() - from);
+    EXPECT_TRUE(same(rest.front(), all[from]));
   }
 }
 
