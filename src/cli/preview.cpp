@@ -1,5 +1,6 @@
 #include "cli/preview.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -74,6 +75,27 @@ std::string show_example(const data::Example& example,
     }
   }
   return line;
+}
+
+bool predicts_order(const data::Example& example) {
+  return !example.targets.empty() && example.targets.size() == example.ids.size() &&
+         std::equal(example.ids.begin() + 1, example.ids.end(), example.targets.begin());
+}
+
+std::string show_order(const data::Example& example,
+                       const data::Tokenizer& tokenizer,
+                       bool has_colors) {
+  const auto plain = [&](const std::vector<int64_t>& ids) {
+    data::Example shown;
+    shown.ids = ids;
+    return show_example(shown, tokenizer, has_colors);
+  };
+  if (!example.source_ids.empty()) {
+    return text("source: ", plain(example.source_ids), "\ntarget: ", plain(example.targets));
+  }
+  auto whole = example.ids;
+  whole.push_back(example.targets.back());
+  return plain(whole);
 }
 
 std::string show_tagged(const data::Example& example,

@@ -30,6 +30,15 @@ std::string show_tagged(const data::Example& example,
                         const data::Tokenizer& tokenizer,
                         const std::vector<std::string>& labels);
 
+/// Whether each token's target is the one behind it, as of models that write.
+bool predicts_order(const data::Example& example);
+
+/// Such an example: what an encoder reads, where there is one, on one line, and what is to be
+/// written on the next.
+std::string show_order(const data::Example& example,
+                       const data::Tokenizer& tokenizer,
+                       bool has_colors);
+
 /// What show_example's signs mean, in the same colours.
 std::string show_legend(bool has_colors);
 

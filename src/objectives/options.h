@@ -33,12 +33,6 @@ enum class ObjectiveType {
   kMaskedImage,     // hidden patches
 };
 
-/// ELECTRA's discriminator looks for what a small generator guessed wrong (arXiv:2003.10555).
-struct ReplacedTokenOptions {
-  double generator_size = 0.25;      // its widths as a share of the discriminator's
-  double discriminator_weight = 50;  // of its loss beside the generator's
-};
-
 /// The `objective:` section.
 struct ObjectiveOptions {
   ObjectiveType type = ObjectiveType::kMlm;
@@ -50,7 +44,6 @@ struct ObjectiveOptions {
   data::MaskedImageOptions masked_image;
   data::SpanCorruptionOptions span_corruption;
   data::DenoiseOptions denoise;
-  ReplacedTokenOptions replaced_token;
   DistillOptions distill;
   Seq2SeqOptions seq2seq;
 };

@@ -2,6 +2,7 @@
 
 #include "data/folds.h"
 #include "data/language_dataset.h"
+#include "data/parallel_reader.h"
 #include "data/tagged_rows.h"
 
 namespace weft::objectives {
@@ -27,6 +28,9 @@ void visit_training_texts(const ObjectiveOptions& objective,
                           const data::TextVisitor& visit) {
   if (objective.type == ObjectiveType::kTag) {
     data::visit_tagged_texts(options.train, visit);
+  } else if (objective.type == ObjectiveType::kSeq2Seq ||
+             objective.type == ObjectiveType::kTranslationLm) {
+    data::visit_parallel_texts(options.train, visit);
   } else if (options.folds) {
     data::visit_texts_outside(fold_of_run(options, seed), options.train,
                               label_form(objective, options), visit);

@@ -46,6 +46,19 @@ TEST(ShowExample, ShowsPlainTextWithoutTargets) {
   EXPECT_EQ(show_example(plain, toy(), false), "[CLS] the dog barked [SEP]");
 }
 
+TEST(ShowOrder, ShowsSourceAndTargetOfModelsThatWrite) {
+  data::Example made;
+  made.source_ids = {5, 4, 8, 3};
+  made.ids = {0, 6, 7};
+  made.targets = {6, 7, 3};
+  made.target_positions = {0, 1, 2};
+  EXPECT_TRUE(predicts_order(made));
+  EXPECT_EQ(show_order(made, toy(), false), "source: the [MASK]ed [SEP]\ntarget: dog bark [SEP]");
+  made.source_ids.clear();
+  EXPECT_EQ(show_order(made, toy(), false), "[PAD] dog bark [SEP]");
+  EXPECT_FALSE(predicts_order(example()));
+}
+
 TEST(CountMasks, TellsTheThreeTreatmentsApart) {
   MaskCounts counts;
   count_masks(example(), toy(), counts);
