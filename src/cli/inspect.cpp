@@ -11,7 +11,9 @@
 #include "models/baseline_config.h"
 #include "models/directory.h"
 #include "models/family.h"
+#include "models/family_definition.h"
 #include "models/names.h"
+#include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "train/cost.h"
 #include "train/device.h"
@@ -45,7 +47,13 @@ void print_model(const models::ModelOptions& model) {
     print_line("layers x dim", text(model.layers, " x ", model.dim, ", ", model.heads,
                                     " heads, feed-forward ", model.width));
   }
-  print_line("vocabulary", with_commas(model.vocabulary));
+  if (models::reads_images(model)) {
+    const auto& vision = model.vision;
+    print_line("images", text(vision.channels, " x ", vision.image_size, " x ", vision.image_size,
+                              " in patches of ", vision.patch, " x ", vision.patch));
+  } else {
+    print_line("vocabulary", with_commas(model.vocabulary));
+  }
   print_line("longest sequence", text(with_commas(model.length), " tokens"));
   if (!model.labels.empty()) {
     print_line("labels", join(model.labels));
@@ -120,8 +128,9 @@ void print_cost(const train::Cost& cost, int64_t length) {
 
 void inspect_config(const std::string& path, const std::vector<std::string>& overrides) {
   auto run = train::read_run_config(config::Document::load(path, overrides));
-  run.model.head = objectives::make_objective(run.objective)->head();
-  if (run.model.vocabulary == 0) {
+  run.model.head =
+      objectives::head_for(objectives::make_objective(run.objective)->head(), run.model);
+  if (run.model.vocabulary == 0 && !models::reads_images(run.model)) {
     run.model.vocabulary = run.tokenizer.file ? data::load_tokenizer(*run.tokenizer.file)->size()
                                               : run.tokenizer.vocab_size;
   }

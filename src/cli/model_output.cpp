@@ -15,6 +15,7 @@
 #include "cli/raw_inputs.h"
 #include "cli/raw_pass.h"
 #include "models/directory.h"
+#include "models/family_definition.h"
 #include "models/sentence.h"
 
 namespace weft::cli {
@@ -71,6 +72,16 @@ void check_tensors(const std::string& directory,
 
 /// Two sequences, one padded, with ids from all over the vocabulary.
 RawInputs made_up_inputs(const models::ModelOptions& options) {
+  if (models::reads_images(options)) {
+    const auto& vision = options.vision;
+    const auto pixels = at::arange(2 * vision.channels * vision.image_size * vision.image_size);
+    return RawInputs(
+        {{"pixel_values", pixels.to(at::kFloat)
+                              .mul(0.37)
+                              .sin()
+                              .view({2, vision.channels, vision.image_size, vision.image_size})}},
+        options);
+  }
   const int64_t columns = std::min<int64_t>(12, options.length);
   auto mask = at::ones({2, columns}, at::kLong);
   mask[1].slice(0, (columns + 1) / 2).zero_();
