@@ -36,6 +36,8 @@ BART = dict(vocab_size=VOCABULARY, d_model=8, encoder_layers=1, decoder_layers=2
             encoder_ffn_dim=12, decoder_ffn_dim=10, max_position_embeddings=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2,
             forced_eos_token_id=2, decoder_start_token_id=2)
 MARIAN = dict(BART, decoder_start_token_id=PAD, scale_embedding=True)
+VIT = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, image_size=8, patch_size=4, num_channels=3,
+           encoder_stride=4)
 GENERATION = ("logits", "loss", "last_hidden_state")
 MANY = dict(num_labels=3, problem_type="multi_label_classification")
 
@@ -104,6 +106,14 @@ CASES = {  # name -> (architecture, config, kind of targets)
                       activation_function="relu"), "shifted"),
     "marian-two-vocabularies": ("MarianMTModel", dict(MARIAN, share_encoder_decoder_embeddings=False, vocab_size=30,
                                 decoder_vocab_size=VOCABULARY), "pair"),
+    "vit-model": ("ViTModel", dict(VIT, qkv_bias=False, hidden_act="relu"), None),
+    "vit-image": ("ViTForImageClassification", dict(VIT, num_labels=3, num_channels=1), "image"),
+    "vit-other-size": ("ViTForImageClassification", dict(VIT, num_labels=3), "wide image"),
+    "vit-masked-image": ("ViTForMaskedImageModeling", VIT, "hidden patches"),
+    "deit-model": ("DeiTModel", VIT, None),
+    "deit-image": ("DeiTForImageClassification", dict(VIT, num_labels=3), "image"),
+    "deit-taught-image": ("DeiTForImageClassificationWithTeacher", dict(VIT, num_labels=3), None),
+    "deit-masked-image": ("DeiTForMaskedImageModeling", VIT, "hidden patches"),
 }
 
 
@@ -125,7 +135,29 @@ def make(architecture, config):
     return model
 
 
+def image_inputs(model, kind):
+    generator = torch.Generator().manual_seed(SEED + 1)
+    height, width = (12, 16) if kind == "wide image" else (8, 8)
+    inputs = {"pixel_values": torch.randn(3, model.config.num_channels, height, width, generator=generator)}
+    if kind == "hidden patches":
+        inputs["bool_masked_pos"] = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 0], [1, 1, 1, 1]])
+    elif kind is not None:
+        inputs["labels"] = torch.tensor([2, 0, 1])
+    return inputs
+
+
+def passed(model, inputs):
+    if model.main_input_name != "pixel_values":
+        return model(**inputs)
+    inputs = dict(inputs)
+    if "bool_masked_pos" in inputs:
+        inputs["bool_masked_pos"] = inputs["bool_masked_pos"].bool()
+    return model(**inputs, interpolate_pos_encoding=True)
+
+
 def inputs_of(model, kind):
+    if model.main_input_name == "pixel_values":
+        return image_inputs(model, kind)
     generator = torch.Generator().manual_seed(SEED + 1)
     lengths = [6, 6, 6] if kind == "span" else LENGTHS  # its loss counts padding as an answer: so none there
     rows, columns = len(lengths), max(lengths)
@@ -170,15 +202,15 @@ def write(name, architecture, config, kind):
     model = make(architecture, config)
     model.save_pretrained(folder)
     inputs = inputs_of(model, kind)
-    result = model(**inputs)
-    mask = inputs["attention_mask"].bool()
+    result = passed(model, inputs)
+    mask = inputs.get("attention_mask", torch.ones(0)).bool()
     if kind in ("pair", "shifted"):
         mask = inputs["labels"] != -100
     outputs = {}
     for key, value in result.items():
-        if key == "past_key_values" or (model.config.is_encoder_decoder and key not in GENERATION):
+        if key in ("past_key_values", "cls_logits", "distillation_logits") or (model.config.is_encoder_decoder and key not in GENERATION):
             continue
-        value = value.detach().clone()
+        value = value.detach().clone(memory_format=torch.contiguous_format)
         if value.shape[:2] == mask.shape and (value.dim() > 2 or kind in ("replaced", "span")):
             value[~mask] = 0
         outputs[key] = value
