@@ -1,0 +1,19 @@
+// Packed text: damaged members, and small files that hold much.
+#include "formats/lines.h"
+#include "fuzz/target.h"
+#include "fuzz/targets.h"
+
+namespace weft::fuzz {
+
+void gzip(std::string_view input) {
+  const auto path = scratch_file("input.txt.gz", input);
+  try_reading([&] {
+    formats::LineReader reader(path, formats::LineOptions{.longest = 4096, .splits_long = true});
+    for (std::string_view line; reader.next(line);) {
+    }
+  });
+}
+
+}  // namespace weft::fuzz
+
+WEFT_FUZZ_TARGET(gzip)

@@ -1,0 +1,41 @@
+#include "fuzz/table_reading.h"
+
+#include <optional>
+#include <vector>
+
+#include "data/label_form.h"
+#include "data/labelled_rows.h"
+#include "data/tagged_rows.h"
+#include "data/text_source.h"
+#include "formats/table.h"
+#include "fuzz/target.h"
+
+namespace weft::fuzz {
+
+void read_table(const std::string& path) {
+  data::DataItem item;
+  item.path = path;
+  item.files = {path};
+  try_reading([&] {
+    const auto kind = formats::table_kind(path).value();
+    const auto columns = formats::columns_of(path, kind);
+    for (const auto& lists : {std::vector<std::string>{}, columns}) {
+      try_reading([&] {
+        formats::TableReader reader(path, kind, columns, lists);
+        for (std::vector<std::optional<std::string>> fields; reader.next(fields);) {
+        }
+      });
+    }
+  });
+  try_reading([&] {
+    data::TextReader reader(item, {}, data::TextColumns::kAll);
+    for (data::TextLine line; reader.next(line);) {
+    }
+  });
+  try_reading([&] { data::read_labelled_rows(item, {}); });
+  if (formats::table_kind(path) == formats::TableKind::kJsonl) {
+    try_reading([&] { data::read_tagged_rows(item); });
+  }
+}
+
+}  // namespace weft::fuzz

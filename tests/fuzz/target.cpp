@@ -1,0 +1,71 @@
+#include "fuzz/target.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace weft::fuzz {
+
+namespace {
+
+constexpr std::size_t kLongestMessage = 4000;
+constexpr std::string_view kBorder = "\n-----\n";
+
+class Folder {
+ public:
+  Folder() {
+    const bool is_fast = std::filesystem::is_directory("/dev/shm");
+    const auto parent =
+        is_fast ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path();
+    std::string pattern = (parent / "weft-fuzz-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw std::runtime_error("no folder for the inputs");
+    }
+    path_ = pattern;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+const std::string& scratch_folder() {
+  static const Folder folder;
+  return folder.path();
+}
+
+std::string scratch_file(const std::string& name, std::string_view bytes) {
+  auto path = scratch_folder() + "/" + name;
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  return path;
+}
+
+std::string part_of(std::string_view input, int part) {
+  for (; part > 0; --part) {
+    const auto border = input.find(kBorder);
+    input.remove_prefix(border == std::string_view::npos ? input.size() : border + kBorder.size());
+  }
+  return std::string(input.substr(0, input.find(kBorder)));
+}
+
+void detail::check_message(std::string_view message) {
+  if (message.empty() || message.size() > kLongestMessage ||
+      message.find('\n') != std::string_view::npos || utf8::first_invalid(message)) {
+    throw std::logic_error(
+        text("a message that is no line of text: '", message.substr(0, 300), "'"));
+  }
+}
+
+}  // namespace weft::fuzz

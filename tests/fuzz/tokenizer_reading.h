@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/tokenizer.h"
+
+namespace weft::fuzz {
+
+/// Loads the tokenizer and uses it in each way on a few texts.
+void use_tokenizer(const std::string& path);
+
+/// Encodes and decodes one text, and holds what came out against what tokenizers promise.
+void use_tokenizer_on(const data::Tokenizer& tokenizer, std::string_view text);
+
+}  // namespace weft::fuzz
