@@ -61,7 +61,11 @@ void adapter(std::string_view input) {
   scratch_file("adapter/adapter_config.json", input);
   try_reading([&] {
     models::adapter_base(directory);
-    models::adapter_options(directory, {.vocabulary = 8, .dim = 4, .layers = 1});
+    models::ModelOptions base;
+    base.vocabulary = 8;
+    base.dim = 4;
+    base.layers = 1;
+    models::adapter_options(directory, base);
   });
 }
 
