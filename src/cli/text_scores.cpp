@@ -83,7 +83,6 @@ Wanted read_wanted(const Arguments& arguments) {
   wanted.bleu.is_lowercased = arguments.has("lowercase");
   wanted.uses_stems = arguments.has("stems");
   wanted.by_line = arguments.has("lines");
-  wanted.bleu.has_effective_order = wanted.by_line;
   return wanted;
 }
 
@@ -222,6 +221,8 @@ bool wants_text_scores(const Arguments& arguments) {
 
 int run_text_scores(const Arguments& arguments) {
   const auto wanted = read_wanted(arguments);
+  auto of_line = wanted;
+  of_line.bleu.has_effective_order = true;
   formats::LineReader hypotheses(arguments.get("hypotheses"));
   std::vector<formats::LineReader> references;
   for (const auto& path : arguments.all("references")) {
@@ -240,7 +241,7 @@ int run_text_scores(const Arguments& arguments) {
     }
     all.add(std::string(line), others);
     if (wanted.by_line) {
-      Scores one(wanted);
+      Scores one(of_line);
       one.add(std::string(line), others);
       std::cout << one.json(false).dump() << "\n";
     }

@@ -144,7 +144,8 @@ TEST_F(Score, RefusesWhatCannotBe) {
   for (const std::string line :
        {"{\"context\": \"a\"}", "{\"choices\": [\"a\"]}", "{\"context\": \"a\", \"choices\": [1]}",
         "{\"context\": \"a\", \"choices\": [\"b\"], \"label\": 1}"}) {
-    EXPECT_EQ(error({decoder_.path()}, line + "\n").rfind("error: -:1: ", 0), 0U) << line;
+    EXPECT_EQ(error({decoder_.path()}, line + "\n").rfind("error: standard input:1: ", 0), 0U)
+        << line;
   }
 }
 

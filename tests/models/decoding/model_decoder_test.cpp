@@ -21,6 +21,7 @@ ModelOptions tiny(Family family) {
   options.dim = 16;
   options.layers = 2;
   options.heads = 2;
+  options.decoder.key_value_heads = family == Family::kLlama ? 1 : 0;
   options.width = 32;
   options.length = 40;
   options.deviation = 0.6;  // choices far apart
@@ -130,12 +131,11 @@ TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         ModelDecoderOf,
-                         ::testing::Values(Family::kGpt2, Family::kLlama),
-                         [](const auto& about) {
-                           return std::string(definition_of(about.param).word);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Families,
+    ModelDecoderOf,
+    ::testing::Values(Family::kGpt2, Family::kLlama, Family::kT5, Family::kBart, Family::kMarian),
+    [](const auto& about) { return std::string(definition_of(about.param).word); });
 
 }  // namespace
 }  // namespace weft::models
