@@ -37,6 +37,12 @@ void print_line(const std::string& name, const std::string& value) {
   std::cout << "  " << std::left << std::setw(26) << name << value << "\n";
 }
 
+/// Heads of keys and values, where they are fewer.
+std::string grouped_text(const models::ModelOptions& model) {
+  const int64_t groups = models::key_value_heads(model);
+  return groups == model.heads ? "" : text(" (", groups, " of keys and values)");
+}
+
 void print_model(const models::ModelOptions& model) {
   std::cout << models::architecture_of(model) << "\n";
   if (models::is_baseline(model.family)) {
@@ -44,8 +50,8 @@ void print_model(const models::ModelOptions& model) {
       print_line(name, value);
     }
   } else {
-    print_line("layers x dim", text(model.layers, " x ", model.dim, ", ", model.heads,
-                                    " heads, feed-forward ", model.width));
+    print_line("layers x dim", text(model.layers, " x ", model.dim, ", ", model.heads, " heads",
+                                    grouped_text(model), ", feed-forward ", model.width));
   }
   if (models::reads_images(model)) {
     const auto& vision = model.vision;
@@ -106,6 +112,9 @@ void print_memory(const train::Cost& cost) {
                                  " at most at once, of them kept for the "
                                  "backward pass ",
                                  byte_size(cost.step.kept)));
+  if (cost.is_estimate) {
+    print_line("", "an estimate: this family's passes are not walked through layer by layer");
+  }
   if (cost.step.head > 0) {
     print_line("head and logits", text("up to ", byte_size(cost.step.head), " of the activations"));
   }

@@ -102,6 +102,35 @@ double keys_seen(const models::ModelOptions& model, int64_t length) {
   return keys;
 }
 
+/// Of one layer and token, forward: projections and feed-forward.
+double block_flops(const models::ModelOptions& model, int64_t heads, int64_t width) {
+  const auto dim = static_cast<double>(model.dim);
+  const auto features = static_cast<double>(models::head_width(model));
+  const auto own = static_cast<double>(heads) * features;  // of the queries
+  const auto shared = model.decoder.key_value_heads > 0
+                          ? static_cast<double>(models::key_value_heads(model)) * features
+                          : own;
+  const double up_and_down = model.modern.is_gated ? 3.0 : 2.0;
+  return 2.0 * (2.0 * dim * (own + shared) + up_and_down * dim * static_cast<double>(width));
+}
+
+/// Of one token of either stream of an encoder-decoder, both of this length; without the head.
+double two_stacks_flops(const models::ModelOptions& model, int64_t length) {
+  const auto& decoder = model.decoder;
+  const auto features = static_cast<double>(models::head_width(model));
+  const auto dim = static_cast<double>(model.dim);
+  const auto own = static_cast<double>(model.heads) * features;
+  const auto decoders = static_cast<double>(decoder.heads) * features;
+  const auto seen = static_cast<double>(length);
+  const double source = block_flops(model, model.heads, model.width) + 4.0 * seen * own;
+  // Half of the keys on average, then all of the source's, whose keys and values are projected too.
+  const double target = block_flops(model, decoder.heads, decoder.width) + 8.0 * dim * decoders +
+                        4.0 * (seen / 2 + seen) * decoders;
+  return (static_cast<double>(model.layers) * source +
+          static_cast<double>(decoder.layers) * target) /
+         2;
+}
+
 /// Of one token, forward: projections, feed-forward, scores and weighted values, and the share of
 /// the head.
 double forward_flops(const models::ModelOptions& model,
@@ -111,12 +140,7 @@ double forward_flops(const models::ModelOptions& model,
     return baseline_flops(model, length);
   }
   const auto dim = static_cast<double>(model.dim);
-  const double up_and_down = model.modern.is_gated ? 3.0 : 2.0;
   const auto own = static_cast<double>(model.heads * models::head_width(model));  // of the queries
-  const auto shared =
-      static_cast<double>(models::key_value_heads(model) * models::head_width(model));
-  const double block = 2.0 * (2.0 * dim * (own + shared) +
-                              up_and_down * dim * static_cast<double>(model.width));
   // Encoders of BERT's kind pool once a sequence, and transform what guesses words.
   const bool is_plain = models::find_definition(model.family) != nullptr;
   double head = is_plain ? 0 : 2.0 * dim * dim / static_cast<double>(length);
@@ -124,6 +148,10 @@ double forward_flops(const models::ModelOptions& model,
     head += objectives::target_share(objective) * 2.0 * dim *
             ((is_plain ? 0 : dim) + static_cast<double>(model.vocabulary));
   }
+  if (models::reads_source(model) && model.decoder.layers > 0) {
+    return two_stacks_flops(model, length) + head;
+  }
+  const double block = block_flops(model, model.heads, model.width);
   return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * own + head;
 }
 
@@ -181,6 +209,7 @@ Cost cost_of(const models::ModelOptions& model,
   if (train.saves_async) {
     result.save_bytes = 4 * parameters + result.optimizer_bytes + result.average_bytes;
   }
+  result.is_estimate = models::reads_source(model) || models::reads_images(model);
   auto shape = step_shape(model, train, is_bf16);
   shape.rows = rows_of(objective, train, length);
   result.step = step_memory(model, objective, shape);

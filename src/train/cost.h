@@ -22,6 +22,8 @@ struct Cost {
   double optimizer_bytes = 0;
   double average_bytes = 0;  // moving average of the weights
   double save_bytes = 0;     // the copy that is written in the background
+  bool is_estimate = false;  // of families with two streams, or none of text: what a step makes is
+                             // counted as if it were one stack
   StepMemory step = {};      // activations and what else a step makes, at the largest micro-batch
   double total_bytes() const {
     return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + save_bytes + step.peak;
