@@ -1,0 +1,128 @@
+// Long runs do not grow: resident memory, file descriptors and threads of a training over steps of
+// varying shapes, with evaluations and checkpoints between them.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr const char* kConfig = R"(
+model: {dim: 16, layers: 1, attention: {heads: 2}, position: {length: 64}}
+tokenizer: {type: wordpiece, vocab_size: 50}
+data: {train: [{path: WORK/text.txt}], evaluate: [{path: WORK/text.txt}], pack: none, cache: WORK/cache}
+objective: {type: mlm}
+train:
+  duration: STEPS steps
+  batch_tokens: 128
+  log_every: 10 steps
+  evaluate_every: 500 steps
+  save_every: 250 steps
+  precision: fp32
+  threads: 1
+run: {directory: WORK/run}
+)";
+
+/// Sentences of 1 to 60 words.
+std::string prose() {
+  const std::vector<std::string> words = {"the", "of",   "and",  "a",   "to",  "in",
+                                          "is",  "you",  "that", "it",  "he",  "was",
+                                          "on",  "with", "as",   "his", "they"};
+  std::string made;
+  uint32_t state = 1;
+  const auto draw = [&](std::size_t end) {
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % end;
+  };
+  for (int line = 0; line < 600; ++line) {
+    for (auto left = 1 + draw(60); left > 0; --left) {
+      made += words[draw(words.size())] + " ";
+    }
+    made += "\n";
+  }
+  return made;
+}
+
+/// What a process holds.
+struct Holdings {
+  int64_t step = 0;  // of its log, when it was looked at
+  int64_t kilobytes = 0;
+  int64_t threads = 0;
+  int64_t descriptors = 0;
+};
+
+int64_t number_after(const std::string& text, const std::string& word) {
+  const auto at = text.rfind(word);
+  return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + word.size());
+}
+
+Holdings look_at(pid_t process, const std::string& log) {
+  const auto folder = text("/proc/", process);
+  Holdings found{.step = number_after(test::contents(log), "\"step\":")};
+  const auto status = test::contents(folder + "/status");
+  found.kilobytes = number_after(status, "VmRSS:");
+  found.threads = number_after(status, "Threads:");
+  std::error_code gone;
+  const std::filesystem::directory_iterator open(folder + "/fd", gone);
+  found.descriptors = std::distance(begin(open), end(open));
+  return found;
+}
+
+/// The largest of each over the samples.
+Holdings most(const std::vector<Holdings>& samples, int64_t from, int64_t to) {
+  Holdings largest;
+  for (const auto& sample : samples) {
+    if (sample.step >= from && sample.step < to) {
+      largest.kilobytes = std::max(largest.kilobytes, sample.kilobytes);
+      largest.threads = std::max(largest.threads, sample.threads);
+      largest.descriptors = std::max(largest.descriptors, sample.descriptors);
+    }
+  }
+  return largest;
+}
+
+TEST(LongRun, HoldsNoMoreMemoryFilesAndThreadsAtItsEndThanAfterItsBeginning) {
+  const bool is_long = std::getenv("WEFT_TORTURE") != nullptr;
+  const int64_t steps = is_long ? 20'000 : 1'500;
+  const test::TemporaryDirectory work;
+  test::write(work / "text.txt", prose());
+  auto config = test::filled(kConfig, "WORK", work.path());
+  test::write(work / "config.yaml", test::filled(config, "STEPS", std::to_string(steps)));
+  ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
+  const pid_t process = test::start({WEFT_BINARY, "train", work / "config.yaml"}, work.path());
+  std::vector<Holdings> samples;
+  int status = 0;
+  while (::waitpid(process, &status, WNOHANG) == 0) {
+    samples.push_back(look_at(process, work / "run/metrics.jsonl"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ASSERT_EQ(status, 0) << test::contents(work / "stderr");
+
+  const int64_t warm = steps / 3;
+  const auto early = most(samples, 1, 2 * warm);
+  const auto late = most(samples, 2 * warm, steps + 1);
+  ASSERT_GT(late.kilobytes, 0);
+  // A kilobyte a step would be four times as much.
+  EXPECT_LE(late.kilobytes, early.kilobytes + 1024 + warm / 4);
+  EXPECT_LE(late.threads, early.threads);
+  EXPECT_LE(late.descriptors, early.descriptors);
+  std::cout << "steps " << steps << ": before " << 2 * warm << ": " << early.kilobytes << " KiB, "
+            << early.descriptors << " descriptors, " << early.threads
+            << " threads; after: " << late.kilobytes << " KiB, " << late.descriptors << ", "
+            << late.threads << "\n";
+}
+
+}  // namespace
+}  // namespace weft::cli
