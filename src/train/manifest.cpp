@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "formats/in_quotes.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 
@@ -69,6 +70,17 @@ std::string damaged_part(const std::string& path, const Json& expected) {
                     : text(" (", join(damaged), count > kShown ? ", ..." : "", ")");
 }
 
+/// Whether a name can be that of a file of the directory, and of one that a message can name.
+bool is_inside(const std::string& name) {
+  constexpr std::size_t kLongest = 255;
+  const fs::path path(name);
+  const bool is_clean = std::none_of(name.begin(), name.end(), [](char letter) {
+    return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F;
+  });
+  return is_clean && !name.empty() && name.size() <= kLongest && !path.is_absolute() &&
+         std::find(path.begin(), path.end(), "..") == path.end();
+}
+
 void verify_file(const std::string& path, const Json& expected) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -90,7 +102,8 @@ void verify_file(const std::string& path, const Json& expected) {
 
 // The manifest's files, once its own checksum has proved right.
 Json read_manifest(const std::string& path) {
-  auto text = read_file(path);
+  constexpr int64_t kLargest = int64_t{64} << 20;
+  auto text = read_file(path, kLargest);
   const auto json = formats::parse_json(text, path);
   const auto found = json.find("checksum");
   const std::string checksum =
@@ -140,6 +153,10 @@ void verify(const std::string& directory) {
   try {
     const auto files = read_manifest(path);
     for (const auto& [name, expected] : files.items()) {
+      if (!is_inside(name)) {
+        throw formats::Error(path + ": names " + formats::in_quotes(name) +
+                             ", must name files of its directory");
+      }
       verify_file(directory + "/" + name, expected);
     }
   } catch (const Json::exception& error) {
