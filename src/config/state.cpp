@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft::config {
 
@@ -64,7 +65,12 @@ void Section::State::fail_at(const Place& where,
                              std::string_view key,
                              std::string_view message) const {
   const std::string dotted = path_of(key);
-  throw Error(text(to_string(where), ": ", one_line(dotted), dotted.empty() ? "" : ": ", message));
+  // The message may repeat what a file holds, a path with a line feed in it.
+  std::string clean = utf8::repaired(message);
+  std::replace_if(
+      clean.begin(), clean.end(),
+      [](char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }, ' ');
+  throw Error(text(to_string(where), ": ", one_line(dotted), dotted.empty() ? "" : ": ", clean));
 }
 
 void Section::State::fail_at(const Node& node_of_key,
