@@ -116,11 +116,13 @@ void read_modern_attention(Section& section, ModelOptions& options, const ModelO
   if (!is_read(section, options)) {
     return;
   }
-  section.read("window", modern.window,
-               {.help = "Tokens around each token that it sees, half of them on each side.",
-                .unit = "tokens",
-                .range = config::between(1, 1 << 20),
-                .only = kOnly});
+  section.read(
+      "window", modern.window,
+      {.help = "Tokens that a token sees around it, half of them on each side (modernbert), or "
+               "up to it, itself counted, where 0 means all (mistral).",
+       .unit = "tokens",
+       .range = config::between(1, 1 << 20),
+       .only = kOnly});
   section.read("full_every", modern.full_every,
                {.help = "With type: window, each so many-th layer from the first on sees whole "
                         "sequences.",
