@@ -1,0 +1,106 @@
+#include "nn/patch_embeddings.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "nn/path_dropout.h"
+#include "support/tensors.h"
+
+namespace weft::nn {
+namespace {
+
+Pass pass_of(std::vector<int64_t> offsets) {
+  Pass pass;
+  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
+  return pass;
+}
+
+TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
+  PatchEmbeddings embeddings(
+      {.dim = 2, .patch_width = 1, .grid = 1, .has_distillation_token = true});
+  test::set_parameters(
+      embeddings,
+      {{"class_token", at::tensor({1.0F, 2.0F}).view({1, 1, 2})},
+       {"distillation_token", at::tensor({3.0F, 4.0F}).view({1, 1, 2})},
+       {"position", at::tensor({10.0F, 10.0F, 20.0F, 20.0F, 30.0F, 30.0F}).view({1, 3, 2})},
+       {"projection.weight", at::tensor({1.0F, -1.0F}).view({2, 1})},
+       {"projection.bias", at::tensor({0.0F, 0.5F})}});
+  const auto x = embeddings.forward({.patches = at::tensor({5.0F, 7.0F}).view({2, 1}),
+                                     .is_hidden = {},
+                                     .grids = {{1, 1}, {1, 1}}},
+                                    pass_of({0, 3, 6}));
+  EXPECT_TRUE(test::near(x, at::tensor({11.0F, 12.0F, 23.0F, 24.0F, 35.0F, 25.5F,  //
+                                        11.0F, 12.0F, 23.0F, 24.0F, 37.0F, 23.5F})
+                                .view({6, 2})));
+}
+
+TEST(PatchEmbeddings, OtherGridsInterpolateTheirPositions) {
+  const auto table = at::arange(9 * 4, at::kFloat).view({1, 9, 4}).sin();
+  const auto same = resized_positions(table, 0, {3, 3});
+  EXPECT_TRUE(same.is_same(table));
+  const auto wide = resized_positions(table, 0, {3, 6});
+  EXPECT_EQ(wide.sizes(), (at::IntArrayRef{1, 18, 4}));
+  const auto square = table.view({1, 3, 3, 4}).permute({0, 3, 1, 2});
+  const auto expected = at::upsample_bicubic2d(square, {3, 6}, false);
+  EXPECT_TRUE(test::near(wide, expected.permute({0, 2, 3, 1}).reshape({1, 18, 4})));
+  const auto own = at::cat({at::full({1, 1, 4}, 5.0), table}, 1);
+  EXPECT_TRUE(test::near(resized_positions(own, 1, {2, 2}).select(1, 0), at::full({1, 4}, 5.0)));
+}
+
+/// A batch of mixed sizes gives what each image alone gives.
+TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
+  PatchEmbeddings embeddings({.dim = 4, .patch_width = 3, .grid = 2, .hides_patches = true});
+  test::fill_parameters(embeddings);
+  const auto patches = at::arange(13 * 3, at::kFloat).view({13, 3}).cos();
+  const auto hidden = at::arange(13).remainder(3).eq(0);
+  const std::vector<PatchGrid> grids = {{2, 2}, {3, 1}, {2, 3}};
+  const auto together = embeddings.forward(
+      {.patches = patches, .is_hidden = hidden, .grids = grids}, pass_of({0, 5, 9, 16}));
+  int64_t first = 0;
+  int64_t row = 0;
+  for (const auto& grid : grids) {
+    const int64_t count = grid.rows * grid.columns;
+    const auto alone = embeddings.forward({.patches = patches.narrow(0, first, count),
+                                           .is_hidden = hidden.narrow(0, first, count),
+                                           .grids = {grid}},
+                                          pass_of({0, count + 1}));
+    EXPECT_TRUE(test::near(together.narrow(0, row, count + 1), alone, 0));
+    first += count;
+    row += count + 1;
+  }
+}
+
+TEST(PathDropout, LeavesOutWholeSequencesAndKeepsTheMean) {
+  constexpr int64_t kSequences = 4000;
+  std::vector<int64_t> offsets;
+  for (int64_t b = 0; b <= kSequences; ++b) {
+    offsets.push_back(3 * b);
+  }
+  auto pass = pass_of(offsets);
+  const auto branch = at::ones({3 * kSequences, 2});
+  EXPECT_TRUE(path_dropout(branch, 0.25, 9, pass).is_same(branch));
+  pass.is_training = true;
+  EXPECT_TRUE(path_dropout(branch, 0, 9, pass).is_same(branch));
+  const auto dropped = path_dropout(branch, 0.25, 9, pass).view({kSequences, 6});
+  EXPECT_TRUE(dropped.eq(dropped.select(1, 0).unsqueeze(1)).all().item<bool>());
+  EXPECT_NEAR(dropped.eq(0).to(at::kDouble).mean().item<double>(), 0.25, 0.02);
+  EXPECT_NEAR(dropped.max().item<double>(), 1 / 0.75, 1e-6);
+  const auto by_sequence = path_dropout(at::ones({kSequences, 2}), 0.25, 9, pass.by_sequence());
+  EXPECT_TRUE(test::near(by_sequence.select(1, 0), dropped.select(1, 0), 0));
+  EXPECT_FALSE(path_dropout(branch, 0.25, 10, pass).view({kSequences, 6}).equal(dropped));
+}
+
+/// A batch cut in two draws as the whole.
+TEST(PathDropout, DoesNotDependOnTheCut) {
+  auto pass = pass_of({0, 2, 5, 6, 8});
+  pass.is_training = true;
+  const auto whole = path_dropout(at::ones({8, 1}), 0.5, 3, pass);
+  auto second = pass_of({0, 1, 3});
+  second.is_training = true;
+  second.first_sequence = 2;
+  second.first_row = 5;
+  EXPECT_TRUE(path_dropout(at::ones({3, 1}), 0.5, 3, second).equal(whole.narrow(0, 5, 3)));
+}
+
+}  // namespace
+}  // namespace weft::nn
