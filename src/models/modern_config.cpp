@@ -119,7 +119,7 @@ void read_modern_attention(Section& section, ModelOptions& options, const ModelO
   section.read(
       "window", modern.window,
       {.help = "Tokens that a token sees around it, half of them on each side (modernbert), or "
-               "up to it, itself counted, where 0 means all (mistral).",
+               "up to it, itself counted (mistral).",
        .unit = "tokens",
        .range = config::between(1, 1 << 20),
        .only = kOnly});

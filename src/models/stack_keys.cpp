@@ -139,11 +139,14 @@ class Reader {
                  {.help = "Share of the attention weights that are dropped in training.",
                   .range = config::from_to_below(0, 1),
                   .only = keys_.only});
-    if (keys_.has_window) {
+    // A stored model may have none; then there is no number to show either.
+    const bool shows_window =
+        options_.decoder.window > 0 || section.has("window") || section.is_describing();
+    if (keys_.has_window && shows_window) {
       section.read("window", options_.decoder.window,
-                   {.help = "Tokens that a token sees, itself and those before it; 0: all before.",
+                   {.help = "Tokens that a token sees, itself and those before it.",
                     .unit = "tokens",
-                    .range = config::between(0, 1 << 20),
+                    .range = config::between(1, 1 << 20),
                     .only = keys_.only});
       keep(section, "window", &DecoderOptions::window);
     }
