@@ -85,9 +85,18 @@ RawInputs made_up_inputs(const models::ModelOptions& options) {
   const int64_t columns = std::min<int64_t>(12, options.length);
   auto mask = at::ones({2, columns}, at::kLong);
   mask[1].slice(0, (columns + 1) / 2).zero_();
-  const auto ids = (at::arange(2 * columns, at::kLong) * 7919 + 5).remainder(options.vocabulary);
-  std::map<std::string, at::Tensor> inputs = {{"input_ids", ids.view({2, columns})},
-                                              {"attention_mask", mask}};
+  const int64_t source = options.decoder.source_vocabulary;
+  const auto ids = (at::arange(2 * columns, at::kLong) * 7919 + 5)
+                       .remainder(source > 0 ? source : options.vocabulary)
+                       .view({2, columns});
+  std::map<std::string, at::Tensor> inputs = {{"input_ids", ids}, {"attention_mask", mask}};
+  if (options.head == models::Head::kConditional) {
+    inputs["decoder_input_ids"] = ids.flip(1).remainder(options.vocabulary);
+    inputs["decoder_attention_mask"] = mask;
+  } else if (models::reads_source(options) && options.end_id >= 0) {
+    ids[0][columns - 1] = options.end_id;  // whose state such classifiers look at
+    ids[1][(columns + 1) / 2 - 1] = options.end_id;
+  }
   if (options.segments > 1) {
     inputs["token_type_ids"] = at::arange(columns, at::kLong).ge(columns / 4).to(at::kLong) * mask;
   }
