@@ -170,7 +170,10 @@ std::shared_ptr<const Dataset> make_causal_dataset(const std::vector<DataItem>& 
                                                    const LanguageSettings& settings,
                                                    const Tokenizer& tokenizer,
                                                    const ProgressVisitor& progress) {
-  const auto sources = open_language_sources(items, whole_documents(options), tokenizer, progress);
+  auto sources = open_language_sources(items, whole_documents(options), tokenizer, progress);
+  for (std::size_t i = 0; settings.counts_texts && i < items.size(); ++i) {
+    sources[i].counts = count_texts(items[i], whole_documents(options));
+  }
   const LanguageShape shape{.pack = options.pack,
                             .overflow = options.overflow.value_or(Overflow::kSplit)};
   auto made = std::make_shared<CausalDataset>(sources, shape, settings, tokenizer);

@@ -44,7 +44,7 @@ class DocumentText : public FileText {
         given_.assign(open_, 0, end);
         open_.erase(0, end);
         begins_document_ = false;
-        ++cuts_;
+        cuts_ += open_.front() == '\n' ? 0 : 1;  // elsewhere the tokens may be others
       } else if (std::exchange(is_complete_, false)) {
         given_ = std::exchange(open_, {});
         begins_document_ = true;

@@ -5,6 +5,7 @@
 #include "data/error.h"
 #include "data/fake_store.h"
 #include "support/config.h"
+#include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
 namespace weft::data {
@@ -105,6 +106,26 @@ TEST(CausalDataset, TheTemplateStandsAroundEachDocument) {
   EXPECT_EQ(dataset.example(0, 0).ids, (Ids{2, 5, 6, 3, 2, 7}));
   EXPECT_EQ(dataset.example(0, 0).targets, (Ids{5, 6, 3, 2, 7, 3}));
   EXPECT_EQ(dataset.example(0, 0).types, Ids(6, 0));
+}
+
+TEST(CausalDataset, TheFirstExampleHasTheCountsOfTheTexts) {
+  const test::Folder folder;
+  DataItem item;
+  item.path = "a.txt";
+  item.files = {folder.write("a.txt", "one two\nthree\n\nfour")};
+  DataOptions options;
+  options.cache = folder.path("cache");
+  const auto make = [&](bool counts) {
+    return make_causal_dataset(
+        {item}, options, {.length = 2, .has_types = false, .counts_texts = counts}, EndTokenizer());
+  };
+  const auto dataset = make(true);
+  EXPECT_EQ(dataset->size(0), 3);  // four tokens and an end, of which two are read at a time
+  EXPECT_EQ(dataset->example(0, 0).values, (std::vector<double>{4, 17, 17}));
+  EXPECT_EQ(dataset->example(0, 1).values, (std::vector<double>{0, 0, 0}));
+  EXPECT_TRUE(make(false)->example(0, 0).values.empty());
+  options.overflow = Overflow::kCut;  // not all of the text is guessed
+  EXPECT_TRUE(make(true)->example(0, 0).values.empty());
 }
 
 TEST(CausalDataset, SequencesOfSingleLinesAreRefused) {
