@@ -34,18 +34,17 @@ train:
 run: {directory: WORK/run, seed: 3, keep: {best: 0, last: 5}}
 )";
 
-/// Images of 8 x 8 pixels with a bright bar: class 0 across, 1 down; one row each with noise.
-std::string bars(int images, int seed) {
+/// Noisy images of 8 x 8 pixels, a row each: the upper half is bright in class 0, the lower in 1.
+std::string halves(int images, uint32_t seed) {
   std::string rows;
-  uint32_t state = static_cast<uint32_t>(seed);
+  uint32_t state = seed;
   const auto draw = [&] { return (state = state * 1664525U + 1013904223U) >> 8; };
   for (int i = 0; i < images; ++i) {
     const int label = i % 2;
-    const auto place = static_cast<int>(draw() % 8);
     for (int y = 0; y < 8; ++y) {
       for (int x = 0; x < 8; ++x) {
-        const bool is_bar = (label == 0 ? y : x) == place;
-        rows += std::to_string((is_bar ? 180 : 0) + draw() % 60) + ",";
+        const bool is_bright = (y < 4) == (label == 0);
+        rows += std::to_string((is_bright ? 120 : 0) + draw() % 130) + ",";
       }
     }
     rows += std::to_string(label) + "\n";
@@ -56,8 +55,8 @@ std::string bars(int images, int seed) {
 class Images : public ::testing::Test {
  protected:
   void SetUp() override {
-    test::write(work_ / "train.csv", bars(96, 1));
-    test::write(work_ / "test.csv", bars(40, 2));
+    test::write(work_ / "train.csv", halves(96, 1));
+    test::write(work_ / "test.csv", halves(40, 2));
   }
 
   test::Finished train(const std::string& name,
@@ -87,6 +86,7 @@ class Images : public ::testing::Test {
 };
 
 TEST_F(Images, AreLearntEvaluatedPredictedAndExported) {
+  augment_ = "{brightness: 0.2, mixup: 0.2}";
   const auto done = train("run", "1");
   ASSERT_EQ(done.status, 0) << done.err;
   const auto judged = test::weft({"evaluate", work_ / "run", "--data", work_ / "test.csv"});
@@ -96,10 +96,10 @@ TEST_F(Images, AreLearntEvaluatedPredictedAndExported) {
 
   std::string bytes = "P5 8 8 255\n";
   for (int i = 0; i < 64; ++i) {
-    bytes.push_back(static_cast<char>(i / 8 == 3 ? 200 : 20));
+    bytes.push_back(static_cast<char>(i < 32 ? 180 : 60));
   }
-  test::write(work_ / "bar.pgm", bytes);
-  test::write(work_ / "ask.jsonl", "{\"image\": \"" + (work_ / "bar.pgm") + "\"}\n");
+  test::write(work_ / "half.pgm", bytes);
+  test::write(work_ / "ask.jsonl", "{\"image\": \"" + (work_ / "half.pgm") + "\"}\n");
   const auto said = test::weft({"predict", work_ / "run", "--input", work_ / "ask.jsonl"});
   ASSERT_EQ(said.status, 0) << said.err;
   EXPECT_EQ(test::json_lines<Json>(said.out)[0]["label"], "0");
