@@ -62,8 +62,10 @@ DatasetStatistics dataset_statistics(const Dataset& dataset,
     const auto place = static_cast<double>(i) / static_cast<double>(taken);
     const Example example = dataset.example(
         epoch, taken == size ? i : static_cast<int64_t>(place * static_cast<double>(size)));
-    made.sequences.add(static_cast<int64_t>(example.ids.size()));
-    made.unknown += std::count(example.ids.begin(), example.ids.end(), unknown);
+    made.sequences.add(static_cast<int64_t>(example.source_ids.size() + example.ids.size()));
+    for (const auto* ids : {&example.source_ids, &example.ids}) {
+      made.unknown += std::count(ids->begin(), ids->end(), unknown);
+    }
     made.targets += static_cast<int64_t>(example.targets.size());
     if (example.label != kIgnored) {
       ++made.labels[example.label];

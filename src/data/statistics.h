@@ -48,7 +48,7 @@ StoreStatistics store_statistics(const TokenStore& store, int64_t unknown);
 
 /// What an epoch of a data set holds.
 struct DatasetStatistics {
-  LengthCounts sequences;
+  LengthCounts sequences;             // source and target together
   int64_t unknown = 0;                // tokens, as above
   int64_t targets = 0;                // tokens that the loss looks at
   std::map<int64_t, int64_t> labels;  // sequences of each class

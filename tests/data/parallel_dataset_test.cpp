@@ -5,6 +5,7 @@
 #include "data/error.h"
 #include "data/loader.h"
 #include "data/parallel_reader.h"
+#include "data/statistics.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -195,6 +196,13 @@ TEST_F(ParallelDatasetTest, BatchesHoldTwoStreams) {
   EXPECT_EQ(batch.source_offsets, (Ids{0, 4, 7}));
   EXPECT_EQ(batch.offsets, (Ids{0, 3, 8}));
   EXPECT_EQ(batch.target_rows, (Ids{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST_F(ParallelDatasetTest, StatisticsCountBothSides) {
+  const auto counts = dataset_statistics(*make({lines("a b\nx\n", "d\nb x c\n")}), 0, 1, 100);
+  EXPECT_EQ(counts.sequences.total(), 7 + 8);
+  EXPECT_EQ(counts.unknown, 2);
+  EXPECT_EQ(counts.targets, 3 + 5);
 }
 
 TEST_F(ParallelDatasetTest, VisitsBothSidesForTheTokenizer) {
