@@ -5,8 +5,8 @@ log-probabilities of texts.
     pip install torch transformers
     WEFT=build/weft python3 scripts/parity/decoding.py [--seed N] [--only NAME] [--prompts 200]
 
-Prompts are of many lengths: Weft gets all at once, transformers those of one length together, so that neither pads. Where the two best
-choices of a step are nearer than rounding (1e-5), which one wins is left open and such a prompt is counted apart.
+Prompts are of many lengths: Weft gets all at once, transformers those of one length together, so that neither pads. Where two
+choices, or two texts of beams, are as good to rounding (1e-5), which one wins is left open: such prompts are counted as ties.
 """
 import argparse
 import itertools
@@ -25,6 +25,7 @@ sys.dont_write_bytecode = True
 import torch
 import transformers
 from transformers import GenerationConfig
+from transformers.generation import RepetitionPenaltyLogitsProcessor
 
 transformers.utils.logging.disable_progress_bar()
 WEFT = os.environ.get("WEFT", "weft")
@@ -122,18 +123,35 @@ def asked_of_weft(folder, asked, options, *more):
     return [json.loads(line)["ids"] for line in done.stdout.splitlines()]
 
 
-def is_tie(model, prompt, wanted, found):
-    """Whether greedy choices first differ where two logits are as good as equal."""
+def logits_of(model, prompt, tokens):
+    """The logits of each new token, and the tokens that the decoder has read before the last of them."""
+    with torch.no_grad():
+        if model.config.is_encoder_decoder:
+            begun = [model.generation_config.decoder_start_token_id] + tokens
+            logits = model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([begun])).logits[0]
+        else:
+            begun = prompt + tokens
+            logits = model(input_ids=torch.tensor([begun])).logits[0]
+    return logits[len(begun) - len(tokens) - 1:], begun
+
+
+def is_tie(model, prompt, settings, wanted, found):
+    """Whether rounding decides: two texts of beams are as likely, or two tokens score alike where the texts first differ."""
+    if settings.get("num_beams", 1) > 1:
+        power = settings.get("length_penalty", 1.0)
+        scores = []
+        for tokens in (wanted, found):
+            logs = logits_of(model, prompt, tokens[:-1])[0].log_softmax(-1)
+            scores.append(logs.gather(1, torch.tensor(tokens)[:, None]).sum().item() / len(tokens) ** power)
+        return abs(scores[0] - scores[1]) < 1e-5 * max(1, abs(scores[0]))
     at = next(i for i, (a, b) in enumerate(itertools.zip_longest(wanted, found)) if a != b)
     if at >= min(len(wanted), len(found)):
         return False
-    with torch.no_grad():
-        if model.config.is_encoder_decoder:
-            start = [model.generation_config.decoder_start_token_id]
-            logits = model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([start + wanted[:at]])).logits[0, -1]
-        else:
-            logits = model(input_ids=torch.tensor([prompt + wanted[:at]])).logits[0, -1]
-    return abs(logits[wanted[at]] - logits[found[at]]) < 1e-5 * logits.abs().max()
+    logits, begun = logits_of(model, prompt, wanted[:at])
+    scores = logits[-1:]
+    if "repetition_penalty" in settings:
+        scores = RepetitionPenaltyLogitsProcessor(settings["repetition_penalty"])(torch.tensor([begun]), scores)
+    return abs(scores[0, wanted[at]] - scores[0, found[at]]) < 1e-5 * logits.abs().max()
 
 
 def compare(name, folder, model, asked):
@@ -143,7 +161,7 @@ def compare(name, folder, model, asked):
         found = asked_of_weft(folder, asked, options)
         alone = asked_of_weft(folder, asked[:8], options, "--batch", "1")
         apart = [i for i in range(len(asked)) if wanted[i] != found[i]]
-        ties = [i for i in apart if search == "greedy" and is_tie(model, asked[i], wanted[i], found[i])]
+        ties = [i for i in apart if is_tie(model, asked[i], settings, wanted[i], found[i])]
         wrong = [i for i in apart if i not in ties]
         lengths = sum(map(len, found)) / len(found)
         print(f"{name:10} {search:14} {len(asked) - len(apart)} of {len(asked)} equal, {len(ties)} ties, {lengths:.1f} tokens each"
