@@ -85,7 +85,9 @@ data::StepBatches batches_of(const Case& given) {
       }
     }
     example.label = number % 2;
-    example.values = {0.5};
+    if (given.objective.type == ObjectiveType::kRegress) {
+      example.values = {0.5};
+    }
     batches.micro.front().add(number, example);
   }
   return batches;
