@@ -187,8 +187,9 @@ TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
   EXPECT_TRUE(
       many.starts_with("tokenizer.vocab_size: 50000 is too many, these texts give at most "))
       << many;
-  EXPECT_EQ(test::message_of<Error>([&] { train(plain_lines(), {}, SpecialStyle::kGpt2); }),
-            "tokenizer.type: GPT-2's one special token goes with byte_level_bpe only");
+  EXPECT_EQ(
+      test::message_of<Error>([&] { train(plain_lines(), {}, SpecialStyle::kGpt2); }),
+      "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
 }
 
 TEST(XlmRobertaTraining, HasFairseqsIds) {

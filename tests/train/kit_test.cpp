@@ -220,8 +220,9 @@ TEST_F(KitTest, ValuesWithoutEffectAreRefused) {
   expect("classify",
          {"train.best_by=eval_loss", "train.evaluate_every=1 steps", "data.evaluate=[]"},
          "train.best_by: has no effect: there is no data.evaluate");
-  expect("classify", {"data.pack=none"},
-         "data.pack: has no effect here, only with running text (objective.type: mlm)");
+  expect(
+      "classify", {"data.pack=none"},
+      "data.pack: has no effect here, only with running text (objective.type: mlm, causal, ...)");
   expect("classify", {"data.document=file"}, "data.document: has no effect here");
   expect("classify", {"data.sentence=punctuation"}, "data.sentence: has no effect here");
   expect("classify", {"data.label_separator=;"},
