@@ -93,7 +93,7 @@ TEST_F(DataOptionsTest, NamesWhatIsMissing) {
             std::string::npos);
   EXPECT_NE(message({{"train", item("t.tsv", ", text: boddy")}})
                 .find("text: 'boddy' is not a column of DIR/t.tsv (did you mean 'body'?), which "
-                      "has label, body"),
+                      "has 'label', 'body'"),
             std::string::npos);
   EXPECT_NE(message({{"train", item("a.txt", ", label: x")}}).find("has no columns"),
             std::string::npos);

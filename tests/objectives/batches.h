@@ -29,7 +29,7 @@ inline models::ModelOptions tiny_model(models::Head head) {
   return options;
 }
 
-/// Sequences of differing lengths with targets, labels and values: the same for the same number.
+/// Sequences of differing lengths with targets and labels: the same for the same number.
 inline data::Example example(int64_t number) {
   data::Example example;
   const int64_t length = 3 + number % 5;
@@ -40,7 +40,6 @@ inline data::Example example(int64_t number) {
   example.target_positions = {1, 2};
   example.targets = {5 + number % 25, 5 + (number * 11) % 25};
   example.label = number % 2;
-  example.values = {std::sin(static_cast<double>(number))};
   return example;
 }
 
@@ -48,6 +47,15 @@ inline data::Batch batch_of(const std::vector<int64_t>& numbers) {
   data::Batch batch;
   for (const auto number : numbers) {
     batch.add(number, example(number));
+  }
+  return batch;
+}
+
+/// The same with the numbers that a regression is to find.
+inline data::Batch valued_batch_of(const std::vector<int64_t>& numbers) {
+  auto batch = batch_of(numbers);
+  for (const auto number : numbers) {
+    batch.values.push_back(std::sin(static_cast<double>(number)));
   }
   return batch;
 }

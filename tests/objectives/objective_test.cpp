@@ -44,17 +44,22 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
+data::Batch batch_of(const Case& made, const std::vector<int64_t>& numbers) {
+  return made.options.type == ObjectiveType::kRegress ? test::valued_batch_of(numbers)
+                                                      : test::batch_of(numbers);
+}
+
 std::vector<at::Tensor> losses(const Case& made, const data::Batch& batch) {
   return made.objective->losses(*made.model, batch, stage(batch, at::kCPU).pass);
 }
 
 TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
   for (const auto& made : all_cases()) {
-    const auto whole = losses(made, test::batch_of({1, 2, 3, 4, 5}));
-    const auto first = losses(made, test::batch_of({1, 2}));
-    const auto second = losses(made, test::batch_of({3, 4, 5}));
+    const auto whole = losses(made, batch_of(made, {1, 2, 3, 4, 5}));
+    const auto first = losses(made, batch_of(made, {1, 2}));
+    const auto second = losses(made, batch_of(made, {3, 4, 5}));
     ASSERT_EQ(whole.size(), made.objective->terms().size());
-    ASSERT_EQ(made.objective->counts(test::batch_of({1, 2})).size(), whole.size());
+    ASSERT_EQ(made.objective->counts(batch_of(made, {1, 2})).size(), whole.size());
     for (std::size_t term = 0; term < whole.size(); ++term) {
       EXPECT_NEAR(whole[term].item<double>(),
                   first[term].item<double>() + second[term].item<double>(), 1e-4);
@@ -65,10 +70,10 @@ TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
 TEST(Objective, EvaluationIsTheSameForEveryCut) {
   for (const auto& made : all_cases()) {
     const auto one =
-        test::evaluated(*made.objective, *made.model, {test::batch_of({0, 1, 2, 3, 4, 5, 6, 7})});
+        test::evaluated(*made.objective, *made.model, {batch_of(made, {0, 1, 2, 3, 4, 5, 6, 7})});
     const auto many = test::evaluated(*made.objective, *made.model,
-                                      {test::batch_of({7, 3}), test::batch_of({0}),
-                                       test::batch_of({5, 1, 6}), test::batch_of({2, 4})});
+                                      {batch_of(made, {7, 3}), batch_of(made, {0}),
+                                       batch_of(made, {5, 1, 6}), batch_of(made, {2, 4})});
     ASSERT_EQ(one.size(), many.size());
     for (const auto& [name, value] : one) {
       EXPECT_NEAR(many.at(name), value, 1e-6 * std::max(1.0, std::abs(value))) << name;
@@ -81,7 +86,7 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
     if (made.options.classes.label_smoothing > 0) {
       continue;  // smoothing is of training only
     }
-    const auto batch = test::batch_of({1, 2, 3});
+    const auto batch = batch_of(made, {1, 2, 3});
     const auto counts = made.objective->counts(batch);
     const auto sums = losses(made, batch);
     double expected = 0;
@@ -95,7 +100,7 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
 
 TEST(MaskedObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
   const auto made = case_of(ObjectiveType::kMlm);
-  const auto batch = test::batch_of({4, 9});
+  const auto batch = batch_of(made, {4, 9});
   const auto staged = stage(batch, at::kCPU);
   const auto hidden = made.model->hidden(staged.input, staged.pass);
   const auto logits = kernels::linear(made.model->token_features(hidden),
@@ -124,8 +129,8 @@ TEST(MaskedObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
 TEST(MaskedObjective, IgnoredPairsDoNotCount) {
   const auto made = case_of(ObjectiveType::kMlm, data::PairTask::kSentenceOrder);
   EXPECT_EQ(made.objective->terms(), (std::vector<std::string>{"mlm", "sentence_order"}));
-  auto batch = test::batch_of({1, 2, 3});
-  const double whole = losses(made, test::batch_of({1, 3}))[1].item<double>();
+  auto batch = batch_of(made, {1, 2, 3});
+  const double whole = losses(made, batch_of(made, {1, 3}))[1].item<double>();
   batch.labels[1] = data::kIgnored;
   EXPECT_EQ(made.objective->counts(batch)[1], 2);
   EXPECT_NEAR(losses(made, batch)[1].item<double>(), whole, 1e-5);
@@ -147,7 +152,7 @@ TEST(ClassifyObjective, SmoothingSpreadsTheTarget) {
 
 TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
   const auto made = case_of(ObjectiveType::kClassify);
-  const auto figures = test::evaluated(*made.objective, *made.model, {test::batch_of({1, 2, 3})});
+  const auto figures = test::evaluated(*made.objective, *made.model, {batch_of(made, {1, 2, 3})});
   for (const auto* name : {"eval_loss", "eval_accuracy", "eval_f1", "eval_precision", "eval_recall",
                            "eval_matthews_correlation"}) {
     EXPECT_TRUE(figures.contains(name)) << name;
@@ -156,7 +161,7 @@ TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
 
 TEST(RegressObjective, IsTheSumOfSquares) {
   const auto made = case_of(ObjectiveType::kRegress);
-  const auto batch = test::batch_of({1, 2});
+  const auto batch = batch_of(made, {1, 2});
   const auto staged = stage(batch, at::kCPU);
   const auto values =
       made.model->class_logits(made.model->hidden(staged.input, staged.pass), staged.pass);
@@ -171,7 +176,7 @@ TEST(RegressObjective, IsTheSumOfSquares) {
 
 TEST(Objective, HalfPrecisionStaysNear) {
   for (const auto& made : all_cases()) {
-    const auto batch = test::batch_of({1, 2, 3, 4, 5, 6});
+    const auto batch = batch_of(made, {1, 2, 3, 4, 5, 6});
     const double exact = test::total(losses(made, batch));
     for (auto& parameter : made.model->named_parameters().values()) {
       parameter.set_data(parameter.detach().to(at::kBFloat16));
@@ -190,7 +195,7 @@ TEST(Objective, LearnsAFewSequencesByHeart) {
     if (made.options.classes.label_smoothing > 0) {
       continue;
     }
-    auto batch = test::batch_of({1, 2, 3, 4});
+    auto batch = batch_of(made, {1, 2, 3, 4});
     const auto counts = made.objective->counts(batch);
     std::vector<at::Tensor> moments;
     for (const auto& parameter : made.model->named_parameters().values()) {

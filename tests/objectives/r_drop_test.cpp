@@ -43,11 +43,12 @@ TEST(RDrop, SecondDrawDiffersAndIsAPureFunction) {
 
 // The loss of a training pass by its formula, from the outputs of both passes.
 TEST(RDrop, LossIsTheMeanOfBothPassesAndWhatTheyDifferBy) {
-  const auto batch = test::batch_of({1, 2, 3, 4});
-  auto pass = stage(batch, at::kCPU).pass;
+  auto pass = stage(test::batch_of({1, 2, 3, 4}), at::kCPU).pass;
   pass.is_training = true;
   pass.seed = 5;
   for (const auto type : {ObjectiveType::kClassify, ObjectiveType::kRegress}) {
+    const auto batch = type == ObjectiveType::kRegress ? test::valued_batch_of({1, 2, 3, 4})
+                                                       : test::batch_of({1, 2, 3, 4});
     ObjectiveOptions options;
     options.type = type;
     const auto plain = make_objective(options);
