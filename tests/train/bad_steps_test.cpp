@@ -45,36 +45,35 @@ class BadStepsTest : public ::testing::Test {
       rows += "the red fox sees hill " + std::string(row % 7 + 1, 'a') + "\t" + number + "\n";
     }
     small_.folder().write("train.tsv", rows);
-    std::vector<std::string> overrides = {"objective={type: regress}", "data.evaluate=[]",
-                                          "data.shuffle=false",        "train.batch_tokens=null",
-                                          "train.batch_sequences=4",   "train.log_every=1 steps",
-                                          "train.duration=24 steps",   "train.optimizer.lr=1e-3"};
+    std::vector<std::string> overrides = {
+        "objective={type: regress}", "data.evaluate=[]",        "data.shuffle=false",
+        "train.batch_tokens=null",   "tokenizer.vocab_size=40", "train.batch_sequences=4",
+        "train.log_every=1 steps",   "train.duration=24 steps", "train.optimizer.lr=1e-3"};
     overrides.insert(overrides.end(), more.begin(), more.end());
     return small_.config("classify", directory, overrides);
   }
 
   /// What a run warns of.
   static std::string warnings(const RunConfig& config) {
-    testing::internal::CaptureStderr();
+    test::CapturedStderr captured;
     run_training(config, {});
-    return testing::internal::GetCapturedStderr();
+    return captured.take();
   }
 
   /// And one whose error ends it.
   static std::string error_of(const RunConfig& config) {
-    testing::internal::CaptureStderr();
+    test::CapturedStderr captured;
     auto message = test::message_of<std::runtime_error>([&] { run_training(config, {}); });
-    testing::internal::GetCapturedStderr();
     return message;
   }
 
   /// Trains mlm with a poison that works in the step after `steps` ones.
   std::string poisoned(const RunConfig& config, test::Poison& poison, int64_t steps) const {
-    testing::internal::CaptureStderr();
+    test::CapturedStderr captured;
     run_training(config, {.on_step = [&](const TrainState& state) {
                    poison.is_on = state.clock.steps == steps;
                  }});
-    return testing::internal::GetCapturedStderr();
+    return captured.take();
   }
 
   TrainState last_state(const std::string& directory) const {
@@ -112,10 +111,9 @@ class BadStepsTest : public ::testing::Test {
     for (int64_t step = 4; step < 22; step += 3) {
       const auto name = "stopped-" + std::to_string(step);
       const auto config = regression(name, overrides, odd);
-      testing::internal::CaptureStderr();
+      test::CapturedStderr captured;
       ASSERT_TRUE(test::train_until(config, step));
       run_training(config, {});
-      testing::internal::GetCapturedStderr();
       expect_same("straight", name);
     }
   }
@@ -204,13 +202,12 @@ TEST_F(BadStepsTest, AbsurdRatesNeverReachTheWeights) {
                         {"train.optimizer={type: " + std::string(optimizer) + ", lr: " + rate + "}",
                          "train.clip_norm=null", "train.save_every=1 steps",
                          "train.nonfinite.stop_after=3", "train.schedule={type: constant}"});
-      testing::internal::CaptureStderr();
+      test::CapturedStderr captured;
       try {
         run_training(config, {});
       } catch (const std::runtime_error& error) {
         EXPECT_TRUE(holds(error.what(), "3 steps in a row were skipped")) << error.what();
       }
-      testing::internal::GetCapturedStderr();
       const auto steps = checkpoint_steps(small_.path(name));
       EXPECT_FALSE(steps.empty()) << name;
       for (const auto step : steps) {
@@ -280,7 +277,9 @@ TEST_F(BadStepsTest, RollbackMayLeaveOutAllSinceTheCheckpoint) {
 
 TEST_F(BadStepsTest, RollsBackFurtherWhereTheCheckpointItselfIsNoGood) {
   // Both steps that follow checkpoint-6 break, the second in place of the first.
-  const auto words = warnings(regression("run", kRollback, {{24, "1e30"}, {28, "1e30"}}));
+  auto overrides = kRollback;
+  overrides.emplace_back("train.duration=10 steps");  // one epoch: they do not come again
+  const auto words = warnings(regression("run", overrides, {{24, "1e30"}, {28, "1e30"}}));
   EXPECT_TRUE(holds(words, "rollback 1 of 3 at most: to " + small_.path("run/checkpoint-6")))
       << words;
   EXPECT_TRUE(holds(words, "rollback 2 of 3 at most: to " + small_.path("run/checkpoint-3")))

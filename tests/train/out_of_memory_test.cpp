@@ -71,22 +71,21 @@ class OutOfMemoryTest : public ::testing::Test {
 
   /// What a run says whose n-th allocation after the first steps fails.
   std::string disturbed(const RunConfig& config, int64_t n, FailingAllocator& memory) const {
-    testing::internal::CaptureStderr();
+    test::CapturedStderr captured;
     run_training(config, {.on_step = [&](const TrainState& state) {
                    memory.countdown = state.clock.steps == kGood ? n : -1;
                  }});
-    return testing::internal::GetCapturedStderr();
+    return captured.take();
   }
 
   /// The undisturbed run whose micro-batches are smaller after the first steps.
   void cut_by_config(const std::string& directory,
                      int64_t tokens,
                      std::vector<std::string> more = {}) const {
-    testing::internal::CaptureStderr();
+    test::CapturedStderr captured;
     test::train_until(config(directory, more), kGood);
     more.push_back("train.micro_batch_tokens=" + std::to_string(tokens));
     run_training(config(directory, more), {});
-    testing::internal::GetCapturedStderr();
   }
 
   std::optional<int64_t> pieces(const std::string& directory) const {
@@ -151,7 +150,7 @@ TEST_F(OutOfMemoryTest, SameHoldsInBf16AndWithinAMicroBatch) {
 TEST_F(OutOfMemoryTest, SmallerPiecesOutlastTheProcess) {
   FailingAllocator memory;
   disturbed(config("straight"), 10, memory);
-  testing::internal::CaptureStderr();
+  test::CapturedStderr captured;
   EXPECT_THROW(run_training(config("parts"), {.on_step =
                                                   [&](const TrainState& state) {
                                                     memory.countdown =
@@ -161,7 +160,6 @@ TEST_F(OutOfMemoryTest, SmallerPiecesOutlastTheProcess) {
                Stopped);
   request_stop(false);
   run_training(config("parts"), {});
-  testing::internal::GetCapturedStderr();
   EXPECT_EQ(pieces("parts"), pieces("straight"));
   expect_same("straight", "parts");
 }
@@ -170,12 +168,12 @@ TEST_F(OutOfMemoryTest, IsHalvedUntilItFits) {
   // Queries, keys and values of a token are 48 numbers together: 85 tokens fit, 400 are there.
   constexpr std::size_t kMost = 16384;
   FailingAllocator memory;
-  testing::internal::CaptureStderr();
+  test::CapturedStderr captured;
   run_training(config("run", {"train.batch_tokens=400"}), {.on_step = [&](const TrainState& state) {
                  const auto steps = state.clock.steps;
                  memory.most = steps >= kGood && steps < 8 ? kMost : ~std::size_t{0};
                }});
-  const auto words = testing::internal::GetCapturedStderr();
+  const auto words = captured.take();
   EXPECT_GE(memory.failures, 2) << words;
   EXPECT_LE(pieces("run").value_or(1000), 100) << words;
 }
@@ -184,9 +182,7 @@ TEST_F(OutOfMemoryTest, OneSequenceThatDoesNotFitEndsTheRunWithSizes) {
   FailingAllocator memory;
   const auto run = config(
       "run", {"train.batch_tokens=null", "train.batch_sequences=1", "train.save_every=2 steps"});
-  testing::internal::CaptureStderr();
   const auto message = test::message_of<std::runtime_error>([&] { disturbed(run, 10, memory); });
-  testing::internal::GetCapturedStderr();
   EXPECT_TRUE(holds(message, "train: out of memory in step 4: a micro-batch of 1 sequence with "))
       << message;
   EXPECT_TRUE(holds(message, " were asked for, ")) << message;

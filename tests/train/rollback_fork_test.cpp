@@ -29,9 +29,9 @@ class RollbackTest : public test::ForkedRuns {
     }
     const auto data = small_.folder().write("numbers.tsv", rows);
     return config(directory, {"objective={type: regress}", "data.train=[{path: " + data + "}]",
-                              "data.evaluate=[]", "data.shuffle=false", "train.batch_tokens=null",
-                              "train.batch_sequences=4", "train.nonfinite.action=rollback",
-                              "train.save_async=false"});
+                              "tokenizer.vocab_size=40", "data.evaluate=[]", "data.shuffle=false",
+                              "train.batch_tokens=null", "train.batch_sequences=4",
+                              "train.nonfinite.action=rollback", "train.save_async=false"});
   }
 };
 

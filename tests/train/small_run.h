@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/stop.h"
@@ -129,6 +130,26 @@ class SmallRun {
   }
 
   Folder folder_;
+};
+
+/// What goes to stderr as long as it lives; a training that throws leaves none behind.
+class CapturedStderr {
+ public:
+  CapturedStderr() { testing::internal::CaptureStderr(); }
+  CapturedStderr(const CapturedStderr&) = delete;
+  CapturedStderr& operator=(const CapturedStderr&) = delete;
+  ~CapturedStderr() {
+    if (!is_taken_) {
+      testing::internal::GetCapturedStderr();
+    }
+  }
+  std::string take() {
+    is_taken_ = true;
+    return testing::internal::GetCapturedStderr();
+  }
+
+ private:
+  bool is_taken_ = false;
 };
 
 /// Trains until the step is done, then asks for a stop, as a signal would. Whether it stopped.
