@@ -19,15 +19,19 @@ namespace {
 
 constexpr int64_t kSteps = 40;
 
-int tell(const train::Comparison& comparison, const std::string& area, formats::Json json) {
+int tell(const train::Comparison& comparison,
+         const std::string& area,
+         const std::string& subject,
+         formats::Json json) {
   constexpr std::size_t kShown = 8;
   const auto& differences = comparison.differences;
   const auto what = text(with_commas(comparison.tensors), " tensors, the state and ",
                          with_commas(comparison.lines), " lines of metrics.jsonl");
   if (comparison.is_equal()) {
-    log::info(text(area, " equal, bit for bit: ", what));
+    log::info(text(area, " ", subject, " equal, bit for bit: ", what));
   } else {
-    log::error(text(area, " not equal: ", differences.size(), " differences in ", what));
+    log::error(
+        text(area, " ", subject, " not equal: ", differences.size(), " differences in ", what));
     for (std::size_t i = 0; i < std::min(kShown, differences.size()); ++i) {
       log::error(text(area, " ", differences[i]));
     }
@@ -79,7 +83,7 @@ int run_repeat(const Arguments& arguments) {
   formats::Json json;
   json["directory"] = repetition.directory;
   json["step"] = repetition.step;
-  return tell(repetition.comparison, text("[repeat] step ", repetition.step), std::move(json));
+  return tell(repetition.comparison, "[repeat]", text("step ", repetition.step), std::move(json));
 }
 
 int run_verify_resume(const Arguments& arguments, const train::RunConfig& config) {
@@ -93,8 +97,8 @@ int run_verify_resume(const Arguments& arguments, const train::RunConfig& config
   formats::Json json;
   json["steps"] = proof.steps;
   json["new_process_after"] = proof.half;
-  return tell(proof.comparison,
-              text("[resume] ", proof.steps, " steps, and ", proof.half, " + a new process + ",
+  return tell(proof.comparison, "[resume]",
+              text(proof.steps, " steps, and ", proof.half, " + a new process + ",
                    proof.steps - proof.half),
               std::move(json));
 }

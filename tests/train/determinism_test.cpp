@@ -21,8 +21,7 @@ class DeterminismTest : public ::testing::Test {
 };
 
 TEST_F(DeterminismTest, ThreadsChangeNoBit) {
-  run_training(row_config(small_, test::kResumeRows.front(), "base", {"train.duration=2 steps"}),
-               {});
+  run_training(row_config(small_, test::kBaseRow, "base"), {});
   for (const auto& row : test::kResumeRows) {
     const std::vector<std::string> wide = {"train.duration=4 steps", "train.batch_tokens=2000"};
     run_training(row_config(small_, row, "one", wide), {});

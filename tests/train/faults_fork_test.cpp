@@ -168,7 +168,7 @@ TEST_F(FaultsTest, NothingGetsItsNameBeforeItIsOnTheDisk) {
 
 TEST_F(FaultsTest, FullDiskIsSeenBeforeASaveAndTheRunGoesOn) {
   ASSERT_EQ(train(config("straight")), kDone) << said();
-  ASSERT_EQ(train(config("run"), "space:1:ENOSPC"), kDone) << said();
+  ASSERT_EQ(train(config("run"), "space@/run:1:ENOSPC"), kDone) << said();
   EXPECT_NE(said().find("error: [checkpoint] not saved, the run goes on: " + small_.path("run") +
                         ": not enough space for a checkpoint: it takes up to "),
             std::string::npos)
@@ -176,7 +176,7 @@ TEST_F(FaultsTest, FullDiskIsSeenBeforeASaveAndTheRunGoesOn) {
   EXPECT_EQ(checkpoint_steps(small_.path("run")), std::vector<int64_t>{4});
   expect_same("straight", "run", "space");
 
-  ASSERT_EQ(train(config("full"), "space:1+:ENOSPC"), kUser);
+  ASSERT_EQ(train(config("full"), "space@/full:1+:ENOSPC"), kUser);
   EXPECT_NE(said().find("step 4 of " + small_.path("full") + " is not saved"), std::string::npos)
       << said();
   EXPECT_TRUE(checkpoint_steps(small_.path("full")).empty());

@@ -1,10 +1,11 @@
 // A run that goes on in another process is the same run: every config of resume_rows.h.
-#include <chrono>
 #include <string>
-#include <thread>
+#include <utility>
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "nn/activation_probe.h"
 #include "train/forked_runs.h"
 #include "train/resume_rows.h"
 #include "train/run_comparison.h"
@@ -26,12 +27,8 @@ class ResumeTest : public test::ForkedRuns, public ::testing::WithParamInterface
   ResumeTest() { test::write_row_files(small_); }
 
   void SetUp() override {
-    const ResumeRow base{
-        .name = "base", .objective = "{type: mlm}", .data = "train", .ending = ".txt"};
-    const bool wants_base = GetParam().is_fine_tuned;
-    if (wants_base) {
-      ASSERT_EQ(train(row_config(small_, base, "base", {"train.duration=2 steps"})), kDone)
-          << said();
+    if (GetParam().is_fine_tuned) {
+      ASSERT_EQ(train(row_config(small_, test::kBaseRow, "base")), kDone) << said();
     }
   }
 
@@ -81,12 +78,32 @@ std::string name_of(const ::testing::TestParamInfo<ResumeRow>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, ResumeTest, ::testing::ValuesIn(kResumeRows), name_of);
 
+/// Asks for a stop in the midst of a step: where a part is met for so many times once it is on. A
+/// process that is forked later has it too.
+class StopInPart : public nn::ActivationProbe {
+ public:
+  StopInPart(std::string part, int times) : part_(std::move(part)), times_(times) {}
+
+  at::Tensor see(const std::string& part, const at::Tensor& x) override {
+    if (is_on && part == part_ && --times_ == 0) {
+      request_stop(true);
+    }
+    return x;
+  }
+
+  bool is_on = false;
+
+ private:
+  std::string part_;
+  int times_;
+};
+
 class StopTest : public test::ForkedRuns {
  protected:
   StopTest() { test::write_row_files(small_); }
 };
 
-// Steps of twenty micro-batches: the wish to stop comes in the midst of one.
+// Steps of twenty micro-batches: the wish to stop comes in the fourth of one.
 TEST_F(StopTest, InTheMidstOfAccumulationIsBrokenOffAndDoneAgain) {
   for (const auto* precision : {"train.precision=fp32", "train.precision=bf16"}) {
     const std::vector<std::string> cut = {"train.micro_batch_tokens=24", "train.batch_tokens=480",
@@ -94,14 +111,9 @@ TEST_F(StopTest, InTheMidstOfAccumulationIsBrokenOffAndDoneAgain) {
                                           precision};
     const auto row = test::kResumeRows.front();
     ASSERT_EQ(train(row_config(small_, row, "straight", cut)), kDone) << said();
-    const TrainRequest midst = {.on_step = [](const TrainState& state) {
-      if (state.clock.steps == 5) {
-        std::thread([] {
-          std::this_thread::sleep_for(std::chrono::milliseconds(3));
-          request_stop(true);
-        }).detach();
-      }
-    }};
+    StopInPart probe("layers.1", 4);
+    const TrainRequest midst = {
+        .on_step = [&probe](const TrainState& state) { probe.is_on = state.clock.steps == 5; }};
     ASSERT_EQ(train(row_config(small_, row, "run", cut), ChildTraining{.request = midst}), kStopped)
         << said();
     EXPECT_EQ(newest("run"), 5) << "the stop came after the step\n" << said();
@@ -128,13 +140,17 @@ TEST_F(StopTest, VerifyResumeProvesAUsersConfig) {
 TEST_F(StopTest, VerifyResumeRefusesTheClockAndTellsOfAFailure) {
   const auto timed = row_config(small_, kResumeRows[0], "run", {"train.duration=1 minutes"});
   EXPECT_THROW(verify_resume(timed, 4), UserError);
-  auto missing = row_config(small_, kResumeRows[0], "run");
-  missing.data.train[0].path = small_.path("nowhere.txt");
+  small_.folder().write("gone.txt", small_.file("train.txt"));
+  const auto config = row_config(small_, kResumeRows[0], "run",
+                                 {"data.train=[{path: " + small_.path("gone.txt") + "}]"});
+  std::filesystem::remove(small_.path("gone.txt"));
   try {
-    verify_resume(missing, 4);
-    FAIL() << "a missing file was found";
+    verify_resume(config, 4);
+    FAIL() << "a file that is gone was read";
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("nowhere.txt"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("a training failed: error: "), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("gone.txt"), std::string::npos) << error.what();
   }
 }
 

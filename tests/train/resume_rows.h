@@ -49,10 +49,18 @@ inline const std::vector<ResumeRow> kResumeRows = {
      {"train.ema={decay: 0.9}", "train.evaluate_every=4 steps",
       "train.early_stopping={patience: 99}", "train.optimizer={lr: 1e-3, layer_decay: 0.8}",
       "train.freeze=[embeddings]"}},
-    {"regress", "{type: regress}", "numbers", ".tsv"},
-    {"regress bf16", "{type: regress}", "numbers", ".tsv", {"train.precision=bf16"}},
-    {"tag", "{type: tag, label_pieces: all}", "tags", ".conll"},
-    {"tag bf16", "{type: tag, label_pieces: all}", "tags", ".conll", {"train.precision=bf16"}},
+    {"regress", "{type: regress}", "numbers", ".tsv", {"tokenizer.vocab_size=50"}},
+    {"regress bf16",
+     "{type: regress}",
+     "numbers",
+     ".tsv",
+     {"tokenizer.vocab_size=50", "train.precision=bf16"}},
+    {"tag", "{type: tag, label_pieces: all}", "tags", ".conll", {"tokenizer.vocab_size=50"}},
+    {"tag bf16",
+     "{type: tag, label_pieces: all}",
+     "tags",
+     ".conll",
+     {"tokenizer.vocab_size=50", "train.precision=bf16"}},
     {"LoRA", "{type: classify}", "train", ".tsv", {"train.lora={rank: 2, alpha: 4}"}, true},
     {"LoRA bf16",
      "{type: classify}",
@@ -63,11 +71,18 @@ inline const std::vector<ResumeRow> kResumeRows = {
      true},
 };
 
+/// What a row that is fine-tuned begins with: a run of a few steps, in `base`.
+inline const ResumeRow kBaseRow = {"base",
+                                   "{type: mlm}",
+                                   "train",
+                                   ".txt",
+                                   {"train.duration=2 steps", "train.schedule.warmup=1 steps"}};
+
 /// Files of the rows that SmallRun does not write itself.
 inline void write_row_files(const SmallRun& small) {
   std::string numbers = "text\tlabel\n";
   std::string tags;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 64; ++i) {
     const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
     const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
     numbers += "the " + color + " " + animal + " sees a hill " + std::string(i % 7 + 1, 'x') +

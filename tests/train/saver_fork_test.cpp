@@ -1,7 +1,11 @@
 // Checkpoints that are written while the run goes on.
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -65,6 +69,31 @@ TEST_F(SaverForkTest, BackgroundWritesTheSameBytes) {
   }
 }
 
+/// Waits until the save in the background has made its first call.
+void await_save(const TrainState& state) {
+  const auto directory = "/" + checkpoint_name(state.clock.steps) + ".tmp";
+  const auto is_begun = [&](const std::string& call) {
+    return call.starts_with("mkdir ") && call.ends_with(directory);
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const auto calls = fault::recorded();
+    if (std::any_of(calls.begin(), calls.end(), is_begun)) {
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+/// Whether the call makes the directory of a save, or (`rename`) gives it its name.
+bool is_of_save(const std::string& call, const std::string& kind) {
+  std::istringstream words(call);
+  std::string name;
+  std::string path;
+  words >> name >> path;
+  const auto file = fs::path(path).filename().string();
+  return name == kind && file.starts_with("checkpoint-") && file.ends_with(".tmp");
+}
+
 // The run does not wait for a slow disk, but never has two saves under way, and its end waits.
 TEST_F(SaverForkTest, RunGoesOnWhileASlowDiskIsWritten) {
   const std::vector<std::string> two = {"train.save_async=true", "train.save_every=2 steps",
@@ -78,20 +107,26 @@ TEST_F(SaverForkTest, RunGoesOnWhileASlowDiskIsWritten) {
                                  for (const auto& call : fault::recorded()) {
                                    file << call << "\n";
                                  }
-                               }};
+                               },
+                           .request = {.on_step = [](const TrainState& state) {
+                             if (state.clock.steps == 2 || state.clock.steps == 4) {
+                               await_save(state);
+                             }
+                           }}};
   ASSERT_EQ(train(config("run", two), slow), kDone) << said();
   int under_way = 0;
   int lines_meanwhile = 0;
   std::ifstream file(order);
   for (std::string call; std::getline(file, call);) {
-    if (call.starts_with("mkdir") && call.ends_with(".tmp")) {
+    if (is_of_save(call, "mkdir")) {
       EXPECT_EQ(++under_way, 1) << "two saves at once";
-    } else if (call.starts_with("rename") && call.find("checkpoint-") != std::string::npos) {
+    } else if (is_of_save(call, "rename")) {
       --under_way;
     } else if (call.starts_with("write") && call.ends_with("metrics.jsonl")) {
       lines_meanwhile += under_way;
     }
   }
+  EXPECT_EQ(under_way, 0) << "the end did not wait";
   EXPECT_GE(lines_meanwhile, 2) << "the run waited for its saves";
   EXPECT_EQ(checkpoint_steps(small_.path("run")), (std::vector<int64_t>{2, 4, 6}));
 }
@@ -121,7 +156,7 @@ TEST_F(SaverForkTest, FailedSaveIsToldAndTheRunGoesOn) {
 
 // A lost save is none that counts as best: both ways of saving decide the same.
 TEST_F(SaverForkTest, FailedSaveOfTheBestDecidesAsItDoesInTheRunsOwnThread) {
-  for (const auto* call : {"write@checkpoint-2:1+:ENOSPC", "space:2:ENOSPC"}) {
+  for (const auto* call : {"write@checkpoint-2:1+:ENOSPC", "space@/:2:ENOSPC"}) {
     ASSERT_EQ(train(config("straight", kSync), call), kDone) << said();
     ASSERT_EQ(train(config("run", kAsync), call), kDone) << said();
     EXPECT_NE(said().find("not saved, the run goes on"), std::string::npos) << said();
