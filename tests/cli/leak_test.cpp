@@ -28,8 +28,8 @@ train:
   duration: STEPS steps
   batch_tokens: 128
   log_every: 10 steps
-  evaluate_every: 500 steps
-  save_every: 250 steps
+  evaluate_every: 50 steps
+  save_every: 20 steps
   precision: fp32
   threads: 1
 run: {directory: WORK/run}
@@ -95,7 +95,7 @@ Holdings most(const std::vector<Holdings>& samples, int64_t from, int64_t to) {
 
 TEST(LongRun, HoldsNoMoreMemoryFilesAndThreadsAtItsEndThanAfterItsBeginning) {
   const bool is_long = std::getenv("WEFT_TORTURE") != nullptr;
-  const int64_t steps = is_long ? 20'000 : 1'500;
+  const int64_t steps = is_long ? 20'000 : 3'000;
   const test::TemporaryDirectory work;
   test::write(work / "text.txt", prose());
   auto config = test::filled(kConfig, "WORK", work.path());
@@ -114,10 +114,13 @@ TEST(LongRun, HoldsNoMoreMemoryFilesAndThreadsAtItsEndThanAfterItsBeginning) {
   const auto early = most(samples, 1, 2 * warm);
   const auto late = most(samples, 2 * warm, steps + 1);
   ASSERT_GT(late.kilobytes, 0);
-  // A kilobyte a step would be four times as much.
-  EXPECT_LE(late.kilobytes, early.kilobytes + 1024 + warm / 4);
-  EXPECT_LE(late.threads, early.threads);
-  EXPECT_LE(late.descriptors, early.descriptors);
+  // What the heap of the loaders' threads yet takes until it has seen their worst; in the long form
+  // a kilobyte a step would be twice as much.
+  EXPECT_LE(late.kilobytes, early.kilobytes + 3 * 1024);
+  // A look may meet a save in its thread with its files, or not; one left open by each of the 50
+  // saves or 20 evaluations between would be more.
+  EXPECT_LE(late.threads, early.threads + 2);
+  EXPECT_LE(late.descriptors, early.descriptors + 4);
   std::cout << "steps " << steps << ": before " << 2 * warm << ": " << early.kilobytes << " KiB, "
             << early.descriptors << " descriptors, " << early.threads
             << " threads; after: " << late.kilobytes << " KiB, " << late.descriptors << ", "
