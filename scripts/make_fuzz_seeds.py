@@ -197,7 +197,7 @@ def stored_runs():
         {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}, {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]),
         json.dumps({"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}), json.dumps({"max_seq_length": 64, "do_lower_case": False}))
     state = {"format": 1, "step": 8, "epochs": 0.5, "tokens": 500, "minutes": 0.1, "updates": 8, "cursor": {"epoch": 0, "position": 26}, "skipped": 0, "skipped_in_row": 0,
-             "spikes": 0, "recent": {"losses": [1.5, 1.25], "norms": [0.5, 0.5]}, "rollbacks": {"due_step": 4, "count": 1, "to_step": 4, "left_out": [{"begin": {"epoch": 0, "position": 3}, "end": {"epoch": 0, "position": 9}}]},
+             "spikes": 0, "recent": {"losses": [1.5, 1.25], "norms": [0.5, 0.5]}, "rollbacks": {"due": [4], "count": 1, "to_step": 4, "left_out": [{"begin": {"epoch": 0, "position": 3}, "end": {"epoch": 0, "position": 9}}]},
              "micro_batch_tokens": None, "window": {"loss": 0.0, "steps": 0}, "warmup_end": None, "owes_evaluation": False, "scored": [{"step": 4, "value": 3.5}],
              "patience": {"best": 3.5, "waited": 1}, "decision": {"threshold": 0.4, "tuned_by": "f1"}, "seed": 1, "precision": "bf16", "optimizer": "adamw", "threads": 1,
              "data": "a5e07c0edd03f252", "evaluation_data": "a5e07c0edd03f252", "versions": "LibTorch"}

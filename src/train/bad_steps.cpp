@@ -58,10 +58,23 @@ std::optional<std::string> spike_in(const Recent& recent,
   return of_loss ? of_loss : excess("gradient norm", result.norm, recent.norms, *options.sigma);
 }
 
-int64_t RollBack::latest_good() const {
+void note_due(Rollbacks& rollbacks, int64_t step, int64_t most) {
+  auto& due = rollbacks.due;
+  if (due.empty() || due.back() != step) {
+    due.push_back(step);
+  }
+  if (const auto too_many = static_cast<int64_t>(due.size()) - most; too_many > 0) {
+    due.erase(due.begin(), due.begin() + too_many);
+  }
+}
+
+std::vector<int64_t> RollBack::candidates() const {
   const auto& rollbacks = outlasting_.rollbacks;
-  const bool is_no_good = rollbacks.count > 0 && rollbacks.to_step == steps_;
-  return is_no_good ? steps_ - 1 : rollbacks.due_step;
+  std::vector<int64_t> steps(rollbacks.due.rbegin(), rollbacks.due.rend());
+  if (rollbacks.count > 0 && rollbacks.to_step == steps_) {
+    std::erase(steps, steps_);
+  }
+  return steps;
 }
 
 Outlasting RollBack::after(int64_t to_step,
@@ -76,7 +89,11 @@ Outlasting RollBack::after(int64_t to_step,
       range.begin = cursor;
       break;
   }
-  result.rollbacks.due_step = to_step;
+  auto& due = result.rollbacks.due;
+  std::erase_if(due, [&](int64_t step) { return step > to_step; });
+  if (due.empty()) {
+    due.push_back(to_step);  // the beginning, which is saved before the run goes on
+  }
   ++result.rollbacks.count;
   result.rollbacks.to_step = to_step;
   result.rollbacks.left_out.push_back(range);

@@ -31,12 +31,16 @@ std::optional<std::string> spike_in(const Recent& recent,
 
 /// The ways back that a run has taken.
 struct Rollbacks {
-  int64_t due_step = 0;  // the last step at which a save was due: a checkpoint of a stopped run is
-                         // none to go back to, as one that nobody stopped would not have it
+  std::vector<int64_t> due;  // the last steps at which a save was due, oldest first: no other
+                             // checkpoint is one to go back to, as a run that nobody stopped
+                             // would not have it
   int64_t count = 0;
   int64_t to_step = -1;                     // of the last one
   std::vector<data::CursorRange> left_out;  // data that later steps pass over
 };
+
+/// A save is due at this step. `most`: steps that are remembered.
+void note_due(Rollbacks& rollbacks, int64_t step, int64_t most);
 
 /// What outlasts a rollback; all else of the state is the checkpoint's.
 struct Outlasting {
@@ -55,9 +59,9 @@ class RollBack : public std::runtime_error {
   int64_t steps() const { return steps_; }               // done before the bad one
   const data::CursorRange& bad() const { return bad_; }  // its data
 
-  /// The latest step of a checkpoint that is good: one that was due, and not one to which the run
-  /// has gone back already only to meet trouble in the very next step.
-  int64_t latest_good() const;
+  /// Steps of the checkpoints that may be good, latest first: they were due, and the run has not
+  /// gone back to them already only to meet trouble in the very next step.
+  std::vector<int64_t> candidates() const;
   /// What outlasts the way back to a checkpoint of that step and cursor.
   Outlasting after(int64_t to_step, const data::Cursor& cursor, LeavesOut leaves_out) const;
 

@@ -91,12 +91,13 @@ void RunDirectory::set_aside_after(int64_t step) const {
 }
 
 void RunDirectory::update_links(const std::vector<Scored>& scored,
-                                const RunOptions& options) const {
+                                const RunOptions& options,
+                                const std::vector<int64_t>& also) const {
   const auto steps = checkpoint_steps(path_);
   if (steps.empty()) {
     return;
   }
-  std::set<int64_t> kept;
+  std::set<int64_t> kept(also.begin(), also.end());
   const auto newest =
       std::min<std::size_t>(steps.size(), static_cast<std::size_t>(options.keep_last));
   kept.insert(steps.end() - static_cast<std::ptrdiff_t>(newest), steps.end());

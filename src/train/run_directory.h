@@ -34,8 +34,10 @@ class RunDirectory {
   void set_aside_after(int64_t step) const;
 
   /// After a save: points `last` (and `best`) to their checkpoints, then removes those that neither
-  /// `run.keep` nor a link keeps. `scored`: best first.
-  void update_links(const std::vector<Scored>& scored, const RunOptions& options) const;
+  /// `run.keep` nor a link nor `also` keeps. `scored`: best first; `also`: steps.
+  void update_links(const std::vector<Scored>& scored,
+                    const RunOptions& options,
+                    const std::vector<int64_t>& also = {}) const;
 
  private:
   std::string path_;

@@ -1,6 +1,8 @@
 #include "train/saver.h"
 
+#include <cstdint>
 #include <system_error>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -51,7 +53,8 @@ Saver::~Saver() {
 void Saver::save(const CheckpointParts& parts, const TrainState& state) const {
   save_checkpoint(directory_.path(), parts, state);
   try {
-    directory_.update_links(state.scored, options_.run);
+    directory_.update_links(state.scored, options_.run,
+                            options_.keeps_due ? state.rollbacks.due : std::vector<int64_t>{});
   } catch (const FileError& error) {
     log::error(text("[checkpoint] links and older checkpoints stay as they were: ", error.what()));
   }

@@ -20,6 +20,7 @@ namespace weft::train {
 struct SaverOptions {
   bool is_async = true;
   RunOptions run = {};                                      // what is kept
+  bool keeps_due = false;                                   // also what a rollback may go back to
   std::function<int64_t()> free_memory = available_memory;  // bytes
 };
 

@@ -68,7 +68,7 @@ void parse_troubles(const Json& json, TrainState& state) {
   state.spikes = count_at(json, "spikes");
   state.recent = {.losses = json.at("recent").at("losses"), .norms = json.at("recent").at("norms")};
   const auto& rollbacks = json.at("rollbacks");
-  state.rollbacks.due_step = count_at(rollbacks, "due_step");
+  state.rollbacks.due = rollbacks.at("due").get<std::vector<int64_t>>();
   state.rollbacks.count = count_at(rollbacks, "count");
   state.rollbacks.to_step = count_at(rollbacks, "to_step", -1);
   for (const auto& range : rollbacks.at("left_out")) {
@@ -87,7 +87,7 @@ void add_troubles(const TrainState& state, Json& json) {
   for (const auto& range : state.rollbacks.left_out) {
     left_out.push_back({{"begin", json_of(range.begin)}, {"end", json_of(range.end)}});
   }
-  json["rollbacks"] = {{"due_step", state.rollbacks.due_step},
+  json["rollbacks"] = {{"due", state.rollbacks.due},
                        {"count", state.rollbacks.count},
                        {"to_step", state.rollbacks.to_step},
                        {"left_out", left_out}};

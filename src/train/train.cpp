@@ -51,12 +51,19 @@ void compare_configs(const RunConfig& config, const Resumable& from, bool allows
   }
 }
 
+// A run may go back to it as to its own, whatever it was saved for.
+Resumable from_elsewhere(const std::string& path) {
+  auto found = open_checkpoint(path);
+  found.state.rollbacks.due = {found.state.clock.steps};
+  return found;
+}
+
 std::optional<Resumable> find_start(const RunDirectory& directory, const TrainRequest& request) {
   switch (request.resume) {
     case Resume::kNever:
       return std::nullopt;
     case Resume::kFrom:
-      return open_checkpoint(request.from);
+      return from_elsewhere(request.from);
     case Resume::kAuto:
       break;
   }
@@ -168,16 +175,31 @@ void tell_sizes(const std::exception& error) {
   }
 }
 
-// Where a run goes back to, and what it takes along. `from`: where it began, if not from nothing.
+// The latest checkpoint that is good and whole; all later ones are set aside. `outside`: a
+// checkpoint of elsewhere, with which the run began.
+std::optional<Resumable> good_checkpoint(const RollBack& back,
+                                         const RunDirectory& directory,
+                                         const std::optional<Resumable>& outside) {
+  for (const auto step : back.candidates()) {
+    directory.set_aside_after(step);
+    auto found = newest_valid_checkpoint(directory.path());
+    if (found && found->state.clock.steps == step) {
+      return found;
+    }
+    if (outside && outside->state.clock.steps == step) {
+      return outside;
+    }
+  }
+  directory.set_aside_after(-1);
+  return std::nullopt;
+}
+
+// Where a run goes back to, and what it takes along.
 std::pair<std::optional<Resumable>, Outlasting> way_back(const RollBack& back,
                                                          const RunConfig& config,
                                                          const RunDirectory& directory,
-                                                         const std::optional<Resumable>& from) {
-  directory.set_aside_after(back.latest_good());
-  auto start = newest_valid_checkpoint(directory.path());
-  if (!start && from && from->state.clock.steps <= back.latest_good()) {
-    start = from;
-  }
+                                                         const std::optional<Resumable>& outside) {
+  auto start = good_checkpoint(back, directory, outside);
   const auto& options = config.train.rollback;
   auto kept = back.after(start ? start->state.clock.steps : 0,
                          start ? start->state.cursor : data::Cursor{}, options.leaves_out);
@@ -215,6 +237,7 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
   }
   write_file(directory.path() + "/config.yaml", config.resolved);
 
+  const auto outside = request.resume == Resume::kFrom ? from : std::nullopt;
   auto start = from;
   std::optional<Outlasting> kept;
   for (;;) {
@@ -222,7 +245,7 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
       train_from(config, directory, request, start, kept);
       return;
     } catch (const RollBack& back) {
-      std::tie(start, kept) = way_back(back, config, directory, from);
+      std::tie(start, kept) = way_back(back, config, directory, outside);
     } catch (const UserError&) {
       throw;
     } catch (const DoesNotFit&) {

@@ -85,6 +85,11 @@ TrainState begin_state(const RunConfig& config,
   return state;
 }
 
+bool may_roll_back(const TrainOptions& options) {
+  return options.nonfinite.action == OnBadStep::kRollBack ||
+         options.spike.action == OnBadStep::kRollBack;
+}
+
 }  // namespace
 
 data::LoaderOptions loader_options(const RunConfig& config) {
@@ -132,7 +137,10 @@ Trainer::Trainer(const RunConfig& config,
       best_by_(config.train.best_by.value_or(task.objective->best_by())),
       minutes_before_(state_.clock.minutes),
       begin_(Steady::now()),
-      saver_(directory, {.is_async = config.train.saves_async, .run = config.run}) {
+      saver_(directory,
+             {.is_async = config.train.saves_async,
+              .run = config.run,
+              .keeps_due = may_roll_back(config.train)}) {
   if (config.train.average.decay) {
     average_.emplace(config.train.average, arena_);  // of a checkpoint: its model
   }
@@ -210,7 +218,7 @@ void Trainer::after_step(const Clock& before) {
   const bool saves =
       config_.train.save_every && is_due(before, state_.clock, *config_.train.save_every);
   if (saves) {
-    state_.rollbacks.due_step = state_.clock.steps;
+    note_due(state_.rollbacks, state_.clock.steps, config_.run.keep_last);
   }
   if (wants_evaluation(before)) {
     evaluate_now();

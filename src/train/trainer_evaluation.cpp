@@ -79,7 +79,7 @@ void Trainer::evaluate_now() {
     judge(found->second);
   }
   if (is_best_now()) {
-    state_.rollbacks.due_step = state_.clock.steps;
+    note_due(state_.rollbacks, state_.clock.steps, config_.run.keep_last);
   }
 }
 

@@ -287,6 +287,31 @@ TEST_F(BadStepsTest, RollsBackFurtherWhereTheCheckpointItselfIsNoGood) {
   EXPECT_TRUE(fs::exists(small_.path("run/checkpoint-6"))) << "made anew";
 }
 
+// The checkpoints of stops neither are ways back nor push out those that are.
+TEST_F(BadStepsTest, StopsDoNotDecideWhereARollbackGoes) {
+  const std::map<int, std::string> odd = {{24, "1e30"}, {28, "1e30"}};
+  for (const std::string kept : {"1", "2"}) {
+    SCOPED_TRACE(kept);
+    auto overrides = kRollback;
+    overrides.insert(overrides.end(), {"train.duration=10 steps", "run.keep={last: " + kept + "}"});
+    fs::remove_all(small_.path("straight"));
+    const auto words = warnings(regression("straight", overrides, odd));
+    const auto to = kept == "1" ? "the beginning" : small_.path("straight/checkpoint-3");
+    EXPECT_TRUE(holds(words, "rollback 2 of 3 at most: to " + to)) << words;
+    const auto config = regression("stopped", overrides, odd);
+    fs::remove_all(small_.path("stopped"));
+    test::CapturedStderr captured;
+    for (const int64_t step : {1, 4, 5, 7, 8, 9}) {
+      test::train_until(config, step);  // some of these steps come twice, some are the bad ones
+      request_stop(false);
+    }
+    run_training(config, {});
+    captured.take();
+    expect_same("straight", "stopped");
+    EXPECT_EQ(last_state("stopped").rollbacks.count, 2);
+  }
+}
+
 TEST_F(BadStepsTest, TooManyRollbacksEndTheRunWithTheLastGoodCheckpoint) {
   auto overrides = kRollback;
   overrides.emplace_back("train.rollback.most=1");
