@@ -23,10 +23,15 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 Labels::Labels(std::vector<std::string> names) : names_(std::move(names)) {
+  bool are_numbers = true;
   for (std::size_t id = 0; id < names_.size(); ++id) {
     if (!ids_.emplace(names_[id], static_cast<int64_t>(id)).second) {
       throw Error(text("labels: '", names_[id], "' stands twice among the class names"));
     }
+    are_numbers = are_numbers && names_[id] == text("LABEL_", id);
+  }
+  for (std::size_t id = 0; are_numbers && id < names_.size(); ++id) {
+    ids_.emplace(std::to_string(id), static_cast<int64_t>(id));
   }
 }
 

@@ -9,7 +9,8 @@
 
 namespace weft::data {
 
-/// Names of classes in the order of their ids.
+/// Names of classes in the order of their ids. Where a model knows none and calls them LABEL_0,
+/// LABEL_1, ... their bare numbers name them too.
 class Labels {
  public:
   explicit Labels(std::vector<std::string> names);

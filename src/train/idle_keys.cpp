@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "data/error.h"
+#include "data/image_source.h"
 #include "models/family.h"
 #include "models/family_definition.h"
 #include "objectives/image_data.h"
@@ -72,6 +74,19 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
          "objective.multi_label: true or objective.type: regress");
 }
 
+/// A model of images must have some.
+void refuse_texts(const Section& data,
+                  std::string_view key,
+                  const std::vector<data::DataItem>& items) {
+  for (const auto& item : items) {
+    try {
+      data::image_kind_of(item);
+    } catch (const data::Error& error) {
+      data.fail(key, error.what());
+    }
+  }
+}
+
 /// Keys of images are nothing for texts, and the other way round.
 void refuse_idle_images(const Section& data, const RunConfig& config) {
   const data::DataOptions plain;
@@ -94,6 +109,8 @@ void refuse_idle_images(const Section& data, const RunConfig& config) {
     refuse(has_image_keys(options.evaluate), "evaluate");
     return;
   }
+  refuse_texts(data, "train", options.train);
+  refuse_texts(data, "evaluate", options.evaluate);
   refuse(options.length.has_value(), "length");
   refuse(options.overflow.has_value(), "overflow");
   refuse(options.folds.has_value(), "folds");
