@@ -87,6 +87,19 @@ void multiply(const at::Tensor& out,
                     .adds = finish.adds});
 }
 
+// LibTorch's product of fp32 has other bits in one thread than in two where the result has 5 to 11
+// rows: these are computed among rows of zeros.
+constexpr int64_t kSafeRows = 12;
+
+bool depends_on_threads(const at::Tensor& a) {
+  return a.device().is_cpu() && a.scalar_type() == at::kFloat && a.size(0) > 4 &&
+         a.size(0) < kSafeRows;
+}
+
+at::Tensor among_zeros(const at::Tensor& a) {
+  return at::cat({a, at::zeros({kSafeRows - a.size(0), a.size(1)}, a.options())});
+}
+
 void check(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0),
               "product expects (N, K) and (K, F), got ", a.sizes(), " and ", b.sizes());
@@ -103,6 +116,9 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
     multiply(out, a, b, bias, *sides, {});
     return out;
   }
+  if (depends_on_threads(a)) {
+    return product(among_zeros(a), b, bias).narrow(0, 0, a.size(0));
+  }
   return bias.defined() ? at::addmm(bias, a, b) : at::mm(a, b);
 }
 
@@ -115,7 +131,11 @@ void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
     return multiply(sum, a, b, {}, *sides, {.scale = scale, .adds = true});
   }
   at::Tensor target = sum;
-  target.addmm_(a, b, 1, scale);
+  if (depends_on_threads(a)) {
+    target.add_(product(a, b, {}), scale);
+  } else {
+    target.addmm_(a, b, 1, scale);
+  }
 }
 
 }  // namespace weft::kernels

@@ -38,15 +38,25 @@ void set_on_gpu() {
 
 bool products_ignore_threads(c10::ScalarType precision, int64_t threads) {
   constexpr int64_t kWidth = 128;
-  constexpr int64_t kRows = 1500;
+  constexpr int64_t kMostRows = 1500;
+  constexpr int64_t kFewRows = 16;
   const at::NoGradGuard no_grad;
-  const auto x = at::linspace(-1, 1, kRows * kWidth).sin().view({kRows, kWidth}).to(precision);
+  const auto x =
+      at::linspace(-1, 1, kMostRows * kWidth).sin().view({kMostRows, kWidth}).to(precision);
   const auto weight =
       at::linspace(-2, 3, 4 * kWidth * kWidth).cos().view({4 * kWidth, kWidth}).to(precision);
-  at::set_num_threads(1);
-  const auto alone = products_of(x, weight);
-  at::set_num_threads(static_cast<int>(threads));
-  const auto together = products_of(x, weight);
+  const auto all_products = [&](int64_t count) {
+    at::set_num_threads(static_cast<int>(count));
+    auto products = products_of(x, weight);
+    for (int64_t rows = 1; rows <= kFewRows; ++rows) {  // which have kernels of their own
+      const auto few = products_of(x.narrow(0, 0, rows), weight);
+      products.insert(products.end(), few.begin(), few.end());
+      products.push_back(kernels::product(x.narrow(1, 0, rows).t(), x));
+    }
+    return products;
+  };
+  const auto alone = all_products(1);
+  const auto together = all_products(threads);
   for (std::size_t i = 0; i < alone.size(); ++i) {
     if (!at::equal(alone[i], together[i])) {
       return false;
