@@ -190,6 +190,9 @@ TEST_F(BadStepsTest, ManyInARowEndTheRun) {
   const auto state = last_state("run");
   EXPECT_EQ(state.clock.steps, 8);
   EXPECT_EQ(state.skipped, 1);
+  // Two that are not in a row do not.
+  EXPECT_NO_THROW(warnings(regression("apart", {"train.nonfinite.stop_after=2"}, kOneBad)));
+  EXPECT_EQ(last_state("apart").skipped, 2);
 }
 
 TEST_F(BadStepsTest, AbsurdRatesNeverReachTheWeights) {
@@ -270,6 +273,7 @@ TEST_F(BadStepsTest, RollbackMayLeaveOutAllSinceTheCheckpoint) {
   const auto words = warnings(regression("straight", overrides, kOneBad));
   EXPECT_TRUE(holds(words, "without all data since then")) << words;
   const auto state = last_state("straight");
+  ASSERT_FALSE(state.rollbacks.left_out.empty());
   EXPECT_EQ(state.rollbacks.left_out[0].begin, (data::Cursor{.epoch = 0, .position = 24}));
   EXPECT_EQ(state.rollbacks.left_out[0].end, (data::Cursor{.epoch = 0, .position = 32}));
   expect_same_when_stopped(overrides, kOneBad);
