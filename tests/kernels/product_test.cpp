@@ -156,5 +156,30 @@ TEST_F(Product, BitsDoNotDependOnTheNumberOfThreads) {
   }
 }
 
+// LibTorch's own product has other bits in one thread than in two where the result has few rows.
+TEST_F(Product, FewRowsHaveTheSameBitsInAnyNumberOfThreads) {
+  const auto threads = at::get_num_threads();
+  for (int64_t rows = 1; rows <= 16; ++rows) {
+    for (const int64_t depth : {16, 64, 300}) {
+      const auto a = at::randn({rows, depth});
+      const auto b = at::randn({depth, 70});
+      const auto both = [&](int count) {
+        at::set_num_threads(count);
+        const auto sum = at::ones({rows, 70});
+        add_product(sum, a, b, 0.5);
+        return at::cat({product(a, b), product(a.t().contiguous().t(), b, b[0]), sum});
+      };
+      const auto alone = both(1);
+      EXPECT_TRUE(at::allclose(alone.narrow(0, 0, rows), at::mm(a, b), 1e-4, 1e-4)) << rows;
+      EXPECT_TRUE(at::allclose(alone.narrow(0, 2 * rows, rows), 1 + 0.5 * at::mm(a, b), 1e-4, 1e-4))
+          << rows;
+      for (const int count : {2, 5}) {
+        EXPECT_TRUE(at::equal(alone, both(count))) << rows << " rows, " << count << " threads";
+      }
+    }
+  }
+  at::set_num_threads(threads);
+}
+
 }  // namespace
 }  // namespace weft::kernels
