@@ -77,7 +77,7 @@ class BadStepsTest : public ::testing::Test {
   }
 
   TrainState last_state(const std::string& directory) const {
-    return newest_valid_checkpoint(small_.path(directory))->state;
+    return newest_valid_checkpoint(small_.path(directory)).value().state;
   }
 
   void expect_same(const std::string& straight, const std::string& run) const {
