@@ -17,9 +17,9 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include "base/machine.h"
 #include "base/text.h"
 #include "cli/early_start.h"
-#include "base/machine.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
 

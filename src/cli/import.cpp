@@ -92,9 +92,9 @@ models::ModelOptions wanted_options(const Arguments& arguments,
 }
 
 bool has_tokenizer(const std::string& directory) {
-  for (const auto* name : {"tokenizer.json", "vocab.txt", "vocab.json", "spiece.model",
-                           "sentencepiece.bpe.model", "tokenizer.model",
-                           "preprocessor_config.json"}) {
+  for (const auto* name :
+       {"tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model",
+        "tokenizer.model", "preprocessor_config.json"}) {
     if (fs::exists(directory + "/" + name)) {
       return true;
     }

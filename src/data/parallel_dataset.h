@@ -16,7 +16,7 @@ struct ParallelSettings {
   int64_t length = 512;  // longest of either side, special tokens counted
   Overflow overflow = Overflow::kCut;
   std::string prefix = {};  // before every source text
-  int64_t start_id = 0;  // what the decoder begins with; negative: the target's last token
+  int64_t start_id = 0;     // what the decoder begins with; negative: the target's last token
   /// Tokens that stand for the languages in the tokenizer's template (mBART); empty: as it is.
   std::string source_language = {};
   std::string target_language = {};

@@ -93,9 +93,7 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
   const uint64_t key = key_of(item, options, tokenizer);
   const auto found = cached_store(
       options, width, key,
-      [&](const std::string& path) {
-        build(path, item, options, tokenizer, width, key, progress);
-      },
+      [&](const std::string& path) { build(path, item, options, tokenizer, width, key, progress); },
       remarks);
   if (found.store->largest_token() >= tokenizer.size()) {
     throw Error(text(found.store->path(), ": a damaged token store: it holds the id ",

@@ -41,7 +41,7 @@ PixelRows read_cifar(const std::string& path, CifarKind kind);
 struct PixelTableOptions {
   std::optional<std::string> label = std::nullopt;  // its column, by name or number from 1;
                                                     // nothing: `label`, else the last
-  int64_t white = 255;  // the number that stands for a full pixel
+  int64_t white = 255;                              // the number that stands for a full pixel
   bool has_labels = true;
 };
 

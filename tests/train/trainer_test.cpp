@@ -215,8 +215,7 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteNeverReachTheWeights) {
       "train.save_every=1 steps",        "train.optimizer.type=sgd"};
   const auto message =
       test::message_of<std::runtime_error>([&] { train(small_.config("mlm", "run", overrides)); });
-  EXPECT_NE(message.find("3 steps in a row were skipped"), std::string::npos)
-      << message;
+  EXPECT_NE(message.find("3 steps in a row were skipped"), std::string::npos) << message;
   const auto last = newest_valid_checkpoint(small_.path("run"));
   ASSERT_TRUE(last);
   EXPECT_GT(last->state.skipped, 0);
