@@ -27,6 +27,10 @@ class ConfigFile : public ::testing::TestWithParam<std::string> {
     if (fs::exists(shared_data())) {
       fs::create_symlink(shared_data(), directory_ / "corpora");
     }
+    // What the header of char_gpt_shakespeare.yaml makes.
+    fs::create_directories(directory_ / "runs/shakespeare");
+    test::write(directory_ / "runs/shakespeare/train.txt", "Enter the king.\n");
+    test::write(directory_ / "runs/shakespeare/valid.txt", "Exit.\n");
   }
 
   test::Finished weft(const std::string& arguments) {
