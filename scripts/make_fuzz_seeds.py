@@ -53,6 +53,7 @@ def trees():
     put("yaml", "alias.yaml", "a: &a [1, 2]\nnumbers: *a\nwords: &b [x]\n")
     put("yaml", "json.yaml", '{"number": 1, "part": {"share": 1e-3}, "items": [{"truth": false}]}', "word=\"q\"\nitems=[]")
     put("yaml", "crlf.yaml", "\ufeffword: \"\\u00e9\\x41\"\r\nnumber: 010\r\n", "x=1")
+    put("yaml", "escape.yaml", "word: \"\\\u00e9\"\n", "x=1")
     put("pattern", "gpt2", r"'s|'t|'re| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+", "It's 5 o'clock,  said  \u039a\u03b1\u03bb\u03b7.")
     put("pattern", "groups", r"(?i:'[sdmt])|[^\r\n\p{L}]?\p{Lu}{1,3}|(a|b)*?c$|^\d{2,}|\x{3b1}|[a-c-\]&&\w]", "aabbc 12 \u03b1'S")
     put("pattern", "slow", "(a*)*b|(?=(a+)+c)a", "a" * 60)

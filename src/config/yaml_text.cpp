@@ -32,6 +32,11 @@ std::string explained(const std::string& message) {
       {YAML::ErrorMsg::CHAR_IN_SCALAR,
        "a sign that is not possible in this text; put it in quotes"},
   }};
+  // What follows is one byte of the sign, not all of it.
+  if (message.starts_with(YAML::ErrorMsg::INVALID_ESCAPE)) {
+    return "a '\\' before a sign that does not go with it; write two, or put the text in single "
+           "quotes";
+  }
   for (const auto& [said, meaning] : kMeanings) {
     if (message == said) {
       return std::string(meaning);

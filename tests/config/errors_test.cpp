@@ -67,6 +67,16 @@ TEST(ConfigErrors, TakeASlipForTheRequiredKeyThatIsMissing) {
   });
 }
 
+TEST(ConfigErrors, ExplainABackslashThatIsNoEscape) {
+  const std::string meaning =
+      "cannot be read as YAML: a '\\' before a sign that does not go with it; write two, or put "
+      "the text in single quotes";
+  for (const std::string path : {R"("C:\data.txt")", "\"a\\\u00e9.txt\""}) {
+    const auto found = message(replaced("path: a.txt", "path: " + path));
+    EXPECT_NE(found.find(meaning), std::string::npos) << found;
+  }
+}
+
 TEST(ConfigErrors, NameWhatIsMissing) {
   expect_messages({
       {"path: a.txt, ", "", "6:11: data.train.0.path: missing, must be given"},
