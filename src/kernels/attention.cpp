@@ -141,6 +141,16 @@ at::Tensor with_close_features(const at::Tensor& x) {
   return x.stride(1) == 1 || x.size(1) == 1 ? x : x.contiguous();
 }
 
+void check_prefixes(const AttentionSettings& settings, int64_t sequences) {
+  const auto& prefixes = settings.prefixes;
+  TORCH_CHECK(
+      prefixes.empty() ||
+          (settings.is_causal && static_cast<int64_t>(prefixes.size()) == sequences &&
+           std::all_of(prefixes.begin(), prefixes.end(), [](auto count) { return count >= 0; })),
+      "causal attention expects no prefixes or one of 0 or more keys for each of ", sequences,
+      " sequences, got ", prefixes.size(), settings.is_causal ? "" : " where it is not causal");
+}
+
 void check_sides(const AttentionInput& input,
                  const Layout& queries,
                  const Layout& keys,
@@ -159,6 +169,7 @@ void check_sides(const AttentionInput& input,
   TORCH_CHECK(begins.empty() || static_cast<int64_t>(begins.size()) == keys.sequences(),
               "attention expects where ", keys.sequences(), " sequences begin, got ",
               begins.size());
+  check_prefixes(settings, queries.sequences());
   for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);
     TORCH_CHECK(
@@ -180,6 +191,7 @@ at::Tensor attention(const at::Tensor& qkv,
   TORCH_CHECK(qkv.size(0) == layout.tokens(),
               "attention expects as many rows as the layout has tokens, ", layout.tokens(),
               ", got ", qkv.size(0));
+  check_prefixes(settings, layout.sequences());
   const int64_t width = qkv.size(1) / heads;
   if (settings.rotary.defined()) {
     check_rotary(settings.rotary, layout.longest, width);

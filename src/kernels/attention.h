@@ -15,6 +15,9 @@ struct AttentionSettings {
   int64_t key_heads = 0;   // G: heads of keys and values, each read by H / G heads of queries; 0: H
   double scale = 0;        // of the scores; 0: 1 / sqrt(K)
   bool is_causal = false;  // a token sees itself and those before it
+  /// Causal: keys at the begin of each sequence that all of its queries see, those before them too
+  /// (arXiv:1910.10683, section 3.2.1); empty: none.
+  std::vector<int64_t> prefixes = {};
   int64_t reach = -1;      // tokens on each side that a token sees; negative: all
   double dropout = 0;      // on the attention weights; 0 outside training
   at::Tensor rotary = {};  // a rotary_table that turns queries and keys, or the first features of

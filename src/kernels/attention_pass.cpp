@@ -69,6 +69,7 @@ cpu::AttentionTask<T> task_of(const AttentionPlan& plan,
           .width = plan.width,
           .scale = plan.scale,
           .is_causal = plan.is_causal,
+          .prefix = plan.prefixes.empty() ? 0 : plan.prefixes[static_cast<std::size_t>(b)],
           .first = plan.is_causal ? keys - queries : 0,
           .reach = plan.reach < 0 ? std::max(queries, keys) : plan.reach,
           .rotary = elements<const float>(plan.rotary),
@@ -147,6 +148,7 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
   plan->scale = static_cast<float>(
       settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(width)));
   plan->is_causal = settings.is_causal;
+  plan->prefixes = settings.prefixes;
   plan->reach = settings.reach;
   plan->rotary = settings.rotary;
   plan->rule = attention_drop_rule(settings.dropout, chance);

@@ -18,6 +18,7 @@ struct AttentionPlan : torch::CustomClassHolder {
   std::vector<int64_t> offsets;      // of queries
   std::vector<int64_t> key_begins;   // B
   std::vector<int64_t> key_lengths;  // B
+  std::vector<int64_t> prefixes;     // B, or empty: keys that all queries see, if causal
   std::vector<int64_t> order;        // of sequences, longest first: the last tasks are small ones
   int64_t heads = 1;
   int64_t key_heads = 1;

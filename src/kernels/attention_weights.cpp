@@ -9,15 +9,16 @@
 namespace weft::kernels {
 namespace {
 
-/// (L, L), true where a query may not look.
+/// (L, L), true where a query may not look. `prefix`: keys that all see though causal.
 at::Tensor hidden_keys(int64_t length,
+                       int64_t prefix,
                        const AttentionSettings& settings,
                        const at::Device& device) {
   const auto place = at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
   const auto distance = place - place.unsqueeze(1);  // from query to key
   auto hidden = at::zeros({length, length}, at::TensorOptions().dtype(at::kBool).device(device));
   if (settings.is_causal) {
-    hidden = at::logical_or(hidden, at::gt(distance, 0));
+    hidden = at::logical_and(at::gt(distance, 0), at::ge(place, prefix));
   }
   if (settings.reach >= 0) {
     hidden = at::logical_or(hidden, at::gt(distance.abs(), settings.reach));
@@ -33,7 +34,7 @@ at::Tensor bias_of(const at::Tensor& bias, int64_t length) {
   return bias.index_select(1, columns.flatten()).view({bias.size(0), length, length});
 }
 
-at::Tensor weights_of(const at::Tensor& qkv, const AttentionSettings& settings) {
+at::Tensor weights_of(const at::Tensor& qkv, int64_t prefix, const AttentionSettings& settings) {
   const auto length = qkv.size(0);
   const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
   const auto heads = settings.heads + 2 * key_heads;
@@ -52,8 +53,8 @@ at::Tensor weights_of(const at::Tensor& qkv, const AttentionSettings& settings) 
   if (settings.distance_bias.defined()) {
     scores = scores + bias_of(settings.distance_bias, length);
   }
-  return at::softmax(scores.masked_fill(hidden_keys(length, settings, qkv.device()), -INFINITY),
-                     -1);
+  const auto hidden = hidden_keys(length, prefix, settings, qkv.device());
+  return at::softmax(scores.masked_fill(hidden, -INFINITY), -1);
 }
 
 }  // namespace
@@ -66,7 +67,9 @@ std::vector<at::Tensor> attention_weights(const at::Tensor& qkv,
   std::vector<at::Tensor> weights;
   for (int64_t b = 0; b < layout.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);
-    weights.push_back(weights_of(qkv.slice(0, layout.offsets[i], layout.offsets[i + 1]), settings));
+    const auto prefix = settings.prefixes.empty() ? 0 : settings.prefixes.at(i);
+    weights.push_back(
+        weights_of(qkv.slice(0, layout.offsets[i], layout.offsets[i + 1]), prefix, settings));
   }
   return weights;
 }

@@ -49,4 +49,17 @@ Layout Layout::going_on(std::vector<int64_t> offsets,
   return layout;
 }
 
+Layout Layout::at_places(const std::vector<int64_t>& places) const {
+  TORCH_CHECK(static_cast<int64_t>(places.size()) == tokens(),
+              "Layout expects a place for each of ", tokens(), " tokens, got ", places.size());
+  auto layout = *this;
+  layout.furthest = 0;
+  for (const int64_t place : places) {
+    TORCH_CHECK(place >= 0, "Layout expects places from 0 on, got ", place);
+    layout.furthest = std::max(layout.furthest, place + 1);
+  }
+  layout.positions = at::tensor(places, at::kLong).to(positions.device());
+  return layout;
+}
+
 }  // namespace weft::kernels

@@ -24,6 +24,9 @@ struct Layout {
                          const std::vector<int64_t>& before,
                          const at::Device& device);
 
+  /// The same with its tokens at other places, (N), which need not rise (arXiv:1901.07291).
+  Layout at_places(const std::vector<int64_t>& places) const;
+
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return offsets.back(); }
 };

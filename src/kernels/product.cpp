@@ -1,5 +1,8 @@
 #include "kernels/product.h"
 
+#include <algorithm>
+#include <optional>
+
 #include <ATen/ATen.h>
 
 #include "kernels/blocked_product.h"
@@ -9,6 +12,7 @@ namespace weft::kernels {
 namespace {
 
 constexpr int64_t kLeastTokens = 32;
+constexpr int64_t kFewRowsWork = 1 << 16;  // weights that are worth a thread of their own
 
 /// How a matrix lies in memory.
 struct Side {
@@ -26,8 +30,50 @@ std::optional<Side> side_of(const at::Tensor& x) {
   return std::nullopt;
 }
 
-bool is_half(const at::Tensor& x) {
-  return x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && !x.is_conj() && !x.is_neg();
+/// Whether vector code may read all of them as elements of one type.
+bool are_alike(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+  const auto is_like = [&](const at::Tensor& x) {
+    return x.scalar_type() == a.scalar_type() && is_served(x) && !x.is_conj() && !x.is_neg();
+  };
+  return is_like(a) && is_like(b) && (!bias.defined() || (is_like(bias) && bias.is_contiguous())) &&
+         a.numel() > 0 && b.numel() > 0;
+}
+
+bool is_single(const at::Tensor& x) { return x.scalar_type() == at::kFloat; }
+
+/// Of fp32: blocks of few rows are not worth packing.
+bool has_few_rows(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+  return is_single(a) && a.size(0) <= cpu::kMostFewRows && are_alike(a, b, bias);
+}
+
+/// The same pieces whatever the number of threads.
+at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tensor& bias) {
+  const auto side = side_of(given);
+  const auto b = side ? given : given.contiguous();
+  const bool is_transposed = side && side->is_transposed;
+  const auto out = at::empty({a.size(0), b.size(1)}, a.options());
+  const cpu::FewRows work{.x = elements<float>(a),
+                          .x_row = a.stride(0),
+                          .x_depth = a.stride(1),
+                          .weight = elements<float>(b),
+                          .weight_stride = is_transposed ? b.stride(1) : b.stride(0),
+                          .weight_is_transposed = is_transposed,
+                          .bias = elements<float>(bias),
+                          .out = elements<float>(out),
+                          .rows = a.size(0),
+                          .columns = b.size(1),
+                          .depth = a.size(1),
+                          .begin = 0,
+                          .end = 0};
+  constexpr int64_t kVectors = 64;  // columns, whole vectors of all levels
+  const int64_t columns = std::max<int64_t>(1, kFewRowsWork / work.depth / kVectors) * kVectors;
+  for_each_block(work.columns, columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
+    auto piece = work;
+    piece.begin = begin;
+    piece.end = end;
+    cpu::table().few_rows(piece);
+  });
+  return out;
 }
 
 struct Sides {
@@ -35,12 +81,10 @@ struct Sides {
   Side b;
 };
 
-/// Where the product is ours.
+/// Where the product is ours, in blocks.
 std::optional<Sides> served(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-  const bool is_ours = is_half(a) && is_half(b) && a.numel() > 0 && b.numel() > 0 &&
-                       (!bias.defined() || (is_half(bias) && bias.is_contiguous())) &&
-                       can_multiply_blocked();
-  if (!is_ours) {
+  if (!are_alike(a, b, bias) ||
+      !(is_single(a) ? can_multiply_blocked<float>() : can_multiply_blocked<cpu::Bf16>())) {
     return std::nullopt;
   }
   const auto of_a = side_of(a);
@@ -48,16 +92,16 @@ std::optional<Sides> served(const at::Tensor& a, const at::Tensor& b, const at::
   if (!of_a || !of_b) {
     return std::nullopt;
   }
-  // The depth goes in pairs: half of one serves only where it is packed beside zeros. Few tokens
-  // give a weight's gradient little to add up, and LibTorch is quicker there.
+  // The depth of bf16 goes in pairs: half of one serves only where it is packed beside zeros. Few
+  // tokens give a weight's gradient little to add up, and LibTorch is quicker there.
   const int64_t depth = a.size(1);
-  const bool suits = of_a->is_transposed ? depth >= kLeastTokens : depth % 2 == 0;
+  const bool suits = is_single(a) || (of_a->is_transposed ? depth >= kLeastTokens : depth % 2 == 0);
   return suits ? std::optional<Sides>({*of_a, *of_b}) : std::nullopt;
 }
 
-bool can_hold_sum(const at::Tensor& sum) {
+bool can_hold_sum(const at::Tensor& sum, const at::Tensor& a) {
   const auto side = side_of(sum);
-  return is_half(sum) && side && !side->is_transposed;
+  return are_alike(sum, a, {}) && side && !side->is_transposed;
 }
 
 struct Finish {
@@ -71,33 +115,23 @@ void multiply(const at::Tensor& out,
               const at::Tensor& bias,
               const Sides& sides,
               const Finish& finish) {
-  multiply_blocked({.rows = out.size(0),
-                    .columns = out.size(1),
-                    .depth = a.size(1),
-                    .a = elements<cpu::Bf16>(a),
-                    .a_stride = sides.a.stride,
-                    .a_is_transposed = sides.a.is_transposed,
-                    .b = elements<cpu::Bf16>(b),
-                    .b_stride = sides.b.stride,
-                    .b_is_transposed = sides.b.is_transposed,
-                    .out = elements<cpu::Bf16>(out),
-                    .out_stride = out.stride(0),
-                    .bias = elements<cpu::Bf16>(bias),
-                    .scale = static_cast<float>(finish.scale),
-                    .adds = finish.adds});
-}
-
-// LibTorch's product of fp32 has other bits in one thread than in more where the result has 2 to 11
-// rows: these are computed among rows of zeros.
-constexpr int64_t kSafeRows = 12;
-
-bool depends_on_threads(const at::Tensor& a) {
-  return a.device().is_cpu() && a.scalar_type() == at::kFloat && a.size(0) > 1 &&
-         a.size(0) < kSafeRows;
-}
-
-at::Tensor among_zeros(const at::Tensor& a) {
-  return at::cat({a, at::zeros({kSafeRows - a.size(0), a.size(1)}, a.options())});
+  with_element(a, [&](auto element) {
+    using T = decltype(element);
+    multiply_blocked<T>({.rows = out.size(0),
+                         .columns = out.size(1),
+                         .depth = a.size(1),
+                         .a = elements<T>(a),
+                         .a_stride = sides.a.stride,
+                         .a_is_transposed = sides.a.is_transposed,
+                         .b = elements<T>(b),
+                         .b_stride = sides.b.stride,
+                         .b_is_transposed = sides.b.is_transposed,
+                         .out = elements<T>(out),
+                         .out_stride = out.stride(0),
+                         .bias = elements<T>(bias),
+                         .scale = static_cast<float>(finish.scale),
+                         .adds = finish.adds});
+  });
 }
 
 void check(const at::Tensor& a, const at::Tensor& b) {
@@ -111,28 +145,35 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
   check(a, b);
   TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1)),
               "product expects a bias (", b.size(1), "), got ", bias.sizes());
+  if (has_few_rows(a, b, bias)) {
+    return few_rows(a, b, bias);
+  }
   if (const auto sides = served(a, b, bias)) {
     auto out = at::empty({a.size(0), b.size(1)}, a.options());
     multiply(out, a, b, bias, *sides, {});
     return out;
   }
-  if (depends_on_threads(a)) {
-    return product(among_zeros(a), b, bias).narrow(0, 0, a.size(0));
-  }
   return bias.defined() ? at::addmm(bias, a, b) : at::mm(a, b);
+}
+
+at::Tensor laid_out_for_few_rows(const at::Tensor& weight) {
+  TORCH_CHECK(weight.dim() == 2, "a weight (F, K) is expected, got ", weight.sizes());
+  const bool gains = is_single(weight) && weight.device().is_cpu();
+  return gains ? weight.t().contiguous().t() : weight;
 }
 
 void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale) {
   check(a, b);
   TORCH_CHECK(sum.dim() == 2 && sum.size(0) == a.size(0) && sum.size(1) == b.size(1),
               "add_product expects a sum (", a.size(0), ", ", b.size(1), "), got ", sum.sizes());
-  const auto sides = can_hold_sum(sum) ? served(a, b, {}) : std::nullopt;
-  if (sides) {
-    return multiply(sum, a, b, {}, *sides, {.scale = scale, .adds = true});
-  }
   at::Tensor target = sum;
-  if (depends_on_threads(a)) {
-    target.add_(product(a, b, {}), scale);
+  if (has_few_rows(a, b, {})) {
+    target.add_(few_rows(a, b, {}), scale);
+    return;
+  }
+  const auto sides = can_hold_sum(sum, a) ? served(a, b, {}) : std::nullopt;
+  if (sides) {
+    multiply(sum, a, b, {}, *sides, {.scale = scale, .adds = true});
   } else {
     target.addmm_(a, b, 1, scale);
   }

@@ -23,6 +23,7 @@ struct Group {
   std::vector<int64_t> shifts;         // (G) place of the first query among the keys
   std::vector<int64_t> query_lengths;  // (G)
   std::vector<int64_t> key_lengths;    // (G)
+  std::vector<int64_t> prefixes;       // (G) keys that all queries see though causal
   std::vector<int64_t> query_rows;     // (G * L) row of each place; 0 where there is none
   std::vector<int64_t> key_rows;       // (G * S)
   std::vector<int64_t> places;         // place of each query of the group
@@ -39,7 +40,10 @@ struct Sides {
   const std::vector<int64_t>& key_begins;
 };
 
-void add_sequence(Group& group, const Sides& sides, std::size_t b, bool is_causal) {
+void add_sequence(Group& group,
+                  const Sides& sides,
+                  std::size_t b,
+                  const AttentionSettings& settings) {
   const auto begin = sides.queries.offsets[b];
   const auto length = sides.queries.offsets[b + 1] - begin;
   const auto keys = sides.keys.offsets[b + 1] - sides.keys.offsets[b];
@@ -48,9 +52,10 @@ void add_sequence(Group& group, const Sides& sides, std::size_t b, bool is_causa
   group.queries = drop_stride(length);
   group.keys = drop_stride(keys);
   group.sequences.push_back(static_cast<int64_t>(b));
-  group.shifts.push_back(is_causal ? keys - length : 0);
+  group.shifts.push_back(settings.is_causal ? keys - length : 0);
   group.query_lengths.push_back(length);
   group.key_lengths.push_back(keys);
+  group.prefixes.push_back(settings.prefixes.empty() ? 0 : settings.prefixes[b]);
   for (int64_t i = 0; i < group.queries; ++i) {
     group.query_rows.push_back(i < length ? begin + i : 0);
     if (i < length) {
@@ -63,13 +68,13 @@ void add_sequence(Group& group, const Sides& sides, std::size_t b, bool is_causa
   }
 }
 
-std::vector<Group> group_by_size(const Sides& sides, bool is_causal) {
+std::vector<Group> group_by_size(const Sides& sides, const AttentionSettings& settings) {
   std::map<std::pair<int64_t, int64_t>, Group> groups;
   for (std::size_t b = 0; b + 1 < sides.queries.offsets.size(); ++b) {
     const auto length = sides.queries.offsets[b + 1] - sides.queries.offsets[b];
     const auto keys = sides.keys.offsets[b + 1] - sides.keys.offsets[b];
     if (length > 0) {
-      add_sequence(groups[{drop_stride(length), drop_stride(keys)}], sides, b, is_causal);
+      add_sequence(groups[{drop_stride(length), drop_stride(keys)}], sides, b, settings);
     }
   }
   std::vector<Group> result;
@@ -99,7 +104,10 @@ at::Tensor visible(const Group& group,
   const auto is_padding = at::ge(at::arange(group.queries, options).unsqueeze(1),
                                  indices(group.query_lengths, device).view({-1, 1, 1, 1}));
   if (settings.is_causal) {
-    mask = at::logical_and(mask, at::logical_or(at::le(distance, 0), is_padding));
+    const auto prefix = indices(group.prefixes, device).view({-1, 1, 1, 1});
+    const auto is_shown =
+        at::logical_or(at::lt(at::arange(group.keys, options), prefix), at::le(distance, 0));
+    mask = at::logical_and(mask, at::logical_or(is_shown, is_padding));
   }
   if (settings.reach >= 0) {
     const auto is_near = at::le(distance.abs(), settings.reach);
@@ -155,7 +163,7 @@ bool needs_no_mask(const Group& group, const AttentionSettings& settings) {
   };
   return settings.dropout == 0.0 && !settings.distance_bias.defined() && settings.reach < 0 &&
          are(group.query_lengths, group.queries) && are(group.key_lengths, group.keys) &&
-         (!settings.is_causal || are(group.shifts, 0));
+         (!settings.is_causal || (are(group.shifts, 0) && are(group.prefixes, 0)));
 }
 
 struct Parts {
@@ -227,7 +235,7 @@ at::Tensor attention(const AttentionInput& input,
   std::vector<int64_t> order(
       static_cast<std::size_t>(queries.tokens()));  // where each row lies in the outputs
   int64_t done = 0;
-  for (const auto& group : group_by_size({queries, keys, input.key_begins}, settings.is_causal)) {
+  for (const auto& group : group_by_size({queries, keys, input.key_begins}, settings)) {
     const auto padded = [&](const at::Tensor& x, const std::vector<int64_t>& rows, int64_t length) {
       return x.index_select(0, indices(rows, device)).view({-1, length, x.size(1) / width, width});
     };

@@ -1,8 +1,10 @@
 #include "kernels/attention.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
+#include "kernels/attention_weights.h"
 #include "kernels/compare.h"
 #include "kernels/reference.h"
 #include "kernels/rotary.h"
@@ -10,15 +12,9 @@
 namespace weft::kernels {
 namespace {
 
-constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
+using test::layout_of;
 
-Layout layout_of(const std::vector<int64_t>& lengths) {
-  std::vector<int64_t> offsets{0};
-  for (const auto length : lengths) {
-    offsets.push_back(offsets.back() + length);
-  }
-  return Layout::of(offsets, at::kCPU);
-}
+constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 class Attention : public test::EveryVariant {
  protected:
@@ -91,6 +87,35 @@ TEST_P(Attention, RotaryPositionsTellDistancesOnly) {
   EXPECT_FALSE(at::allclose(run(table), run(at::Tensor()), 1e-2, 1e-2));
 }
 
+TEST_P(Attention, EqualsPlainReferenceBehindPrefixes) {
+  for (const double dropout : {0.0, 0.3}) {
+    compare({1, 2, 50, 113}, 16,
+            {.heads = 2, .is_causal = true, .prefixes = {0, 1, 20, 113}, .dropout = dropout});
+  }
+  compare({515, 3, 1100}, 24,
+          {.heads = 1, .is_causal = true, .prefixes = {300, 9, 530}, .dropout = 0.1});
+  const auto table = rotary_table(1100, {.width = 16, .theta = 100.0}, at::kCPU);
+  for (const int64_t reach : {0, 7, 64}) {
+    compare({600, 97, 0, 20}, 16,
+            {.heads = 1,
+             .is_causal = true,
+             .prefixes = {550, 33, 4, 0},
+             .reach = reach,
+             .rotary = table});
+  }
+}
+
+TEST_P(Attention, PrefixesOfNoneChangeNoBit) {
+  const auto layout = layout_of({40, 7});
+  const auto qkv = at::randn({47, 3 * 32}).to(type());
+  const auto with = [&](const std::vector<int64_t>& prefixes) {
+    return attention(qkv, layout, {.heads = 2, .is_causal = true, .prefixes = prefixes}, kChance);
+  };
+  EXPECT_TRUE(at::equal(with({}), with({0, 0})));
+  EXPECT_TRUE(at::equal(with({}), with({1, 1})));  // a first token sees itself anyhow
+  EXPECT_FALSE(at::equal(with({}), with({2, 0})));
+}
+
 TEST_P(Attention, BeyondTheWindowNothingIsSeen) {
   const AttentionSettings settings{.heads = 2, .reach = 5};
   const auto layout = layout_of({40});
@@ -151,6 +176,33 @@ TEST(AttentionByHand, EqualScoresAverageTheValues) {
 }
 
 // A quarter turn a place: the query of the second token meets the first key where it was turned to.
+// Against a mask written out: who sees whom, for each pair of tokens.
+TEST(AttentionByHand, PrefixIsSeenBothWaysAndTheRestInOrder) {
+  at::manual_seed(4);
+  const std::vector<int64_t> lengths{6, 9};
+  const std::vector<int64_t> prefixes{4, 2};
+  const auto qkv = at::randn({15, 3 * 8});
+  const auto layout = layout_of(lengths);
+  const AttentionSettings settings{.heads = 1, .is_causal = true, .prefixes = prefixes};
+  const auto found = attention(qkv, layout, settings, kChance);
+  const auto weights = attention_weights(qkv, layout, settings);
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    const auto own = qkv.slice(0, layout.offsets[b], layout.offsets[b + 1]).chunk(3, 1);
+    const auto scores = at::matmul(own[0], own[1].t()) / std::sqrt(8.0);
+    for (int64_t i = 0; i < lengths[b]; ++i) {
+      for (int64_t j = i + 1; j < lengths[b]; ++j) {
+        if (j >= prefixes[b]) {
+          scores[i][j] = -INFINITY;
+        }
+      }
+    }
+    const auto wanted = at::softmax(scores, -1);
+    EXPECT_TRUE(at::allclose(weights[b][0], wanted, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(found.slice(0, layout.offsets[b], layout.offsets[b + 1]),
+                             at::matmul(wanted, own[2]), 1e-5, 1e-6));
+  }
+}
+
 TEST(AttentionByHand, QueriesAndKeysAreTurned) {
   const auto table = at::tensor({1.0F, 0.0F, 0.0F, 1.0F}).view({2, 2});  // 0 and 90 degrees
   const auto key = at::tensor({3.0F, 0.0F});

@@ -9,8 +9,18 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/table.h"
+#include "kernels/layout.h"
 
 namespace weft::kernels::test {
+
+/// Sequences of these lengths.
+inline Layout layout_of(const std::vector<int64_t>& lengths) {
+  std::vector<int64_t> offsets{0};
+  for (const auto length : lengths) {
+    offsets.push_back(offsets.back() + length);
+  }
+  return Layout::of(offsets, at::kCPU);
+}
 
 using Operation = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 

@@ -22,6 +22,15 @@ TEST(Layout, OfNothingIsEmpty) {
   EXPECT_EQ(layout.positions.numel(), 0);
 }
 
+TEST(Layout, TokensMayStandAtPlacesOfTheirOwn) {
+  const auto layout = Layout::of({0, 5, 7}, at::kCPU).at_places({0, 1, 2, 0, 1, 0, 0});
+  EXPECT_TRUE(at::equal(layout.positions, at::tensor({0, 1, 2, 0, 1, 0, 0}, at::kLong)));
+  EXPECT_EQ(layout.furthest, 3);
+  EXPECT_EQ(layout.longest, 5);
+  EXPECT_THROW(Layout::of({0, 2}, at::kCPU).at_places({0}), c10::Error);
+  EXPECT_THROW(Layout::of({0, 2}, at::kCPU).at_places({0, -1}), c10::Error);
+}
+
 TEST(Layout, RefusesOffsetsThatFallOrBeginElsewhere) {
   EXPECT_THROW(Layout::of({0, 3, 2}, at::kCPU), c10::Error);
   EXPECT_THROW(Layout::of({1, 3}, at::kCPU), c10::Error);

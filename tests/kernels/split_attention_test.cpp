@@ -8,15 +8,9 @@
 namespace weft::kernels {
 namespace {
 
-constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
+using test::layout_of;
 
-Layout layout_of(const std::vector<int64_t>& lengths) {
-  std::vector<int64_t> offsets{0};
-  for (const auto length : lengths) {
-    offsets.push_back(offsets.back() + length);
-  }
-  return Layout::of(offsets, at::kCPU);
-}
+constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 /// Attention between tensors of their own, with grouped heads and with biases by distance.
 class SplitAttention : public test::EveryVariant {
@@ -88,6 +82,15 @@ TEST_P(SplitAttention, CausalQueriesEndWithTheKeys) {
   compare({1, 5, 20}, {9, 5, 600}, 16, {.heads = 2, .is_causal = true, .reach = 7});
   const auto table = rotary_table(600, {.width = 16, .theta = 100.0}, at::kCPU);
   compare({1, 5, 20}, {9, 5, 600}, 16, {.heads = 2, .is_causal = true, .rotary = table});
+}
+
+TEST_P(SplitAttention, PrefixesAreCountedFromTheFirstKey) {
+  compare({1, 5, 20}, {9, 5, 90}, 16, {.heads = 2, .is_causal = true, .prefixes = {9, 3, 80}});
+  compare({4, 50}, {20, 600}, 16,
+          {.heads = 4, .key_heads = 2, .is_causal = true, .prefixes = {18, 590}, .dropout = 0.2});
+  compare_fused({50, 97}, 16, {.heads = 2, .is_causal = true, .prefixes = {33, 90}}, 97);
+  compare_fused({600, 40}, 8, {.heads = 2, .key_heads = 1, .is_causal = true, .prefixes = {599, 1}},
+                600);
 }
 
 TEST_P(SplitAttention, HeadsOfQueriesShareThoseOfKeys) {

@@ -19,10 +19,17 @@ struct Block {
   int64_t columns;  // that any of its queries sees
 };
 
-// Where the keys end that any of `rows` queries from `row` on sees.
+// Where the keys end that the query at this place sees; there may be fewer.
+template <class T>
+inline int64_t sight(const AttentionTask<T>& task, int64_t place) {
+  const int64_t reached = place + 1 + task.reach;
+  return task.is_causal ? larger(place + 1, smaller(task.prefix, reached)) : reached;
+}
+
+// Where the keys end that any of `rows` queries from `row` on sees: those that the last one sees.
 template <class T>
 inline int64_t last_key(const AttentionTask<T>& task, int64_t row, int64_t rows) {
-  return smaller(task.keys, task.first + row + rows + (task.is_causal ? 0 : task.reach));
+  return smaller(task.keys, sight(task, task.first + row + rows - 1));
 }
 
 // Of the tile of keys that begins at `tile`. The first column is a multiple of 16, as draws are.
@@ -38,7 +45,7 @@ template <class T>
 inline int64_t mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
   const int64_t padded = round_up_16(block.columns);
   const int64_t place = task.first + block.row + i - block.column;
-  const int64_t seen = smaller(block.columns, place + 1 + (task.is_causal ? 0 : task.reach));
+  const int64_t seen = smaller(block.columns, sight(task, place + block.column) - block.column);
   for (int64_t j = 0; j < smaller(padded, place - task.reach); ++j) {
     row[j] = -__builtin_inff();
   }

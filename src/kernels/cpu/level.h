@@ -5,9 +5,11 @@
 #include "kernels/cpu/attention_kernels.h"
 #include "kernels/cpu/cross_entropy_kernels.h"
 #include "kernels/cpu/dropout_kernels.h"
+#include "kernels/cpu/few_rows_kernels.h"
 #include "kernels/cpu/gated_kernels.h"
 #include "kernels/cpu/norm_kernels.h"
 #include "kernels/cpu/optimizer_kernels.h"
+#include "kernels/cpu/packing_kernels.h"
 #include "kernels/cpu/quantize_kernels.h"
 #include "kernels/cpu/sum_kernels.h"
 #include "kernels/cpu/table.h"
@@ -38,7 +40,13 @@ constexpr Operations<T> operations() {
 }
 
 constexpr Table make_table(const char* name) {
-  return {.name = name, .single = operations<float>(), .half = operations<Bf16>()};
+  return {.name = name,
+          .few_rows = few_rows,
+          .pack_rows = pack_rows,
+          .pack_transposed = pack_transposed,
+          .finish_product = finish_product,
+          .single = operations<float>(),
+          .half = operations<Bf16>()};
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -32,7 +32,7 @@ inline void store(Bf16* p, Words x, int64_t count) {
 }
 
 // The halves of one row from a column on; zeros outside of the matrix.
-inline Words halves(const Pack& pack, int64_t row, int64_t column) {
+inline Words halves(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   const int64_t count = row < pack.rows ? pack.columns - column : 0;
   return count > 0 ? load(pack.in + row * pack.stride + column, count) : _mm512_setzero_si512();
 }
@@ -69,7 +69,7 @@ inline void transpose(Words (&x)[kLanes]) {
 
 // Half a square of 32 times 32: of each lane of 8 columns the first or the last 4.
 template <bool kUpper>
-void transpose_square(const Pack& pack, int64_t row, int64_t column) {
+void transpose_square(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   Words square[kLanes];
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
@@ -111,7 +111,7 @@ inline Wide load(const float* p, int64_t count) {
 }
 
 template <bool kAdds>
-void finish_columns(const ProductRows& work, int64_t column) {
+void finish_columns(const ProductRows<Bf16>& work, int64_t column) {
   const int64_t count = work.columns - column;
   const __m512 scale = _mm512_set1_ps(work.scale);
   const Wide bias =
@@ -135,7 +135,7 @@ void finish_columns(const ProductRows& work, int64_t column) {
 
 }  // namespace
 
-void pack_rows(const Pack& pack) {
+void pack_rows(const Pack<Bf16>& pack) {
   alignas(64) static constexpr uint16_t kPlaces[2][kHalves] = {
       {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
        8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
@@ -157,7 +157,7 @@ void pack_rows(const Pack& pack) {
   }
 }
 
-void pack_columns(const Pack& pack) {
+void pack_columns(const Pack<Bf16>& pack) {
   for (int64_t row = 0; row < pack.out_rows; row += kLanes) {
     const int64_t width = 2 * (pack.out_rows - row);
     for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
@@ -179,7 +179,7 @@ void pack_columns(const Pack& pack) {
   }
 }
 
-void pack_transposed(const Pack& pack) {
+void pack_transposed(const Pack<Bf16>& pack) {
   for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
     for (int64_t row = 0; row < pack.out_rows; row += kHalves) {
       transpose_square<false>(pack, row, column);
@@ -188,7 +188,7 @@ void pack_transposed(const Pack& pack) {
   }
 }
 
-void finish_product(const ProductRows& rows) {
+void finish_product(const ProductRows<Bf16>& rows) {
   for (int64_t column = 0; column < rows.columns; column += kHalves) {
     rows.adds ? finish_columns<true>(rows, column) : finish_columns<false>(rows, column);
   }
@@ -201,10 +201,10 @@ void finish_product(const ProductRows& rows) {
 namespace weft::kernels::cpu {
 
 // Never called: see can_multiply_blocked.
-void pack_rows(const Pack&) {}
-void pack_columns(const Pack&) {}
-void pack_transposed(const Pack&) {}
-void finish_product(const ProductRows&) {}
+void pack_rows(const Pack<Bf16>&) {}
+void pack_columns(const Pack<Bf16>&) {}
+void pack_transposed(const Pack<Bf16>&) {}
+void finish_product(const ProductRows<Bf16>&) {}
 
 }  // namespace weft::kernels::cpu
 

@@ -40,6 +40,10 @@ struct Operations {
 
 struct Table {
   const char* name;
+  void (*few_rows)(const FewRows& work);
+  void (*pack_rows)(const Pack<float>& pack);        // (rows, columns) as it is
+  void (*pack_transposed)(const Pack<float>& pack);  // (columns, rows)
+  void (*finish_product)(const ProductRows<float>& rows);
   Operations<float> single;
   Operations<Bf16> half;
 };

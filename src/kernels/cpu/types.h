@@ -154,8 +154,9 @@ struct AttentionTask {
   int64_t width;  // K
   float scale;
   bool is_causal;
-  int64_t first;  // place of the first query among the keys
-  int64_t reach;  // keys on each side that a query sees; `keys` or more: all
+  int64_t prefix;  // keys that all queries see though causal
+  int64_t first;   // place of the first query among the keys
+  int64_t reach;   // keys on each side that a query sees; `keys` or more: all
   const float*
       rotary;  // (keys, rotary_width) cosines and sines that turn queries and keys, or null
   int64_t rotary_width;  // features that are turned, the first ones
@@ -221,5 +222,55 @@ static inline int64_t attention_scratch(int64_t queries, int64_t keys, int64_t w
   constexpr int64_t kRounding = 16 * 16;
   return of_queries + of_keys + of_blocks + kRounding;
 }
+
+/// A part of a matrix that is laid out anew for a product: `rows` times `columns` of it lie at
+/// `in`, `stride` apart. What `out` has beyond them is filled with zeros.
+template <class T>
+struct Pack {
+  const T* in;
+  int64_t stride;
+  int64_t rows;
+  int64_t columns;
+  T* out;
+  int64_t out_rows;  // as they lie at `in`
+  int64_t out_columns;
+};
+
+/// out[i][j] = scale * sums[i][j] + bias[j], added to what is there where `adds`; rounded once.
+template <class T>
+struct ProductRows {
+  const float* sums;
+  int64_t sums_stride;
+  int64_t rows;
+  int64_t columns;
+  T* out;
+  int64_t out_stride;
+  const T* bias;  // or null
+  float scale;
+  bool adds;
+};
+
+/// So many products of fp32 are added up one after the other, then these sums: longer ones would
+/// show the rounding.
+inline constexpr int64_t kSumDepth = 128;
+inline constexpr int64_t kMostFewRows = 11;
+
+/// Columns `begin` to `end` of out (rows, columns) = x weight + bias, in fp32, of kMostFewRows rows
+/// at most.
+struct FewRows {
+  const float* x;
+  int64_t x_row;  // strides
+  int64_t x_depth;
+  const float* weight;
+  int64_t weight_stride;      // of its rows as they lie
+  bool weight_is_transposed;  // it lies (columns, depth)
+  const float* bias;          // or null
+  float* out;
+  int64_t rows;
+  int64_t columns;
+  int64_t depth;
+  int64_t begin;
+  int64_t end;
+};
 
 }  // namespace weft::kernels::cpu
