@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 TARGET = pathlib.Path(__file__).resolve().parent.parent / "tests/reference/models"
 SEED = 1
 VOCABULARY, PAD, LENGTHS = 24, 1, [6, 1, 4]
+PREFIXES = [4, 1, 2]
 SIZES = dict(vocab_size=VOCABULARY, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12,
              max_position_embeddings=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 ROBERTA = dict(SIZES, type_vocab_size=1, layer_norm_eps=1e-5)
@@ -25,6 +26,9 @@ DISTILBERT = dict(vocab_size=VOCABULARY, dim=8, n_layers=2, n_heads=2, hidden_di
                   bos_token_id=0, eos_token_id=2)
 MODERNBERT = dict(SIZES, num_hidden_layers=3, local_attention=4, global_attn_every_n_layers=2, cls_token_id=0, sep_token_id=2)
 BIASES = dict(norm_bias=True, attention_bias=True, mlp_bias=True, classifier_bias=True, classifier_pooling="mean")
+XLM = dict(vocab_size=VOCABULARY, emb_dim=8, n_layers=2, n_heads=2, max_position_embeddings=10, pad_token_id=PAD, bos_token_id=0,
+           eos_token_id=2)
+LANGUAGES = dict(n_langs=3, lang2id={"de": 0, "en": 1, "fr": 2}, id2lang={0: "de", 1: "en", 2: "fr"})
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
 LINEAR = dict(rope_type="linear", rope_theta=500.0, factor=4.0)
@@ -78,11 +82,19 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "modernbert-token": ("ModernBertForTokenClassification", dict(MODERNBERT, num_labels=3, layer_types=["sliding_attention",
                          "full_attention", "full_attention"]), "token"),
     "modernbert-span": ("ModernBertForQuestionAnswering", MODERNBERT, "span"),
+    "xlm-model": ("XLMModel", dict(XLM, sinusoidal_embeddings=True), None),
+    "xlm-masked-lm": ("XLMWithLMHeadModel", dict(XLM, **LANGUAGES), "masked"),
+    "xlm-untied": ("XLMWithLMHeadModel", dict(XLM, gelu_activation=False, tie_word_embeddings=False), "masked"),
+    "xlm-sequence": ("XLMForSequenceClassification", dict(XLM, **LANGUAGES, num_labels=3), "class"),
+    "xlm-token": ("XLMForTokenClassification", dict(XLM, n_langs=3, use_lang_emb=False, num_labels=3), "token"),
+    "xlm-span": ("XLMForQuestionAnsweringSimple", XLM, "span"),
     "gpt2-model": ("GPT2Model", GPT2, None),
     "gpt2-causal-lm": ("GPT2LMHeadModel", dict(GPT2, scale_attn_by_inverse_layer_idx=True, n_inner=12), "causal"),
     "gpt2-untied": ("GPT2LMHeadModel", dict(GPT2, activation_function="relu", tie_word_embeddings=False), "causal"),
+    "gpt2-prefix-lm": ("GPT2LMHeadModel", GPT2, "prefix"),
     "gpt2-sequence": ("GPT2ForSequenceClassification", dict(GPT2, num_labels=3), "class"),
     "llama-causal-lm": ("LlamaForCausalLM", dict(LLAMA, tie_word_embeddings=True, rope_parameters=LINEAR), "causal"),
+    "llama-prefix-lm": ("LlamaForCausalLM", dict(LLAMA, rope_parameters=STRETCHED), "prefix"),
     "llama-biases": ("LlamaForCausalLM", dict(LLAMA, attention_bias=True, mlp_bias=True, rope_parameters=STRETCHED), "causal"),
     "mistral-causal-lm": ("MistralForCausalLM", dict(LLAMA, sliding_window=3), "causal"),
     "qwen2-causal-lm": ("Qwen2ForCausalLM", dict(SIZES, num_key_value_heads=1, use_sliding_window=True, sliding_window=3,
@@ -142,7 +154,18 @@ def image_inputs(model, kind):
     return inputs
 
 
+def prefix_mask(inputs):
+    """(B, 1, L, L), what each token adds to its scores: it sees the real ones up to itself and, wherever it stands, those of the prefix."""
+    place = torch.arange(inputs["input_ids"].shape[1])
+    is_seen = (place <= place[:, None]) | (place < inputs["prefix_lengths"][:, None, None])
+    is_real = inputs["attention_mask"].bool()
+    is_seen = is_seen & is_real[:, None, :] | (~is_real[:, :, None] & (place == place[:, None]))
+    return torch.zeros(is_seen.shape).masked_fill(~is_seen, torch.finfo(torch.float32).min)[:, None]
+
+
 def passed(model, inputs):
+    if "prefix_lengths" in inputs:
+        return model(input_ids=inputs["input_ids"], labels=inputs["labels"], attention_mask=prefix_mask(inputs))
     if model.main_input_name != "pixel_values":
         return model(**inputs)
     inputs = dict(inputs)
@@ -162,6 +185,10 @@ def inputs_of(model, kind):
     inputs = {"input_ids": ids, "attention_mask": mask}
     if getattr(model.config, "type_vocab_size", 0) > 1:
         inputs["token_type_ids"] = (torch.arange(columns) >= 2).long().expand_as(ids) * mask
+    if getattr(model.config, "n_langs", 1) > 1:  # places begin anew at the third token
+        inputs["position_ids"] = (torch.arange(columns) - 2 * (torch.arange(columns) >= 2)).expand_as(ids) * mask
+        if model.config.use_lang_emb:
+            inputs["langs"] = ((torch.arange(columns) + torch.arange(rows)[:, None]) % 3) * mask
     if model.config.model_type == "bart":  # whose classifier looks at the end of the text
         ids[torch.arange(rows), torch.tensor(lengths) - 1] = model.config.eos_token_id
     some = (torch.rand(ids.shape, generator=generator) < 0.5) & (mask == 1)
@@ -171,6 +198,8 @@ def inputs_of(model, kind):
         None: {},
         "masked": {"labels": tokens},
         "causal": {"labels": ids.masked_fill(mask == 0, -100)},
+        "prefix": {"labels": ids.masked_fill((mask == 0) | (torch.arange(columns) < torch.tensor(PREFIXES)[:, None]), -100),
+                   "prefix_lengths": torch.tensor(PREFIXES)},
         "pretraining": {"labels": tokens, "next_sentence_label": torch.tensor([0, 1, 1])},
         "class": {"labels": torch.tensor([2, 0, 1])},
         "token": {"labels": torch.where(some, tokens % 3, -100)},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -33,5 +34,11 @@ class Answers {
  private:
   std::unique_ptr<FileWriter> file_;
 };
+
+/// A text as one plain line, without its end.
+inline std::string plain_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
 
 }  // namespace weft::cli

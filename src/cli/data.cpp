@@ -23,6 +23,8 @@
 #include "models/family_definition.h"
 #include "objectives/objective.h"
 #include "objectives/running_text.h"
+#include "objectives/token_types.h"
+#include "objectives/training_texts.h"
 #include "train/run_config.h"
 #include "train/task.h"
 
@@ -36,7 +38,10 @@ struct Source {
   train::RunConfig config;
   std::shared_ptr<const data::Tokenizer> tokenizer;
 
-  bool is_running_text() const { return objectives::is_running_text(config.objective); }
+  bool is_running_text() const {
+    return objectives::is_running_text(config.objective) &&
+           !objectives::reads_pairs(config.objective, config.data);
+  }
 };
 
 Source open_source(const Arguments& arguments) {
@@ -70,7 +75,8 @@ void visit_stores(const Source& source, const Visit& visit) {
   const auto open = [&](const std::string& which, const std::vector<data::DataItem>& items) {
     for (const data::DataItem& item : items) {
       std::vector<std::string> remarks;
-      const auto options = objectives::store_options(source.config.objective, source.config.data);
+      const auto options = objectives::store_options(source.config.objective, source.config.data,
+                                                     source.config.model);
       const auto store =
           data::open_token_store(item, options, *source.tokenizer, train::show_progress(), remarks);
       log::set_status("");
@@ -230,7 +236,9 @@ void preview(const Arguments& arguments) {
               << (is_tagged   ? show_tagged(example, *source.tokenizer, data.labels)
                   : is_masked ? show_example(example, *source.tokenizer, has_colors)
                               : show_order(example, *source.tokenizer, has_colors))
-              << "\n\n";
+              << "\n";
+    const auto places = show_places(example, objectives::languages_of(source.config.model));
+    std::cout << places << (places.empty() ? "" : "\n") << "\n";
   }
   if (counts.targets() > 0) {
     std::cout << show_legend(has_colors) << "\n"

@@ -12,7 +12,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <dlfcn.h>
 #include <torch/version.h>
@@ -22,6 +21,7 @@
 #include "cli/early_start.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
+#include "kernels/product.h"
 
 namespace weft::cli {
 namespace {
@@ -33,12 +33,12 @@ using Seconds = std::chrono::duration<double>;
 double measure_rate(at::Device device, at::ScalarType dtype, int64_t size) {
   constexpr double kBudget = 0.3;  // seconds
   const auto a = at::ones({size, size}, at::device(device).dtype(dtype));
-  auto product = at::mm(a, a);  // the first one sets the library up
+  auto product = kernels::product(a, a);  // the first one sets the library up
   double best = 0;
   const auto start = std::chrono::steady_clock::now();
   for (Seconds spent{0}; spent.count() < kBudget;) {
     const auto begin = std::chrono::steady_clock::now();
-    product = at::mm(a, a);
+    product = kernels::product(a, a);
     product[0][0].item();  // waits for a GPU
     const auto end = std::chrono::steady_clock::now();
     best = std::max(best,

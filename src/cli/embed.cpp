@@ -101,10 +101,12 @@ class Embedder {
  public:
   Embedder(models::SentenceModel sentence,
            const models::InferenceOptions& inference,
-           int64_t batch_tokens)
+           int64_t batch_tokens,
+           std::string language)
       : sentence_(std::move(sentence)),
         tokenizer_(data::load_tokenizer(sentence_.directory)),
-        batch_tokens_(batch_tokens) {
+        batch_tokens_(batch_tokens),
+        language_(std::move(language)) {
     auto options = models::read_model_config(sentence_.directory);
     options.head = models::Head::kNone;  // its pooler, where there is none, is not asked
     model_ = models::load_model(sentence_.directory, options, 0).model;
@@ -112,7 +114,8 @@ class Embedder {
   }
 
   at::Tensor operator()(const std::vector<std::string>& texts) {
-    auto result = objectives::embed(*model_, *tokenizer_, texts, sentence_.options, batch_tokens_);
+    auto result =
+        objectives::embed(*model_, *tokenizer_, texts, sentence_.options, batch_tokens_, language_);
     texts_ += static_cast<int64_t>(texts.size());
     cut_ += result.cut;
     return result.vectors;
@@ -133,6 +136,7 @@ class Embedder {
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   std::shared_ptr<models::Model> model_;
   int64_t batch_tokens_;
+  std::string language_;
   int64_t texts_ = 0;
   int64_t cut_ = 0;
 };
@@ -147,6 +151,8 @@ void declare(Arguments& arguments) {
       .flag("normalize", "Scale every vector to length 1")
       .value("prompt", "TEXT", "Put before every text")
       .value("length", "N", "Most tokens of a text, special ones counted; the rest is cut")
+      .value("language", "NAME",
+             "Language of the texts, for a model that tells languages apart (xlm)")
       .flag("plain", "Lines are texts even where they look like JSON")
       .value("batch-tokens", "N", "Tokens of a batch (4096): speed and memory, not the result")
       .value("threads", "N", "Threads of the arithmetic (all cores)");
@@ -174,7 +180,8 @@ int run_embed(std::vector<std::string> raw) {
   const auto writer =
       make_vector_writer(arguments.get("format", "jsonl"), arguments.get("output", "-"));
   Embedder embedder(read_model(arguments), read_inference(arguments),
-                    arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30));
+                    arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
+                    arguments.get("language", ""));
   TextLines lines(arguments.get("input", "-"), arguments.has("plain"));
   std::vector<std::string> texts;
   const auto embed_block = [&] {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/evaluate_texts.h"
 #include "cli/inference_options.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
@@ -41,10 +42,18 @@ int run_evaluate(std::vector<std::string> raw) {
        .examples = {"weft evaluate runs/quickstart/spam --data data/spam/test.tsv",
                     "weft evaluate runs/quickstart/spam --data data/spam/test.tsv --errors "
                     "worst.jsonl --errors-limit 20",
-                    "weft evaluate runs/bert-mini --data held_out.txt --set data.length=128"}},
+                    "weft evaluate runs/bert-mini --data held_out.txt --set data.length=128",
+                    "weft evaluate runs/marian-en-de --data '{source: test.en, target: "
+                    "test.de}' --generate --beams 5"}},
       1, 1);
-  arguments.value("data", "FILE", "Data to evaluate on, a glob; may be repeated")
+  arguments
+      .value(
+          "data", "FILE",
+          "Data to evaluate on, a glob; or an item as in a config, {source: a.en, target: a.de}, "
+          "which says all; may be repeated")
       .value("batch-tokens", "N", "Tokens computed at once (8192; on the CPU never more than 512)")
+      .value("language", "NAME",
+             "Language of the texts, for a model that tells languages apart (xlm)")
       .value("errors", "FILE",
              "Write the texts of greatest loss as JSON lines, worst first; of a tagger the words, "
              "their tags, what was found instead and how sure")
@@ -52,6 +61,7 @@ int run_evaluate(std::vector<std::string> raw) {
       .value("threads", "N", "Threads of the arithmetic (all cores)")
       .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
   declare_inference(arguments);
+  declare_evaluated_texts(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -63,6 +73,8 @@ int run_evaluate(std::vector<std::string> raw) {
       arguments.integer("batch-tokens", settings.batch_tokens, 1, int64_t{1} << 24);
   settings.inference = read_inference(arguments);
   settings.judges_items = arguments.has("errors");
+  settings.needs_pairs = wants_texts(arguments);
+  settings.language = arguments.get("language", "");
   const auto limit = arguments.integer("errors-limit", 100, 1, int64_t{1} << 32);
   if (arguments.has("errors-limit") && !arguments.has("errors")) {
     throw UsageError("weft evaluate: --errors-limit needs --errors FILE");
@@ -74,7 +86,11 @@ int run_evaluate(std::vector<std::string> raw) {
     write_worst(arguments.get("errors"), done, limit);
     log::info(text("[evaluate] the texts of greatest loss are in ", arguments.get("errors")));
   }
-  std::cout << report_of(done).dump() << "\n";
+  auto report = report_of(done);
+  if (settings.needs_pairs) {
+    report.update(evaluate_texts(arguments, done));
+  }
+  std::cout << report.dump() << "\n";
   return 0;
 }
 

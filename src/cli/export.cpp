@@ -50,6 +50,7 @@ int run_export(std::vector<std::string> raw) {
   write_directory(output, [&](const std::string& working) {
     copy_companions(source, working, *loaded.model);
     models::save_model(working, *loaded.model, dtype);
+    write_generator(source, working, *loaded.model, dtype);
     if (arguments.has("check")) {
       const double gap = check_written(working, *loaded.model, dtype);
       checked = text(", read back and compared: outputs differ by ", gap, " of the largest");

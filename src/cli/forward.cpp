@@ -49,14 +49,18 @@ void write(const std::string& path, Named& outputs) {
 }  // namespace
 
 int run_forward(std::vector<std::string> arguments) {
-  Arguments given({.usage = "weft forward MODEL --input FILE --output FILE [--gradients]",
-                   .about = "Runs a model once on tensors from a safetensors file, in fp32 with "
-                            "all chance off, and writes what comes out. Names are "
-                            "those of transformers: input_ids, attention_mask, token_type_ids, "
-                            "labels in; logits, last_hidden_state, loss out.",
-                   .examples = {"weft forward runs/bert-mini --input in.safetensors --output "
-                                "out.safetensors --gradients"}},
-                  1, 1);
+  Arguments given(
+      {.usage = "weft forward MODEL --input FILE --output FILE [--gradients]",
+       .about = "Runs a model once on tensors from a safetensors file, in fp32 with "
+                "all chance off, and writes what comes out. Names are "
+                "those of transformers: input_ids, attention_mask, token_type_ids (of xlm "
+                "langs and position_ids), "
+                "labels in; logits, last_hidden_state, loss out. A decoder also takes "
+                "prefix_lengths: how many of each sequence's first tokens see one "
+                "another.",
+       .examples = {"weft forward runs/bert-mini --input in.safetensors --output "
+                    "out.safetensors --gradients"}},
+      1, 1);
   given.value("input", "FILE", "safetensors file with the inputs")
       .value("output", "FILE", "safetensors file to write")
       .flag("gradients", "add gradient.NAME for every parameter of the model's file");

@@ -1,6 +1,5 @@
 #include "objectives/generate.h"
 
-#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -42,13 +41,10 @@ formats::Json json_of(const objectives::GeneratedText& found, const LineForm& fo
   if (form.has_ids) {
     json["ids"] = found.ids;
   }
+  if (found.is_cut) {
+    json["is_cut"] = true;
+  }
   return json;
-}
-
-std::string plain_of(const std::string& raw) {
-  auto line = raw;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return line + "\n";
 }
 
 std::string line_of(const GenerationQuery& query,
@@ -57,7 +53,7 @@ std::string line_of(const GenerationQuery& query,
   if (form.is_plain) {
     std::string lines;
     for (const auto& found : answer.texts) {
-      lines += plain_of(found.text);
+      lines += plain_line(found.text) + "\n";
     }
     return lines;
   }
@@ -83,6 +79,38 @@ struct Loaded {
   std::shared_ptr<models::Model> model;
   std::unique_ptr<objectives::Generator> generator;
 };
+
+/// What the model's length took away.
+struct CutCounts {
+  int64_t length = 0;  // positions of the model
+  int64_t prompts = 0;
+  int64_t texts = 0;
+
+  void add(const GenerationAnswer& answer) {
+    prompts += answer.was_cut ? 1 : 0;
+    for (const auto& found : answer.texts) {
+      texts += found.is_cut ? 1 : 0;
+    }
+  }
+  void report() const;
+};
+
+std::string counted(int64_t count, std::string_view what) {
+  return text(with_commas(count), " ", what, count == 1 ? " was" : "s were");
+}
+
+void CutCounts::report() const {
+  if (prompts > 0) {
+    log::warning(text("[generate] ", counted(prompts, "prompt"), " cut to the model's length"));
+  }
+  if (texts > 0) {
+    log::warning(text("[generate] ", counted(texts, "text"), " cut where the model's length of ",
+                      length,
+                      " tokens was reached, prompt and text together (model.position.length"
+                      " of the run that trained it): shorten the prompts, or ask for less by "
+                      "--max-new"));
+  }
+}
 
 /// Nothing where the directory has none and ids suffice.
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const std::string& directory, bool is_needed) {
@@ -141,7 +169,7 @@ std::unique_ptr<Prompts> prompts_from(const Arguments& arguments) {
 }
 
 /// One text to standard output while it comes.
-int stream(const Arguments& arguments, objectives::Generator& generator) {
+int stream(const Arguments& arguments, objectives::Generator& generator, CutCounts cut) {
   const auto prompts = prompts_from(arguments);
   GenerationQuery query;
   GenerationQuery another;
@@ -152,8 +180,10 @@ int stream(const Arguments& arguments, objectives::Generator& generator) {
     throw UserError("weft generate: --stream shows the text of one prompt, and there are more");
   }
   query.prefix = arguments.get("prefix");
-  generator.stream(query, [](std::string_view piece) { std::cout << piece << std::flush; });
+  cut.add(
+      generator.stream(query, [](std::string_view piece) { std::cout << piece << std::flush; }));
   std::cout << "\n";
+  cut.report();
   return 0;
 }
 
@@ -174,24 +204,20 @@ void check_stream(const Arguments& arguments) {
   }
 }
 
-void warn_of_cut(int64_t cut) {
-  if (cut > 0) {
-    log::warning(text("[generate] ", with_commas(cut), " prompts were cut to the model's length"));
-  }
-}
-
-int answer_all(const Arguments& arguments, objectives::Generator& generator, const LineForm& form) {
+int answer_all(const Arguments& arguments,
+               objectives::Generator& generator,
+               const LineForm& form,
+               CutCounts cut) {
   const auto prompts = prompts_from(arguments);
   Answers answers(arguments.get("output", "-"));
   const auto batch = static_cast<std::size_t>(arguments.integer("batch", 32, 1, int64_t{1} << 16));
   std::vector<GenerationQuery> queries;
   int64_t done = 0;
-  int64_t cut = 0;
   const auto flush = [&] {
     const auto found = generator.answer(queries, done);
     for (std::size_t i = 0; i < found.size(); ++i) {
       answers.write(line_of(queries[i], found[i], form));
-      cut += found[i].was_cut ? 1 : 0;
+      cut.add(found[i]);
     }
     answers.flush();
     done += static_cast<int64_t>(queries.size());
@@ -207,7 +233,7 @@ int answer_all(const Arguments& arguments, objectives::Generator& generator, con
   }
   flush();
   answers.commit();
-  warn_of_cut(cut);
+  cut.report();
   QueryCounts::report_blank("generate", prompts->blank_lines());
   return 0;
 }
@@ -237,7 +263,8 @@ int run_generate(std::vector<std::string> raw) {
            "lines {\"prompt\": ...} and writes one JSON line for each, in the same order: "
            "{\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The score is "
            "the sum of the tokens' log-probabilities, divided by their number to the power of "
-           "--length-penalty. What no option says comes from the model's generation_config.json; "
+           "--length-penalty. A text that the model's length cut has \"is_cut\": true. What no "
+           "option says comes from the model's generation_config.json; "
            "nothing said anywhere, the likeliest token is taken each time. With the same weights "
            "and options greedy and beam search give the tokens that transformers gives.",
        .examples =
@@ -254,10 +281,11 @@ int run_generate(std::vector<std::string> raw) {
   train::set_threads(read_threads(arguments));
   LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
   const auto loaded = load(arguments, form);
+  const CutCounts cut{.length = loaded.model->options().length};
   if (arguments.has("stream")) {
-    return stream(arguments, *loaded.generator);
+    return stream(arguments, *loaded.generator, cut);
   }
-  return answer_all(arguments, *loaded.generator, form);
+  return answer_all(arguments, *loaded.generator, form, cut);
 }
 
 }  // namespace weft::cli

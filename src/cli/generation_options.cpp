@@ -27,10 +27,6 @@ constexpr double kSmall = 1e-6;
 constexpr std::array<std::string_view, 5> kSampling{"sample", "temperature", "top-k", "top-p",
                                                     "min-p"};
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw UsageError("weft generate: " + message);
-}
-
 /// The first of the options that was given; empty: none.
 template <class Names>
 std::string given_of(const Arguments& arguments, const Names& names) {
@@ -50,14 +46,16 @@ void read_lengths(const Arguments& arguments, models::GenerationConfig& config) 
     config.least_new = arguments.integer("min-new", 0, 0, kMostTokens);
   }
   if (config.most_new && config.least_new && *config.least_new > *config.most_new) {
-    refuse(text("--min-new ", *config.least_new, " is more than --max-new ", *config.most_new));
+    arguments.refuse(
+        text("--min-new ", *config.least_new, " is more than --max-new ", *config.most_new));
   }
 }
 
 double read_temperature(const Arguments& arguments, double otherwise) {
   const auto word = arguments.get("temperature");
   if (!word.empty() && word.find_first_not_of("0.+-") == std::string::npos) {
-    refuse("--temperature: it is above 0; for the likeliest token each time give --greedy instead");
+    arguments.refuse(
+        "--temperature: it is above 0; for the likeliest token each time give --greedy instead");
   }
   return arguments.number("temperature", otherwise, kSmall, kGreat);
 }
@@ -65,7 +63,8 @@ double read_temperature(const Arguments& arguments, double otherwise) {
 void read_sampling(const Arguments& arguments, models::SearchOptions& search) {
   const auto sampling = given_of(arguments, kSampling);
   if (arguments.has("greedy") && !sampling.empty()) {
-    refuse("--greedy takes the likeliest token, --" + sampling + " draws one: give one of them");
+    arguments.refuse("--greedy takes the likeliest token, --" + sampling +
+                     " draws one: give one of them");
   }
   auto& draws = search.sampling;
   draws.temperature = read_temperature(arguments, draws.temperature);
@@ -81,8 +80,8 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
   const auto asked = arguments.integer("beams", 1, 1, kMostBeams);
   const auto sampling = given_of(arguments, kSampling);
   if (asked > 1 && (!sampling.empty() || arguments.has("greedy"))) {
-    refuse(text("--beams ", asked, " and --", sampling.empty() ? "greedy" : sampling,
-                " exclude each other"));
+    arguments.refuse(text("--beams ", asked, " and --", sampling.empty() ? "greedy" : sampling,
+                          " exclude each other"));
   }
   if (arguments.has("beams")) {
     search.beams = asked;
@@ -95,7 +94,7 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
     const auto useless = given_of(
         arguments, std::array<std::string_view, 3>{"beam-groups", "diversity", "early-stopping"});
     if (!useless.empty()) {
-      refuse("--" + useless + " needs --beams of 2 or more");
+      arguments.refuse("--" + useless + " needs --beams of 2 or more");
     }
   }
   search.groups = arguments.integer("beam-groups", search.groups, 1, kMostBeams);
@@ -104,10 +103,11 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
       arguments.number("length-penalty", search.length_penalty, -kGreat, kGreat);
   search.word_penalty = arguments.number("word-penalty", 0, -kGreat, kGreat);
   if (search.beams % search.groups != 0) {
-    refuse(text("--beam-groups ", search.groups, " do not share ", search.beams, " beams evenly"));
+    arguments.refuse(
+        text("--beam-groups ", search.groups, " do not share ", search.beams, " beams evenly"));
   }
   if (arguments.has("diversity") && search.groups == 1) {
-    refuse("--diversity keeps groups apart: it needs --beam-groups of 2 or more");
+    arguments.refuse("--diversity keeps groups apart: it needs --beam-groups of 2 or more");
   }
 }
 
@@ -123,7 +123,7 @@ void read_early_stopping(const Arguments& arguments, models::SearchOptions& sear
   } else if (word == "never") {
     search.early_stopping = EarlyStopping::kNever;
   } else {
-    refuse("--early-stopping: '" + word + "' is not one of yes, no, never");
+    arguments.refuse("--early-stopping: '" + word + "' is not one of yes, no, never");
   }
 }
 
@@ -140,13 +140,14 @@ std::set<Tokens> forms_of(const std::string& word, const data::Tokenizer& tokeni
   return forms;
 }
 
-int64_t one_token(const std::string& name,
-                  const std::string& piece,
+int64_t one_token(const Arguments& arguments,
+                  const std::string& name,
                   const data::Tokenizer& tokenizer) {
+  const auto piece = arguments.get(name);
   if (const auto id = tokenizer.id(piece)) {
     return *id;
   }
-  refuse("--" + name + ": '" + piece + "' is no token of the model");
+  arguments.refuse("--" + name + ": '" + piece + "' is no token of the model");
 }
 
 void read_rules(const Arguments& arguments,
@@ -161,7 +162,7 @@ void read_rules(const Arguments& arguments,
     return;
   }
   if (tokenizer == nullptr) {
-    refuse("--" + worded + " needs the model's tokenizer, and there is none");
+    arguments.refuse("--" + worded + " needs the model's tokenizer, and there is none");
   }
   for (const auto& word : arguments.all("ban")) {
     for (const auto& form : forms_of(word, *tokenizer)) {
@@ -177,12 +178,12 @@ void read_rules(const Arguments& arguments,
       }
     }
     if (allowed.empty()) {
-      refuse("--vocabulary: " + arguments.get("vocabulary") + " has no words");
+      arguments.refuse("--vocabulary: " + arguments.get("vocabulary") + " has no words");
     }
     rules.allowed.assign(allowed.begin(), allowed.end());
   }
   if (arguments.has("first-token")) {
-    rules.forced_first = one_token("first-token", arguments.get("first-token"), *tokenizer);
+    rules.forced_first = one_token(arguments, "first-token", *tokenizer);
   }
 }
 
@@ -237,56 +238,81 @@ void read_source(const Arguments& arguments,
 void read_best(const Arguments& arguments, models::SearchOptions& search) {
   search.best = arguments.integer("n-best", 1, 1, kMostBeams);
   if (search.best > 1 && !search.sampling.is_on && search.best > search.beams) {
-    refuse(text("--n-best ", search.best, " needs --beams ", search.best, " or more, or sampling"));
+    arguments.refuse(
+        text("--n-best ", search.best, " needs --beams ", search.best, " or more, or sampling"));
   }
   if (arguments.has("seed") && !search.sampling.is_on) {
-    refuse("--seed is for sampling: give --sample or --temperature too");
+    arguments.refuse("--seed is for sampling: give --sample or --temperature too");
   }
 }
+
+/// One of the options that say how texts are generated.
+struct GenerationOption {
+  const char* name;
+  const char* placeholder;  // empty: a flag
+  const char* help;
+};
+
+constexpr GenerationOption kOptions[] = {
+    {"max-new", "N", "New tokens at most (the model's; 128 where it names none)"},
+    {"min-new", "N", "New tokens before the text may end (the model's; 0)"},
+    {"greedy", "", "Take the likeliest token each time, whatever the model's directory says"},
+    {"sample", "", "Draw tokens by their probabilities"},
+    {"temperature", "T",
+     "Divide logits by T > 0 before drawing (1): below 1 bolder in what is likely; implies "
+     "--sample"},
+    {"top-k", "K", "Draw among the K likeliest tokens (0: all); implies --sample"},
+    {"top-p", "P",
+     "Draw among the likeliest tokens that make up this share, in (0, 1] (1); implies "
+     "--sample"},
+    {"min-p", "P",
+     "Draw among tokens at least this share as likely as the likeliest, in [0, 1] (0); "
+     "implies --sample"},
+    {"seed", "N", "Seed of the draws (1): each hangs on it, the prompt's number and place"},
+    {"repetition-penalty", "R",
+     "Makes tokens that are there already less likely, where above 1 (1)"},
+    {"no-repeat", "N", "No N tokens in a row come twice (0: they may)"},
+    {"beams", "K", "Keep the K best texts while searching (the model's; 1)"},
+    {"beam-groups", "G", "Groups of beams that are kept apart (1)"},
+    {"diversity", "D", "What a token that an earlier group chose costs the next ones (0)"},
+    {"length-penalty", "A",
+     "Scores are log-probabilities divided by tokens^A (1): above 0 favours longer texts"},
+    {"word-penalty", "W", "What each token costs beside (0)"},
+    {"early-stopping", "WHEN",
+     "When K beams have ended: yes (at once), no (when the best running one is not better "
+     "as it stands; default), never (when none can become better)"},
+    {"n-best", "N", "Texts for each prompt, best first (1)"},
+    {"stop", "TEXT", "End before this text; may be repeated"},
+    {"ban", "WORD", "A word that may not come; may be repeated"},
+    {"vocabulary", "FILE", "Lines of words whose tokens alone may come"},
+    {"first-token", "TOKEN",
+     "Token that an encoder-decoder must give first, such as a language (the model's)"},
+    {"source-prefix", "TEXT",
+     "What stands before every prompt of an encoder-decoder, such as T5's task (that of "
+     "the run that made it)"},
+    {"source-language", "TOKEN", "Token of the prompts' language (mBART), likewise"},
+    {"target-language", "TOKEN", "Token of the answers' language (mBART), likewise"},
+    {"prefix", "TEXT", "What every new text begins with"},
+    {"batch", "N", "Prompts computed at once (32); changes no text"}};
 
 }  // namespace
 
 void declare_generation(Arguments& arguments) {
-  arguments.value("max-new", "N", "New tokens at most (the model's; 128 where it names none)")
-      .value("min-new", "N", "New tokens before the text may end (the model's; 0)")
-      .flag("greedy", "Take the likeliest token each time, whatever the model's directory says")
-      .flag("sample", "Draw tokens by their probabilities")
-      .value("temperature", "T",
-             "Divide logits by T > 0 before drawing (1): below 1 bolder in what is likely; implies "
-             "--sample")
-      .value("top-k", "K", "Draw among the K likeliest tokens (0: all); implies --sample")
-      .value("top-p", "P",
-             "Draw among the likeliest tokens that make up this share, in (0, 1] (1); implies "
-             "--sample")
-      .value("min-p", "P",
-             "Draw among tokens at least this share as likely as the likeliest, in [0, 1] (0); "
-             "implies --sample")
-      .value("seed", "N", "Seed of the draws (1): each hangs on it, the prompt's number and place")
-      .value("repetition-penalty", "R",
-             "Makes tokens that are there already less likely, where above 1 (1)")
-      .value("no-repeat", "N", "No N tokens in a row come twice (0: they may)")
-      .value("beams", "K", "Keep the K best texts while searching (the model's; 1)")
-      .value("beam-groups", "G", "Groups of beams that are kept apart (1)")
-      .value("diversity", "D", "What a token that an earlier group chose costs the next ones (0)")
-      .value("length-penalty", "A",
-             "Scores are log-probabilities divided by tokens^A (1): above 0 favours longer texts")
-      .value("word-penalty", "W", "What each token costs beside (0)")
-      .value("early-stopping", "WHEN",
-             "When K beams have ended: yes (at once), no (when the best running one is not better "
-             "as it stands; default), never (when none can become better)")
-      .value("n-best", "N", "Texts for each prompt, best first (1)")
-      .value("stop", "TEXT", "End before this text; may be repeated")
-      .value("ban", "WORD", "A word that may not come; may be repeated")
-      .value("vocabulary", "FILE", "Lines of words whose tokens alone may come")
-      .value("first-token", "TOKEN",
-             "Token that an encoder-decoder must give first, such as a language (the model's)")
-      .value("source-prefix", "TEXT",
-             "What stands before every prompt of an encoder-decoder, such as T5's task (that of "
-             "the run that made it)")
-      .value("source-language", "TOKEN", "Token of the prompts' language (mBART), likewise")
-      .value("target-language", "TOKEN", "Token of the answers' language (mBART), likewise")
-      .value("prefix", "TEXT", "What every new text begins with")
-      .value("batch", "N", "Prompts computed at once (32); changes no text");
+  for (const auto& [name, placeholder, help] : kOptions) {
+    if (*placeholder == '\0') {
+      arguments.flag(name, help);
+    } else {
+      arguments.value(name, placeholder, help);
+    }
+  }
+}
+
+std::vector<std::string> generation_option_names() {
+  std::vector<std::string> names;
+  for (const auto& option : kOptions) {
+    names.emplace_back(option.name);
+  }
+  return names;
 }
 
 void read_generation(const Arguments& arguments,
@@ -303,7 +329,7 @@ void read_generation(const Arguments& arguments,
   read_best(arguments, config.search);
   settings.stops = arguments.all("stop");
   if (std::find(settings.stops.begin(), settings.stops.end(), "") != settings.stops.end()) {
-    refuse("--stop: an empty text would end every text at once");
+    arguments.refuse("--stop: an empty text would end every text at once");
   }
   settings.batch = arguments.integer("batch", settings.batch, 1, int64_t{1} << 16);
 }

@@ -8,6 +8,7 @@ namespace weft::cli {
 
 /// The options that say how texts are generated.
 void declare_generation(Arguments& arguments);
+std::vector<std::string> generation_option_names();
 
 /// What the options change of what the model's directory says in its generation_config.json and
 /// weft.yaml. Throws UsageError for values out of

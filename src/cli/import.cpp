@@ -190,6 +190,7 @@ int run_import(std::vector<std::string> raw) {
       tokenizer->save(working, options.length);
     }
     models::save_model(working, *loaded.model, dtype);
+    write_generator(source, working, *loaded.model, dtype);
     gap = check_written(working, *loaded.model, dtype);
   });
   say(loaded);

@@ -1,20 +1,24 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <iostream>
+#include <numeric>
 #include <optional>
 
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "data/tokenizer.h"
-#include "models/baseline_config.h"
 #include "models/directory.h"
+#include "models/families/baselines.h"
 #include "models/family.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "models/names.h"
 #include "objectives/image_data.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
 #include "train/cost.h"
 #include "train/device.h"
 #include "train/manifest.h"
@@ -88,6 +92,21 @@ void print_parameters(const models::ModelOptions& model) {
             << std::setw(14) << with_commas(total) << "\n";
 }
 
+/// The generator that is trained with a discriminator, and what of it is not the discriminator's.
+void print_generator(const models::ModelOptions& generator) {
+  std::cout << "\nGenerator, ";
+  print_model(generator);
+  int64_t total = 0;
+  for (const auto& tensor : models::stored_tensors(generator)) {
+    if (!tensor.parameter.starts_with("embeddings.")) {
+      total += std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1},
+                               std::multiplies<>());
+    }
+  }
+  print_line("parameters of its own",
+             text(with_commas(total), "; the embeddings are the discriminator's"));
+}
+
 std::string flops_text(double flops) {
   return text(std::fixed, std::setprecision(2), flops / 1e6, " MFLOP");
 }
@@ -148,6 +167,9 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
   }
   print_model(run.model);
   print_parameters(run.model);
+  if (const auto generator = objectives::generator_beside(run.model, run.objective)) {
+    print_generator(*generator);
+  }
   const auto length = run.data.length.value_or(run.model.length);
   for (const bool is_bf16 : {false, true}) {
     if (run.train.precision == train::Precision::kAuto ||
@@ -169,6 +191,10 @@ void inspect_model(const std::string& path) {
   std::cout << directory << ": ";
   print_model(options);
   print_parameters(options);
+  if (options.head == models::Head::kReplacedToken && models::has_generator(directory)) {
+    models::load_generator(*loaded.model, directory);
+    print_generator(models::generator_of(*loaded.model)->options());
+  }
   std::cout << "\n";
   if (is_checkpoint) {
     print_line("checksums", "every file is as it was written");

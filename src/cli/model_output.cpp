@@ -16,6 +16,7 @@
 #include "cli/raw_pass.h"
 #include "models/directory.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "models/sentence.h"
 
 namespace weft::cli {
@@ -98,7 +99,8 @@ RawInputs made_up_inputs(const models::ModelOptions& options) {
     ids[1][(columns + 1) / 2 - 1] = options.end_id;
   }
   if (options.segments > 1) {
-    inputs["token_type_ids"] = at::arange(columns, at::kLong).ge(columns / 4).to(at::kLong) * mask;
+    const auto* name = models::tells_languages(options) ? "langs" : "token_type_ids";
+    inputs[name] = at::arange(columns, at::kLong).ge(columns / 4).to(at::kLong) * mask;
   }
   return RawInputs(std::move(inputs), options);
 }
@@ -180,6 +182,26 @@ void copy_companions(const std::string& from,
       }
     }
   }
+}
+
+void write_generator(const std::string& from,
+                     const std::string& to,
+                     const models::Model& model,
+                     formats::DType dtype) {
+  if (model.options().head != models::Head::kReplacedToken || !models::has_generator(from)) {
+    return;
+  }
+  const auto source = models::generator_directory(from);
+  const auto below = models::generator_directory(to);
+  const auto loaded = models::load_model(source, models::read_model_config(source), 0);
+  if (!loaded.fresh.empty()) {
+    throw formats::Error(text(source, ": ", loaded.fresh.front(), " is missing"));
+  }
+  make_directories(below);
+  copy_companions(source, below, *loaded.model);
+  models::save_model(below, *loaded.model, dtype);
+  check_written(below, *loaded.model, dtype);
+  flush_directory(below);
 }
 
 double check_written(const std::string& directory, models::Model& model, formats::DType dtype) {

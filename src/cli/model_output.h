@@ -30,6 +30,13 @@ void copy_companions(const std::string& from,
                      const models::Model& model,
                      Companions which = Companions::kAll);
 
+/// Writes the generator below a discriminator's directory likewise, checked; nothing where there is
+/// none, or where the model no longer is a discriminator.
+void write_generator(const std::string& from,
+                     const std::string& to,
+                     const models::Model& model,
+                     formats::DType dtype);
+
 /// Reads the directory again and compares it with the model that was written: tensors within the
 /// dtype's rounding, and outputs on made-up ids. -> the largest difference of outputs, as a share
 /// of the largest output. Throws formats::Error.

@@ -31,7 +31,8 @@ class Predictor {
   Predictor(const std::string& path,
             const models::InferenceOptions& inference,
             int64_t best,
-            const std::optional<std::string>& attention)
+            const std::optional<std::string>& attention,
+            const std::string& language)
       : directory_(models::model_directory(path)),
         tokenizer_(data::load_tokenizer(directory_)),
         decision_(objectives::read_decision(directory_)) {
@@ -43,6 +44,7 @@ class Predictor {
     model_ = loaded.model;
     models::prepare_for_inference(*model_, inference);
     options_.best = best;
+    options_.language = language;
     if (attention) {
       options_.attention_layers = read_layers(*attention, model_->options().layers);
       objectives::check_attention_layers(*model_, options_.attention_layers);
@@ -56,7 +58,9 @@ class Predictor {
   bool is_tagger() const { return model_->options().head == models::Head::kToken; }
   /// Answers all lines of the file.
   void tag(const std::string& input, Answers& answers) {
-    const TagRequest request{.input = input, .attention_layers = options_.attention_layers};
+    const TagRequest request{.input = input,
+                             .attention_layers = options_.attention_layers,
+                             .language = options_.language};
     const TagCounts counts =
         answer_tags(*model_, *tokenizer_, request, [&](const std::string& line) {
           answers.write(line);
@@ -139,6 +143,8 @@ int run_predict(std::vector<std::string> raw) {
              "Column (key) with the second text; text_pair or sentence2 else, where there is one")
       .value("output", "FILE", "Where to write; - (default) is standard output")
       .value("best", "N", "Fills for each mask token (5)")
+      .value("language", "NAME",
+             "Language of the texts, for a model that tells languages apart (xlm)")
       .value("attention", "LAYERS",
              "Adds \"tokens\" and the attention weights of these layers, by head, to each line: "
              "all, last, or numbers from 0 on (0,3)")
@@ -151,7 +157,8 @@ int run_predict(std::vector<std::string> raw) {
   const auto attention =
       arguments.has("attention") ? std::optional(arguments.get("attention")) : std::nullopt;
   Predictor predictor(arguments.positional()[0], read_inference(arguments),
-                      arguments.integer("best", 5, 1, 1000), attention);
+                      arguments.integer("best", 5, 1, 1000), attention,
+                      arguments.get("language", ""));
   if (predictor.is_tagger()) {
     Answers answers(arguments.get("output", "-"));
     predictor.tag(arguments.get("input", "-"), answers);

@@ -65,6 +65,7 @@ class Tagger {
   Tagger(models::Model& model, const data::Tokenizer& tokenizer, const TagRequest& request)
       : model_(model), tokenizer_(tokenizer), labels_(model.options().labels), scheme_(labels_) {
     options_.attention_layers = request.attention_layers;
+    options_.language = request.language;
     nothing_ = std::find(labels_.begin(), labels_.end(), "O") == labels_.end() ? Json() : Json("O");
   }
 

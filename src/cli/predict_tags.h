@@ -13,6 +13,7 @@ namespace weft::cli {
 struct TagRequest {
   std::string input = "-";                  // JSON lines with `text` or `words`
   std::vector<int64_t> attention_layers{};  // whose weights are wanted
+  std::string language = {};                // of the texts, where the model tells languages apart
 };
 
 struct TagCounts {

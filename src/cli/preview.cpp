@@ -77,9 +77,35 @@ std::string show_example(const data::Example& example,
   return line;
 }
 
+std::string show_places(const data::Example& example, const std::vector<std::string>& languages) {
+  if (languages.empty() && example.positions.empty()) {
+    return "";
+  }
+  const auto position = [&](std::size_t i) {
+    return example.positions.empty() ? static_cast<int64_t>(i) : example.positions[i];
+  };
+  const auto name = [&](std::size_t i) {
+    return languages.empty() ? ""
+                             : languages.at(static_cast<std::size_t>(example.types.at(i))) + " at ";
+  };
+  std::vector<std::string> stretches;
+  for (std::size_t begin = 0, end = 0; begin < example.ids.size(); begin = end) {
+    end = begin + 1;
+    while (end < example.ids.size() && position(end) == position(end - 1) + 1 &&
+           name(end) == name(begin)) {
+      ++end;
+    }
+    stretches.push_back(
+        text(name(begin), "positions ", position(begin), " to ", position(end - 1)));
+  }
+  return join(stretches);
+}
+
 bool predicts_order(const data::Example& example) {
-  return !example.targets.empty() && example.targets.size() == example.ids.size() &&
-         std::equal(example.ids.begin() + 1, example.ids.end(), example.targets.begin());
+  const auto first = std::max<int64_t>(0, example.prefix - 1);  // place that tells the first target
+  const auto guessed = static_cast<int64_t>(example.ids.size()) - first;
+  return !example.targets.empty() && static_cast<int64_t>(example.targets.size()) == guessed &&
+         std::equal(example.ids.begin() + first + 1, example.ids.end(), example.targets.begin());
 }
 
 std::string show_order(const data::Example& example,
@@ -92,6 +118,10 @@ std::string show_order(const data::Example& example,
   };
   if (!example.source_ids.empty()) {
     return text("source: ", plain(example.source_ids), "\ntarget: ", plain(example.targets));
+  }
+  if (example.prefix > 0) {
+    return text("prefix: ", plain({example.ids.begin(), example.ids.begin() + example.prefix}),
+                "\nrest: ", plain(example.targets));
   }
   auto whole = example.ids;
   whole.push_back(example.targets.back());

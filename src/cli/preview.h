@@ -30,6 +30,10 @@ std::string show_tagged(const data::Example& example,
                         const data::Tokenizer& tokenizer,
                         const std::vector<std::string>& labels);
 
+/// What a model is told of the tokens beside the ids, in stretches: `en at positions 0 to 12, fr at
+/// positions 0 to 9`. Empty where it is told neither languages nor positions.
+std::string show_places(const data::Example& example, const std::vector<std::string>& languages);
+
 /// Whether each token's target is the one behind it, as of models that write.
 bool predicts_order(const data::Example& example);
 

@@ -12,6 +12,7 @@
 #include "models/family.h"
 #include "models/family_definition.h"
 #include "models/tensors.h"
+#include "models/traits.h"
 
 namespace weft::cli {
 
@@ -33,10 +34,11 @@ std::vector<std::string> targets_of(Head head) {
     case Head::kSequence:
     case Head::kToken:
     case Head::kReplacedToken:
-    case Head::kCausalLm:
     case Head::kImage:
     case Head::kTaughtImage:
       return {"labels"};
+    case Head::kCausalLm:
+      return {"prefix_lengths", "labels"};
     case Head::kConditional:
       return {"decoder_input_ids", "decoder_attention_mask", "labels"};
     case Head::kMaskedImage:
@@ -50,8 +52,12 @@ std::vector<std::string> names_of(const models::ModelOptions& options) {
   std::vector<std::string> names = is_of_images
                                        ? std::vector<std::string>{"pixel_values"}
                                        : std::vector<std::string>{"input_ids", "attention_mask"};
+  const auto& traits = models::traits_of(options.family);
   if (options.segments > 0) {
-    names.emplace_back("token_type_ids");
+    names.emplace_back(traits.tells_languages ? "langs" : "token_type_ids");
+  }
+  if (traits.restarts_positions) {
+    names.emplace_back("position_ids");
   }
   for (auto& name : targets_of(options.head)) {
     names.push_back(std::move(name));
@@ -140,10 +146,14 @@ void RawInputs::check(const models::ModelOptions& options) {
   rows_ = ids.size(0);
   columns_ = ids.size(1);
   check_shape("attention_mask", {rows_, columns_});
-  check_shape("token_type_ids", {rows_, columns_});
+  for (const auto* name : {"token_type_ids", "langs", "position_ids"}) {
+    check_shape(name, {rows_, columns_});
+  }
   const int64_t source = options.decoder.source_vocabulary;
   check_range("input_ids", source > 0 ? source : options.vocabulary);
   check_range("token_type_ids", options.segments);
+  check_range("langs", options.segments);
+  check_range("position_ids", options.length);
   check_labels(options);
 }
 
@@ -155,6 +165,8 @@ void RawInputs::check_labels(const models::ModelOptions& options) const {
     case Head::kMaskedLm:
     case Head::kPretraining:
     case Head::kCausalLm:
+      check_shape("prefix_lengths", {rows_});
+      check_range("prefix_lengths", columns_ + 1);
       check_shape("labels", {rows_, columns_});
       check_range("labels", options.vocabulary, true);
       check_shape("next_sentence_label", {rows_});

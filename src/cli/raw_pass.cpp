@@ -36,8 +36,20 @@ class Passage {
                                     " tokens, the model takes at most ", model.options().length));
     }
     models::TextInput input{.ids = padded_.pack(inputs.get("input_ids")), .types = {}};
-    if (inputs.has("token_type_ids")) {
-      input.types = padded_.pack(inputs.get("token_type_ids"));
+    for (const auto* name : {"token_type_ids", "langs"}) {
+      if (inputs.has(name)) {
+        input.types = padded_.pack(inputs.get(name));
+      }
+    }
+    if (inputs.has("position_ids")) {
+      const auto places = padded_.pack(inputs.get("position_ids")).contiguous();  // (N)
+      const auto* first = places.const_data_ptr<int64_t>();
+      pass_.layout = pass_.layout.at_places({first, first + places.numel()});
+    }
+    if (inputs.has("prefix_lengths")) {
+      const auto prefixes = inputs.get("prefix_lengths").contiguous();
+      const auto* first = prefixes.const_data_ptr<int64_t>();
+      pass_.prefixes.assign(first, first + prefixes.numel());
     }
     hidden_ = model.hidden(input, pass_);
   }

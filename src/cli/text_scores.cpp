@@ -21,8 +21,6 @@ using formats::Json;
 
 constexpr std::array<std::string_view, 4> kMetrics{"bleu", "chrf", "chrf++", "rouge"};
 
-[[noreturn]] void refuse(const std::string& message) { throw UsageError("weft score: " + message); }
-
 template <class Value>
 Value choice(const Arguments& arguments,
              const std::string& name,
@@ -40,23 +38,24 @@ Value choice(const Arguments& arguments,
     words.emplace_back(known);
   }
   if (word.starts_with("ja") || word.starts_with("ko")) {
-    refuse("--" + name + ": '" + word +
-           "' needs MeCab and its dictionary, which Weft does without: cut both files into words "
-           "with it first, and give none");
+    arguments.refuse(
+        "--" + name + ": '" + word +
+        "' needs MeCab and its dictionary, which Weft does without: cut both files into words "
+        "with it first, and give none");
   }
   const auto near = nearest(word, words);
-  refuse("--" + name + ": '" + word + "' is not one of " + join(words) +
-         (near.empty() ? "" : ", did you mean '" + near + "'?"));
+  arguments.refuse("--" + name + ": '" + word + "' is not one of " + join(words) +
+                   (near.empty() ? "" : ", did you mean '" + near + "'?"));
 }
 
 struct Wanted {
   std::set<std::string> metrics;
   objectives::BleuOptions bleu;
   bool uses_stems = false;
-  bool by_line = false;
 };
 
-Wanted read_wanted(const Arguments& arguments) {
+/// `otherwise`: the metrics where none is named.
+Wanted read_wanted(const Arguments& arguments, std::set<std::string> otherwise) {
   Wanted wanted;
   for (const auto& list : arguments.all("metric")) {
     for (const auto part : split(list, ',')) {
@@ -64,14 +63,14 @@ Wanted read_wanted(const Arguments& arguments) {
       if (std::find(kMetrics.begin(), kMetrics.end(), word) == kMetrics.end()) {
         const std::vector<std::string> known(kMetrics.begin(), kMetrics.end());
         const auto near = nearest(word, known);
-        refuse("--metric: '" + word + "' is not one of " + join(known) +
-               (near.empty() ? "" : ", did you mean '" + near + "'?"));
+        arguments.refuse("--metric: '" + word + "' is not one of " + join(known) +
+                         (near.empty() ? "" : ", did you mean '" + near + "'?"));
       }
       wanted.metrics.insert(word);
     }
   }
   if (wanted.metrics.empty()) {
-    wanted.metrics = {"bleu", "chrf"};
+    wanted.metrics = std::move(otherwise);
   }
   wanted.bleu.tokens =
       choice(arguments, "tokenize", objectives::bleu_tokens(), objectives::BleuTokens::k13a);
@@ -82,7 +81,6 @@ Wanted read_wanted(const Arguments& arguments) {
   }
   wanted.bleu.is_lowercased = arguments.has("lowercase");
   wanted.uses_stems = arguments.has("stems");
-  wanted.by_line = arguments.has("lines");
   return wanted;
 }
 
@@ -192,35 +190,59 @@ class Scores {
 
 void declare_text_scores(Arguments& arguments) {
   arguments.value("hypotheses", "FILE", "Lines that were generated, to compare with --references")
-      .value("references", "FILE", "Lines that are right; may be repeated")
-      .value("metric", "NAMES", "bleu, chrf, chrf++, rouge, with commas between (bleu,chrf)")
+      .value("references", "FILE", "Lines that are right; may be repeated");
+  declare_text_metrics(arguments, "bleu,chrf");
+  arguments.flag("lines", "Write the figures of each line too, BLEU with its effective order");
+}
+
+void declare_text_metrics(Arguments& arguments, const std::string& otherwise) {
+  arguments
+      .value("metric", "NAMES",
+             "bleu, chrf, chrf++, rouge, with commas between (" + otherwise + ")")
       .value("tokenize", "HOW", "Words of BLEU: 13a (default), intl, char, zh, none")
       .value("smooth", "HOW", "Smoothing of BLEU: exp (default), floor, add-k, none")
       .value("smooth-value", "X", "Hits of floor (0.1) and add-k (1)")
       .flag("lowercase", "Compare BLEU and chrF in lower case")
-      .flag("stems", "Compare ROUGE by stems of English words (Porter's)")
-      .flag("lines", "Write the figures of each line too, BLEU with its effective order");
+      .flag("stems", "Compare ROUGE by stems of English words (Porter's)");
+}
+
+const std::vector<std::string>& text_metric_options() {
+  static const std::vector<std::string> kNames{"metric",       "tokenize",  "smooth",
+                                               "smooth-value", "lowercase", "stems"};
+  return kNames;
+}
+
+formats::Json text_figures(const Arguments& arguments,
+                           const std::vector<std::string>& hypotheses,
+                           const std::vector<std::string>& references) {
+  const auto wanted = read_wanted(arguments, {"bleu", "chrf", "rouge"});
+  Scores all(wanted);
+  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+    all.add(hypotheses[i], {references.at(i)});
+  }
+  return all.json(true);
 }
 
 bool wants_text_scores(const Arguments& arguments) {
   if (arguments.has("hypotheses") != arguments.has("references")) {
-    refuse(arguments.has("hypotheses") ? "--hypotheses needs --references FILE"
-                                       : "--references needs --hypotheses FILE");
+    arguments.refuse(arguments.has("hypotheses") ? "--hypotheses needs --references FILE"
+                                                 : "--references needs --hypotheses FILE");
   }
   if (arguments.has("hypotheses")) {
     return true;
   }
-  for (const std::string name :
-       {"metric", "tokenize", "smooth", "smooth-value", "lowercase", "stems", "lines"}) {
+  auto names = text_metric_options();
+  names.emplace_back("lines");
+  for (const auto& name : names) {
     if (arguments.has(name)) {
-      refuse("--" + name + " needs --hypotheses FILE and --references FILE");
+      arguments.refuse("--" + name + " needs --hypotheses FILE and --references FILE");
     }
   }
   return false;
 }
 
 int run_text_scores(const Arguments& arguments) {
-  const auto wanted = read_wanted(arguments);
+  const auto wanted = read_wanted(arguments, {"bleu", "chrf"});
   auto of_line = wanted;
   of_line.bleu.has_effective_order = true;
   formats::LineReader hypotheses(arguments.get("hypotheses"));
@@ -240,7 +262,7 @@ int run_text_scores(const Arguments& arguments) {
       others.emplace_back(other);
     }
     all.add(std::string(line), others);
-    if (wanted.by_line) {
+    if (arguments.has("lines")) {
       Scores one(of_line);
       one.add(std::string(line), others);
       std::cout << one.json(false).dump() << "\n";

@@ -117,9 +117,8 @@ int run_training(const std::vector<std::string>& raw) {
              "wordpiece (default), unigram, bpe (SentencePiece's), byte_level_bpe or characters")
       .value("vocab-size", "N", "Pieces, special tokens counted (30522)")
       .value("style", "STYLE",
-             "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, gpt2, "
-             "t5 or "
-             "marian")
+             "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
+             "xlm, gpt2, t5 or marian")
       .flag("cased", "wordpiece: keep upper case and accents")
       .value("min-frequency", "N", "wordpiece, byte_level_bpe: rarer pairs make no piece (2)")
       .flag("add-prefix-space", "byte_level_bpe: a space before the first word of a text")
@@ -144,6 +143,7 @@ int run_training(const std::vector<std::string>& raw) {
                                   {"modernbert", data::SpecialStyle::kBertNoSegments},
                                   {"roberta", data::SpecialStyle::kRoberta},
                                   {"xlm-roberta", data::SpecialStyle::kXlmRoberta},
+                                  {"xlm", data::SpecialStyle::kXlm},
                                   {"gpt2", data::SpecialStyle::kGpt2},
                                   {"t5", data::SpecialStyle::kT5},
                                   {"marian", data::SpecialStyle::kEnding}});

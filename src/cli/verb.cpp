@@ -137,4 +137,8 @@ double Arguments::number(const std::string& name,
   return has(name) ? parsed<double>(state_->verb, name, get(name), least, most) : otherwise;
 }
 
+void Arguments::refuse(const std::string& message) const {
+  throw UsageError(text("weft ", state_->verb, ": ", message));
+}
+
 }  // namespace weft::cli

@@ -58,6 +58,8 @@ class Arguments {
   int64_t integer(const std::string& name, int64_t otherwise, int64_t least, int64_t most) const;
   double number(const std::string& name, double otherwise, double least, double most) const;
   const std::vector<std::string>& positional() const { return positional_; }
+  /// Throws UsageError `weft VERB: message`.
+  [[noreturn]] void refuse(const std::string& message) const;
 
  private:
   struct State;  // keeps cxxopts out of this header

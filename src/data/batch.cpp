@@ -24,6 +24,13 @@ void Batch::add(int64_t item, const Example& example) {
   if (sequences() > 0 && has_types == types.empty() && !ids.empty() && !example.ids.empty()) {
     throw std::invalid_argument("Batch::add: examples with and without types in one batch");
   }
+  const bool has_positions = !example.positions.empty();
+  if (has_positions && example.positions.size() != example.ids.size()) {
+    throw std::invalid_argument("Batch::add: an example has another number of positions than ids");
+  }
+  if (sequences() > 0 && has_positions == positions.empty() && !ids.empty()) {
+    throw std::invalid_argument("Batch::add: examples with and without positions in one batch");
+  }
   if (example.target_positions.size() != example.targets.size()) {
     throw std::invalid_argument("Batch::add: an example has another number of targets than places");
   }
@@ -39,6 +46,7 @@ void Batch::add(int64_t item, const Example& example) {
   items.push_back(item);
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());
   types.insert(types.end(), example.types.begin(), example.types.end());
+  positions.insert(positions.end(), example.positions.begin(), example.positions.end());
   const auto rows = example.ids.empty() && example.patch_width > 0
                         ? example.patches.size() / static_cast<std::size_t>(example.patch_width)
                         : example.ids.size();
@@ -51,6 +59,7 @@ void Batch::add(int64_t item, const Example& example) {
     target_rows.push_back(begin + position);
   }
   targets.insert(targets.end(), example.targets.begin(), example.targets.end());
+  prefixes.push_back(example.prefix);
   labels.push_back(example.label);
   values.insert(values.end(), example.values.begin(), example.values.end());
 }

@@ -13,9 +13,11 @@ struct Example {
   std::vector<int64_t> source_ids;        // what an encoder reads; empty: there is none
   std::vector<float> patches;             // of an image, one row of pixels after the other
   int64_t patch_width = 0;                // pixels of a row, all channels
-  std::vector<int64_t> types;             // L, or empty where the family has no segments
+  std::vector<int64_t> types;             // L, or empty where the family tells no tokens apart
+  std::vector<int64_t> positions;         // L, or empty: each token's own place
   std::vector<int64_t> target_positions;  // M, rising: positions of `ids` that the loss looks at
   std::vector<int64_t> targets;           // M, the right ids there
+  int64_t prefix = 0;        // tokens of `ids`, the first ones, that a decoder too sees both ways
   int64_t label = kIgnored;  // class of the whole sequence (also next sentence: 0 is next)
   /// T numbers: what a regression is to find, or 1 and 0 for classes that are and are not there.
   std::vector<double> values;
@@ -30,9 +32,11 @@ struct Batch {
   std::vector<float> patches;              // (N, patch_width), or empty
   int64_t patch_width = 0;
   std::vector<int64_t> types;        // N, or empty
+  std::vector<int64_t> positions;    // N, or empty
   std::vector<int64_t> offsets{0};   // B + 1, begins of the sequences in ids (or in patches)
   std::vector<int64_t> target_rows;  // M, rows of `ids` that the loss looks at
   std::vector<int64_t> targets;      // M
+  std::vector<int64_t> prefixes;     // B, those of the examples
   std::vector<int64_t> labels;       // B
   std::vector<double> values;        // (B, T)
 

@@ -125,7 +125,10 @@ DataItem read_item(config::Section& section) {
       {.help = "How often an epoch sees each item; 0.5 shows a new random half in every epoch.",
        .range = {.min = 0, .max = 1e6, .excludes_min = true}});
   section.read("language", item.language,
-               {.help = "Language of the texts; data.language_alpha says how often each is seen."});
+               {.help = "Language of the texts, of pairs that of the sources; data.language_alpha "
+                        "says how often each is seen, and an xlm model tells them apart."});
+  section.read("target_language", item.target_language,
+               {.help = "Language of the targets.", .only = "translation_lm of an xlm model"});
   section.read("text", item.text,
                {.help = "Column with the text; without it `text`, `sentence1` or `sentence`. Of "
                         "tagged sentences the list of words (`words`, `tokens`), or the number of "

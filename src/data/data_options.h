@@ -27,6 +27,7 @@ struct DataItem {
   std::optional<std::string> source = std::nullopt;
   std::optional<std::string> target = std::nullopt;
   std::vector<std::string> target_files = {};
+  std::string target_language = {};  // `language` is that of the source
 };
 
 /// Texts longer than the length: their end is cut, they go on in further sequences, they are left

@@ -14,6 +14,7 @@
 #include "data/labelled_part.h"
 #include "data/labelled_rows.h"
 #include "data/labels.h"
+#include "data/languages.h"
 #include "data/mixture.h"
 #include "data/sequence_template.h"
 
@@ -35,6 +36,7 @@ class TableDataset : public LabelledDataset {
     for (const DataItem& item : items) {
       LabelledPart& part = parts_.emplace_back();
       part.name = item.path;
+      part.language = language_id(item.language, settings.languages, item.path);
       part.rows = read_labelled_rows(item, settings.form);
       if (parts_.back().rows.is_pair != parts_.front().rows.is_pair) {
         throw Error(text(item.path, ": all of the data must have one text in a row, or all two"));
@@ -68,7 +70,9 @@ class TableDataset : public LabelledDataset {
       part.second.read(place.index, made.ids);
     }
     made.ids.insert(made.ids.end(), template_->after().begin(), template_->after().end());
-    if (settings_.has_types) {
+    if (part.language) {
+      set_language(made, *part.language);
+    } else if (settings_.has_types) {
       made.types = template_->types(part.first.size(place.index), second);
     }
     add_target(part, place.index, made);
@@ -222,6 +226,7 @@ uint64_t TableDataset::hash() const {
     value = digest(name, value);
   }
   for (const LabelledPart& part : parts_) {
+    value = part.language ? mix(value, static_cast<uint64_t>(*part.language)) : value;
     for (const IdList* list : {&part.first, &part.second}) {
       value = digest(list->ids.data(), list->ids.size() * sizeof(int32_t), value);
       value = digest(list->offsets.data(), list->offsets.size() * sizeof(int64_t), value);

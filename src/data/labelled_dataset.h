@@ -20,6 +20,8 @@ struct LabelledSettings {
   LabelForm form = {};
   Fold fold = {};                        // which rows there are
   std::vector<std::string> labels = {};  // known class names in order; empty: those of the data
+  /// Names, by id, of the languages that the model tells apart: types are their ids.
+  std::vector<std::string> languages = {};
 };
 
 /// Texts, or pairs of texts, with a class, any number of classes, or numbers each.

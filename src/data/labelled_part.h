@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ IdList tokenize(const TextList& texts, const Tokenizer& tokenizer);
 struct LabelledPart {
   std::string name;
   LabelledRows rows;
+  std::optional<int64_t> language;  // its id, where the model tells languages apart
   IdList first;
   IdList second;               // empty where the rows have one text
   std::vector<int64_t> kept;   // which rows these are
@@ -41,9 +43,9 @@ struct LabelledPart {
   int64_t unlabelled = 0;  // left out for want of a label, or, with multi_label, without any class
 };
 
-/// Fills all but `name` and `rows`; `room`: tokens that the texts may have, `width`: numbers of a
-/// row of a regression. Throws data::Error naming the row: not one of the labels, not a number,
-/// another count of numbers.
+/// Fills all but `name`, `rows` and `language`; `room`: tokens that the texts may have, `width`:
+/// numbers of a row of a regression. Throws data::Error naming the row: not one of the labels, not
+/// a number, another count of numbers.
 void fit_part(LabelledPart& part,
               const LabelledSettings& settings,
               int64_t room,

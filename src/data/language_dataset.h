@@ -32,6 +32,9 @@ struct LanguageSettings {
   bool has_types = true;                           // segment ids in the examples
   uint64_t seed = 1;
   bool counts_texts = false;  // the next token: how much text there is, with the first example
+  /// Names, by id, of the languages that the model tells apart: types are their ids.
+  std::vector<std::string> languages = {};
+  bool restarts_positions = false;  // a translation in the sequence of its text begins at place 0
 };
 
 /// Called now and then while a long preparation runs.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "data/error.h"
@@ -33,6 +34,9 @@ uint64_t language_fingerprint(const std::vector<LanguageSource>& sources,
   for (const LanguageSource& source : sources) {
     hash = mix(hash, source.store->fingerprint());
     hash = mix(hash, std::bit_cast<uint64_t>(source.weight));
+    if (!settings.languages.empty()) {
+      hash = digest(source.language, hash);
+    }
   }
   hash = mix(hash, static_cast<uint64_t>(shape.pack));
   hash = mix(hash, static_cast<uint64_t>(shape.overflow));
@@ -40,6 +44,10 @@ uint64_t language_fingerprint(const std::vector<LanguageSource>& sources,
   hash = mix(hash, static_cast<uint64_t>(settings.pair));
   hash = mix(hash, settings.has_types ? 1 : 0);
   hash = mix(hash, settings.seed);
+  for (const std::string& language : settings.languages) {
+    hash = digest(language, hash);
+  }
+  hash = settings.restarts_positions ? mix(hash, 0xA7E3) : hash;
   return mix(hash, settings.mask ? hash_of(*settings.mask) : 1);
 }
 
@@ -85,6 +93,7 @@ std::vector<LanguageSource> open_language_sources(const std::vector<DataItem>& i
     LanguageSource source;
     source.weight = item.weight;
     source.name = item.path;
+    source.language = item.language;
     source.store = open_token_store(item, options, tokenizer, progress, source.remarks);
     sources.push_back(std::move(source));
   }

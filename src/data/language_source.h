@@ -19,6 +19,7 @@ struct LanguageSource {
   std::shared_ptr<const TokenStore> store;
   double weight = 1;
   std::string name;                  // as the user wrote it, for messages
+  std::string language = {};         // of its texts, where the user named it
   std::vector<std::string> remarks;  // what opening the store had to say
   TextCounts counts = {};            // of its texts, where they were counted
 };

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "data/languages.h"
 
 namespace weft::data {
 namespace {
@@ -37,7 +38,8 @@ PackedDataset::PackedDataset(const std::vector<LanguageSource>& sources,
                           .separates = separator_.has_value()};
   std::vector<MixturePart> shares;
   for (const LanguageSource& source : sources) {
-    parts_.push_back({source, pack_sequences(*source.store, pack)});
+    parts_.push_back({source, pack_sequences(*source.store, pack),
+                      language_id(source.language, settings.languages, source.name)});
     shares.push_back({static_cast<int64_t>(parts_.back().packed.ranges.size()), source.weight});
   }
   mixture_.emplace(shares, settings.seed);
@@ -82,7 +84,9 @@ Example PackedDataset::example(int64_t epoch, int64_t item) const {
   example.ids = template_.before();
   read(parts_[place.part], found, example.ids);
   example.ids.insert(example.ids.end(), template_.after().begin(), template_.after().end());
-  if (settings_.has_types) {
+  if (const auto language = parts_[place.part].language) {
+    set_language(example, *language);
+  } else if (settings_.has_types) {
     example.types = template_.types(found.length);
   }
   if (masker_) {

@@ -29,6 +29,7 @@ class PackedDataset : public Dataset {
   struct Part {
     LanguageSource source;
     Packed packed;
+    std::optional<int64_t> language;  // its id, where the model tells languages apart
   };
   const PackedRange& range(const Mixture::Place& place) const;
   void read(const Part& part, const PackedRange& range, std::vector<int64_t>& ids) const;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/file.h"
 #include "base/random.h"
@@ -42,6 +45,10 @@ class ParallelDataset : public Dataset {
       : settings_(settings),
         source_(enclosure_of(tokenizer, settings.source_language, "objective.source_language")),
         target_(enclosure_of(tokenizer, settings.target_language, "objective.target_language")) {
+    if (settings_.is_joined) {
+      source_.after = {joining_id(tokenizer)};
+      target_ = {.before = {}, .after = source_.after};
+    }
     check();
     std::vector<MixturePart> shares;
     for (const auto& item : items) {
@@ -67,21 +74,26 @@ class ParallelDataset : public Dataset {
     const auto place = mixture_->locate(epoch, item);
     const Part& part = parts_[place.part];
     const int64_t pair = part.pair(place.index);
-    return std::min(part.pairs->source_size(pair), source_room()) + source_.size() +
-           std::min(part.pairs->target_size(pair), target_room()) + target_.size();
+    const auto [source, target] = kept_tokens(part, pair);
+    const int64_t last = settings_.is_joined ? 1 : 0;  // is guessed, not read
+    return source + source_.size() + target + target_.size() - last;
   }
 
   Example example(int64_t epoch, int64_t item) const override {
     const auto place = mixture_->locate(epoch, item);
     const Part& part = parts_[place.part];
     const int64_t pair = part.pair(place.index);
+    const auto [source, target] = kept_tokens(part, pair);
     Example made;
     made.source_ids = source_.before;
-    part.pairs->read_source(pair, source_room(), made.source_ids);
+    part.pairs->read_source(pair, source, made.source_ids);
     made.source_ids.insert(made.source_ids.end(), source_.after.begin(), source_.after.end());
     made.targets = target_.before;
-    part.pairs->read_target(pair, target_room(), made.targets);
+    part.pairs->read_target(pair, target, made.targets);
     made.targets.insert(made.targets.end(), target_.after.begin(), target_.after.end());
+    if (settings_.is_joined) {
+      return joined(std::move(made));
+    }
     made.ids.reserve(made.targets.size());
     made.ids.push_back(settings_.start_id >= 0 ? settings_.start_id : made.targets.back());
     made.ids.insert(made.ids.end(), made.targets.begin(), made.targets.end() - 1);
@@ -110,10 +122,8 @@ class ParallelDataset : public Dataset {
         }
       };
       remark(part.empty, "pairs with an empty side were left out");
-      remark(part.cut,
-             text("pairs with a text longer than ", settings_.length, " tokens were cut"));
-      remark(part.dropped,
-             text("pairs with a text longer than ", settings_.length, " tokens were left out"));
+      remark(part.cut, text(too_long(), settings_.length, " tokens were cut"));
+      remark(part.dropped, text(too_long(), settings_.length, " tokens were left out"));
     }
     return remarks;
   }
@@ -136,11 +146,45 @@ class ParallelDataset : public Dataset {
 
   int64_t source_room() const { return settings_.length - source_.size(); }
   int64_t target_room() const { return settings_.length - target_.size(); }
+  /// Of both texts of a joined pair, whose last token is not read.
+  int64_t joined_room() const { return settings_.length + 1 - source_.size() - target_.size(); }
+
+  std::string_view too_long() const {
+    return settings_.is_joined ? "pairs longer than " : "pairs with a text longer than ";
+  }
+
+  bool fits(int64_t source, int64_t target) const {
+    return settings_.is_joined ? source + target <= joined_room()
+                               : source <= source_room() && target <= target_room();
+  }
+
+  /// Tokens of the pair's source and target that are kept.
+  std::pair<int64_t, int64_t> kept_tokens(const Part& part, int64_t pair) const {
+    const int64_t source = part.pairs->source_size(pair);
+    const int64_t target = part.pairs->target_size(pair);
+    return settings_.is_joined
+               ? cut_pair(source, target, joined_room())
+               : std::pair(std::min(source, source_room()), std::min(target, target_room()));
+  }
+
+  /// The source and all of the target but its last token, of which the target is guessed.
+  static Example joined(Example made) {
+    made.prefix = static_cast<int64_t>(made.source_ids.size());
+    made.ids = std::move(made.source_ids);
+    made.source_ids.clear();
+    made.ids.insert(made.ids.end(), made.targets.begin(), made.targets.end() - 1);
+    made.target_positions.resize(made.targets.size());
+    std::iota(made.target_positions.begin(), made.target_positions.end(), made.prefix - 1);
+    return made;
+  }
 
   void check() const {
     if (settings_.overflow == Overflow::kSplit) {
       throw Error(
           "data.overflow: split is for running text, of pairs of texts must be cut or drop");
+    }
+    if (settings_.is_joined && joined_room() < 2) {
+      throw Error(text("data.length: ", settings_.length, " tokens leave no room for two texts"));
     }
     if (std::min(source_room(), target_room()) < 1) {
       throw Error(text("data.length: ", settings_.length, " tokens, must be more than the ",
@@ -159,7 +203,7 @@ class ParallelDataset : public Dataset {
       const int64_t source = part.pairs->source_size(pair);
       const int64_t target = part.pairs->target_size(pair);
       const bool is_empty = source == 0 || target == 0;
-      const bool is_long = !is_empty && (source > source_room() || target > target_room());
+      const bool is_long = !is_empty && !fits(source, target);
       const bool drops = settings_.overflow == Overflow::kDrop;
       if (counts) {
         part.empty += is_empty ? 1 : 0;
@@ -187,6 +231,7 @@ class ParallelDataset : public Dataset {
     uint64_t value =
         mix(static_cast<uint64_t>(settings_.length), static_cast<uint64_t>(settings_.start_id));
     value = mix(value, settings_.overflow == Overflow::kDrop ? 1 : 0);
+    value = settings_.is_joined ? mix(value, 0x101ED) : value;
     for (const auto* ids : {&source_.before, &source_.after, &target_.before, &target_.after}) {
       value = digest(ids->data(), ids->size() * sizeof(int64_t), mix(value, ids->size()));
     }
@@ -223,6 +268,17 @@ Enclosure enclosure_of(const Tokenizer& tokenizer,
     throw Error(text(key, ": '", language, "', but the tokenizer puts no language beside a text"));
   }
   return found;
+}
+
+int64_t joining_id(const Tokenizer& tokenizer) {
+  const SequenceTemplate around(tokenizer, false);
+  const int64_t end = around.after().empty() ? tokenizer.special().end : around.after().back();
+  if (end < 0) {
+    throw Error(
+        "the tokenizer has no token that ends a text: nothing would stand between a source and its "
+        "target");
+  }
+  return end;
 }
 
 std::shared_ptr<const Dataset> make_parallel_dataset(const std::vector<DataItem>& items,

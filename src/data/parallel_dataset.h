@@ -20,6 +20,9 @@ struct ParallelSettings {
   /// Tokens that stand for the languages in the tokenizer's template (mBART); empty: as it is.
   std::string source_language = {};
   std::string target_language = {};
+  /// One sequence of both for a decoder without an encoder: the source, what ends a text, the
+  /// target, which alone is guessed, and what ends it. `length` is that of the sequence.
+  bool is_joined = false;
 };
 
 /// Pairs of texts for models with an encoder and a decoder: `source_ids` is the source between its
@@ -43,5 +46,9 @@ struct Enclosure {
 Enclosure enclosure_of(const Tokenizer& tokenizer,
                        const std::string& language,
                        const std::string& key);
+
+/// What stands between source and target of a joined pair: the token that ends a text. Throws
+/// data::Error where the tokenizer has none.
+int64_t joining_id(const Tokenizer& tokenizer);
 
 }  // namespace weft::data

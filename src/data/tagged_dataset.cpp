@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/error.h"
 #include "data/labels.h"
+#include "data/languages.h"
 #include "data/mixture.h"
 #include "data/sequence_template.h"
 #include "data/tagged_part.h"
@@ -38,6 +39,7 @@ class SentenceDataset : public TaggedDataset {
     for (const DataItem& item : items) {
       TaggedPart& part = parts_.emplace_back();
       part.name = item.path;
+      part.language = language_id(item.language, settings.languages, item.path);
       part.rows = read_tagged_rows(item);
     }
     labels_.emplace(settings.labels.empty() ? labels_of_tags(parts_) : settings.labels);
@@ -62,7 +64,9 @@ class SentenceDataset : public TaggedDataset {
     const auto first = part.ids.begin() + sequence.first_piece;
     made.ids.insert(made.ids.end(), first, first + sequence.pieces);
     made.ids.insert(made.ids.end(), template_.after().begin(), template_.after().end());
-    if (settings_.has_types) {
+    if (part.language) {
+      set_language(made, *part.language);
+    } else if (settings_.has_types) {
       made.types = template_.types(sequence.pieces);
     }
     add_targets(part, sequence, made);
@@ -160,6 +164,7 @@ uint64_t SentenceDataset::hash() const {
     value = digest(name, value);
   }
   for (const TaggedPart& part : parts_) {
+    value = part.language ? mix(value, static_cast<uint64_t>(*part.language)) : value;
     for (const auto* list : {&part.ids, &part.counts, &part.tags}) {
       value = digest(list->data(), list->size() * sizeof(int32_t), value);
     }

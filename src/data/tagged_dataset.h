@@ -21,6 +21,8 @@ struct TaggedSettings {
   bool has_types = true;
   LabelPieces pieces = LabelPieces::kFirst;
   std::vector<std::string> labels = {};  // known tags in order; empty: those of the data
+  /// Names, by id, of the languages that the model tells apart: types are their ids.
+  std::vector<std::string> languages = {};
 };
 
 /// Sentences of words with a tag each.

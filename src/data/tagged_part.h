@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct TaggedSequence {
 struct TaggedPart {
   std::string name;
   TaggedRows rows;
-  std::vector<int32_t> ids;     // of all words
-  std::vector<int32_t> counts;  // pieces of each word
-  std::vector<int32_t> tags;    // id of each word's tag
+  std::optional<int64_t> language;  // its id, where the model tells languages apart
+  std::vector<int32_t> ids;         // of all words
+  std::vector<int32_t> counts;      // pieces of each word
+  std::vector<int32_t> tags;        // id of each word's tag
   std::vector<TaggedSequence> sequences;
   int64_t cut = 0;
   int64_t cut_words = 0;  // of which no piece was kept
@@ -38,8 +40,8 @@ struct TaggedPart {
 /// Tags of all parts in order, where none are known.
 std::vector<std::string> labels_of_tags(const std::vector<TaggedPart>& parts);
 
-/// Fills all but `name` and `rows`; `room`: pieces that a sequence may have. Throws data::Error
-/// naming the word: not one of the tags.
+/// Fills all but `name`, `rows` and `language`; `room`: pieces that a sequence may have. Throws
+/// data::Error naming the word: not one of the tags.
 void fit_part(TaggedPart& part,
               const TaggedSettings& settings,
               int64_t room,

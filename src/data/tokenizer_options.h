@@ -9,23 +9,13 @@
 
 #include "config/section.h"
 #include "data/tokenizer.h"
+#include "formats/special_style.h"
 
 namespace weft::data {
 
 enum class TokenizerType { kWordPiece, kUnigram, kBpe, kByteLevelBpe, kCharacters };
 
-/// Which names and ids the special tokens get, and what the template is: BERT's `[CLS] a [SEP] b
-/// [SEP]`, RoBERTa's `<s> a </s></s> b </s>`, or none as GPT-2 has it. Chosen by the model's
-/// family.
-enum class SpecialStyle {
-  kBert,
-  kBertNoSegments,  // models that take no segments are not handed any: DistilBERT, ModernBERT
-  kRoberta,
-  kXlmRoberta,  // of a unigram model transformers builds XLM-RoBERTa's own tokenizer
-  kGpt2,        // byte_level_bpe and characters only
-  kT5,          // `a </s>`, sentinels from <extra_id_0> down at the end of the vocabulary
-  kEnding,      // the same without sentinels: the Transformer of 2017, Marian
-};
+using formats::SpecialStyle;
 
 /// How many sentinels a T5 tokenizer gets.
 inline constexpr int64_t kSentinels = 100;

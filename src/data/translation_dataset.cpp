@@ -1,12 +1,15 @@
 #include "data/translation_dataset.h"
 
 #include <bit>
+#include <numeric>
 #include <optional>
 
+#include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "data/error.h"
 #include "data/language_source.h"
+#include "data/languages.h"
 #include "data/mixture.h"
 #include "data/parallel_text.h"
 #include "data/sequence_template.h"
@@ -14,6 +17,28 @@
 namespace weft::data {
 
 namespace {
+
+/// What stands around a text and its translation. The second half begins after `middle`.
+struct Halves {
+  std::vector<int64_t> before;
+  std::vector<int64_t> middle;
+  std::vector<int64_t> again;  // before the translation, where its places begin anew
+  std::vector<int64_t> after;
+
+  int64_t added() const {
+    return static_cast<int64_t>(before.size() + middle.size() + again.size() + after.size());
+  }
+};
+
+/// Halves that begin anew are whole sequences, one after the other (arXiv:1901.07291, figure 1);
+/// else they are the two texts of the tokenizer's pair.
+Halves halves_of(const Tokenizer& tokenizer, bool restarts) {
+  const SequenceTemplate around(tokenizer, !restarts);
+  if (restarts) {
+    return {around.before(), around.after(), around.before(), around.after()};
+  }
+  return {around.before(), around.between(), {}, around.after()};
+}
 
 class TranslationDataset : public Dataset {
  public:
@@ -24,7 +49,8 @@ class TranslationDataset : public Dataset {
                      const ProgressVisitor& progress)
       : settings_(settings),
         template_(tokenizer, true),
-        room_(room_for_text(settings.length, template_.added(), 2)),
+        halves_(halves_of(tokenizer, settings.restarts_positions)),
+        room_(room_for_text(settings.length, halves_.added(), 2)),
         masker_(tokenizer, settings.mask.value_or(MaskOptions{})),
         fingerprint_(mix(tokenizer.fingerprint(), 0x71A3)) {
     const Overflow overflow = options.overflow.value_or(Overflow::kCut);
@@ -36,11 +62,17 @@ class TranslationDataset : public Dataset {
     for (const DataItem& item : items) {
       Part& part = parts_.emplace_back();
       part.name = item.path;
+      part.source_language = language_id(item.language, settings.languages, item.path);
+      part.target_language =
+          language_id(item.target_language, settings.languages, item.path, "target_language");
       part.pairs = open_parallel_text(item, options, "", tokenizer, progress, part.remarks);
       choose(part, overflow == Overflow::kDrop);
       shares.push_back({static_cast<int64_t>(part.kept.size()), item.weight});
       fingerprint_ =
           mix(mix(fingerprint_, part.pairs->fingerprint()), std::bit_cast<uint64_t>(item.weight));
+      if (part.source_language) {
+        fingerprint_ = digest(item.target_language, digest(item.language, fingerprint_));
+      }
     }
     mixture_.emplace(shares, settings.seed);
     if (mixture_->size() == 0) {
@@ -56,7 +88,7 @@ class TranslationDataset : public Dataset {
   int64_t length(int64_t epoch, int64_t item) const override {
     const auto place = mixture_->locate(epoch, item);
     const auto [first, second] = sizes(parts_[place.part], place.index);
-    return first + second + template_.added();
+    return first + second + halves_.added();
   }
 
   Example example(int64_t epoch, int64_t item) const override {
@@ -65,11 +97,17 @@ class TranslationDataset : public Dataset {
     const int64_t pair = part.kept[static_cast<std::size_t>(place.index)];
     const auto [first, second] = sizes(part, place.index);
     Example example;
-    example.ids = template_.before();
+    const auto add = [&](const std::vector<int64_t>& ids) {
+      example.ids.insert(example.ids.end(), ids.begin(), ids.end());
+    };
+    add(halves_.before);
     part.pairs->read_source(pair, first, example.ids);
-    example.ids.insert(example.ids.end(), template_.between().begin(), template_.between().end());
+    add(halves_.middle);
+    const std::size_t half = example.ids.size();
+    add(halves_.again);
     part.pairs->read_target(pair, second, example.ids);
-    example.ids.insert(example.ids.end(), template_.after().begin(), template_.after().end());
+    add(halves_.after);
+    tell_halves(part, half, example);
     if (settings_.has_types) {
       example.types = template_.types(first, second);
     }
@@ -104,6 +142,8 @@ class TranslationDataset : public Dataset {
  private:
   struct Part {
     std::string name;
+    std::optional<int64_t> source_language;  // ids, where the model tells languages apart
+    std::optional<int64_t> target_language;
     std::shared_ptr<const ParallelText> pairs;
     std::vector<int64_t> kept;
     std::vector<std::string> remarks;
@@ -115,6 +155,20 @@ class TranslationDataset : public Dataset {
   std::pair<int64_t, int64_t> sizes(const Part& part, int64_t index) const {
     const int64_t pair = part.kept[static_cast<std::size_t>(index)];
     return cut_pair(part.pairs->source_size(pair), part.pairs->target_size(pair), room_);
+  }
+
+  void tell_halves(const Part& part, std::size_t half, Example& example) const {
+    const auto size = example.ids.size();
+    if (part.source_language) {
+      example.types.assign(half, *part.source_language);
+      example.types.resize(size, *part.target_language);
+    }
+    if (settings_.restarts_positions) {
+      example.positions.resize(size);
+      const auto middle = example.positions.begin() + static_cast<std::ptrdiff_t>(half);
+      std::iota(example.positions.begin(), middle, int64_t{0});
+      std::iota(middle, example.positions.end(), int64_t{0});
+    }
   }
 
   void choose(Part& part, bool drops) const {
@@ -134,6 +188,7 @@ class TranslationDataset : public Dataset {
 
   LanguageSettings settings_;
   SequenceTemplate template_;
+  Halves halves_;
   int64_t room_;
   Masker masker_;
   uint64_t fingerprint_;

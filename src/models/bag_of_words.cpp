@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "kernels/embedding.h"
-#include "models/baseline_config.h"
+#include "models/families/baselines.h"
 #include "nn/sequence_sum.h"
 
 namespace weft::models {

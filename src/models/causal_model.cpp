@@ -11,13 +11,6 @@ namespace weft::models {
 
 namespace {
 
-nn::NormOptions norm_of(const ModelOptions& options) {
-  return {.type = options.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
-          .dim = options.dim,
-          .epsilon = options.norm_epsilon,
-          .has_bias = options.modern.norm_bias};
-}
-
 nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
   const bool is_rotary = options.modern.theta > 0;
   return {.vocabulary = options.vocabulary,
@@ -53,7 +46,32 @@ nn::AttentionOptions attention_of(const ModelOptions& options, int64_t layer) {
 
 bool is_classifying(Head head) { return head == Head::kSequence || head == Head::kToken; }
 
+nn::StackOptions stack_of(const ModelOptions& options) {
+  std::vector<nn::AttentionOptions> attention;
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    attention.push_back(attention_of(options, layer));
+  }
+  nn::BlockOptions block;
+  block.feed_forward = {.dim = options.dim,
+                        .width = options.width,
+                        .activation = options.activation,
+                        .is_gated = options.modern.is_gated,
+                        .has_bias = options.modern.feed_forward_bias};
+  block.norm = norm_of(options);
+  block.norm_place = options.norm_place;
+  block.is_parallel = options.decoder.is_parallel;
+  block.dropout = options.dropout;
+  return {.layers = options.layers, .block = block, .attention = std::move(attention)};
+}
+
 }  // namespace
+
+nn::NormOptions norm_of(const ModelOptions& options) {
+  return {.type = options.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
+          .dim = options.dim,
+          .epsilon = options.norm_epsilon,
+          .has_bias = options.modern.norm_bias};
+}
 
 kernels::RotaryOptions rotary_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;
@@ -72,29 +90,11 @@ kernels::RotaryOptions rotary_of(const ModelOptions& options) {
   return rotary;
 }
 
-nn::StackOptions causal_stack(const ModelOptions& options) {
-  std::vector<nn::AttentionOptions> attention;
-  for (int64_t layer = 0; layer < options.layers; ++layer) {
-    attention.push_back(attention_of(options, layer));
-  }
-  nn::BlockOptions block;
-  block.feed_forward = {.dim = options.dim,
-                        .width = options.width,
-                        .activation = options.activation,
-                        .is_gated = options.modern.is_gated,
-                        .has_bias = options.modern.feed_forward_bias};
-  block.norm = norm_of(options);
-  block.norm_place = options.norm_place;
-  block.is_parallel = options.decoder.is_parallel;
-  block.dropout = options.dropout;
-  return {.layers = options.layers, .block = block, .attention = std::move(attention)};
-}
-
 CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
   embeddings_ = make_part<nn::Embeddings>("embeddings", embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", causal_stack(options));
+  layers_ = make_part<nn::Stack>("layers", stack_of(options));
   if (options.head == Head::kCausalLm && !options.ties_embeddings) {
     output_ =
         make_part<nn::Linear>("head", nn::LinearOptions{options.dim, options.vocabulary, false});

@@ -30,8 +30,8 @@ class CausalModel : public Model {
   std::shared_ptr<nn::Linear> output_;  // "head": matrix of an untied causal head, or classes
 };
 
-/// How the stack of such a model is built; what encoder-decoders share with it.
-nn::StackOptions causal_stack(const ModelOptions& options);
+/// The norms of a stack, also of those of encoder-decoders.
+nn::NormOptions norm_of(const ModelOptions& options);
 
 /// Rotary positions of the options as the kernels want them.
 kernels::RotaryOptions rotary_of(const ModelOptions& options);

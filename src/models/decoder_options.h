@@ -21,6 +21,7 @@ struct DecoderOptions {
                                  // speaks of queries, keys and values
   bool scales_by_layer = false;  // scores of layer i are divided by i + 1
   bool is_parallel = false;      // attention and feed-forward read the same stream
+  bool sees_prompt = false;      // the tokens of a prompt all see one another (prefix LM)
   double embedding_dropout = 0;  // where ModelOptions::dropout speaks of the sub-layers only
   double initial_factor = 1;     // T5: scales the deviations of its initial values
   double rotary_share = 1;       // of the features of a head that are turned
@@ -49,6 +50,7 @@ struct DecoderOptions {
   int64_t start_id = -1;         // what the decoder begins with
   int64_t forced_begin_id = -1;  // what it must give first
   int64_t forced_end_id = -1;    // what it must give at the greatest length
+  int64_t prompt_end_id = -1;    // sees_prompt: what stands between a prompt and its answer
 
   bool operator==(const DecoderOptions&) const = default;
 };

@@ -9,11 +9,8 @@
 #include "base/text.h"
 #include "formats/json.h"
 #include "models/adapter_reader.h"
-#include "models/bag_of_words.h"
 #include "models/config_json.h"
-#include "models/decomposable_attention.h"
 #include "models/deduce.h"
-#include "models/encoder.h"
 #include "models/family_definition.h"
 #include "models/initialize.h"
 #include "models/names.h"
@@ -30,42 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr auto kConfig = "config.json";
 constexpr int64_t kLongestConfig = int64_t{16} << 20;
-
-/// The table of families: which class computes which. One line a kind.
-std::shared_ptr<Model> build(const ModelOptions& options) {
-  if (const auto* definition = find_definition(options.family)) {
-    return definition->make(options);
-  }
-  switch (options.family) {
-    case Family::kBert:
-    case Family::kRoberta:
-    case Family::kXlmRoberta:
-    case Family::kDistilBert:
-    case Family::kElectra:
-    case Family::kModernBert:
-      return std::make_shared<Encoder>(options);
-    case Family::kBagOfWords:
-      return std::make_shared<BagOfWords>(options);
-    case Family::kDecomposableAttention:
-      return std::make_shared<DecomposableAttention>(options);
-    case Family::kTransformer:
-    case Family::kGpt2:
-    case Family::kLlama:
-    case Family::kMistral:
-    case Family::kQwen2:
-    case Family::kGptNeoX:
-    case Family::kT5:
-    case Family::kMt5:
-    case Family::kBart:
-    case Family::kMbart:
-    case Family::kMarian:
-    case Family::kVit:
-    case Family::kDeit:
-    case Family::kXlm:
-      break;  // by their definitions
-  }
-  TORCH_CHECK(false, "no such family");
-}
 
 /// Which parts the directory need not have: what belongs to another head than the stored one, or to
 /// another set of classes.
@@ -102,21 +63,17 @@ void write_config(const std::string& directory, const ModelOptions& options, for
 
 /// What config.json does not say of some families, the weights beside it do.
 ModelOptions looked_at(ModelOptions options, const std::string& directory) {
-  const auto* definition = find_definition(options.family);
-  if (definition != nullptr && definition->look_at_files != nullptr &&
-      WeightFiles::are_in(directory)) {
-    definition->look_at_files(options, WeightFiles(directory));
+  const auto look = definition_of(options.family).look_at_files;
+  if (look != nullptr && WeightFiles::are_in(directory)) {
+    look(options, WeightFiles(directory));
   }
   return options;
 }
 
 /// How a model that generates goes about it, for those that open the directory.
 void write_generation(const std::string& directory, const ModelOptions& options) {
-  const auto* definition = find_definition(options.family);
-  if (definition == nullptr || definition->generation_json == nullptr) {
-    return;
-  }
-  const auto json = definition->generation_json(options);
+  const auto say = definition_of(options.family).generation_json;
+  const auto json = say == nullptr ? formats::Json() : say(options);
   if (!json.is_null()) {
     FileWriter file(directory + "/generation_config.json", FileWriter::Mode::kPlain);
     file.write(json.dump(2) + "\n");
@@ -127,7 +84,7 @@ void write_generation(const std::string& directory, const ModelOptions& options)
 }  // namespace
 
 std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
-  auto model = build(options);
+  auto model = definition_of(options.family).make(options);
   initialize(*model, seed);
   return model;
 }
@@ -184,7 +141,7 @@ LoadedModel load_model(const std::string& directory, const ModelOptions& options
   const auto assignment =
       assign(files, options, exchangeable(options, read_old_model_config(directory)));
   LoadedModel result;
-  result.model = build(options);
+  result.model = definition_of(options.family).make(options);
   copy_weights(*result.model, files, assignment);
   if (!assignment.fresh.empty()) {
     initialize(*result.model, seed, assignment.fresh);

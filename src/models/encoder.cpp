@@ -1,6 +1,9 @@
 #include "models/encoder.h"
 
+#include <utility>
+
 #include "models/family.h"
+#include "models/generator.h"
 #include "models/modern.h"
 #include "models/traits.h"
 #include "nn/sequence_sum.h"
@@ -16,6 +19,7 @@ nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
       .vocabulary = options.vocabulary,
       .dim = width,
       .segments = options.segments,
+      .fills_types = !traits_of(options.family).tells_languages,
       .position = {.type = options.modern.theta > 0 ? nn::PositionType::kRotary
                                                     : nn::PositionType::kLearned,
                    .dim = width,
@@ -63,16 +67,26 @@ nn::StackOptions stack_of(const ModelOptions& options) {
 
 }  // namespace
 
-Encoder::Encoder(const ModelOptions& options) : options_(options) {
+Encoder::Encoder(const ModelOptions& options, std::shared_ptr<nn::Embeddings> embeddings)
+    : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = make_part<nn::Embeddings>("embeddings", embeddings_of(options));
+  embeddings_ = embeddings ? register_module("embeddings", std::move(embeddings))
+                           : make_part<nn::Embeddings>("embeddings", embeddings_of(options));
   if (embedding_width(options) != options.dim) {
     projection_ = make_part<nn::Linear>("projection",
                                         nn::LinearOptions{embedding_width(options), options.dim});
   }
   layers_ = make_part<nn::Stack>("layers", stack_of(options));
   register_head();
+}
+
+Encoder& Encoder::add_generator(const ModelOptions& options) {
+  TORCH_CHECK(embedding_width(options) == embedding_width(options_) &&
+                  options.vocabulary == options_.vocabulary && options.length == options_.length &&
+                  options.segments == options_.segments,
+              "a generator shares its discriminator's embeddings, of which this one has others");
+  return *make_part<Encoder>(kGenerator, options, embeddings_);
 }
 
 void Encoder::register_head() {

@@ -11,8 +11,11 @@ namespace weft::models {
 /// The encoder of BERT and its kin with one of their heads. Options tell the families apart.
 class Encoder : public Model {
  public:
-  /// Parameters are allocated, not set.
-  explicit Encoder(const ModelOptions& options);
+  /// Parameters are allocated, not set. `embeddings`: those of another encoder, which it shares.
+  explicit Encoder(const ModelOptions& options, std::shared_ptr<nn::Embeddings> embeddings = {});
+
+  /// Carries an encoder that shares its embeddings, as the part `generator` (models/generator.h).
+  Encoder& add_generator(const ModelOptions& options);
 
   const ModelOptions& options() const override { return options_; }
   at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;

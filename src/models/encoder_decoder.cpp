@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/dropout.h"
+#include "models/causal_model.h"
 #include "models/family.h"
 #include "nn/sites.h"
 
@@ -16,13 +17,6 @@ namespace {
 /// T5: positions are a bias of the scores; its states are dropped once more, and the output matrix
 /// has no bias.
 bool is_relative(const ModelOptions& options) { return options.decoder.relative_buckets > 0; }
-
-nn::NormOptions norm_of(const ModelOptions& options) {
-  return {.type = options.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
-          .dim = options.dim,
-          .epsilon = options.norm_epsilon,
-          .has_bias = options.modern.norm_bias};
-}
 
 nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;

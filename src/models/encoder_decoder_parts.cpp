@@ -1,7 +1,7 @@
 #include "models/encoder_decoder_parts.h"
 
 #include "base/text.h"
-#include "models/family_definition.h"
+#include "models/encoder_decoder.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
 
@@ -10,14 +10,6 @@ namespace weft::models {
 namespace {
 
 using config::Section;
-
-/// What decides shapes may not differ from the model that init_from names.
-template <class Value>
-void keep(const Section& section, std::string_view key, const Value& value, const Value* base) {
-  if (base != nullptr && value != *base) {
-    section.fail(key, "contradicts the model that init_from names; leave it out");
-  }
-}
 
 /// `is_alike`: heads and widths of encoder and decoder are the same (T5).
 void read_decoder(Section section,
@@ -33,7 +25,7 @@ void read_decoder(Section section,
                 .unit = "layers",
                 .range = config::between(1, 1024),
                 .only = only});
-  keep(section, "layers", decoder.layers, other == nullptr ? nullptr : &other->layers);
+  keep_same(section, "layers", other == nullptr || decoder.layers == other->layers);
   if (is_alike) {
     decoder.heads = options.heads;
     decoder.width = options.width;
@@ -53,8 +45,8 @@ void read_decoder(Section section,
   if (options.dim % decoder.heads != 0) {
     section.fail("heads", text(decoder.heads, " does not divide dim ", options.dim));
   }
-  keep(section, "heads", decoder.heads, other == nullptr ? nullptr : &other->heads);
-  keep(section, "width", decoder.width, other == nullptr ? nullptr : &other->width);
+  keep_same(section, "heads", other == nullptr || decoder.heads == other->heads);
+  keep_same(section, "width", other == nullptr || decoder.width == other->width);
   section.reject_unread();
 }
 
@@ -69,12 +61,11 @@ void read_relative(Section& section,
                 .unit = "features",
                 .range = config::between(1, 1024),
                 .only = only});
-  keep(section, "head_width", decoder.head_width, other == nullptr ? nullptr : &other->head_width);
+  keep_same(section, "head_width", other == nullptr || decoder.head_width == other->head_width);
   section.read("gated", options.modern.is_gated,
                {.help = "Whether a second projection multiplies the activated one (v1.1 and mt5).",
                 .only = only});
-  keep(section, "gated", options.modern.is_gated,
-       base == nullptr ? nullptr : &base->modern.is_gated);
+  keep_same(section, "gated", base == nullptr || options.modern.is_gated == base->modern.is_gated);
   auto relative = section.section("relative_positions",
                                   {.help = "Numbers that are added to the scores by distance."});
   relative.read("buckets", decoder.relative_buckets,
@@ -92,10 +83,10 @@ void read_relative(Section& section,
                   text(decoder.relative_distance, " must be more than half of buckets, ",
                        decoder.relative_buckets));
   }
-  keep(relative, "buckets", decoder.relative_buckets,
-       other == nullptr ? nullptr : &other->relative_buckets);
-  keep(relative, "distance", decoder.relative_distance,
-       other == nullptr ? nullptr : &other->relative_distance);
+  keep_same(relative, "buckets",
+            other == nullptr || decoder.relative_buckets == other->relative_buckets);
+  keep_same(relative, "distance",
+            other == nullptr || decoder.relative_distance == other->relative_distance);
   relative.reject_unread();
 }
 
@@ -136,15 +127,15 @@ void read_encoder_decoder_keys(Section& section,
     section.read(
         "scales_embedding", decoder.scales_embedding,
         {.help = "Whether word embeddings are multiplied by the root of dim.", .only = keys.only});
-    keep(section, "scales_embedding", decoder.scales_embedding,
-         base == nullptr ? nullptr : &base->decoder.scales_embedding);
+    keep_same(section, "scales_embedding",
+              base == nullptr || decoder.scales_embedding == base->decoder.scales_embedding);
   }
   if (keys.has_three_ties) {
     section.read(
         "ties_source", decoder.ties_source,
         {.help = "Whether encoder and decoder share the word embedding.", .only = keys.only});
-    keep(section, "ties_source", decoder.ties_source,
-         base == nullptr ? nullptr : &base->decoder.ties_source);
+    keep_same(section, "ties_source",
+              base == nullptr || decoder.ties_source == base->decoder.ties_source);
     if (decoder.ties_source && !options.ties_embeddings && !section.is_describing()) {
       section.fail("ties_embeddings",
                    "false together with ties_source: true; allowed is to tie all three, the "
@@ -156,8 +147,8 @@ void read_encoder_decoder_keys(Section& section,
                  {.help = "Whether states are divided by the root of dim before the output matrix "
                           "(t5 v1.0).",
                   .only = keys.only});
-    keep(section, "scales_output", decoder.scales_output,
-         base == nullptr ? nullptr : &base->decoder.scales_output);
+    keep_same(section, "scales_output",
+              base == nullptr || decoder.scales_output == base->decoder.scales_output);
   }
 }
 
@@ -197,42 +188,21 @@ formats::Json encoder_decoder_generation(const ModelOptions& options) {
   return json;
 }
 
-void TensorList::linear(const std::string& ours,
-                        const std::string& stored,
-                        int64_t rows,
-                        int64_t columns,
-                        bool has_bias,
-                        int64_t first,
-                        Part part) {
-  tensors_.push_back({.parameter = ours + ".weight",
-                      .name = stored + ".weight",
-                      .shape = {rows, columns},
-                      .first_row = first,
-                      .part = part});
-  if (has_bias) {
-    tensors_.push_back({.parameter = ours + ".bias",
-                        .name = stored + ".bias",
-                        .shape = {rows},
-                        .first_row = first,
-                        .part = part});
-  }
+ModelOptions sized(ModelOptions options, const EncoderDecoderSize& size) {
+  options.dim = size.dim;
+  options.layers = options.decoder.layers = size.layers;
+  options.heads = options.decoder.heads = size.heads;
+  options.width = options.decoder.width = size.width;
+  return options;
 }
 
-void TensorList::table(const std::string& ours,
-                       const std::string& stored,
-                       int64_t rows,
-                       int64_t columns) {
-  linear(ours, stored, rows, columns, false);
-}
-
-void TensorList::norm(const std::string& ours,
-                      const std::string& stored,
-                      int64_t dim,
-                      bool has_bias) {
-  tensors_.push_back({.parameter = ours + ".weight", .name = stored + ".weight", .shape = {dim}});
-  if (has_bias) {
-    tensors_.push_back({.parameter = ours + ".bias", .name = stored + ".bias", .shape = {dim}});
-  }
+FamilyDefinition encoder_decoder_definition(const FamilyFacts& facts) {
+  return {.word = facts.model_type,
+          .facts = facts,
+          .traits = {.has_pooler = false, .has_segments = false},
+          .generation_json = encoder_decoder_generation,
+          .make = construct<EncoderDecoder>,
+          .reads_source = true};
 }
 
 }  // namespace weft::models

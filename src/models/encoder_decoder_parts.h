@@ -1,13 +1,11 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <cstdint>
+#include <string_view>
 
 #include "config/section.h"
 #include "formats/json.h"
-#include "models/json_fields.h"
-#include "models/names.h"
-#include "models/options.h"
+#include "models/family_definition.h"
 
 /// What the families with an encoder and a decoder share.
 namespace weft::models {
@@ -37,24 +35,17 @@ void settle_decoding_ids(ModelOptions& options);
 /// Null for heads that do not generate.
 formats::Json encoder_decoder_generation(const ModelOptions& options);
 
-/// Makes lists of stored tensors, ours and theirs under prefixes.
-class TensorList {
- public:
-  /// A weight, and a bias where there are some: rows [first, first + rows) of our parameter.
-  void linear(const std::string& ours,
-              const std::string& stored,
-              int64_t rows,
-              int64_t columns,
-              bool has_bias,
-              int64_t first = 0,
-              Part part = Part::kBackbone);
-  void table(const std::string& ours, const std::string& stored, int64_t rows, int64_t columns);
-  void norm(const std::string& ours, const std::string& stored, int64_t dim, bool has_bias);
-  void add(StoredTensor tensor) { tensors_.push_back(std::move(tensor)); }
-  std::vector<StoredTensor> result() && { return std::move(tensors_); }
-
- private:
-  std::vector<StoredTensor> tensors_;
+/// Sizes of both sides.
+struct EncoderDecoderSize {
+  int64_t dim;
+  int64_t layers;
+  int64_t heads;
+  int64_t width;
 };
+ModelOptions sized(ModelOptions options, const EncoderDecoderSize& size);
+
+/// Word of the config and model_type are one; heads, defaults, presets, keys, config.json and names
+/// are the family's own.
+FamilyDefinition encoder_decoder_definition(const FamilyFacts& facts);
 
 }  // namespace weft::models

@@ -1,52 +1,22 @@
 #include "models/family.h"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
-#include "models/baseline_config.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
 
 namespace {
 
-// transformers has pre-norm RoBERTa but no pre-norm BERT: that one gets a type of our own, so that
-// nobody opens it as another.
-constexpr std::array kFamilies = {
-    FamilyFacts{Family::kBert, NormPlace::kPost, "bert", "bert", "Bert"},
-    FamilyFacts{Family::kBert, NormPlace::kPre, "weft-bert-prelayernorm", "bert",
-                "WeftBertPreLayerNorm"},
-    FamilyFacts{Family::kRoberta, NormPlace::kPost, "roberta", "roberta", "Roberta"},
-    FamilyFacts{Family::kRoberta, NormPlace::kPre, "roberta-prelayernorm", "roberta_prelayernorm",
-                "RobertaPreLayerNorm"},
-    FamilyFacts{Family::kXlmRoberta, NormPlace::kPost, "xlm-roberta", "roberta", "XLMRoberta"},
-    FamilyFacts{Family::kDistilBert, NormPlace::kPost, "distilbert", "distilbert", "DistilBert"},
-    FamilyFacts{Family::kElectra, NormPlace::kPost, "electra", "electra", "Electra"},
-    FamilyFacts{Family::kModernBert, NormPlace::kPre, "modernbert", "model", "ModernBert"},
-    FamilyFacts{Family::kBagOfWords, NormPlace::kPost, "weft-bag-of-words", "bag_of_words",
-                "WeftBagOfWords"},
-    FamilyFacts{Family::kDecomposableAttention, NormPlace::kPost, "weft-decomposable-attention",
-                "decomposable_attention", "WeftDecomposableAttention"},
-};
-
-constexpr std::array kHeads = {
-    HeadFacts{Head::kNone, "Model"},
-    HeadFacts{Head::kMaskedLm, "ForMaskedLM"},
-    HeadFacts{Head::kPretraining, "ForPreTraining"},
-    HeadFacts{Head::kNextSentence, "ForNextSentencePrediction"},
-    HeadFacts{Head::kSequence, "ForSequenceClassification"},
-    HeadFacts{Head::kToken, "ForTokenClassification"},
-    HeadFacts{Head::kSpan, "ForQuestionAnswering"},
-    HeadFacts{Head::kReplacedToken, "ForPreTraining"},
-};
-
-/// Those above, then those with definitions.
 const std::vector<FamilyFacts>& every_family() {
   static const std::vector<FamilyFacts> kAll = [] {
-    std::vector<FamilyFacts> all(kFamilies.begin(), kFamilies.end());
+    std::vector<FamilyFacts> all;
     for (const auto* definition : family_table()) {
       all.push_back(definition->facts);
+      if (definition->other_facts) {
+        all.push_back(*definition->other_facts);
+      }
     }
     return all;
   }();
@@ -97,33 +67,12 @@ std::string architecture_of(const ModelOptions& options) {
   throw std::logic_error("a head without a name");
 }
 
-bool has_head(Family family, Head head) {
-  if (const auto* definition = find_definition(family)) {
-    return std::any_of(definition->heads.begin(), definition->heads.end(),
-                       [&](const auto& facts) { return facts.head == head; });
-  }
-  if (is_baseline(family)) {
-    return head == Head::kSequence;
-  }
-  if (head == Head::kReplacedToken) {
-    return family == Family::kElectra;
-  }
-  if (head == Head::kCausalLm || head == Head::kConditional || head == Head::kImage ||
-      head == Head::kTaughtImage || head == Head::kMaskedImage) {
-    return false;
-  }
-  const bool reads_pairs = head == Head::kPretraining || head == Head::kNextSentence;
-  return family == Family::kBert || !reads_pairs;
-}
+const std::vector<HeadFacts>& heads_of(Family family) { return definition_of(family).heads; }
 
-std::vector<HeadFacts> heads_of(Family family) {
-  if (const auto* definition = find_definition(family)) {
-    return definition->heads;
-  }
-  std::vector<HeadFacts> result;
-  std::copy_if(kHeads.begin(), kHeads.end(), std::back_inserter(result),
-               [&](const auto& facts) { return has_head(family, facts.head); });
-  return result;
+bool has_head(Family family, Head head) {
+  const auto& heads = heads_of(family);
+  return std::any_of(heads.begin(), heads.end(),
+                     [&](const auto& facts) { return facts.head == head; });
 }
 
 bool is_known_to_transformers(const ModelOptions& options) {
@@ -132,14 +81,7 @@ bool is_known_to_transformers(const ModelOptions& options) {
 
 const config::Choices<Family>& families() {
   static const config::Choices<Family> kWords = [] {
-    config::Choices<Family> words = {{"bert", Family::kBert},
-                                     {"roberta", Family::kRoberta},
-                                     {"xlm-roberta", Family::kXlmRoberta},
-                                     {"distilbert", Family::kDistilBert},
-                                     {"electra", Family::kElectra},
-                                     {"modernbert", Family::kModernBert},
-                                     {"bag_of_words", Family::kBagOfWords},
-                                     {"decomposable_attention", Family::kDecomposableAttention}};
+    config::Choices<Family> words;
     for (const auto* definition : family_table()) {
       words.emplace_back(definition->word, definition->facts.family);
     }
@@ -148,13 +90,12 @@ const config::Choices<Family>& families() {
   return kWords;
 }
 
-std::string_view word_of(Family family) {
-  for (const auto& [word, value] : families()) {
-    if (value == family) {
-      return word;
-    }
-  }
-  throw std::logic_error("a family without a word");
+std::string_view word_of(Family family) { return definition_of(family).word; }
+
+const config::Choices<NormPlace>& norm_places() {
+  static const config::Choices<NormPlace> kWords = {{"post", NormPlace::kPost},
+                                                    {"pre", NormPlace::kPre}};
+  return kWords;
 }
 
 const config::Choices<kernels::Activation>& activations() {

@@ -35,7 +35,7 @@ bool has_norm_place(Family family, NormPlace place);
 /// `BertForMaskedLM`.
 std::string architecture_of(const ModelOptions& options);
 /// The heads that a family has, with their names.
-std::vector<HeadFacts> heads_of(Family family);
+const std::vector<HeadFacts>& heads_of(Family family);
 bool has_head(Family family, Head head);
 
 /// Whether transformers has a class that computes the same.
@@ -44,6 +44,9 @@ bool is_known_to_transformers(const ModelOptions& options);
 /// Words of `model.type`.
 const config::Choices<Family>& families();
 std::string_view word_of(Family family);
+
+/// Words of `norm.place`.
+const config::Choices<NormPlace>& norm_places();
 
 /// Names of activations in configs of Weft, and in config.json.
 const config::Choices<kernels::Activation>& activations();

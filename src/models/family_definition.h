@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "config/section.h"
 #include "formats/json.h"
+#include "formats/special_style.h"
 #include "models/family.h"
 #include "models/initial_values.h"
 #include "models/json_fields.h"
@@ -22,16 +24,18 @@ namespace weft::models {
 
 class WeightFiles;
 
-/// What makes a family beyond the encoders of BERT's kind: one file, models/families/NAME.cpp, and
-/// one line in models/family_table.cpp. Functions that speak of a family ask its definition first.
+/// What makes a family: one file, models/families/NAME.cpp, and one line in
+/// models/family_table.cpp.
 struct FamilyDefinition {
   std::string_view word;  // of `model.type`
   FamilyFacts facts;
+  std::optional<FamilyFacts> other_facts = {};  // where its norms may stand in the other place too
   std::vector<HeadFacts> heads = {};  // its heads, and how their names in `architectures` end
   FamilyTraits traits;
 
   /// Sizes and rates when no preset is named. (Absent keys of config.json: read_json's to set.)
   ModelOptions (*defaults)() = nullptr;
+  /// May be absent.
   std::vector<Preset> (*presets)() = nullptr;
 
   /// The keys of `model:` beside preset and type; see models/stack_keys.h for those that stacks
@@ -65,17 +69,24 @@ struct FamilyDefinition {
 
   std::shared_ptr<Model> (*make)(const ModelOptions& options) = nullptr;
 
+  /// Of a tokenizer that is trained for it.
+  formats::SpecialStyle style = formats::SpecialStyle::kBert;
+
   bool reads_source = false;  // an encoder reads a second stream
   bool reads_images = false;
+  /// As BERT: its embeddings end in a norm, the head that guesses words transforms first, and
+  /// classifiers look at the first token.
+  bool ends_like_bert = false;
 };
 
-/// All families that have a definition, in the order in which they are shown.
+template <class Kind>
+std::shared_ptr<Model> construct(const ModelOptions& options) {
+  return std::make_shared<Kind>(options);
+}
+
+/// All families, in the order in which they are shown.
 std::span<const FamilyDefinition* const> family_table();
 
-/// Nothing for the encoders of BERT's kind and the baselines.
-const FamilyDefinition* find_definition(Family family);
-
-/// For families that have one.
 const FamilyDefinition& definition_of(Family family);
 
 /// What a family has, or false: of its definition.

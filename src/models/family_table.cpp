@@ -2,53 +2,54 @@
 #include <stdexcept>
 
 #include "models/families/bart.h"
+#include "models/families/baselines.h"
+#include "models/families/bert.h"
 #include "models/families/deit.h"
 #include "models/families/gpt2.h"
 #include "models/families/gpt_neox.h"
 #include "models/families/llama.h"
 #include "models/families/t5.h"
 #include "models/families/vit.h"
+#include "models/families/xlm.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
 
 std::span<const FamilyDefinition* const> family_table() {
   static const std::array kTable = {
-      &gpt2(), &llama(), &mistral(), &qwen2(),       &gpt_neox(), &t5(),   &mt5(),
-      &bart(), &mbart(), &marian(),  &transformer(), &vit(),      &deit(),
+      &bert(),     &roberta(),    &xlm_roberta(),  &distilbert(),
+      &electra(),  &modernbert(), &bag_of_words(), &decomposable_attention(),
+      &gpt2(),     &llama(),      &mistral(),      &qwen2(),
+      &gpt_neox(), &t5(),         &mt5(),          &bart(),
+      &mbart(),    &marian(),     &transformer(),  &vit(),
+      &deit(),     &xlm(),
   };
   return kTable;
 }
 
-const FamilyDefinition* find_definition(Family family) {
+const FamilyDefinition& definition_of(Family family) {
   for (const auto* definition : family_table()) {
     if (definition->facts.family == family) {
-      return definition;
+      return *definition;
     }
   }
-  return nullptr;
+  throw std::logic_error("a family without a definition");
 }
 
-const FamilyDefinition& definition_of(Family family) {
-  const auto* definition = find_definition(family);
-  if (definition == nullptr) {
-    throw std::logic_error("a family without a definition");
-  }
-  return *definition;
-}
+const FamilyTraits& traits_of(Family family) { return definition_of(family).traits; }
+
+ModelOptions family_defaults(Family family) { return definition_of(family).defaults(); }
 
 bool generates(const ModelOptions& options) {
   return options.head == Head::kCausalLm || options.head == Head::kConditional;
 }
 
 bool reads_source(const ModelOptions& options) {
-  const auto* definition = find_definition(options.family);
-  return definition != nullptr && definition->reads_source;
+  return definition_of(options.family).reads_source;
 }
 
 bool reads_images(const ModelOptions& options) {
-  const auto* definition = find_definition(options.family);
-  return definition != nullptr && definition->reads_images;
+  return definition_of(options.family).reads_images;
 }
 
 }  // namespace weft::models

@@ -20,11 +20,13 @@ kernels::Activation guess_activation(const ModelOptions& options) {
 
 MaskedHead::MaskedHead(const ModelOptions& options) : activation_(guess_activation(options)) {
   const int64_t width = embedding_width(options);
-  dense_ = make_part<nn::Linear>("dense",
-                                 nn::LinearOptions{options.dim, width, options.modern.head_bias});
-  norm_ = register_module("norm", nn::make_norm({.dim = width,
-                                                 .epsilon = options.norm_epsilon,
-                                                 .has_bias = options.modern.norm_bias}));
+  if (traits_of(options.family).has_guess_layer) {
+    dense_ = make_part<nn::Linear>("dense",
+                                   nn::LinearOptions{options.dim, width, options.modern.head_bias});
+    norm_ = register_module("norm", nn::make_norm({.dim = width,
+                                                   .epsilon = options.norm_epsilon,
+                                                   .has_bias = options.modern.norm_bias}));
+  }
   if (!options.ties_embeddings) {
     decoder_ =
         make_part<nn::Linear>("decoder", nn::LinearOptions{width, options.vocabulary, false});
@@ -35,7 +37,7 @@ MaskedHead::MaskedHead(const ModelOptions& options) : activation_(guess_activati
 }
 
 at::Tensor MaskedHead::features(const at::Tensor& rows) {
-  return norm_->forward(kernels::activate(dense_->forward(rows), activation_));
+  return dense_ ? norm_->forward(kernels::activate(dense_->forward(rows), activation_)) : rows;
 }
 
 at::Tensor MaskedHead::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }

@@ -13,7 +13,7 @@
 namespace weft::models {
 
 /// What guesses hidden tokens: a transform of the hidden state, then the word embedding as output
-/// matrix (arXiv:1810.04805).
+/// matrix (arXiv:1810.04805). XLM's has no transform.
 class MaskedHead : public nn::Module {
  public:
   explicit MaskedHead(const ModelOptions& options);

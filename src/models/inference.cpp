@@ -35,6 +35,15 @@ int64_t quantize_below(nn::Module& part, const at::Tensor& spared) {
   return count;
 }
 
+void lay_out_below(nn::Module& part) {
+  if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
+    linear->lay_out_for_few_rows();
+  }
+  for (const auto& item : part.children()) {
+    lay_out_below(*item.value());
+  }
+}
+
 void quantize(Model& model) {
   const auto head = model.options().head;
   const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
@@ -57,6 +66,11 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
   }
   model.to(options.type);
   model.to(options.device);
+}
+
+void prepare_for_decoding(Model& model) {
+  const at::NoGradGuard no_grad;
+  lay_out_below(model);
 }
 
 at::ScalarType fast_type(const at::Device& device) {

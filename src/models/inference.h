@@ -19,6 +19,10 @@ struct InferenceOptions {
 /// or the device no such arithmetic.
 void prepare_for_inference(Model& model, const InferenceOptions& options);
 
+/// Lays the linear layers out for the products of few rows that decoding makes, in fp32 on the CPU;
+/// values and shapes stay. After prepare_for_inference.
+void prepare_for_decoding(Model& model);
+
 /// bf16 where the device multiplies it by itself, else fp32.
 at::ScalarType fast_type(const at::Device& device);
 

@@ -6,7 +6,7 @@ namespace weft::models {
 
 /// How a matrix begins.
 struct InitialValues {
-  enum class Kind { kNormal, kUniform, kZero, kOne, kSinusoids };
+  enum class Kind { kNormal, kUniform, kZero, kSinusoids };
   Kind kind = Kind::kNormal;
   double deviation = 0.02;  // kNormal
   double bound = 0;         // kUniform: both sides

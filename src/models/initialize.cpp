@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "models/family_definition.h"
-#include "models/modern.h"
 
 namespace weft::models {
 
@@ -70,17 +69,6 @@ void fill_sinusoids(at::Tensor parameter, int64_t first) {
   parameter.narrow(0, first, rows).copy_(at::where(is_even, angles.sin(), angles.cos()));
 }
 
-Normal normal_of(const ModelOptions& options, const std::string& name) {
-  return {
-      .deviation = is_modern(options.family) ? modern_deviation(options, name) : options.deviation,
-      .cutoff = options.modern.cutoff};
-}
-
-bool has_pad_row(const std::string& name, const ModelOptions& options) {
-  return name == "embeddings.word.weight" ||
-         (name == "embeddings.position.weight" && position_offset(options) > 0);
-}
-
 /// U(-bound, bound).
 void fill_uniform(at::Tensor parameter, const std::string& name, double bound, uint64_t seed) {
   Random random(seed, Purpose::kInitialize, 0, digest(name));
@@ -92,12 +80,16 @@ void fill_uniform(at::Tensor parameter, const std::string& name, double bound, u
   parameter.copy_(values);
 }
 
-/// A matrix of a family with a definition.
 void set(at::Tensor parameter,
          const std::string& name,
-         const InitialValues& values,
          const ModelOptions& options,
          uint64_t seed) {
+  if (parameter.dim() < 2) {
+    // A word that a bag has never seen counts (idf) until the data tell more.
+    parameter.fill_(name.ends_with("norm.weight") || name == "idf" ? 1.0 : 0.0);
+    return;
+  }
+  const auto values = definition_of(options.family).initial(name, options);
   switch (values.kind) {
     case InitialValues::Kind::kNormal:
       fill_normal(parameter, name, {.deviation = values.deviation, .cutoff = values.cutoff}, seed);
@@ -109,42 +101,13 @@ void set(at::Tensor parameter,
       fill_uniform(parameter, name, values.bound, seed);
       break;
     case InitialValues::Kind::kSinusoids:
-      fill_sinusoids(parameter, 0);
+      fill_sinusoids(parameter, position_offset(options));
       break;
     case InitialValues::Kind::kZero:
       parameter.zero_();
       break;
-    case InitialValues::Kind::kOne:
-      parameter.fill_(1.0);
-      break;
   }
   if (values.zeroes_pad && options.pad_id >= 0 && options.pad_id < parameter.size(0)) {
-    parameter.select(0, options.pad_id).zero_();
-  }
-}
-
-void set(at::Tensor parameter,
-         const std::string& name,
-         const ModelOptions& options,
-         uint64_t seed) {
-  if (options.family == Family::kBagOfWords) {
-    // A word that was never seen says nothing, and counts until the data tell more.
-    parameter.fill_(name == "idf" ? 1.0 : 0.0);
-    return;
-  }
-  if (parameter.dim() < 2) {
-    parameter.fill_(name.ends_with("norm.weight") ? 1.0 : 0.0);
-    return;
-  }
-  if (const auto* definition = find_definition(options.family)) {
-    return set(parameter, name, definition->initial(name, options), options, seed);
-  }
-  if (name == "embeddings.position.weight" && options.begins_sinusoidal) {
-    fill_sinusoids(parameter, position_offset(options));
-    return;
-  }
-  fill_normal(parameter, name, normal_of(options, name), seed);
-  if (has_pad_row(name, options) && options.pad_id >= 0 && options.pad_id < parameter.size(0)) {
     parameter.select(0, options.pad_id).zero_();
   }
 }

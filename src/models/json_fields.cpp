@@ -101,6 +101,15 @@ void JsonFields::read(std::string_view key, double& value, double least, double 
   value = number;
 }
 
+void JsonFields::read(std::string_view key,
+                      std::optional<double>& value,
+                      double least,
+                      double below) const {
+  if (has(key)) {
+    read(key, value.emplace(), least, below);
+  }
+}
+
 void JsonFields::read(std::string_view key, bool& value) const {
   if (!has(key)) {
     return;

@@ -21,6 +21,7 @@ class JsonFields {
   /// As above; null counts as a wrong type.
   void read_size(std::string_view key, int64_t& value, int64_t most) const;
   void read(std::string_view key, double& value, double least, double below) const;
+  void read(std::string_view key, std::optional<double>& value, double least, double below) const;
   void read(std::string_view key, bool& value) const;
   void read(std::string_view key, std::string& value) const;
   const formats::Json& at(std::string_view key) const;

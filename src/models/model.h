@@ -59,6 +59,11 @@ class Model : public nn::Module {
   virtual at::Tensor classify(const TextInput& input, const nn::Pass& pass) {
     return class_logits(hidden(input, pass), pass);
   }
+  /// Logits (B, C) of each classifier of which `classify` is the mean: its own, or one for the
+  /// right class and one for the teacher's (arXiv:2012.12877, section 4).
+  virtual std::vector<at::Tensor> classifiers(const TextInput& input, const nn::Pass& pass) {
+    return {classify(input, pass)};
+  }
   /// (N, C): classes of tokens, begin and end of a span, or whether it was replaced (C = 1)
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::Pass& pass);
 };

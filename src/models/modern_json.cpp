@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "models/family.h"
 #include "models/modern.h"
+#include "models/stack_json.h"
 
 namespace weft::models {
 
@@ -15,21 +16,6 @@ constexpr std::string_view kWindow = "sliding_attention";
 constexpr double kMostTheta = 1e12;
 
 std::string quote(std::string_view word) { return "'" + std::string(word.substr(0, 80)) + "'"; }
-
-void read_head_activation(const JsonFields& fields, ModernOptions& modern) {
-  std::string found(stored_activation(modern.head_activation));
-  fields.read("classifier_activation", found);
-  std::vector<std::string> allowed;
-  for (const auto& [name, value] : stored_activations()) {
-    if (name == found) {
-      modern.head_activation = value;
-      return;
-    }
-    allowed.emplace_back(name);
-  }
-  fields.fail("classifier_activation",
-              text("found ", quote(found), ", allowed is ", join(allowed)));
-}
 
 /// A list that goes by a rule becomes that rule.
 void settle_layers(ModelOptions& options) {
@@ -52,7 +38,7 @@ void settle_layers(ModelOptions& options) {
 /// Layer by layer, or once in so many in older files.
 void read_layers(const JsonFields& fields, ModelOptions& options) {
   auto& modern = options.modern;
-  fields.read("global_attn_every_n_layers", modern.full_every, 1, 10'000);
+  fields.read("global_attn_every_n_layers", modern.full_every, 1, kMostLayers);
   if (!fields.has("layer_types")) {
     return;
   }
@@ -138,8 +124,8 @@ void read_modern(const JsonFields& fields, ModelOptions& options) {
   fields.read("decoder_bias", modern.output_bias);
   fields.read("mlp_dropout", modern.feed_forward_dropout, 0.0, 1.0);
   fields.read("initializer_cutoff_factor", modern.cutoff, 0.0, 100.0);
-  fields.read("local_attention", modern.window, 1, int64_t{1} << 28);
-  read_head_activation(fields, modern);
+  fields.read("local_attention", modern.window, 1, kMostTokens);
+  read_activation(fields, "classifier_activation", modern.head_activation);
   read_pooling(fields, modern);
   read_layers(fields, options);
   read_positions(fields, modern);
@@ -168,8 +154,8 @@ void write_modern(Json& json, const ModelOptions& options) {
     json["layer_types"].push_back(sees_all(options, layer) ? kFull : kWindow);
   }
   json["rope_parameters"] = {{kFull, angles(modern.theta)}, {kWindow, angles(modern.local_theta)}};
-  json["cls_token_id"] = options.begin_id < 0 ? Json(nullptr) : Json(options.begin_id);
-  json["sep_token_id"] = options.end_id < 0 ? Json(nullptr) : Json(options.end_id);
+  json["cls_token_id"] = id_or_null(options.begin_id);
+  json["sep_token_id"] = id_or_null(options.end_id);
   // Before transformers 5.
   json["global_rope_theta"] = modern.theta;
   json["local_rope_theta"] = modern.local_theta;

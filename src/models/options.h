@@ -11,6 +11,7 @@
 #include "models/decoder_options.h"
 #include "models/modern_options.h"
 #include "models/vision_options.h"
+#include "models/xlm_options.h"
 #include "nn/norm_place.h"
 
 namespace weft::models {
@@ -24,7 +25,6 @@ enum class Family {
   kModernBert,
   kBagOfWords,
   kDecomposableAttention,
-  // From here on by their definitions (models/family_definition.h).
   kTransformer,  // of 2017
   kGpt2,
   kLlama,
@@ -85,6 +85,7 @@ struct ModelOptions {
   ModernOptions modern;              // biases, windows and rotary positions
   DecoderOptions decoder;            // decoders and encoder-decoders
   VisionOptions vision;              // models of images
+  XlmOptions xlm;                    // xlm
   BagOptions bag;                    // bag_of_words
   DecomposableOptions decomposable;  // decomposable_attention
 
@@ -107,6 +108,10 @@ int64_t head_outputs(const ModelOptions& options);
 int64_t key_value_heads(const ModelOptions& options);
 /// K: width of a head.
 int64_t head_width(const ModelOptions& options);
+
+/// Whether the ids beside tokens tell segments, or languages: `xlm.languages`.
+bool tells_segments(const ModelOptions& options);
+bool tells_languages(const ModelOptions& options);
 
 /// E: the width of the embeddings and of what the output matrix reads.
 int64_t embedding_width(const ModelOptions& options);

@@ -12,6 +12,14 @@ struct Preset {
   ModelOptions options;
 };
 
+/// As most stacks are described; their feed-forward is four times as wide.
+struct StackSize {
+  int64_t layers;
+  int64_t dim;
+  int64_t heads;
+};
+ModelOptions sized(ModelOptions options, const StackSize& size);
+
 /// Models of the published names and sizes.
 const std::vector<Preset>& presets();
 

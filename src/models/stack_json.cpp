@@ -19,6 +19,12 @@ constexpr double kMost = 1e12;
 
 }  // namespace
 
+ModelOptions begun(const ModelOptions& named, ModelOptions defaults) {
+  defaults.head = named.head;
+  defaults.norm_place = named.norm_place;
+  return defaults;
+}
+
 void read_activation(const JsonFields& fields,
                      std::string_view key,
                      kernels::Activation& activation) {
@@ -38,7 +44,27 @@ void read_activation(const JsonFields& fields,
   fields.fail(key, "found " + quote(found) + ", allowed is " + join(allowed));
 }
 
-void read_id(const JsonFields& fields, std::string_view key, int64_t& id, int64_t vocabulary) {
+void read_stack_sizes(const JsonFields& fields, ModelOptions& options) {
+  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
+  fields.read_size("hidden_size", options.dim, kMostFeatures);
+  fields.read_size("num_hidden_layers", options.layers, kMostLayers);
+  fields.read_size("num_attention_heads", options.heads, kMostFeatures);
+  fields.read_size("intermediate_size", options.width, kMostFeatures);
+  fields.read_size("max_position_embeddings", options.length, kMostTokens);
+}
+
+void demand_whole_heads(const JsonFields& fields, const ModelOptions& options) {
+  if (options.dim % options.heads != 0) {
+    fields.fail("num_attention_heads",
+                text(options.heads, " does not divide hidden_size ", options.dim));
+  }
+}
+
+void read_id(const JsonFields& fields,
+             std::string_view key,
+             int64_t& id,
+             int64_t vocabulary,
+             int64_t least) {
   if (fields.is_null(key)) {
     id = -1;
   } else if (fields.has(key) && fields.at(key).is_array()) {
@@ -49,7 +75,7 @@ void read_id(const JsonFields& fields, std::string_view key, int64_t& id, int64_
       fields.fail(key, text("a list of ids from 0 to ", vocabulary - 1, " is expected"));
     }
   } else {
-    fields.read(key, id, -1, vocabulary - 1);
+    fields.read(key, id, least, vocabulary - 1);
   }
 }
 

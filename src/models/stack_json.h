@@ -7,20 +7,31 @@
 #include "models/json_fields.h"
 #include "models/options.h"
 
-/// Readings of config.json that the families with definitions share.
+/// Readings of config.json that families share.
 namespace weft::models {
 
 inline constexpr int64_t kMostFeatures = 1 << 20;
 inline constexpr int64_t kMostLayers = 10'000;
 inline constexpr int64_t kMostTokens = int64_t{1} << 28;  // of a vocabulary, or of a sequence
 
+/// What absent keys mean, with the head and the norm place that config.json has named.
+ModelOptions begun(const ModelOptions& named, ModelOptions defaults);
+
 /// One of the activations of transformers by its name; the default is what `activation` holds.
 void read_activation(const JsonFields& fields,
                      std::string_view key,
                      kernels::Activation& activation);
 
-/// An id, the first of a list of ids, or null: none.
-void read_id(const JsonFields& fields, std::string_view key, int64_t& id, int64_t vocabulary);
+/// Sizes under the names that most config classes have for them.
+void read_stack_sizes(const JsonFields& fields, ModelOptions& options);
+void demand_whole_heads(const JsonFields& fields, const ModelOptions& options);
+
+/// An id, the first of a list of ids, or null: none. So does -1 say, unless `least` is 0.
+void read_id(const JsonFields& fields,
+             std::string_view key,
+             int64_t& id,
+             int64_t vocabulary,
+             int64_t least = -1);
 
 /// pad_token_id, bos_token_id and eos_token_id.
 void read_ids(const JsonFields& fields, ModelOptions& options);

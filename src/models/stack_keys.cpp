@@ -1,13 +1,30 @@
 #include "models/stack_keys.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 #include "models/family.h"
+#include "nn/attention.h"
+#include "nn/norm.h"
+#include "nn/position.h"
 
 namespace weft::models {
 
 namespace {
 
 using config::Section;
+using nn::AttentionType;
+
+/// Of the words of a choice those that go with a family.
+template <class Enum>
+config::Choices<Enum> those_of(const config::Choices<Enum>& all, const std::vector<Enum>& kept) {
+  config::Choices<Enum> result;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(result), [&](const auto& choice) {
+    return std::find(kept.begin(), kept.end(), choice.second) != kept.end();
+  });
+  return result;
+}
 
 /// Keys of one family, read into its options.
 class Reader {
@@ -38,24 +55,15 @@ class Reader {
  private:
   template <class Value>
   void keep(const Section& section, std::string_view key, Value ModelOptions::*field) const {
-    if (base_ != nullptr && !(options_.*field == base_->*field)) {
-      refuse(section, key);
-    }
+    keep_same(section, key, base_ == nullptr || options_.*field == base_->*field);
   }
   template <class Value>
   void keep(const Section& section, std::string_view key, Value DecoderOptions::*field) const {
-    if (base_ != nullptr && !(options_.decoder.*field == base_->decoder.*field)) {
-      refuse(section, key);
-    }
+    keep_same(section, key, base_ == nullptr || options_.decoder.*field == base_->decoder.*field);
   }
   template <class Value>
   void keep(const Section& section, std::string_view key, Value ModernOptions::*field) const {
-    if (base_ != nullptr && !(options_.modern.*field == base_->modern.*field)) {
-      refuse(section, key);
-    }
-  }
-  [[noreturn]] static void refuse(const Section& section, std::string_view key) {
-    section.fail(key, "contradicts the model that init_from names; leave it out");
+    keep_same(section, key, base_ == nullptr || options_.modern.*field == base_->modern.*field);
   }
 
   void sizes(Section& section) {
@@ -139,17 +147,7 @@ class Reader {
                  {.help = "Share of the attention weights that are dropped in training.",
                   .range = config::from_to_below(0, 1),
                   .only = keys_.only});
-    // A stored model may have none; then there is no number to show either.
-    const bool shows_window =
-        options_.decoder.window > 0 || section.has("window") || section.is_describing();
-    if (keys_.has_window && shows_window) {
-      section.read("window", options_.decoder.window,
-                   {.help = "Tokens that a token sees, itself and those before it.",
-                    .unit = "tokens",
-                    .range = config::between(1, 1 << 20),
-                    .only = keys_.only});
-      keep(section, "window", &DecoderOptions::window);
-    }
+    window(section);
     if (keys_.has_layer_scale) {
       section.read(
           "scales_by_layer", options_.decoder.scales_by_layer,
@@ -164,7 +162,43 @@ class Reader {
     section.reject_unread();
   }
 
+  void window(Section& section) {
+    auto& width = options_.decoder.window;
+    const bool has_width = width > 0 || (keys_.has_window && section.has("window"));
+    auto type = has_width ? AttentionType::kWindow : AttentionType::kFull;
+    auto types = std::vector{AttentionType::kFull};
+    if (keys_.has_window) {
+      types.push_back(AttentionType::kWindow);
+    }
+    section.read_choice("type", type, those_of(nn::attention_types(), types),
+                        {.help = "Whom of those before it a token sees: all, or a window of them.",
+                         .only = keys_.only});
+    if (!keys_.has_window) {
+      return;
+    }
+    const bool is_windowed = type == AttentionType::kWindow;
+    if (!is_windowed && section.has("window")) {
+      section.fail("window", "has no effect with type: full");
+    }
+    if (!is_windowed && !section.is_describing()) {
+      width = 0;  // and there is no number to show
+    } else {
+      section.read("window", width,
+                   {.help = "Tokens that a token sees, itself and those before it.",
+                    .unit = "tokens",
+                    .range = config::between(1, 1 << 20),
+                    .only = keys_.only});
+    }
+    if (is_windowed && width == 0) {
+      section.fail("window", "is missing: with type: window a number of tokens is expected");
+    }
+    keep(section, "window", &DecoderOptions::window);
+  }
+
   void position(Section section) {
+    auto type = keys_.has_rotary ? nn::PositionType::kRotary : nn::PositionType::kLearned;
+    section.read_choice("type", type, those_of(nn::position_types(), {type}),
+                        {.help = "How the model knows where a token stands.", .only = keys_.only});
     if (keys_.has_length) {
       section.read("length", options_.length,
                    {.help = "Longest sequence that the model can take, special tokens counted.",
@@ -172,6 +206,12 @@ class Reader {
                     .range = config::between(4, 1 << 20),
                     .only = keys_.only});
       keep(section, "length", &ModelOptions::length);
+    }
+    if (keys_.has_sinusoids) {
+      section.read("sinusoidal", options_.begins_sinusoidal,
+                   {.help = "Whether the table begins as sinusoids, not at random; it is trained "
+                            "all the same.",
+                    .only = keys_.only});
     }
     if (keys_.has_rotary) {
       section.read("theta", options_.modern.theta,
@@ -209,6 +249,17 @@ class Reader {
   }
 
   void norm(Section section) {
+    auto type = options_.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
+    section.read_choice("type", type, those_of(nn::norm_types(), {type}),
+                        {.help = "The kind of normalisation.", .only = keys_.only});
+    auto& place = options_.norm_place;
+    const auto places =
+        keys_.has_norm_place ? std::vector{NormPlace::kPre, NormPlace::kPost} : std::vector{place};
+    section.read_choice("place", place, those_of(norm_places(), places),
+                        {.help = "After the residual sum (post), or before each sub-layer (pre); "
+                                 "transformers has no post-norm GPT-2.",
+                         .only = keys_.only});
+    keep(section, "place", &ModelOptions::norm_place);
     section.read("epsilon", options_.norm_epsilon,
                  {.help = "Added to the variance.",
                   .range = {.min = 0, .max = 1, .excludes_min = true},
@@ -229,6 +280,12 @@ void read_stack_keys(Section& section,
                      const ModelOptions* base,
                      const StackKeys& keys) {
   Reader(options, base, keys)(section);
+}
+
+void keep_same(const Section& section, std::string_view key, bool is_same) {
+  if (!is_same) {
+    section.fail(key, "contradicts the model that init_from names; leave it out");
+  }
 }
 
 }  // namespace weft::models

@@ -99,7 +99,7 @@ at::Tensor Vision::pooled(const at::Tensor& hidden, const nn::Pass& pass) {
   return pooler_->forward(nn::first_tokens(hidden, pass.layout));
 }
 
-at::Tensor Vision::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+std::vector<at::Tensor> Vision::logits_of(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(head_ && options_.head != Head::kMaskedImage, architecture_of(options_),
               " does not classify images");
   const auto first = nn::first_tokens(hidden, pass.layout);  // (B, D)
@@ -107,10 +107,20 @@ at::Tensor Vision::class_logits(const at::Tensor& hidden, const nn::Pass& pass) 
                                         pass.sequence_chance(nn::site(nn::Site::kHead)));
   const auto logits = head_->forward(dropped);
   if (!distillation_head_) {
-    return logits;
+    return {logits};
   }
   const auto second = pass.layout.device_offsets.narrow(0, 0, pass.layout.sequences()) + 1;
-  return (logits + distillation_head_->forward(hidden.index_select(0, second))) / 2;
+  return {logits, distillation_head_->forward(hidden.index_select(0, second))};
+}
+
+at::Tensor Vision::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+  const auto logits = logits_of(hidden, pass);
+  return logits.size() == 1 ? logits[0] : (logits[0] + logits[1]) / 2;
+}
+
+std::vector<at::Tensor> Vision::classifiers(const TextInput& input, const nn::Pass& pass) {
+  return distillation_head_ ? logits_of(hidden(input, pass), pass)
+                            : std::vector<at::Tensor>{classify(input, pass)};
 }
 
 at::Tensor Vision::classify(const TextInput& input, const nn::Pass& pass) {

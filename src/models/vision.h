@@ -24,11 +24,13 @@ class Vision : public Model {
   at::Tensor pooled(const at::Tensor& hidden, const nn::Pass& pass) override;
   at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
   at::Tensor classify(const TextInput& input, const nn::Pass& pass) override;
+  std::vector<at::Tensor> classifiers(const TextInput& input, const nn::Pass& pass) override;
   /// Of hidden patches their pixels: (M, D) -> (M, C p p).
   at::Tensor token_features(const at::Tensor& rows) override;
 
  private:
   at::Tensor embedded(const TextInput& input, const nn::Pass& pass);
+  std::vector<at::Tensor> logits_of(const at::Tensor& hidden, const nn::Pass& pass);
 
   ModelOptions options_;
   std::shared_ptr<nn::PatchEmbeddings> embeddings_;

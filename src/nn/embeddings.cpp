@@ -26,8 +26,9 @@ Embeddings::Embeddings(const EmbeddingsOptions& options) : options_(options) {
 at::Tensor Embeddings::sum(const at::Tensor& ids,
                            const PositionRows& position,
                            const at::Tensor& segments) const {
-  const auto segment = segment_ ? segment_->weight() : at::Tensor();
-  const auto types = segment_ ? segments : at::Tensor();
+  const bool is_told = segment_ && segments.defined();
+  const auto segment = is_told ? segment_->weight() : at::Tensor();
+  const auto types = is_told ? segments : at::Tensor();
   if (options_.scale == 1 && options_.fixed_id < 0) {
     return kernels::embedding_sum(word_->weight(), ids, position.table, position.rows, segment,
                                   types);
@@ -47,7 +48,8 @@ at::Tensor Embeddings::forward(const at::Tensor& ids, const at::Tensor& types, c
   TORCH_CHECK(ids.dim() == 1 && ids.size(0) == pass.layout.tokens(), "Embeddings expects (",
               pass.layout.tokens(), ") ids, got ", ids.sizes());
   auto position = position_->rows(pass.layout);
-  const auto segments = !segment_ || types.defined() ? types : at::zeros_like(ids);
+  const bool is_filled = segment_ && options_.fills_types && !types.defined();
+  const auto segments = is_filled ? at::zeros_like(ids) : types;
   if (position.table.defined() && position.table.scalar_type() != word_->weight().scalar_type()) {
     position.table = position.table.to(word_->weight().scalar_type());  // one that is not learned
   }

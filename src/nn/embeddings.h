@@ -22,9 +22,10 @@ class Table : public Module {
 };
 
 struct EmbeddingsOptions {
-  int64_t vocabulary = 0;  // V
-  int64_t dim = 0;         // D
-  int64_t segments = 0;    // T; 0: no table of segments
+  int64_t vocabulary = 0;   // V
+  int64_t dim = 0;          // D
+  int64_t segments = 0;     // T; 0: no table of segments
+  bool fills_types = true;  // untold, all tokens are in the first segment, not in none
   PositionOptions position;
   NormOptions norm;
   double dropout = 0.1;
@@ -42,7 +43,7 @@ class Embeddings : public Module {
  public:
   explicit Embeddings(const EmbeddingsOptions& options);
 
-  /// ids (N); types (N), or undefined: all in the first segment -> (N, D)
+  /// ids (N); types (N), or undefined: untold -> (N, D)
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const Pass& pass);
 
   const std::shared_ptr<Table>& words() const { return word_; }

@@ -33,6 +33,7 @@ kernels::AttentionSettings FullAttention::settings(const at::Tensor& x, const Pa
           .key_heads = key_heads(options_),
           .scale = options_.scale,
           .is_causal = options_.is_causal,
+          .prefixes = options_.is_causal ? pass.prefixes : std::vector<int64_t>{},
           .reach = reach(),
           .dropout = pass.rate(options_.dropout),
           .rotary = angles_.table(pass.layout.furthest, x.device()),

@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/linear.h"
+#include "kernels/product.h"
 
 namespace weft::nn {
 
@@ -37,6 +38,12 @@ at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
                      .chance = pass.chance(adapter.options.site)});
   }
   return kernels::linear(x, weight_, bias_, added);
+}
+
+void Linear::lay_out_for_few_rows() {
+  if (!quantized_) {
+    weight_.set_data(kernels::laid_out_for_few_rows(weight_));
+  }
 }
 
 void Linear::quantize() {

@@ -41,6 +41,9 @@ class Linear : public Module {
   at::Tensor adapted(const at::Tensor& x, const Pass& pass);
   const at::Tensor& weight() const { return weight_; }
 
+  /// For decoding, token by token: see kernels::laid_out_for_few_rows.
+  void lay_out_for_few_rows();
+
   /// From now on its product is one of int8, for inference on the CPU (kernels::QuantizedWeight);
   /// the weight itself is given up. Not for layers that carry adapters.
   void quantize();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/chance.h"
 #include "kernels/layout.h"
@@ -24,6 +25,9 @@ struct Pass {
   AttentionTrace* trace = nullptr;  // who wants to see attention weights, if anyone
   const Memory* memory = nullptr;   // of the encoder, for blocks with cross attention
   DecodingCache* cache = nullptr;   // keys and values of earlier passes (nn/decoding_cache.h)
+  /// Tokens at the begin of each sequence that causal attention too shows to all of its tokens
+  /// (prefix LM, arXiv:1910.10683, section 3.2.1); empty: none.
+  std::vector<int64_t> prefixes = {};
   /// What the stack adds to the scores by distance (kernels::AttentionSettings); stacks set it.
   at::Tensor distance_bias = {};
 

@@ -1,7 +1,5 @@
 #include "objectives/distill.h"
 
-#include <mutex>
-
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -9,10 +7,13 @@
 #include "base/text.h"
 #include "kernels/linear.h"
 #include "kernels/total.h"
-#include "models/directory.h"
-#include "models/inference.h"
+#include "models/family_definition.h"
+#include "objectives/attention_distance.h"
+#include "objectives/class_loss.h"
 #include "objectives/hidden_states.h"
 #include "objectives/rows.h"
+#include "objectives/seen.h"
+#include "objectives/teacher.h"
 
 namespace weft::objectives {
 
@@ -21,47 +22,7 @@ namespace {
 constexpr const char* kSoft = "soft";
 constexpr const char* kHard = "hard";
 constexpr const char* kHidden = "hidden";
-
-/// A model that is only asked, on the device and in the number format of the one that learns.
-class Teacher {
- public:
-  explicit Teacher(std::string path) : path_(std::move(path)) {}
-
-  models::Model& like(const models::Model& student) const {
-    std::call_once(loaded_, [&] { load(student); });
-    return *model_;
-  }
-
- private:
-  void load(const models::Model& student) const {
-    const auto directory = models::model_directory(path_);
-    auto options = models::read_model_config(directory);
-    const auto& own = student.options();
-    if (options.vocabulary != own.vocabulary) {
-      throw UserError(text("objective.teacher: ", path_, " has ", options.vocabulary,
-                           " ids, the student ", own.vocabulary,
-                           ": they must have the same tokenizer"));
-    }
-    if (own.head == models::Head::kSequence && options.labels != own.labels) {
-      throw UserError(text("objective.teacher: ", path_, " knows the classes ",
-                           join(options.labels), ", the data have ", join(own.labels)));
-    }
-    options.head = own.head;
-    auto loaded = models::load_model(directory, options, 0);
-    if (!loaded.fresh.empty()) {
-      throw UserError(
-          text("objective.teacher: ", path_, " has no weights for ", join(loaded.fresh)));
-    }
-    const auto parameter = student.named_parameters().values().front();
-    models::prepare_for_inference(*loaded.model,
-                                  {.device = parameter.device(), .type = parameter.scalar_type()});
-    model_ = loaded.model;
-  }
-
-  std::string path_;
-  mutable std::once_flag loaded_;
-  mutable std::shared_ptr<models::Model> model_;
-};
+constexpr const char* kAttention = "attention";
 
 /// T^2 KL(teacher || student), summed over rows.
 at::Tensor divergence(const at::Tensor& student, const at::Tensor& teacher, double temperature) {
@@ -85,6 +46,30 @@ at::Tensor word_logits(models::Model& model, const at::Tensor& rows) {
   return kernels::linear(model.token_features(rows), model.output_weight(), model.output_bias());
 }
 
+/// A pass whose attention is looked at, in the layers that the pairs name.
+struct Watched {
+  template <class Side>
+  Watched(const nn::Pass& plain, const LayerPairs& pairs, const Side& side)
+      : trace(layers_of(pairs, side)), pass(plain) {
+    pass.trace = pairs.empty() ? nullptr : &trace;
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+  nn::AttentionTrace trace;
+  nn::Pass pass;
+
+ private:
+  template <class Side>
+  static std::vector<int64_t> layers_of(const LayerPairs& pairs, const Side& side) {
+    std::vector<int64_t> layers;
+    for (const auto& pair : pairs) {
+      layers.push_back(side(pair));
+    }
+    return layers;
+  }
+};
+
 class DistillObjective : public Objective {
  public:
   explicit DistillObjective(const ObjectiveOptions& options)
@@ -92,7 +77,10 @@ class DistillObjective : public Objective {
         task_(make_objective(task_of(options))),
         teacher_(options.distill.teacher) {}
 
-  models::Head head() const override { return task_->head(); }
+  /// Where a family has a classifier of images that a teacher teaches, it is wanted.
+  models::Head head() const override {
+    return classifies() ? models::Head::kTaughtImage : task_->head();
+  }
 
   std::vector<std::string> terms() const override {
     std::vector<std::string> names;
@@ -105,7 +93,8 @@ class DistillObjective : public Objective {
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     std::vector<int64_t> counts;
     for (const auto& [name, weight] : parts()) {
-      counts.push_back(name == kHidden ? batch.tokens() : task_->counts(batch).front());
+      const bool is_of_tokens = name == kHidden || name == kAttention;
+      counts.push_back(is_of_tokens ? batch.tokens() : task_->counts(batch).front());
     }
     return counts;
   }
@@ -132,6 +121,7 @@ class DistillObjective : public Objective {
     std::vector<Part> all = {{kSoft, options_.soft_weight}, {kHard, options_.hard_weight}};
     if (!classifies()) {
       all.push_back({kHidden, options_.hidden_weight});
+      all.push_back({kAttention, options_.attention_weight});
     }
     std::erase_if(all, [](const Part& part) { return part.weight == 0; });
     return all;
@@ -143,50 +133,83 @@ class DistillObjective : public Objective {
     return pass;
   }
 
+  /// The layers whose attention is looked at, of the student and of the teacher.
+  LayerPairs compared_layers(const models::Model& student, const models::Model& teacher) const {
+    return options_.attention_weight == 0
+               ? LayerPairs{}
+               : layer_pairs(options_.attention_layers, student.options().layers,
+                             teacher.options().layers);
+  }
+
   std::vector<at::Tensor> word_losses(models::Model& model,
                                       const data::Batch& batch,
                                       const nn::Pass& pass) const {
-    const auto states = hidden_states(model, batch, pass);  // (N, D)
+    auto& teacher = teacher_.like(model);
+    const auto pairs = compared_layers(model, teacher);
+    Watched own(pass, pairs, [](const auto& pair) { return pair.first; });
+    const auto states = hidden_states(model, batch, own.pass);  // (N, D)
     if (batch.targets.empty()) {
       return std::vector<at::Tensor>(parts().size(), no_loss(states));
     }
     const auto places = on_device(batch.target_rows, states.device());
+    Watched other(asked(pass), pairs, [](const auto& pair) { return pair.second; });
     at::Tensor taught;
     at::Tensor said;
     {
       const at::NoGradGuard guard;
-      auto& teacher = teacher_.like(model);
-      taught = hidden_states(teacher, batch, asked(pass));
+      taught = hidden_states(teacher, batch, other.pass);
       said = word_logits(teacher, taught.index_select(0, places));  // (M, V)
     }
     const auto logits = word_logits(model, states.index_select(0, places));
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : parts()) {
-      const auto sum = name == kSoft   ? divergence(logits, said, options_.temperature)
-                       : name == kHard ? right_answers(logits, batch.targets)
-                                       : distance(states, taught);
+      const auto sum = name == kSoft     ? divergence(logits, said, options_.temperature)
+                       : name == kHard   ? right_answers(logits, batch.targets)
+                       : name == kHidden ? distance(states, taught)
+                                         : attention_divergence(own.trace, other.trace, pairs);
       losses.push_back(sum * weight);
     }
     return losses;
   }
 
+  /// A teacher of images teaches a classifier of its own, where there is one.
   std::vector<at::Tensor> class_losses(models::Model& model,
                                        const data::Batch& batch,
                                        const nn::Pass& pass) const {
     const auto device = pass.layout.positions.device();
-    const auto logits = model.classify(stage_input(batch, device), pass);  // (B, C)
-    at::Tensor said;
-    {
-      const at::NoGradGuard guard;
-      said = teacher_.like(model).classify(stage_input(batch, device), asked(pass));
-    }
+    const auto logits = model.classifiers(stage_input(batch, device), pass);  // (B, C) each
+    const auto said = teachers_logits(model, batch, pass);
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : parts()) {
-      const auto sum = name == kSoft ? divergence(logits, said, options_.temperature)
-                                     : right_answers(logits, batch.labels);
+      const auto sum = name == kSoft ? lesson(logits.back(), said) : class_loss(logits[0], batch);
       losses.push_back(sum * weight);
     }
     return losses;
+  }
+
+  at::Tensor teachers_logits(models::Model& model,
+                             const data::Batch& batch,
+                             const nn::Pass& pass) const {
+    const at::NoGradGuard guard;
+    auto& teacher = teacher_.like(model);
+    const auto device = pass.layout.positions.device();
+    if (!models::reads_images(teacher.options())) {
+      return teacher.classify(stage_input(batch, device), asked(pass));
+    }
+    const auto staged = stage(with_own_tokens(batch, teacher.options().vision), device);
+    return teacher.classify(staged.input, staged.pass);
+  }
+
+  /// What the teacher's answer costs a classifier: equations 2 and 3 of arXiv:2012.12877.
+  at::Tensor lesson(const at::Tensor& logits, const at::Tensor& said) const {
+    return options_.teacher_answer == TeacherAnswer::kSoft
+               ? divergence(logits, said, options_.temperature)
+               : class_loss_sum(logits, said.argmax(-1), {});
+  }
+
+  static at::Tensor class_loss(const at::Tensor& logits, const data::Batch& batch) {
+    return batch.values.empty() ? right_answers(logits, batch.labels)
+                                : mixed_class_loss_sum(logits, wanted_values(batch, logits), {});
   }
 
   static at::Tensor right_answers(const at::Tensor& logits, const std::vector<int64_t>& targets) {
@@ -218,12 +241,54 @@ ObjectiveOptions task_of(const ObjectiveOptions& distillation) {
   return task;
 }
 
+namespace {
+
+constexpr std::string_view kOnly = "type: distill";
+constexpr config::Range kWeight = {.min = 0, .max = 1e6};
+
+void read_attention(config::Section& section, DistillOptions& options) {
+  static const config::Choices<AttentionPairs> kPairs = {{"last", AttentionPairs::kLast},
+                                                         {"uniform", AttentionPairs::kUniform}};
+  section.read("attention_weight", options.attention_weight,
+               {.help = "Weight of the divergence from the teacher's attention, of as many heads "
+                        "(MiniLM, arXiv:2002.10957), where the task is of tokens; 0: none.",
+                .range = kWeight,
+                .only = kOnly});
+  section.read_choice(
+      "attention_layers", options.attention_layers, kPairs,
+      {.help = "Whose attention is compared: last (the last layers, MiniLM), uniform (every layer "
+               "of the student with the teacher's of the same relative depth, TinyBERT).",
+       .only = "attention_weight above 0"});
+}
+
+void check(const config::Section& section, const DistillOptions& options) {
+  if (options.teacher.empty()) {
+    section.fail("teacher", "missing, must be a model directory");
+  }
+  const bool classifies = options.task == DistilledTask::kClassify;
+  if (classifies && options.attention_weight > 0) {
+    section.fail("attention_weight", "has no effect here, only where the task is of tokens");
+  }
+  if (options.attention_weight == 0 && options.attention_layers != AttentionPairs::kLast) {
+    section.fail("attention_layers", "has no effect here, only with attention_weight above 0");
+  }
+  if (!classifies && options.teacher_answer != TeacherAnswer::kSoft) {
+    section.fail("teacher_answer", "has no effect here, only with task: classify");
+  }
+  if (options.soft_weight == 0 &&
+      (classifies || options.hidden_weight + options.attention_weight == 0)) {
+    section.fail("soft_weight", "0, so that the teacher says nothing: must be more");
+  }
+}
+
+}  // namespace
+
 void read_distill_options(config::Section& section, DistillOptions& options) {
   static const config::Choices<DistilledTask> kTasks = {{"mlm", DistilledTask::kMlm},
                                                         {"causal", DistilledTask::kCausal},
                                                         {"classify", DistilledTask::kClassify}};
-  constexpr std::string_view kOnly = "type: distill";
-  constexpr config::Range kWeight = {.min = 0, .max = 1e6};
+  static const config::Choices<TeacherAnswer> kAnswers = {{"soft", TeacherAnswer::kSoft},
+                                                          {"hard", TeacherAnswer::kHard}};
   section.read_choice(
       "task", options.task, kTasks,
       {.help = "What the student learns beside what its teacher says; which data it "
@@ -251,15 +316,14 @@ void read_distill_options(config::Section& section, DistillOptions& options) {
                "of tokens; 0 where the widths differ.",
        .range = kWeight,
        .only = kOnly});
-  if (section.is_describing()) {
-    return;
-  }
-  if (options.teacher.empty()) {
-    section.fail("teacher", "missing, must be a model directory");
-  }
-  if (options.soft_weight == 0 &&
-      (options.task == DistilledTask::kClassify || options.hidden_weight == 0)) {
-    section.fail("soft_weight", "0, so that the teacher says nothing: must be more");
+  read_attention(section, options);
+  section.read_choice(
+      "teacher_answer", options.teacher_answer, kAnswers,
+      {.help = "What a classifier learns of its teacher: soft (its distribution), hard (its "
+               "likeliest class, as if it were right; DeiT, arXiv:2012.12877).",
+       .only = "task: classify"});
+  if (!section.is_describing()) {
+    check(section, options);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "kernels/linear.h"
 #include "kernels/parallel.h"
 #include "objectives/objective.h"
+#include "objectives/token_types.h"
 
 namespace weft::objectives {
 
@@ -35,12 +36,13 @@ class Encoder {
  public:
   Encoder(const data::Tokenizer& tokenizer,
           const models::SentenceOptions& options,
-          const models::ModelOptions& model)
+          const models::ModelOptions& model,
+          const std::string& language)
       : tokenizer_(tokenizer),
         options_(options),
         room_(std::min(options.length.value_or(model.length), model.length) -
               tokenizer.added_tokens(false)),
-        has_types_(model.segments > 1) {
+        types_(model, language) {
     if (room_ < 1) {
       throw UserError("the special tokens leave no room for a text: the length is too small");
     }
@@ -55,9 +57,7 @@ class Encoder {
     const auto sequence = tokenizer_.sequence(ids);
     data::Example example;
     example.ids.assign(sequence.ids.begin(), sequence.ids.end());
-    if (has_types_) {
-      example.types.assign(sequence.types.begin(), sequence.types.end());
-    }
+    types_.tell(example, {sequence.types.begin(), sequence.types.end()});
     if (example.ids.empty()) {
       throw UserError("an empty text has no tokens, and this tokenizer adds none");
     }
@@ -68,7 +68,7 @@ class Encoder {
   const data::Tokenizer& tokenizer_;
   const models::SentenceOptions& options_;
   int64_t room_;
-  bool has_types_;
+  TokenTypes types_;
 };
 
 at::Tensor projected(const at::Tensor& vectors, const models::SentenceProjection& projection) {
@@ -108,9 +108,10 @@ Embeddings embed(models::Model& model,
                  const data::Tokenizer& tokenizer,
                  const std::vector<std::string>& texts,
                  const models::SentenceOptions& options,
-                 int64_t batch_tokens) {
+                 int64_t batch_tokens,
+                 const std::string& language) {
   const at::NoGradGuard guard;
-  const Encoder encode(tokenizer, options, model.options());
+  const Encoder encode(tokenizer, options, model.options(), language);
   std::vector<data::Example> examples(texts.size());
   std::atomic<int64_t> cut = 0;
   kernels::parallel_for(

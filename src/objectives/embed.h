@@ -19,11 +19,13 @@ struct Embeddings {
 };
 
 /// Embeds texts in their order. They are batched by length, packed (`batch_tokens` at most), and do
-/// not depend on each other. Throws UserError where projections do not fit.
+/// not depend on each other. `language`: of the texts, where the model tells languages apart.
+/// Throws UserError where projections do not fit, and as TokenTypes.
 Embeddings embed(models::Model& model,
                  const data::Tokenizer& tokenizer,
                  const std::vector<std::string>& texts,
                  const models::SentenceOptions& options,
-                 int64_t batch_tokens = 4096);
+                 int64_t batch_tokens = 4096,
+                 const std::string& language = {});
 
 }  // namespace weft::objectives

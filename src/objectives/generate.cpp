@@ -10,6 +10,7 @@
 #include "models/decoding/search.h"
 #include "models/family.h"
 #include "models/family_definition.h"
+#include "models/inference.h"
 #include "objectives/text_stream.h"
 
 namespace weft::objectives {
@@ -47,6 +48,7 @@ Generator::Generator(models::Model& model,
   if (!tokenizer_ && (settings_.gives_text || !settings_.stops.empty())) {
     throw UserError("texts need a tokenizer; ids alone do not");
   }
+  models::prepare_for_decoding(model_);
 }
 
 Tokens Generator::encoded(std::string_view raw) const {
@@ -94,6 +96,9 @@ void Generator::set_beginning(Prompt& prompt, const GenerationQuery& query, bool
     const data::SequenceTemplate frame(*tokenizer_, false);
     prompt.tokens = frame.before();
     prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
+    if (model_.options().decoder.prompt_end_id >= 0) {
+      prompt.tokens.push_back(model_.options().decoder.prompt_end_id);
+    }
   }
   if (prompt.tokens.empty()) {
     const auto special = tokenizer_->special();
@@ -120,6 +125,7 @@ Prompt Generator::prompt_of(const GenerationQuery& query, int64_t index, bool& w
   if (!query.prefix.empty()) {
     const auto ids = encoded(query.prefix);
     prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
+    prompt.begun = static_cast<int64_t>(ids.size());
   }
   models::set_bounds(prompt, settings_.config, model_.options());
   const auto words = model_.options().vocabulary;
@@ -168,7 +174,11 @@ std::string Generator::text_of(const Prompt& prompt, const Tokens& tokens) const
 }
 
 GeneratedText Generator::generated(const Prompt& prompt, const Hypothesis& hypothesis) const {
-  GeneratedText result{.text = {}, .ids = hypothesis.tokens, .score = hypothesis.score};
+  GeneratedText result{
+      .text = {},
+      .ids = hypothesis.tokens,
+      .score = hypothesis.score,
+      .is_cut = models::is_cut_by_length(hypothesis, prompt, settings_.config.search)};
   if (settings_.gives_text) {
     auto tokens = hypothesis.tokens;
     if (!tokens.empty() && models::is_end(tokens.back(), settings_.config.search)) {

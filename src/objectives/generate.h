@@ -24,6 +24,7 @@ struct GeneratedText {
   std::string text;  // without what ends it
   models::Tokens ids;
   double score = 0;
+  bool is_cut = false;  // by the model's length, before it ended or was as long as wanted
 };
 
 struct GenerationAnswer {

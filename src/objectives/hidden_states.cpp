@@ -1,14 +1,29 @@
 #include "objectives/hidden_states.h"
 
+#include <algorithm>
+
 #include "objectives/objective.h"
 #include "objectives/rows.h"
 
 namespace weft::objectives {
 
+namespace {
+
+bool has_prefixes(const data::Batch& batch) {
+  return std::any_of(batch.prefixes.begin(), batch.prefixes.end(),
+                     [](int64_t count) { return count > 0; });
+}
+
+}  // namespace
+
 at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
   const auto device = pass.layout.positions.device();
   if (batch.source_ids.empty()) {
-    return model.hidden(stage_input(batch, device), pass);
+    auto shown = pass;
+    if (has_prefixes(batch)) {
+      shown.prefixes = batch.prefixes;
+    }
+    return model.hidden(stage_input(batch, device), shown);
   }
   auto source = pass;
   source.layout = kernels::Layout::of(batch.source_offsets, device);

@@ -6,8 +6,8 @@
 namespace weft::objectives {
 
 /// Last hidden states (N, D) of the batch's tokens. Where it has sources, the model's encoder reads
-/// them first and its decoder sees what that gives. `pass.layout` says on which device the model
-/// is.
+/// them first and its decoder sees what that gives; where it has prefixes, a decoder sees these
+/// both ways. `pass.layout` says on which device the model is.
 at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
 
 /// Counts the batch among those that came before in the step.

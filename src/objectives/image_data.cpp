@@ -62,10 +62,20 @@ TaskData image_task_data(const ObjectiveOptions& objective,
 }
 
 models::Head head_for(models::Head wanted, const models::ModelOptions& model) {
-  if (wanted != models::Head::kSequence || !models::reads_images(model)) {
+  using models::Head;
+  if (wanted == Head::kConditional && !models::reads_source(model)) {
+    return Head::kCausalLm;  // source and target are one sequence
+  }
+  const bool is_taught = wanted == Head::kTaughtImage;
+  if (!models::reads_images(model)) {
+    return is_taught ? Head::kSequence : wanted;
+  }
+  if (wanted != Head::kSequence && !is_taught) {
     return wanted;
   }
-  return model.head == models::Head::kTaughtImage ? model.head : models::Head::kImage;
+  const bool has_both = models::has_head(model.family, Head::kTaughtImage);
+  return has_both && (is_taught || model.head == Head::kTaughtImage) ? Head::kTaughtImage
+                                                                     : Head::kImage;
 }
 
 }  // namespace weft::objectives

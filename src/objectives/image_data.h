@@ -21,8 +21,9 @@ TaskData image_task_data(const ObjectiveOptions& objective,
                          const data::Tokenizer& pixels,
                          uint64_t seed);
 
-/// The head that an objective needs, as the model's family calls it: a classifier of texts is one
-/// of images there.
+/// The head that an objective needs, as the model's family has it: a classifier of texts is one of
+/// images there, beside which a teacher may have one of its own; what answers a source goes on with
+/// it where there is no encoder.
 models::Head head_for(models::Head wanted, const models::ModelOptions& model);
 
 }  // namespace weft::objectives

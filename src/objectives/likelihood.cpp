@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "data/character_kind.h"
 #include "data/sequence_template.h"
@@ -93,6 +94,10 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
   } else if (item.context.empty()) {
     context = beginning();
     window.targets = encoded(item.continuation);
+  } else if (const auto end = model_.options().decoder.prompt_end_id; end >= 0) {
+    context = encoded(item.context);
+    context.push_back(end);
+    window.targets = encoded(trim(item.continuation));  // a text of its own, as in training
   } else {
     context = encoded(item.context);
     const auto whole = encoded(item.context + item.continuation);
@@ -118,6 +123,8 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
       result.was_cut = true;
     }
     window.inputs = std::move(context);
+    window.prefix =
+        model_.options().decoder.sees_prompt ? static_cast<int64_t>(window.inputs.size()) : 0;
   }
   if (!window.targets.empty()) {
     window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
@@ -214,11 +221,15 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
   Tokens targets;
   std::vector<int64_t> source_offsets{0};
   std::vector<int64_t> offsets{0};
+  nn::Pass pass;
   for (const auto* window : batch) {
     source.insert(source.end(), window->source.begin(), window->source.end());
     source_offsets.push_back(static_cast<int64_t>(source.size()));
     ids.insert(ids.end(), window->inputs.begin(), window->inputs.end());
     offsets.push_back(static_cast<int64_t>(ids.size()));
+    if (model_.options().decoder.sees_prompt) {
+      pass.prefixes.push_back(window->prefix);
+    }
     const auto count = static_cast<int64_t>(window->targets.size());
     for (int64_t i = 0; i < count; ++i) {
       rows.push_back(offsets.back() - count + i);
@@ -227,7 +238,6 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
   }
   const auto device = model_.device();
   nn::Memory memory;
-  nn::Pass pass;
   pass.layout = layout_of(offsets, device);
   if (reads_source_) {
     nn::Pass source_pass;

@@ -54,6 +54,7 @@ class LikelihoodScorer {
     models::Tokens source;   // of the encoder
     models::Tokens inputs;   // of the decoder
     models::Tokens targets;  // what comes after the last ones of the inputs
+    int64_t prefix = 0;      // of the inputs, nn::Pass
     int64_t cost() const { return static_cast<int64_t>(source.size() + inputs.size()); }
   };
 

@@ -7,6 +7,7 @@
 #include "objectives/distill.h"
 #include "objectives/masked.h"
 #include "objectives/masked_image.h"
+#include "objectives/replaced_token.h"
 #include "objectives/seq2seq.h"
 #include "objectives/sequence.h"
 #include "objectives/tag.h"
@@ -37,6 +38,7 @@ constexpr std::array kObjectives = {
     Row{ObjectiveType::kDenoise,
         [](const ObjectiveOptions& options) { return make_seq2seq_objective(options, "denoise"); }},
     Row{ObjectiveType::kTranslationLm, make_masked_objective},
+    Row{ObjectiveType::kReplacedToken, make_replaced_token_objective},
     Row{ObjectiveType::kDistill, make_distill_objective},
     Row{ObjectiveType::kMaskedImage, make_masked_image_objective},
 };

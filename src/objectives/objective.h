@@ -61,10 +61,17 @@ class Objective {
   /// `weights` and `losses`. Throws config::Error.
   virtual void learn_from(const TaskData& /*data*/) {}
   /// Sum of each term over the batch's targets: fp32 scalars with gradient. The batch's layout in
-  /// `pass` says on which device the model is.
+  /// `pass` says on which device the model is. Behind them, where there are `tallies`, these in one
+  /// tensor of doubles without gradient.
   virtual std::vector<at::Tensor> losses(models::Model& model,
                                          const data::Batch& batch,
                                          const nn::Pass& pass) const = 0;
+  /// How many numbers `losses` counts on the way; they add up over batches and steps.
+  virtual int64_t tallies() const { return 0; }
+  /// What the log of a training says of such sums: names without a prefix, and values.
+  virtual std::map<std::string, double> figures(const std::vector<double>& /*tallies*/) const {
+    return {};
+  }
   virtual std::unique_ptr<Evaluation> evaluation() const = 0;
   /// `eval_loss`, lower is better, unless the objective has a better one; `train.best_by` overrides
   /// it.

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "base/text.h"
-#include "models/baseline_config.h"
+#include "models/families/baselines.h"
 #include "models/family.h"
 #include "models/family_definition.h"
 #include "objectives/distill.h"
 #include "objectives/masked_image.h"
 #include "objectives/noise_keys.h"
+#include "objectives/replaced_token.h"
 
 namespace weft::objectives {
 
@@ -19,17 +20,24 @@ namespace {
 using config::Section;
 
 constexpr std::string_view kOnlyMlm = "type: mlm";
-constexpr std::string_view kOnlyMasks = "type: mlm, translation_lm or distill";
+constexpr std::string_view kOnlyMasks = "type: mlm, translation_lm, replaced_token or distill";
 constexpr config::Range kShare = {.min = 0, .max = 1};
 
 const config::Choices<ObjectiveType>& types() {
   static const config::Choices<ObjectiveType> kTypes = {
-      {"mlm", ObjectiveType::kMlm},         {"classify", ObjectiveType::kClassify},
-      {"regress", ObjectiveType::kRegress}, {"tag", ObjectiveType::kTag},
-      {"seq2seq", ObjectiveType::kSeq2Seq}, {"causal", ObjectiveType::kCausal},
-      {"prefix", ObjectiveType::kPrefix},   {"span_corruption", ObjectiveType::kSpanCorruption},
-      {"denoise", ObjectiveType::kDenoise}, {"translation_lm", ObjectiveType::kTranslationLm},
-      {"distill", ObjectiveType::kDistill}, {"masked_image", ObjectiveType::kMaskedImage},
+      {"mlm", ObjectiveType::kMlm},
+      {"classify", ObjectiveType::kClassify},
+      {"regress", ObjectiveType::kRegress},
+      {"tag", ObjectiveType::kTag},
+      {"seq2seq", ObjectiveType::kSeq2Seq},
+      {"causal", ObjectiveType::kCausal},
+      {"prefix", ObjectiveType::kPrefix},
+      {"span_corruption", ObjectiveType::kSpanCorruption},
+      {"denoise", ObjectiveType::kDenoise},
+      {"translation_lm", ObjectiveType::kTranslationLm},
+      {"distill", ObjectiveType::kDistill},
+      {"masked_image", ObjectiveType::kMaskedImage},
+      {"replaced_token", ObjectiveType::kReplacedToken},
   };
   return kTypes;
 }
@@ -51,9 +59,12 @@ const std::vector<OwnKeys>& own_keys() {
       {ObjectiveType::kMlm, mask_keys()},
       {ObjectiveType::kMlm, {"next_sentence", "sentence_order"}},
       {ObjectiveType::kTranslationLm, mask_keys()},
+      {ObjectiveType::kReplacedToken, mask_keys()},
+      {ObjectiveType::kReplacedToken, {"weight", "generator"}},
       {ObjectiveType::kDistill, mask_keys()},
       {ObjectiveType::kDistill,
-       {"task", "teacher", "temperature", "soft_weight", "hard_weight", "hidden_weight"}},
+       {"task", "teacher", "temperature", "soft_weight", "hard_weight", "hidden_weight",
+        "attention_weight", "attention_layers", "teacher_answer"}},
       {ObjectiveType::kSpanCorruption, {"noise_fraction", "noise_span_mean"}},
       {ObjectiveType::kMaskedImage, {"hidden_fraction", "hidden_unit"}},
       {ObjectiveType::kDenoise,
@@ -116,12 +127,13 @@ void read_mask(Section& section, data::MaskOptions& mask) {
        .range = {.min = 0, .max = 1, .excludes_min = true},
        .only = kOnlyMasks});
   section.read("mask_share", mask.mask_share,
-               {.help = "Of the tokens to be guessed, the share replaced by the mask token.",
+               {.help = "Of the tokens to be guessed, the share replaced by the mask token; of "
+                        "replaced_token all, where it is not given.",
                 .range = kShare,
                 .only = kOnlyMasks});
   section.read("random_share", mask.random_share,
-               {.help = "Of the tokens to be guessed, the share replaced by random ones; the rest "
-                        "stay as they are.",
+               {.help = "Of the tokens to be guessed, the share replaced by random ones (of "
+                        "replaced_token none, where it is not given); the rest stay as they are.",
                 .range = kShare,
                 .only = kOnlyMasks});
   if (mask.mask_share + mask.random_share > 1.0 + 1e-9) {
@@ -179,14 +191,21 @@ bool has_masks(const ObjectiveOptions& options) {
   const bool is_distilled =
       options.type == ObjectiveType::kDistill && options.distill.task == DistilledTask::kMlm;
   return options.type == ObjectiveType::kMlm || options.type == ObjectiveType::kTranslationLm ||
-         is_distilled;
+         options.type == ObjectiveType::kReplacedToken || is_distilled;
 }
 
 /// What is done to running text.
 void read_text_keys(Section& section, ObjectiveOptions& options) {
   const bool shows_all = section.is_describing();
+  if (options.type == ObjectiveType::kReplacedToken) {  // all of them: arXiv:2003.10555, section 2
+    options.mask.mask_share = 1;
+    options.mask.random_share = 0;
+  }
   if (shows_all || has_masks(options)) {
     read_mask(section, options.mask);
+  }
+  if (shows_all || options.type == ObjectiveType::kReplacedToken) {
+    read_replaced_token(section, options.replaced_token);
   }
   if (shows_all || options.type == ObjectiveType::kMlm) {
     options.pair = read_pair(section);
@@ -199,25 +218,42 @@ void read_text_keys(Section& section, ObjectiveOptions& options) {
   }
 }
 
-/// The head without which the objective has nothing to learn.
-std::optional<models::Head> head_needed(ObjectiveType type) {
-  switch (type) {
+/// A head that an objective trains, and how its lack is said.
+struct NeededHead {
+  models::Head head;
+  std::string_view lack;
+};
+
+/// Of what is done with texts.
+std::optional<NeededHead> head_needed(const ObjectiveOptions& objective) {
+  constexpr NeededHead kGuess{models::Head::kMaskedLm, "head for hidden words"};
+  constexpr NeededHead kNext{models::Head::kCausalLm, "head for the next token"};
+  constexpr NeededHead kClasses{models::Head::kSequence, "head for whole texts"};
+  switch (objective.type) {
+    case ObjectiveType::kMlm:
+    case ObjectiveType::kTranslationLm:
+      return kGuess;
     case ObjectiveType::kCausal:
-      return models::Head::kCausalLm;
+      return kNext;
     case ObjectiveType::kPrefix:
+      return NeededHead{models::Head::kConditional,
+                        "head for the next token, nor an encoder and decoder"};
     case ObjectiveType::kSeq2Seq:
     case ObjectiveType::kSpanCorruption:
     case ObjectiveType::kDenoise:
-      return models::Head::kConditional;
-    case ObjectiveType::kMlm:
-    case ObjectiveType::kTranslationLm:
+      return NeededHead{models::Head::kConditional, "encoder and decoder"};
     case ObjectiveType::kClassify:
     case ObjectiveType::kRegress:
+      return kClasses;
     case ObjectiveType::kTag:
-    case ObjectiveType::kReplacedToken:
+      return NeededHead{models::Head::kToken, "head for single words"};
     case ObjectiveType::kDistill:
+      return objective.distill.task == DistilledTask::kMlm      ? kGuess
+             : objective.distill.task == DistilledTask::kCausal ? kNext
+                                                                : kClasses;
+    case ObjectiveType::kReplacedToken:
     case ObjectiveType::kMaskedImage:
-      break;
+      break;  // see those below
   }
   return std::nullopt;
 }
@@ -237,11 +273,12 @@ ObjectiveOptions read_objective_options(Section& section) {
   ObjectiveOptions options;
   section.read_choice(
       "type", options.type, types(),
-      {.help = "What the model learns: mlm (guess hidden tokens), classify "
-               "(texts), regress (a number for a text), tag (words: named entities, parts of "
-               "speech), seq2seq (a text for a text), causal (the next token), prefix (the rest "
-               "of a text), span_corruption (T5's noise), denoise (BART's), translation_lm (mlm on "
-               "parallel lines), distill (what a teacher says).",
+      {.help = "What the model learns: mlm (guess hidden tokens), classify (texts), regress (a "
+               "number for a text), tag (words: named entities, parts of speech), seq2seq (a text "
+               "for a text), causal (the next token), prefix (the rest of a text, or the target "
+               "of a pair, behind what is seen both ways), span_corruption (T5's noise), denoise "
+               "(BART's), translation_lm (mlm on parallel lines), replaced_token (ELECTRA: which "
+               "tokens a small generator put there), distill (what a teacher says).",
        .is_required = true});
   const bool shows_all = section.is_describing();
   if (!shows_all) {
@@ -288,13 +325,36 @@ std::optional<Misfit> image_misfit(const ObjectiveOptions& objective,
     return Misfit{"type", text("masked_image is nothing for ", models::word_of(model.family),
                                ", which reads no images")};
   }
-  if (is_of_images && !guesses_pixels && objective.type != ObjectiveType::kClassify) {
+  const bool is_taught = objective.type == ObjectiveType::kDistill;
+  if (is_of_images && is_taught && objective.distill.task != DistilledTask::kClassify) {
+    return Misfit{"task", text("mlm and causal are nothing for ", models::word_of(model.family),
+                               ", which reads images: allowed is classify")};
+  }
+  if (is_of_images && !guesses_pixels && !is_taught && objective.type != ObjectiveType::kClassify) {
     return Misfit{"type",
                   text(word_of(objective.type), " is nothing for ", models::word_of(model.family),
-                       ", which reads images: allowed is classify, masked_image")};
+                       ", which reads images: allowed is classify, distill, masked_image")};
   }
   if (is_of_images && objective.classes.multi_label) {
     return Misfit{"multi_label", "true, but an image has one class, allowed is false"};
+  }
+  return std::nullopt;
+}
+
+/// Replaced tokens are found by a discriminator, and its generator must be a model.
+std::optional<Misfit> generator_misfit(const ObjectiveOptions& objective,
+                                       const models::ModelOptions& model) {
+  if (objective.type != ObjectiveType::kReplacedToken) {
+    return std::nullopt;
+  }
+  if (!models::has_head(model.family, models::Head::kReplacedToken)) {
+    return Misfit{"type", text("replaced_token is nothing for ", models::word_of(model.family),
+                               ", which has no discriminator: allowed with model.type: electra")};
+  }
+  const auto generator = generator_options(objective.replaced_token.generator, model);
+  if (generator.dim % generator.heads != 0) {
+    return Misfit{"generator", text("dim ", generator.dim, " with ", generator.heads,
+                                    " heads, must be a multiple of them")};
   }
   return std::nullopt;
 }
@@ -310,12 +370,15 @@ std::optional<Misfit> misfit(const ObjectiveOptions& objective, const models::Mo
   if (const auto wrong = image_misfit(objective, model)) {
     return wrong;
   }
-  const auto head = head_needed(objective.type);
-  if (head && !models::has_head(model.family, *head)) {
+  if (const auto wrong = generator_misfit(objective, model)) {
+    return wrong;
+  }
+  const auto needed = models::reads_images(model) ? std::nullopt : head_needed(objective);
+  const bool is_prefix_lm = objective.type == ObjectiveType::kPrefix &&
+                            models::has_head(model.family, models::Head::kCausalLm);
+  if (needed && !is_prefix_lm && !models::has_head(model.family, needed->head)) {
     return Misfit{"type", text(word_of(objective.type), " is nothing for ",
-                               models::word_of(model.family), ", which has no ",
-                               *head == models::Head::kCausalLm ? "head for the next token"
-                                                                : "encoder and decoder")};
+                               models::word_of(model.family), ", which has no ", needed->lack)};
   }
   const bool drops = model.dropout > 0 || model.attention_dropout > 0 ||
                      model.head_dropout.value_or(model.dropout) > 0;

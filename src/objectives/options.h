@@ -13,6 +13,7 @@
 #include "models/options.h"
 #include "objectives/class_options.h"
 #include "objectives/distill_options.h"
+#include "objectives/replaced_token_options.h"
 #include "objectives/seq2seq_options.h"
 
 namespace weft::objectives {
@@ -45,6 +46,7 @@ struct ObjectiveOptions {
   data::SpanCorruptionOptions span_corruption;
   data::DenoiseOptions denoise;
   DistillOptions distill;
+  ReplacedTokenOptions replaced_token;
   Seq2SeqOptions seq2seq;
 };
 

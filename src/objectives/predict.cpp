@@ -16,6 +16,7 @@
 #include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
+#include "objectives/token_types.h"
 
 namespace weft::objectives {
 
@@ -32,7 +33,8 @@ struct Encoded {
 
 Encoded encoded(const Query& query,
                 const data::Tokenizer& tokenizer,
-                const models::ModelOptions& model) {
+                const models::ModelOptions& model,
+                const TokenTypes& types) {
   std::vector<int32_t> first;
   std::vector<int32_t> second;
   tokenizer.encode(query.text, first);
@@ -53,9 +55,7 @@ Encoded encoded(const Query& query,
     result.segments = segments_of_pair(tokenizer, keeps_first, keeps_second);
   }
   result.example.ids.assign(sequence.ids.begin(), sequence.ids.end());
-  if (model.segments > 1) {
-    result.example.types.assign(sequence.types.begin(), sequence.types.end());
-  }
+  types.tell(result.example, {sequence.types.begin(), sequence.types.end()});
   return result;
 }
 
@@ -68,7 +68,8 @@ Encoded encoded_image(const Query& query, const data::ImageSettings& settings) {
 
 std::vector<Encoded> all_encoded(const std::vector<Query>& queries,
                                  const data::Tokenizer& tokenizer,
-                                 const models::ModelOptions& model) {
+                                 const models::ModelOptions& model,
+                                 const TokenTypes& types) {
   constexpr int64_t kTextsOfThread = 16;  // at least
   std::vector<Encoded> texts(queries.size());
   const bool is_of_images = models::reads_images(model);
@@ -77,7 +78,7 @@ std::vector<Encoded> all_encoded(const std::vector<Query>& queries,
       static_cast<int64_t>(queries.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
           texts[i] = is_of_images ? encoded_image(queries[i], settings)
-                                  : encoded(queries[i], tokenizer, model);
+                                  : encoded(queries[i], tokenizer, model, types);
         }
       });
   return texts;
@@ -225,7 +226,8 @@ std::vector<Prediction> predict(models::Model& model,
                                 const PredictOptions& options) {
   const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
-  const auto texts = all_encoded(queries, tokenizer, model.options());
+  const TokenTypes types(model.options(), options.language);
+  const auto texts = all_encoded(queries, tokenizer, model.options(), types);
   std::vector<Prediction> results(queries.size());
   Asked ask(model, tokenizer, options, results);
   data::Batch batch;

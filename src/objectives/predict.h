@@ -37,10 +37,12 @@ struct PredictOptions {
   int64_t batch_tokens = 4096;              // budget of a batch
   int64_t best = 5;                         // fills for each mask token
   std::vector<int64_t> attention_layers{};  // whose weights are wanted
+  std::string language = {};                // of the texts, where the model tells languages apart
 };
 
 /// Predictions in the order of the queries. They are batched by length, packed, and do not depend
-/// on each other. Throws UserError for a model whose head answers nothing.
+/// on each other. Throws UserError for a model whose head answers nothing, and as
+/// TokenTypes for the language.
 std::vector<Prediction> predict(models::Model& model,
                                 const data::Tokenizer& tokenizer,
                                 const std::vector<Query>& queries,

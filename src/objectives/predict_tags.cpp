@@ -12,6 +12,7 @@
 #include "data/word_encoder.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
+#include "objectives/token_types.h"
 
 namespace weft::objectives {
 
@@ -27,8 +28,10 @@ struct Stretch {
 /// Cuts sentences into stretches.
 class Stretcher {
  public:
-  Stretcher(const models::ModelOptions& model, const data::Tokenizer& tokenizer)
-      : has_types_(model.segments > 1),
+  Stretcher(const models::ModelOptions& model,
+            const data::Tokenizer& tokenizer,
+            const std::string& language)
+      : types_(model, language),
         encoder_(tokenizer),
         template_(tokenizer, false),
         room_(model.length - template_.added()) {}
@@ -68,13 +71,11 @@ class Stretcher {
     example.ids = template_.before();
     example.ids.insert(example.ids.end(), pieces.begin(), pieces.end());
     example.ids.insert(example.ids.end(), template_.after().begin(), template_.after().end());
-    if (has_types_) {
-      example.types = template_.types(static_cast<int64_t>(pieces.size()));
-    }
+    types_.tell(example, template_.types(static_cast<int64_t>(pieces.size())));
     example.targets.assign(example.target_positions.size(), 0);
   }
 
-  bool has_types_;
+  TokenTypes types_;
   data::WordEncoder encoder_;
   data::SequenceTemplate template_;
   int64_t room_;
@@ -120,7 +121,7 @@ std::vector<TagPrediction> predict_tags(models::Model& model,
                                         const TagPredictOptions& options) {
   const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
-  const Stretcher stretcher(model.options(), tokenizer);
+  const Stretcher stretcher(model.options(), tokenizer, options.language);
   std::vector<Stretch> stretches;
   std::vector<TagPrediction> results(sentences.size());
   for (std::size_t i = 0; i < sentences.size(); ++i) {

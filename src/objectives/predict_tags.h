@@ -26,6 +26,7 @@ struct TagPrediction {
 struct TagPredictOptions {
   int64_t batch_tokens = 4096;              // budget of a batch
   std::vector<int64_t> attention_layers{};  // whose weights are wanted
+  std::string language = {};                // of the texts, where the model tells languages apart
 };
 
 /// Tags in the order of the sentences, which are words each. They do not depend on each other.

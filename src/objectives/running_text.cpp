@@ -2,7 +2,11 @@
 
 #include "data/causal_dataset.h"
 #include "data/noised_dataset.h"
+#include "data/prefix_dataset.h"
 #include "data/translation_dataset.h"
+#include "models/family_definition.h"
+#include "models/traits.h"
+#include "objectives/token_types.h"
 
 namespace weft::objectives {
 
@@ -22,8 +26,12 @@ std::unique_ptr<data::Noiser> noiser_of(const ObjectiveOptions& objective,
   return data::make_prefix_cut(tokenizer, start);
 }
 
-bool is_causal(const ObjectiveOptions& objective) {
-  return objective.type == ObjectiveType::kCausal ||
+bool has_decoder_prefix(const ObjectiveOptions& objective, const models::ModelOptions& model) {
+  return objective.type == ObjectiveType::kPrefix && !models::reads_source(model);
+}
+
+bool is_causal(const ObjectiveOptions& objective, const models::ModelOptions& model) {
+  return objective.type == ObjectiveType::kCausal || has_decoder_prefix(objective, model) ||
          (objective.type == ObjectiveType::kDistill &&
           objective.distill.task == DistilledTask::kCausal);
 }
@@ -36,18 +44,24 @@ TaskData running_text_data(const ObjectiveOptions& objective,
                            const std::shared_ptr<const data::Tokenizer>& tokenizer,
                            const RunningTextSettings& settings,
                            const data::ProgressVisitor& progress) {
-  data::LanguageSettings language{.length = settings.length,
-                                  .mask = objective.mask,
-                                  .has_types = model.segments > 1,
-                                  .seed = settings.seed};
+  data::LanguageSettings language{
+      .length = settings.length,
+      .mask = objective.mask,
+      .has_types = models::tells_segments(model),
+      .seed = settings.seed,
+      .languages = languages_of(model),
+      .restarts_positions = models::traits_of(model.family).restarts_positions};
   const auto make = [&](const std::vector<data::DataItem>& items,
                         const data::DataOptions& shape) -> std::shared_ptr<const data::Dataset> {
     if (objective.type == ObjectiveType::kTranslationLm) {
       return make_translation_dataset(items, shape, language, *tokenizer, progress);
     }
     language.mask.reset();
-    if (is_causal(objective)) {
-      return make_causal_dataset(items, shape, language, *tokenizer, progress);
+    if (is_causal(objective, model)) {
+      auto whole = make_causal_dataset(items, shape, language, *tokenizer, progress);
+      return has_decoder_prefix(objective, model)
+                 ? data::make_prefix_dataset(std::move(whole), settings.seed)
+                 : whole;
     }
     const auto sources = open_language_sources(items, shape, *tokenizer, progress);
     auto made = std::make_shared<data::NoisedDataset>(
@@ -69,7 +83,7 @@ TaskData running_text_data(const ObjectiveOptions& objective,
     remember("train", *result.train);
   }
   if (!options.evaluate.empty()) {
-    language.counts_texts = true;
+    language.counts_texts = !has_decoder_prefix(objective, model);  // which guesses a part
     auto plain = options;
     plain.languages = {};  // each text once
     result.evaluate = make(options.evaluate, plain);
@@ -79,8 +93,9 @@ TaskData running_text_data(const ObjectiveOptions& objective,
 }
 
 data::DataOptions store_options(const ObjectiveOptions& objective,
-                                const data::DataOptions& options) {
-  return is_causal(objective) ? data::whole_documents(options) : options;
+                                const data::DataOptions& options,
+                                const models::ModelOptions& model) {
+  return is_causal(objective, model) ? data::whole_documents(options) : options;
 }
 
 }  // namespace weft::objectives

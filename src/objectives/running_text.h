@@ -21,6 +21,7 @@ TaskData running_text_data(const ObjectiveOptions& objective,
 
 /// The options with which the token stores of running text are opened.
 data::DataOptions store_options(const ObjectiveOptions& objective,
-                                const data::DataOptions& options);
+                                const data::DataOptions& options,
+                                const models::ModelOptions& model);
 
 }  // namespace weft::objectives

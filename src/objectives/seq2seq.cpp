@@ -66,7 +66,8 @@ TaskData parallel_task_data(const ObjectiveOptions& objective,
                                         .prefix = objective.seq2seq.prefix,
                                         .start_id = begins_with_last ? -1 : model.decoder.start_id,
                                         .source_language = objective.seq2seq.source_language,
-                                        .target_language = objective.seq2seq.target_language};
+                                        .target_language = objective.seq2seq.target_language,
+                                        .is_joined = model.decoder.sees_prompt};
   const auto make = [&](const std::vector<data::DataItem>& items, const std::string& which,
                         TaskData& result) -> std::shared_ptr<const data::Dataset> {
     if (items.empty()) {

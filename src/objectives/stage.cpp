@@ -41,6 +41,9 @@ Staged stage(const data::Batch& batch, const at::Device& device) {
   Staged result;
   result.input = stage_input(batch, device);
   result.pass.layout = kernels::Layout::of(batch.offsets, device);
+  if (!batch.positions.empty()) {
+    result.pass.layout = result.pass.layout.at_places(batch.positions);
+  }
   return result;
 }
 

@@ -8,6 +8,8 @@
 #include "objectives/objective.h"
 #include "objectives/running_text.h"
 #include "objectives/seq2seq.h"
+#include "objectives/teacher.h"
+#include "objectives/token_types.h"
 #include "objectives/training_texts.h"
 
 namespace weft::objectives {
@@ -23,7 +25,8 @@ struct Context {
   const data::ProgressVisitor& progress;
   int64_t length;
 
-  bool has_types() const { return model.segments > 1; }
+  bool has_types() const { return models::tells_segments(model); }
+  std::vector<std::string> languages() const { return languages_of(model); }
 };
 
 /// Longest sequence: what the config says, at most what the model takes.
@@ -49,7 +52,8 @@ TaskData language_data(const Context& context) {
                                         .pair = context.objective.pair,
                                         .mask = context.objective.mask,
                                         .has_types = context.has_types(),
-                                        .seed = context.seed};
+                                        .seed = context.seed,
+                                        .languages = context.languages()};
   const auto make = [&](const std::vector<data::DataItem>& items,
                         const data::DataOptions& options) {
     return make_language_dataset(items, options, settings, context.tokenizer, context.progress);
@@ -121,7 +125,8 @@ TaskData labelled_data(const Context& context) {
       .has_types = context.has_types(),
       .form = label_form(context.objective, context.options),
       .fold = fold_of_run(context.options, context.seed),
-      .labels = {}};
+      .labels = {},
+      .languages = context.languages()};
   if (settings.form.is_regression == context.model.is_regression) {
     settings.labels = context.model.labels;
   }
@@ -159,7 +164,8 @@ TaskData tagged_data(const Context& context) {
                                 .overflow = context.options.overflow.value_or(data::Overflow::kCut),
                                 .has_types = context.has_types(),
                                 .pieces = context.objective.label_pieces,
-                                .labels = context.model.labels};
+                                .labels = context.model.labels,
+                                .languages = context.languages()};
   TaskData result;
   if (!context.options.train.empty()) {
     const auto train = make_tagged_dataset(context.options.train, settings, context.tokenizer);
@@ -190,7 +196,15 @@ TaskData make_task_data(const ObjectiveOptions& objective,
   if (const auto wrong = misfit(objective, model)) {
     throw config::Error(text("objective.", wrong->key, ": ", wrong->message));
   }
-  if (models::reads_images(model)) {
+  const bool is_of_images = models::reads_images(model);
+  if (objective.type == ObjectiveType::kDistill) {
+    if (is_of_images && !options.train.empty()) {
+      check_image_numbers(objective.distill.teacher,
+                          image_settings(model, options.images, *tokenizer).format);
+    }
+    return make_task_data(task_of(objective), options, model, tokenizer, seed, progress);
+  }
+  if (is_of_images) {
     return image_task_data(objective, options, model, *tokenizer, seed);
   }
   const Context context{.objective = objective,
@@ -202,17 +216,21 @@ TaskData make_task_data(const ObjectiveOptions& objective,
                         .length = sequence_length(options, model)};
   switch (objective.type) {
     case ObjectiveType::kMlm:
+    case ObjectiveType::kReplacedToken:
       return language_data(context);
-    case ObjectiveType::kCausal:
     case ObjectiveType::kPrefix:
+      if (model.decoder.prompt_end_id >= 0) {
+        return parallel_task_data(objective, options, model, context.tokenizer, context.length,
+                                  progress);
+      }
+      [[fallthrough]];
+    case ObjectiveType::kCausal:
     case ObjectiveType::kSpanCorruption:
     case ObjectiveType::kDenoise:
     case ObjectiveType::kTranslationLm:
       return running_text_data(objective, options, model, context.tokenizer,
                                {.length = context.length, .seed = seed}, progress);
     case ObjectiveType::kDistill:
-      return make_task_data(task_of(objective), options, model, context.tokenizer, seed, progress);
-    case ObjectiveType::kReplacedToken:
     case ObjectiveType::kMaskedImage:
       break;
     case ObjectiveType::kClassify:

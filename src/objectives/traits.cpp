@@ -25,8 +25,8 @@ bool is_running_text(const ObjectiveOptions& options) {
 }
 
 bool guesses_words(const ObjectiveOptions& options) {
-  return is_running_text(options) || options.type == ObjectiveType::kSeq2Seq ||
-         options.type == ObjectiveType::kTranslationLm;
+  return (is_running_text(options) && options.type != ObjectiveType::kReplacedToken) ||
+         options.type == ObjectiveType::kSeq2Seq || options.type == ObjectiveType::kTranslationLm;
 }
 
 double target_share(const ObjectiveOptions& options) {

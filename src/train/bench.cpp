@@ -11,7 +11,9 @@
 #include <ATen/core/grad_mode.h>
 #include <sys/resource.h>
 
-#include "models/baseline_config.h"
+#include "kernels/product.h"
+#include "models/families/baselines.h"
+#include "models/generator.h"
 #include "train/baseline_cost.h"
 #include "train/cost.h"
 #include "train/device.h"
@@ -54,9 +56,9 @@ double product_ms(const Product& product, at::ScalarType type, const c10::Device
   const auto weight = at::ones({product.outputs, product.inputs}, options);
   const auto gradient = at::ones({product.rows, product.outputs}, options);
   return static_cast<double>(product.times) *
-         (median_ms(device, [&] { at::mm(x, weight.t()); }) +
-          median_ms(device, [&] { at::mm(gradient, weight); }) +
-          median_ms(device, [&] { at::mm(gradient.t(), x); }));
+         (median_ms(device, [&] { kernels::product(x, weight.t()); }) +
+          median_ms(device, [&] { kernels::product(gradient, weight); }) +
+          median_ms(device, [&] { kernels::product(gradient.t(), x); }));
 }
 
 struct Measured {
@@ -107,6 +109,9 @@ StepRows rows_of(double tokens, double sequences, double targets, models::Head h
   if (head == models::Head::kPretraining) {
     targets -= sequences;  // a second term counts one target for each sequence
   }
+  if (head == models::Head::kReplacedToken) {
+    targets -= tokens;  // and that of the discriminator each token
+  }
   return {.tokens = std::llround(tokens),
           .targets = std::llround(std::max(targets, 0.0)),
           .sequences = std::llround(sequences)};
@@ -125,7 +130,8 @@ double cpu_ms() {
 double expected_activations(Trial& trial, const RunConfig& config) {
   const auto& model = trial.task().model->options();
   const auto& result = trial.trainer().result();
-  auto shape = step_shape(model, config.train, trial.precision().type == at::kBFloat16);
+  auto shape =
+      step_shape(model, config.objective, config.train, trial.precision().type == at::kBFloat16);
   const auto tokens = static_cast<double>(result.tokens);
   const auto piece = static_cast<double>(config.train.micro_batch_tokens.value_or(result.tokens));
   const double share = std::min(1.0, piece / std::max(1.0, tokens));
@@ -188,7 +194,8 @@ std::vector<Product> linear_products(const models::ModelOptions& options, const 
     products.push_back({rows.targets, e, options.vocabulary, 1});
   }
   if (options.head != models::Head::kMaskedLm && options.head != models::Head::kNone) {
-    products.push_back({rows.sequences, d, d, 1});
+    const bool is_of_tokens = options.head == models::Head::kReplacedToken;
+    products.push_back({is_of_tokens ? rows.tokens : rows.sequences, d, d, 1});
   }
   return products;
 }
@@ -233,7 +240,12 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   const at::NoGradGuard no_grad;
   const auto rows = rows_of(measured.tokens / count, measured.sequences / count,
                             measured.targets / count, options.head);
-  for (const auto& product : linear_products(options, rows)) {
+  auto products = linear_products(options, rows);
+  if (const auto* generator = models::generator_of(*trial.task().model)) {
+    const auto its_products = linear_products(generator->options(), rows);
+    products.insert(products.end(), its_products.begin(), its_products.end());
+  }
+  for (const auto& product : products) {
     report.matrix_products_ms += product_ms(product, trial.precision().type, trial.device());
   }
   return report;

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "formats/safetensors.h"
-#include "models/directory.h"
+#include "models/generator.h"
 #include "train/lora_run.h"
 #include "train/manifest.h"
 
@@ -79,6 +79,18 @@ void read_flats(const std::string& path, const Arena& arena, const Flats& flats)
   }
 }
 
+// The generator that the model carries, whole by itself.
+void write_generator(const std::string& directory,
+                     const CheckpointParts& parts,
+                     const models::ParameterSource& source) {
+  if (models::generator_of(parts.model) != nullptr) {
+    const auto below = models::generator_directory(directory);
+    models::save_generator(directory, parts.model, formats::DType::kF32, source);
+    parts.tokenizer.save(below, parts.model.options().length);
+    flush_directory(below);
+  }
+}
+
 void write_files(const std::string& directory,
                  const CheckpointParts& parts,
                  const TrainState& state) {
@@ -93,6 +105,7 @@ void write_files(const std::string& directory,
   if (parts.lora != nullptr) {
     write_lora(directory, parts.model.options(), *parts.lora, source);
   }
+  write_generator(directory, parts, source);
   parts.tokenizer.save(directory, parts.model.options().length);
   write_plain(directory + "/weft.yaml", parts.resolved_config);
   objectives::write_decision(directory, state.decision);
@@ -135,8 +148,10 @@ int64_t expected_bytes(const CheckpointParts& parts) {
   int64_t flats = static_cast<int64_t>(parts.moments.size());
   flats += (parts.average.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
   const auto names = static_cast<int64_t>(parts.arena.entries().size()) * (flats + 1);
-  return kOfFp32 * (parts.arena.parameters() + flats * parts.arena.trained_parameters()) +
-         kOfAPiece * parts.tokenizer.size() + kOfAName * names + kOfTexts;
+  // A generator has what both embed and the tokenizer once more.
+  const int64_t models = models::generator_of(parts.model) != nullptr ? 2 : 1;
+  return kOfFp32 * (models * parts.arena.parameters() + flats * parts.arena.trained_parameters()) +
+         models * (kOfAPiece * parts.tokenizer.size() + kOfTexts) + kOfAName * names;
 }
 
 void expect_space(const std::string& directory, int64_t bytes) {

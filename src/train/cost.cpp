@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
-#include "models/baseline_config.h"
+#include "base/text.h"
+#include "models/families/baselines.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "models/lora.h"
 #include "models/modern.h"
 #include "models/names.h"
+#include "objectives/replaced_token.h"
 #include "train/baseline_cost.h"
 #include "train/freeze.h"
 #include "train/layer_rates.h"
@@ -27,9 +34,10 @@ struct Trained {
   std::vector<bool> has_trained = {};  // by depth
 };
 
-Trained what_is_trained(const models::ModelOptions& model, const TrainOptions& train) {
+Trained what_is_trained(const models::ModelOptions& model,
+                        const TrainOptions& train,
+                        const std::set<std::string>& frozen) {
   const auto names = parameter_names(model);
-  const auto frozen = frozen_parameters(train.freeze, names);
   const auto whole =
       train.lora ? models::whole_parts(model, *train.lora, {}) : std::set<models::Part>();
   const int64_t layers = layers_in(names);
@@ -59,6 +67,32 @@ Trained what_is_trained(const models::ModelOptions& model, const TrainOptions& t
     }
   }
   return result;
+}
+
+/// The frozen parameters of the generator, by its own names.
+std::set<std::string> frozen_in_generator(const std::set<std::string>& frozen) {
+  const auto prefix = text(models::kGenerator, ".");
+  std::set<std::string> names;
+  for (const auto& name : frozen) {
+    if (name.starts_with(prefix)) {
+      names.insert(name.substr(prefix.size()));
+    } else if (name.starts_with("embeddings.")) {
+      names.insert(name);
+    }
+  }
+  return names;
+}
+
+/// The parameters that the generator does not share.
+int64_t own_parameters(const models::ModelOptions& generator, const std::set<std::string>& spared) {
+  int64_t own = 0;
+  for (const auto& tensor : models::stored_tensors(generator)) {
+    if (!tensor.parameter.starts_with("embeddings.") && !spared.contains(tensor.parameter)) {
+      own += std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1},
+                             std::multiplies<>());
+    }
+  }
+  return own;
 }
 
 /// Products of a step's backward pass for one of its forward pass: for weight and input, for the
@@ -141,12 +175,16 @@ double forward_flops(const models::ModelOptions& model,
   }
   const auto dim = static_cast<double>(model.dim);
   const auto own = static_cast<double>(model.heads * models::head_width(model));  // of the queries
+  const auto features = static_cast<double>(models::embedding_width(model));
   // Encoders of BERT's kind pool once a sequence, and transform what guesses words.
-  const bool is_plain = models::find_definition(model.family) != nullptr;
+  const bool is_plain = !models::definition_of(model.family).ends_like_bert;
   double head = is_plain ? 0 : 2.0 * dim * dim / static_cast<double>(length);
   if (objectives::guesses_words(objective)) {
-    head += objectives::target_share(objective) * 2.0 * dim *
+    head += objectives::target_share(objective) * 2.0 * features *
             ((is_plain ? 0 : dim) + static_cast<double>(model.vocabulary));
+  }
+  if (objective.type == objectives::ObjectiveType::kReplacedToken) {
+    head += 2.0 * dim * (dim + 1);  // of every token
   }
   if (models::reads_source(model) && model.decoder.layers > 0) {
     return two_stacks_flops(model, length) + head;
@@ -173,16 +211,75 @@ bool adds_up(const TrainOptions& train, bool is_bf16) {
          (!train.batch_tokens || *train.micro_batch_tokens < *train.batch_tokens);
 }
 
-}  // namespace
+/// What the discriminator and, where there is one, its generator have and do.
+struct Parts {
+  Trained model;
+  std::optional<models::ModelOptions> generator_options;
+  Trained generator;  // without what both embed
+};
 
-StepShape step_shape(const models::ModelOptions& model, const TrainOptions& train, bool is_bf16) {
-  const auto trained = what_is_trained(model, train);
+Parts parts_of(const models::ModelOptions& model,
+               const objectives::ObjectiveOptions& objective,
+               const TrainOptions& train) {
+  const auto frozen = frozen_parameters(train.freeze, parameter_names(model, objective));
+  Parts parts{.model = what_is_trained(model, train, frozen),
+              .generator_options = objectives::generator_beside(model, objective),
+              .generator = {}};
+  if (const auto& generator = parts.generator_options) {
+    const auto spared = frozen_in_generator(frozen);
+    parts.generator = what_is_trained(*generator, train, spared);
+    parts.generator.parameters = own_parameters(*generator, {});
+    parts.generator.trained = own_parameters(*generator, spared);
+  }
+  return parts;
+}
+
+StepShape shape_of(const Parts& parts, const TrainOptions& train, bool is_bf16) {
   return {.rows = {},
           .is_bf16 = is_bf16,
           .recomputes_layers = train.checkpoint_activations == Checkpointing::kLayers,
-          .lowest = trained.lowest,
-          .trains_words = trained.trains_words,
+          .lowest = parts.model.lowest,
+          .lowest_of_generator = parts.generator.lowest,
+          .trains_words = parts.model.trains_words,
           .lora = train.lora ? &*train.lora : nullptr};
+}
+
+/// The products of a step for one token, forward, and with those of the backward pass.
+void add_flops(const models::ModelOptions& model,
+               const objectives::ObjectiveOptions& objective,
+               const Trained& trained,
+               int64_t length,
+               bool computes_again,
+               Cost& cost) {
+  const double forward = forward_flops(model, objective, length);
+  cost.forward_flops += forward;
+  cost.training_flops += (1.0 + (computes_again ? 1 : 0) + backward_share(trained)) * forward;
+}
+
+/// The generator guesses hidden words, and a second time to draw what takes their places.
+void add_generator_flops(const models::ModelOptions& generator,
+                         const objectives::ObjectiveOptions& objective,
+                         const Trained& trained,
+                         int64_t length,
+                         bool computes_again,
+                         Cost& cost) {
+  auto guessing = objective;
+  guessing.type = objectives::ObjectiveType::kMlm;
+  add_flops(generator, guessing, trained, length, computes_again, cost);
+  const double draws = objectives::target_share(guessing) * 2.0 *
+                       static_cast<double>(models::embedding_width(generator)) *
+                       static_cast<double>(generator.vocabulary);
+  cost.forward_flops += draws;
+  cost.training_flops += draws;
+}
+
+}  // namespace
+
+StepShape step_shape(const models::ModelOptions& model,
+                     const objectives::ObjectiveOptions& objective,
+                     const TrainOptions& train,
+                     bool is_bf16) {
+  return shape_of(parts_of(model, objective, train), train, is_bf16);
 }
 
 Cost cost_of(const models::ModelOptions& model,
@@ -191,14 +288,17 @@ Cost cost_of(const models::ModelOptions& model,
              int64_t length,
              bool is_bf16) {
   Cost result;
-  const auto trained = what_is_trained(model, train);
-  result.parameters = trained.parameters;
-  result.trained_parameters = trained.trained;
-  result.forward_flops = forward_flops(model, objective, length);
-  const double again = train.checkpoint_activations == Checkpointing::kLayers ? 1 : 0;
-  result.training_flops = (1.0 + again + backward_share(trained)) * result.forward_flops;
+  const auto parts = parts_of(model, objective, train);
+  result.parameters = parts.model.parameters + parts.generator.parameters;
+  result.trained_parameters = parts.model.trained + parts.generator.trained;
+  const bool computes_again = train.checkpoint_activations == Checkpointing::kLayers;
+  add_flops(model, objective, parts.model, length, computes_again, result);
+  if (parts.generator_options) {
+    add_generator_flops(*parts.generator_options, objective, parts.generator, length,
+                        computes_again, result);
+  }
   const auto parameters = static_cast<double>(result.parameters);
-  const auto trained_parameters = static_cast<double>(trained.trained);
+  const auto trained_parameters = static_cast<double>(result.trained_parameters);
   const double width = is_bf16 ? 2.0 : 4.0;
   result.copy_bytes = is_bf16 ? 2 * parameters : 0;
   result.weight_bytes = 4 * parameters + result.copy_bytes;
@@ -210,7 +310,7 @@ Cost cost_of(const models::ModelOptions& model,
     result.save_bytes = 4 * parameters + result.optimizer_bytes + result.average_bytes;
   }
   result.is_estimate = models::reads_source(model) || models::reads_images(model);
-  auto shape = step_shape(model, train, is_bf16);
+  auto shape = shape_of(parts, train, is_bf16);
   shape.rows = rows_of(objective, train, length);
   result.step = step_memory(model, objective, shape);
   return result;

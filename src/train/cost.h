@@ -31,7 +31,10 @@ struct Cost {
 };
 
 /// How a step of a run goes, all but its rows.
-StepShape step_shape(const models::ModelOptions& model, const TrainOptions& train, bool is_bf16);
+StepShape step_shape(const models::ModelOptions& model,
+                     const objectives::ObjectiveOptions& objective,
+                     const TrainOptions& train,
+                     bool is_bf16);
 
 /// `length`: tokens of the sequences (attention grows with it); `is_bf16`: precision of the run. A
 /// tensor stored for a fused parameter counts once; tied matrices count once.

@@ -68,7 +68,7 @@ bool has_finite_loss(const objectives::Objective& objective,
   place.layout = objectives::stage(batch, model.device()).pass.layout;
   double sum = 0;
   for (const auto& loss : objective.losses(model, batch, place)) {
-    sum += loss.item<double>();
+    sum += loss.sum().item<double>();
   }
   return std::isfinite(sum);
 }

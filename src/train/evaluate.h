@@ -18,6 +18,8 @@ struct EvaluationSettings {
   int64_t batch_tokens = 8192;  // changes speed and memory, not the result; on the CPU 512 at most
   int64_t workers = 1;
   bool judges_items = false;  // refuse what cannot tell its worst items
+  bool needs_pairs = false;   // refuse what does not learn a target for a source
+  std::string language = {};  // of the texts, where the model tells languages apart
 };
 
 /// Names and values as objectives::Evaluation gives them: eval_loss, ...

@@ -16,16 +16,18 @@
 #include "formats/table.h"
 #include "models/directory.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "models/inference.h"
 #include "objectives/options.h"
+#include "objectives/token_types.h"
 #include "train/task.h"
 
 namespace weft::train {
 
 namespace {
 
-std::string objective_word(models::Head head, const std::string& directory) {
-  switch (head) {
+std::string objective_word(const models::ModelOptions& options, const std::string& directory) {
+  switch (options.head) {
     case models::Head::kMaskedLm:
     case models::Head::kPretraining:
     case models::Head::kNextSentence:
@@ -38,12 +40,13 @@ std::string objective_word(models::Head head, const std::string& directory) {
       return "masked_image";
     case models::Head::kToken:
       return "tag";
+    case models::Head::kReplacedToken:
+      return "replaced_token";
     case models::Head::kNone:
     case models::Head::kSpan:
-    case models::Head::kReplacedToken:
       break;
     case models::Head::kCausalLm:
-      return "causal";
+      return options.decoder.sees_prompt ? "prefix" : "causal";
     case models::Head::kConditional:
       return "seq2seq";
   }
@@ -112,18 +115,29 @@ formats::Json image_item_of(const std::string& file, const formats::Json& named)
   return item;
 }
 
-formats::Json items_of(const std::string& directory,
-                       const models::ModelOptions& options,
-                       const std::vector<std::string>& files) {
+// What is written as an item of data, `{source: a.en, target: a.de}`, is one; the rest are files.
+std::string items_of(const std::string& directory,
+                     const models::ModelOptions& options,
+                     const std::vector<std::string>& files,
+                     const std::string& language) {
   const bool is_of_images = models::reads_images(options);
-  const auto named = is_of_images
-                         ? columns_in(directory, {"kind", "image", "label", "names_file", "white"})
-                         : columns_in(directory, {"text", "text_pair", "label", "labels"});
-  formats::Json items = formats::Json::array();
+  const auto named =
+      is_of_images
+          ? columns_in(directory, {"kind", "image", "label", "names_file", "white"})
+          : columns_in(directory, {"text", "text_pair", "label", "labels", "source", "target"});
+  std::vector<std::string> items;
   for (const auto& file : files) {
-    items.push_back(is_of_images ? image_item_of(file, named) : item_of(file, named));
+    if (file.starts_with('{')) {
+      items.push_back(file);
+      continue;
+    }
+    auto item = is_of_images ? image_item_of(file, named) : item_of(file, named);
+    if (!language.empty()) {
+      item["language"] = language;
+    }
+    items.push_back(item.dump());
   }
-  return items;
+  return "[" + join(items) + "]";
 }
 
 // weft.yaml with the files in place of its data, or a config made up for a directory that Weft did
@@ -131,8 +145,9 @@ formats::Json items_of(const std::string& directory,
 config::Document task_document(const std::string& directory,
                                const models::ModelOptions& options,
                                const std::vector<std::string>& files,
+                               const std::string& language,
                                const std::vector<std::string>& overrides) {
-  const auto list = items_of(directory, options, files).dump();
+  const auto list = items_of(directory, options, files, language);
   std::vector<std::string> all = {"data.train=" + list, "data.evaluate=" + list, "data.folds=null",
                                   "data.fold=1"};
   all.insert(all.end(), overrides.begin(), overrides.end());
@@ -140,7 +155,7 @@ config::Document task_document(const std::string& directory,
   if (std::filesystem::exists(path)) {
     return config::Document::load(path, all);
   }
-  const auto word = options.is_regression ? "regress" : objective_word(options.head, directory);
+  const auto word = options.is_regression ? "regress" : objective_word(options, directory);
   return config::Document::parse(
       text("objective: {type: ", word, options.is_multi_label ? ", multi_label: true" : "",
            "}\ndata: {}\n"),
@@ -161,6 +176,18 @@ void decide_as(const objectives::Decision& decision, objectives::ClassOptions& o
   }
 }
 
+/// Texts are written for the sources of pairs.
+void refuse_other_than_pairs(const std::string& directory,
+                             const objectives::ObjectiveOptions& objective,
+                             const models::ModelOptions& model) {
+  const bool joins_pairs = model.decoder.prompt_end_id >= 0;  // a decoder's
+  if (objective.type != objectives::ObjectiveType::kSeq2Seq && !joins_pairs) {
+    throw UserError(text(directory, ": its objective is ", objectives::word_of(objective.type),
+                         "; texts are written and compared of models that learnt a target for a "
+                         "source (seq2seq, or prefix of a decoder on pairs)"));
+  }
+}
+
 }  // namespace
 
 DirectoryEvaluation evaluate_all(const std::string& model,
@@ -169,7 +196,10 @@ DirectoryEvaluation evaluate_all(const std::string& model,
                                  const std::vector<std::string>& overrides) {
   const auto directory = models::model_directory(model);
   const auto options = models::read_model_config(directory);
-  const auto document = task_document(directory, options, files, overrides);
+  if (!settings.language.empty()) {
+    objectives::check_language(options, settings.language);
+  }
+  const auto document = task_document(directory, options, files, settings.language, overrides);
   auto objective_section = document.root().section("objective", {.help = "The objective."});
   auto objective_options = objectives::read_objective_options(objective_section);
   auto data_section = document.root().section("data", {.help = "The data."});
@@ -180,15 +210,21 @@ DirectoryEvaluation evaluate_all(const std::string& model,
   DirectoryEvaluation result;
   result.decision = objectives::read_decision(directory);
   decide_as(result.decision, objective_options.classes);
+  if (settings.needs_pairs) {
+    refuse_other_than_pairs(directory, objective_options, options);
+  }
   const auto objective = objectives::make_objective(objective_options);
   if (settings.judges_items && !objective->evaluation()->worst(0)) {
     throw UserError(text(directory,
                          ": its objective does not judge texts one by one, the worst are known "
                          "of classification, regression and tagging"));
   }
-  const auto data = objectives::make_task_data(objective_options, data_options, options,
-                                               data::load_tokenizer(directory),
-                                               seed_of(document.root()), show_progress());
+  result.directory = directory;
+  result.tokenizer = data::load_tokenizer(directory);
+  result.items = data_options.evaluate;
+  const auto data =
+      objectives::make_task_data(objective_options, data_options, options, result.tokenizer,
+                                 seed_of(document.root()), show_progress());
   log::set_status("");
   for (const auto& remark : data.remarks) {
     log::info("[data] " + remark);
@@ -197,7 +233,11 @@ DirectoryEvaluation evaluate_all(const std::string& model,
   if (!loaded.fresh.empty()) {
     throw UserError(text(directory, ": has no weights for ", join(loaded.fresh)));
   }
+  if (objective_options.type == objectives::ObjectiveType::kReplacedToken) {
+    models::load_generator(*loaded.model, directory);
+  }
   models::prepare_for_inference(*loaded.model, settings.inference);
+  result.model = loaded.model;
   result.dataset = data.evaluate;
   result.evaluation = evaluation_of(*objective, *loaded.model, data.evaluate, settings);
   return result;

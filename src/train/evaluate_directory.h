@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "data/data_options.h"
 #include "data/dataset.h"
+#include "data/tokenizer.h"
+#include "models/model.h"
 #include "objectives/decision.h"
 #include "objectives/objective.h"
 #include "train/evaluate.h"
@@ -16,6 +19,10 @@ struct DirectoryEvaluation {
   std::unique_ptr<objectives::Evaluation> evaluation;
   std::shared_ptr<const data::Dataset> dataset;
   objectives::Decision decision;  // by which it decided
+  std::string directory;          // of the model
+  std::shared_ptr<models::Model> model;
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+  std::vector<data::DataItem> items;  // the files, with the columns that are read
 };
 
 /// Evaluates a model directory (in the number format of the settings) on data files. The objective

@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "models/generator.h"
 #include "models/names.h"
+#include "objectives/replaced_token.h"
 #include "train/layer_rates.h"
 
 namespace weft::train {
@@ -145,6 +147,17 @@ std::vector<std::string> parameter_names(const models::ModelOptions& options) {
   for (const auto& tensor : models::stored_tensors(options)) {
     if (std::find(names.begin(), names.end(), tensor.parameter) == names.end()) {
       names.push_back(tensor.parameter);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> parameter_names(const models::ModelOptions& options,
+                                         const objectives::ObjectiveOptions& objective) {
+  auto names = parameter_names(options);
+  if (const auto generator = objectives::generator_beside(options, objective)) {
+    for (const auto& name : parameter_names(*generator)) {
+      names.push_back(text(models::kGenerator, ".", name));
     }
   }
   return names;

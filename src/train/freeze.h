@@ -6,6 +6,7 @@
 
 #include "models/options.h"
 #include "nn/module.h"
+#include "objectives/options.h"
 
 namespace weft::train {
 
@@ -18,6 +19,9 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
 
 /// Names of all parameters of a model of these options, in the order of computation.
 std::vector<std::string> parameter_names(const models::ModelOptions& options);
+/// And of the generator that the objective puts beside it, what both embed under two names.
+std::vector<std::string> parameter_names(const models::ModelOptions& options,
+                                         const objectives::ObjectiveOptions& objective);
 
 /// Freezes them in the model. Throws UserError.
 void freeze(nn::Module& model, const std::vector<std::string>& items);

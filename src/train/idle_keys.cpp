@@ -8,10 +8,12 @@
 #include "base/text.h"
 #include "data/error.h"
 #include "data/image_source.h"
+#include "data/languages.h"
 #include "models/family.h"
 #include "models/family_definition.h"
 #include "objectives/image_data.h"
 #include "objectives/objective.h"
+#include "objectives/token_types.h"
 #include "train/freeze.h"
 #include "train/layer_rates.h"
 
@@ -23,11 +25,26 @@ using config::Section;
 using objectives::ObjectiveType;
 
 constexpr std::string_view kPairs =
-    "pairs of texts (objective.type: seq2seq or translation_lm): source and target name such";
+    "pairs of texts (objective.type: seq2seq, translation_lm, or prefix of a decoder): source and "
+    "target name such";
 
 bool has_pairs(const std::vector<data::DataItem>& items) {
   return std::any_of(items.begin(), items.end(),
                      [](const auto& item) { return item.source || item.target; });
+}
+
+/// Behind the prefixes of a decoder stand the rests of texts, or the targets of pairs.
+void check_prefixes(const Section& data, const data::DataOptions& options) {
+  auto items = options.train;
+  items.insert(items.end(), options.evaluate.begin(), options.evaluate.end());
+  const bool is_mixed = std::any_of(items.begin(), items.end(), [&](const auto& item) {
+    return has_pairs({item}) != has_pairs(options.train);
+  });
+  if (is_mixed) {
+    data.fail("train",
+              "some items here or of evaluate name source or target, others neither: all "
+              "must be pairs, or all running text");
+  }
 }
 
 /// Keys that tell how running text is cut, and keys of labels.
@@ -35,7 +52,12 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
   const data::DataOptions plain;
   const auto& options = config.data;
   const auto type = config.objective.type;
-  const bool is_running_text = objectives::is_running_text(config.objective);
+  const bool is_decoder_prefix =
+      type == ObjectiveType::kPrefix && !models::reads_source(config.model);
+  const bool is_parallel = type == ObjectiveType::kSeq2Seq ||
+                           type == ObjectiveType::kTranslationLm ||
+                           (is_decoder_prefix && has_pairs(options.train));
+  const bool is_running_text = objectives::is_running_text(config.objective) && !is_parallel;
   const bool is_table = type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
   const auto refuse = [&](bool is_idle, std::string_view key, std::string_view only) {
     if (is_idle) {
@@ -48,7 +70,10 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
     refuse(options.document != plain.document, "document", kOnly);
     refuse(options.sentence != plain.sentence, "sentence", kOnly);
   }
-  if (type == ObjectiveType::kCausal) {
+  if (is_decoder_prefix) {
+    check_prefixes(data, options);
+  }
+  if (type == ObjectiveType::kCausal || (is_decoder_prefix && is_running_text)) {
     refuse(options.sentence != plain.sentence, "sentence", "other objectives: documents are whole");
     refuse(options.overflow && options.pack == data::Pack::kStream, "overflow",
            "data.pack: document");
@@ -65,7 +90,6 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
     refuse(options.folds.has_value(), "folds", kOnly);
     refuse(options.unlabelled != plain.unlabelled, "unlabelled", kOnly);
   }
-  const bool is_parallel = type == ObjectiveType::kSeq2Seq || type == ObjectiveType::kTranslationLm;
   refuse(!is_parallel && has_pairs(options.train), "train", kPairs);
   refuse(!is_parallel && has_pairs(options.evaluate), "evaluate", kPairs);
   const bool takes_several =
@@ -124,6 +148,33 @@ void refuse_idle_images(const Section& data, const RunConfig& config) {
   }
 }
 
+/// Languages are told to models that tell them apart: of each of their items one that they know.
+void check_languages(const Section& data,
+                     std::string_view key,
+                     const std::vector<data::DataItem>& items,
+                     const RunConfig& config) {
+  const auto known = objectives::languages_of(config.model);
+  const bool is_translation = config.objective.type == ObjectiveType::kTranslationLm;
+  for (const auto& item : items) {
+    if (!item.target_language.empty() && (known.empty() || !is_translation)) {
+      data.fail(key,
+                "target_language has no effect here, only with objective.type: translation_lm "
+                "of a model that tells languages apart (model.type: xlm)");
+    }
+    const auto check = [&](std::string_view name, const std::string& language) {
+      if (const auto mistake = data::language_mistake(language, known)) {
+        data.fail(key, text(item.path, ": ", name, ": ", *mistake));
+      }
+    };
+    if (!known.empty()) {
+      check("language", item.language);
+    }
+    if (!known.empty() && is_translation) {
+      check("target_language", item.target_language);
+    }
+  }
+}
+
 /// A sweep may be sorted by a figure of its test files.
 void refuse_idle_best_by(const Section& train, const RunConfig& config) {
   const auto& best_by = config.train.best_by;
@@ -141,7 +192,7 @@ void refuse_idle_best_by(const Section& train, const RunConfig& config) {
 std::vector<std::string> trained_parameters(const RunConfig& config) {
   auto model = config.model;
   model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-  auto names = parameter_names(model);
+  auto names = parameter_names(model, config.objective);
   const auto frozen = frozen_parameters(config.train.freeze, names);
   std::erase_if(names, [&](const auto& name) { return frozen.contains(name); });
   return names;
@@ -178,6 +229,8 @@ void refuse_idle_keys(const Section& data, const Section& train, const RunConfig
     return;
   }
   refuse_idle_data(data, config);
+  check_languages(data, "train", config.data.train, config);
+  check_languages(data, "evaluate", config.data.evaluate, config);
   refuse_idle_best_by(train, config);
   refuse_idle_rates(train, config);
 }

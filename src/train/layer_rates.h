@@ -14,7 +14,8 @@ namespace weft::train {
 int64_t layers_in(const std::vector<std::string>& parameters);
 
 /// How high a parameter stands: 0 for the embeddings and their projection, i + 1 for block i, L for
-/// the norm after the last block, L + 1 for pooler and head. Every family names its parts so.
+/// the norm after the last block, L + 1 for pooler and head. Every family names its parts so, and a
+/// generator beside the model stands as high as these.
 int64_t depth_of(const std::string& parameter, int64_t layers);
 
 /// Factors of the learning rate by layer (arXiv:1905.05583): `layer_decay` to the power of

@@ -4,9 +4,10 @@
 #include <stdexcept>
 
 #include "base/text.h"
-#include "models/baseline_config.h"
 #include "models/directory.h"
+#include "models/families/baselines.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "train/freeze.h"
@@ -57,6 +58,10 @@ void check_lora(const config::Section& train, const RunConfig& config) {
   if (!config.init_from) {
     train.fail("lora", "adapters stand beside weights that are there: init_from is missing");
   }
+  if (config.objective.type == objectives::ObjectiveType::kReplacedToken) {
+    train.fail("lora",
+               "does not go with objective.type: replaced_token, whose generator is trained whole");
+  }
   try {
     auto model = config.model;
     model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
@@ -82,7 +87,7 @@ void check_kit(const config::Section& train, const RunConfig& config) {
       auto model = config.model;
       model.head =
           objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-      frozen_parameters(config.train.freeze, parameter_names(model));
+      frozen_parameters(config.train.freeze, parameter_names(model, config.objective));
     } catch (const std::invalid_argument& error) {
       train.fail("freeze", error.what());
     }
@@ -95,6 +100,45 @@ void check_teacher(const config::Section& section, const objectives::ObjectiveOp
   const auto& path = objective.distill.teacher;
   if (has_teacher && !section.is_describing() && !std::filesystem::exists(path)) {
     section.fail("teacher", text("'", path, "' does not exist, must be a model directory"));
+  }
+}
+
+/// The generator below the discriminator of init_from has its shape: keys may only repeat it.
+void settle_generator(const config::Section& objective, RunConfig& config) {
+  if (config.objective.type != objectives::ObjectiveType::kReplacedToken || !config.init_from ||
+      objective.is_describing()) {
+    return;
+  }
+  const auto directory = models::model_directory(*config.init_from);
+  if (!models::has_generator(directory)) {
+    return;
+  }
+  const auto stored = models::read_model_config(models::generator_directory(directory));
+  const auto settle = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
+    if (wanted.value_or(found) != found) {
+      objective.fail("generator", text(key, " ", *wanted, ", but that of init_from has ", found,
+                                       ": leave it out"));
+    }
+    wanted = found;
+  };
+  auto& generator = config.objective.replaced_token.generator;
+  if (generator.share) {
+    objective.fail("generator", "share: init_from brings a generator of its own: leave it out");
+  }
+  settle("dim", generator.dim, stored.dim);
+  settle("heads", generator.heads, stored.heads);
+  settle("width", generator.width, stored.width);
+  settle("layers", generator.layers, stored.layers);
+}
+
+/// Layers that are looked at are not computed twice.
+void check_watched_layers(const config::Section& train, const RunConfig& config) {
+  const bool is_watched = config.objective.type == objectives::ObjectiveType::kDistill &&
+                          config.objective.distill.attention_weight > 0;
+  if (is_watched && !train.is_describing() &&
+      config.train.checkpoint_activations == Checkpointing::kLayers) {
+    train.fail("checkpoint_activations",
+               "layers has no effect beside objective.attention_weight: `none` is allowed");
   }
 }
 
@@ -138,6 +182,7 @@ void read_all(config::Section root, RunConfig& config) {
   auto objective =
       root.section("objective", {.help = "What the model is trained for.", .is_required = true});
   config.objective = objectives::read_objective_options(objective);
+  settle_generator(objective, config);
   if (const auto wrong = objectives::misfit(config.objective, config.model)) {
     objective.fail(wrong->key, wrong->message);
   }
@@ -159,6 +204,7 @@ void read_all(config::Section root, RunConfig& config) {
   check_kit(train, config);
   refuse_idle_keys(data, train, config);
   check_baselines(train, config);
+  check_watched_layers(train, config);
   auto run = root.section("run", {.help = "The run's place, seed and device."});
   config.run = read_run_options(run);
   root.read_axes("grid", config.grid,

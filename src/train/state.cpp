@@ -111,6 +111,9 @@ TrainState parse(const Json& json) {
   parse_troubles(json, state);
   state.window_loss = json.at("window").at("loss");
   state.window_steps = count_at(json.at("window"), "steps");
+  if (json.at("window").contains("tallies")) {
+    state.window_tallies = json.at("window").at("tallies").get<std::vector<double>>();
+  }
   if (!json.at("warmup_end").is_null()) {
     state.warmup_end = json.at("warmup_end").get<double>();
   }
@@ -150,6 +153,9 @@ std::string to_json(const TrainState& state) {
   json["skipped_in_row"] = state.skipped_in_row;
   add_troubles(state, json);
   json["window"] = {{"loss", state.window_loss}, {"steps", state.window_steps}};
+  if (!state.window_tallies.empty()) {
+    json["window"]["tallies"] = state.window_tallies;
+  }
   json["warmup_end"] = state.warmup_end ? Json(*state.warmup_end) : Json(nullptr);
   json["owes_evaluation"] = state.owes_evaluation;
   json["scored"] = Json::array();

@@ -32,6 +32,7 @@ struct TrainState {
   std::optional<int64_t> micro_batch_tokens;  // since memory ran out; nothing: what the config says
   double window_loss = 0;                     // sum over the steps since the last line of the log
   int64_t window_steps = 0;
+  std::vector<double> window_tallies;  // of the objective, likewise
   std::optional<double> warmup_end;
   bool owes_evaluation = false;   // stopped in an evaluation that was due at this step
   std::vector<Scored> scored;     // evaluated checkpoints that are kept, best first

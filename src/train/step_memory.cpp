@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "kernels/cross_entropy.h"
-#include "models/baseline_config.h"
+#include "models/families/baselines.h"
 #include "models/family_definition.h"
+#include "objectives/replaced_token.h"
 #include "train/baseline_cost.h"
 #include "train/layer_memory.h"
 #include "train/ledger.h"
@@ -19,14 +20,16 @@ using objectives::ObjectiveType;
 
 constexpr double kId = 8;
 constexpr double kStatistics = 8;  // mean and deviation of a row, fp32
+constexpr double kVerdict = 24;    // label, logit and loss of a token, with what they are made of
 
 /// Goes through the passes of a step, one part after another.
 class Walk {
  public:
   Walk(const models::ModelOptions& model,
        const objectives::ObjectiveOptions& objective,
-       const StepShape& shape)
-      : model_(model), objective_(objective), shape_(shape) {
+       const StepShape& shape,
+       Ledger& ledger)
+      : model_(model), objective_(objective), shape_(shape), ledger_(ledger) {
     for (int64_t layer = 0; layer < model.layers; ++layer) {
       const bool is_cut = layer + 1 == model.layers && serves_first_tokens();
       layers_.push_back(layer_sizes(
@@ -34,38 +37,6 @@ class Walk {
           {.tokens = tokens_, .rows = is_cut ? sequences_ : tokens_, .element = element_}));
     }
   }
-
-  StepMemory run() {
-    const bool is_twice = !objectives::guesses_words(objective_) && objective_.r_drop > 0;
-    const int passes = is_twice ? 2 : 1;
-    for (int pass = 0; pass < passes; ++pass) {
-      forward();
-    }
-    memory_.kept = ledger_.live();
-    for (int pass = 0; pass < passes; ++pass) {
-      backward();
-    }
-    memory_.peak = ledger_.peak();
-    return memory_;
-  }
-
- private:
-  bool classifies() const {
-    return objective_.type == ObjectiveType::kClassify ||
-           objective_.type == ObjectiveType::kRegress;
-  }
-  /// A model that is no encoder of BERT's kind: its embeddings end in no norm, its head has no
-  /// transform, and it looks at last tokens.
-  bool is_plain() const { return models::find_definition(model_.family) != nullptr; }
-  bool serves_first_tokens() const {
-    return classifies() && !model_.modern.pools_mean && !is_plain();
-  }
-  bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
-  bool trains_embeddings() const { return shape_.lowest == 0; }
-  double stream() const { return tokens_ * dim_ * element_; }
-  /// Of what leaves the last layer.
-  double hidden() const { return layers_.empty() ? stream() : layers_.back().rest; }
-  double hidden_statistics() const { return kStatistics * hidden() / (dim_ * element_); }
 
   void forward() {
     ledger_.hold(3 * kId * tokens_);  // ids, types, positions
@@ -96,6 +67,30 @@ class Walk {
       shape_.recomputes_layers ? recompute_layer(ledger_, layers_[layer])
                                : backward_layer(ledger_, layers_[layer]);
     }
+    embeddings_backward();
+  }
+
+  /// Bytes at most by the head alone.
+  double head() const { return head_; }
+
+ private:
+  bool classifies() const {
+    return objective_.type == ObjectiveType::kClassify ||
+           objective_.type == ObjectiveType::kRegress;
+  }
+  /// Its embeddings end in no norm, its head has no transform, and it looks at last tokens.
+  bool is_plain() const { return !models::definition_of(model_.family).ends_like_bert; }
+  bool serves_first_tokens() const {
+    return classifies() && !model_.modern.pools_mean && !is_plain();
+  }
+  bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
+  bool trains_embeddings() const { return shape_.lowest == 0; }
+  double stream() const { return tokens_ * dim_ * element_; }
+  /// Of what leaves the last layer.
+  double hidden() const { return layers_.empty() ? stream() : layers_.back().rest; }
+  double hidden_statistics() const { return kStatistics * hidden() / (dim_ * element_); }
+
+  void embeddings_backward() {
     if (trains_embeddings()) {
       const double rows = tokens_ * embedding_ * element_;
       if (is_plain()) {
@@ -152,9 +147,10 @@ class Walk {
       case ObjectiveType::kSpanCorruption:
       case ObjectiveType::kDenoise:
       case ObjectiveType::kTranslationLm:
-      case ObjectiveType::kReplacedToken:
       case ObjectiveType::kDistill:
         return words_forward();
+      case ObjectiveType::kReplacedToken:  // the layer before the verdicts, and its activation
+        return ledger_.hold(2 * stream() + kVerdict * tokens_);
       case ObjectiveType::kTag:
       case ObjectiveType::kMaskedImage:
         ledger_.hold(stream() + 2 * kId * tokens_);
@@ -175,9 +171,10 @@ class Walk {
       case ObjectiveType::kSpanCorruption:
       case ObjectiveType::kDenoise:
       case ObjectiveType::kTranslationLm:
-      case ObjectiveType::kReplacedToken:
       case ObjectiveType::kDistill:
         return words_backward();
+      case ObjectiveType::kReplacedToken:
+        return verdicts_backward();
       case ObjectiveType::kTag:
       case ObjectiveType::kMaskedImage:
         ledger_.hold(2 * stream());
@@ -186,6 +183,13 @@ class Walk {
       case ObjectiveType::kRegress:
         return class_backward();
     }
+  }
+
+  void verdicts_backward() {
+    ledger_.hold(2 * stream());  // gradients of the activation and of the layer before it
+    ledger_.release(2 * stream() + kVerdict * tokens_);
+    ledger_.hold(stream());
+    ledger_.release(2 * stream() + hidden());
   }
 
   /// Some vectors of each sequence; means are taken in fp32.
@@ -218,7 +222,7 @@ class Walk {
     const double sum = output_gradient() * (chunk < targets_ ? 1 + 4 / element_ : 1);
     const double work = chunk * row + rows + std::max(sum, chunk * embedding_ * element_);
     ledger_.touch(work);
-    memory_.head = ledger_.live() - before + work;
+    head_ = ledger_.live() - before + work;
     ledger_.hold(rows + output_gradient());
     ledger_.release(rows);  // the features
     ledger_.hold(pairs());
@@ -265,9 +269,34 @@ class Walk {
   const double embedding_ = static_cast<double>(models::embedding_width(model_));
   const double vocabulary_ = static_cast<double>(model_.vocabulary);
   std::vector<LayerSizes> layers_;
-  Ledger ledger_;
-  StepMemory memory_;
+  Ledger& ledger_;
+  double head_ = 0;
 };
+
+/// A generator, draws from its guesses, then the discriminator; backward the other way round.
+StepMemory memory_of_pair(const models::ModelOptions& model,
+                          const models::ModelOptions& generator,
+                          const objectives::ObjectiveOptions& objective,
+                          const StepShape& shape) {
+  constexpr double kDrawnAtOnce = 512;                     // rows of logits
+  const double bytes = shape.is_bf16 ? 2 + 4 + 4 : 4 + 4;  // logits, in fp32 too, probabilities
+  auto guessing = objective;
+  guessing.type = ObjectiveType::kMlm;
+  auto its_shape = shape;
+  its_shape.lowest = shape.lowest_of_generator;
+  Ledger ledger;
+  Walk its_walk(generator, guessing, its_shape, ledger);
+  Walk walk(model, objective, shape, ledger);
+  its_walk.forward();
+  const double rows = std::min(kDrawnAtOnce, static_cast<double>(shape.rows.targets));
+  ledger.touch(rows * static_cast<double>(generator.vocabulary) * bytes);
+  walk.forward();
+  StepMemory memory{.kept = ledger.live(), .head = its_walk.head()};
+  walk.backward();
+  its_walk.backward();
+  memory.peak = ledger.peak();
+  return memory;
+}
 
 }  // namespace
 
@@ -277,7 +306,22 @@ StepMemory step_memory(const models::ModelOptions& model,
   if (models::is_baseline(model.family)) {
     return baseline_memory(model, shape);
   }
-  return Walk(model, objective, shape).run();
+  if (const auto generator = objectives::generator_beside(model, objective)) {
+    return memory_of_pair(model, *generator, objective, shape);
+  }
+  Ledger ledger;
+  Walk walk(model, objective, shape, ledger);
+  const bool is_twice = !objectives::guesses_words(objective) && objective.r_drop > 0;
+  const int passes = is_twice ? 2 : 1;
+  for (int pass = 0; pass < passes; ++pass) {
+    walk.forward();
+  }
+  StepMemory memory{.kept = ledger.live(), .head = walk.head()};
+  for (int pass = 0; pass < passes; ++pass) {
+    walk.backward();
+  }
+  memory.peak = ledger.peak();
+  return memory;
 }
 
 }  // namespace weft::train

@@ -14,8 +14,9 @@ struct StepShape {
   StepRows rows;
   bool is_bf16 = false;
   bool recomputes_layers = false;
-  int64_t lowest = 0;        // depth of the lowest trained parameter (train/layer_rates.h)
-  bool trains_words = true;  // the table of words, which the output matrix may be
+  int64_t lowest = 0;               // depth of the lowest trained parameter (train/layer_rates.h)
+  int64_t lowest_of_generator = 0;  // and in a generator beside the model
+  bool trains_words = true;         // the table of words, which the output matrix may be
   const models::LoraOptions* lora = nullptr;  // adapters, if any
 };
 

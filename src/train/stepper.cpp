@@ -28,6 +28,14 @@ constexpr double kLargestNorm = 1e18;
 constexpr double kTameRate = 1e3;
 constexpr double kTameDecay = 2;
 
+/// Adds a tensor of doubles to the numbers.
+void add_to(std::vector<double>& numbers, const at::Tensor& more) {
+  const auto values = more.cpu().contiguous();
+  const auto* const value = values.const_data_ptr<double>();
+  numbers.resize(static_cast<std::size_t>(values.numel()), 0);
+  std::transform(numbers.begin(), numbers.end(), value, numbers.begin(), std::plus<>());
+}
+
 }  // namespace
 
 bool StepResult::is_finite() const {
@@ -65,13 +73,13 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   }
   auto place = pass_of(step);
   const bool is_cut = batches.micro.size() > 1;
-  std::vector<at::Tensor> losses;
+  std::vector<Part> parts;
   for (const auto& batch : batches.micro) {
-    if (!losses.empty()) {
+    if (!parts.empty()) {
       leave_if_stopped("computing a step");  // which a process that goes on computes again
     }
     try {
-      losses.push_back(backward(batch, totals, place));
+      parts.push_back(backward(batch, totals, place));
       if (is_cut && arena_.compute().defined()) {
         accumulate();
       }
@@ -85,8 +93,11 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
     objectives::go_past(batch, place);
   }
   gradient_ = is_cut && arena_.compute().defined() ? sum_ : arena_.gradient();
-  for (const auto& loss : losses) {
-    result.loss += loss.defined() ? loss.item<double>() : 0;
+  for (const auto& part : parts) {
+    result.loss += part.loss.defined() ? part.loss.item<double>() : 0;
+    if (part.tallies.defined()) {
+      add_to(result.tallies, part.tallies);
+    }
   }
   scan_ = kernels::scan(gradient_);
   result.norm = std::sqrt(scan_.squares);
@@ -97,10 +108,9 @@ StepResult Stepper::compute(const data::StepBatches& batches, int64_t step) {
   return result;
 }
 
-// The micro-batch's share of the step's loss; nothing where it has no targets.
-at::Tensor Stepper::backward(const data::Batch& batch,
-                             const std::vector<double>& totals,
-                             nn::Pass place) {
+Stepper::Part Stepper::backward(const data::Batch& batch,
+                                const std::vector<double>& totals,
+                                nn::Pass place) {
   place.layout = objectives::stage(batch, options_.device).pass.layout;
   const auto sums = objective_.losses(model_, batch, place);
   at::Tensor loss;
@@ -118,7 +128,7 @@ at::Tensor Stepper::backward(const data::Batch& batch,
   }
   parts_.backward += elapsed_ms();
   add_kinds(parts_.backward_kinds);
-  return loss;
+  return {.loss = loss, .tallies = sums.size() > totals.size() ? sums.back() : at::Tensor()};
 }
 
 // bf16 gradients of micro-batches are added up in fp32. Between steps the sum is zero.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
@@ -42,6 +43,7 @@ struct StepResult {
   int64_t tokens = 0;
   int64_t sequences = 0;
   int64_t targets = 0;
+  std::vector<double> tallies = {};  // of the objective
 
   bool is_finite() const;
 };
@@ -73,7 +75,12 @@ class Stepper {
   const StepParts& parts() const { return parts_; }
 
  private:
-  at::Tensor backward(const data::Batch& batch, const std::vector<double>& totals, nn::Pass place);
+  /// What a micro-batch gave.
+  struct Part {
+    at::Tensor loss;     // its share of the step's; undefined where it has no targets
+    at::Tensor tallies;  // of the objective; undefined where it has none
+  };
+  Part backward(const data::Batch& batch, const std::vector<double>& totals, nn::Pass place);
   void accumulate();
   void forget_all();
   bool update_on_trial(double lr, double scale);

@@ -8,13 +8,16 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/language_dataset.h"
+#include "data/parallel_dataset.h"
 #include "data/pixel_tokenizer.h"
 #include "data/tokenizer_options.h"
-#include "models/baseline_config.h"
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
+#include "models/families/baselines.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "objectives/image_data.h"
+#include "objectives/replaced_token.h"
 #include "objectives/running_text.h"
 #include "objectives/training_texts.h"
 #include "train/document_frequencies.h"
@@ -24,43 +27,6 @@
 namespace weft::train {
 
 namespace {
-
-data::SpecialStyle style_of(models::Family family) {
-  switch (family) {
-    case models::Family::kBert:
-    case models::Family::kElectra:
-    case models::Family::kBagOfWords:
-    case models::Family::kDecomposableAttention:
-      return data::SpecialStyle::kBert;
-    case models::Family::kDistilBert:
-    case models::Family::kModernBert:
-      return data::SpecialStyle::kBertNoSegments;
-    case models::Family::kRoberta:
-      return data::SpecialStyle::kRoberta;
-    case models::Family::kXlmRoberta:
-      return data::SpecialStyle::kXlmRoberta;
-    case models::Family::kGpt2:
-    case models::Family::kLlama:
-    case models::Family::kMistral:
-    case models::Family::kQwen2:
-    case models::Family::kGptNeoX:
-      return data::SpecialStyle::kGpt2;
-    case models::Family::kBart:
-    case models::Family::kMbart:
-    case models::Family::kXlm:
-      return data::SpecialStyle::kRoberta;
-    case models::Family::kT5:
-    case models::Family::kMt5:
-      return data::SpecialStyle::kT5;
-    case models::Family::kTransformer:
-    case models::Family::kMarian:
-      return data::SpecialStyle::kEnding;
-    case models::Family::kVit:
-    case models::Family::kDeit:
-      return data::SpecialStyle::kBert;
-  }
-  return data::SpecialStyle::kBert;
-}
 
 data::DataItem item_of(const std::string& pattern) {
   data::DataItem item;
@@ -73,7 +39,8 @@ data::DataItem item_of(const std::string& pattern) {
 data::DataOptions training_reading(const RunConfig& config) {
   const bool keeps_feeds = config.tokenizer.type == data::TokenizerType::kByteLevelBpe ||
                            config.tokenizer.type == data::TokenizerType::kCharacters;
-  return keeps_feeds ? objectives::store_options(config.objective, config.data) : config.data;
+  return keeps_feeds ? objectives::store_options(config.objective, config.data, config.model)
+                     : config.data;
 }
 
 std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) {
@@ -82,7 +49,7 @@ std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) 
   data::TokenizerReport report;
   const auto reading = training_reading(config);
   auto tokenizer = data::train_tokenizer(
-      config.tokenizer, style_of(config.model.family), seed,
+      config.tokenizer, models::definition_of(config.model.family).style, seed,
       [&](const data::TextVisitor& visit) {
         config.tokenizer.train_on == "data"
             ? objectives::visit_training_texts(config.objective, reading, seed, visit)
@@ -131,6 +98,32 @@ models::LoadedModel make_model(const RunConfig& config,
   return loaded;
 }
 
+/// What stands in for the generator of a model that finds replaced tokens: that of the directory
+/// that the model came from, or a new one.
+void prepare_generator(const RunConfig& config,
+                       const std::optional<std::string>& checkpoint,
+                       models::Model& model) {
+  if (config.objective.type != objectives::ObjectiveType::kReplacedToken) {
+    return;
+  }
+  const auto directory = checkpoint         ? *checkpoint
+                         : config.init_from ? models::model_directory(*config.init_from)
+                                            : std::string();
+  const bool is_stored = checkpoint || (config.init_from && models::has_generator(directory));
+  if (is_stored) {
+    models::load_generator(model, directory);
+  } else {
+    models::make_generator(
+        model,
+        objectives::generator_options(config.objective.replaced_token.generator, model.options()),
+        static_cast<uint64_t>(config.run.seed));
+  }
+  const auto& shape = models::generator_of(model)->options();
+  log::info(text("[model] generator of ", shape.layers, " x ", shape.dim, ", ", shape.heads,
+                 " heads, feed-forward ", shape.width,
+                 is_stored ? ", weights of " + models::generator_directory(directory) : ""));
+}
+
 /// How images come to the model: as those of the model that it begins with, unless the config says
 /// otherwise.
 std::shared_ptr<const data::Tokenizer> prepare_pixels(
@@ -143,6 +136,18 @@ std::shared_ptr<const data::Tokenizer> prepare_pixels(
   }
   return data::make_pixel_tokenizer(data::image_format(
       config.data.images, base, {vision.image_size, vision.grid(), vision.channels}));
+}
+
+/// How a decoder that learns behind prefixes is to see prompts ever after.
+void set_prompt(const RunConfig& config,
+                const data::Tokenizer& tokenizer,
+                models::ModelOptions& options) {
+  auto& decoder = options.decoder;
+  decoder.sees_prompt = config.objective.type == objectives::ObjectiveType::kPrefix &&
+                        options.head == models::Head::kCausalLm;
+  const bool has_pairs =
+      decoder.sees_prompt && objectives::reads_pairs(config.objective, config.data);
+  decoder.prompt_end_id = has_pairs ? data::joining_id(tokenizer) : -1;
 }
 
 }  // namespace
@@ -194,6 +199,7 @@ models::ModelOptions complete_options(const RunConfig& config,
     options.labels.clear();  // another head's
   }
   options.head = head;
+  set_prompt(config, tokenizer, options);
   options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
   options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&
                            config.objective.classes.multi_label;
@@ -226,6 +232,7 @@ Task prepare_task(const RunConfig& config,
   if (!checkpoint && !config.init_from) {
     fit_document_frequencies(*task.model, *task.data.train);
   }
+  prepare_generator(config, checkpoint, *task.model);
   task.lora = prepare_lora(config, loaded, checkpoint);
   freeze(*task.model, config.train.freeze);
   task.model->to(device);

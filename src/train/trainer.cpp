@@ -243,6 +243,11 @@ void Trainer::log_figures(bool is_last) {
     shown.loss = state_.window_loss / static_cast<double>(state_.window_steps);
     figures.emplace_back("train/loss", shown.loss);
   }
+  if (!state_.window_tallies.empty()) {
+    for (const auto& [name, value] : task_.objective->figures(state_.window_tallies)) {
+      figures.emplace_back("train/" + name, value);
+    }
+  }
   figures.emplace_back("train/learning_rate", last_lr_);
   figures.emplace_back("train/grad_norm", result_.norm);
   figures.emplace_back("train/epoch", state_.clock.epochs);
@@ -261,6 +266,7 @@ void Trainer::log_figures(bool is_last) {
   progress_.note(state_.clock, shown, is_last);
   state_.window_loss = 0;
   state_.window_steps = 0;
+  state_.window_tallies.clear();
   window_seconds_ = 0;
   window_tokens_ = 0;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -168,6 +169,9 @@ void Trainer::apply(const data::StepBatches& batches, double lr) {
   }
   remember(state_.recent, result_, config_.train.spike);
   state_.window_loss += result_.loss;
+  state_.window_tallies.resize(result_.tallies.size(), 0);
+  std::transform(result_.tallies.begin(), result_.tallies.end(), state_.window_tallies.begin(),
+                 state_.window_tallies.begin(), std::plus<>());
   ++state_.window_steps;
 }
 

@@ -101,6 +101,12 @@ INSTANTIATE_TEST_SUITE_P(Reference,
                                          "modernbert-many-labels",
                                          "modernbert-token",
                                          "modernbert-span",
+                                         "xlm-model",
+                                         "xlm-masked-lm",
+                                         "xlm-untied",
+                                         "xlm-sequence",
+                                         "xlm-token",
+                                         "xlm-span",
                                          "vit-model",
                                          "vit-image",
                                          "vit-other-size",
@@ -112,8 +118,10 @@ INSTANTIATE_TEST_SUITE_P(Reference,
                                          "gpt2-model",
                                          "gpt2-causal-lm",
                                          "gpt2-untied",
+                                         "gpt2-prefix-lm",
                                          "gpt2-sequence",
                                          "llama-causal-lm",
+                                         "llama-prefix-lm",
                                          "llama-biases",
                                          "mistral-causal-lm",
                                          "qwen2-causal-lm",
@@ -159,6 +167,18 @@ TEST(ForwardInputs, IdsAndLabelsOutOfRangeAreRefused) {
           << name;
     }
   }
+}
+
+TEST(ForwardInputs, PrefixesFitTheSequencesAndChangeWhatIsSeen) {
+  Case run("gpt2-prefix-lm");
+  const auto seen = run.outputs(false).at("logits");
+  run.inputs.erase("prefix_lengths");
+  const auto causal = run.outputs(false).at("logits");
+  EXPECT_FALSE(test::near(seen[0][0], causal[0][0]));  // a token of a prefix of 4
+  EXPECT_TRUE(test::near(seen[1], causal[1]));         // a prefix of one is none
+  run.inputs["prefix_lengths"] = at::tensor(std::vector<int64_t>{7, 0, 0}, at::kLong);
+  std::filesystem::remove(run.folder.path("out.safetensors"));
+  EXPECT_NE(run.error().find("prefix_lengths: found 7, allowed is 0 to 6"), std::string::npos);
 }
 
 TEST(ForwardInputs, ShapesAndTypesAreChecked) {

@@ -69,6 +69,26 @@ TEST_F(Generate, ModelsDirectorySaysWhatOptionsDoNot) {
             std::string::npos);
 }
 
+TEST_F(Generate, TextsThatTheModelsLengthCutsAreTold) {
+  const auto done = weft({"--max-new", "200", "--ids"}, kLines);
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto found = test::json_lines<Json>(done.out);
+  for (const auto& line : found) {
+    EXPECT_EQ(line["is_cut"], true);
+    EXPECT_LE(line["ids"].size(), 64U);
+  }
+  EXPECT_NE(done.err.find("3 texts were cut where the model's length of 64 tokens was reached"),
+            std::string::npos)
+      << done.err;
+  EXPECT_NE(done.err.find("--max-new"), std::string::npos);
+  EXPECT_EQ(done.err.find(" cut "), done.err.rfind(" cut ")) << done.err;
+  const auto streamed = weft({"--max-new", "200", "--stream", "--prompt", "The cat"});
+  EXPECT_NE(streamed.err.find("1 text was cut where"), std::string::npos) << streamed.err;
+  const auto whole = weft({"--max-new", "9"}, kLines);
+  EXPECT_EQ(whole.err.find("cut"), std::string::npos) << whole.err;
+  EXPECT_FALSE(test::json_lines<Json>(whole.out)[0].contains("is_cut"));
+}
+
 TEST_F(Generate, SamplingRepeatsBySeed) {
   const std::vector<std::string> draw{"--temperature", "2", "--top-p", "0.95", "--seed"};
   auto one = draw;

@@ -46,6 +46,26 @@ TEST(ShowExample, ShowsPlainTextWithoutTargets) {
   EXPECT_EQ(show_example(plain, toy(), false), "[CLS] the dog barked [SEP]");
 }
 
+TEST(ShowPlaces, NamesStretchesOfOneLanguage) {
+  data::Example made = example();
+  EXPECT_EQ(show_places(made, {}), "");
+  made.types = {1, 1, 1, 0, 0, 0};
+  EXPECT_EQ(show_places(made, {"de", "en"}), "en at positions 0 to 2, de at positions 3 to 5");
+  made.positions = {0, 1, 2, 0, 1, 2};
+  EXPECT_EQ(show_places(made, {"de", "en"}), "en at positions 0 to 2, de at positions 0 to 2");
+  EXPECT_EQ(show_places(made, {}), "positions 0 to 2, positions 0 to 2");
+}
+
+TEST(ShowOrder, ShowsPrefixAndRestOfADecoder) {
+  data::Example made;
+  made.ids = {2, 5, 6, 7};
+  made.prefix = 2;
+  made.targets = {6, 7, 8};
+  made.target_positions = {1, 2, 3};
+  EXPECT_TRUE(predicts_order(made));
+  EXPECT_EQ(show_order(made, toy(), false), "prefix: [CLS] the\nrest: dog barked");
+}
+
 TEST(ShowOrder, ShowsSourceAndTargetOfModelsThatWrite) {
   data::Example made;
   made.source_ids = {5, 4, 8, 3};

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/directory.h"
-#include "models/family_definition.h"
+#include "objectives/tiny_gpt.h"
 #include "support/program.h"
 
 namespace weft::test {
@@ -13,13 +13,8 @@ namespace weft::test {
 class TinyDecoder {
  public:
   TinyDecoder() {
-    auto options = models::definition_of(models::Family::kGpt2).defaults();
-    options.head = models::Head::kCausalLm;
+    auto options = tiny_gpt_options();
     options.vocabulary = 420;
-    options.dim = 16;
-    options.layers = 2;
-    options.heads = 2;
-    options.width = 32;
     options.length = 64;
     options.deviation = 0.5;
     options.begin_id = 0;

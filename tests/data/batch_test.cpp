@@ -36,6 +36,20 @@ TEST(Batch, LaysExamplesOneAfterAnother) {
   EXPECT_EQ(batch.values, (std::vector<double>{0, 1, 0.5, 2}));
 }
 
+TEST(Batch, AllExamplesHavePositionsOfTheirOwnOrNone) {
+  Example halves;
+  halves.ids = {2, 7, 3, 2, 3};
+  halves.positions = {0, 1, 2, 0, 1};
+  Batch batch;
+  batch.add(0, halves);
+  batch.add(1, halves);
+  EXPECT_EQ(batch.positions, (std::vector<int64_t>{0, 1, 2, 0, 1, 0, 1, 2, 0, 1}));
+  halves.positions.clear();
+  EXPECT_THROW(batch.add(2, halves), std::invalid_argument);
+  halves.positions = {0};
+  EXPECT_THROW(Batch().add(0, halves), std::invalid_argument);
+}
+
 TEST(Batch, RefusesExamplesThatDisagree) {
   Example typed;
   typed.ids = {2, 3};

@@ -48,6 +48,22 @@ class LabelledDatasetTest : public ::testing::Test {
       std::make_shared<test::ToyTokenizer>(Words{"a", "b", "c", "d"});  // ids 5 to 8
 };
 
+TEST_F(LabelledDatasetTest, TypesAreTheLanguageOfTheItem) {
+  auto german = item("de.tsv", "label\ttext\ttext_pair\nspam\ta\tb\nham\tc\td\n");
+  auto english = german;
+  german.language = "de";
+  english.language = "en";
+  const LabelledSettings settings{.has_types = false, .languages = {"de", "en"}};
+  const auto dataset = make({german, english}, settings);
+  EXPECT_EQ(dataset->example(0, 0).types, Ids(5, 0));
+  EXPECT_EQ(dataset->example(0, 2).types, Ids(5, 1));
+  EXPECT_NE(dataset->fingerprint(), make({english, german}, settings)->fingerprint());
+  english.language = "";
+  EXPECT_EQ(message([&] { make({english}, settings); }),
+            "de.tsv: language: is missing, must be one of those that the model tells apart: de, "
+            "en");
+}
+
 TEST_F(LabelledDatasetTest, ReadsTextsAndSortsLabels) {
   const auto dataset = make({item("x.tsv", "label\ttext\nspam\ta b\nham\tc\nspam\td\n")});
   EXPECT_EQ(dataset->labels(), (Words{"ham", "spam"}));

@@ -30,6 +30,22 @@ TEST(PackedDataset, PutsTheTemplateAroundSentencesOfADocument) {
   EXPECT_TRUE(dataset->example(0, 0).targets.empty());
 }
 
+TEST(PackedDataset, TypesAreTheLanguageOfTheSource) {
+  auto german = test::source({{{5, 6}}});
+  auto english = test::source({{{7, 8, 9}}});
+  german.language = "de";
+  english.language = "en";
+  const LanguageSettings settings{.length = 8, .has_types = false, .languages = {"de", "en"}};
+  const auto dataset = make_language_dataset({german, english}, {}, settings, toy());
+  EXPECT_EQ(dataset->example(0, 0).types, Ids(4, 0));
+  EXPECT_EQ(dataset->example(0, 1).types, Ids(5, 1));
+  english.language = "de";
+  EXPECT_NE(make_language_dataset({german, english}, {}, settings, toy())->fingerprint(),
+            dataset->fingerprint());
+  english.language = "";
+  EXPECT_THROW(make_language_dataset({german, english}, {}, settings, toy()), Error);
+}
+
 TEST(PackedDataset, StreamPutsASeparatorBetweenDocuments) {
   const auto source = test::source({{{5, 6}}, {{7}}, {{8, 9}}, {{10}}});
   const auto dataset = make_language_dataset({source}, {.pack = Pack::kStream},

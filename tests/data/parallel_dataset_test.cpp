@@ -74,6 +74,32 @@ class ParallelDatasetTest : public ::testing::Test {
       std::make_shared<test::ToyTokenizer>(Words{"a", "b", "c", "d"});  // ids 5 to 8
 };
 
+TEST_F(ParallelDatasetTest, JoinsBothSidesForADecoder) {
+  const auto pairs = lines("a b\nc\n", "d\nb a c\n");
+  const auto dataset = make({pairs}, {.length = 12, .is_joined = true});
+  const auto first = dataset->example(0, 0);  // [CLS] a b [SEP] d [SEP]
+  EXPECT_EQ(first.ids, (Ids{2, 5, 6, 3, 8}));
+  EXPECT_TRUE(first.source_ids.empty());
+  EXPECT_EQ(first.prefix, 4);
+  EXPECT_EQ(first.targets, (Ids{8, 3}));
+  EXPECT_EQ(first.target_positions, (Ids{3, 4}));
+  EXPECT_EQ(dataset->length(0, 0), 5);
+  EXPECT_NE(dataset->fingerprint(), make({pairs}, {.length = 12})->fingerprint());
+}
+
+TEST_F(ParallelDatasetTest, JoinedPairsShareTheLength) {
+  const auto pairs = lines("a b c d\na\n", "d c b\nb\n");
+  const auto cut = make({pairs}, {.length = 6, .is_joined = true});  // 4 of both texts
+  EXPECT_EQ(cut->example(0, 0).ids, (Ids{2, 5, 6, 3, 8, 7}));
+  EXPECT_EQ(cut->example(0, 0).targets, (Ids{8, 7, 3}));
+  EXPECT_EQ(cut->remarks(),
+            (Words{folder_.path("x.en") + ": 1 pairs longer than 6 tokens were cut"}));
+  const auto dropped = make({pairs}, {.length = 6, .overflow = Overflow::kDrop, .is_joined = true});
+  EXPECT_EQ(dropped->size(0), 1);
+  EXPECT_EQ(message([&] { make({pairs}, {.length = 3, .is_joined = true}); }),
+            "data.length: 3 tokens leave no room for two texts");
+}
+
 TEST_F(ParallelDatasetTest, ShiftsTheTargetBehindWhatTheDecoderBeginsWith) {
   const auto dataset = make({lines("a b\nc\n", "d\nb a c\n")}, {.start_id = 4});
   ASSERT_EQ(dataset->size(0), 2);

@@ -103,6 +103,25 @@ TEST(SentinelStyle, ByteLevelPiecesComeAfterThem) {
   EXPECT_EQ(*tokenizer->id("<extra_id_0>"), *tokenizer->id("<extra_id_1>") + 1);
 }
 
+TEST(XlmStyle, OneSeparatorStandsBehindEachText) {
+  for (const auto type : {TokenizerType::kUnigram, TokenizerType::kWordPiece, TokenizerType::kBpe,
+                          TokenizerType::kByteLevelBpe}) {
+    TokenizerOptions options;
+    options.type = type;
+    options.vocab_size = type == TokenizerType::kByteLevelBpe ? 280 : 80;
+    const auto tokenizer = train(options, SpecialStyle::kXlm, words());
+    EXPECT_EQ(tokenizer->size(), options.vocab_size);
+    EXPECT_EQ(tokenizer->sequence(Ids{10}).ids, (Ids{0, 10, 1}));
+    EXPECT_EQ(tokenizer->sequence(Ids{10}, Ids{11}).ids, (Ids{0, 10, 1, 11, 1}));
+    EXPECT_EQ(tokenizer->special().pad, 2);
+    EXPECT_EQ(tokenizer->special().unknown, 3);
+    EXPECT_EQ(tokenizer->piece(static_cast<int32_t>(tokenizer->special().mask)), "<special1>");
+    const test::Folder folder;
+    tokenizer->save(folder.path(), 64);
+    EXPECT_EQ(load_tokenizer(folder.path())->fingerprint(), tokenizer->fingerprint());
+  }
+}
+
 TEST(EndingStyle, OnlyTheEndStandsBesideAText) {
   TokenizerOptions options;
   options.type = TokenizerType::kUnigram;

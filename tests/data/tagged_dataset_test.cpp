@@ -45,6 +45,16 @@ class TaggedDatasetTest : public ::testing::Test {
       std::make_shared<test::ToyTokenizer>(Words{"a", "b", "c", "d", "##x", "##y"});  // from 5 on
 };
 
+TEST_F(TaggedDatasetTest, TypesAreTheLanguageOfTheItem) {
+  auto made = item("x.conll", "a##x O\nb B-P\n");
+  made.language = "en";
+  const TaggedSettings settings{.has_types = false, .languages = {"de", "en"}};
+  EXPECT_EQ(make({made}, settings)->example(0, 0).types, Ids(5, 1));
+  made.language = "sw";
+  EXPECT_EQ(message({made}, settings),
+            "x.conll: language: 'sw', must be one of those that the model tells apart: de, en");
+}
+
 TEST_F(TaggedDatasetTest, LabelsTheFirstPieceOfEachWord) {
   const auto dataset = make({item("x.conll", "a##x O\nb B-P\n\nc##x##y\tI-P\n")});
   EXPECT_EQ(dataset->labels(), (Words{"B-P", "I-P", "O"}));

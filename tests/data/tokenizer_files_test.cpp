@@ -98,6 +98,17 @@ TEST(TokenizerFiles, MissingOnesAreNamed) {
             folder.path("nothing") + ": no such file or directory");
 }
 
+TEST(TokenizerFiles, PiecesThatNeedMosesAreRefused) {
+  const test::Folder folder;
+  folder.write("config.json", R"({"model_type": "xlm"})");
+  const auto file = folder.write("vocab.json", R"({"<s>": 0, "a</w>": 1})");
+  folder.write("merges.txt", "a </w>\n");
+  EXPECT_EQ(test::message_of<Error>([&] { load_tokenizer(folder.path()); }),
+            file +
+                ": XLMTokenizer splits texts as Moses does, which is not done here; a "
+                "tokenizer.json is needed beside it");
+}
+
 TEST(TokenizerFiles, DamagedSentencePieceModelsAreRefused) {
   const test::Folder folder;
   const std::string sound = test::Folder::read(kFolder + "/pieces_unigram/spiece.model");

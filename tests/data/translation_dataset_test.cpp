@@ -19,18 +19,33 @@ class TranslationDatasetTest : public ::testing::Test {
   std::shared_ptr<const Dataset> make(const std::string& rows,
                                       int64_t length,
                                       Overflow overflow = Overflow::kCut) {
+    return make(rows, {.length = length, .mask = MaskOptions{}}, overflow);
+  }
+
+  std::shared_ptr<const Dataset> make(const std::string& rows,
+                                      const LanguageSettings& settings,
+                                      Overflow overflow = Overflow::kCut) {
     DataItem item;
+    item.language = language_;
+    item.target_language = target_language_;
     item.path = "pairs.tsv";
     item.files = {folder_.write("pairs.tsv", "source\ttarget\n" + rows)};
     DataOptions options;
     options.cache = folder_.path("cache");
     options.overflow = overflow;
-    return make_translation_dataset({item}, options, {.length = length, .mask = MaskOptions{}},
-                                    test::ToyTokenizer({}, 1000));
+    return make_translation_dataset({item}, options, settings, test::ToyTokenizer({}, 1000));
   }
 
   test::Folder folder_;
+  std::string language_;
+  std::string target_language_;
 };
+
+const LanguageSettings kXlm{.length = 30,
+                            .mask = MaskOptions{},
+                            .has_types = false,
+                            .languages = {"de", "en", "fr"},
+                            .restarts_positions = true};
 
 TEST_F(TranslationDatasetTest, BothTextsStandInOneSequenceWithMasksInBoth) {
   const auto dataset = make("a b c d\te f g h i j\n", 30);
@@ -52,6 +67,45 @@ TEST_F(TranslationDatasetTest, BothTextsStandInOneSequenceWithMasksInBoth) {
     whole = example.ids;
   }
   EXPECT_EQ(sides.size(), 2U);
+}
+
+TEST_F(TranslationDatasetTest, HalvesBeginAnewAndAreEachOfTheirLanguage) {
+  language_ = "fr";
+  target_language_ = "de";
+  const auto dataset = make("a b\te f g\n", kXlm);
+  const Example example = dataset->example(0, 0);
+  ASSERT_EQ(example.ids.size(), 9U);  // [CLS] a b [SEP], [CLS] e f g [SEP]
+  EXPECT_EQ(dataset->length(0, 0), 9);
+  for (const auto& [place, id] :
+       std::vector<std::pair<std::size_t, int64_t>>{{0, 2}, {3, 3}, {4, 2}, {8, 3}}) {
+    EXPECT_EQ(example.ids[place], id) << place;
+  }
+  EXPECT_EQ(example.types, (Ids{2, 2, 2, 2, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(example.positions, (Ids{0, 1, 2, 3, 0, 1, 2, 3, 4}));
+}
+
+TEST_F(TranslationDatasetTest, PlacesGoOnWhereTheModelDoesNotRestartThem) {
+  EXPECT_TRUE(make("a b\te f g\n", 30)->example(0, 0).positions.empty());
+}
+
+TEST_F(TranslationDatasetTest, WhatTheModelIsToldIsPartOfTheFingerprint) {
+  language_ = "fr";
+  target_language_ = "de";
+  const auto told = make("a b\te f g\n", kXlm)->fingerprint();
+  target_language_ = "en";
+  EXPECT_NE(make("a b\te f g\n", kXlm)->fingerprint(), told);
+}
+
+TEST_F(TranslationDatasetTest, BothLanguagesMustBeKnown) {
+  language_ = "fr";
+  EXPECT_EQ(test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
+            "pairs.tsv: target_language: is missing, must be one of those that the model tells "
+            "apart: de, en, fr");
+  target_language_ = "en";
+  language_ = "sw";
+  EXPECT_EQ(test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
+            "pairs.tsv: language: 'sw', must be one of those that the model tells apart: de, en, "
+            "fr");
 }
 
 TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {

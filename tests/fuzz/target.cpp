@@ -1,12 +1,11 @@
 #include "fuzz/target.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 
 #include "base/text.h"
 #include "base/utf8.h"
+#include "support/folder.h"
 
 namespace weft::fuzz {
 
@@ -15,34 +14,15 @@ namespace {
 constexpr std::size_t kLongestMessage = 4000;
 constexpr std::string_view kBorder = "\n-----\n";
 
-class Folder {
- public:
-  Folder() {
-    const bool is_fast = std::filesystem::is_directory("/dev/shm");
-    const auto parent =
-        is_fast ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path();
-    std::string pattern = (parent / "weft-fuzz-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("no folder for the inputs");
-    }
-    path_ = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+std::filesystem::path fast_parent() {
+  const std::filesystem::path memory = "/dev/shm";
+  return std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+}
 
 }  // namespace
 
 const std::string& scratch_folder() {
-  static const Folder folder;
+  static const test::Folder folder(fast_parent());
   return folder.path();
 }
 

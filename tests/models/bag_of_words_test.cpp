@@ -6,8 +6,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "models/baseline_config.h"
 #include "models/directory.h"
+#include "models/families/baselines.h"
 #include "models/family.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -19,7 +19,7 @@ namespace {
 using Rows = std::vector<int64_t>;
 
 ModelOptions bag(Weighting weighting, int64_t ngrams = 1) {
-  auto options = baseline_defaults(Family::kBagOfWords);
+  auto options = family_defaults(Family::kBagOfWords);
   options.head = Head::kSequence;
   options.vocabulary = 20;
   options.labels = {"no", "yes"};

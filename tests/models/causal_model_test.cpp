@@ -128,6 +128,21 @@ TEST(CausalModel, WhatIsWrittenReadsBack) {
   }
 }
 
+TEST(CausalModel, HowPromptsAreSeenIsRemembered) {
+  const test::Folder folder;
+  auto options = tiny(Family::kGpt2, Head::kCausalLm);
+  for (const int64_t end : {-1, 3}) {
+    options.decoder.sees_prompt = true;
+    options.decoder.prompt_end_id = end;
+    save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
+    EXPECT_EQ(read_model_config(folder.path()).decoder, options.decoder);
+    options.decoder.sees_prompt = false;
+    options.decoder.prompt_end_id = -1;
+    save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
+    EXPECT_EQ(read_model_config(folder.path()).decoder, options.decoder);
+  }
+}
+
 TEST(CausalModel, SeesNothingThatComesLater) {
   for (const auto family : kFamilies) {
     const auto model = make_model(tiny(family), 1);
@@ -268,6 +283,60 @@ TEST(CausalKeys, AreReadAndChecked) {
   EXPECT_NE(message("preset: gpt2\ntype: llama\n").find("contradicts the preset 'gpt2'"),
             std::string::npos);
   EXPECT_EQ(read("preset: gpt-mini\n").dim, 256);
+}
+
+TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
+  const auto message = [](const std::string& yaml) {
+    return test::message_of<config::Error>([&] { read(yaml); });
+  };
+  for (const std::string yaml : {"type: gpt2\nattention: {type: full}\nposition: {type: learned}\n"
+                                 "norm: {type: layer, place: pre}\n",
+                                 "type: llama\nattention: {type: full}\nposition: {type: rotary}\n"
+                                 "norm: {type: rms, place: pre}\n"}) {
+    EXPECT_EQ(read(yaml).norm_place, NormPlace::kPre);
+  }
+  for (const std::string yaml :
+       {"type: gpt2\nnorm: {type: rms}\n", "type: gpt2\nposition: {type: rotary}\n",
+        "type: llama\nnorm: {place: post}\n", "type: llama\nnorm: {type: layer}\n",
+        "type: llama\nposition: {type: learned}\n", "type: gpt2\nattention: {type: window}\n"}) {
+    EXPECT_NE(message(yaml).find("is not one of "), std::string::npos) << yaml;
+  }
+}
+
+TEST(CausalKeys, AWindowIsATypeOfAttention) {
+  const auto message = [](const std::string& yaml) {
+    return test::message_of<config::Error>([&] { read(yaml); });
+  };
+  const auto window = [](const std::string& keys) {
+    return read("type: mistral\nattention: {" + keys + "}\n").decoder.window;
+  };
+  EXPECT_EQ(window("window: 5"), 5);
+  EXPECT_EQ(window("type: window, window: 5"), 5);
+  EXPECT_EQ(window("type: full"), 0);
+  EXPECT_NE(message("type: mistral\nattention: {type: full, window: 5}\n").find("has no effect"),
+            std::string::npos);
+}
+
+TEST(PostNormGpt, EndsWithTheNormOfItsLastLayerAndIsStoredAsATypeOfItsOwn) {
+  const auto options = [] {
+    auto result = read("preset: gpt-mini\nnorm: {place: post}\ndim: 8\nattention: {heads: 2}\n");
+    result.vocabulary = 20;
+    result.head = Head::kCausalLm;
+    return result;
+  }();
+  EXPECT_FALSE(is_known_to_transformers(options));
+  const auto again =
+      options_from_json(json_from_options(options, formats::DType::kF32), "config.json");
+  EXPECT_EQ(again.norm_place, NormPlace::kPost);
+  EXPECT_EQ(again.family, Family::kGpt2);
+  for (const auto& tensor : stored_tensors(options)) {
+    EXPECT_EQ(tensor.name.find("ln_f"), std::string::npos);
+  }
+  const auto model = make_model(options, 1);
+  const auto hidden = model->hidden(ids(9), test::pass_of({0, 9}));
+  // The last norm has weights of one: each row has a mean of 0 and a deviation of 1.
+  EXPECT_TRUE(at::allclose(hidden.mean(1), at::zeros({9}), 0, 1e-5));
+  EXPECT_TRUE(at::allclose(hidden.square().mean(1), at::ones({9}), 0, 1e-2));
 }
 
 }  // namespace

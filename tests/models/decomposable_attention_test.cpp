@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "models/baseline_config.h"
 #include "models/directory.h"
+#include "models/presets.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 #include "tiny.h"
@@ -16,7 +16,7 @@ namespace {
 using Ids = std::vector<int64_t>;
 
 ModelOptions pairs(bool has_intra = false) {
-  auto options = baseline_defaults(Family::kDecomposableAttention);
+  auto options = family_defaults(Family::kDecomposableAttention);
   options.head = Head::kSequence;
   options.vocabulary = 20;
   options.labels = {"no", "perhaps", "yes"};

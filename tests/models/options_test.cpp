@@ -75,10 +75,11 @@ TEST(ModelOptions, EveryPresetReadsAndFits) {
     const auto options = read({{"preset", std::string(preset.name)}});
     EXPECT_EQ(options.family, preset.options.family) << preset.name;
     EXPECT_EQ(options.width, preset.options.width) << preset.name;
-    if (find_definition(options.family) == nullptr) {
+    const bool is_of_berts_kind = definition_of(options.family).ends_like_bert;
+    if (is_of_berts_kind) {
       EXPECT_EQ(options.dim % options.heads, 0) << preset.name;
     }
-    if (find_definition(options.family) == nullptr && options.family != Family::kModernBert) {
+    if (is_of_berts_kind && options.family != Family::kModernBert) {
       EXPECT_EQ(options.width, 4 * options.dim) << preset.name;
     }
   }

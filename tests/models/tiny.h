@@ -44,6 +44,11 @@ inline models::ModelOptions tiny_options(models::Family family = models::Family:
     options.modern.window = 4;
     options.modern.full_every = 2;
   }
+  if (traits.tells_languages) {
+    options.xlm.languages = {"de", "en"};
+    options.xlm.embedding_deviation = 0.2;
+    options.width = 4 * options.dim;
+  }
   options.deviation = 0.2;
   if (head == models::Head::kSequence || head == models::Head::kToken) {
     options.labels = {"no", "perhaps", "yes"};

@@ -6,7 +6,12 @@
 
 #include "base/error.h"
 #include "batches.h"
+#include "formats/image_patches.h"
 #include "kernels/linear.h"
+#include "models/family_definition.h"
+#include "objectives/attention_distance.h"
+#include "objectives/image_data.h"
+#include "objectives/teacher.h"
 #include "support/config.h"
 #include "support/folder.h"
 
@@ -72,6 +77,65 @@ TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
   EXPECT_NEAR(found[2].item<double>(), hidden.item<double>(), 1e-3);
 }
 
+/// Attention of one layer by torch's operations, for each sequence (H, L, L).
+std::vector<at::Tensor> attention_by_hand(models::Model& model,
+                                          const data::Batch& batch,
+                                          int64_t layer) {
+  nn::AttentionTrace trace({layer});
+  auto staged = stage(batch, at::kCPU);
+  staged.pass.trace = &trace;
+  model.hidden(staged.input, staged.pass);
+  return trace.layers().at(layer);
+}
+
+TEST_F(DistillTest, AttentionIsComparedAsMiniLmDoes) {
+  const auto teaching = teacher(models::Head::kMaskedLm);
+  auto wanted = options(DistilledTask::kMlm);
+  wanted.distill.attention_weight = 3;
+  const auto objective = make_objective(wanted);
+  EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard", "hidden", "attention"}));
+  const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
+  const auto batch = test::batch_of({1, 2, 3});
+  EXPECT_EQ(objective->counts(batch)[3], batch.tokens());
+  const auto found = losses(*objective, *student, batch)[3];
+  const auto own = attention_by_hand(*student, batch, 0);
+  const auto right = attention_by_hand(*teaching, batch, 1);
+  at::Tensor sum = at::zeros({});
+  for (std::size_t b = 0; b < own.size(); ++b) {
+    sum = sum + at::kl_div(own[b].log(), right[b], at::Reduction::Sum) / 2;  // heads
+  }
+  EXPECT_NEAR(found.item<double>(), 3 * sum.item<double>(), 1e-4);
+  EXPECT_GT(found.item<double>(), 1e-2);
+  found.backward();
+  const auto name = "layers.0.attention.qkv.weight";
+  const auto gradient = student->named_parameters()[name].grad().clone();
+  student->named_parameters()[name].mutable_grad().zero_();
+  (sum * 3).backward();
+  EXPECT_TRUE(at::allclose(gradient, student->named_parameters()[name].grad(), 1e-4, 1e-6));
+  EXPECT_GT(gradient.abs().max().item<double>(), 1e-4);
+}
+
+TEST_F(DistillTest, UniformLayersArePairedByDepth) {
+  EXPECT_EQ(layer_pairs(AttentionPairs::kLast, 3, 12), (LayerPairs{{2, 11}}));
+  EXPECT_EQ(layer_pairs(AttentionPairs::kUniform, 3, 12), (LayerPairs{{0, 3}, {1, 7}, {2, 11}}));
+  EXPECT_EQ(test::message_of<UserError>([] { layer_pairs(AttentionPairs::kUniform, 5, 12); }),
+            "objective.attention_layers: uniform, but 5 layers of the student do not divide 12 of "
+            "the teacher, allowed is last");
+}
+
+TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
+  teacher(models::Head::kMaskedLm);
+  auto wanted = options(DistilledTask::kMlm);
+  wanted.distill.attention_weight = 1;
+  auto narrow = test::tiny_model(models::Head::kMaskedLm);
+  narrow.heads = 4;
+  const auto student = models::make_model(narrow, 3);
+  EXPECT_NE(test::message_of<UserError>([&] {
+              losses(*make_objective(wanted), *student, test::batch_of({1}));
+            }).find("attention of 4 heads and the teacher's of 2 cannot be compared"),
+            std::string::npos);
+}
+
 TEST_F(DistillTest, ATeacherThatIsTheStudentAgreesWithItself) {
   const auto teaching = teacher(models::Head::kMaskedLm);
   const auto objective = make_objective(options(DistilledTask::kMlm));
@@ -106,6 +170,101 @@ TEST_F(DistillTest, ClassesAreTaughtToo) {
   EXPECT_TRUE(test::evaluated(*objective, *student, {batch}).contains("eval_accuracy"));
 }
 
+/// Images of 2 x 2 patches for a DeiT, which has two tokens of its own.
+data::Batch images(const std::vector<int64_t>& labels) {
+  data::Batch batch;
+  at::manual_seed(7);
+  for (const auto label : labels) {
+    data::Example image;
+    image.ids = {formats::kClassToken, formats::kDistillationToken};
+    for (int64_t place = 0; place < 4; ++place) {
+      image.ids.push_back(formats::patch_id(place / 2, place % 2));
+    }
+    const auto pixels = at::randn({4, 12});
+    image.patches.assign(pixels.const_data_ptr<float>(), pixels.const_data_ptr<float>() + 48);
+    image.patch_width = 12;
+    image.label = label;
+    batch.add(label, image);
+  }
+  return batch;
+}
+
+models::ModelOptions tiny_vision(models::Family family, models::Head head) {
+  auto options = models::definition_of(family).defaults();
+  options.head = head;
+  options.dim = 16;
+  options.layers = 1;
+  options.heads = 2;
+  options.width = 24;
+  options.vision.image_size = 4;
+  options.vision.patch = 2;
+  options.deviation = 0.4;
+  options.labels = {"no", "perhaps", "yes"};
+  return options;
+}
+
+TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
+  const auto teaching =
+      models::make_model(tiny_vision(models::Family::kVit, models::Head::kImage), 5);
+  models::save_model(folder_.path(), *teaching, formats::DType::kF32);
+  auto wanted = options(DistilledTask::kClassify);
+  const auto batch = images({2, 0, 1});
+  auto bare = tiny_vision(models::Family::kDeit, models::Head::kNone);
+  EXPECT_FALSE(misfit(wanted, bare));
+  bare.head = head_for(make_objective(wanted)->head(), bare);
+  ASSERT_EQ(bare.head, models::Head::kTaughtImage);
+  const auto student = models::make_model(bare, 3);
+  const auto staged = stage(batch, at::kCPU);
+  const auto both = student->classifiers(staged.input, staged.pass);
+  ASSERT_EQ(both.size(), 2U);
+  EXPECT_TRUE(at::allclose((both[0] + both[1]) / 2, student->classify(staged.input, staged.pass)));
+  const auto plain = stage(with_own_tokens(batch, teaching->options().vision), at::kCPU);
+  const auto said = teaching->classify(plain.input, plain.pass);  // (B, C), by one token less
+  const auto labels = at::tensor(batch.labels, at::kLong);
+  const auto entropy = [](const at::Tensor& logits, const at::Tensor& right) {
+    return at::cross_entropy_loss(logits, right, {}, at::Reduction::Sum).item<double>();
+  };
+  const auto soft = losses(*make_objective(wanted), *student, batch);
+  const auto divergence =
+      at::kl_div(at::log_softmax(both[1] / 2, -1), at::softmax(said / 2, -1), at::Reduction::Sum) *
+      4;
+  EXPECT_NEAR(soft[0].item<double>(), 5 * divergence.item<double>(), 1e-3);
+  EXPECT_NEAR(soft[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
+  wanted.distill.teacher_answer = TeacherAnswer::kHard;
+  const auto hard = losses(*make_objective(wanted), *student, batch);
+  EXPECT_NEAR(hard[0].item<double>(), 5 * entropy(both[1], said.argmax(-1)), 1e-3);
+  EXPECT_NEAR(hard[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
+}
+
+TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
+  const auto vision = tiny_vision(models::Family::kVit, models::Head::kImage);
+  models::save_model(folder_.path(), *models::make_model(vision, 5), formats::DType::kF32);
+  const auto student = models::make_model(vision, 3);  // one classifier for both
+  auto batch = images({2, 0});
+  batch = with_own_tokens(batch, vision.vision);
+  batch.values = {0.25, 0, 0.75, 1, 0, 0};
+  const auto staged = stage(batch, at::kCPU);
+  const auto logits = student->classify(staged.input, staged.pass);
+  const auto shares = at::tensor(batch.values).view({2, 3}).to(at::kFloat);
+  const auto wanted = -(shares * at::log_softmax(logits, -1)).sum();
+  const auto found = losses(*make_objective(options(DistilledTask::kClassify)), *student, batch);
+  EXPECT_NEAR(found[1].item<double>(), 2 * wanted.item<double>(), 1e-4);
+}
+
+TEST_F(DistillTest, ATeacherOfOtherImagesIsRefused) {
+  auto other = tiny_vision(models::Family::kVit, models::Head::kImage);
+  other.vision.image_size = 8;
+  models::save_model(folder_.path(), *models::make_model(other, 5), formats::DType::kF32);
+  const auto student =
+      models::make_model(tiny_vision(models::Family::kDeit, models::Head::kTaughtImage), 3);
+  EXPECT_NE(test::message_of<UserError>([&] {
+              losses(*make_objective(options(DistilledTask::kClassify)), *student, images({0}));
+            })
+                .find("reads 3 x 8 x 8 pixels in patches of 2, the student 3 x 4 x 4 pixels in "
+                      "patches of 2: they must read the same"),
+            std::string::npos);
+}
+
 TEST_F(DistillTest, ATeacherOfAnotherKindIsRefused) {
   teacher(models::Head::kMaskedLm);
   auto other = test::tiny_model(models::Head::kMaskedLm);
@@ -116,6 +275,20 @@ TEST_F(DistillTest, ATeacherOfAnotherKindIsRefused) {
               losses(*objective, *student, test::batch_of({1}));
             }).find("they must have the same tokenizer"),
             std::string::npos);
+}
+
+TEST_F(DistillTest, ATeacherOfOtherLanguagesIsRefused) {
+  teacher(models::Head::kMaskedLm);
+  auto xlm = test::tiny_model(models::Head::kMaskedLm);
+  xlm.family = models::Family::kXlm;
+  xlm.xlm.languages = {"de", "en"};
+  const auto objective = make_objective(options(DistilledTask::kMlm));
+  const auto student = models::make_model(xlm, 3);
+  EXPECT_NE(
+      test::message_of<UserError>([&] {
+        losses(*objective, *student, test::batch_of({1}));
+      }).find("tells apart these languages: none; the student: de, en; they must be the same"),
+      std::string::npos);
 }
 
 TEST_F(DistillTest, KeysAreChecked) {
@@ -129,6 +302,20 @@ TEST_F(DistillTest, KeysAreChecked) {
   EXPECT_NE(
       message({{"type", "mlm"}, {"teacher", "x"}}).find("belongs to objectives of type distill"),
       std::string::npos);
+  const std::vector<std::pair<std::string, std::string>> classes{
+      {"type", "distill"}, {"teacher", "x"}, {"task", "classify"}};
+  const auto with = [&](const std::string& key, const std::string& value, bool classifies) {
+    auto keys = classes;
+    keys.resize(classifies ? 3 : 2);
+    keys.emplace_back(key, value);
+    return message(keys);
+  };
+  EXPECT_NE(with("attention_weight", "1", true).find("only where the task is of tokens"),
+            std::string::npos);
+  EXPECT_NE(with("attention_layers", "uniform", false).find("only with attention_weight above 0"),
+            std::string::npos);
+  EXPECT_NE(with("teacher_answer", "hard", false).find("only with task: classify"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "data/sequence_template.h"
 #include "objectives/text_stream.h"
 #include "objectives/tiny_gpt.h"
 #include "support/config.h"
@@ -100,6 +101,43 @@ TEST_F(GeneratorOfTexts, LongPromptsKeepTheirEnd) {
   const auto found = answers(wanted, {long_prompt});
   EXPECT_TRUE(found[0].was_cut);
   EXPECT_EQ(found[0].texts[0].ids.size(), 1U);  // all that fits
+}
+
+TEST_F(GeneratorOfTexts, TextsThatFillTheModelAreCut) {
+  auto wanted = settings();
+  wanted.config.most_new = 30;
+  const auto found = answers(wanted, prompts_);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& text = found[i].texts[0];
+    EXPECT_TRUE(text.is_cut);
+    EXPECT_LT(text.ids.size(), 30U);
+    EXPECT_GT(static_cast<int64_t>(text.ids.size()), test::kGptLength - 10);
+  }
+  wanted.config.most_new = 4;
+  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_cut);  // as long as wanted
+  wanted.config.most_new = 30;
+  wanted.config.search.beams = 2;
+  EXPECT_TRUE(answers(wanted, prompts_)[0].texts[0].is_cut);
+  wanted.config.search.end_ids = {found[0].texts[0].ids[3]};
+  wanted.config.search.beams = 1;
+  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_cut);  // ended of itself
+}
+
+TEST_F(GeneratorOfTexts, PromptsOfPairsEndAsTheyWereTrained) {
+  auto options = model_->options();
+  options.decoder.sees_prompt = true;
+  options.decoder.prompt_end_id = 3;
+  model_ = models::make_model(options, 3);
+  Generator generator(*model_, tokenizer_, settings());
+  const auto found = generator.answer({{.prompt = "the cat"}}, 0);
+  std::vector<int32_t> ids;
+  tokenizer_->encode("the cat", ids);
+  const data::SequenceTemplate frame(*tokenizer_, false);
+  models::Tokens whole = frame.before();
+  whole.insert(whole.end(), ids.begin(), ids.end());
+  whole.push_back(3);
+  EXPECT_EQ(found[0].texts[0].ids,
+            generator.answer({{.prompt = "", .ids = whole}}, 0)[0].texts[0].ids);
 }
 
 TEST_F(GeneratorOfTexts, RefusesWhatItCannotDo) {

@@ -19,11 +19,12 @@ using models::Tokens;
 class LikelihoodOfTexts : public ::testing::Test {
  protected:
   /// log p of the last `count` tokens, each after all before it.
-  double by_hand(const Tokens& tokens, std::size_t count) {
+  double by_hand(const Tokens& tokens, std::size_t count, int64_t prefix = 0) {
     const at::NoGradGuard guard;
     const Tokens read(tokens.begin(), tokens.end() - 1);
     nn::Pass pass;
     pass.layout = kernels::Layout::of({0, static_cast<int64_t>(read.size())}, at::kCPU);
+    pass.prefixes = {prefix};
     const auto hidden =
         model_->hidden({.ids = at::tensor(read, at::kLong), .types = {}}, pass);  // (N, D)
     const auto logs = kernels::linear(model_->token_features(hidden), model_->output_weight(),
@@ -53,6 +54,25 @@ TEST_F(LikelihoodOfTexts, IsTheSumOverTheContinuation) {
   EXPECT_NEAR(found[0].log_probability, by_hand(tokens_of("the cat sat on the mat"), 4), 1e-5);
   EXPECT_EQ(found[1].tokens, 1);  // white space between them is no token
   EXPECT_NEAR(found[1].log_probability, by_hand(tokens_of("a dog ran"), 1), 1e-5);
+}
+
+TEST_F(LikelihoodOfTexts, ContextsOfAPrefixModelAreSeenBothWays) {
+  auto options = model_->options();
+  options.decoder.sees_prompt = true;
+  model_ = models::make_model(options, 3);
+  const auto found = [&] {
+    return LikelihoodScorer(*model_, tokenizer_)
+        .score({{"a", "dog"}, {"the cat", " sat on the mat"}})[1]
+        .log_probability;
+  };
+  const auto tokens = tokens_of("the cat sat on the mat");
+  EXPECT_NEAR(found(), by_hand(tokens, 4, 2), 1e-5);
+  EXPECT_GT(std::abs(found() - by_hand(tokens, 4)), 1e-3);
+  options.decoder.prompt_end_id = 3;
+  model_ = models::make_model(options, 3);
+  auto apart = tokens;
+  apart.insert(apart.begin() + 2, 3);
+  EXPECT_NEAR(found(), by_hand(apart, 4, 3), 1e-5);
 }
 
 TEST_F(LikelihoodOfTexts, NothingBeforeIsWhatBeginsTexts) {

@@ -8,6 +8,7 @@
 #include "models/presets.h"
 #include "objectives/batches.h"
 #include "objectives/hidden_states.h"
+#include "objectives/image_data.h"
 #include "objectives/token_evaluation.h"
 #include "support/config.h"
 
@@ -104,6 +105,54 @@ TEST(Seq2Seq, FiguresDoNotDependOnBatches) {
     EXPECT_NEAR(parts.at(name), value, 1e-6) << name;
   }
   EXPECT_NEAR(whole.at("eval_perplexity"), std::exp(whole.at("eval_loss")), 1e-9);
+}
+
+/// The same pair as one sequence, whose first tokens see one another.
+data::Batch prefixed(const data::Example& pair) {
+  data::Example made;
+  made.ids = pair.source_ids;
+  made.prefix = static_cast<int64_t>(made.ids.size());
+  made.ids.insert(made.ids.end(), pair.targets.begin(), pair.targets.end() - 1);
+  made.targets = pair.targets;
+  for (std::size_t i = 0; i < made.targets.size(); ++i) {
+    made.target_positions.push_back(made.prefix - 1 + static_cast<int64_t>(i));
+  }
+  data::Batch batch;
+  batch.add(0, made);
+  return batch;
+}
+
+TEST(PrefixOfADecoder, LossIsThatOfTheRestBehindAPrefixSeenBothWays) {
+  auto options = models::family_defaults(models::Family::kGpt2);
+  ObjectiveOptions wanted;
+  wanted.type = ObjectiveType::kPrefix;
+  const auto objective = make_objective(wanted);
+  options.head = head_for(objective->head(), options);
+  EXPECT_EQ(options.head, models::Head::kCausalLm);
+  EXPECT_FALSE(misfit(wanted, options));
+  options.vocabulary = 30;
+  options.dim = 16;
+  options.layers = 2;
+  options.heads = 2;
+  options.width = 24;
+  options.length = 20;
+  options.deviation = 0.3;
+  const auto model = models::make_model(options, 1);
+  const auto batch = prefixed(pair(3));
+  auto pass = stage(batch, at::kCPU).pass;
+  const double found = test::total(objective->losses(*model, batch, pass));
+  pass.prefixes = {batch.prefixes[0]};
+  const auto by_hand = [&] {
+    const auto hidden = model->hidden(stage_input(batch, at::kCPU), pass);
+    const auto rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong));
+    return at::cross_entropy_loss(
+               kernels::linear(rows, model->output_weight(), model->output_bias()),
+               at::tensor(batch.targets, at::kLong), {}, at::Reduction::Sum)
+        .item<double>();
+  };
+  EXPECT_NEAR(found, by_hand(), 1e-4);
+  pass.prefixes.clear();
+  EXPECT_GT(std::abs(found - by_hand()), 1e-3);
 }
 
 TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {

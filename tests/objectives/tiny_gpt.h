@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "models/directory.h"
-#include "models/family_definition.h"
+#include "models/presets.h"
 #include "support/toy_tokenizer.h"
 
 namespace weft::test {
 
 inline constexpr int64_t kGptLength = 24;
 
-/// A decoder of random weights over the words of `gpt_words`.
-inline std::shared_ptr<models::Model> tiny_gpt(uint64_t seed = 3) {
-  auto options = models::definition_of(models::Family::kGpt2).defaults();
+/// A decoder with choices far apart.
+inline models::ModelOptions tiny_gpt_options() {
+  auto options = models::family_defaults(models::Family::kGpt2);
   options.head = models::Head::kCausalLm;
   options.vocabulary = 20;
   options.dim = 16;
@@ -22,10 +22,15 @@ inline std::shared_ptr<models::Model> tiny_gpt(uint64_t seed = 3) {
   options.heads = 2;
   options.width = 32;
   options.length = kGptLength;
-  options.deviation = 0.6;  // choices far apart
+  options.deviation = 0.6;
   options.begin_id = 2;
   options.end_id = 3;
-  return models::make_model(options, seed);
+  return options;
+}
+
+/// With random weights over the words of `gpt_words`.
+inline std::shared_ptr<models::Model> tiny_gpt(uint64_t seed = 3) {
+  return models::make_model(tiny_gpt_options(), seed);
 }
 
 inline ToyTokenizer gpt_words() {

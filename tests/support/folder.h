@@ -12,8 +12,8 @@ namespace weft::test {
 /// A folder of its own for one test, removed at its end.
 class Folder {
  public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+  explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "weft-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
       throw std::runtime_error("no folder for the test");
     }

@@ -56,6 +56,30 @@ tokenizer: {type: wordpiece, vocab_size: 400}
 data: {train: [{path: rows.csv}]}
 objective: {type: classify}
 )"},
+      {"electra", R"(model: {preset: electra-small}
+tokenizer: {type: wordpiece, vocab_size: 400}
+data: {train: [{path: a.txt}]}
+objective: {type: replaced_token}
+)"},
+      {"pair", R"(init_from: discriminator
+data: {train: [{path: a.txt}]}
+objective: {type: replaced_token}
+)"},
+      {"languages", R"(model: {preset: xlm-mini, languages: [de, en]}
+tokenizer: {type: wordpiece, vocab_size: 400}
+data: {train: [{path: a.txt, language: de, target_language: en}]}
+objective: {type: translation_lm}
+)"},
+      {"decoder", R"(model: {type: gpt2, dim: 64, layers: 2, attention: {heads: 2}}
+tokenizer: {type: characters, vocab_size: 80}
+data: {train: [{path: a.txt}], evaluate: [{path: b.txt}]}
+objective: {type: prefix}
+)"},
+      {"taught", R"(model: {preset: bert-tiny}
+tokenizer: {file: vocab.txt}
+data: {train: [{path: a.txt}]}
+objective: {type: distill, teacher: stored}
+)"},
       {"modern", R"(model: {type: modernbert, dim: 64, layers: 2, attention: {heads: 2}}
 tokenizer: {type: wordpiece, vocab_size: 400}
 data: {train: [{path: a.txt}]}
@@ -131,6 +155,7 @@ class BadConfigs : public ::testing::Test {
     folder_.write("b.txt", "other text\n");
     folder_.write("empty.txt", "");
     folder_.write("rows.csv", "text,label\na good one,yes\na bad one,no\n");
+    folder_.write("pairs.tsv", "source\ttarget\na b\tc d\n");
     folder_.write("names.conll", "Rome B-LOC\nis O\n");
     folder_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
     std::filesystem::create_directory(folder_.path("stored"));
@@ -140,6 +165,15 @@ class BadConfigs : public ::testing::Test {
     folder_.write("stored/config.json",
                   R"({"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 32,
 "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 400})");
+    std::filesystem::create_directories(folder_.path("discriminator/generator"));
+    folder_.write("discriminator/config.json",
+                  R"({"model_type": "electra", "architectures": ["ElectraForPreTraining"],
+"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+"embedding_size": 16, "vocab_size": 400})");
+    folder_.write("discriminator/generator/config.json",
+                  R"({"model_type": "electra", "architectures": ["ElectraForMaskedLM"],
+"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 32,
+"embedding_size": 16, "vocab_size": 400})");
     std::filesystem::create_directory(folder_.path("nameless"));
     folder_.write("nameless/config.json", R"({"hidden_size": 32})");
     std::filesystem::current_path(folder_.path());

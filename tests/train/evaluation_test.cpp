@@ -157,5 +157,30 @@ TEST_F(EvaluationTest, WeightedClassesTrainTheSameWithMicroBatches) {
   }
 }
 
+TEST_F(EvaluationTest, ADirectoryIsAskedInTheLanguageThatIsNamed) {
+  const test::SmallRun small;
+  const auto items = [&](const std::string& key, const std::string& file) {
+    return key + "=[{path: " + small.path(file) + ", language: de}]";
+  };
+  run_training(
+      small.config("classify", "out",
+                   {"model={type: xlm, dim: 16, layers: 1, attention: {heads: 2}, "
+                    "position: {length: 32}, languages: [de, en]}",
+                    items("data.train", "train.tsv"), items("data.evaluate", "held_out.tsv")}),
+      {});
+  const auto loss_in = [&](const std::string& language) {
+    return evaluate_directory(small.path("out"), {small.path("held_out.tsv")},
+                              {.language = language})
+        .at("eval_loss");
+  };
+  EXPECT_NE(loss_in("de"), loss_in("en"));
+  EXPECT_EQ(test::message_of<UserError>([&] { loss_in("sw"); }),
+            "xlm: language: 'sw', must be one of those that the model tells apart: de, en");
+  EXPECT_EQ(test::message_of<UserError>([&] { loss_in(""); }),
+            small.path("held_out.tsv") +
+                ": language: is missing, must be one of those that the "
+                "model tells apart: de, en");
+}
+
 }  // namespace
 }  // namespace weft::train

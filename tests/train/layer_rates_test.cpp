@@ -56,6 +56,10 @@ TEST(LayerRates, CountLayersAndDepths) {
   EXPECT_EQ(depth_of("projection.weight", 12), 0);
   EXPECT_EQ(depth_of("layers.11.b", 12), 12);
   EXPECT_EQ(depth_of("next_sentence.weight", 12), 13);
+  EXPECT_EQ(depth_of("generator.projection.weight", 12), 0);
+  EXPECT_EQ(depth_of("generator.layers.3.b", 12), 4);
+  EXPECT_EQ(depth_of("generator.layers.20.b", 12), 12);  // deeper than its discriminator
+  EXPECT_EQ(depth_of("generator.head.bias", 12), 13);
 }
 
 }  // namespace

@@ -27,11 +27,17 @@ const std::string kDecoder =
 const std::string kEncoder =
     "{preset: bert-tiny, dim: 16, layers: 2, attention: {type: full, heads: 2}, "
     "position: {type: learned, length: 32}, feed_forward: {width: 32}}";
+const std::string kXlm =
+    "{type: xlm, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}, "
+    "languages: [de, en], embedding_deviation: 0.05}";
 const std::string kT5 = "{preset: t5-mini, dim: 16, layers: 1, attention: {heads: 2}}";
 const std::string kBart =
     "{preset: bart-mini, dim: 16, layers: 1, attention: {heads: 2}, position: {length: 32}}";
 const std::string kTransformer =
     "{type: transformer, dim: 16, layers: 1, attention: {heads: 2}, position: {length: 32}}";
+const std::string kElectra =
+    "{type: electra, dim: 16, embedding_dim: 8, layers: 2, attention: {heads: 2}, "
+    "position: {length: 32}, feed_forward: {width: 32}}";
 const std::string kCharacters = "{type: characters, vocab_size: 80}";
 const std::string kWords = "{type: wordpiece, vocab_size: 48}";
 
@@ -46,13 +52,23 @@ std::vector<Kind> kinds() {
        "", "bf16"},
       {"Prefix", kT5, "{type: wordpiece, vocab_size: 148}", "{type: prefix}", "train.txt",
        ", length: 24"},
+      {"PrefixOfADecoder", kDecoder, kCharacters, "{type: prefix}"},
+      {"PrefixOfPairs", kDecoder, kCharacters, "{type: prefix}",
+       "pairs.tsv, source: source, target: target", "", "bf16"},
       {"TranslationLm", kEncoder, kWords, "{type: translation_lm}", "pairs.tsv"},
+      {"TranslationLmOfLanguages", kXlm, kWords, "{type: translation_lm}",
+       "pairs.tsv, language: en, target_language: de"},
       {"Seq2Seq", kTransformer, kWords, "{type: seq2seq, label_smoothing: 0.1}", "pairs.tsv"},
       {"Seq2SeqHalf", kT5, "{type: wordpiece, vocab_size: 148}", "{type: seq2seq, prefix: 'go '}",
        "pairs.tsv", ", length: 24", "bf16"},
       {"Languages", kEncoder, kWords, "{type: mlm}", "train.txt, language: en",
        ", language_alpha: 0.5"},
+      {"LanguagesTold", kXlm, kWords, "{type: mlm}", "train.txt, language: de", "", "bf16"},
+      {"ReplacedToken", kElectra, kWords, "{type: replaced_token, generator: {share: 0.5}}"},
+      {"ReplacedTokenHalf", kElectra, kWords, "{type: replaced_token}", "train.txt", "", "bf16"},
       {"Distill", kEncoder, "", "{type: distill, teacher: TEACHER, hidden_weight: 1}"},
+      {"DistillAttention", kEncoder, "",
+       "{type: distill, teacher: TEACHER, attention_weight: 2, hidden_weight: 0}"},
   };
 }
 
@@ -71,7 +87,7 @@ class ObjectiveRun : public ::testing::TestWithParam<Kind> {
   RunConfig config(const std::string& directory, int workers) {
     Kind kind = GetParam();
     std::string begin = "model: " + kind.model + "\ntokenizer: " + kind.tokenizer + "\n";
-    if (kind.name == "Distill") {
+    if (kind.name.starts_with("Distill")) {
       teach();
       kind.objective.replace(kind.objective.find("TEACHER"), 7, small_.path("teacher"));
       begin = "model: " + kind.model + "\ntokenizer: {file: " + small_.path("teacher/last") + "}\n";
@@ -108,6 +124,11 @@ TEST_P(ObjectiveRun, GoesOnBitForBitWithAnyNumberOfWorkers) {
     EXPECT_FALSE(straight.empty()) << name;
     EXPECT_TRUE(straight == small_.file(std::string("parts/checkpoint-8/") + name)) << name;
   }
+  const auto model = small_.file("straight/checkpoint-8/config.json");
+  const auto of_decoder = GetParam().name.starts_with("PrefixOf");
+  EXPECT_EQ(model.find("\"is_prefix_lm\": true") != std::string::npos, of_decoder);
+  EXPECT_EQ(model.find("\"prefix_end_token_id\": 0") != std::string::npos,
+            GetParam().name == "PrefixOfPairs");
   EXPECT_FALSE(small_.metrics("straight").empty());
   EXPECT_EQ(small_.metrics("straight"), small_.metrics("parts"));
   const auto losses = small_.values("straight", "train/loss");

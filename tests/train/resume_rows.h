@@ -16,7 +16,16 @@ struct ResumeRow {
   std::string ending;
   std::vector<std::string> overrides = {};
   bool is_fine_tuned = false;  // from the weights of a run in `base`
+  std::string item = {};       // more keys of the items of data: `, language: en`
 };
+
+inline const std::string kXlmModel =
+    "model={type: xlm, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}, "
+    "languages: [de, en]}";
+
+inline const std::string kTinyElectra =
+    "model={type: electra, dim: 16, embedding_dim: 8, layers: 2, attention: {heads: 2}, "
+    "position: {length: 32}, feed_forward: {width: 32}}";
 
 inline const std::vector<ResumeRow> kResumeRows = {
     {"mlm", "{type: mlm}", "train", ".txt"},
@@ -28,6 +37,16 @@ inline const std::vector<ResumeRow> kResumeRows = {
      ".txt",
      {"train.micro_batch_tokens=24", "train.precision=bf16", "train.optimizer.type=sgd"}},
     {"mlm recomputed", "{type: mlm}", "train", ".txt", {"train.checkpoint_activations=layers"}},
+    {"replaced token",
+     "{type: replaced_token, generator: {share: 0.5}}",
+     "train",
+     ".txt",
+     {kTinyElectra, "train.micro_batch_tokens=40", "train.evaluate_every=4 steps"}},
+    {"replaced token bf16",
+     "{type: replaced_token, mask_fraction: 0.3}",
+     "train",
+     ".txt",
+     {kTinyElectra, "model.dropout=0.1", "train.precision=bf16", "train.ema={decay: 0.9}"}},
     {"next sentence", "{type: mlm, next_sentence: true}", "train", ".txt"},
     {"sentence order bf16",
      "{type: mlm, sentence_order: true}",
@@ -61,6 +80,35 @@ inline const std::vector<ResumeRow> kResumeRows = {
      "tags",
      ".conll",
      {"tokenizer.vocab_size=50", "train.precision=bf16"}},
+    {"languages", "{type: mlm}", "train", ".txt", {kXlmModel}, false, ", language: en"},
+    {"translation",
+     "{type: translation_lm}",
+     "pairs",
+     ".tsv",
+     {kXlmModel, "tokenizer.vocab_size=50"},
+     false,
+     ", language: en, target_language: de"},
+    {"translation bf16",
+     "{type: translation_lm}",
+     "pairs",
+     ".tsv",
+     {kXlmModel, "tokenizer.vocab_size=50", "train.precision=bf16", "train.micro_batch_tokens=40"},
+     false,
+     ", language: en, target_language: de"},
+    {"prefix",
+     "{type: prefix}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}}",
+      "tokenizer={type: characters, vocab_size: 80}"}},
+    {"prefix bf16",
+     "{type: prefix}",
+     "train",
+     ".txt",
+     {"model={type: llama, dim: 16, layers: 2, attention: {heads: 2, key_value_heads: 1}, "
+      "position: {length: 32}}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16",
+      "train.micro_batch_tokens=40"}},
     {"LoRA", "{type: classify}", "train", ".tsv", {"train.lora={rank: 2, alpha: 4}"}, true},
     {"LoRA bf16",
      "{type: classify}",
@@ -82,16 +130,20 @@ inline const ResumeRow kBaseRow = {"base",
 inline void write_row_files(const SmallRun& small) {
   std::string numbers = "text\tlabel\n";
   std::string tags;
+  std::string pairs = "source\ttarget\n";
   for (int i = 0; i < 64; ++i) {
     const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
     const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
     numbers += "the " + color + " " + animal + " sees a hill " + std::string(i % 7 + 1, 'x') +
                "\t" + std::to_string(0.1 * (i % 5)) + "\n";
+    pairs += "the " + color + " " + animal + " sees a hill\tein " + animal + " sieht " +
+             std::string(i % 5 + 1, 'x') + " " + color + "\n";
     tags += "the O\n" + color + " B-X\n" + animal + " I-X\nsees O\n" +
             (i % 4 == 0 ? "some O\n" : "") + "rain B-Y\n\n";
   }
   small.folder().write("numbers.tsv", numbers);
   small.folder().write("tags.conll", tags);
+  small.folder().write("pairs.tsv", pairs);
 }
 
 /// The row's config in `directory`; 40 steps, of which the 20th is no end of an epoch.
@@ -105,8 +157,8 @@ inline train::RunConfig row_config(const SmallRun& small,
       "tokenizer: {type: wordpiece, vocab_size: 70, train_on: data}\n";
   const auto held_out = row.data == "train" ? "held_out" : row.data;
   const auto yaml = (row.is_fine_tuned ? "init_from: " + small.path("base") + "\n" : model) +
-                    "data: {train: [{path: " + small.path(row.data + row.ending) +
-                    "}], evaluate: [{path: " + small.path(held_out + row.ending) +
+                    "data: {train: [{path: " + small.path(row.data + row.ending) + row.item +
+                    "}], evaluate: [{path: " + small.path(held_out + row.ending) + row.item +
                     "}], cache: " + small.path("cache") + "}\nobjective: " + row.objective +
                     "\n"
                     "train:\n"

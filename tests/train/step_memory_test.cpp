@@ -9,9 +9,11 @@
 #include "models/directory.h"
 #include "models/family.h"
 #include "models/family_definition.h"
+#include "models/generator.h"
 #include "models/lora.h"
 #include "models/modern.h"
 #include "objectives/objective.h"
+#include "objectives/replaced_token.h"
 #include "train/arena.h"
 #include "train/cost.h"
 #include "train/freeze.h"
@@ -42,7 +44,7 @@ Case base(Family family, ObjectiveType type) {
     model.modern.window = 16;
     model.modern.full_every = 2;
   }
-  if (models::find_definition(family) != nullptr) {
+  if (!models::definition_of(family).ends_like_bert) {
     model = models::family_defaults(family);
     model.decoder.key_value_heads = family == Family::kLlama ? 2 : 0;
   }
@@ -68,7 +70,8 @@ Case base(Family family, ObjectiveType type) {
 data::StepBatches batches_of(const Case& given) {
   data::StepBatches batches;
   batches.micro.emplace_back();
-  const bool is_mlm = given.objective.type == ObjectiveType::kMlm;
+  const bool is_mlm = given.objective.type == ObjectiveType::kMlm ||
+                      given.objective.type == ObjectiveType::kReplacedToken;
   const bool is_tag = given.objective.type == ObjectiveType::kTag;
   for (int64_t number = 0; number < given.sequences; ++number) {
     data::Example example;
@@ -116,6 +119,9 @@ Found run(Case given) {
     lora.whole = models::whole_parts(given.model, lora.options, {});
     models::attach_lora(*model, lora, 1);
   }
+  if (const auto generator = objectives::generator_beside(given.model, given.objective)) {
+    models::make_generator(*model, *generator, 1);
+  }
   freeze(*model, given.train.freeze);
   Arena arena(*model, given.is_bf16 ? at::kBFloat16 : at::kFloat, DecayOn::kMatrices);
   const auto optimizer = make_optimizer({}, arena);
@@ -132,7 +138,7 @@ Found run(Case given) {
     EXPECT_TRUE(result.is_finite());
     found.measured = static_cast<double>(memory.counts().peak - before);
   }
-  auto shape = step_shape(given.model, given.train, given.is_bf16);
+  auto shape = step_shape(given.model, given.objective, given.train, given.is_bf16);
   shape.rows = rows_of(batches.micro.front());
   const auto expected = step_memory(given.model, given.objective, shape);
   found.expected = expected.peak;
@@ -190,6 +196,16 @@ TEST(StepMemory, OfEveryFamily) {
   auto narrow = base(Family::kElectra, ObjectiveType::kMlm);
   narrow.model.embedding_dim = 64;
   expect_stated(narrow, "electra");
+}
+
+TEST(StepMemory, OfAGeneratorAndItsDiscriminator) {
+  auto given = base(Family::kElectra, ObjectiveType::kReplacedToken);
+  given.model.embedding_dim = 64;
+  given.objective.replaced_token.generator.share = 1;
+  expect_stated(given, "a generator as large");
+  given.objective.replaced_token.generator.share = 0.25;
+  given.model.vocabulary = 8000;
+  expect_stated(given, "a small generator of many words");
 }
 
 TEST(StepMemory, OfModelsThatReadFromLeftToRight) {

@@ -25,6 +25,7 @@ bool composes(SpecialStyle style) {
     case SpecialStyle::kBertNoSegments:
       return true;
     case SpecialStyle::kRoberta:
+    case SpecialStyle::kXlm:
     case SpecialStyle::kXlmRoberta:
     case SpecialStyle::kGpt2:
     case SpecialStyle::kT5:
@@ -42,6 +43,7 @@ std::string class_of(SpecialStyle style) {
     case SpecialStyle::kBertNoSegments:
     case SpecialStyle::kT5:
     case SpecialStyle::kEnding:
+    case SpecialStyle::kXlm:
       break;
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:

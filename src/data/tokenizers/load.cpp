@@ -144,9 +144,13 @@ TokenizerParts read_vocab_json(const Source& source) {
   parts.document["model"] = {{"type", "BPE"},
                              {"vocab", formats::read_json(source.file, kLargestFile)},
                              {"merges", std::move(list)}};
-  const bool has_class =
-      !tokenizer_class(parts.config, object_in(source.directory + "/config.json")).empty();
-  if (!has_class) {
+  const auto name = tokenizer_class(parts.config, object_in(source.directory + "/config.json"));
+  if (name == "XLMTokenizer") {
+    throw Error(text(source.file,
+                     ": XLMTokenizer splits texts as Moses does, which is not done here; a "
+                     "tokenizer.json is needed beside it"));
+  }
+  if (name.empty()) {
     parts.config["tokenizer_class"] = "GPT2Tokenizer";
   }
   return parts;

@@ -14,6 +14,7 @@ formats::Json template_of(SpecialStyle style, const NamedId& classify, const Nam
   switch (style) {
     case SpecialStyle::kBert:
     case SpecialStyle::kBertNoSegments:
+    case SpecialStyle::kXlm:
       return bert_template(classify, separate);
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
@@ -70,6 +71,15 @@ SpecialLayout special_layout(SpecialStyle style) {
               .classify = "",
               .separate = "</s>",
               .mask = ""};
+    case SpecialStyle::kXlm:
+      return {.first = {"<s>", "</s>", "<pad>", "<unk>"},
+              .last = {"<special1>"},
+              .pad = "<pad>",
+              .unknown = "<unk>",
+              .classify = "<s>",
+              .separate = "</s>",
+              .mask = "<special1>",
+              .mask_strips_left = true};
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
       break;

@@ -15,12 +15,13 @@ namespace {
 
 using formats::Json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kFamilies = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFamilies = {{
     {"bert", "BertTokenizer"},
     {"distilbert", "BertTokenizer"},
     {"electra", "BertTokenizer"},
     {"roberta", "RobertaTokenizer"},
     {"xlm-roberta", "XLMRobertaTokenizer"},
+    {"xlm", "XLMTokenizer"},
     {"camembert", "CamembertTokenizer"},
     {"bart", "RobertaTokenizer"},
     {"longformer", "RobertaTokenizer"},

@@ -175,7 +175,9 @@ void set_bounds(Prompt& prompt, const GenerationConfig& config, const ModelOptio
   prompt.least = config.least_new.value_or(config.least_all ? *config.least_all - begun : 0);
   if (model.length > 0 && model.decoder.relative_buckets == 0) {
     // The last new token is never read, hence the one more.
-    prompt.most = std::min(prompt.most, model.length - begun + 1);
+    const auto room = model.length - begun + 1;
+    prompt.lacks_room = prompt.most > room;
+    prompt.most = std::min(prompt.most, room);
   }
   prompt.most = std::max<int64_t>(prompt.most, 0);
   prompt.least = std::clamp<int64_t>(prompt.least, 0, prompt.most);

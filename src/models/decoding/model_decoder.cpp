@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "kernels/linear.h"
+#include "kernels/product.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
@@ -37,12 +38,15 @@ void ModelDecoder::read_sources() {
   has_memory_ = true;
 }
 
-at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids, const std::vector<int64_t>& counts) {
+at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
+                              const std::vector<int64_t>& counts,
+                              std::vector<int64_t> prefixes) {
   const at::NoGradGuard guard;
   nn::Pass pass;
   pass.layout = cache_.begin(counts, model_.device());
   pass.cache = &cache_;
   pass.memory = has_memory_ ? &memory_ : nullptr;
+  pass.prefixes = std::move(prefixes);
   auto rows = model_.hidden({.ids = on_device(ids, model_.device()), .types = {}}, pass);  // (N, D)
   if (pass.layout.tokens() != pass.layout.sequences()) {
     std::vector<int64_t> last;
@@ -51,8 +55,10 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids, const std::vector
     }
     rows = rows.index_select(0, on_device(last, rows.device()));  // (B, D)
   }
-  return kernels::linear(model_.token_features(rows), model_.output_weight(),
-                         model_.output_bias());  // (B, V)
+  if (!output_.defined()) {
+    output_ = kernels::laid_out_for_few_rows(model_.output_weight());
+  }
+  return kernels::linear(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
 }
 
 at::Tensor ModelDecoder::first() {
@@ -62,11 +68,15 @@ at::Tensor ModelDecoder::first() {
   }
   std::vector<int64_t> ids;
   std::vector<int64_t> counts;
+  std::vector<int64_t> prefixes;
   for (const auto& prompt : prompts_) {
     ids.insert(ids.end(), prompt.tokens.begin(), prompt.tokens.end());
     counts.push_back(static_cast<int64_t>(prompt.tokens.size()));
+    if (model_.options().decoder.sees_prompt) {
+      prefixes.push_back(counts.back() - prompt.begun);
+    }
   }
-  return step(ids, counts);
+  return step(ids, counts, std::move(prefixes));
 }
 
 at::Tensor ModelDecoder::next(const std::vector<int64_t>& rows, const Tokens& tokens) {

@@ -25,14 +25,17 @@ class ModelDecoder : public Decoder {
 
  private:
   void read_sources();
-  /// Logits after the last of the new tokens of each sequence.
-  at::Tensor step(const std::vector<int64_t>& ids, const std::vector<int64_t>& counts);
+  /// Logits after the last of the new tokens of each sequence. `prefixes`: nn::Pass.
+  at::Tensor step(const std::vector<int64_t>& ids,
+                  const std::vector<int64_t>& counts,
+                  std::vector<int64_t> prefixes = {});
 
   Model& model_;
   const std::vector<Prompt>& prompts_;
   nn::DecodingCache cache_;
   nn::Memory memory_;
   bool has_memory_ = false;
+  at::Tensor output_;  // (V, D), laid out for few rows
 };
 
 }  // namespace weft::models

@@ -35,6 +35,14 @@ bool is_end(int64_t token, const SearchOptions& options) {
   return std::find(options.end_ids.begin(), options.end_ids.end(), token) != options.end_ids.end();
 }
 
+bool is_cut_by_length(const Hypothesis& hypothesis,
+                      const Prompt& prompt,
+                      const SearchOptions& options) {
+  const bool is_full = static_cast<int64_t>(hypothesis.tokens.size()) >= prompt.most;
+  const bool is_forced = options.rules.forced_last >= 0;  // an end that the length brought about
+  return prompt.lacks_room && is_full && (!hypothesis.has_ended || is_forced);
+}
+
 std::vector<std::vector<Hypothesis>> search(Decoder& decoder,
                                             const std::vector<Prompt>& prompts,
                                             const SearchOptions& options,

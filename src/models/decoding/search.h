@@ -32,4 +32,9 @@ double hypothesis_score(double log_probability, int64_t length, const SearchOpti
 
 bool is_end(int64_t token, const SearchOptions& options);
 
+/// Whether it is the model's length that ended the text: it would have gone on.
+bool is_cut_by_length(const Hypothesis& hypothesis,
+                      const Prompt& prompt,
+                      const SearchOptions& options);
+
 }  // namespace weft::models

@@ -53,11 +53,13 @@ struct SearchOptions {
 
 /// A beginning that is to be gone on with.
 struct Prompt {
-  Tokens tokens;       // not empty; of an encoder-decoder what the decoder begins with
-  Tokens source = {};  // what the encoder reads
-  int64_t index = 0;   // names its draws
-  int64_t most = 128;  // new tokens
-  int64_t least = 0;   // new tokens before an end is allowed
+  Tokens tokens;            // not empty; of an encoder-decoder what the decoder begins with
+  Tokens source = {};       // what the encoder reads
+  int64_t begun = 0;        // the last of `tokens` that begin the answer already
+  int64_t index = 0;        // names its draws
+  int64_t most = 128;       // new tokens
+  int64_t least = 0;        // new tokens before an end is allowed
+  bool lacks_room = false;  // `most` is what the model's length leaves of more
 };
 
 struct Hypothesis {

@@ -5,31 +5,15 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "models/encoder_decoder.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/families/bart_json.h"
-#include "models/stack_json.h"
+#include "models/stored_builder.h"
 
 namespace weft::models {
 
 namespace {
 
 using kernels::Activation;
-
-struct Size {
-  int64_t dim;
-  int64_t layers;
-  int64_t heads;
-  int64_t width;
-};
-
-ModelOptions sized(ModelOptions options, const Size& size) {
-  options.dim = size.dim;
-  options.layers = options.decoder.layers = size.layers;
-  options.heads = options.decoder.heads = size.heads;
-  options.width = options.decoder.width = size.width;
-  return options;
-}
 
 ModelOptions common(Family family) {
   ModelOptions options;
@@ -118,94 +102,89 @@ void read_marian_keys(config::Section& section, ModelOptions& options, const Mod
                              .has_three_ties = true});
 }
 
-void add_linear(TensorList& list,
-                const std::string& ours,
-                const std::string& stored,
-                int64_t rows,
-                int64_t columns,
-                int64_t first = 0) {
-  list.linear(ours, stored, rows, columns, true, first);
-}
-
-void add_layer(TensorList& list,
+void add_layer(StoredBuilder& builder,
                const ModelOptions& options,
                bool is_decoder,
                const std::string& ours,
                const std::string& theirs) {
   const int64_t dim = options.dim;
   const int64_t width = is_decoder ? options.decoder.width : options.width;
-  add_linear(list, ours + "attention.qkv", theirs + "self_attn.q_proj", dim, dim);
-  add_linear(list, ours + "attention.qkv", theirs + "self_attn.k_proj", dim, dim, dim);
-  add_linear(list, ours + "attention.qkv", theirs + "self_attn.v_proj", dim, dim, 2 * dim);
-  add_linear(list, ours + "attention.output", theirs + "self_attn.out_proj", dim, dim);
-  list.norm(ours + "attention_norm", theirs + "self_attn_layer_norm", dim, true);
+  const auto linear = [&](const std::string& name, const std::string& stored, int64_t first = 0) {
+    builder.linear(ours + name, theirs + stored,
+                   {.inputs = dim, .outputs = dim, .first_row = first});
+  };
+  linear("attention.qkv", "self_attn.q_proj");
+  linear("attention.qkv", "self_attn.k_proj", dim);
+  linear("attention.qkv", "self_attn.v_proj", 2 * dim);
+  linear("attention.output", "self_attn.out_proj");
+  builder.norm(ours + "attention_norm", theirs + "self_attn_layer_norm", dim);
   if (is_decoder) {
-    const auto cross = ours + "cross_attention";
-    add_linear(list, cross + ".query", theirs + "encoder_attn.q_proj", dim, dim);
-    add_linear(list, cross + ".key_value", theirs + "encoder_attn.k_proj", dim, dim);
-    add_linear(list, cross + ".key_value", theirs + "encoder_attn.v_proj", dim, dim, dim);
-    add_linear(list, cross + ".output", theirs + "encoder_attn.out_proj", dim, dim);
-    list.norm(cross + "_norm", theirs + "encoder_attn_layer_norm", dim, true);
+    linear("cross_attention.query", "encoder_attn.q_proj");
+    linear("cross_attention.key_value", "encoder_attn.k_proj");
+    linear("cross_attention.key_value", "encoder_attn.v_proj", dim);
+    linear("cross_attention.output", "encoder_attn.out_proj");
+    builder.norm(ours + "cross_attention_norm", theirs + "encoder_attn_layer_norm", dim);
   }
-  add_linear(list, ours + "feed_forward.up", theirs + "fc1", width, dim);
-  add_linear(list, ours + "feed_forward.down", theirs + "fc2", dim, width);
-  list.norm(ours + "feed_forward_norm", theirs + "final_layer_norm", dim, true);
+  builder.linear(ours + "feed_forward.up", theirs + "fc1", {dim, width});
+  builder.linear(ours + "feed_forward.down", theirs + "fc2", {width, dim});
+  builder.norm(ours + "feed_forward_norm", theirs + "final_layer_norm", dim);
 }
 
-void add_side(TensorList& list, const ModelOptions& options, bool is_decoder) {
+void add_side(StoredBuilder& builder, const ModelOptions& options, bool is_decoder) {
   const std::string embeddings = is_decoder ? "decoder_embeddings." : "embeddings.";
   const std::string stack = is_decoder ? "decoder_layers." : "layers.";
   const std::string side = is_decoder ? "model.decoder." : "model.encoder.";
   if (!options.begins_sinusoidal) {
-    list.table(embeddings + "position", side + "embed_positions",
-               options.length + options.decoder.position_offset, options.dim);
+    builder.table(embeddings + "position", side + "embed_positions",
+                  {options.length + options.decoder.position_offset, options.dim});
   }
   if (options.decoder.has_embedding_norm) {
-    list.norm(embeddings + "norm", side + "layernorm_embedding", options.dim, true);
+    builder.norm(embeddings + "norm", side + "layernorm_embedding", options.dim);
   }
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    add_layer(list, options, is_decoder, text(stack, layer, "."),
+    add_layer(builder, options, is_decoder, text(stack, layer, "."),
               text(side, "layers.", layer, "."));
   }
   if (options.norm_place == NormPlace::kPre) {
-    list.norm(stack + "norm", side + "layer_norm", options.dim, true);
+    builder.norm(stack + "norm", side + "layer_norm", options.dim);
   }
 }
 
-void add_head(TensorList& list, const ModelOptions& options) {
-  const auto head = Part::kHead;
+void add_head(StoredBuilder& builder, const ModelOptions& options) {
+  const int64_t dim = options.dim;
   if (options.head == Head::kSequence) {
-    list.linear("head.dense", "classification_head.dense", options.dim, options.dim, true, 0, head);
-    list.linear("head.output", "classification_head.out_proj", head_outputs(options), options.dim,
-                true, 0, head);
+    builder.linear("head.dense", "classification_head.dense",
+                   {.inputs = dim, .outputs = dim, .part = Part::kHead});
+    builder.linear("head.output", "classification_head.out_proj",
+                   {.inputs = dim, .outputs = head_outputs(options), .part = Part::kHead});
     return;
   }
   if (!options.ties_embeddings) {
-    list.linear("head", "lm_head", options.vocabulary, options.dim, false, 0, head);
+    builder.table("head", "lm_head", {options.vocabulary, dim}, Part::kHead);
   }
-  list.add({.parameter = "logits_bias",
-            .name = "final_logits_bias",
-            .shape = {1, options.vocabulary},
-            .part = head});
+  builder.result.push_back({.parameter = "logits_bias",
+                            .name = "final_logits_bias",
+                            .shape = {1, options.vocabulary},
+                            .part = Part::kHead});
 }
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const auto& decoder = options.decoder;
-  TensorList list;
+  StoredBuilder builder;
   if (decoder.ties_source) {
-    list.table("embeddings.word", "model.shared", options.vocabulary, options.dim);
+    builder.table("embeddings.word", "model.shared", {options.vocabulary, options.dim});
   } else {
-    list.table("embeddings.word", "model.encoder.embed_tokens",
-               decoder.source_vocabulary > 0 ? decoder.source_vocabulary : options.vocabulary,
-               options.dim);
-    list.table("decoder_embeddings.word", "model.decoder.embed_tokens", options.vocabulary,
-               options.dim);
+    const int64_t source =
+        decoder.source_vocabulary > 0 ? decoder.source_vocabulary : options.vocabulary;
+    builder.table("embeddings.word", "model.encoder.embed_tokens", {source, options.dim});
+    builder.table("decoder_embeddings.word", "model.decoder.embed_tokens",
+                  {options.vocabulary, options.dim});
   }
-  add_side(list, options, false);
-  add_side(list, options, true);
-  add_head(list, options);
-  return std::move(list).result();
+  add_side(builder, options, false);
+  add_side(builder, options, true);
+  add_head(builder, options);
+  return std::move(builder.result);
 }
 
 std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& options) {
@@ -254,35 +233,24 @@ InitialValues glorot(const std::string& parameter, const ModelOptions& options) 
   return {.kind = InitialValues::Kind::kUniform, .bound = std::sqrt(6 / fans)};
 }
 
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<EncoderDecoder>(options);
-}
-
-FamilyDefinition common_definition(Family family) {
-  FamilyDefinition made;
-  made.traits = {.family = family,
-                 .has_pooler = false,
-                 .has_segments = false,
-                 .has_fixed_epsilon = true,
-                 .classifier_activation = Activation::kTanh};
+FamilyDefinition definition(const FamilyFacts& facts) {
+  auto made = encoder_decoder_definition(facts);
+  made.heads = {{Head::kConditional, "ForConditionalGeneration"},
+                {Head::kSequence, "ForSequenceClassification"}};
+  made.traits.has_fixed_epsilon = true;
+  made.traits.classifier_activation = Activation::kTanh;
   made.read_json = read_bart_json;
   made.write_json = write_bart_json;
-  made.generation_json = encoder_decoder_generation;
   made.tensors = tensors;
   made.spellings = spellings;
   made.is_harmless = is_harmless;
   made.initial = initial;
-  made.make = make;
-  made.reads_source = true;
+  made.style = formats::SpecialStyle::kRoberta;
   return made;
 }
 
 FamilyDefinition bart_definition() {
-  auto made = common_definition(Family::kBart);
-  made.word = "bart";
-  made.facts = {Family::kBart, NormPlace::kPost, "bart", "model", "Bart"};
-  made.heads = {{Head::kConditional, "ForConditionalGeneration"},
-                {Head::kSequence, "ForSequenceClassification"}};
+  auto made = definition({Family::kBart, NormPlace::kPost, "bart", "model", "Bart"});
   made.defaults = bart_defaults;
   made.presets = bart_presets;
   made.read_keys = read_bart_keys;
@@ -290,11 +258,7 @@ FamilyDefinition bart_definition() {
 }
 
 FamilyDefinition mbart_definition() {
-  auto made = common_definition(Family::kMbart);
-  made.word = "mbart";
-  made.facts = {Family::kMbart, NormPlace::kPre, "mbart", "model", "MBart"};
-  made.heads = {{Head::kConditional, "ForConditionalGeneration"},
-                {Head::kSequence, "ForSequenceClassification"}};
+  auto made = definition({Family::kMbart, NormPlace::kPre, "mbart", "model", "MBart"});
   made.defaults = mbart_defaults;
   made.presets = mbart_presets;
   made.read_keys = read_mbart_keys;
@@ -303,14 +267,14 @@ FamilyDefinition mbart_definition() {
 
 FamilyDefinition marian_definition(Family family) {
   const bool is_marian = family == Family::kMarian;
-  auto made = common_definition(family);
+  auto made = definition({family, NormPlace::kPost, "marian", "model", "Marian"});
   made.word = is_marian ? "marian" : "transformer";
-  made.facts = {family, NormPlace::kPost, "marian", "model", "Marian"};
   made.heads = {{Head::kConditional, "MTModel"}};
   made.defaults = is_marian ? marian_defaults : transformer_defaults;
   made.presets = is_marian ? marian_presets : transformer_presets;
   made.read_keys = read_marian_keys;
   made.initial = glorot;
+  made.style = formats::SpecialStyle::kEnding;
   return made;
 }
 

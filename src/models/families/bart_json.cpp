@@ -14,9 +14,7 @@ using formats::Json;
 
 /// What absent keys mean to the config classes.
 void set_defaults(ModelOptions& options) {
-  const auto head = options.head;
-  options = definition_of(options.family).defaults();
-  options.head = head;
+  options = begun(options, definition_of(options.family).defaults());
   options.dim = 1024;
   options.layers = options.decoder.layers = 12;
   options.heads = options.decoder.heads = 16;
@@ -79,11 +77,7 @@ void read_bart_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("init_std", options.deviation, 0.0, 100.0);
   fields.read("scale_embedding", options.decoder.scales_embedding);
   fields.read("tie_word_embeddings", options.ties_embeddings);
-  if (fields.has("classifier_dropout")) {
-    double dropout = 0;
-    fields.read("classifier_dropout", dropout, 0.0, 1.0);
-    options.head_dropout = dropout;
-  }
+  fields.read("classifier_dropout", options.head_dropout, 0.0, 1.0);
   if (!options.ties_embeddings && options.decoder.ties_source) {
     fields.fail("tie_word_embeddings",
                 "found false, allowed is true where encoder and decoder share their embedding");

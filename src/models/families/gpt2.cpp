@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "models/causal_model.h"
+#include "models/families/causal_family.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
-#include "models/stored_builder.h"
 
 namespace weft::models {
 
@@ -28,32 +27,27 @@ ModelOptions defaults() {
   return options;
 }
 
-ModelOptions sized(int64_t layers, int64_t dim, int64_t heads) {
-  auto options = defaults();
-  options.layers = layers;
-  options.dim = dim;
-  options.heads = heads;
-  options.width = 4 * dim;
-  return options;
-}
-
 ModelOptions mini() {
-  auto options = sized(4, 256, 4);
+  auto options = sized(defaults(), {4, 256, 4});
   options.length = 512;
   return options;
 }
 
 std::vector<Preset> presets() {
+  const auto begin = defaults();
   return {{"gpt-mini", mini()},
-          {"gpt2", sized(12, 768, 12)},
-          {"gpt2-medium", sized(24, 1024, 16)},
-          {"gpt2-large", sized(36, 1280, 20)},
-          {"gpt2-xl", sized(48, 1600, 25)}};
+          {"gpt2", sized(begin, {12, 768, 12})},
+          {"gpt2-medium", sized(begin, {24, 1024, 16})},
+          {"gpt2-large", sized(begin, {36, 1280, 20})},
+          {"gpt2-xl", sized(begin, {48, 1600, 25})}};
 }
 
 void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_stack_keys(section, options, base,
-                  {.only = "type: gpt2", .has_layer_scale = true, .has_embedding_dropout = true});
+                  {.only = "type: gpt2",
+                   .has_layer_scale = true,
+                   .has_embedding_dropout = true,
+                   .has_norm_place = true});
 }
 
 void refuse_foreign(const JsonFields& fields) {
@@ -62,9 +56,7 @@ void refuse_foreign(const JsonFields& fields) {
 }
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
-  const auto head = options.head;
-  options = defaults();
-  options.head = head;
+  options = begun(options, defaults());
   options.vocabulary = 50257;
   options.begin_id = 50256;
   options.end_id = 50256;
@@ -124,18 +116,6 @@ void write_json(Json& json, const ModelOptions& options) {
   write_ids(json, options);
 }
 
-void add_head(StoredBuilder& builder, const ModelOptions& options) {
-  const int64_t classes = head_outputs(options);
-  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
-    builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
-  } else if (options.head == Head::kSequence) {
-    builder.table("head", "score", {classes, options.dim}, Part::kHead);
-  } else if (options.head == Head::kToken) {
-    builder.linear("head", "classifier",
-                   {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
-  }
-}
-
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
   const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
@@ -157,8 +137,10 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
     linear(ours + "feed_forward.up", stored + "mlp.c_fc", dim, options.width);
     linear(ours + "feed_forward.down", stored + "mlp.c_proj", options.width, dim);
   }
-  builder.norm("layers.norm", prefix + "ln_f", dim);
-  add_head(builder, options);
+  if (options.norm_place == NormPlace::kPre) {
+    builder.norm("layers.norm", prefix + "ln_f", dim);
+  }
+  add_causal_head(builder, options, "lm_head", "classifier");
   return builder.result;
 }
 
@@ -177,31 +159,26 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
                                      : options.deviation};
 }
 
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<CausalModel>(options);
+FamilyDefinition definition() {
+  auto made = causal_definition({Family::kGpt2, NormPlace::kPre, "gpt2", "transformer", "GPT2"});
+  made.other_facts = {Family::kGpt2, NormPlace::kPost, "weft-gpt2-postnorm", "transformer",
+                      "WeftGpt2PostNorm"};
+  made.heads[1].ending = "LMHeadModel";
+  made.defaults = defaults;
+  made.presets = presets;
+  made.read_keys = read_keys;
+  made.read_json = read_json;
+  made.write_json = write_json;
+  made.tensors = tensors;
+  made.is_harmless = says_nothing;
+  made.initial = initial;
+  return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& gpt2() {
-  static const FamilyDefinition kDefinition{
-      .word = "gpt2",
-      .facts = {Family::kGpt2, NormPlace::kPre, "gpt2", "transformer", "GPT2"},
-      .heads = {{Head::kNone, "Model"},
-                {Head::kCausalLm, "LMHeadModel"},
-                {Head::kSequence, "ForSequenceClassification"},
-                {Head::kToken, "ForTokenClassification"}},
-      .traits = {.family = Family::kGpt2, .has_pooler = false, .has_segments = false},
-      .defaults = defaults,
-      .presets = presets,
-      .read_keys = read_keys,
-      .read_json = read_json,
-      .write_json = write_json,
-      .generation_json = causal_generation_json,
-      .tensors = tensors,
-      .is_harmless = says_nothing,
-      .initial = initial,
-      .make = make};
+  static const auto kDefinition = definition();
   return kDefinition;
 }
 

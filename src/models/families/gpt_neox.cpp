@@ -4,9 +4,9 @@
 
 #include "base/text.h"
 #include "models/causal_model.h"
+#include "models/families/causal_family.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
-#include "models/stored_builder.h"
 
 namespace weft::models {
 
@@ -31,20 +31,12 @@ ModelOptions defaults() {
   return options;
 }
 
-ModelOptions sized(int64_t layers, int64_t dim, int64_t heads) {
-  auto options = defaults();
-  options.layers = layers;
-  options.dim = dim;
-  options.heads = heads;
-  options.width = 4 * dim;
-  return options;
-}
-
 std::vector<Preset> presets() {
-  return {{"pythia-14m", sized(6, 128, 4)},
-          {"pythia-70m", sized(6, 512, 8)},
-          {"pythia-160m", sized(12, 768, 12)},
-          {"pythia-410m", sized(24, 1024, 16)}};
+  const auto begin = defaults();
+  return {{"pythia-14m", sized(begin, {6, 128, 4})},
+          {"pythia-70m", sized(begin, {6, 512, 8})},
+          {"pythia-160m", sized(begin, {12, 768, 12})},
+          {"pythia-410m", sized(begin, {24, 1024, 16})}};
 }
 
 void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
@@ -63,9 +55,7 @@ void check_rotary(const JsonFields& fields, const ModelOptions& options) {
 }
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
-  const auto head = options.head;
-  options = defaults();
-  options.head = head;
+  options = begun(options, defaults());
   options.vocabulary = 50432;
   options.dim = 6144;
   options.layers = 44;
@@ -74,16 +64,8 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   options.begin_id = 0;
   options.end_id = 2;
   options.head_dropout = 0.1;
-  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
-  fields.read_size("hidden_size", options.dim, kMostFeatures);
-  fields.read_size("num_hidden_layers", options.layers, kMostLayers);
-  fields.read_size("num_attention_heads", options.heads, kMostFeatures);
-  fields.read_size("intermediate_size", options.width, kMostFeatures);
-  fields.read_size("max_position_embeddings", options.length, kMostTokens);
-  if (options.dim % options.heads != 0) {
-    fields.fail("num_attention_heads",
-                text(options.heads, " does not divide hidden_size ", options.dim));
-  }
+  read_stack_sizes(fields, options);
+  demand_whole_heads(fields, options);
   read_rotary(fields, options);
   check_rotary(fields, options);
   read_activation(fields, "hidden_act", options.activation);
@@ -92,11 +74,7 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("hidden_dropout", options.dropout, 0.0, 1.0);
   options.decoder.embedding_dropout = options.dropout;
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
-  if (fields.has("classifier_dropout")) {
-    double dropout = 0;
-    fields.read("classifier_dropout", dropout, 0.0, 1.0);
-    options.head_dropout = dropout;
-  }
+  fields.read("classifier_dropout", options.head_dropout, 0.0, 1.0);
   fields.read("use_parallel_residual", options.decoder.is_parallel);
   fields.read("attention_bias", options.modern.attention_bias);
   options.decoder.output_bias = options.modern.attention_bias;
@@ -150,21 +128,13 @@ void add_layer(StoredBuilder& builder,
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const std::string prefix = options.head == Head::kNone ? "" : "gpt_neox.";
-  const int64_t classes = head_outputs(options);
   StoredBuilder builder;
   builder.table("embeddings.word", prefix + "embed_in", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     add_layer(builder, options, text("layers.", layer, "."), text(prefix, "layers.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "final_layer_norm", options.dim);
-  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
-    builder.table("head", "embed_out", {options.vocabulary, options.dim}, Part::kHead);
-  } else if (options.head == Head::kSequence) {
-    builder.table("head", "score", {classes, options.dim}, Part::kHead);
-  } else if (options.head == Head::kToken) {
-    builder.linear("head", "classifier",
-                   {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
-  }
+  add_causal_head(builder, options, "embed_out", "classifier");
   return builder.result;
 }
 
@@ -175,35 +145,23 @@ bool says_nothing(std::string_view name, const ModelOptions& options) {
          (options.ties_embeddings && name == "embed_out.weight");
 }
 
-InitialValues initial(const std::string& /*parameter*/, const ModelOptions& options) {
-  return {.deviation = options.deviation};
-}
-
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<CausalModel>(options);
+FamilyDefinition definition() {
+  auto made =
+      causal_definition({Family::kGptNeoX, NormPlace::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
+  made.defaults = defaults;
+  made.presets = presets;
+  made.read_keys = read_keys;
+  made.read_json = read_json;
+  made.write_json = write_json;
+  made.tensors = tensors;
+  made.is_harmless = says_nothing;
+  return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& gpt_neox() {
-  static const FamilyDefinition kDefinition{
-      .word = "gpt_neox",
-      .facts = {Family::kGptNeoX, NormPlace::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"},
-      .heads = {{Head::kNone, "Model"},
-                {Head::kCausalLm, "ForCausalLM"},
-                {Head::kSequence, "ForSequenceClassification"},
-                {Head::kToken, "ForTokenClassification"}},
-      .traits = {.family = Family::kGptNeoX, .has_pooler = false, .has_segments = false},
-      .defaults = defaults,
-      .presets = presets,
-      .read_keys = read_keys,
-      .read_json = read_json,
-      .write_json = write_json,
-      .generation_json = causal_generation_json,
-      .tensors = tensors,
-      .is_harmless = says_nothing,
-      .initial = initial,
-      .make = make};
+  static const auto kDefinition = definition();
   return kDefinition;
 }
 

@@ -1,10 +1,9 @@
 #include "models/families/llama.h"
 
 #include "base/text.h"
-#include "models/causal_model.h"
+#include "models/families/causal_family.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
-#include "models/stored_builder.h"
 
 namespace weft::models {
 
@@ -140,14 +139,8 @@ ModelOptions absent(Family family) {
   return options;
 }
 
-void read_sizes(const JsonFields& fields, ModelOptions& options) {
+void read_heads(const JsonFields& fields, ModelOptions& options) {
   auto& decoder = options.decoder;
-  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
-  fields.read_size("hidden_size", options.dim, kMostFeatures);
-  fields.read_size("num_hidden_layers", options.layers, kMostLayers);
-  fields.read_size("num_attention_heads", options.heads, kMostFeatures);
-  fields.read_size("intermediate_size", options.width, kMostFeatures);
-  fields.read_size("max_position_embeddings", options.length, kMostTokens);
   decoder.key_value_heads =
       options.family == Family::kMistral && !fields.has("num_key_value_heads") ? 8 : options.heads;
   fields.read("num_key_value_heads", decoder.key_value_heads, 1, kMostFeatures);
@@ -158,9 +151,8 @@ void read_sizes(const JsonFields& fields, ModelOptions& options) {
         "num_key_value_heads",
         text(decoder.key_value_heads, " does not divide num_attention_heads ", options.heads));
   }
-  if (decoder.head_width == 0 && options.dim % options.heads != 0) {
-    fields.fail("num_attention_heads",
-                text(options.heads, " does not divide hidden_size ", options.dim));
+  if (decoder.head_width == 0) {
+    demand_whole_heads(fields, options);
   }
   if (decoder.head_width * options.heads == options.dim) {
     decoder.head_width = 0;
@@ -219,10 +211,9 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
 }
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
-  const auto head = options.head;
-  options = absent(options.family);
-  options.head = head;
-  read_sizes(fields, options);
+  options = begun(options, absent(options.family));
+  read_stack_sizes(fields, options);
+  read_heads(fields, options);
   read_rotary(fields, options);
   read_window(fields, options);
   read_activation(fields, "hidden_act", options.activation);
@@ -305,21 +296,13 @@ void add_layer(StoredBuilder& builder,
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const std::string prefix = options.head == Head::kNone ? "" : "model.";
-  const int64_t classes = head_outputs(options);
   StoredBuilder builder;
   builder.table("embeddings.word", prefix + "embed_tokens", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     add_layer(builder, options, text("layers.", layer, "."), text(prefix, "layers.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "norm", options.dim, false);
-  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
-    builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
-  } else if (options.head == Head::kSequence) {
-    builder.table("head", "score", {classes, options.dim}, Part::kHead);
-  } else if (options.head == Head::kToken) {
-    builder.linear("head", "score",
-                   {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
-  }
+  add_causal_head(builder, options, "lm_head", "score");
   return builder.result;
 }
 
@@ -332,59 +315,46 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
   return {.deviation = options.deviation, .zeroes_pad = parameter == "embeddings.word.weight"};
 }
 
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<CausalModel>(options);
-}
+/// What each family has of its own.
+struct Own {
+  decltype(FamilyDefinition::defaults) defaults;
+  decltype(FamilyDefinition::presets) presets;
+  decltype(FamilyDefinition::read_keys) read_keys;
+};
 
-FamilyDefinition definition(const FamilyFacts& facts) {
-  return {.word = facts.model_type,
-          .facts = facts,
-          .heads = {{Head::kNone, "Model"},
-                    {Head::kCausalLm, "ForCausalLM"},
-                    {Head::kSequence, "ForSequenceClassification"},
-                    {Head::kToken, "ForTokenClassification"}},
-          .traits = {.family = facts.family, .has_pooler = false, .has_segments = false},
-          .read_json = read_json,
-          .write_json = write_json,
-          .generation_json = causal_generation_json,
-          .tensors = tensors,
-          .is_harmless = says_nothing,
-          .initial = initial,
-          .make = make};
+FamilyDefinition definition(const FamilyFacts& facts, const Own& own) {
+  auto made = causal_definition(facts);
+  made.defaults = own.defaults;
+  made.presets = own.presets;
+  made.read_keys = own.read_keys;
+  made.read_json = read_json;
+  made.write_json = write_json;
+  made.tensors = tensors;
+  made.is_harmless = says_nothing;
+  made.initial = initial;
+  return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& llama() {
-  static const FamilyDefinition kDefinition = [] {
-    auto result = definition({Family::kLlama, NormPlace::kPre, "llama", "model", "Llama"});
-    result.defaults = llama_defaults;
-    result.presets = llama_presets;
-    result.read_keys = read_llama_keys;
-    return result;
-  }();
+  static const auto kDefinition =
+      definition({Family::kLlama, NormPlace::kPre, "llama", "model", "Llama"},
+                 {llama_defaults, llama_presets, read_llama_keys});
   return kDefinition;
 }
 
 const FamilyDefinition& mistral() {
-  static const FamilyDefinition kDefinition = [] {
-    auto result = definition({Family::kMistral, NormPlace::kPre, "mistral", "model", "Mistral"});
-    result.defaults = mistral_defaults;
-    result.presets = mistral_presets;
-    result.read_keys = read_mistral_keys;
-    return result;
-  }();
+  static const auto kDefinition =
+      definition({Family::kMistral, NormPlace::kPre, "mistral", "model", "Mistral"},
+                 {mistral_defaults, mistral_presets, read_mistral_keys});
   return kDefinition;
 }
 
 const FamilyDefinition& qwen2() {
-  static const FamilyDefinition kDefinition = [] {
-    auto result = definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"});
-    result.defaults = qwen2_defaults;
-    result.presets = qwen2_presets;
-    result.read_keys = read_qwen2_keys;
-    return result;
-  }();
+  static const auto kDefinition =
+      definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"},
+                 {qwen2_defaults, qwen2_presets, read_qwen2_keys});
   return kDefinition;
 }
 

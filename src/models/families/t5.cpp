@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "models/encoder_decoder.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/stack_json.h"
+#include "models/stored_builder.h"
 #include "models/weights.h"
 
 namespace weft::models {
@@ -74,22 +74,7 @@ ModelOptions mt5_defaults() {
   return options;
 }
 
-struct Size {
-  int64_t dim;
-  int64_t layers;
-  int64_t heads;
-  int64_t width;
-};
-
-ModelOptions sized(ModelOptions options, const Size& size) {
-  options.dim = size.dim;
-  options.layers = options.decoder.layers = size.layers;
-  options.heads = options.decoder.heads = size.heads;
-  options.width = options.decoder.width = size.width;
-  return options;
-}
-
-ModelOptions gated(const Size& size) {
+ModelOptions gated(const EncoderDecoderSize& size) {
   auto options = sized(t5_defaults(), size);
   make_gated(options);
   return options;
@@ -139,10 +124,8 @@ void read_feed_forward(const JsonFields& fields, ModelOptions& options) {
 }
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
-  const auto head = options.head;
   const bool is_mt5 = options.family == Family::kMt5;
-  options = is_mt5 ? mt5_defaults() : t5_defaults();
-  options.head = head;
+  options = begun(options, is_mt5 ? mt5_defaults() : t5_defaults());
   options.vocabulary = is_mt5 ? 250112 : 32128;
   auto& decoder = options.decoder;
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
@@ -224,69 +207,73 @@ void look_at_files(ModelOptions& options, const WeightFiles& files) {
   options.ties_embeddings = output == nullptr || is_copy;
 }
 
-/// Layers of one of the stacks.
-void add_stack(TensorList& list, const ModelOptions& options, bool is_decoder) {
+std::string stack_of(bool is_decoder) { return is_decoder ? "decoder_layers." : "layers."; }
+std::string side_of(bool is_decoder) { return is_decoder ? "decoder." : "encoder."; }
+
+void add_layer(StoredBuilder& builder,
+               const ModelOptions& options,
+               bool is_decoder,
+               int64_t layer) {
+  const auto ours = text(stack_of(is_decoder), layer, ".");
+  const auto theirs = text(side_of(is_decoder), "block.", layer, ".layer.");  // numbers follow
   const int64_t dim = options.dim;
   const int64_t heads = is_decoder ? options.decoder.heads : options.heads;
   const int64_t width = is_decoder ? options.decoder.width : options.width;
   const int64_t inner = heads * options.decoder.head_width;
-  const std::string side = is_decoder ? "decoder." : "encoder.";
-  const std::string stack = is_decoder ? "decoder_layers." : "layers.";
+  const auto linear = [&](const std::string& name, const std::string& stored, int64_t inputs,
+                          int64_t outputs, int64_t first = 0) {
+    builder.linear(ours + name, stored, {inputs, outputs, false, first});
+  };
+  const auto own = theirs + "0.SelfAttention.";
+  builder.norm(ours + "attention_norm", theirs + "0.layer_norm", dim, false);
+  linear("attention.qkv", own + "q", dim, inner);
+  linear("attention.qkv", own + "k", dim, inner, inner);
+  linear("attention.qkv", own + "v", dim, inner, 2 * inner);
+  linear("attention.output", own + "o", inner, dim);
+  if (layer == 0) {
+    builder.table(stack_of(is_decoder) + "relative_bias", own + "relative_attention_bias",
+                  {options.decoder.relative_buckets, heads});
+  }
+  if (is_decoder) {
+    const auto cross = theirs + "1.EncDecAttention.";
+    builder.norm(ours + "cross_attention_norm", theirs + "1.layer_norm", dim, false);
+    linear("cross_attention.query", cross + "q", dim, inner);
+    linear("cross_attention.key_value", cross + "k", dim, inner);
+    linear("cross_attention.key_value", cross + "v", dim, inner, inner);
+    linear("cross_attention.output", cross + "o", inner, dim);
+  }
+  const auto last = theirs + (is_decoder ? "2." : "1.");
+  const auto dense = last + "DenseReluDense.";
+  builder.norm(ours + "feed_forward_norm", last + "layer_norm", dim, false);
+  if (options.modern.is_gated) {
+    linear("feed_forward.up", dense + "wi_0", dim, width);
+    linear("feed_forward.up", dense + "wi_1", dim, width, width);
+  } else {
+    linear("feed_forward.up", dense + "wi", dim, width);
+  }
+  linear("feed_forward.down", dense + "wo", width, dim);
+}
+
+void add_stack(StoredBuilder& builder, const ModelOptions& options, bool is_decoder) {
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    const auto ours = text(stack, layer, ".");
-    int64_t number = 0;
-    const auto next = [&] { return text(side, "block.", layer, ".layer.", number++, "."); };
-    auto theirs = next();
-    list.norm(ours + "attention_norm", theirs + "layer_norm", dim, false);
-    for (const auto* part : {"q", "k", "v"}) {
-      const int64_t first = *part == 'q' ? 0 : *part == 'k' ? inner : 2 * inner;
-      list.linear(ours + "attention.qkv", theirs + "SelfAttention." + part, inner, dim, false,
-                  first);
-    }
-    list.linear(ours + "attention.output", theirs + "SelfAttention.o", dim, inner, false);
-    if (layer == 0) {
-      list.table(stack + "relative_bias", theirs + "SelfAttention.relative_attention_bias",
-                 options.decoder.relative_buckets, heads);
-    }
-    if (is_decoder) {
-      theirs = next();
-      list.norm(ours + "cross_attention_norm", theirs + "layer_norm", dim, false);
-      list.linear(ours + "cross_attention.query", theirs + "EncDecAttention.q", inner, dim, false);
-      list.linear(ours + "cross_attention.key_value", theirs + "EncDecAttention.k", inner, dim,
-                  false);
-      list.linear(ours + "cross_attention.key_value", theirs + "EncDecAttention.v", inner, dim,
-                  false, inner);
-      list.linear(ours + "cross_attention.output", theirs + "EncDecAttention.o", dim, inner, false);
-    }
-    theirs = next();
-    list.norm(ours + "feed_forward_norm", theirs + "layer_norm", dim, false);
-    theirs += "DenseReluDense.";
-    if (options.modern.is_gated) {
-      list.linear(ours + "feed_forward.up", theirs + "wi_0", width, dim, false);
-      list.linear(ours + "feed_forward.up", theirs + "wi_1", width, dim, false, width);
-    } else {
-      list.linear(ours + "feed_forward.up", theirs + "wi", width, dim, false);
-    }
-    list.linear(ours + "feed_forward.down", theirs + "wo", dim, width, false);
+    add_layer(builder, options, is_decoder, layer);
   }
-  list.norm(stack + "norm", side + "final_layer_norm", dim, false);
+  builder.norm(text(stack_of(is_decoder), "norm"), text(side_of(is_decoder), "final_layer_norm"),
+               options.dim, false);
 }
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
-  TensorList list;
-  list.table("embeddings.word", "shared", options.vocabulary, options.dim);
-  add_stack(list, options, false);
+  StoredBuilder builder;
+  builder.table("embeddings.word", "shared", {options.vocabulary, options.dim});
+  add_stack(builder, options, false);
   if (options.head != Head::kNone) {
-    add_stack(list, options, true);
+    add_stack(builder, options, true);
   }
   if (options.head == Head::kConditional && !options.ties_embeddings) {
-    list.add({.parameter = "head.weight",
-              .name = kOutput,
-              .shape = {options.vocabulary, options.dim},
-              .part = Part::kHead});
+    builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
   }
-  return std::move(list).result();
+  return std::move(builder.result);
 }
 
 std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& /*options*/) {
@@ -323,42 +310,33 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
   return values;
 }
 
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<EncoderDecoder>(options);
-}
-
-FamilyDefinition definition(Family family) {
-  const bool is_mt5 = family == Family::kMt5;
-  FamilyDefinition made;
-  made.word = is_mt5 ? "mt5" : "t5";
-  made.facts = {family, NormPlace::kPre, made.word, "", is_mt5 ? "MT5" : "T5"};
+FamilyDefinition definition(const FamilyFacts& facts) {
+  const bool is_mt5 = facts.family == Family::kMt5;
+  auto made = encoder_decoder_definition(facts);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"}, {Head::kNone, "EncoderModel"}};
-  made.traits = {.family = family, .has_pooler = false, .has_segments = false};
   made.defaults = is_mt5 ? mt5_defaults : t5_defaults;
   made.presets = is_mt5 ? mt5_presets : t5_presets;
   made.read_keys = is_mt5 ? read_mt5_keys : read_t5_keys;
   made.read_json = read_json;
   made.write_json = write_json;
-  made.generation_json = encoder_decoder_generation;
   made.look_at_files = look_at_files;
   made.tensors = tensors;
   made.spellings = spellings;
   made.is_harmless = is_harmless;
   made.initial = initial;
-  made.make = make;
-  made.reads_source = true;
+  made.style = formats::SpecialStyle::kT5;
   return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& t5() {
-  static const auto kDefinition = definition(Family::kT5);
+  static const auto kDefinition = definition({Family::kT5, NormPlace::kPre, "t5", "", "T5"});
   return kDefinition;
 }
 
 const FamilyDefinition& mt5() {
-  static const auto kDefinition = definition(Family::kMt5);
+  static const auto kDefinition = definition({Family::kMt5, NormPlace::kPre, "mt5", "", "MT5"});
   return kDefinition;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
+#include "models/stored_builder.h"
 #include "models/vision.h"
 
 namespace weft::models::vision_family {
@@ -13,51 +14,27 @@ constexpr int64_t kLargestImage = 1 << 15;
 constexpr int64_t kMostGrid = 1 << 12;  // patches of a side
 constexpr std::string_view kOnly = "type: vit or deit";
 
-/// What the weights of init_from fix.
-void keep_shapes(const config::Section& section,
-                 const VisionOptions& found,
-                 const VisionOptions& base) {
-  const auto keep = [&](std::string_view key, bool is_same) {
-    if (!is_same) {
-      section.fail(key, "contradicts the model that init_from names; leave it out");
-    }
-  };
-  keep("patch", found.patch == base.patch);
-  keep("channels", found.channels == base.channels);
-  keep("query_key_value_bias", found.query_key_value_bias == base.query_key_value_bias);
+/// A convolution is stored with the shape of its kernel; here it is a matrix.
+void add_convolution(StoredBuilder& builder,
+                     const std::string& ours,
+                     const std::string& stored,
+                     const std::vector<int64_t>& shape,
+                     Part part) {
+  builder.table(ours, stored, shape, part);
+  builder.result.push_back({.parameter = ours + ".bias",
+                            .name = stored + ".bias",
+                            .shape = {shape.front()},
+                            .part = part});
 }
 
-void add_linear(std::vector<StoredTensor>& tensors,
-                const std::string& ours,
-                const std::string& stored,
-                std::vector<int64_t> shape,
-                Part part = Part::kBackbone) {
-  const int64_t outputs = shape.front();
-  tensors.push_back({.parameter = ours + ".weight",
-                     .name = stored + ".weight",
-                     .shape = std::move(shape),
-                     .part = part});
-  tensors.push_back(
-      {.parameter = ours + ".bias", .name = stored + ".bias", .shape = {outputs}, .part = part});
-}
-
-void add_norm(std::vector<StoredTensor>& tensors,
-              const std::string& ours,
-              const std::string& stored,
-              int64_t dim) {
-  for (const auto* end : {".weight", ".bias"}) {
-    tensors.push_back({.parameter = ours + end, .name = stored + end, .shape = {dim}});
-  }
-}
-
-void add_embeddings(std::vector<StoredTensor>& tensors,
+void add_embeddings(StoredBuilder& builder,
                     const ModelOptions& options,
                     const std::string& prefix) {
   const auto& vision = options.vision;
   const auto add = [&](const std::string& ours, const std::string& stored, int64_t rows) {
-    tensors.push_back({.parameter = "embeddings." + ours,
-                       .name = prefix + "embeddings." + stored,
-                       .shape = {1, rows, options.dim}});
+    builder.result.push_back({.parameter = "embeddings." + ours,
+                              .name = prefix + "embeddings." + stored,
+                              .shape = {1, rows, options.dim}});
   };
   int64_t own = 0;
   if (vision.has_class_token) {
@@ -70,52 +47,49 @@ void add_embeddings(std::vector<StoredTensor>& tensors,
   }
   if (options.head == Head::kMaskedImage) {
     add("mask_token", "mask_token", 1);
-    tensors.back().part = Part::kHead;  // other heads hide nothing
+    builder.result.back().part = Part::kHead;  // other heads hide nothing
   }
   add("position", "position_embeddings", own + vision.grid() * vision.grid());
-  add_linear(tensors, "embeddings.projection", prefix + "embeddings.patch_embeddings.projection",
-             {options.dim, vision.channels, vision.patch, vision.patch});
+  add_convolution(builder, "embeddings.projection",
+                  prefix + "embeddings.patch_embeddings.projection",
+                  {options.dim, vision.channels, vision.patch, vision.patch}, Part::kBackbone);
 }
 
-/// Query, key and value are rows of one matrix here.
-void add_attention(std::vector<StoredTensor>& tensors,
-                   const ModelOptions& options,
-                   const std::string& ours,
-                   const std::string& stored) {
+void add_layer(StoredBuilder& builder,
+               const ModelOptions& options,
+               const std::string& ours,
+               const std::string& stored) {
+  const int64_t dim = options.dim;
+  builder.norm(ours + "attention_norm", stored + "layernorm_before", dim);
   int64_t first = 0;
   for (const auto* name : {"query", "key", "value"}) {
-    const auto place = stored + ".attention." + name;
-    tensors.push_back({.parameter = ours + ".qkv.weight",
-                       .name = place + ".weight",
-                       .shape = {options.dim, options.dim},
-                       .first_row = first});
-    if (options.vision.query_key_value_bias) {
-      tensors.push_back({.parameter = ours + ".qkv.bias",
-                         .name = place + ".bias",
-                         .shape = {options.dim},
-                         .first_row = first});
-    }
-    first += options.dim;
+    builder.linear(ours + "attention.qkv", stored + "attention.attention." + name,
+                   {dim, dim, options.vision.query_key_value_bias, first});
+    first += dim;
   }
-  add_linear(tensors, ours + ".output", stored + ".output.dense", {options.dim, options.dim});
+  builder.linear(ours + "attention.output", stored + "attention.output.dense", {dim, dim});
+  builder.norm(ours + "feed_forward_norm", stored + "layernorm_after", dim);
+  builder.linear(ours + "feed_forward.up", stored + "intermediate.dense", {dim, options.width});
+  builder.linear(ours + "feed_forward.down", stored + "output.dense", {options.width, dim});
 }
 
-void add_head(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
-  const int64_t classes = head_outputs(options);
-  const auto& vision = options.vision;
+void add_head(StoredBuilder& builder, const ModelOptions& options) {
+  const auto linear = [&](const std::string& ours, const std::string& stored) {
+    builder.linear(ours, stored,
+                   {.inputs = options.dim, .outputs = head_outputs(options), .part = Part::kHead});
+  };
   switch (options.head) {
     case Head::kNone:
-      return add_linear(tensors, "pooler.dense", "pooler.dense", {options.dim, options.dim},
-                        Part::kPooler);
+      return builder.linear("pooler.dense", "pooler.dense",
+                            {.inputs = options.dim, .outputs = options.dim, .part = Part::kPooler});
     case Head::kImage:
-      return add_linear(tensors, "head", "classifier", {classes, options.dim}, Part::kHead);
+      return linear("head", "classifier");
     case Head::kTaughtImage:
-      add_linear(tensors, "head", "cls_classifier", {classes, options.dim}, Part::kHead);
-      return add_linear(tensors, "distillation_head", "distillation_classifier",
-                        {classes, options.dim}, Part::kHead);
+      linear("head", "cls_classifier");
+      return linear("distillation_head", "distillation_classifier");
     case Head::kMaskedImage:
-      return add_linear(tensors, "head", "decoder.0", {vision.patch_width(), options.dim, 1, 1},
-                        Part::kHead);
+      return add_convolution(builder, "head", "decoder.0",
+                             {options.vision.patch_width(), options.dim, 1, 1}, Part::kHead);
     case Head::kMaskedLm:
     case Head::kPretraining:
     case Head::kNextSentence:
@@ -146,14 +120,7 @@ ModelOptions defaults(Family family) {
   return options;
 }
 
-ModelOptions sized(Family family, int64_t layers, int64_t dim, int64_t heads) {
-  auto options = defaults(family);
-  options.layers = layers;
-  options.dim = dim;
-  options.heads = heads;
-  options.width = 4 * dim;
-  return options;
-}
+namespace {
 
 void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_stack_keys(section, options, base, {.only = kOnly, .has_length = false, .has_ties = false});
@@ -193,12 +160,13 @@ void read_keys(config::Section& section, ModelOptions& options, const ModelOptio
                                     vision.patch, " (at most ", kMostGrid, ")"));
   }
   if (base != nullptr) {
-    keep_shapes(section, vision, base->vision);
+    keep_same(section, "patch", vision.patch == base->vision.patch);
+    keep_same(section, "channels", vision.channels == base->vision.channels);
+    keep_same(section, "query_key_value_bias",
+              vision.query_key_value_bias == base->vision.query_key_value_bias);
   }
   options.length = vision.grid() * vision.grid() + 2;
 }
-
-namespace {
 
 /// A side of images or patches: one number, or twice the same in a list.
 void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
@@ -215,20 +183,14 @@ void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
   fields.read_size(key, side, kLargestImage);
 }
 
-}  // namespace
-
 void read_json(const JsonFields& fields, ModelOptions& options) {
   const auto head = options.head;
-  options = defaults(options.family);
-  options.head = head;
+  options = begun(options, defaults(options.family));
   fields.read_size("hidden_size", options.dim, kMostFeatures);
   fields.read_size("num_hidden_layers", options.layers, kMostLayers);
   fields.read_size("num_attention_heads", options.heads, kMostFeatures);
   fields.read_size("intermediate_size", options.width, kMostFeatures);
-  if (options.dim % options.heads != 0) {
-    fields.fail("num_attention_heads",
-                text(options.heads, " does not divide hidden_size ", options.dim));
-  }
+  demand_whole_heads(fields, options);
   read_activation(fields, "hidden_act", options.activation);
   fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_range", options.deviation, 0.0, 100.0);
@@ -289,22 +251,15 @@ void write_json(formats::Json& json, const ModelOptions& options) {
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const std::string prefix =
       options.head == Head::kNone ? "" : std::string(facts_of(options).prefix) + ".";
-  std::vector<StoredTensor> result;
-  add_embeddings(result, options, prefix);
+  StoredBuilder builder;
+  add_embeddings(builder, options, prefix);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    const auto ours = text("layers.", layer, ".");
-    const auto stored = text(prefix, "encoder.layer.", layer, ".");
-    add_norm(result, ours + "attention_norm", stored + "layernorm_before", options.dim);
-    add_attention(result, options, ours + "attention", stored + "attention");
-    add_norm(result, ours + "feed_forward_norm", stored + "layernorm_after", options.dim);
-    add_linear(result, ours + "feed_forward.up", stored + "intermediate.dense",
-               {options.width, options.dim});
-    add_linear(result, ours + "feed_forward.down", stored + "output.dense",
-               {options.dim, options.width});
+    add_layer(builder, options, text("layers.", layer, "."),
+              text(prefix, "encoder.layer.", layer, "."));
   }
-  add_norm(result, "layers.norm", prefix + "layernorm", options.dim);
-  add_head(result, options);
-  return result;
+  builder.norm("layers.norm", prefix + "layernorm", options.dim);
+  add_head(builder, options);
+  return std::move(builder.result);
 }
 
 /// The bare model's token for hidden patches, where it was saved with one.
@@ -319,8 +274,23 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
   return {.deviation = options.deviation};
 }
 
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<Vision>(options);
+}  // namespace
+
+FamilyDefinition definition(const FamilyFacts& facts) {
+  return {.word = facts.model_type,
+          .facts = facts,
+          .heads = {{Head::kNone, "Model"},
+                    {Head::kImage, "ForImageClassification"},
+                    {Head::kMaskedImage, "ForMaskedImageModeling"}},
+          .traits = {.has_segments = false},
+          .read_keys = read_keys,
+          .read_json = read_json,
+          .write_json = write_json,
+          .tensors = tensors,
+          .is_harmless = is_harmless,
+          .initial = initial,
+          .make = construct<Vision>,
+          .reads_images = true};
 }
 
 }  // namespace weft::models::vision_family

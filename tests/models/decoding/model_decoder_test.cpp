@@ -42,6 +42,7 @@ class Forgetful : public Decoder {
     for (const auto& prompt : prompts) {
       sequences_.push_back(prompt.tokens);
       sources_.push_back(prompt.source);
+      prefixes_.push_back(static_cast<int64_t>(prompt.tokens.size()) - prompt.begun);
     }
   }
 
@@ -50,13 +51,16 @@ class Forgetful : public Decoder {
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override {
     std::vector<Tokens> sequences;
     std::vector<Tokens> sources;
+    Tokens prefixes;
     for (std::size_t i = 0; i < rows.size(); ++i) {
+      prefixes.push_back(prefixes_[static_cast<std::size_t>(rows[i])]);
       sequences.push_back(sequences_[static_cast<std::size_t>(rows[i])]);
       sequences.back().push_back(tokens[i]);
       sources.push_back(sources_[static_cast<std::size_t>(rows[i])]);
     }
     sequences_ = std::move(sequences);
     sources_ = std::move(sources);
+    prefixes_ = std::move(prefixes);
     return logits();
   }
 
@@ -76,6 +80,9 @@ class Forgetful : public Decoder {
         pass.memory = &memory;
       }
       pass.layout = kernels::Layout::of({0, static_cast<int64_t>(sequences_[i].size())}, at::kCPU);
+      if (model_.options().decoder.sees_prompt) {
+        pass.prefixes = {prefixes_[i]};
+      }
       const auto hidden =
           model_.hidden({.ids = at::tensor(sequences_[i], at::kLong), .types = {}}, pass);
       all.push_back(kernels::linear(model_.token_features(hidden.slice(0, -1)),
@@ -87,6 +94,7 @@ class Forgetful : public Decoder {
   Model& model_;
   std::vector<Tokens> sequences_;
   std::vector<Tokens> sources_;
+  std::vector<int64_t> prefixes_;
 };
 
 std::vector<Prompt> prompts() {
@@ -109,16 +117,11 @@ std::vector<SearchOptions> searches() {
           {.end_ids = {3}, .beams = 4, .groups = 2, .diversity = 1, .best = 4}};
 }
 
-class ModelDecoderOf : public ::testing::TestWithParam<Family> {};
-
-TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
-  const at::NoGradGuard guard;
-  const auto model = make_model(tiny(GetParam()), 5);
-  ASSERT_TRUE(can_generate(*model));
-  const auto asked = prompts();
+/// Cached decoding against decoding from the begin, by every search.
+void expect_same_texts(Model& model, const std::vector<Prompt>& asked) {
   for (const auto& options : searches()) {
-    ModelDecoder cached(*model, asked);
-    Forgetful forgetful(*model, asked);
+    ModelDecoder cached(model, asked);
+    Forgetful forgetful(model, asked);
     const auto found = search(cached, asked, options);
     const auto wanted = search(forgetful, asked, options);
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -128,6 +131,35 @@ TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
         EXPECT_NEAR(found[i][j].score, wanted[i][j].score, 1e-4);
       }
     }
+  }
+}
+
+class ModelDecoderOf : public ::testing::TestWithParam<Family> {};
+
+TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
+  const at::NoGradGuard guard;
+  const auto model = make_model(tiny(GetParam()), 5);
+  ASSERT_TRUE(can_generate(*model));
+  expect_same_texts(*model, prompts());
+}
+
+TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
+  const at::NoGradGuard guard;
+  for (const auto family : {Family::kGpt2, Family::kLlama}) {
+    auto options = tiny(family);
+    options.decoder.sees_prompt = true;
+    const auto model = make_model(options, 5);
+    auto asked = prompts();
+    expect_same_texts(*model, asked);
+    const auto whole = ModelDecoder(*model, asked).first();
+    asked.back().begun = 2;  // the last two are of the answer: no token before sees them
+    expect_same_texts(*model, asked);
+    const auto begun = ModelDecoder(*model, asked).first();
+    EXPECT_TRUE(at::equal(begun.slice(0, 0, -1), whole.slice(0, 0, -1)));
+    EXPECT_FALSE(at::allclose(begun[-1], whole[-1], 1e-3, 1e-3));
+    options.decoder.sees_prompt = false;
+    const auto plain = make_model(options, 5);
+    EXPECT_FALSE(at::allclose(ModelDecoder(*plain, asked).first()[1], whole[1], 1e-3, 1e-3));
   }
 }
 

@@ -22,7 +22,7 @@ struct NameRow {
 
 using NameRows = std::span<const NameRow>;
 
-/// What the tensors of a family are called. Heads that it does not have have no rows.
+/// What the tensors of an encoder of BERT's kind are called. Heads that it lacks have no rows.
 struct NameTable {
   NameRows embeddings;
   std::string_view layers;  // before the number of a layer

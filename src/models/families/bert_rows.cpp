@@ -1,4 +1,4 @@
-#include "models/name_rows.h"
+#include "models/families/bert_rows.h"
 
 #include <array>
 #include <stdexcept>
@@ -185,43 +185,30 @@ constexpr NameTable pre_norm(NameTable table) {
   return table;
 }
 
-constexpr NameTable kPreNormBertTable = pre_norm(kBertTable);
-constexpr NameTable kPreNormRobertaTable = pre_norm(kRobertaTable);
+struct Named {
+  Family family;
+  NormPlace norm_place;
+  NameTable table;
+};
+
+constexpr std::array kTables = {
+    Named{Family::kBert, NormPlace::kPost, kBertTable},
+    Named{Family::kBert, NormPlace::kPre, pre_norm(kBertTable)},
+    Named{Family::kRoberta, NormPlace::kPost, kRobertaTable},
+    Named{Family::kRoberta, NormPlace::kPre, pre_norm(kRobertaTable)},
+    Named{Family::kXlmRoberta, NormPlace::kPost, kRobertaTable},
+    Named{Family::kDistilBert, NormPlace::kPost, kDistilBertTable},
+    Named{Family::kElectra, NormPlace::kPost, kElectraTable},
+    Named{Family::kModernBert, NormPlace::kPre, kModernTable},
+};
 
 }  // namespace
 
 const NameTable& name_table(const ModelOptions& options) {
-  const bool is_pre = options.norm_place == NormPlace::kPre;
-  switch (options.family) {
-    case Family::kBert:
-      return is_pre ? kPreNormBertTable : kBertTable;
-    case Family::kRoberta:
-      return is_pre ? kPreNormRobertaTable : kRobertaTable;
-    case Family::kXlmRoberta:
-      return kRobertaTable;
-    case Family::kDistilBert:
-      return kDistilBertTable;
-    case Family::kElectra:
-      return kElectraTable;
-    case Family::kModernBert:
-      return kModernTable;
-    case Family::kBagOfWords:
-    case Family::kDecomposableAttention:
-    case Family::kTransformer:
-    case Family::kGpt2:
-    case Family::kLlama:
-    case Family::kMistral:
-    case Family::kQwen2:
-    case Family::kGptNeoX:
-    case Family::kT5:
-    case Family::kMt5:
-    case Family::kBart:
-    case Family::kMbart:
-    case Family::kMarian:
-    case Family::kVit:
-    case Family::kDeit:
-    case Family::kXlm:
-      break;  // what they have stands elsewhere
+  for (const auto& named : kTables) {
+    if (named.family == options.family && named.norm_place == options.norm_place) {
+      return named.table;
+    }
   }
   throw std::logic_error("a family without names");
 }

@@ -1,0 +1,299 @@
+#include "models/families/bert.h"
+
+#include "models/encoder.h"
+#include "models/families/bert_kind.h"
+#include "models/modern.h"
+#include "models/stack_json.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+using kernels::Activation;
+
+ModelOptions bert_defaults() { return {}; }
+
+/// arXiv:1907.11692 and its published models.
+ModelOptions defaults_like_roberta(Family family) {
+  ModelOptions options;
+  options.family = family;
+  options.segments = 1;
+  options.norm_epsilon = 1e-5;
+  options.pad_id = 1;
+  return options;
+}
+
+ModelOptions roberta_defaults() { return defaults_like_roberta(Family::kRoberta); }
+ModelOptions xlm_roberta_defaults() { return defaults_like_roberta(Family::kXlmRoberta); }
+
+ModelOptions distilbert_defaults() {
+  ModelOptions options;
+  options.family = Family::kDistilBert;
+  options.layers = 6;
+  options.segments = 0;
+  return options;
+}
+
+ModelOptions electra_defaults() {
+  ModelOptions options;
+  options.family = Family::kElectra;
+  return options;
+}
+
+/// Also the small ones of arXiv:1908.08962.
+std::vector<Preset> bert_presets() {
+  const auto begin = bert_defaults();
+  return {{"bert-tiny", sized(begin, {2, 128, 2})},   {"bert-mini", sized(begin, {4, 256, 4})},
+          {"bert-small", sized(begin, {4, 512, 8})},  {"bert-medium", sized(begin, {8, 512, 8})},
+          {"bert-base", sized(begin, {12, 768, 12})}, {"bert-large", sized(begin, {24, 1024, 16})}};
+}
+
+std::vector<Preset> roberta_presets() {
+  const auto begin = roberta_defaults();
+  return {{"roberta-tiny", sized(begin, {2, 128, 2})},
+          {"roberta-mini", sized(begin, {4, 256, 4})},
+          {"roberta-small", sized(begin, {4, 512, 8})},
+          {"roberta-base", sized(begin, {12, 768, 12})},
+          {"roberta-large", sized(begin, {24, 1024, 16})},
+          {"distilroberta-base", sized(begin, {6, 768, 12})}};  // arXiv:1910.01108
+}
+
+std::vector<Preset> xlm_roberta_presets() {
+  const auto begin = xlm_roberta_defaults();
+  return {{"xlm-roberta-base", sized(begin, {12, 768, 12})},
+          {"xlm-roberta-large", sized(begin, {24, 1024, 16})}};
+}
+
+std::vector<Preset> distilbert_presets() { return {{"distilbert-base", distilbert_defaults()}}; }
+
+/// Sizes of the files that its authors published. Generators keep the embeddings of their
+/// discriminators and are narrower.
+std::vector<Preset> electra_presets() {
+  const auto made = [](const StackSize& size, int64_t embedding) {
+    auto options = sized(electra_defaults(), size);
+    options.embedding_dim = embedding;
+    return options;
+  };
+  return {{"electra-small", made({12, 256, 4}, 128)},
+          {"electra-base", made({12, 768, 12}, 0)},
+          {"electra-large", made({24, 1024, 16}, 0)},
+          {"electra-small-generator", made({12, 256, 4}, 128)},
+          {"electra-base-generator", made({12, 256, 4}, 768)},
+          {"electra-large-generator", made({24, 256, 4}, 1024)}};
+}
+
+std::vector<Preset> modernbert_presets() {
+  auto large = sized(modern_defaults(), {28, 1024, 16});
+  large.width = 2624;
+  return {{"modernbert-base", modern_defaults()}, {"modernbert-large", std::move(large)}};
+}
+
+// What absent keys of config.json mean, then the keys.
+
+void read_bert_json(const JsonFields& fields, ModelOptions& options) {
+  options.vocabulary = 30522;
+  bert_kind::read_json(fields, options);
+}
+
+void read_roberta_json(const JsonFields& fields, ModelOptions& options) {
+  options.vocabulary = options.family == Family::kRoberta ? 50265 : 30522;
+  options.pad_id = 1;
+  options.begin_id = 0;
+  options.end_id = 2;
+  bert_kind::read_json(fields, options);
+}
+
+constexpr bert_kind::Words kDistilBertWords = {.dim = "dim",
+                                               .layers = "n_layers",
+                                               .heads = "n_heads",
+                                               .width = "hidden_dim",
+                                               .activation = "activation",
+                                               .dropout = "dropout",
+                                               .attention_dropout = "attention_dropout"};
+
+void read_distilbert_json(const JsonFields& fields, ModelOptions& options) {
+  options.vocabulary = 30522;
+  options.layers = 6;
+  options.segments = 0;
+  bert_kind::read_json(fields, options, kDistilBertWords);
+}
+
+void read_electra_json(const JsonFields& fields, ModelOptions& options) {
+  options.vocabulary = 30522;
+  options.dim = 256;
+  options.heads = 4;
+  options.width = 1024;
+  options.embedding_dim = 128;
+  bert_kind::read_json(fields, options);
+}
+
+constexpr bert_kind::Words kModernWords = {.activation = "hidden_activation",
+                                           .dropout = "embedding_dropout",
+                                           .attention_dropout = "attention_dropout",
+                                           .epsilon = "norm_eps"};
+
+void read_modernbert_json(const JsonFields& fields, ModelOptions& options) {
+  options = begun(options, modern_defaults());
+  options.vocabulary = 50368;
+  options.pad_id = 50283;
+  options.begin_id = 50281;
+  options.end_id = 50282;
+  bert_kind::read_json(fields, options, kModernWords);
+}
+
+void write_bert_json(Json& json, const ModelOptions& options) {
+  bert_kind::write_json(json, options);
+}
+
+void write_distilbert_json(Json& json, const ModelOptions& options) {
+  bert_kind::write_json(json, options, kDistilBertWords);
+}
+
+void write_modernbert_json(Json& json, const ModelOptions& options) {
+  bert_kind::write_json(json, options, kModernWords);
+}
+
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  const bool is_position = parameter == "embeddings.position.weight";
+  if (is_position && options.begins_sinusoidal) {
+    return {.kind = InitialValues::Kind::kSinusoids};
+  }
+  return {.deviation = options.deviation,
+          .cutoff = options.modern.cutoff,
+          .zeroes_pad = parameter == "embeddings.word.weight" ||
+                        (is_position && position_offset(options) > 0)};
+}
+
+InitialValues modern_initial(const std::string& parameter, const ModelOptions& options) {
+  auto values = initial(parameter, options);
+  values.deviation = modern_deviation(options, parameter);
+  return values;
+}
+
+FamilyDefinition definition(const FamilyFacts& facts, const FamilyTraits& traits) {
+  return {.word = facts.model_type,
+          .facts = facts,
+          .heads = {{Head::kNone, "Model"},
+                    {Head::kMaskedLm, "ForMaskedLM"},
+                    {Head::kSequence, "ForSequenceClassification"},
+                    {Head::kToken, "ForTokenClassification"},
+                    {Head::kSpan, "ForQuestionAnswering"}},
+          .traits = traits,
+          .read_keys = bert_kind::read_keys,
+          .read_json = read_bert_json,
+          .write_json = write_bert_json,
+          .tensors = bert_kind::tensors,
+          .spellings = bert_kind::spellings,
+          .is_harmless = bert_kind::is_harmless,
+          .initial = initial,
+          .make = construct<Encoder>,
+          .ends_like_bert = true};
+}
+
+FamilyDefinition roberta_definition(const FamilyFacts& facts) {
+  auto made = definition(facts, {.counts_from_pad = true,
+                                 .classifier_activation = Activation::kTanh,
+                                 .guess_activation = Activation::kGelu});
+  made.read_json = read_roberta_json;
+  return made;
+}
+
+}  // namespace
+
+const FamilyDefinition& bert() {
+  static const FamilyDefinition kDefinition = [] {
+    auto made = definition({Family::kBert, NormPlace::kPost, "bert", "bert", "Bert"},
+                           {.classifies_pooled = true});
+    // transformers has pre-norm RoBERTa but no pre-norm BERT: that one gets a type of our own, so
+    // that nobody opens it as another.
+    made.other_facts = {Family::kBert, NormPlace::kPre, "weft-bert-prelayernorm", "bert",
+                        "WeftBertPreLayerNorm"};
+    made.heads.insert(made.heads.begin() + 2, {{Head::kPretraining, "ForPreTraining"},
+                                               {Head::kNextSentence, "ForNextSentencePrediction"}});
+    made.defaults = bert_defaults;
+    made.presets = bert_presets;
+    return made;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& roberta() {
+  static const FamilyDefinition kDefinition = [] {
+    auto made =
+        roberta_definition({Family::kRoberta, NormPlace::kPost, "roberta", "roberta", "Roberta"});
+    made.other_facts = {Family::kRoberta, NormPlace::kPre, "roberta-prelayernorm",
+                        "roberta_prelayernorm", "RobertaPreLayerNorm"};
+    made.defaults = roberta_defaults;
+    made.presets = roberta_presets;
+    made.style = formats::SpecialStyle::kRoberta;
+    return made;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& xlm_roberta() {
+  static const FamilyDefinition kDefinition = [] {
+    auto made = roberta_definition(
+        {Family::kXlmRoberta, NormPlace::kPost, "xlm-roberta", "roberta", "XLMRoberta"});
+    made.defaults = xlm_roberta_defaults;
+    made.presets = xlm_roberta_presets;
+    made.style = formats::SpecialStyle::kXlmRoberta;
+    return made;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& distilbert() {
+  static const FamilyDefinition kDefinition = [] {
+    auto made = definition(
+        {Family::kDistilBert, NormPlace::kPost, "distilbert", "distilbert", "DistilBert"},
+        {.has_pooler = false,
+         .has_segments = false,
+         .has_own_dropouts = true,
+         .has_fixed_epsilon = true,
+         .classifier_activation = Activation::kRelu,
+         .drops_first = false});
+    made.defaults = distilbert_defaults;
+    made.presets = distilbert_presets;
+    made.read_json = read_distilbert_json;
+    made.write_json = write_distilbert_json;
+    made.style = formats::SpecialStyle::kBertNoSegments;
+    return made;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& electra() {
+  static const FamilyDefinition kDefinition = [] {
+    auto made = definition({Family::kElectra, NormPlace::kPost, "electra", "electra", "Electra"},
+                           {.has_pooler = false,
+                            .projects_embeddings = true,
+                            .classifier_activation = Activation::kGelu,
+                            .guess_activation = Activation::kGelu});
+    made.heads.push_back({Head::kReplacedToken, "ForPreTraining"});
+    made.defaults = electra_defaults;
+    made.presets = electra_presets;
+    made.read_json = read_electra_json;
+    return made;
+  }();
+  return kDefinition;
+}
+
+const FamilyDefinition& modernbert() {
+  static const FamilyDefinition kDefinition = [] {
+    auto made =
+        definition({Family::kModernBert, NormPlace::kPre, "modernbert", "model", "ModernBert"},
+                   {.has_pooler = false, .has_segments = false, .drops_first = false});
+    made.defaults = modern_defaults;
+    made.presets = modernbert_presets;
+    made.read_json = read_modernbert_json;
+    made.write_json = write_modernbert_json;
+    made.initial = modern_initial;
+    made.style = formats::SpecialStyle::kBertNoSegments;
+    return made;
+  }();
+  return kDefinition;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,372 @@
+#include "models/families/xlm.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "formats/in_quotes.h"
+#include "models/encoder.h"
+#include "models/stack_json.h"
+#include "models/stack_keys.h"
+#include "models/stored_builder.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+using kernels::Activation;
+
+constexpr auto kOnly = "type: xlm";
+constexpr int64_t kMostLanguages = 10'000;
+
+/// Rows of the table of languages, which others have for segments.
+int64_t language_rows(const XlmOptions& xlm) {
+  return xlm.embeds_languages && xlm.languages.size() > 1
+             ? static_cast<int64_t>(xlm.languages.size())
+             : 0;
+}
+
+ModelOptions defaults() {
+  ModelOptions options;
+  options.family = Family::kXlm;
+  options.dim = 2048;
+  options.heads = 16;
+  options.width = 8192;
+  options.segments = 0;
+  options.sequence_dropout = 0.1;
+  options.span_dropout = 0;
+  options.pad_id = 2;
+  options.begin_id = 0;
+  options.end_id = 1;
+  return options;
+}
+
+/// The languages of XNLI (arXiv:1809.05053).
+ModelOptions xnli() {
+  auto options = sized(defaults(), {12, 1024, 8});
+  options.xlm.languages = {"ar", "bg", "de", "el", "en", "es", "fr", "hi",
+                           "ru", "sw", "th", "tr", "ur", "vi", "zh"};
+  options.segments = language_rows(options.xlm);
+  return options;
+}
+
+std::vector<Preset> presets() {
+  return {{"xlm-mini", sized(defaults(), {4, 256, 4})},
+          {"xlm-mlm-en-2048", sized(defaults(), {12, 2048, 16})},
+          {"xlm-mlm-tlm-xnli15-1024", xnli()}};
+}
+
+void check_stack(config::Section& section, const ModelOptions& options) {
+  if (section.is_describing()) {
+    return;
+  }
+  if (options.width != 4 * options.dim) {
+    section.section("feed_forward", {.help = ""})
+        .fail("width", text(options.width, ", xlm has 4 * dim, ", 4 * options.dim));
+  }
+  if (options.activation != Activation::kGelu && options.activation != Activation::kRelu) {
+    section.section("feed_forward", {.help = ""})
+        .fail("activation", "does not go with xlm, allowed is gelu, relu");
+  }
+}
+
+void read_languages(config::Section& section, XlmOptions& xlm) {
+  section.read("languages", xlm.languages,
+               {.help = "Languages that the model tells apart, by their ids from 0 on; an item of "
+                        "data says by `language` which is its own. None or one: all texts are "
+                        "alike.",
+                .only = kOnly});
+  section.read(
+      "language_embeddings", xlm.embeds_languages,
+      {.help = "Whether each language has a vector, which its tokens bear.", .only = kOnly});
+  const std::set<std::string> names(xlm.languages.begin(), xlm.languages.end());
+  if (names.size() != xlm.languages.size() || names.contains("")) {
+    section.fail("languages", "each must have a name of its own");
+  }
+}
+
+void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  auto& xlm = options.xlm;
+  read_stack_keys(section, options, base, {.only = kOnly, .has_sinusoids = true});
+  check_stack(section, options);
+  read_languages(section, xlm);
+  section.read("embedding_deviation", xlm.embedding_deviation,
+               {.help = "Standard deviation of the normal that initialises embeddings; null: "
+                        "dim ^ -0.5.",
+                .range = {.min = 0, .max = 1, .excludes_min = true},
+                .only = kOnly});
+  const auto keep = [&](bool is_same, std::string_view key) {
+    if (!is_same) {
+      section.fail(key, "contradicts the model that init_from names; leave it out");
+    }
+  };
+  keep(base == nullptr || xlm.languages == base->xlm.languages, "languages");
+  keep(base == nullptr || xlm.embeds_languages == base->xlm.embeds_languages,
+       "language_embeddings");
+  options.segments = language_rows(xlm);
+}
+
+/// Names by id; where the file has none, the numbers stand for them.
+std::vector<std::string> languages_of(const JsonFields& fields) {
+  int64_t count = 1;
+  fields.read_size("n_langs", count, kMostLanguages);
+  std::vector<std::string> names(static_cast<std::size_t>(count));
+  if (!fields.has("lang2id")) {
+    for (std::size_t id = 0; count > 1 && id < names.size(); ++id) {
+      names[id] = std::to_string(id);
+    }
+    return count > 1 ? names : std::vector<std::string>{};
+  }
+  const auto& table = fields.at("lang2id");
+  const JsonFields ids(table, fields.place() + ": lang2id");
+  if (!table.is_object() || table.size() != names.size()) {
+    fields.fail("lang2id", text("ids of ", count, " languages (n_langs) are expected"));
+  }
+  for (const auto& [name, value] : table.items()) {
+    int64_t id = -1;
+    ids.read(name, id, 0, count - 1);
+    if (id < 0 || name.empty() || !names[static_cast<std::size_t>(id)].empty()) {
+      fields.fail("lang2id", text("an id of its own is expected for each language, found ",
+                                  formats::in_quotes(name), " with ", id));
+    }
+    names[static_cast<std::size_t>(id)] = name;
+  }
+  return names;
+}
+
+void refuse_foreign(const JsonFields& fields, Head head) {
+  demand(fields, "causal", false, "tokens see both sides here");
+  demand(fields, "asm", false, "all words have an output of their own here");
+  demand(fields, "is_encoder", true, "this family is an encoder here");
+  if (head != Head::kSequence) {
+    return;
+  }
+  std::string type = "first";
+  fields.read("summary_type", type);
+  if (type != "first") {
+    fields.fail("summary_type", text("found ", formats::in_quotes(type), ", allowed is 'first'"));
+  }
+  demand(fields, "summary_use_proj", true, "the classifier is that projection");
+  demand(fields, "summary_proj_to_labels", true, "the classifier is that projection");
+  std::string activation;
+  fields.read("summary_activation", activation);
+  if (!activation.empty()) {
+    fields.fail("summary_activation",
+                text("found ", formats::in_quotes(activation), ", allowed is null"));
+  }
+  double dropout = 0;
+  fields.read("summary_last_dropout", dropout, 0.0, 1.0);
+  if (dropout > 0) {
+    fields.fail("summary_last_dropout", text("found ", dropout, ", allowed is 0"));
+  }
+}
+
+void read_sizes(const JsonFields& fields, ModelOptions& options) {
+  for (const auto* key : {"vocab_size", "n_words"}) {
+    fields.read_size(key, options.vocabulary, kMostTokens);
+  }
+  for (const auto* key : {"hidden_size", "emb_dim"}) {
+    fields.read_size(key, options.dim, kMostFeatures);
+  }
+  for (const auto* key : {"num_hidden_layers", "n_layers"}) {
+    fields.read_size(key, options.layers, kMostLayers);
+  }
+  for (const auto* key : {"num_attention_heads", "n_heads"}) {
+    fields.read_size(key, options.heads, kMostFeatures);
+  }
+  fields.read_size("max_position_embeddings", options.length, kMostTokens);
+  options.width = 4 * options.dim;
+  if (options.dim % options.heads != 0) {
+    fields.fail("n_heads", text(options.heads, " does not divide emb_dim ", options.dim));
+  }
+}
+
+void read_arithmetic(const JsonFields& fields, ModelOptions& options) {
+  bool is_gelu = true;
+  fields.read("gelu_activation", is_gelu);
+  options.activation = is_gelu ? Activation::kGelu : Activation::kRelu;
+  fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
+  fields.read("init_std", options.deviation, 0.0, 100.0);
+  double deviation = 1 / std::sqrt(2048.0);  // what an absent key means, whatever emb_dim is
+  fields.read("embed_init_std", deviation, 0.0, 100.0);
+  options.xlm.embedding_deviation = deviation;
+  fields.read("dropout", options.dropout, 0.0, 1.0);
+  fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
+  fields.read("summary_first_dropout", options.sequence_dropout, 0.0, 1.0);
+  fields.read("sinusoidal_embeddings", options.begins_sinusoidal);
+  fields.read("tie_word_embeddings", options.ties_embeddings);
+}
+
+void read_json(const JsonFields& fields, ModelOptions& options) {
+  const auto head = options.head;
+  options = defaults();
+  options.head = head;
+  options.vocabulary = 30145;
+  read_sizes(fields, options);
+  read_arithmetic(fields, options);
+  refuse_foreign(fields, head);
+  fields.read("use_lang_emb", options.xlm.embeds_languages);
+  options.xlm.languages = languages_of(fields);
+  options.segments = language_rows(options.xlm);
+  for (auto* id : {&options.pad_id, &options.begin_id, &options.end_id}) {
+    *id = std::min(*id, options.vocabulary - 1);
+  }
+  read_id(fields, "pad_index", options.pad_id, options.vocabulary);
+  read_id(fields, "bos_index", options.begin_id, options.vocabulary);
+  read_id(fields, "eos_index", options.end_id, options.vocabulary);
+  read_ids(fields, options);
+}
+
+double embedding_deviation(const ModelOptions& options) {
+  return options.xlm.embedding_deviation.value_or(1 / std::sqrt(static_cast<double>(options.dim)));
+}
+
+void write_languages(Json& json, const XlmOptions& xlm) {
+  json["n_langs"] = std::max<std::size_t>(1, xlm.languages.size());
+  json["use_lang_emb"] = xlm.embeds_languages;
+  if (xlm.languages.empty()) {
+    return;
+  }
+  for (std::size_t id = 0; id < xlm.languages.size(); ++id) {
+    json["lang2id"][xlm.languages[id]] = id;
+    json["id2lang"][std::to_string(id)] = xlm.languages[id];
+  }
+}
+
+void write_json(Json& json, const ModelOptions& options) {
+  json["vocab_size"] = options.vocabulary;
+  json["emb_dim"] = options.dim;
+  json["n_layers"] = options.layers;
+  json["n_heads"] = options.heads;
+  json["max_position_embeddings"] = options.length;
+  json["gelu_activation"] = options.activation == Activation::kGelu;
+  json["sinusoidal_embeddings"] = options.begins_sinusoidal;
+  json["layer_norm_eps"] = options.norm_epsilon;
+  json["init_std"] = options.deviation;
+  json["embed_init_std"] = embedding_deviation(options);
+  json["dropout"] = options.dropout;
+  json["attention_dropout"] = options.attention_dropout;
+  json["causal"] = false;
+  json["asm"] = false;
+  json["is_encoder"] = true;
+  write_languages(json, options.xlm);
+  json["summary_type"] = "first";
+  json["summary_use_proj"] = true;
+  json["summary_proj_to_labels"] = true;
+  json["summary_activation"] = nullptr;
+  json["summary_first_dropout"] = options.head_dropout.value_or(options.sequence_dropout);
+  json["tie_word_embeddings"] = options.ties_embeddings;
+  write_ids(json, options);
+}
+
+void add_layer(StoredBuilder& builder,
+               const ModelOptions& options,
+               int64_t layer,
+               const std::string& prefix) {
+  const int64_t dim = options.dim;
+  const auto ours = text("layers.", layer, ".");
+  const auto stored = [&](std::string_view list, std::string_view rest = "") {
+    return text(prefix, list, ".", layer, rest);
+  };
+  constexpr std::array kThirds = {".q_lin", ".k_lin", ".v_lin"};
+  for (std::size_t third = 0; third < kThirds.size(); ++third) {
+    builder.linear(ours + "attention.qkv", stored("attentions", kThirds[third]),
+                   {.inputs = dim, .outputs = dim, .first_row = static_cast<int64_t>(third) * dim});
+  }
+  builder.linear(ours + "attention.output", stored("attentions", ".out_lin"),
+                 {.inputs = dim, .outputs = dim});
+  builder.norm(ours + "attention_norm", stored("layer_norm1"), dim);
+  builder.linear(ours + "feed_forward.up", stored("ffns", ".lin1"),
+                 {.inputs = dim, .outputs = options.width});
+  builder.linear(ours + "feed_forward.down", stored("ffns", ".lin2"),
+                 {.inputs = options.width, .outputs = dim});
+  builder.norm(ours + "feed_forward_norm", stored("layer_norm2"), dim);
+}
+
+void add_head(StoredBuilder& builder, const ModelOptions& options) {
+  if (options.head == Head::kMaskedLm) {
+    if (!options.ties_embeddings) {
+      builder.table("head.decoder", "pred_layer.proj", {options.vocabulary, options.dim},
+                    Part::kHead);
+    }
+    builder.result.push_back({.parameter = "head.bias",
+                              .name = "pred_layer.proj.bias",
+                              .shape = {options.vocabulary},
+                              .part = Part::kHead});
+  } else if (options.head != Head::kNone) {
+    const auto* name = options.head == Head::kSequence ? "sequence_summary.summary"
+                       : options.head == Head::kToken  ? "classifier"
+                                                       : "qa_outputs";
+    builder.linear("head.output", name,
+                   {.inputs = options.dim, .outputs = head_outputs(options), .part = Part::kHead});
+  }
+}
+
+std::vector<StoredTensor> tensors(const ModelOptions& options) {
+  const int64_t dim = options.dim;
+  const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
+  StoredBuilder builder;
+  builder.table("embeddings.word", prefix + "embeddings", {options.vocabulary, dim});
+  builder.table("embeddings.position", prefix + "position_embeddings", {options.length, dim});
+  if (options.segments > 0) {
+    builder.table("embeddings.segment", prefix + "lang_embeddings", {options.segments, dim});
+  }
+  builder.norm("embeddings.norm", prefix + "layer_norm_emb", dim);
+  for (int64_t layer = 0; layer < options.layers; ++layer) {
+    add_layer(builder, options, layer, prefix);
+  }
+  add_head(builder, options);
+  return builder.result;
+}
+
+bool says_nothing(std::string_view name, const ModelOptions& options) {
+  return name.ends_with("position_ids") ||
+         (options.ties_embeddings && name == "pred_layer.proj.weight");
+}
+
+InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+  if (parameter == "embeddings.position.weight" && options.begins_sinusoidal) {
+    return {.kind = InitialValues::Kind::kSinusoids};
+  }
+  const bool is_embedding = parameter.starts_with("embeddings.");
+  return {.deviation = is_embedding ? embedding_deviation(options) : options.deviation,
+          .zeroes_pad = parameter == "embeddings.word.weight"};
+}
+
+std::shared_ptr<Model> make(const ModelOptions& options) {
+  return std::make_shared<Encoder>(options);
+}
+
+}  // namespace
+
+const FamilyDefinition& xlm() {
+  static const FamilyDefinition kDefinition{
+      .word = "xlm",
+      .facts = {Family::kXlm, NormPlace::kPost, "xlm", "transformer", "XLM"},
+      .heads = {{Head::kNone, "Model"},
+                {Head::kMaskedLm, "WithLMHeadModel"},
+                {Head::kSequence, "ForSequenceClassification"},
+                {Head::kToken, "ForTokenClassification"},
+                {Head::kSpan, "ForQuestionAnsweringSimple"}},
+      .traits = {.has_pooler = false,
+                 .tells_languages = true,
+                 .restarts_positions = true,
+                 .has_own_dropouts = true,
+                 .has_guess_layer = false},
+      .defaults = defaults,
+      .presets = presets,
+      .read_keys = read_keys,
+      .read_json = read_json,
+      .write_json = write_json,
+      .tensors = tensors,
+      .is_harmless = says_nothing,
+      .initial = initial,
+      .make = make,
+      .style = formats::SpecialStyle::kXlm};
+  return kDefinition;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,121 @@
+#include "models/generator.h"
+
+#include <filesystem>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "models/encoder.h"
+#include "models/family.h"
+
+namespace weft::models {
+
+namespace {
+
+/// Whose chance is none of the discriminator's.
+constexpr uint64_t kSecond = 2;
+
+bool is_embedding(const std::string& parameter) { return parameter.starts_with("embeddings."); }
+
+Encoder& encoder_of(Model& discriminator) {
+  auto* encoder = dynamic_cast<Encoder*>(&discriminator);
+  TORCH_CHECK(encoder != nullptr && discriminator.options().head == Head::kReplacedToken,
+              architecture_of(discriminator.options()), " is no discriminator");
+  return *encoder;
+}
+
+/// Gives the discriminator a generator with the weights of another, but for what both embed.
+void carry(Model& discriminator, const Model& generator) {
+  const at::NoGradGuard guard;
+  const auto from = generator.named_parameters();
+  auto to = encoder_of(discriminator).add_generator(generator.options()).named_parameters();
+  for (auto& parameter : to) {
+    if (!is_embedding(parameter.key())) {
+      parameter.value().copy_(from[parameter.key()]);
+    }
+  }
+}
+
+/// What both must have alike.
+void expect_equal(const std::string& directory,
+                  const char* what,
+                  int64_t generator,
+                  int64_t discriminator) {
+  if (generator != discriminator) {
+    throw UserError(text(directory, ": ", what, " ", generator, ", its discriminator has ",
+                         discriminator, ": they share their embeddings"));
+  }
+}
+
+ModelOptions options_in(const std::string& directory, const ModelOptions& discriminator) {
+  auto options = read_model_config(directory);
+  if (options.family != Family::kElectra || options.head != Head::kMaskedLm) {
+    throw UserError(text(directory, ": ", architecture_of(options),
+                         ", the generator must be ElectraForMaskedLM"));
+  }
+  expect_equal(directory, "vocabulary", options.vocabulary, discriminator.vocabulary);
+  expect_equal(directory, "positions", options.length, discriminator.length);
+  expect_equal(directory, "segments", options.segments, discriminator.segments);
+  expect_equal(directory, "embedding_dim", embedding_width(options),
+               embedding_width(discriminator));
+  options.dropout = discriminator.dropout;
+  options.attention_dropout = discriminator.attention_dropout;
+  return options;
+}
+
+}  // namespace
+
+Model* generator_of(const Model& model) { return dynamic_cast<Model*>(model.find(kGenerator)); }
+
+void make_generator(Model& discriminator, const ModelOptions& options, uint64_t seed) {
+  carry(discriminator, *make_model(options, mix(seed, kSecond)));
+}
+
+std::string generator_directory(const std::string& directory) {
+  return text(directory, "/", kGenerator);
+}
+
+bool has_generator(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::exists(generator_directory(directory) + "/config.json", ignored);
+}
+
+void load_generator(Model& discriminator, const std::string& directory) {
+  const auto below = generator_directory(directory);
+  if (!has_generator(directory)) {
+    throw UserError(
+        text(below, ": no such model directory, must be the discriminator's generator"));
+  }
+  const auto loaded = load_model(below, options_in(below, discriminator.options()), 0);
+  const auto ours = discriminator.named_parameters();
+  for (const auto& parameter : loaded.model->named_parameters()) {
+    if (is_embedding(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
+      throw UserError(text(below, ": ", parameter.key(), " is not that of ", directory,
+                           ": they must be the same"));
+    }
+  }
+  if (!loaded.fresh.empty()) {
+    throw UserError(text(below, ": has no weights for ", join(loaded.fresh)));
+  }
+  carry(discriminator, *loaded.model);
+}
+
+void save_generator(const std::string& directory,
+                    const Model& discriminator,
+                    formats::DType dtype,
+                    const ParameterSource& parameter) {
+  const auto* generator = generator_of(discriminator);
+  if (generator == nullptr) {
+    return;
+  }
+  const auto below = generator_directory(directory);
+  make_directories(below);
+  const ParameterSource ours = [&](const std::string& name) {
+    return parameter(text(kGenerator, ".", name));
+  };
+  save_model(below, *generator, dtype, parameter ? ours : ParameterSource());
+}
+
+}  // namespace weft::models

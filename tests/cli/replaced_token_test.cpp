@@ -1,0 +1,88 @@
+// Two steps of the shipped ELECTRA, and what other verbs make of its two models.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string kConfig = "configs/electra_tiny_novels.yaml";
+// Its novels are not at hand everywhere.
+const std::string kOnOurTexts =
+    " --set 'data.train.0.path=data/corpus/*.txt' --set data.evaluate.0.path=data/held_out.txt "
+    "--set tokenizer.vocab_size=2048 --set data.document=empty_line --set data.cache=cache ";
+
+class ReplacedToken : public ::testing::Test {
+ protected:
+  ReplacedToken() {
+    for (const auto* folder : {"configs", "data"}) {
+      fs::create_symlink(std::string(WEFT_SOURCE_DIR "/") + folder, directory_ / folder);
+    }
+  }
+
+  test::Finished weft(const std::string& arguments) {
+    return test::run(
+        {"/bin/sh", "-c", "cd '" + directory_.path() + "' && exec '" WEFT_BINARY "' " + arguments});
+  }
+
+  bool has(const std::string& file) const { return fs::exists(directory_ / file); }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryVerb) {
+  const auto trained = weft("train " + kConfig + kOnOurTexts +
+                            "--set train.duration='2 steps' --set train.schedule.warmup='1 steps' "
+                            "--set train.threads=1 --set train.precision=fp32 "
+                            "--set run.directory=run");
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_NE(trained.err.find("[model] generator of 2 x 64, 1 heads, feed-forward 256"),
+            std::string::npos)
+      << trained.err;
+
+  const auto evaluated = weft("evaluate run --data data/held_out.txt");
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  EXPECT_TRUE(nlohmann::json::parse(evaluated.out).contains("eval_discriminator_recall"));
+
+  const auto filled =
+      weft("predict run/last/generator --input - <<'END'\n{\"text\": \"a [MASK] day\"}\nEND\n");
+  ASSERT_EQ(filled.status, 0) << filled.err;
+  EXPECT_EQ(nlohmann::json::parse(filled.out).at("fills").size(), 1U);
+
+  const auto exported = weft("export run --output out --dtype bf16 --check");
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  for (const auto* file :
+       {"config.json", "model.safetensors", "tokenizer.json", "generator/config.json",
+        "generator/model.safetensors", "generator/tokenizer.json"}) {
+    EXPECT_TRUE(has(std::string("out/") + file)) << file;
+  }
+  EXPECT_FALSE(has("out/training"));
+
+  const auto imported = weft("import out --output again");
+  ASSERT_EQ(imported.status, 0) << imported.err;
+  EXPECT_TRUE(has("again/generator/model.safetensors"));
+  const auto tagger = weft("import out --output tagger --head token --labels O,B,I");
+  ASSERT_EQ(tagger.status, 0) << tagger.err;
+  EXPECT_FALSE(has("tagger/generator"));
+
+  const auto inspected = weft("inspect run");
+  ASSERT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_NE(inspected.out.find("Generator, ElectraForMaskedLM"), std::string::npos);
+}
+
+TEST_F(ReplacedToken, TheConfigIsInspectedAndPreviewed) {
+  const auto inspected = weft("inspect " + kConfig + kOnOurTexts);
+  ASSERT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_NE(inspected.out.find("Generator, ElectraForMaskedLM"), std::string::npos);
+  EXPECT_NE(inspected.out.find("of its own"), std::string::npos);
+  const auto previewed = weft("data preview " + kConfig + kOnOurTexts);
+  ASSERT_EQ(previewed.status, 0) << previewed.err;
+  EXPECT_NE(previewed.out.find(">[MASK]}"), std::string::npos) << previewed.out;
+}
+
+}  // namespace
+}  // namespace weft::cli

@@ -1,0 +1,84 @@
+#include "models/generator.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "support/config.h"
+#include "support/folder.h"
+#include "support/tensors.h"
+#include "tiny.h"
+
+namespace weft::models {
+namespace {
+
+ModelOptions discriminator() { return test::tiny_options(Family::kElectra, Head::kReplacedToken); }
+
+ModelOptions generator() {
+  auto options = discriminator();
+  options.head = Head::kMaskedLm;
+  options.embedding_dim = embedding_width(discriminator());
+  options.layers = 1;
+  options.width = 6;
+  return options;
+}
+
+/// A discriminator that carries a generator, both with weights that nothing begins with.
+std::shared_ptr<Model> pair() {
+  auto model = make_model(discriminator(), 3);
+  make_generator(*model, generator(), 3);
+  test::fill_parameters(*model);
+  return model;
+}
+
+TEST(Generator, IsAPartOfItsDiscriminatorAndSharesItsEmbeddings) {
+  EXPECT_EQ(generator_of(*make_model(discriminator(), 3)), nullptr);
+  const auto model = pair();
+  ASSERT_NE(generator_of(*model), nullptr);
+  EXPECT_TRUE(generator_of(*model)->output_weight().is_same(
+      model->named_parameters()["embeddings.word.weight"]));
+}
+
+TEST(Generator, BeginsWithChanceOfItsOwn) {
+  auto same = generator();
+  same.layers = discriminator().layers;
+  same.width = discriminator().width;
+  const auto model = make_model(discriminator(), 3);
+  make_generator(*model, same, 3);
+  const auto parameters = model->named_parameters();
+  EXPECT_FALSE(parameters["layers.0.attention.qkv.weight"].equal(
+      parameters["generator.layers.0.attention.qkv.weight"]));
+}
+
+TEST(Generator, IsSavedBelowItsDiscriminatorAndComesBack) {
+  const test::Folder folder;
+  const auto model = pair();
+  save_model(folder.path(), *model, formats::DType::kF32);
+  EXPECT_FALSE(has_generator(folder.path()));
+  save_generator(folder.path(), *model, formats::DType::kF32);
+  ASSERT_TRUE(has_generator(folder.path()));
+  const auto again = load_model(folder.path(), read_model_config(folder.path()), 1).model;
+  load_generator(*again, folder.path());
+  const auto found = again->named_parameters();
+  for (const auto& parameter : model->named_parameters()) {
+    EXPECT_TRUE(found[parameter.key()].equal(parameter.value())) << parameter.key();
+  }
+}
+
+TEST(Generator, WithOtherTablesIsRefused) {
+  const test::Folder folder;
+  auto longer = discriminator();
+  longer.length += 1;
+  const auto other = make_model(longer, 3);
+  auto its_own = generator();
+  its_own.length = longer.length;
+  make_generator(*other, its_own, 3);
+  save_generator(folder.path(), *other, formats::DType::kF32);
+  const auto model = make_model(discriminator(), 3);
+  const auto message = test::message_of<UserError>([&] { load_generator(*model, folder.path()); });
+  EXPECT_NE(message.find("positions"), std::string::npos) << message;
+  EXPECT_EQ(generator_of(*model), nullptr);
+  EXPECT_ANY_THROW(make_generator(*model, its_own, 3));
+}
+
+}  // namespace
+}  // namespace weft::models
