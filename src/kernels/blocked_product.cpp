@@ -4,12 +4,10 @@
 #include <array>
 #include <cstring>
 #include <exception>
-#include <limits>
-#include <type_traits>
 
 #include <ATen/Context.h>
-#include <ATen/native/CPUBlas.h>
 
+#include "kernels/block_kernel.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/parallel.h"
 #include "kernels/workspace.h"
@@ -19,22 +17,22 @@ namespace {
 
 using cpu::Bf16;
 
-constexpr int64_t kRows = 48;     // of a block of sums: whole tiles of AVX-512 (6) and AMX (16)
-constexpr int64_t kColumns = 64;  // and of a panel of the right side
+constexpr int64_t kColumns = kBlockColumns;  // of a panel of the right side
+constexpr int64_t kRows = 48;  // of a block of sums: whole tiles of AVX-512 (6) and AMX (16)
 constexpr int64_t kDepthBytes = 6144;  // of a row, at most at once
 constexpr int64_t kTransposedDepthBytes = 1024;
 template <class T>
-constexpr int64_t kDepthStep = 1;  // of what is packed on both sides
+constexpr int64_t kDepthStep = cpu::kSumDepth;  // parts are cut at the ends of sums
 template <>
 constexpr int64_t kDepthStep<Bf16> = 32;
+template <class T>
+constexpr int64_t kPadding = 1;  // the depth of what is packed on both sides is a multiple of it
+template <>
+constexpr int64_t kPadding<Bf16> = 32;
 constexpr int64_t kColumnStep = 16;
 constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, which stay in L2
 constexpr int64_t kLeftBlocks = 4;           // rows of the left side that are packed at once
 constexpr int64_t kKeptBlocks = 16;          // rows of one task that keeps its sums
-template <class T>
-constexpr int64_t kPartDepth = cpu::kSumDepth;  // of one call of the block kernel
-template <>
-constexpr int64_t kPartDepth<Bf16> = std::numeric_limits<int64_t>::max();
 
 int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
@@ -186,63 +184,6 @@ T* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range& pane
 }
 
 template <class T>
-struct Block {
-  int64_t rows;
-  int64_t columns;
-  int64_t depth;
-  const T* a;
-  int64_t a_stride;
-  const T* b;
-  float* sums;  // (rows, kColumns)
-  bool adds;
-};
-
-#if defined(CPUBLAS_BRGEMM_BF16BF16F32) && defined(CPUBLAS_BRGEMM_F32F32F32)
-const at::BFloat16* library_type(const Bf16* x) { return reinterpret_cast<const at::BFloat16*>(x); }
-const float* library_type(const float* x) { return x; }
-
-/// Part of the depth, from `k` on, for some rows.
-template <class T>
-void multiply_rows(const Block<T>& block, int64_t begin, int64_t rows, int64_t k) {
-  at::native::cpublas::brgemm(rows, block.columns, std::min(kPartDepth<T>, block.depth - k),
-                              block.a_stride, block.columns, kColumns, block.adds || k > 0,
-                              library_type(block.a + begin * block.a_stride + k),
-                              library_type(block.b + k * block.columns),
-                              block.sums + begin * kColumns, std::is_same_v<T, Bf16>);
-}
-
-template <class T>
-void release() {
-  at::native::cpublas::brgemm_release(std::is_same_v<T, Bf16>);
-}
-#else
-template <class T>
-void multiply_rows(const Block<T>&, int64_t, int64_t, int64_t) {
-  TORCH_CHECK(false, "this LibTorch has no block product");
-}
-
-template <class T>
-void release() {}
-#endif
-
-template <class T>
-void multiply_depth(const Block<T>& block, int64_t begin, int64_t rows) {
-  for (int64_t k = 0; rows > 0 && k < block.depth; k += std::min(kPartDepth<T>, block.depth)) {
-    multiply_rows(block, begin, rows, k);
-  }
-}
-
-/// LibTorch makes a kernel per shape and keeps it: the rows of the last block are cut so that there
-/// are few shapes.
-template <class T>
-void multiply(const Block<T>& block) {
-  constexpr int64_t kStep = 12;
-  const int64_t whole = block.rows / kStep * kStep;
-  multiply_depth(block, 0, whole);
-  multiply_depth(block, whole, block.rows - whole);
-}
-
-template <class T>
 void finish(const BlockedProduct<T>& p, const float* sums, int64_t block, int64_t panel) {
   const auto rows = rows_of(p, block);
   const auto columns = columns_of(p, panel);
@@ -296,14 +237,14 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
       left = left_of(p, depth, {rows.begin, std::min(p.rows, end)});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
-      multiply<T>({.rows = rows.size(),
-                   .columns = width_of(p, panel),
-                   .depth = depth.padded,
-                   .a = left.rows + place * kRows * left.stride,
-                   .a_stride = left.stride,
-                   .b = right + (panel - task.panels.begin) * depth.padded * kColumns,
-                   .sums = sums,
-                   .adds = depth.begin > 0});
+      multiply_block<T>({.rows = rows.size(),
+                         .columns = width_of(p, panel),
+                         .depth = depth.padded,
+                         .a = left.rows + place * kRows * left.stride,
+                         .a_stride = left.stride,
+                         .b = right + (panel - task.panels.begin) * depth.padded * kColumns,
+                         .sums = sums,
+                         .adds = depth.begin > 0});
       if (depth.begin + depth.size == p.depth) {
         finish(p, sums, block, panel);
       }
@@ -323,7 +264,7 @@ void run(const BlockedProduct<T>& p, const Task& task) {
     run_part(p, task,
              {.begin = begin,
               .size = size,
-              .padded = p.a_is_transposed ? round_up(size, kDepthStep<T>) : size},
+              .padded = p.a_is_transposed ? round_up(size, kPadding<T>) : size},
              sums);
   }
 }
@@ -351,7 +292,7 @@ bool multiplies(T one, T sum) {
             .scale = 1,
             .adds = false},
            {.blocks = {0, 1}, .panels = {0, 1}});
-    release<T>();
+    release_block_kernel<T>();
   } catch (const std::exception&) {
     return false;
   }
@@ -390,7 +331,7 @@ void multiply_blocked(const BlockedProduct<T>& product) {
       const auto task = task_of(product, grid, index);
       run(product, task);
     }
-    release<T>();  // AMX's tiles
+    release_block_kernel<T>();  // AMX's tiles
   });
 }
 

@@ -136,7 +136,7 @@ TEST_P(Product, BitsOfARowDoNotDependOnHowManyThereAre) {
   if (!is_blocked() || (is_single() && GetParam().level == std::string_view("plain"))) {
     GTEST_SKIP() << "no blocks of this type here, or few rows without the instructions of the rest";
   }
-  for (const int64_t depth : {64, 386}) {
+  for (const int64_t depth : {64, 386, 1666, 3100}) {
     const auto x = random({100, depth});
     const auto g = random({100, 70});
     const auto weight = random({70, depth});

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/dropout_kernels.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/cpu/types.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
@@ -32,19 +33,6 @@ inline void pack(const Strip<const T>& src, float factor, float* dst) {
                     : left > 0     ? load(row + c, static_cast<int>(left))
                                    : zero();
       store(dst + i * padded + c, x * set(factor));
-    }
-  }
-}
-
-inline void transpose(Vec rows[kLanes]) {
-  for (int stage = 1; stage < kLanes; stage *= 2) {
-    Vec next[kLanes];
-    for (int i = 0; i < kLanes / 2; ++i) {
-      next[2 * i] = zip_low(rows[i], rows[i + kLanes / 2]);
-      next[2 * i + 1] = zip_high(rows[i], rows[i + kLanes / 2]);
-    }
-    for (int i = 0; i < kLanes; ++i) {
-      rows[i] = next[i];
     }
   }
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/attention_workspace.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/transpose.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 

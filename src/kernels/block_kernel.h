@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <ATen/native/CPUBlas.h>
+#include <c10/util/Exception.h>
+
+#include "kernels/cpu/types.h"
+
+/// LibTorch's product of one block, whose sums stay in the nearest cache. T: float or cpu::Bf16.
+namespace weft::kernels {
+
+inline constexpr int64_t kBlockColumns = 64;
+
+template <class T>
+constexpr int64_t kPartDepth = cpu::kSumDepth;  // of one call
+template <>
+inline constexpr int64_t kPartDepth<cpu::Bf16> = std::numeric_limits<int64_t>::max();
+
+template <class T>
+struct Block {
+  int64_t rows;
+  int64_t columns;
+  int64_t depth;
+  const T* a;
+  int64_t a_stride;
+  const T* b;
+  float* sums;  // (rows, kBlockColumns)
+  bool adds;
+};
+
+#if defined(CPUBLAS_BRGEMM_BF16BF16F32) && defined(CPUBLAS_BRGEMM_F32F32F32)
+inline const at::BFloat16* library_type(const cpu::Bf16* x) {
+  return reinterpret_cast<const at::BFloat16*>(x);
+}
+inline const float* library_type(const float* x) { return x; }
+
+/// Part of the depth, from `k` on, for some rows.
+template <class T>
+void multiply_rows(const Block<T>& block, int64_t begin, int64_t rows, int64_t k) {
+  at::native::cpublas::brgemm(rows, block.columns, std::min(kPartDepth<T>, block.depth - k),
+                              block.a_stride, block.columns, kBlockColumns, block.adds || k > 0,
+                              library_type(block.a + begin * block.a_stride + k),
+                              library_type(block.b + k * block.columns),
+                              block.sums + begin * kBlockColumns, std::is_same_v<T, cpu::Bf16>);
+}
+
+template <class T>
+void release_block_kernel() {
+  at::native::cpublas::brgemm_release(std::is_same_v<T, cpu::Bf16>);
+}
+#else
+template <class T>
+void multiply_rows(const Block<T>&, int64_t, int64_t, int64_t) {
+  TORCH_CHECK(false, "this LibTorch has no block product");
+}
+
+template <class T>
+void release_block_kernel() {}
+#endif
+
+template <class T>
+void multiply_depth(const Block<T>& block, int64_t begin, int64_t rows) {
+  for (int64_t k = 0; rows > 0 && k < block.depth; k += std::min(kPartDepth<T>, block.depth)) {
+    multiply_rows(block, begin, rows, k);
+  }
+}
+
+/// LibTorch makes a kernel per shape and keeps it: the rows of the last block are cut so that there
+/// are few shapes.
+template <class T>
+void multiply_block(const Block<T>& block) {
+  constexpr int64_t kStep = 12;
+  const int64_t whole = block.rows / kStep * kStep;
+  multiply_depth(block, 0, whole);
+  multiply_depth(block, whole, block.rows - whole);
+}
+
+}  // namespace weft::kernels
