@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iomanip>
 #include <iostream>
-#include <numeric>
 #include <optional>
 
 #include "base/text.h"
@@ -79,10 +77,7 @@ void print_parameters(const models::ModelOptions& model) {
   }
   std::cout << "\nParameters\n";
   for (const auto& tensor : tensors) {
-    int64_t count = 1;
-    for (const auto size : tensor.shape) {
-      count *= size;
-    }
+    const int64_t count = tensor.elements();
     total += count;
     std::cout << "  " << std::left << std::setw(static_cast<int>(width) + 2) << tensor.name
               << std::setw(16) << shape_text(tensor.shape) << std::right << std::setw(14)
@@ -96,15 +91,8 @@ void print_parameters(const models::ModelOptions& model) {
 void print_generator(const models::ModelOptions& generator) {
   std::cout << "\nGenerator, ";
   print_model(generator);
-  int64_t total = 0;
-  for (const auto& tensor : models::stored_tensors(generator)) {
-    if (!tensor.parameter.starts_with("embeddings.")) {
-      total += std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1},
-                               std::multiplies<>());
-    }
-  }
-  print_line("parameters of its own",
-             text(with_commas(total), "; the embeddings are the discriminator's"));
+  print_line("parameters of its own", text(with_commas(models::own_parameters(generator)),
+                                           "; the embeddings are the discriminator's"));
 }
 
 std::string flops_text(double flops) {

@@ -17,8 +17,6 @@ namespace {
 /// Whose chance is none of the discriminator's.
 constexpr uint64_t kSecond = 2;
 
-bool is_embedding(const std::string& parameter) { return parameter.starts_with("embeddings."); }
-
 Encoder& encoder_of(Model& discriminator) {
   auto* encoder = dynamic_cast<Encoder*>(&discriminator);
   TORCH_CHECK(encoder != nullptr && discriminator.options().head == Head::kReplacedToken,
@@ -32,7 +30,7 @@ void carry(Model& discriminator, const Model& generator) {
   const auto from = generator.named_parameters();
   auto to = encoder_of(discriminator).add_generator(generator.options()).named_parameters();
   for (auto& parameter : to) {
-    if (!is_embedding(parameter.key())) {
+    if (!is_shared(parameter.key())) {
       parameter.value().copy_(from[parameter.key()]);
     }
   }
@@ -67,6 +65,18 @@ ModelOptions options_in(const std::string& directory, const ModelOptions& discri
 
 }  // namespace
 
+bool is_shared(const std::string& parameter) { return parameter.starts_with("embeddings."); }
+
+int64_t own_parameters(const ModelOptions& generator, const std::set<std::string>& spared) {
+  int64_t own = 0;
+  for (const auto& tensor : stored_tensors(generator)) {
+    if (!is_shared(tensor.parameter) && !spared.contains(tensor.parameter)) {
+      own += tensor.elements();
+    }
+  }
+  return own;
+}
+
 Model* generator_of(const Model& model) { return dynamic_cast<Model*>(model.find(kGenerator)); }
 
 void make_generator(Model& discriminator, const ModelOptions& options, uint64_t seed) {
@@ -91,7 +101,7 @@ void load_generator(Model& discriminator, const std::string& directory) {
   const auto loaded = load_model(below, options_in(below, discriminator.options()), 0);
   const auto ours = discriminator.named_parameters();
   for (const auto& parameter : loaded.model->named_parameters()) {
-    if (is_embedding(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
+    if (is_shared(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
       throw UserError(text(below, ": ", parameter.key(), " is not that of ", directory,
                            ": they must be the same"));
     }
@@ -113,7 +123,7 @@ void save_generator(const std::string& directory,
   const auto below = generator_directory(directory);
   make_directories(below);
   const ParameterSource ours = [&](const std::string& name) {
-    return parameter(text(kGenerator, ".", name));
+    return parameter(text(kOfGenerator, name));
   };
   save_model(below, *generator, dtype, parameter ? ours : ParameterSource());
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "models/directory.h"
 
@@ -12,6 +14,13 @@ namespace weft::models {
 /// and segments, with the norm behind them, are the discriminator's own (section 3.2). In files it
 /// is a whole model directory of that name below the discriminator's.
 inline constexpr const char* kGenerator = "generator";
+inline constexpr std::string_view kOfGenerator = "generator.";  // its parameters in the model
+
+/// Whether a parameter, by its name in either, is one that both embed with.
+bool is_shared(const std::string& parameter);
+
+/// The parameters that a generator has beside the shared ones, those of these names left out.
+int64_t own_parameters(const ModelOptions& generator, const std::set<std::string>& spared = {});
 
 /// The generator that the model carries; nullptr where it carries none.
 Model* generator_of(const Model& model);

@@ -19,28 +19,15 @@ bool multiplies_bf16() {
   return kernels::has_bf16_instructions() && std::string_view(at::get_cpu_capability()) == "AVX512";
 }
 
-/// Quantises the linear layers at and below a part; how many there are.
-int64_t quantize_below(nn::Module& part, const at::Tensor& spared) {
+/// The linear layers at and below a part.
+template <class Visit>
+void visit_linears(nn::Module& part, const Visit& visit) {
   if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
-    if (linear->weight().is_same(spared)) {
-      return 0;
-    }
-    linear->quantize();
-    return 1;
-  }
-  int64_t count = 0;
-  for (const auto& item : part.children()) {
-    count += quantize_below(*item.value(), spared);
-  }
-  return count;
-}
-
-void lay_out_below(nn::Module& part) {
-  if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
-    linear->lay_out_for_few_rows();
+    visit(*linear);
+    return;
   }
   for (const auto& item : part.children()) {
-    lay_out_below(*item.value());
+    visit_linears(*item.value(), visit);
   }
 }
 
@@ -48,7 +35,15 @@ void quantize(Model& model) {
   const auto head = model.options().head;
   const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
                        head == Head::kCausalLm || head == Head::kConditional;
-  if (quantize_below(model, guesses ? model.output_weight() : at::Tensor()) == 0) {
+  const auto spared = guesses ? model.output_weight() : at::Tensor();
+  int64_t count = 0;
+  visit_linears(model, [&](nn::Linear& linear) {
+    if (!linear.weight().is_same(spared)) {
+      linear.quantize();
+      ++count;
+    }
+  });
+  if (count == 0) {
     throw UserError(architecture_of(model.options()) +
                     ": has no linear layers whose weights could be int8");
   }
@@ -70,7 +65,7 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
 
 void prepare_for_decoding(Model& model) {
   const at::NoGradGuard no_grad;
-  lay_out_below(model);
+  visit_linears(model, [](nn::Linear& linear) { linear.lay_out_for_few_rows(); });
 }
 
 at::ScalarType fast_type(const at::Device& device) {

@@ -1,11 +1,17 @@
 #include "models/names.h"
 
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "models/family.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
+
+int64_t StoredTensor::elements() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
 
 std::vector<StoredTensor> stored_tensors(const ModelOptions& options) {
   return definition_of(options.family).tensors(options);

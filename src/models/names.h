@@ -26,6 +26,7 @@ struct StoredTensor {
   /// Rows of the parameter. The rest of the shape may differ from the parameter's, not the number
   /// of elements.
   int64_t rows() const { return is_transposed ? shape[1] : shape[0]; }
+  int64_t elements() const;
 };
 
 /// All tensors of a model's file, in the order of computation. A pure function of the options:

@@ -225,7 +225,8 @@ struct NeededHead {
 };
 
 /// Of what is done with texts.
-std::optional<NeededHead> head_needed(const ObjectiveOptions& objective) {
+std::optional<NeededHead> head_needed(const ObjectiveOptions& objective,
+                                      const models::ModelOptions& model) {
   constexpr NeededHead kGuess{models::Head::kMaskedLm, "head for hidden words"};
   constexpr NeededHead kNext{models::Head::kCausalLm, "head for the next token"};
   constexpr NeededHead kClasses{models::Head::kSequence, "head for whole texts"};
@@ -236,8 +237,9 @@ std::optional<NeededHead> head_needed(const ObjectiveOptions& objective) {
     case ObjectiveType::kCausal:
       return kNext;
     case ObjectiveType::kPrefix:
-      return NeededHead{models::Head::kConditional,
-                        "head for the next token, nor an encoder and decoder"};
+      return NeededHead{
+          models::reads_source(model) ? models::Head::kConditional : models::Head::kCausalLm,
+          "head for the next token, nor an encoder and decoder"};
     case ObjectiveType::kSeq2Seq:
     case ObjectiveType::kSpanCorruption:
     case ObjectiveType::kDenoise:
@@ -373,10 +375,8 @@ std::optional<Misfit> misfit(const ObjectiveOptions& objective, const models::Mo
   if (const auto wrong = generator_misfit(objective, model)) {
     return wrong;
   }
-  const auto needed = models::reads_images(model) ? std::nullopt : head_needed(objective);
-  const bool is_prefix_lm = objective.type == ObjectiveType::kPrefix &&
-                            models::has_head(model.family, models::Head::kCausalLm);
-  if (needed && !is_prefix_lm && !models::has_head(model.family, needed->head)) {
+  const auto needed = models::reads_images(model) ? std::nullopt : head_needed(objective, model);
+  if (needed && !models::has_head(model.family, needed->head)) {
     return Misfit{"type", text(word_of(objective.type), " is nothing for ",
                                models::word_of(model.family), ", which has no ", needed->lack)};
   }

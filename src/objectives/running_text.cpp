@@ -26,10 +26,6 @@ std::unique_ptr<data::Noiser> noiser_of(const ObjectiveOptions& objective,
   return data::make_prefix_cut(tokenizer, start);
 }
 
-bool has_decoder_prefix(const ObjectiveOptions& objective, const models::ModelOptions& model) {
-  return objective.type == ObjectiveType::kPrefix && !models::reads_source(model);
-}
-
 bool is_causal(const ObjectiveOptions& objective, const models::ModelOptions& model) {
   return objective.type == ObjectiveType::kCausal || has_decoder_prefix(objective, model) ||
          (objective.type == ObjectiveType::kDistill &&
@@ -37,6 +33,10 @@ bool is_causal(const ObjectiveOptions& objective, const models::ModelOptions& mo
 }
 
 }  // namespace
+
+bool has_decoder_prefix(const ObjectiveOptions& objective, const models::ModelOptions& model) {
+  return objective.type == ObjectiveType::kPrefix && !models::reads_source(model);
+}
 
 TaskData running_text_data(const ObjectiveOptions& objective,
                            const data::DataOptions& options,

@@ -19,6 +19,9 @@ TaskData running_text_data(const ObjectiveOptions& objective,
                            const RunningTextSettings& settings,
                            const data::ProgressVisitor& progress);
 
+/// Whether a decoder without an encoder learns what comes behind prefixes, which it sees both ways.
+bool has_decoder_prefix(const ObjectiveOptions& objective, const models::ModelOptions& model);
+
 /// The options with which the token stores of running text are opened.
 data::DataOptions store_options(const ObjectiveOptions& objective,
                                 const data::DataOptions& options,

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,10 +41,7 @@ Trained what_is_trained(const models::ModelOptions& model,
   const int64_t layers = layers_in(names);
   Trained result{.has_trained = std::vector<bool>(static_cast<std::size_t>(layers) + 2)};
   for (const auto& tensor : models::stored_tensors(model)) {
-    int64_t count = 1;
-    for (const auto size : tensor.shape) {
-      count *= size;
-    }
+    const int64_t count = tensor.elements();
     result.parameters += count;
     const bool is_trained =
         train.lora ? whole.contains(tensor.part) : !frozen.contains(tensor.parameter);
@@ -71,28 +66,15 @@ Trained what_is_trained(const models::ModelOptions& model,
 
 /// The frozen parameters of the generator, by its own names.
 std::set<std::string> frozen_in_generator(const std::set<std::string>& frozen) {
-  const auto prefix = text(models::kGenerator, ".");
   std::set<std::string> names;
   for (const auto& name : frozen) {
-    if (name.starts_with(prefix)) {
-      names.insert(name.substr(prefix.size()));
-    } else if (name.starts_with("embeddings.")) {
+    if (name.starts_with(models::kOfGenerator)) {
+      names.insert(name.substr(models::kOfGenerator.size()));
+    } else if (models::is_shared(name)) {
       names.insert(name);
     }
   }
   return names;
-}
-
-/// The parameters that the generator does not share.
-int64_t own_parameters(const models::ModelOptions& generator, const std::set<std::string>& spared) {
-  int64_t own = 0;
-  for (const auto& tensor : models::stored_tensors(generator)) {
-    if (!tensor.parameter.starts_with("embeddings.") && !spared.contains(tensor.parameter)) {
-      own += std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1},
-                             std::multiplies<>());
-    }
-  }
-  return own;
 }
 
 /// Products of a step's backward pass for one of its forward pass: for weight and input, for the
@@ -228,8 +210,8 @@ Parts parts_of(const models::ModelOptions& model,
   if (const auto& generator = parts.generator_options) {
     const auto spared = frozen_in_generator(frozen);
     parts.generator = what_is_trained(*generator, train, spared);
-    parts.generator.parameters = own_parameters(*generator, {});
-    parts.generator.trained = own_parameters(*generator, spared);
+    parts.generator.parameters = models::own_parameters(*generator);
+    parts.generator.trained = models::own_parameters(*generator, spared);
   }
   return parts;
 }

@@ -157,7 +157,7 @@ std::vector<std::string> parameter_names(const models::ModelOptions& options,
   auto names = parameter_names(options);
   if (const auto generator = objectives::generator_beside(options, objective)) {
     for (const auto& name : parameter_names(*generator)) {
-      names.push_back(text(models::kGenerator, ".", name));
+      names.push_back(text(models::kOfGenerator, name));
     }
   }
   return names;

@@ -13,6 +13,7 @@
 #include "models/family_definition.h"
 #include "objectives/image_data.h"
 #include "objectives/objective.h"
+#include "objectives/running_text.h"
 #include "objectives/token_types.h"
 #include "train/freeze.h"
 #include "train/layer_rates.h"
@@ -52,8 +53,7 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
   const data::DataOptions plain;
   const auto& options = config.data;
   const auto type = config.objective.type;
-  const bool is_decoder_prefix =
-      type == ObjectiveType::kPrefix && !models::reads_source(config.model);
+  const bool is_decoder_prefix = objectives::has_decoder_prefix(config.objective, config.model);
   const bool is_parallel = type == ObjectiveType::kSeq2Seq ||
                            type == ObjectiveType::kTranslationLm ||
                            (is_decoder_prefix && has_pairs(options.train));

@@ -5,12 +5,13 @@
 #include <cmath>
 #include <string_view>
 
+#include "models/generator.h"
+
 namespace weft::train {
 
 namespace {
 
 constexpr std::string_view kBlocks = "layers.";
-constexpr std::string_view kOfGenerator = "generator.";
 
 // i of `layers.i.rest`; -1 where the parameter belongs to no block.
 int64_t block_of(const std::string& parameter) {
@@ -33,9 +34,10 @@ int64_t layers_in(const std::vector<std::string>& parameters) {
 }
 
 int64_t depth_of(const std::string& parameter, int64_t layers) {
-  if (parameter.starts_with(kOfGenerator)) {  // as deep as in the model that carries it
-    const auto depth = depth_of(parameter.substr(kOfGenerator.size()), layers);
-    return block_of(parameter.substr(kOfGenerator.size())) < 0 ? depth : std::min(depth, layers);
+  if (parameter.starts_with(models::kOfGenerator)) {  // as deep as in the model that carries it
+    const auto own = parameter.substr(models::kOfGenerator.size());
+    const auto depth = depth_of(own, layers);
+    return block_of(own) < 0 ? depth : std::min(depth, layers);
   }
   if (parameter.starts_with("embeddings.") || parameter.starts_with("projection.")) {
     return 0;

@@ -103,7 +103,8 @@ models::LoadedModel make_model(const RunConfig& config,
 void prepare_generator(const RunConfig& config,
                        const std::optional<std::string>& checkpoint,
                        models::Model& model) {
-  if (config.objective.type != objectives::ObjectiveType::kReplacedToken) {
+  const auto wanted = objectives::generator_beside(model.options(), config.objective);
+  if (!wanted) {
     return;
   }
   const auto directory = checkpoint         ? *checkpoint
@@ -113,10 +114,7 @@ void prepare_generator(const RunConfig& config,
   if (is_stored) {
     models::load_generator(model, directory);
   } else {
-    models::make_generator(
-        model,
-        objectives::generator_options(config.objective.replaced_token.generator, model.options()),
-        static_cast<uint64_t>(config.run.seed));
+    models::make_generator(model, *wanted, static_cast<uint64_t>(config.run.seed));
   }
   const auto& shape = models::generator_of(model)->options();
   log::info(text("[model] generator of ", shape.layers, " x ", shape.dim, ", ", shape.heads,

@@ -98,14 +98,9 @@ void read_keys(config::Section& section, ModelOptions& options, const ModelOptio
                         "dim ^ -0.5.",
                 .range = {.min = 0, .max = 1, .excludes_min = true},
                 .only = kOnly});
-  const auto keep = [&](bool is_same, std::string_view key) {
-    if (!is_same) {
-      section.fail(key, "contradicts the model that init_from names; leave it out");
-    }
-  };
-  keep(base == nullptr || xlm.languages == base->xlm.languages, "languages");
-  keep(base == nullptr || xlm.embeds_languages == base->xlm.embeds_languages,
-       "language_embeddings");
+  keep_same(section, "languages", base == nullptr || xlm.languages == base->xlm.languages);
+  keep_same(section, "language_embeddings",
+            base == nullptr || xlm.embeds_languages == base->xlm.embeds_languages);
   options.segments = language_rows(xlm);
 }
 
@@ -201,13 +196,11 @@ void read_arithmetic(const JsonFields& fields, ModelOptions& options) {
 }
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
-  const auto head = options.head;
-  options = defaults();
-  options.head = head;
+  options = begun(options, defaults());
   options.vocabulary = 30145;
   read_sizes(fields, options);
   read_arithmetic(fields, options);
-  refuse_foreign(fields, head);
+  refuse_foreign(fields, options.head);
   fields.read("use_lang_emb", options.xlm.embeds_languages);
   options.xlm.languages = languages_of(fields);
   options.segments = language_rows(options.xlm);
@@ -336,10 +329,6 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
           .zeroes_pad = parameter == "embeddings.word.weight"};
 }
 
-std::shared_ptr<Model> make(const ModelOptions& options) {
-  return std::make_shared<Encoder>(options);
-}
-
 }  // namespace
 
 const FamilyDefinition& xlm() {
@@ -364,7 +353,7 @@ const FamilyDefinition& xlm() {
       .tensors = tensors,
       .is_harmless = says_nothing,
       .initial = initial,
-      .make = make,
+      .make = construct<Encoder>,
       .style = formats::SpecialStyle::kXlm};
   return kDefinition;
 }
