@@ -13,8 +13,6 @@
 /// LibTorch's product of one block, whose sums stay in the nearest cache. T: float or cpu::Bf16.
 namespace weft::kernels {
 
-inline constexpr int64_t kBlockColumns = 64;
-
 template <class T>
 constexpr int64_t kPartDepth = cpu::kSumDepth;  // of one call
 template <>
@@ -28,7 +26,7 @@ struct Block {
   const T* a;
   int64_t a_stride;
   const T* b;
-  float* sums;  // (rows, kBlockColumns)
+  float* sums;  // (rows, cpu::kPanelColumns)
   bool adds;
 };
 
@@ -41,11 +39,11 @@ inline const float* library_type(const float* x) { return x; }
 /// Part of the depth, from `k` on, for some rows.
 template <class T>
 void multiply_rows(const Block<T>& block, int64_t begin, int64_t rows, int64_t k) {
-  at::native::cpublas::brgemm(rows, block.columns, std::min(kPartDepth<T>, block.depth - k),
-                              block.a_stride, block.columns, kBlockColumns, block.adds || k > 0,
-                              library_type(block.a + begin * block.a_stride + k),
-                              library_type(block.b + k * block.columns),
-                              block.sums + begin * kBlockColumns, std::is_same_v<T, cpu::Bf16>);
+  at::native::cpublas::brgemm(
+      rows, block.columns, std::min(kPartDepth<T>, block.depth - k), block.a_stride, block.columns,
+      cpu::kPanelColumns, block.adds || k > 0, library_type(block.a + begin * block.a_stride + k),
+      library_type(block.b + k * block.columns), block.sums + begin * cpu::kPanelColumns,
+      std::is_same_v<T, cpu::Bf16>);
 }
 
 template <class T>

@@ -17,7 +17,7 @@ namespace {
 
 using cpu::Bf16;
 
-constexpr int64_t kColumns = kBlockColumns;  // of a panel of the right side
+constexpr int64_t kColumns = cpu::kPanelColumns;
 constexpr int64_t kRows = 48;  // of a block of sums: whole tiles of AVX-512 (6) and AMX (16)
 constexpr int64_t kDepthBytes = 6144;  // of a row, at most at once
 constexpr int64_t kTransposedDepthBytes = 1024;
@@ -29,7 +29,6 @@ template <class T>
 constexpr int64_t kPadding = 1;  // the depth of what is packed on both sides is a multiple of it
 template <>
 constexpr int64_t kPadding<Bf16> = 32;
-constexpr int64_t kColumnStep = 16;
 constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, which stay in L2
 constexpr int64_t kLeftBlocks = 4;           // rows of the left side that are packed at once
 constexpr int64_t kKeptBlocks = 16;          // rows of one task that keeps its sums
@@ -139,7 +138,7 @@ Range columns_of(const BlockedProduct<T>& p, int64_t panel) {
 
 template <class T>
 int64_t width_of(const BlockedProduct<T>& p, int64_t panel) {
-  return round_up(columns_of(p, panel).size(), kColumnStep);
+  return cpu::panel_width(panel * kColumns, p.columns);
 }
 
 /// Some of the depth; `padded` is what is multiplied.
@@ -174,13 +173,19 @@ void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, T
 }
 
 template <class T>
-T* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range& panels) {
+const T* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range& panels) {
   const int64_t size = depth.padded * kColumns;
   T* const out = workspaces<T>().right.take(panels.size() * size);
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     pack_panel(p, depth, panel, out + (panel - panels.begin) * size);
   }
   return out;
+}
+
+/// What pack_right has made of it.
+template <class T>
+const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel) {
+  return p.panels + panel * kColumns * p.depth + depth.begin * width_of(p, panel);
 }
 
 template <class T>
@@ -227,7 +232,7 @@ Left<T> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& row
 template <class T>
 void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, float* sums) {
   const bool keeps_sums = depth.size < p.depth;
-  const T* const right = pack_panels(p, depth, task.panels);
+  const T* const right = p.panels == nullptr ? pack_panels(p, depth, task.panels) : nullptr;
   Left<T> left{};
   for (int64_t block = task.blocks.begin; block < task.blocks.end; ++block) {
     const auto rows = rows_of(p, block);
@@ -242,7 +247,9 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
                          .depth = depth.padded,
                          .a = left.rows + place * kRows * left.stride,
                          .a_stride = left.stride,
-                         .b = right + (panel - task.panels.begin) * depth.padded * kColumns,
+                         .b = right != nullptr
+                                  ? right + (panel - task.panels.begin) * depth.padded * kColumns
+                                  : packed_panel(p, depth, panel),
                          .sums = sums,
                          .adds = depth.begin > 0});
       if (depth.begin + depth.size == p.depth) {
@@ -282,15 +289,10 @@ bool multiplies(T one, T sum) {
             .depth = kSize,
             .a = ones.data(),
             .a_stride = kSize,
-            .a_is_transposed = false,
             .b = ones.data(),
             .b_stride = kSize,
-            .b_is_transposed = false,
             .out = out.data(),
-            .out_stride = kSize,
-            .bias = nullptr,
-            .scale = 1,
-            .adds = false},
+            .out_stride = kSize},
            {.blocks = {0, 1}, .panels = {0, 1}});
     release_block_kernel<T>();
   } catch (const std::exception&) {
@@ -335,6 +337,26 @@ void multiply_blocked(const BlockedProduct<T>& product) {
   });
 }
 
+template <class T>
+int64_t packed_size(const BlockedProduct<T>& p) {
+  const int64_t last = p.columns / kColumns * kColumns;
+  return p.depth * (last + cpu::panel_width(last, p.columns));
+}
+
+template <class T>
+void pack_right(const BlockedProduct<T>& p, T* out) {
+  const Depth all{.begin = 0, .size = p.depth, .padded = p.depth};
+  parallel_for(0, divide_up(p.columns, kColumns), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      pack_panel(p, all, panel, out + panel * kColumns * p.depth);
+    }
+  });
+}
+
+template int64_t packed_size(const BlockedProduct<float>&);
+template int64_t packed_size(const BlockedProduct<Bf16>&);
+template void pack_right(const BlockedProduct<float>&, float*);
+template void pack_right(const BlockedProduct<Bf16>&, Bf16*);
 template void multiply_blocked(const BlockedProduct<float>&);
 template void multiply_blocked(const BlockedProduct<Bf16>&);
 

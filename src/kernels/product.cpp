@@ -46,27 +46,18 @@ bool has_few_rows(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bi
   return is_single(a) && a.size(0) <= cpu::kMostFewRows && are_alike(a, b, bias);
 }
 
-/// The same pieces whatever the number of threads.
-at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tensor& bias) {
-  const auto side = side_of(given);
-  const auto b = side ? given : given.contiguous();
-  const bool is_transposed = side && side->is_transposed;
-  const auto out = at::empty({a.size(0), b.size(1)}, a.options());
-  const cpu::FewRows work{.x = elements<float>(a),
-                          .x_row = a.stride(0),
-                          .x_depth = a.stride(1),
-                          .weight = elements<float>(b),
-                          .weight_stride = is_transposed ? b.stride(1) : b.stride(0),
-                          .weight_is_transposed = is_transposed,
-                          .bias = elements<float>(bias),
-                          .out = elements<float>(out),
-                          .rows = a.size(0),
-                          .columns = b.size(1),
-                          .depth = a.size(1),
-                          .begin = 0,
-                          .end = 0};
-  constexpr int64_t kVectors = 64;  // columns, whole vectors of all levels
-  const int64_t columns = std::max<int64_t>(1, kFewRowsWork / work.depth / kVectors) * kVectors;
+/// The same pieces whatever the number of threads. `work` says how the weight lies.
+at::Tensor run_few(const at::Tensor& a, const at::Tensor& bias, cpu::FewRows work) {
+  const auto out = at::empty({a.size(0), work.columns}, a.options());
+  work.x = elements<float>(a);
+  work.x_row = a.stride(0);
+  work.x_depth = a.stride(1);
+  work.bias = elements<float>(bias);
+  work.out = elements<float>(out);
+  work.rows = a.size(0);
+  work.depth = a.size(1);
+  const int64_t columns = std::max<int64_t>(1, kFewRowsWork / work.depth / cpu::kPanelColumns) *
+                          cpu::kPanelColumns;  // whole vectors of all levels
   for_each_block(work.columns, columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
     auto piece = work;
     piece.begin = begin;
@@ -76,15 +67,29 @@ at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tens
   return out;
 }
 
+at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tensor& bias) {
+  const auto side = side_of(given);
+  const auto b = side ? given : given.contiguous();
+  const bool is_transposed = side && side->is_transposed;
+  return run_few(a, bias,
+                 {.weight = elements<float>(b),
+                  .weight_stride = is_transposed ? b.stride(1) : b.stride(0),
+                  .weight_is_transposed = is_transposed,
+                  .columns = b.size(1)});
+}
+
 struct Sides {
   Side a;
   Side b;
 };
 
+bool are_multiplied_blocked(const at::Tensor& x) {
+  return is_single(x) ? can_multiply_blocked<float>() : can_multiply_blocked<cpu::Bf16>();
+}
+
 /// Where the product is ours, in blocks.
 std::optional<Sides> served(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-  if (!are_alike(a, b, bias) ||
-      !(is_single(a) ? can_multiply_blocked<float>() : can_multiply_blocked<cpu::Bf16>())) {
+  if (!are_alike(a, b, bias) || !are_multiplied_blocked(a)) {
     return std::nullopt;
   }
   const auto of_a = side_of(a);
@@ -156,10 +161,59 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
   return bias.defined() ? at::addmm(bias, a, b) : at::mm(a, b);
 }
 
-at::Tensor laid_out_for_few_rows(const at::Tensor& weight) {
-  TORCH_CHECK(weight.dim() == 2, "a weight (F, K) is expected, got ", weight.sizes());
-  const bool gains = is_single(weight) && weight.device().is_cpu();
-  return gains ? weight.t().contiguous().t() : weight;
+PackedMatrix packed(const at::Tensor& b) {
+  TORCH_CHECK(b.dim() == 2, "a right side (K, F) is expected, got ", b.sizes());
+  const auto given = b.detach();
+  PackedMatrix result{.panels = {}, .whole = given, .depth = b.size(0), .columns = b.size(1)};
+  const auto side = side_of(given);
+  if (!are_alike(given, given, {}) || !side || !are_multiplied_blocked(given) ||
+      (!is_single(given) && b.size(0) % 2 != 0)) {
+    return result;
+  }
+  with_element(given, [&](auto element) {
+    using T = decltype(element);
+    const BlockedProduct<T> matrix{.columns = given.size(1),
+                                   .depth = given.size(0),
+                                   .b = elements<T>(given),
+                                   .b_stride = side->stride,
+                                   .b_is_transposed = side->is_transposed};
+    result.panels = at::empty({packed_size(matrix)}, given.options());
+    pack_right(matrix, elements<T>(result.panels));
+  });
+  result.whole.reset();
+  return result;
+}
+
+at::Tensor product(const at::Tensor& given, const PackedMatrix& b, const at::Tensor& bias) {
+  if (!b.panels.defined()) {
+    return product(given, b.whole, bias);
+  }
+  TORCH_CHECK(given.dim() == 2 && given.size(1) == b.depth &&
+                  given.scalar_type() == b.panels.scalar_type() && given.device().is_cpu(),
+              "product expects (N, ", b.depth, ") in ", b.panels.scalar_type(), ", got ",
+              given.sizes(), " in ", given.scalar_type());
+  const auto a = given.contiguous();
+  if (has_few_rows(a, b.panels, bias)) {
+    return run_few(
+        a, bias,
+        {.weight = elements<float>(b.panels), .weight_is_packed = true, .columns = b.columns});
+  }
+  auto out = at::empty({a.size(0), b.columns}, a.options());
+  if (out.numel() > 0) {
+    with_element(a, [&](auto element) {
+      using T = decltype(element);
+      multiply_blocked<T>({.rows = a.size(0),
+                           .columns = b.columns,
+                           .depth = b.depth,
+                           .a = elements<T>(a),
+                           .a_stride = a.stride(0),
+                           .panels = elements<T>(b.panels),
+                           .out = elements<T>(out),
+                           .out_stride = out.stride(0),
+                           .bias = elements<T>(bias)});
+    });
+  }
+  return out;
 }
 
 void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale) {

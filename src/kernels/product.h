@@ -13,10 +13,20 @@ namespace weft::kernels {
 /// view.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias = {});
 
-/// The weight of a linear layer, (F, K), as products of few rows read it fastest: the same values,
-/// with those of an input together. In other formats than fp32, and elsewhere than on the CPU, the
-/// weight itself.
-at::Tensor laid_out_for_few_rows(const at::Tensor& weight);
+/// The right side (K, F) of many products, in the order in which they read it: fp32 and bf16 on a
+/// CPU where the products are ours, else as it was given.
+struct PackedMatrix {
+  at::Tensor panels;  // or undefined
+  at::Tensor whole;   // where there are no panels
+  int64_t depth = 0;
+  int64_t columns = 0;
+};
+
+/// Its values are copied, or, where packing does not serve, shared.
+PackedMatrix packed(const at::Tensor& b);
+
+/// a b + bias as above, with the same bits. a has the type of b.
+at::Tensor product(const at::Tensor& a, const PackedMatrix& b, const at::Tensor& bias = {});
 
 /// sum += scale * a b, rounded once. sum (N, F) may be columns of a wider matrix.
 void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, double scale = 1);

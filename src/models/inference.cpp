@@ -31,17 +31,25 @@ void visit_linears(nn::Module& part, const Visit& visit) {
   }
 }
 
-void quantize(Model& model) {
+/// The linear layers but an output matrix over the vocabulary.
+template <class Visit>
+void visit_inner_linears(Model& model, const Visit& visit) {
   const auto head = model.options().head;
   const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
                        head == Head::kCausalLm || head == Head::kConditional;
   const auto spared = guesses ? model.output_weight() : at::Tensor();
-  int64_t count = 0;
   visit_linears(model, [&](nn::Linear& linear) {
     if (!linear.weight().is_same(spared)) {
-      linear.quantize();
-      ++count;
+      visit(linear);
     }
+  });
+}
+
+void quantize(Model& model) {
+  int64_t count = 0;
+  visit_inner_linears(model, [&](nn::Linear& linear) {
+    linear.quantize();
+    ++count;
   });
   if (count == 0) {
     throw UserError(architecture_of(model.options()) +
@@ -63,9 +71,10 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
   model.to(options.device);
 }
 
-void prepare_for_decoding(Model& model) {
+kernels::PackedMatrix prepare_for_decoding(Model& model) {
   const at::NoGradGuard no_grad;
-  visit_linears(model, [](nn::Linear& linear) { linear.lay_out_for_few_rows(); });
+  visit_inner_linears(model, [](nn::Linear& linear) { linear.pack(); });
+  return kernels::packed(model.output_weight().t());
 }
 
 at::ScalarType fast_type(const at::Device& device) {

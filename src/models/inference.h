@@ -3,6 +3,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include "kernels/product.h"
 #include "models/model.h"
 
 namespace weft::models {
@@ -19,9 +20,10 @@ struct InferenceOptions {
 /// or the device no such arithmetic.
 void prepare_for_inference(Model& model, const InferenceOptions& options);
 
-/// Lays the linear layers out for the products of few rows that decoding makes, in fp32 on the CPU;
-/// values and shapes stay. After prepare_for_inference.
-void prepare_for_decoding(Model& model);
+/// Packs the weights of the linear layers for the products of few rows that decoding makes, and
+/// gives them up: the model serves decoding alone from now on. Returns the output matrix over the
+/// vocabulary, (D, V); the model keeps its own. After prepare_for_inference.
+kernels::PackedMatrix prepare_for_decoding(Model& model);
 
 /// bf16 where the device multiplies it by itself, else fp32.
 at::ScalarType fast_type(const at::Device& device);

@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include "kernels/linear.h"
-#include "kernels/product.h"
 
 namespace weft::nn {
 
@@ -15,6 +14,9 @@ Linear::Linear(const LinearOptions& options) {
 }
 
 at::Tensor Linear::product(const at::Tensor& x) const {
+  if (packed_) {
+    return kernels::product(x, *packed_, bias_);
+  }
   return quantized_ ? kernels::quantized_linear(x, *quantized_)
                     : kernels::linear(x, weight_, bias_);
 }
@@ -40,9 +42,14 @@ at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
   return kernels::linear(x, weight_, bias_, added);
 }
 
-void Linear::lay_out_for_few_rows() {
-  if (!quantized_) {
-    weight_.set_data(kernels::laid_out_for_few_rows(weight_));
+void Linear::give_up_weight() {
+  weight_.set_data(at::empty({0}, weight_.options().requires_grad(false)));
+}
+
+void Linear::pack() {
+  if (adapters_.empty() && !quantized_ && !packed_) {
+    packed_ = kernels::packed(weight_.t());
+    give_up_weight();
   }
 }
 
@@ -50,7 +57,7 @@ void Linear::quantize() {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters is not quantised");
   if (!quantized_) {
     quantized_ = kernels::quantized(weight_, bias_);
-    weight_.set_data(at::empty({0}, weight_.options().requires_grad(false)));
+    give_up_weight();
   }
 }
 

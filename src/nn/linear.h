@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/low_rank.h"
+#include "kernels/product.h"
 #include "kernels/quantized_linear.h"
 #include "nn/module.h"
 #include "nn/pass.h"
@@ -41,8 +42,9 @@ class Linear : public Module {
   at::Tensor adapted(const at::Tensor& x, const Pass& pass);
   const at::Tensor& weight() const { return weight_; }
 
-  /// For decoding, token by token: see kernels::laid_out_for_few_rows.
-  void lay_out_for_few_rows();
+  /// From now on its product reads a packed weight (kernels::PackedMatrix), for decoding token by
+  /// token; the weight itself is given up. Layers with adapters or in int8 stay as they are.
+  void pack();
 
   /// From now on its product is one of int8, for inference on the CPU (kernels::QuantizedWeight);
   /// the weight itself is given up. Not for layers that carry adapters.
@@ -54,6 +56,7 @@ class Linear : public Module {
 
  private:
   at::Tensor product(const at::Tensor& x) const;
+  void give_up_weight();
 
   struct Adapter {
     AdapterOptions options;
@@ -65,6 +68,7 @@ class Linear : public Module {
   at::Tensor bias_;    // (outputs), or undefined
   std::vector<Adapter> adapters_;
   std::optional<kernels::QuantizedWeight> quantized_;
+  std::optional<kernels::PackedMatrix> packed_;
 };
 
 }  // namespace weft::nn

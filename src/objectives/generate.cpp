@@ -48,7 +48,7 @@ Generator::Generator(models::Model& model,
   if (!tokenizer_ && (settings_.gives_text || !settings_.stops.empty())) {
     throw UserError("texts need a tokenizer; ids alone do not");
   }
-  models::prepare_for_decoding(model_);
+  output_ = models::prepare_for_decoding(model_);
 }
 
 Tokens Generator::encoded(std::string_view raw) const {
@@ -155,7 +155,7 @@ std::vector<std::vector<Hypothesis>> Generator::search(const std::vector<Prompt>
     hooks.is_stopped = [this](auto generated) { return is_stopped(generated); };
   }
   hooks.on_step = settings_.on_step;
-  models::ModelDecoder decoder(model_, prompts);
+  models::ModelDecoder decoder(model_, output_, prompts);
   return models::search(decoder, prompts, settings_.config.search, hooks);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "kernels/product.h"
 #include "models/decoding/generation_config.h"
 #include "models/model.h"
 
@@ -70,6 +71,7 @@ class Generator {
   GeneratedText generated(const models::Prompt& prompt, const models::Hypothesis& hypothesis) const;
 
   models::Model& model_;
+  kernels::PackedMatrix output_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   GenerationSettings settings_;
   bool reads_source_;

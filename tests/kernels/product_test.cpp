@@ -117,13 +117,25 @@ TEST_P(Product, OfOtherTypesIsThatOfLibTorch) {
   EXPECT_TRUE(at::allclose(sum, at::mm(a, b.t()) * 0.5));
 }
 
-TEST_P(Product, AWeightLaidOutForFewRowsGivesTheSameBits) {
-  const auto x = random({3, 200});
-  const auto weight = random({70, 200});
-  const auto laid_out = laid_out_for_few_rows(weight);
-  EXPECT_TRUE(at::equal(laid_out, weight));
-  EXPECT_EQ(laid_out.stride(0) == 1, is_single());
-  EXPECT_TRUE(at::equal(product(x, laid_out.t()), product(x, weight.t())));
+TEST_P(Product, APackedWeightGivesTheSameBits) {
+  for (const int64_t depth : {1, 64, 130, 1666, 3100}) {
+    for (const int64_t columns : {5, 64, 70, 200}) {
+      const auto weight = random({columns, depth});
+      const auto bias = random({columns});
+      for (const auto& b : {weight.t(), weight.t().contiguous()}) {
+        const auto matrix = packed(b);
+        EXPECT_EQ(matrix.panels.defined(), is_blocked() && (is_single() || depth % 2 == 0));
+        for (const int64_t rows : {0, 1, 3, 11, 12, 50, 100}) {
+          SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " +
+                       std::to_string(columns));
+          const auto x = random({rows, depth});
+          EXPECT_TRUE(at::equal(product(x, matrix, bias), product(x, b, bias)));
+          EXPECT_TRUE(at::equal(product(x.t().contiguous().t(), matrix), product(x, b)));
+        }
+      }
+    }
+  }
+  EXPECT_THROW(product(random({2, 3}), packed(random({4, 5}))), c10::Error);
 }
 
 TEST_P(Product, RefusesShapesThatDoNotFit) {

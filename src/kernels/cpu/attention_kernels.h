@@ -110,9 +110,7 @@ void attention_forward(const AttentionTask<T>& task) {
   const Workspace w = carve(task);
   if (is_step(task)) {
     pack_queries(task, w);
-    for (int64_t i = 0; i < task.queries; ++i) {
-      step_query(task, w, i);
-    }
+    step_queries(task, w);
     return;
   }
   pack_queries(task, w);

@@ -16,29 +16,75 @@ inline bool is_step(const AttentionTask<T>& task) {
          task.draws.threshold == 0;
 }
 
-template <class T>
-inline float product_of(const T* key, const float* query, int64_t width) {
-  Vec total = zero();
-  for_each_vector(width, [&](int64_t c, int count) {
-    total = fma(load_up_to(key + c, count), load_up_to(query + c, count), total);
-  });
-  return sum(total);
-}
+/// A row of a head: kVectors whole vectors, which stay in registers; 0: any width.
+template <int kVectors>
+struct HeadRow {
+  Vec vectors[kVectors];
 
-template <class T>
+  static HeadRow of(const float* x, int64_t /*width*/) {
+    HeadRow row;
+    for (int v = 0; v < kVectors; ++v) {
+      row.vectors[v] = load(x + v * kLanes);
+    }
+    return row;
+  }
+  template <class T>
+  float product_with(const T* x) const {
+    Vec total = zero();
+    for (int v = 0; v < kVectors; ++v) {
+      total = fma(load(x + v * kLanes), vectors[v], total);
+    }
+    return sum(total);
+  }
+  template <class T>
+  void add(Vec weight, const T* x) {
+    for (int v = 0; v < kVectors; ++v) {
+      vectors[v] = fma(weight, load(x + v * kLanes), vectors[v]);
+    }
+  }
+  void store_to(float* out) const {
+    for (int v = 0; v < kVectors; ++v) {
+      store(out + v * kLanes, vectors[v]);
+    }
+  }
+};
+
+template <>
+struct HeadRow<0> {
+  float* values;
+  int64_t width;
+
+  static HeadRow of(float* x, int64_t width) { return {x, width}; }
+  template <class T>
+  float product_with(const T* x) const {
+    Vec total = zero();
+    for_each_vector(width, [&](int64_t c, int count) {
+      total = fma(load_up_to(x + c, count), load_up_to(values + c, count), total);
+    });
+    return sum(total);
+  }
+  template <class T>
+  void add(Vec weight, const T* x) {
+    for_each_vector(width, [&](int64_t c, int count) {
+      store(values + c, fma(weight, load_up_to(x + c, count), load(values + c)));
+    });
+  }
+  void store_to(float* /*out*/) const {}
+};
+
+template <int kVectors, class T>
 inline void step_query(const AttentionTask<T>& task, const Workspace& w, int64_t i) {
   const int64_t place = task.first + i;
   const int64_t begin = larger(0, place - task.reach);
   const int64_t end = last_key(task, i, 1);
   float* const scores = w.k;  // (keys), for nothing is packed here
   float highest = -__FLT_MAX__;
+  const auto query = HeadRow<kVectors>::of(w.q + i * w.width, task.width);
   for (int64_t j = begin; j < end; ++j) {
-    scores[j] = product_of(task.k + j * task.kv_stride, w.q + i * w.width, task.width) +
+    scores[j] = query.product_with(task.k + j * task.kv_stride) +
                 (task.bias == nullptr ? 0.0F : task.bias[j - place]);
     highest = scores[j] > highest ? scores[j] : highest;
   }
-  float* const values = w.gradient;
-  fill(values, w.width, 0.0F);
   for (int64_t j = end; j < round_up_16(end); ++j) {
     scores[j] = -__builtin_inff();
   }
@@ -51,17 +97,29 @@ inline void step_query(const AttentionTask<T>& task, const Workspace& w, int64_t
     store(scores + j, e);
     all = all + e;
   }
+  float* const values = w.gradient;
+  fill(values, w.width, 0.0F);
+  auto mixed = HeadRow<kVectors>::of(values, task.width);
   for (int64_t j = begin; j < end; ++j) {
-    const Vec weight = set(scores[j]);
-    const T* const value = task.v + j * task.kv_stride;
-    for_each_vector(task.width, [&](int64_t c, int count) {
-      store(values + c, fma(weight, load_up_to(value + c, count), load(values + c)));
-    });
+    mixed.add(set(scores[j]), task.v + j * task.kv_stride);
   }
+  mixed.store_to(values);
   const float total = sum(all);
   unpack<T>(values, task.draws.scale / total,
             {task.out + i * task.out_stride, task.out_stride, 1, task.width});
   task.lse[i] = highest + __builtin_log2f(total);
+}
+
+template <class T>
+inline void step_queries(const AttentionTask<T>& task, const Workspace& w) {
+  constexpr int64_t kUsual = 64;  // most heads' width
+  for (int64_t i = 0; i < task.queries; ++i) {
+    if (task.width == kUsual) {
+      step_query<kUsual / kLanes>(task, w, i);
+    } else {
+      step_query<0>(task, w, i);
+    }
+  }
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -20,6 +20,25 @@ struct FewColumns {
   int count;  // of the only vector; of several all are whole
 };
 
+/// The weight's columns from one on, of part of the depth.
+inline FewColumns columns_at(const FewRows& work, int64_t column, int64_t begin, int count) {
+  const int64_t size = std::min(kSumDepth, work.depth - begin);
+  if (!work.weight_is_packed) {
+    return {.weight = work.weight + begin * work.weight_stride + column,
+            .stride = work.weight_stride,
+            .begin = begin,
+            .size = size,
+            .count = count};
+  }
+  const int64_t panel = column / kPanelColumns * kPanelColumns;
+  const int64_t width = panel_width(panel, work.columns);
+  return {.weight = work.weight + panel * work.depth + begin * width + (column - panel),
+          .stride = width,
+          .begin = begin,
+          .size = size,
+          .count = count};
+}
+
 /// The sum over that depth of a tile of rows, added to its total. One product after the other, as
 /// the block kernel does it: the bits of a row are those that it has among many.
 template <int kRows, int kVectors>
@@ -75,11 +94,7 @@ void multiply_few(const FewRows& work, int64_t column, int count) {
     std::fill(vectors, vectors + kFewVectors, zero());
   }
   for (int64_t begin = 0; begin < work.depth; begin += kSumDepth) {
-    FewColumns columns{.weight = work.weight + begin * work.weight_stride + column,
-                       .stride = work.weight_stride,
-                       .begin = begin,
-                       .size = std::min(kSumDepth, work.depth - begin),
-                       .count = count};
+    auto columns = columns_at(work, column, begin, count);
     if (work.weight_is_transposed) {
       pack_transposed(Pack<float>{.in = work.weight + column * work.weight_stride + begin,
                                   .stride = work.weight_stride,

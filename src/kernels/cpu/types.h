@@ -255,22 +255,34 @@ struct ProductRows {
 inline constexpr int64_t kSumDepth = 128;
 inline constexpr int64_t kMostFewRows = 11;
 
+/// A packed right side lies in panels of so many columns, one panel after the other.
+inline constexpr int64_t kPanelColumns = 64;
+/// The last panel is as wide as its columns need, in such steps.
+inline constexpr int64_t kPanelStep = 16;
+
+/// The width of the panel that begins with this one of so many columns.
+inline int64_t panel_width(int64_t begin, int64_t columns) {
+  const int64_t left = columns - begin;
+  return left >= kPanelColumns ? kPanelColumns : (left + kPanelStep - 1) / kPanelStep * kPanelStep;
+}
+
 /// Columns `begin` to `end` of out (rows, columns) = x weight + bias, in fp32, of kMostFewRows rows
 /// at most.
 struct FewRows {
-  const float* x;
-  int64_t x_row;  // strides
-  int64_t x_depth;
-  const float* weight;
-  int64_t weight_stride;      // of its rows as they lie
-  bool weight_is_transposed;  // it lies (columns, depth)
-  const float* bias;          // or null
-  float* out;
-  int64_t rows;
-  int64_t columns;
-  int64_t depth;
-  int64_t begin;
-  int64_t end;
+  const float* x = nullptr;
+  int64_t x_row = 0;  // strides
+  int64_t x_depth = 0;
+  const float* weight = nullptr;
+  int64_t weight_stride = 0;          // of its rows as they lie
+  bool weight_is_transposed = false;  // it lies (columns, depth)
+  bool weight_is_packed = false;      // it lies in panels; there is no stride
+  const float* bias = nullptr;        // or null
+  float* out = nullptr;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t depth = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
 };
 
 }  // namespace weft::kernels::cpu

@@ -3,8 +3,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "kernels/linear.h"
-#include "kernels/product.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
@@ -21,8 +19,13 @@ bool can_generate(const Model& model) {
   return generates(model.options()) && (head == Head::kCausalLm || head == Head::kConditional);
 }
 
-ModelDecoder::ModelDecoder(Model& model, const std::vector<Prompt>& prompts)
-    : model_(model), prompts_(prompts), cache_(static_cast<int64_t>(prompts.size())) {}
+ModelDecoder::ModelDecoder(Model& model,
+                           const kernels::PackedMatrix& output,
+                           const std::vector<Prompt>& prompts)
+    : model_(model),
+      output_(output),
+      prompts_(prompts),
+      cache_(static_cast<int64_t>(prompts.size())) {}
 
 void ModelDecoder::read_sources() {
   std::vector<int64_t> ids;
@@ -55,10 +58,7 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
     }
     rows = rows.index_select(0, on_device(last, rows.device()));  // (B, D)
   }
-  if (!output_.defined()) {
-    output_ = kernels::laid_out_for_few_rows(model_.output_weight());
-  }
-  return kernels::linear(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
+  return kernels::product(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
 }
 
 at::Tensor ModelDecoder::first() {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/product.h"
 #include "models/decoding/decoder.h"
 #include "models/model.h"
 #include "nn/decoding_cache.h"
@@ -17,8 +18,11 @@ bool can_generate(const Model& model);
 /// where they are; prompts are packed, the cache too.
 class ModelDecoder : public Decoder {
  public:
-  /// `prompts`: sources too where the model is an encoder-decoder.
-  ModelDecoder(Model& model, const std::vector<Prompt>& prompts);
+  /// `output`: of prepare_for_decoding. `prompts`: sources too where the model is an
+  /// encoder-decoder.
+  ModelDecoder(Model& model,
+               const kernels::PackedMatrix& output,
+               const std::vector<Prompt>& prompts);
 
   at::Tensor first() override;
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override;
@@ -31,11 +35,11 @@ class ModelDecoder : public Decoder {
                   std::vector<int64_t> prefixes = {});
 
   Model& model_;
+  const kernels::PackedMatrix& output_;  // (D, V)
   const std::vector<Prompt>& prompts_;
   nn::DecodingCache cache_;
   nn::Memory memory_;
   bool has_memory_ = false;
-  at::Tensor output_;  // (V, D), laid out for few rows
 };
 
 }  // namespace weft::models

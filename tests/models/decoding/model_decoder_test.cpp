@@ -8,6 +8,7 @@
 #include "models/decoding/search.h"
 #include "models/directory.h"
 #include "models/family_definition.h"
+#include "models/inference.h"
 
 namespace weft::models {
 namespace {
@@ -120,7 +121,8 @@ std::vector<SearchOptions> searches() {
 /// Cached decoding against decoding from the begin, by every search.
 void expect_same_texts(Model& model, const std::vector<Prompt>& asked) {
   for (const auto& options : searches()) {
-    ModelDecoder cached(model, asked);
+    const auto output = kernels::packed(model.output_weight().t());
+    ModelDecoder cached(model, output, asked);
     Forgetful forgetful(model, asked);
     const auto found = search(cached, asked, options);
     const auto wanted = search(forgetful, asked, options);
@@ -143,6 +145,21 @@ TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
   expect_same_texts(*model, prompts());
 }
 
+TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
+  const at::NoGradGuard guard;
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const auto first = [&](bool is_packed) {
+      const auto model = make_model(tiny(GetParam()), 5);
+      prepare_for_inference(*model, {.type = type});
+      const auto plain = kernels::PackedMatrix{.panels = {}, .whole = model->output_weight().t()};
+      const auto output = is_packed ? prepare_for_decoding(*model) : plain;
+      const auto asked = prompts();
+      return ModelDecoder(*model, output, asked).first();
+    };
+    EXPECT_TRUE(at::equal(first(true), first(false))) << type;
+  }
+}
+
 TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
   const at::NoGradGuard guard;
   for (const auto family : {Family::kGpt2, Family::kLlama}) {
@@ -150,16 +167,20 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
     options.decoder.sees_prompt = true;
     const auto model = make_model(options, 5);
     auto asked = prompts();
+    const auto first = [&](Model& of) {
+      const auto output = kernels::packed(of.output_weight().t());
+      return ModelDecoder(of, output, asked).first();
+    };
     expect_same_texts(*model, asked);
-    const auto whole = ModelDecoder(*model, asked).first();
+    const auto whole = first(*model);
     asked.back().begun = 2;  // the last two are of the answer: no token before sees them
     expect_same_texts(*model, asked);
-    const auto begun = ModelDecoder(*model, asked).first();
+    const auto begun = first(*model);
     EXPECT_TRUE(at::equal(begun.slice(0, 0, -1), whole.slice(0, 0, -1)));
     EXPECT_FALSE(at::allclose(begun[-1], whole[-1], 1e-3, 1e-3));
     options.decoder.sees_prompt = false;
     const auto plain = make_model(options, 5);
-    EXPECT_FALSE(at::allclose(ModelDecoder(*plain, asked).first()[1], whole[1], 1e-3, 1e-3));
+    EXPECT_FALSE(at::allclose(first(*plain)[1], whole[1], 1e-3, 1e-3));
   }
 }
 
