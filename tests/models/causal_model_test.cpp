@@ -282,7 +282,7 @@ TEST(CausalKeys, AreReadAndChecked) {
   EXPECT_NE(message("type: gpt2\nattention:\n  window: 5\n").find("window"), std::string::npos);
   EXPECT_NE(message("preset: gpt2\ntype: llama\n").find("contradicts the preset 'gpt2'"),
             std::string::npos);
-  EXPECT_EQ(read("preset: gpt-mini\n").dim, 256);
+  EXPECT_EQ(read("preset: gpt-mini\n").dim, 384);
 }
 
 TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {

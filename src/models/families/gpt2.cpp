@@ -28,7 +28,7 @@ ModelOptions defaults() {
 }
 
 ModelOptions mini() {
-  auto options = sized(defaults(), {4, 256, 4});
+  auto options = sized(defaults(), {6, 384, 6});
   options.length = 512;
   return options;
 }
