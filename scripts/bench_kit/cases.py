@@ -1,13 +1,18 @@
 """What is measured: a table of cases, each with the peers that it is measured against. A new family of models is new rows here, a row in
-bench_peers/tasks.py and nothing else."""
+tasks.py and one in bench_peers/tasks.py."""
 import dataclasses
 from typing import Optional
+
+from .tasks import TASKS
 
 # Files of a user's own under corpora/, as for configs/; the sample runs on what the repository has.
 SAMPLE = dict(train=["data/corpus/*.txt"], held_out=["data/held_out.txt"])
 WIKITEXT = dict(train=["corpora/lm_wikitext2/train.txt"], held_out=["corpora/lm_wikitext2/valid.txt"])
 SPAM = dict(train=["corpora/sms_spam/train.tsv"], held_out=["corpora/sms_spam/test.tsv"])
 TREC = dict(train=["corpora/cls_trec/train.tsv"], held_out=["corpora/cls_trec/test.tsv"])
+SHAKESPEARE = dict(train=["corpora/lm_tinyshakespeare/input.txt"])
+MULTI30K = dict(train=["corpora/mt_multi30k/train.en"], held_out=["corpora/mt_multi30k/valid.en"])
+CIFAR10 = dict(train=["corpora/img_cifar10/train.bin"], held_out=["corpora/img_cifar10/test.bin"])
 
 # LibTorch's own switches, for Weft and the peers alike. Weft's kernels follow ATen's.
 AVX2_ONLY = dict(ONEDNN_MAX_CPU_ISA="AVX2", ATEN_CPU_CAPABILITY="avx2")
@@ -27,10 +32,17 @@ TRAINING_PEERS = {
     "compiled": Peer("transformers, grouped, torch.compile", ("--grouped", "--compile"), settling=6),
     "plain": Peer("plain PyTorch loop, grouped", ("--grouped", "--library", "plain")),
 }
+# Where all sequences are of one length, nothing is padded.
+EVEN_PEERS = {
+    "eager": Peer("transformers", ()),
+    "plain": Peer("plain PyTorch loop", ("--library", "plain")),
+    "compiled": Peer("plain PyTorch loop, torch.compile", ("--library", "plain", "--compile"), settling=6),
+}
 PREDICTING_PEERS = {
     "eager": Peer("transformers, batches as they come", ()),
     "grouped": Peer("transformers, sorted by length", ("--grouped",)),
 }
+PEERS = {"training": TRAINING_PEERS, "training on rows of one length": EVEN_PEERS, "predicting": PREDICTING_PEERS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,20 +52,24 @@ class Learning:
     rate: float
     figures: tuple = ("eval_loss",)
     peers: tuple = ("eager",)
+    betas: tuple = (0.9, 0.999)
+    decay: float = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     title: str
-    task: str                           # row of bench_peers/tasks.py
+    task: str                           # row of tasks.py and of bench_peers/tasks.py
     precision: str
     texts: dict                         # train, held_out: the first of each that exists is taken
     peers: tuple
-    preset: Optional[str] = None        # built anew; else
+    preset: Optional[str] = None        # built anew: a row of PRESETS in bench_peers/tasks.py; else
     pretrained: Optional[str] = None    # a Hugging Face directory
+    model: dict = dataclasses.field(default_factory=lambda: dict(dropout=0.1, position=dict(length=512)))  # Weft's keys beside the preset
+    tokenizer: dict = dataclasses.field(default_factory=dict)   # options of `weft tokenizer train`
     vocabulary: int = 8192
-    batch: int = 32                     # sequences a step
-    length: int = 128                   # longest sequence
+    batch: int = 32                     # sequences (pairs, images) a step
+    length: Optional[int] = 128         # longest sequence; of images there is none
     steps: int = 20                     # counted, of Weft and of each peer
     warmup: int = 5                     # before them
     kind: str = "training"              # or predicting
@@ -69,6 +85,19 @@ SPAM_MINI = Case("bert-mini, classification of SMS", "classify", "bf16", SPAM, (
                  vocabulary=6000, steps=40, learning=Learning(200_000, 3e-4, ("eval_loss", "eval_accuracy")))
 TREC_MINILM = Case("MiniLM (22 M), classification of questions", "classify", "bf16", TREC, ("eager", "grouped", "compiled"),
                    pretrained="pretrained/all-minilm-l6-v2", steps=40, learning=Learning(120_000, 1e-4, ("eval_loss", "eval_accuracy")))
+GPT_MINI = Case("GPT (6 layers of 384), the next token", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt-mini",
+                model=dict(dropout=0.1, position=dict(length=256)), tokenizer=dict(type="byte_level_bpe", style="gpt2"), batch=16, length=256,
+                steps=10, learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_word_perplexity"), betas=(0.9, 0.95), decay=0.1))
+CHAR_GPT = Case("GPT (4 layers of 128), the next character", "causal", "bf16", SHAKESPEARE, ("plain", "compiled"), preset="char-gpt",
+                model=dict(preset="gpt-mini", layers=4, dim=128, dropout=0.0, attention=dict(heads=4), position=dict(length=64)),
+                tokenizer=dict(type="characters", style="gpt2"), vocabulary=100, batch=12, length=64, steps=200, warmup=20)
+MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "plain"),
+                      preset="transformer-multi30k", vocabulary=8000, batch=256, steps=10,
+                      model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.1), dropout=0.3,
+                                 feed_forward=dict(width=512), position=dict(length=256)),
+                      tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"))
+VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
+                model={}, batch=64, length=None)
 
 
 def but(case, **changes):
@@ -86,6 +115,10 @@ CASES = {
     "bert-base-mlm-fp32": but(BASE_MLM, precision="fp32", peers=("eager",)),
     "bert-mini-spam-bf16": SPAM_MINI,
     "minilm-trec-bf16": TREC_MINILM,
+    "gpt-mini-causal-bf16": GPT_MINI,
+    "char-gpt-bf16": CHAR_GPT,
+    "transformer-multi30k-bf16": MULTI30K_PAIRS,
+    "vit-cifar10-bf16": VIT_MINI,
     "bert-mini-mlm-fp32-avx2": but(MINI_MLM, title="bert-mini, masked language model, AVX2 only", precision="fp32",
                                    peers=("eager", "compiled"), environment=AVX2_ONLY, steps=10, learning=None),
     "bert-mini-predict-bf16": but(SPAM_MINI, title="bert-mini, classes of SMS", kind="predicting", peers=("eager", "grouped"),
@@ -96,4 +129,10 @@ CASES = {
 
 
 def peers_of(case):
-    return TRAINING_PEERS if case.kind == "training" else PREDICTING_PEERS
+    if case.kind == "predicting":
+        return PREDICTING_PEERS
+    return EVEN_PEERS if TASKS[case.task].is_even else TRAINING_PEERS
+
+
+def unit_of(case):
+    return "texts/s" if case.kind == "predicting" else TASKS[case.task].unit

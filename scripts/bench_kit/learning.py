@@ -1,5 +1,5 @@
 """Equal learning: Weft and a peer train on the same number of real tokens with one schedule, from several seeds, and `weft evaluate` judges
-both on the same held-out texts, for a masked language model with the same masks."""
+both on the same held-out texts, for a masked language model with the same masks. Optimizer and schedule are the same too."""
 import json, shutil
 
 from . import cases, figures, process
@@ -16,7 +16,7 @@ def weft_learns(place, case, name, seed):
     told = case.learning
     config = place.config(case, f"{name}-learning-{seed}", seed, duration=f"{told.tokens} tokens",
                           schedule=dict(type="linear", warmup=f"{told.tokens // 10} tokens"), save_every=f"{told.tokens} tokens",
-                          optimizer=dict(type="adamw", lr=told.rate, weight_decay=0.01))
+                          optimizer=dict(type="adamw", lr=told.rate, betas=list(told.betas), weight_decay=told.decay))
     process.run([place.weft, "train", config, "--resume", "never"], place.environment(case))
     model = (place.folder / f"{name}-learning-{seed}" / "last").resolve()
     return model, evaluated(place, case, model)
@@ -26,8 +26,9 @@ def peer_learns(place, case, peer, seed, like):
     """The peer's model is judged with the tokenizer and the settings of Weft's."""
     folder = place.folder / f"peer-learning-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
-    process.run([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--tokens", case.learning.tokens, "--rate",
-                 case.learning.rate, "--save", folder], place.environment(case))
+    told = case.learning
+    process.run([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--tokens", told.tokens, "--rate", told.rate,
+                 "--betas", *told.betas, "--decay", told.decay, "--save", folder], place.environment(case))
     for file in like.iterdir():
         if file.is_file() and not (folder / file.name).exists():
             shutil.copy(file, folder)

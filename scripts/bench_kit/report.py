@@ -43,7 +43,8 @@ def disturbance(others):
 def conditions(case):
     """What a reader must know of a case's measurement."""
     words = [f"{case['rounds']} {'round' if case['rounds'] == 1 else 'rounds'}", f"{case['unit']}", case["precision"],
-             f"{case['batch']} a batch" if case["kind"] == "training" else "", f"up to {case['length']} tokens", case["texts"],
+             f"{case['batch']} a batch" if case["kind"] == "training" else "",
+             f"up to {case['length']} tokens" if case["length"] else "", case["texts"],
              " ".join(f"{key}={value}" for key, value in case["environment"].items()),
              machine.described(case["machine"]), case["machine"]["date"]]
     words.append(disturbance(case["others"]))
@@ -92,7 +93,7 @@ def parts(results):
 
 
 def learnt(value):
-    return f"{value['mean']:.4f}" + ("" if value["deviation"] is None else f" ± {value['deviation']:.4f}")
+    return f"{value['mean']:,.4f}" + ("" if value["deviation"] is None else f" ± {value['deviation']:,.4f}")
 
 
 def learning(results):
@@ -103,7 +104,7 @@ def learning(results):
             for who, found in told["programs"].items():
                 if who != "weft":
                     ours = told["programs"]["weft"][key]
-                    rows.append([case["title"], key.removeprefix("eval_"), f"{told['tokens']:,}", str(told["seeds"]), learnt(ours),
+                    rows.append([case["title"], key.removeprefix("eval_").replace("_", " "), f"{told['tokens']:,}", str(told["seeds"]), learnt(ours),
                                  learnt(found[key]), f"{ours['mean'] - found[key]['mean']:+.4f}"])
     heads = ["", "held out", "tokens learnt from", "seeds", "Weft", "transformers", "difference"]
     return table(heads, rows) if rows else "Not measured."

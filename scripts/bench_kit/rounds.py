@@ -2,6 +2,7 @@
 import json, sys
 
 from . import cases, figures, process
+from .tasks import TASKS
 from .workplace import PEERS, found_pattern, found_texts
 
 FEW = 64   # texts of the run that tells what starting `weft predict` costs
@@ -14,15 +15,15 @@ def say(line):
 def weft_training(place, case, name, steps, seed):
     config = place.config(case, f"{name}-weft", seed)
     told = process.run_json([place.weft, "bench", config, "--steps", steps, "--warmup", case.warmup], place.environment(case))
-    per_step = 1e3 * told["tokens_per_step"] / told["real_tokens_per_s"]
-    return {**told, "rate": told["real_tokens_per_s"], "product_share": told["matrix_products_ms"] / per_step,
+    steps_per_s = told["real_tokens_per_s"] / told["tokens_per_step"]
+    counted = told["sequences_per_step"] if TASKS[case.task].is_of_images else told["tokens_per_step"]
+    return {**told, "rate": counted * steps_per_s, "product_share": told["matrix_products_ms"] * steps_per_s / 1e3,
             "optimizer_share": told["optimizer_ms"] / told["ms_per_step_median"]}
 
 
 def peer_training(place, case, peer, name, steps, seed):
-    told = process.run_json([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--steps", steps, "--warmup",
+    return process.run_json([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--steps", steps, "--warmup",
                              case.warmup + peer.settling], place.environment(case))
-    return {**told, "rate": told["real_tokens_per_s"]}
 
 
 def prediction_model(place, case, name):
@@ -72,21 +73,20 @@ def peer_prediction(place, case, peer, name, steps, seed):
     return {**told, "rate": told["sequences_per_s"], "same_class": agreement(place.folder / f"{name}-weft.jsonl", output)}
 
 
-KINDS = {"training": dict(weft=weft_training, peer=peer_training, unit="real tokens/s"),
-         "predicting": dict(weft=weft_prediction, peer=peer_prediction, unit="texts/s")}
+KINDS = {"training": dict(weft=weft_training, peer=peer_training), "predicting": dict(weft=weft_prediction, peer=peer_prediction)}
 
 
 def run_rounds(place, case, name, wanted, pairs, steps):
     """All runs: Weft, the first peer, the second, ..., then Weft again. A peer that fails once is left out from there on."""
-    kind, table = KINDS[case.kind], cases.peers_of(case)
+    kind, table, unit = KINDS[case.kind], cases.peers_of(case), cases.unit_of(case)
     runs, problems = {"weft": [], **{peer: [] for peer in wanted}}, {}
     for at in range(1, pairs + 1):
         runs["weft"].append(kind["weft"](place, case, name, steps, at))
-        say(f"{name} {at}/{pairs} weft: {runs['weft'][-1]['rate']:,.0f} {kind['unit']}")
+        say(f"{name} {at}/{pairs} weft: {runs['weft'][-1]['rate']:,.0f} {unit}")
         for peer in [peer for peer in wanted if peer not in problems]:
             try:
                 runs[peer].append(kind["peer"](place, case, table[peer], name, steps, at))
-                say(f"{name} {at}/{pairs} {peer}: {runs[peer][-1]['rate']:,.0f} {kind['unit']}")
+                say(f"{name} {at}/{pairs} {peer}: {runs[peer][-1]['rate']:,.0f} {unit}")
             except process.Failed as problem:
                 problems[peer] = str(problem)
                 say(f"{name}: {peer} does not run here: {problem}")
@@ -94,10 +94,10 @@ def run_rounds(place, case, name, wanted, pairs, steps):
 
 
 def other_models(programs):
-    """A line for each peer whose model is not as large as Weft's: no fair match."""
+    """A line for each peer whose model is not as large as Weft's: no fair match. Weft counts what is not trained too, as an output bias."""
     ours = programs["weft"].get("parameters")
     return {f"{who} parameters": f"a fair match: {told['title']} has {told['parameters']:,.0f} parameters, Weft {ours:,.0f}"
-            for who, told in programs.items() if ours and abs(told["parameters"] - ours) > 1e-3 * ours}
+            for who, told in programs.items() if ours and abs(told["parameters"] - ours) > 2e-3 * ours}
 
 
 def summary(case, name, runs, problems):
@@ -116,7 +116,7 @@ def summary(case, name, runs, problems):
     problems = {**problems, **other_models(programs)}
     texts = found_pattern(case.texts["train"])
     every = [run for told in runs.values() for run in told]
-    return dict(name=name, title=case.title, kind=case.kind, unit=KINDS[case.kind]["unit"], precision=case.precision, texts=texts,
+    return dict(name=name, title=case.title, kind=case.kind, unit=cases.unit_of(case), precision=case.precision, texts=texts,
                 batch=case.batch, length=case.length, environment=case.environment, rounds=len(ours), programs=programs,
                 problems=problems, weft_medians=figures.medians(ours), others=max(run["others"] for run in every),
                 withheld=max(run["withheld"] for run in every), runs=runs)

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Tests of the benchmark's arithmetic, tables and drawings: python3 scripts/bench_kit/selftest.py"""
-import pathlib, sys, unittest
+"""Tests of the benchmark's arithmetic, tables, drawings and configs: python3 scripts/bench_kit/selftest.py
+
+WEFT names the program that the configs are shown to; without it they are only written."""
+import ast, json, os, pathlib, sys, tempfile, unittest
 import xml.etree.ElementTree as xml
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from bench_kit import cases, figures, growth, plot, process, report, rounds, workplace
+from bench_kit import cases, figures, growth, plot, process, report, rounds, tasks, workplace
 
 MACHINE = dict(date="2020-01-02", cpu="Some CPU", flags=["avx2", "avx512f", "amx_bf16"], usable_cores=2, memory_gib=8.2, libtorch="2.13.0")
 
@@ -122,11 +125,21 @@ class Plot(unittest.TestCase):
         self.assertIn("prefers-color-scheme: dark", plot.bars(results()))
 
 
+def keys_of(file, name):
+    """The keys of a table in a program of the peers, which need not run here."""
+    tree = ast.parse((workplace.PEERS / file).read_text())
+    return next({key.value for key in part.value.keys} for part in tree.body if isinstance(part, ast.Assign) and part.targets[0].id == name)
+
+
 class Cases(unittest.TestCase):
     def test_every_peer_and_figure_of_a_case_is_known(self):
+        presets, known = keys_of("tasks.py", "PRESETS"), keys_of("tasks.py", "TASKS")
+        self.assertEqual(known, set(tasks.TASKS))
         for name, case in cases.CASES.items():
             self.assertTrue(set(case.peers) <= set(cases.peers_of(case)), name)
             self.assertTrue((case.preset is None) != (case.pretrained is None), name)
+            self.assertTrue(case.preset is None or case.preset in presets, name)
+            self.assertIn(case.task, known, name)
             self.assertIn(case.kind, rounds.KINDS)
             if case.learning:
                 self.assertTrue(set(case.learning.peers) <= set(case.peers), name)
@@ -134,6 +147,61 @@ class Cases(unittest.TestCase):
     def test_absent_texts_are_told(self):
         with self.assertRaises(workplace.Absent):
             workplace.found_texts(["no/such/*.txt"])
+
+    def test_of_images_they_count_and_not_their_patches(self):
+        told = dict(real_tokens_per_s=650.0, tokens_per_step=130.0, sequences_per_step=2.0, matrix_products_ms=50.0, optimizer_ms=1.0,
+                    ms_per_step_median=200.0)
+        with mock.patch.object(process, "run_json", return_value=told):
+            rates = {name: rounds.weft_training(mock.Mock(), cases.CASES[name], name, 1, 1) for name in ("vit-cifar10-bf16", "char-gpt-bf16")}
+        self.assertEqual([found["rate"] for found in rates.values()], [10.0, 650.0])
+        self.assertEqual([found["product_share"] for found in rates.values()], [0.25, 0.25])
+        self.assertEqual([cases.unit_of(cases.CASES[name]) for name in rates], ["images/s", "real tokens/s"])
+
+
+class Configs(unittest.TestCase):
+    """What Weft is given for each case, its files being small ones of the same names."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "tokenizer").mkdir()
+        for name in ("train.en", "train.de", "train.bin", "train.txt"):
+            (self.folder / name).write_text("x\n")
+        (self.folder / "train.tsv").write_text("text\tlabel\nx\ty\n")
+        self.place = workplace.Workplace(self.folder, os.environ.get("WEFT", "none"), sys.executable)
+
+    def path(self, name):
+        case = cases.CASES[name]
+        file = self.folder / f"train{pathlib.Path(case.texts['train'][0]).suffix}"
+        with mock.patch.object(workplace, "found_texts", return_value=[str(file)]), \
+                mock.patch.object(self.place, "tokenizer", return_value=self.folder / "tokenizer"):
+            return self.place.config(case, name)
+
+    def config(self, name):
+        return json.loads(self.path(name).read_text())
+
+    def test_pairs_are_two_files(self):
+        self.assertEqual(self.config("transformer-multi30k-bf16")["data"]["train"],
+                         [dict(source=str(self.folder / "train.en"), target=str(self.folder / "train.de"))])
+
+    def test_the_next_token_is_of_whole_files(self):
+        data = self.config("gpt-mini-causal-bf16")["data"]
+        self.assertEqual((data["document"], data["pack"], data["length"]), ("file", "stream", 256))
+
+    def test_images_have_neither_length_nor_tokenizer(self):
+        config = self.config("vit-cifar10-bf16")
+        self.assertNotIn("tokenizer", config)
+        self.assertNotIn("length", config["data"])
+
+    def test_keys_of_a_model_outdo_its_preset(self):
+        self.assertEqual(self.config("char-gpt-bf16")["model"]["preset"], "gpt-mini")
+        self.assertEqual(self.config("bert-mini-mlm-bf16")["model"]["preset"], "bert-mini")
+
+    @unittest.skipUnless("WEFT" in os.environ, "WEFT names no program")
+    def test_weft_takes_them(self):
+        for name in [name for name, case in cases.CASES.items() if case.preset]:
+            process.run([self.place.weft, "config", "check", self.path(name)])
 
 
 class Process(unittest.TestCase):

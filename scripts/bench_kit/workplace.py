@@ -2,6 +2,7 @@
 import glob, json, os, pathlib
 
 from . import process
+from .tasks import TASKS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "scripts" / "bench_peers"
@@ -45,42 +46,49 @@ class Workplace:
             if not (folder / "tokenizer.json").exists():
                 raise Absent(f"{case.pretrained} is not there (scripts/get_minilm fetches it)")
             return folder
-        files = found_texts(case.texts["train"])
-        kind = pathlib.Path(files[0]).parent.name
-        folder = self.folder / f"tokenizer-{kind}-{case.vocabulary}"
+        found = found_texts(case.texts["train"])
+        kind = pathlib.Path(found[0]).parent.name
+        folder = self.folder / "-".join(["tokenizer", kind, case.tokenizer.get("type", "wordpiece"), str(case.vocabulary)])
         if not (folder / "tokenizer.json").exists():
-            if is_labelled(case):
-                files = [plain_texts(files, self.folder / f"{kind}.txt")]
-            inputs = [word for file in files for word in ("--input", str(file))]
-            process.run([self.weft, "tokenizer", "train", *inputs, "--output", folder, "--vocab-size", case.vocabulary])
+            task = TASKS[case.task]
+            files = [plain_texts(found, self.folder / f"{kind}.txt")] if task.is_table else task.files(found)
+            inputs = [word for file in files for word in ("--input", file)]
+            options = [word for key, value in case.tokenizer.items() for word in (f"--{key.replace('_', '-')}", value)]
+            process.run([self.weft, "tokenizer", "train", *inputs, "--output", folder, "--vocab-size", case.vocabulary, *options])
         return folder
 
     def corpus(self, case):
-        """The folder of the tokenised texts that the peers read."""
-        folder = self.folder / f"corpus-{self.tokenizer(case).name}-{case.length}"
+        """The folder of the prepared data that the peers read."""
+        task, found = TASKS[case.task], found_texts(case.texts["train"])
+        if task.is_of_images:
+            folder, options = self.folder / f"corpus-{pathlib.Path(found[0]).parent.name}", ["-", 0]
+        else:
+            tokenizer = self.tokenizer(case)
+            folder = self.folder / f"corpus-{case.task}-{tokenizer.name}-{case.length}"
+            options = [tokenizer / "tokenizer.json", case.length]
         if not (folder / "about.json").exists():
-            kind = "table" if is_labelled(case) else "lines"
-            process.run([self.python, PEERS / "prepare.py", folder, self.tokenizer(case) / "tokenizer.json", kind, case.length,
-                         *found_texts(case.texts["train"])])
+            process.run([self.python, PEERS / "prepare.py", case.task, folder, *options, *task.files(found)])
         return folder
 
     def config(self, case, name, seed=1, **training):
         """Writes Weft's config of a case (JSON is YAML) and returns its path."""
-        columns = dict(text="text", label="label") if is_labelled(case) else {}
-        files = {key: [dict(path=file, **columns) for file in found_texts(case.texts[key])] for key in ("train", "held_out")}
+        task = TASKS[case.task]
+        files = {key: [task.item(file) for file in found_texts(patterns)] for key, patterns in case.texts.items()}
         config = dict(
-            data=dict(train=files["train"], evaluate=files["held_out"], length=case.length, overflow="cut",
-                      cache=str(self.folder / "cache"), **({} if is_labelled(case) else dict(pack="none"))),
-            objective=dict(type=case.task),
+            data=dict(train=files["train"], evaluate=files.get("held_out", []), cache=str(self.folder / "cache"), **task.data),
+            objective=dict(type=task.objective),
             train=dict(duration="1000000 steps", batch_sequences=case.batch, clip_norm=1.0, precision=case.precision,
                        optimizer=dict(type="adamw", lr=1e-3, weight_decay=0.01), schedule=dict(type="constant"),
                        evaluate_every=None, save_every=None) | training,
             run=dict(directory=str(self.folder / name), seed=seed))
+        if case.length:
+            config["data"]["length"] = case.length
         if case.pretrained:
             config["init_from"] = str(self.tokenizer(case))
         else:
-            config |= dict(model=dict(preset=case.preset, dropout=0.1, position=dict(length=512)),
-                           tokenizer=dict(file=str(self.tokenizer(case))))
+            config["model"] = dict(preset=case.preset) | case.model
+        if not case.pretrained and not task.is_of_images:
+            config["tokenizer"] = dict(file=str(self.tokenizer(case)))
         path = self.folder / f"{name}.yaml"
         path.write_text(json.dumps(config, indent=2))
         return path
@@ -94,10 +102,6 @@ class Workplace:
         """Compiled kernels of the peers are kept beside the rest."""
         return {**case.environment, "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "PYTHONPATH": str(PEERS),
                 "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def is_labelled(case):
-    return case.task == "classify"
 
 
 def why_no_peers(python):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Tokenises texts for the other programs of this folder, with a tokenizer.json: prepare.py OUTPUT TOKENIZER lines|table LENGTH FILE ..."""
+"""Prepares data for the other programs of this folder: prepare.py TASK OUTPUT TOKENIZER LENGTH FILE ... (of images `-` and 0)."""
 import json, sys
 
-import corpus
+import tasks
 
 
 def main():
-    output, tokenizer, kind, length, *files = sys.argv[1:]
-    print(json.dumps(corpus.prepare(output, tokenizer, files, kind == "table", int(length))))
+    task, output, tokenizer, length, *files = sys.argv[1:]
+    print(json.dumps(tasks.TASKS[task]["corpus"].prepare(output, tokenizer, files, int(length))))
 
 
 if __name__ == "__main__":

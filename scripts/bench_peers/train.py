@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A peer of `weft bench`: the same training steps in `transformers` or in a plain PyTorch loop, on texts that were tokenised before.
+"""A peer of `weft bench`: the same training steps in `transformers` or in a plain PyTorch loop, on data that were prepared before.
 
-Prints one JSON line. Real tokens are those that are no padding. A step is timed from the finished batch to the cleared gradients: making the
-batch, which Weft does too, costs the peer nothing here.
+Prints one JSON line. Tokens count that are no padding; of images, each one. A step is timed from the finished batch to the cleared gradients:
+making the batch, which Weft does too, costs the peer nothing here.
 
     pip install torch transformers tokenizers numpy
     python3 scripts/bench_peers/train.py mlm --corpus DIR --preset bert-mini --precision bf16 [--grouped] [--compile] [--library plain]
@@ -13,7 +13,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import torch
 
-import corpus, tasks
+import tasks
 
 
 def arguments():
@@ -27,19 +27,26 @@ def arguments():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=20, help="steps that count")
     parser.add_argument("--warmup", type=int, default=5, help="steps before them")
-    parser.add_argument("--tokens", type=int, help="instead of steps: train on so many real tokens with a schedule")
+    parser.add_argument("--tokens", type=int, help="instead of steps: train on so many, padding not counted, with a schedule")
     parser.add_argument("--save", help="where to write the trained model")
     parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--betas", type=float, nargs=2, default=(0.9, 0.999))
+    parser.add_argument("--decay", type=float, default=0.01, help="of the weights")
     parser.add_argument("--grouped", action="store_true", help="batches of texts of like length")
-    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--compile", action="store_true", help="once for every shape where grouped, else for the one shape")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
 
-def optimizer_of(model, rate):
-    matrices = [weight for weight in model.parameters() if weight.dim() > 1]
-    others = [weight for weight in model.parameters() if weight.dim() <= 1]
-    return torch.optim.AdamW([dict(params=matrices, weight_decay=0.01), dict(params=others, weight_decay=0.0)], lr=rate, fused=True)
+def trained_weights(model):
+    return [weight for weight in model.parameters() if weight.requires_grad]
+
+
+def optimizer_of(model, options):
+    matrices = [weight for weight in trained_weights(model) if weight.dim() > 1]
+    others = [weight for weight in trained_weights(model) if weight.dim() <= 1]
+    return torch.optim.AdamW([dict(params=matrices, weight_decay=options.decay), dict(params=others, weight_decay=0.0)], lr=options.rate,
+                             betas=tuple(options.betas), fused=True)
 
 
 def linear_rate(share, warmup=0.1):
@@ -52,15 +59,16 @@ class Peer:
         random.seed(options.seed)
         torch.manual_seed(options.seed)
         self.options, self.task = options, tasks.TASKS[options.task]
-        self.corpus = corpus.Corpus(options.corpus)
+        self.corpus = self.task["corpus"](options.corpus)
         self.model = self.task[options.library](self.corpus, options).train()
-        self.forward = torch.compile(self.model, dynamic=True) if options.compile else self.model
-        self.optimizer = optimizer_of(self.model, options.rate)
+        self.forward = torch.compile(self.model, dynamic=options.grouped) if options.compile else self.model
+        self.optimizer = optimizer_of(self.model, options)
         self.groups = self.corpus.groups(options.batch, options.grouped, options.seed)
 
     def batch(self):
+        """The next one, what counts of it, and that with its padding."""
         rows = next(self.groups)
-        return self.task["batch"](self.corpus, rows), sum(map(self.corpus.size, rows))
+        return self.task["batch"](self.corpus, rows), sum(map(self.corpus.size, rows)), self.corpus.cells(rows)
 
     def step(self, batch):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.options.precision == "bf16"):
@@ -74,21 +82,21 @@ class Peer:
 
 
 def timed_steps(peer, options):
-    seconds, tokens, cells, losses = [], [], [], []
+    seconds, counts, cells, losses = [], [], [], []
     for step in range(options.warmup + options.steps):
-        batch, real = peer.batch()
+        batch, real, padded = peer.batch()
         begin = time.perf_counter()
         loss = peer.step(batch)
         spent = time.perf_counter() - begin
         if step >= options.warmup:
             seconds.append(spent)
-            tokens.append(real)
-            cells.append(batch["input_ids"].numel())
+            counts.append(real)
+            cells.append(padded)
             losses.append(float(loss))
     order = sorted(seconds)
     middle = order[len(order) // 2]
-    return dict(steps=options.steps, real_tokens_per_s=sum(tokens) / sum(seconds), tokens_per_step=sum(tokens) / len(tokens),
-                ms_per_step_median=middle * 1e3, slowest_step_ms=order[-1] * 1e3, padding_share=1 - sum(tokens) / sum(cells),
+    return dict(steps=options.steps, rate=sum(counts) / sum(seconds), count_per_step=sum(counts) / len(counts),
+                ms_per_step_median=middle * 1e3, slowest_step_ms=order[-1] * 1e3, padding_share=1 - sum(counts) / sum(cells),
                 loss=losses[-1])
 
 
@@ -96,9 +104,9 @@ def trained(peer, options):
     """Trains on a number of real tokens with the learning rate rising, then falling."""
     tokens, steps, begin = 0, 0, time.perf_counter()
     while tokens < options.tokens:
-        batch, real = peer.batch()
+        batch, real, _ = peer.batch()
         for group in peer.optimizer.param_groups:
-            group["lr"] = options.rate * linear_rate((tokens + real / 2) / options.tokens)
+            group["lr"] = options.rate * linear_rate(tokens / options.tokens)   # where the step begins, as Weft
         loss = peer.step(batch)
         tokens, steps = tokens + real, steps + 1
     seconds = time.perf_counter() - begin
@@ -114,7 +122,7 @@ def main():
     peer = Peer(options)
     told = trained(peer, options) if options.tokens else timed_steps(peer, options)
     print(json.dumps(dict(library=options.library, threads=torch.get_num_threads(),
-                          parameters=sum(weight.numel() for weight in peer.model.parameters()), **told)), flush=True)
+                          parameters=sum(weight.numel() for weight in trained_weights(peer.model)), **told)), flush=True)
 
 
 if __name__ == "__main__":

@@ -177,23 +177,40 @@ std::vector<Product> linear_products(const models::ModelOptions& options, const 
     return baseline_products(options, rows);
   }
   const int64_t d = options.dim;
-  std::vector<Product> products = {
-      {rows.tokens, d, 3 * d, options.layers},
-      {rows.tokens, d, d, options.layers},
-      {rows.tokens, d, options.width, options.layers},
-      {rows.tokens, options.width, d, options.layers},
+  const bool has_decoder = options.head == models::Head::kConditional;
+  std::vector<Product> products;
+  const auto add_stack = [&](int64_t tokens, int64_t layers, int64_t width) {
+    products.push_back({tokens, d, 3 * d, layers});
+    products.push_back({tokens, d, d, layers});
+    products.push_back({tokens, d, width, layers});
+    products.push_back({tokens, width, d, layers});
   };
+  const int64_t source = has_decoder ? rows.tokens - rows.targets : rows.tokens;
+  add_stack(source, options.layers, options.width);
+  if (has_decoder) {
+    const auto& decoder = options.decoder;
+    add_stack(rows.targets, decoder.layers, decoder.width);
+    products.push_back({rows.targets, d, d, 2 * decoder.layers});  // to the source: query, output
+    products.push_back({source, d, 2 * d, decoder.layers});        // key and value
+  }
   const int64_t e = models::embedding_width(options);
   if (e != d) {
     products.push_back({rows.tokens, e, d, 1});
   }
-  const bool has_words =
+  if (options.vision.image_size > 0) {
+    products.push_back({rows.tokens - rows.sequences, options.vision.patch_width(), d, 1});
+  }
+  const bool guesses_next = options.head == models::Head::kCausalLm || has_decoder;
+  const bool guesses_hidden =
       options.head == models::Head::kMaskedLm || options.head == models::Head::kPretraining;
-  if (has_words && rows.targets > 0) {
+  if (guesses_hidden && rows.targets > 0) {
     products.push_back({rows.targets, d, e, 1});
+  }
+  if ((guesses_hidden || guesses_next) && rows.targets > 0) {
     products.push_back({rows.targets, e, options.vocabulary, 1});
   }
-  if (options.head != models::Head::kMaskedLm && options.head != models::Head::kNone) {
+  if (!guesses_next && options.head != models::Head::kMaskedLm &&
+      options.head != models::Head::kNone) {
     const bool is_of_tokens = options.head == models::Head::kReplacedToken;
     products.push_back({is_of_tokens ? rows.tokens : rows.sequences, d, d, 1});
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/parity.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -29,11 +30,32 @@ TEST_F(BenchScript, ArithmeticTablesAndDrawingsHold) {
   EXPECT_EQ(done.status, 0) << done.out << done.err;
 }
 
+TEST_F(BenchScript, PeersReadAndModelWhatTheyShould) {
+  const auto run = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"/usr/bin/env", "OMP_NUM_THREADS=1", test::python()});
+    return test::run(words);
+  };
+  if (run({"-c", "import numpy, torch"}).status != 0) {
+    GTEST_SKIP() << "no Python with torch and numpy (WEFT_PYTHON names one)";
+  }
+  const auto done = run({WEFT_SOURCE_DIR "/scripts/bench_peers/selftest.py"});
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+}
+
 TEST_F(BenchScript, ListsItsCases) {
   const auto done = python({kBench, "--list"});
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_NE(done.out.find("bert-mini-mlm-bf16"), std::string::npos) << done.out;
+  for (const auto* name : {"bert-mini-mlm-bf16", "gpt-mini-causal-bf16",
+                           "transformer-multi30k-bf16", "vit-cifar10-bf16"}) {
+    EXPECT_NE(done.out.find(name), std::string::npos) << done.out;
+  }
   EXPECT_NE(done.out.find("torch.compile"), std::string::npos) << done.out;
+}
+
+TEST_F(BenchScript, RefusesNumbersOfTokensThatAreNone) {
+  const auto done = python({kBench, "--learning", "--tokens", "2M"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_NE(done.err.find("'2M' is no number from 1 on"), std::string::npos) << done.err;
 }
 
 TEST_F(BenchScript, RefusesCasesThatItDoesNotKnow) {

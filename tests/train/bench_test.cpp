@@ -10,21 +10,53 @@
 namespace weft::train {
 namespace {
 
-TEST(Bench, CountsTheProductsOfEveryLayer) {
+int64_t multiplications(const models::ModelOptions& options, const StepRows& rows) {
+  int64_t sum = 0;
+  for (const auto& product : linear_products(options, rows)) {
+    sum += product.rows * product.inputs * product.outputs * product.times;
+  }
+  return sum;
+}
+
+models::ModelOptions small_options(models::Head head) {
   models::ModelOptions options;
-  options.head = models::Head::kMaskedLm;
+  options.head = head;
   options.vocabulary = 100;
   options.dim = 8;
   options.layers = 3;
   options.width = 32;
-  int64_t multiplications = 0;
-  for (const auto& product :
-       linear_products(options, {.tokens = 50, .targets = 7, .sequences = 2})) {
-    multiplications += product.rows * product.inputs * product.outputs * product.times;
-  }
+  return options;
+}
+
+TEST(Bench, CountsTheProductsOfEveryLayer) {
   // 12 D^2 for each token and layer where F = 4 D; the head's transform and the vocabulary for each
   // target.
-  EXPECT_EQ(multiplications, 50 * 3 * 12 * 64 + 7 * (64 + 800));
+  EXPECT_EQ(multiplications(small_options(models::Head::kMaskedLm),
+                            {.tokens = 50, .targets = 7, .sequences = 2}),
+            50 * 3 * 12 * 64 + 7 * (64 + 800));
+  // The vocabulary alone.
+  EXPECT_EQ(multiplications(small_options(models::Head::kCausalLm),
+                            {.tokens = 50, .targets = 50, .sequences = 2}),
+            50 * 3 * 12 * 64 + 50 * 800);
+}
+
+TEST(Bench, CountsTheProductsOfBothStacks) {
+  auto options = small_options(models::Head::kConditional);
+  options.decoder.layers = 2;
+  options.decoder.width = 16;
+  // The encoder as above; in the decoder 8 D^2 where F = 2 D, query and output of its attention to
+  // the source, key and value for each token of that.
+  EXPECT_EQ(multiplications(options, {.tokens = 50, .targets = 20, .sequences = 2}),
+            30 * 3 * 12 * 64 + 20 * 2 * (8 + 2) * 64 + 30 * 2 * 2 * 64 + 20 * 800);
+}
+
+TEST(Bench, CountsTheProductsOfPatches) {
+  auto options = small_options(models::Head::kImage);
+  options.vision.image_size = 8;
+  options.vision.patch = 2;
+  // 12 pixels of each patch; an image's first token is none, but has the head's product.
+  EXPECT_EQ(multiplications(options, {.tokens = 34, .targets = 2, .sequences = 2}),
+            34 * 3 * 12 * 64 + 32 * 12 * 8 + 2 * 64);
 }
 
 TEST(Bench, PartsMakeUpTheStep) {

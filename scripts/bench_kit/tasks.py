@@ -1,0 +1,34 @@
+"""How Weft is told of a task: its objective and its data. bench_peers/tasks.py has a row of the same name for the peers."""
+import dataclasses, pathlib
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    objective: str
+    item: object = lambda file: dict(path=file)          # how Weft's config names a file of texts
+    data: dict = dataclasses.field(default_factory=dict) # further keys of its `data:`
+    is_table: bool = False                               # files with columns, of which one is the text
+    is_of_images: bool = False                           # no tokenizer; images count, not tokens
+    is_even: bool = False                                # all sequences are of one length: nothing to pad or to group
+
+    @property
+    def unit(self):
+        return "images/s" if self.is_of_images else "real tokens/s"
+
+    def files(self, found):
+        """All files that stand behind those found."""
+        return list(found) if self.is_table else [name for file in found for name in self.item(file).values()]
+
+
+def pair(file):
+    """English lines, and beside them German ones."""
+    return dict(source=file, target=str(pathlib.Path(file).with_suffix(".de")))
+
+
+TASKS = {
+    "mlm": Task("mlm", data=dict(overflow="cut", pack="none")),
+    "classify": Task("classify", lambda file: dict(path=file, text="text", label="label"), dict(overflow="cut"), is_table=True),
+    "causal": Task("causal", data=dict(document="file", pack="stream"), is_even=True),
+    "translate": Task("seq2seq", pair, dict(overflow="cut")),
+    "images": Task("classify", is_of_images=True, is_even=True),
+}
