@@ -1,12 +1,15 @@
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "cli/answers.h"
 #include "cli/inference_options.h"
 #include "cli/score_items.h"
+#include "cli/score_table.h"
 #include "cli/shared_options.h"
 #include "cli/text_scores.h"
 #include "cli/verbs.h"
@@ -26,6 +29,12 @@ using objectives::Likelihood;
 using objectives::ScoreItem;
 
 constexpr std::size_t kBlock = 256;  // questions answered at once
+
+/// Questions whose figures belong together: those of a task, or without one all.
+struct Asked {
+  std::string task;
+  std::unique_ptr<ScoreItems> items;
+};
 
 /// Answers questions in blocks and gathers the figures.
 class Scorer {
@@ -48,7 +57,30 @@ class Scorer {
             .on_step = [] { leave_if_stopped("scoring"); }});
   }
 
-  void answer(const std::vector<ScoreItem>& items, Answers& answers) {
+  /// All that is asked, with figures of its own; without `answers` no line is written.
+  TaskFigures answer(const Asked& asked, int64_t words, Answers* answers) {
+    figures_ = {};
+    std::vector<ScoreItem> items;
+    for (ScoreItem item; asked.items->next(item);) {
+      items.push_back(std::move(item));
+      if (items.size() == kBlock) {
+        answer(items, answers);
+        items.clear();
+      }
+    }
+    answer(items, answers);
+    return {asked.task, figures_.result(words)};
+  }
+
+  void report() const {
+    if (cut_ > 0) {
+      log::warning(text("[score] ", with_commas(cut_),
+                        " contexts were cut, from their begin, to what the model reads"));
+    }
+  }
+
+ private:
+  void answer(const std::vector<ScoreItem>& items, Answers* answers) {
     std::vector<Continuation> asked;
     std::vector<std::string> texts;
     for (const auto& item : items) {
@@ -73,31 +105,15 @@ class Scorer {
       const auto line = item.text                  ? text_line(*item.text, read[text++])
                         : item.choices.size() == 1 ? continuation_line(item, found[at++])
                                                    : choice_line(item, found, at);
-      answers.write(line.dump() + "\n");
-    }
-    answers.flush();
-  }
-
-  Json summary(int64_t words) const {
-    Json json = Json::object();
-    for (const auto& [name, value] : figures_.result(words)) {
-      if (name == "items") {
-        json[name] = static_cast<int64_t>(value);
-      } else {
-        json[name] = value;
+      if (answers != nullptr) {
+        answers->write(line.dump() + "\n");
       }
     }
-    return json;
-  }
-
-  void report() const {
-    if (cut_ > 0) {
-      log::warning(text("[score] ", with_commas(cut_),
-                        " contexts were cut, from their begin, to what the model reads"));
+    if (answers != nullptr) {
+      answers->flush();
     }
   }
 
- private:
   Json text_line(const std::string& whole, const Likelihood& found) {
     const auto words = objectives::split_count(whole);
     const auto bytes = static_cast<int64_t>(whole.size());
@@ -155,7 +171,27 @@ class Scorer {
   int64_t cut_ = 0;
 };
 
-std::unique_ptr<ScoreItems> items_from(const Arguments& arguments) {
+std::vector<Asked> tasks_from(const Arguments& arguments) {
+  std::vector<std::string> files;
+  for (const auto& pattern : arguments.all("task")) {
+    const auto found = glob_paths(pattern);
+    if (found.empty()) {
+      throw UsageError("weft score: --task '" + pattern + "' matches no file");
+    }
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  if (files.size() > 1 && arguments.has("data")) {
+    throw UsageError(
+        text("weft score: --data replaces the data of one task, --task names ", files.size()));
+  }
+  std::vector<Asked> tasks;
+  for (const auto& file : files) {
+    tasks.push_back({std::filesystem::path(file).stem(), open_task(file, arguments.all("data"))});
+  }
+  return tasks;
+}
+
+std::vector<Asked> asked_in(const Arguments& arguments) {
   std::vector<std::string> sources;
   for (const std::string name : {"input", "task", "text"}) {
     if (arguments.has(name)) {
@@ -175,21 +211,42 @@ std::unique_ptr<ScoreItems> items_from(const Arguments& arguments) {
     throw UsageError("weft score: --words is for whole texts (--text, or lines with \"text\")");
   }
   if (arguments.has("task")) {
-    return open_task(arguments.get("task"), arguments.all("data"));
+    return tasks_from(arguments);
   }
-  if (arguments.has("text")) {
-    return open_texts(arguments.all("text"));
+  if (arguments.has("table")) {
+    throw UsageError("weft score: --table is for --task FILE");
   }
   const auto delimiter =
       arguments.has("delimiter") ? std::optional(arguments.get("delimiter")) : std::nullopt;
-  return open_items(arguments.get("input", "-"), delimiter);
+  std::vector<Asked> asked;
+  asked.push_back({"", arguments.has("text") ? open_texts(arguments.all("text"))
+                                             : open_items(arguments.get("input", "-"), delimiter)});
+  return asked;
+}
+
+Json json_of(const TaskFigures& figures) {
+  Json json = Json::object();
+  if (!figures.task.empty()) {
+    json["task"] = figures.task;
+  }
+  for (const auto& [name, value] : figures.figures) {
+    if (name == "items") {
+      json[name] = static_cast<int64_t>(value);
+    } else {
+      json[name] = value;
+    }
+  }
+  return json;
 }
 
 void declare(Arguments& arguments) {
   arguments
       .value("input", "FILE", "JSON lines to read (.gz is unpacked); - (default): standard input")
-      .value("task", "FILE", "A task file (configs/score/*.yaml): tables, and how they are asked")
+      .value("task", "FILE",
+             "A task file (configs/score/*.yaml): tables, and how they are asked; a shell pattern, "
+             "and may be repeated")
       .value("data", "FILE", "Tables instead of those of the task; may be repeated")
+      .flag("table", "The figures of each task as a row of one table, instead of JSON lines")
       .value("text", "FILE", "A text to read as a whole; may be repeated")
       .value("output", "FILE", "Where to write; - (default) is standard output")
       .value("delimiter", "TEXT",
@@ -205,20 +262,23 @@ void declare(Arguments& arguments) {
 
 int score_items(const Arguments& arguments) {
   train::set_threads(read_threads(arguments));
-  const auto asked = items_from(arguments);
+  const auto all = asked_in(arguments);
+  const auto words = arguments.integer("words", 0, 0, int64_t{1} << 50);
+  const bool is_table = arguments.has("table");
   Scorer scorer(arguments.positional()[0], arguments);
   Answers answers(arguments.get("output", "-"));
-  std::vector<ScoreItem> items;
-  for (ScoreItem item; asked->next(item);) {
-    items.push_back(std::move(item));
-    if (items.size() == kBlock) {
-      scorer.answer(items, answers);
-      items.clear();
+  std::vector<TaskFigures> found;
+  for (const auto& asked : all) {
+    log::set_status("scoring " + asked.task);
+    found.push_back(scorer.answer(asked, words, is_table ? nullptr : &answers));
+    if (!is_table) {
+      answers.write(json_of(found.back()).dump() + "\n");
     }
   }
-  scorer.answer(items, answers);
-  const auto words = arguments.integer("words", 0, 0, int64_t{1} << 50);
-  answers.write(scorer.summary(words).dump() + "\n");
+  log::set_status("");
+  if (is_table) {
+    answers.write(score_table(found));
+  }
   answers.commit();
   scorer.report();
   return 0;
@@ -241,6 +301,7 @@ int run_score(std::vector<std::string> raw) {
            "bits_per_byte. Or compares lines with references: BLEU and chrF as sacreBLEU, ROUGE "
            "as Google's rouge_score.",
        .examples = {"weft score runs/gpt-mini --task configs/score/copa.yaml",
+                    "weft score runs/gpt-mini --task 'configs/score/*.yaml' --table",
                     "weft score runs/gpt-mini --text corpora/lm_wikitext2/test.txt --words 245569",
                     "weft score --hypotheses test.de --references "
                     "corpora/mt_multi30k/test2016.de --metric bleu,chrf"}},
@@ -253,6 +314,12 @@ int run_score(std::vector<std::string> raw) {
     if (!arguments.positional().empty()) {
       throw UsageError("weft score: --hypotheses are compared without a model: leave out '" +
                        arguments.positional()[0] + "'");
+    }
+    for (const std::string name : {"input", "task", "data", "table", "text", "delimiter",
+                                   "unconditional", "words", "batch-tokens"}) {
+      if (arguments.has(name)) {
+        throw UsageError("weft score: --" + name + " asks a model, --hypotheses none");
+      }
     }
     return run_text_scores(arguments);
   }

@@ -98,7 +98,12 @@ class JsonItems : public ScoreItems {
 class TaskItems : public ScoreItems {
  public:
   TaskItems(objectives::ScoreTask task, std::vector<std::string> files)
-      : task_(std::move(task)), files_(std::move(files)) {}
+      : task_(std::move(task)), files_(std::move(files)) {
+    for (const auto& path : files_) {
+      open(path);  // a file that is missing, or lacks a column, is found before others are scored
+    }
+    rows_.reset();
+  }
 
   bool next(ScoreItem& item) override {
     while (!rows_ || !rows_->next(fields_)) {

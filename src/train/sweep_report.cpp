@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <set>
 
+#include "base/columns.h"
 #include "base/text.h"
 #include "formats/json.h"
 
@@ -68,26 +69,6 @@ std::string deviation_of(const Spread& spread) {
   return spread.deviation ? number(*spread.deviation) : "-";
 }
 
-/// The first column to the left, the others to the right.
-std::string aligned(const Rows& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string lines;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
-      lines += i == 0 ? row[i] + space : "  " + space + row[i];
-    }
-    lines += "\n";
-  }
-  return lines;
-}
-
 std::string figures_table(const SweepGroup& group) {
   const bool shows_runs = group.runs.size() <= kMostColumns;
   Rows rows = {{"figure", "mean", "deviation"}};
@@ -101,7 +82,7 @@ std::string figures_table(const SweepGroup& group) {
       row.push_back(number(spread.values[i]));
     }
   }
-  return aligned(rows);
+  return in_columns(rows);
 }
 
 /// The figure that decides, and what the test files say of the same thing.
@@ -138,10 +119,10 @@ std::string settings_table(const SweepResult& result) {
     }
   }
   const auto& best = result.groups.front();
-  return aligned(rows) + (best.figures.contains(result.best_by)
-                              ? text("best by ", result.best_by, ": ", to_string(best.setting),
-                                     "  (", result.directory, "/", best.name, ")\n")
-                              : "");
+  return in_columns(rows) + (best.figures.contains(result.best_by)
+                                 ? text("best by ", result.best_by, ": ", to_string(best.setting),
+                                        "  (", result.directory, "/", best.name, ")\n")
+                                 : "");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/score_table.h"
 #include "cli/tiny_decoder.h"
 #include "support/json_lines.h"
 #include "support/program.h"
@@ -92,6 +93,54 @@ TEST_F(Score, TasksReadTables) {
             std::string::npos);
 }
 
+TEST_F(Score, TasksHaveFiguresOfTheirOwn) {
+  test::write(decoder_.file("a.yaml"), "{data: [" + decoder_.file("rows.tsv") +
+                                           "], context: '{a}', choices: ['{b}', '{c}'], label: "
+                                           "label}");
+  test::write(decoder_.file("b.yaml"),
+              "{data: [" + decoder_.file("rows.tsv") + "], context: '{a}', continuation: '{b}'}");
+  test::write(decoder_.file("rows.tsv"),
+              "label\ta\tb\tc\n1\tThe cat\tsat on it\tran\n0\tA dog\tran\tsat\n");
+  const auto both = lines({"--task", decoder_.file("[ab].yaml")});
+  ASSERT_EQ(both.size(), 6U);
+  for (const auto& [at, name] : {std::pair{std::size_t{2}, "a"}, {std::size_t{5}, "b"}}) {
+    EXPECT_EQ(both[at]["task"], name);
+    EXPECT_EQ(both[at], lines({"--task", decoder_.file(std::string(name) + ".yaml")})[2]);
+  }
+  const std::vector<std::string> table{
+      "score",  decoder_.path(),         "--task",  decoder_.file("a.yaml"),
+      "--task", decoder_.file("b.yaml"), "--table", "--threads",
+      "1"};
+  const auto done = test::weft(table);
+  ASSERT_EQ(done.status, 0) << done.err;
+  std::istringstream rows(done.out);
+  std::vector<std::string> words;
+  std::string row;
+  std::getline(rows, row);
+  for (std::istringstream head(row); head >> row;) {
+    words.push_back(row);
+  }
+  EXPECT_EQ(words, (std::vector<std::string>{"task", "items", "accuracy", "acc_norm", "acc_bytes",
+                                             "perplexity"}));
+  std::getline(rows, row);
+  EXPECT_TRUE(row.starts_with("a         2  ")) << row;
+  EXPECT_TRUE(row.ends_with("  -")) << row;
+  test::write(decoder_.file("lost.yaml"), "{data: [lost.tsv], text: '{a}'}");
+  const auto late = test::weft({"score", decoder_.path(), "--task", decoder_.file("a.yaml"),
+                                "--task", decoder_.file("lost.yaml")});
+  EXPECT_EQ(late.status, 2);
+  EXPECT_EQ(late.out, "");  // seen before the first question
+}
+
+TEST(ScoreTable, HasARowForEachTask) {
+  EXPECT_EQ(
+      score_table({{"copa", {{"items", 500}, {"accuracy", 0.552}, {"accuracy_stderr", 0.0222}}},
+                   {"text", {{"items", 1}, {"perplexity", 1.25e6}, {"perplexity_stderr", 0}}}}),
+      "task  items          accuracy           perplexity\n"
+      "copa    500  0.5520 +- 0.0222                    -\n"
+      "text      1                 -  1.250e+06 +- 0.0000\n");
+}
+
 TEST_F(Score, ScoresWhatWasGenerated) {
   const auto made = test::weft({"generate", decoder_.path(), "--prompt", "The cat", "--beams", "3",
                                 "--n-best", "3", "--threads", "1"});
@@ -124,6 +173,10 @@ TEST_F(Score, RefusesWhatCannotBe) {
   test::write(decoder_.file("two"), "a\nb\n");
   const auto one = decoder_.file("one");
   const auto two = decoder_.file("two");
+  const auto tasks = decoder_.file("task[12].yaml");
+  for (const std::string name : {"task1.yaml", "task2.yaml", "lost.yaml"}) {
+    test::write(decoder_.file(name), "{data: [lost.tsv], text: '{a}'}");
+  }
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
       {{}, "MODEL is missing, or --hypotheses FILE --references FILE"},
       {{"--hypotheses", one}, "--hypotheses needs --references FILE"},
@@ -136,7 +189,13 @@ TEST_F(Score, RefusesWhatCannotBe) {
       {{decoder_.path(), "--metric", "bleu"}, "--metric needs --hypotheses FILE"},
       {{decoder_.path(), "--hypotheses", one, "--references", one}, "compared without a model"},
       {{decoder_.path(), "--task", one, "--text", one}, "--task and --text exclude each other"},
-      {{decoder_.path(), "--data", one}, "--data replaces the data of a --task FILE"}};
+      {{decoder_.path(), "--data", one}, "--data replaces the data of a --task FILE"},
+      {{"--hypotheses", one, "--references", one, "--table"}, "--table asks a model"},
+      {{decoder_.path(), "--table"}, "--table is for --task FILE"},
+      {{decoder_.path(), "--task", one + "?"}, "one?' matches no file"},
+      {{decoder_.path(), "--task", tasks, "--data", one},
+       "--data replaces the data of one task, --task names 2"},
+      {{decoder_.path(), "--task", decoder_.file("lost.yaml")}, "lost.tsv"}};
   for (const auto& [options, message] : cases) {
     const auto found = error(options);
     EXPECT_NE(found.find(message), std::string::npos) << found;

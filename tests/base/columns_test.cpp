@@ -1,0 +1,19 @@
+#include "base/columns.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(Columns, StandTwoSpacesApart) {
+  EXPECT_EQ(in_columns({{"task", "items"}, {"a", "12345"}, {"longer", "-"}}),
+            "task    items\n"
+            "a       12345\n"
+            "longer      -\n");
+  EXPECT_EQ(in_columns({}), "");
+}
+
+TEST(Columns, RowsMayBeShort) { EXPECT_EQ(in_columns({{"a", "b"}, {"cd"}}), "a   b\ncd\n"); }
+
+}  // namespace
+}  // namespace weft
