@@ -5,7 +5,7 @@
     WEFT=build/weft python3 scripts/check_saved_tokenizers.py TEXT_FILE... [--work DIR] [--vocab-size N]
 
 Trains each kind in each style on the files, saves it, opens the directory with AutoTokenizer (beside config.json files of
-the families) and compares ids and pairs on up to 20,000 lines of the files and on the nasty lines of tests/reference.
+the families) and compares ids (of mBART's on both sides) and pairs on up to 20,000 lines of the files and on the nasty lines of tests/reference.
 """
 import argparse
 import json
@@ -26,6 +26,7 @@ KINDS = {
     "wordpiece": ["--type", "wordpiece"],
     "wordpiece-cased": ["--type", "wordpiece", "--cased"],
     "unigram": ["--type", "unigram"],
+    "unigram-plain": ["--type", "unigram", "--normalization", "identity"],
     "unigram-bytes": ["--type", "unigram", "--byte-fallback"],
     "bpe": ["--type", "bpe"],
     "bpe-bytes": ["--type", "bpe", "--byte-fallback", "--normalization", "identity"],
@@ -58,21 +59,25 @@ def main():
     pairs = [(a, b) for a, b in zip(lines[:500], lines[500:1000]) if "\t" not in a]
     failed = 0
     for kind, settings in KINDS.items():
-        for style in ("bert", "distilbert", "modernbert", "roberta", "xlm-roberta", "gpt2"):
-            if style == "gpt2" and not kind.startswith("byte-level"):
+        for style in ("bert", "distilbert", "modernbert", "roberta", "xlm-roberta", "gpt2", "mbart"):
+            is_known = {"gpt2": kind.startswith("byte-level"), "mbart": kind == "unigram-plain"}.get(style, kind != "unigram-plain")
+            if not is_known:
                 continue
             if options.only not in f"{kind}/{style}":
                 continue
             folder = pathlib.Path(options.work) / f"{kind}-{style}"
             inputs = [argument for path in options.files for argument in ("--input", path)]
             began = time.time()
-            weft("train", *inputs, "--output", folder, "--vocab-size", options.vocab_size, "--style", style, *settings)
+            weft("train", *inputs, "--output", folder, "--vocab-size", options.vocab_size, "--style", style, *settings,
+                 *(["--languages", "en_XX,de_DE"] if style == "mbart" else []))
             seconds = time.time() - began
             (folder / "config.json").write_text(json.dumps({"model_type": style, "architectures": None}))
             tokenizer = AutoTokenizer.from_pretrained(str(folder))
             bad = differing(tokenizer(lines)["input_ids"], weft("encode", "--model", folder, lines=lines))
             bad_pairs = differing(tokenizer([a for a, _ in pairs], [b for _, b in pairs])["input_ids"],
                                   weft("encode", "--model", folder, "--pairs", lines=[f"{a}\t{b}" for a, b in pairs]))
+            if style == "mbart":
+                bad += differing(tokenizer(text_target=lines)["input_ids"], weft("encode", "--model", folder, "--target", lines=lines))
             failed += bool(bad or bad_pairs)
             print(f"{'FAIL' if bad or bad_pairs else 'pass'}  {kind:<16} {style:<11} {type(tokenizer).__name__:<18} "
                   f"trained in {seconds:5.1f} s; {bad} of {len(lines)} lines and {bad_pairs} of {len(pairs)} pairs differ", flush=True)

@@ -199,6 +199,14 @@ def xlm_roberta_json(folder):
     path.write_text(json.dumps(content))
 
 
+def mbart(folder):
+    """sentencepiece.bpe.model alone, without rules: the class applies none."""
+    pieces(folder, has_rules=False, vocab_size=200, character_coverage=0.98, normalization_rule_name="identity")
+    (folder / "spiece.model").rename(folder / "sentencepiece.bpe.model")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"src_lang": "fr_XX", "tgt_lang": "de_DE"}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "mbart"}))
+
+
 def split_pattern(folder):
     pattern = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
                r"\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -236,12 +244,12 @@ def rules(folder):
     return path
 
 
-def pieces(folder, **settings):
-    path = rules(folder)
+def pieces(folder, has_rules=True, **settings):
+    if has_rules:
+        settings["normalization_rule_tsv"] = str(rules(folder))
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT), model_prefix=str(folder / "spiece"), minloglevel=2,
-        normalization_rule_tsv=str(path), **settings)
-    path.unlink()
+        sentence_iterator=iter(TEXT), model_prefix=str(folder / "spiece"), minloglevel=2, **settings)
+    (folder / "rules.tsv").unlink(missing_ok=True)
     (folder / "spiece.vocab").unlink()
 
 
@@ -262,7 +270,7 @@ def pieces_bytes(folder):
 
 CASES = [bert_uncased, bert_cased, bert_accents_kept, bert_accents_off, bert_vocab_txt, word_piece_forms, gpt2, gpt2_two_files,
          merges_as_texts, roberta, split_pattern, unigram, t5, modernbert,
-         distilbert_older, electra_listed, xlm_roberta, xlm_roberta_json, pieces_unigram, pieces_bytes]
+         distilbert_older, electra_listed, xlm_roberta, xlm_roberta_json, mbart, pieces_unigram, pieces_bytes]
 
 
 def byte_places(line, offsets):

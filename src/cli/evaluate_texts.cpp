@@ -1,5 +1,6 @@
 #include "cli/evaluate_texts.h"
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/text.h"
@@ -33,12 +34,29 @@ Lines lines_of(const std::vector<data::DataItem>& items) {
   return lines;
 }
 
+/// The languages that the data name, for a model that puts them beside texts.
+TextLanguages languages_of(const train::DirectoryEvaluation& done) {
+  TextLanguages found;
+  if (done.model->options().family != models::Family::kMbart || done.items.empty()) {
+    return found;
+  }
+  found = {done.items.front().language, done.items.front().target_language};
+  for (const auto& item : done.items) {
+    if (item.language != found.source || item.target_language != found.target) {
+      throw UserError(text(item.path, ": from '", item.language, "' to '", item.target_language,
+                           "', but others are from '", found.source, "' to '", found.target,
+                           "': --generate writes one language at a time"));
+    }
+  }
+  return found;
+}
+
 objectives::Generator generator_of(const Arguments& arguments,
                                    const train::DirectoryEvaluation& done) {
   objectives::GenerationSettings settings;
   settings.config = models::read_generation_config(done.directory, done.model->options());
   settings.on_step = [] { leave_if_stopped("generating"); };
-  read_generation(arguments, done.directory, done.tokenizer.get(), settings);
+  read_generation(arguments, done.directory, done.tokenizer.get(), settings, languages_of(done));
   return {*done.model, done.tokenizer, settings};
 }
 

@@ -127,15 +127,9 @@ void read_early_stopping(const Arguments& arguments, models::SearchOptions& sear
   }
 }
 
-Tokens tokens_of(std::string_view word, const data::Tokenizer& tokenizer) {
-  std::vector<int32_t> ids;
-  tokenizer.encode(word, ids);
-  return {ids.begin(), ids.end()};
-}
-
 /// A word as it stands at a text's begin and inside one.
 std::set<Tokens> forms_of(const std::string& word, const data::Tokenizer& tokenizer) {
-  std::set<Tokens> forms{tokens_of(word, tokenizer), tokens_of(" " + word, tokenizer)};
+  std::set<Tokens> forms{tokenizer.ids(word), tokenizer.ids(" " + word)};
   forms.erase(Tokens{});
   return forms;
 }
@@ -164,8 +158,9 @@ void read_rules(const Arguments& arguments,
   if (tokenizer == nullptr) {
     arguments.refuse("--" + worded + " needs the model's tokenizer, and there is none");
   }
+  const auto& writer = tokenizer->target();
   for (const auto& word : arguments.all("ban")) {
-    for (const auto& form : forms_of(word, *tokenizer)) {
+    for (const auto& form : forms_of(word, writer)) {
       rules.banned.push_back(form);
     }
   }
@@ -173,7 +168,7 @@ void read_rules(const Arguments& arguments,
     std::set<int64_t> allowed;
     formats::LineReader lines(arguments.get("vocabulary"));
     for (std::string_view line; lines.next(line);) {
-      for (const auto& form : forms_of(std::string(line), *tokenizer)) {
+      for (const auto& form : forms_of(std::string(line), writer)) {
         allowed.insert(form.begin(), form.end());
       }
     }
@@ -183,15 +178,14 @@ void read_rules(const Arguments& arguments,
     rules.allowed.assign(allowed.begin(), allowed.end());
   }
   if (arguments.has("first-token")) {
-    rules.forced_first = one_token(arguments, "first-token", *tokenizer);
+    rules.forced_first = one_token(arguments, "first-token", writer);
   }
 }
 
 /// What the run that made the model put before its sources, and its languages.
 struct RunTexts {
   std::string prefix;
-  std::string source_language;
-  std::string target_language;
+  TextLanguages languages;
 };
 
 RunTexts texts_of_run(const std::string& directory) {
@@ -209,24 +203,29 @@ RunTexts texts_of_run(const std::string& directory) {
     }
   };
   read("prefix", texts.prefix);
-  read("source_language", texts.source_language);
-  read("target_language", texts.target_language);
+  read("source_language", texts.languages.source);
+  read("target_language", texts.languages.target);
   return texts;
 }
 
 void read_source(const Arguments& arguments,
                  const std::string& directory,
                  const data::Tokenizer* tokenizer,
+                 const TextLanguages& languages,
                  objectives::GenerationSettings& settings) {
   const auto run = texts_of_run(directory);
+  const auto language = [&](const std::string& option, const std::string& own,
+                            const std::string& of_run) {
+    return arguments.get(option, own.empty() ? of_run : own);
+  };
   settings.source_prefix = arguments.get("source-prefix", run.prefix);
-  settings.source_language = arguments.get("source-language", run.source_language);
-  const auto target = arguments.get("target-language", run.target_language);
+  settings.source_language = language("source-language", languages.source, run.languages.source);
+  const auto target = language("target-language", languages.target, run.languages.target);
   if (target.empty() || tokenizer == nullptr) {
     return;
   }
   // The decoder begins with the last token of its own kind of text, as mBART was trained with.
-  const auto frame = data::enclosure_of(*tokenizer, target, "--target-language");
+  const auto frame = data::enclosure_of(tokenizer->target(), target, "--target-language");
   if (!frame.after.empty()) {
     settings.config.start_id = frame.after.back();
   }
@@ -318,13 +317,14 @@ std::vector<std::string> generation_option_names() {
 void read_generation(const Arguments& arguments,
                      const std::string& directory,
                      const data::Tokenizer* tokenizer,
-                     objectives::GenerationSettings& settings) {
+                     objectives::GenerationSettings& settings,
+                     const TextLanguages& languages) {
   auto& config = settings.config;
   read_lengths(arguments, config);
   read_sampling(arguments, config.search);
   read_beams(arguments, config.search);
   read_early_stopping(arguments, config.search);
-  read_source(arguments, directory, tokenizer, settings);
+  read_source(arguments, directory, tokenizer, languages, settings);
   read_rules(arguments, tokenizer, config.search.rules);
   read_best(arguments, config.search);
   settings.stops = arguments.all("stop");

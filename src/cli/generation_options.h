@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/verb.h"
 #include "data/tokenizer.h"
 #include "objectives/generate.h"
@@ -10,13 +13,20 @@ namespace weft::cli {
 void declare_generation(Arguments& arguments);
 std::vector<std::string> generation_option_names();
 
+/// Tokens of the languages of prompts and answers; empty: unknown.
+struct TextLanguages {
+  std::string source = {};
+  std::string target = {};
+};
+
 /// What the options change of what the model's directory says in its generation_config.json and
 /// weft.yaml. Throws UsageError for values out of
 /// range and options that cannot go together. The tokenizer may be missing where no option names
-/// words.
+/// words. `languages` are those of the texts at hand, which stand before those of weft.yaml.
 void read_generation(const Arguments& arguments,
                      const std::string& directory,
                      const data::Tokenizer* tokenizer,
-                     objectives::GenerationSettings& settings);
+                     objectives::GenerationSettings& settings,
+                     const TextLanguages& languages = {});
 
 }  // namespace weft::cli

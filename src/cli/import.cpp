@@ -14,6 +14,7 @@
 #include "models/adapter_reader.h"
 #include "models/directory.h"
 #include "models/family.h"
+#include "train/task.h"
 
 namespace weft::cli {
 
@@ -91,29 +92,15 @@ models::ModelOptions wanted_options(const Arguments& arguments,
   return options;
 }
 
-bool has_tokenizer(const std::string& directory) {
-  for (const auto* name :
-       {"tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model",
-        "tokenizer.model", "preprocessor_config.json"}) {
-    if (fs::exists(directory + "/" + name)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// Nothing where the directory has none.
 std::shared_ptr<const data::Tokenizer> read_tokenizer(const std::string& directory,
                                                       const models::ModelOptions& options) {
-  if (!has_tokenizer(directory)) {
+  if (!data::has_tokenizer(directory)) {
     log::warning(text("[import] ", directory, " has no tokenizer, and so none was written"));
     return nullptr;
   }
   auto tokenizer = data::load_tokenizer(directory);
-  if (tokenizer->size() > options.vocabulary) {
-    throw UserError(text(directory, ": its tokenizer has ", tokenizer->size(),
-                         " ids, its model takes ", options.vocabulary));
-  }
+  train::check_vocabulary(directory, *tokenizer, options);
   return tokenizer;
 }
 

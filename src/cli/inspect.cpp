@@ -21,6 +21,7 @@
 #include "train/device.h"
 #include "train/manifest.h"
 #include "train/run_config.h"
+#include "train/task.h"
 
 namespace weft::cli {
 namespace {
@@ -147,8 +148,10 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
   run.model.head =
       objectives::head_for(objectives::make_objective(run.objective)->head(), run.model);
   if (run.model.vocabulary == 0 && !models::reads_images(run.model)) {
-    run.model.vocabulary = run.tokenizer.file ? data::load_tokenizer(*run.tokenizer.file)->size()
-                                              : run.tokenizer.vocab_size;
+    run.model.vocabulary = run.tokenizer.vocab_size;
+    if (run.tokenizer.file) {
+      train::take_vocabulary(*data::load_tokenizer(*run.tokenizer.file), run.model);
+    }
   }
   if (models::is_baseline(run.model.family) && models::head_outputs(run.model) == 0) {
     run.model.labels = {"LABEL_0", "LABEL_1"};  // the data tell; most of the weights hang on it

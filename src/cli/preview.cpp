@@ -111,14 +111,16 @@ bool predicts_order(const data::Example& example) {
 std::string show_order(const data::Example& example,
                        const data::Tokenizer& tokenizer,
                        bool has_colors) {
-  const auto plain = [&](const std::vector<int64_t>& ids) {
+  const auto plain_of = [&](const data::Tokenizer& side, const std::vector<int64_t>& ids) {
     data::Example shown;
     shown.ids = ids;
-    return show_example(shown, tokenizer, has_colors);
+    return show_example(shown, side, has_colors);
   };
   if (!example.source_ids.empty()) {
-    return text("source: ", plain(example.source_ids), "\ntarget: ", plain(example.targets));
+    return text("source: ", plain_of(tokenizer, example.source_ids),
+                "\ntarget: ", plain_of(tokenizer.target(), example.targets));
   }
+  const auto plain = [&](const std::vector<int64_t>& ids) { return plain_of(tokenizer, ids); };
   if (example.prefix > 0) {
     return text("prefix: ", plain({example.ids.begin(), example.ids.begin() + example.prefix}),
                 "\nrest: ", plain(example.targets));

@@ -258,10 +258,9 @@ void decode_lines(const data::Tokenizer& tokenizer) {
 std::string model_path(const std::string& path) {
   namespace fs = std::filesystem;
   for (const char* link : {"best", "last"}) {
-    const bool is_run = fs::is_directory(path) && !fs::exists(path + "/tokenizer.json") &&
-                        fs::exists(path + "/" + link + "/tokenizer.json");
-    if (is_run) {
-      return path + "/" + link;
+    const std::string below = text(path, "/", link);
+    if (fs::is_directory(path) && !data::has_tokenizer(path) && data::has_tokenizer(below)) {
+      return below;
     }
   }
   return path;

@@ -83,6 +83,13 @@ data::TokenizerOptions training_options(const Arguments& arguments) {
                                                {"nmt_nfkc_cf", "nmt_nfkc_cf"},
                                                {"nfkc_cf", "nfkc_cf"},
                                                {"identity", "identity"}});
+  if (arguments.has("languages")) {
+    const auto given = arguments.get("languages");
+    const auto codes = split(given, ',');
+    options.languages.source = codes.front();
+    options.languages.target = codes.size() == 2 ? codes.back() : "";
+    options.languages.others = {codes.begin(), codes.end()};
+  }
   return options;
 }
 
@@ -118,14 +125,18 @@ int run_training(const std::vector<std::string>& raw) {
       .value("vocab-size", "N", "Pieces, special tokens counted (30522)")
       .value("style", "STYLE",
              "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
-             "xlm, gpt2, t5 or marian")
+             "xlm, gpt2, t5, marian or mbart")
+      .value("languages", "CODES",
+             "Of mbart: codes such as en_XX,de_DE; the first stands behind sources, of two the "
+             "second behind targets (en_XX)")
       .flag("cased", "wordpiece: keep upper case and accents")
       .value("min-frequency", "N", "wordpiece, byte_level_bpe: rarer pairs make no piece (2)")
       .flag("add-prefix-space", "byte_level_bpe: a space before the first word of a text")
       .flag("byte-fallback", "unigram, bpe: bytes for characters without a piece")
       .value("character-coverage", "SHARE", "unigram, bpe: of characters that get pieces (0.9995)")
       .value("normalization", "RULES",
-             "unigram, bpe: nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf, identity")
+             "unigram, bpe: nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf, identity (--style "
+             "mbart: it must be)")
       .value("sample-lines", "N", "Lines drawn where there are more (2000000)")
       .value("max-length", "N", "model_max_length written to tokenizer_config.json (512)")
       .value("seed", "N", "Seed of the sample (1)");
@@ -146,7 +157,11 @@ int run_training(const std::vector<std::string>& raw) {
                                   {"xlm", data::SpecialStyle::kXlm},
                                   {"gpt2", data::SpecialStyle::kGpt2},
                                   {"t5", data::SpecialStyle::kT5},
-                                  {"marian", data::SpecialStyle::kEnding}});
+                                  {"marian", data::SpecialStyle::kEnding},
+                                  {"mbart", data::SpecialStyle::kMbart}});
+  if (arguments.has("languages") && style != data::SpecialStyle::kMbart) {
+    throw UsageError("weft tokenizer train: --languages goes with --style mbart only");
+  }
   const std::vector<std::string> files = input_files(arguments);
   data::TokenizerReport report;
   const auto tokenizer = data::train_tokenizer(
@@ -175,6 +190,13 @@ int run_training(const std::vector<std::string>& raw) {
   return 0;
 }
 
+constexpr const char* kTargetHelp =
+    "The texts are targets, where the tokenizer has two sides (Marian)";
+
+const data::Tokenizer& side_of(const data::Tokenizer& tokenizer, const Arguments& arguments) {
+  return arguments.has("target") ? tokenizer.target() : tokenizer;
+}
+
 int run_encoding(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer encode --model MODEL [options]",
@@ -186,14 +208,15 @@ int run_encoding(const std::vector<std::string>& raw) {
   arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
       .flag("pairs", "A line is two texts with a tab between them")
       .flag("no-special-tokens", "Leave out the special tokens around texts")
+      .flag("target", kTargetHelp)
       .flag("offsets", "Also write the bytes of the text that each token stands for");
   if (!arguments.parse(raw)) {
     return 0;
   }
   const auto tokenizer = data::load_tokenizer(required_model(arguments, "encode"));
-  encode_lines(*tokenizer, {.are_pairs = arguments.has("pairs"),
-                            .adds_special = !arguments.has("no-special-tokens"),
-                            .has_offsets = arguments.has("offsets")});
+  encode_lines(side_of(*tokenizer, arguments), {.are_pairs = arguments.has("pairs"),
+                                                .adds_special = !arguments.has("no-special-tokens"),
+                                                .has_offsets = arguments.has("offsets")});
   return 0;
 }
 
@@ -206,12 +229,22 @@ int run_decoding(const std::vector<std::string>& raw) {
        .examples =
            {"echo '{\"ids\": [5, 6]}' | weft tokenizer decode --model runs/bert-mini/last"}},
       0, 0);
-  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file");
+  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
+      .flag("target", kTargetHelp);
   if (!arguments.parse(raw)) {
     return 0;
   }
-  decode_lines(*data::load_tokenizer(required_model(arguments, "decode")));
+  const auto tokenizer = data::load_tokenizer(required_model(arguments, "decode"));
+  decode_lines(side_of(*tokenizer, arguments));
   return 0;
+}
+
+std::string pieces_of(const data::Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::string> pieces;
+  for (const data::Token& token : tokenizer.tokens(text)) {
+    pieces.push_back(tokenizer.piece(token.id));
+  }
+  return join(pieces, " ");
 }
 
 int run_inspection(const std::vector<std::string>& raw) {
@@ -239,11 +272,12 @@ int run_inspection(const std::vector<std::string>& raw) {
   for (const std::string_view example :
        {"The quick brown fox jumps over the lazy dog.", "Fünf naïve Café-Gäste, 1,234.50 €!",
         "日本語 и русский"}) {
-    std::vector<std::string> pieces;
-    for (const data::Token& token : tokenizer->tokens(example)) {
-      pieces.push_back(tokenizer->piece(token.id));
+    const auto pieces = pieces_of(*tokenizer, example);
+    const auto target = pieces_of(tokenizer->target(), example);
+    std::cout << "\n" << example << "\n  " << pieces << "\n";
+    if (target != pieces) {
+      std::cout << "  as target: " << target << "\n";
     }
-    std::cout << "\n" << example << "\n  " << join(pieces, " ") << "\n";
   }
   return 0;
 }

@@ -126,9 +126,11 @@ DataItem read_item(config::Section& section) {
        .range = {.min = 0, .max = 1e6, .excludes_min = true}});
   section.read("language", item.language,
                {.help = "Language of the texts, of pairs that of the sources; data.language_alpha "
-                        "says how often each is seen, and an xlm model tells them apart."});
+                        "says how often each is seen, an xlm model tells them apart, and an mbart "
+                        "model's tokenizer puts them (en_XX) behind texts."});
   section.read("target_language", item.target_language,
-               {.help = "Language of the targets.", .only = "translation_lm of an xlm model"});
+               {.help = "Language of the targets, likewise.",
+                .only = "translation_lm of an xlm model, seq2seq of an mbart model"});
   section.read("text", item.text,
                {.help = "Column with the text; without it `text`, `sentence1` or `sentence`. Of "
                         "tagged sentences the list of words (`words`, `tokens`), or the number of "

@@ -42,18 +42,13 @@ class ParallelDataset : public Dataset {
                   const ParallelSettings& settings,
                   const Tokenizer& tokenizer,
                   const ProgressVisitor& progress)
-      : settings_(settings),
-        source_(enclosure_of(tokenizer, settings.source_language, "objective.source_language")),
-        target_(enclosure_of(tokenizer, settings.target_language, "objective.target_language")) {
-    if (settings_.is_joined) {
-      source_.after = {joining_id(tokenizer)};
-      target_ = {.before = {}, .after = source_.after};
-    }
-    check();
+      : settings_(settings) {
     std::vector<MixturePart> shares;
     for (const auto& item : items) {
       Part& part = parts_.emplace_back();
       part.name = item.path;
+      enclose(part, item, tokenizer);
+      check(part);
       part.pairs =
           open_parallel_text(item, options, settings.prefix, tokenizer, progress, part.remarks);
       choose(part);
@@ -76,7 +71,7 @@ class ParallelDataset : public Dataset {
     const int64_t pair = part.pair(place.index);
     const auto [source, target] = kept_tokens(part, pair);
     const int64_t last = settings_.is_joined ? 1 : 0;  // is guessed, not read
-    return source + source_.size() + target + target_.size() - last;
+    return source + part.source.size() + target + part.target.size() - last;
   }
 
   Example example(int64_t epoch, int64_t item) const override {
@@ -84,13 +79,16 @@ class ParallelDataset : public Dataset {
     const Part& part = parts_[place.part];
     const int64_t pair = part.pair(place.index);
     const auto [source, target] = kept_tokens(part, pair);
+    const auto append = [](std::vector<int64_t>& ids, const std::vector<int64_t>& more) {
+      ids.insert(ids.end(), more.begin(), more.end());
+    };
     Example made;
-    made.source_ids = source_.before;
+    made.source_ids = part.source.before;
     part.pairs->read_source(pair, source, made.source_ids);
-    made.source_ids.insert(made.source_ids.end(), source_.after.begin(), source_.after.end());
-    made.targets = target_.before;
+    append(made.source_ids, part.source.after);
+    made.targets = part.target.before;
     part.pairs->read_target(pair, target, made.targets);
-    made.targets.insert(made.targets.end(), target_.after.begin(), target_.after.end());
+    append(made.targets, part.target.after);
     if (settings_.is_joined) {
       return joined(std::move(made));
     }
@@ -131,6 +129,8 @@ class ParallelDataset : public Dataset {
  private:
   struct Part {
     std::string name;
+    Enclosure source = {};
+    Enclosure target = {};
     std::shared_ptr<const ParallelText> pairs;
     std::optional<std::vector<int64_t>> kept;  // nothing: all
     std::vector<std::string> remarks;
@@ -144,27 +144,48 @@ class ParallelDataset : public Dataset {
     }
   };
 
-  int64_t source_room() const { return settings_.length - source_.size(); }
-  int64_t target_room() const { return settings_.length - target_.size(); }
+  /// What stands around the item's texts: their languages, where it names them, before the
+  /// objective's.
+  void enclose(Part& part, const DataItem& item, const Tokenizer& tokenizer) const {
+    const bool is_source_told = settings_.takes_item_languages && !item.language.empty();
+    const bool is_target_told = settings_.takes_item_languages && !item.target_language.empty();
+    part.source = is_source_told ? enclosure_of(tokenizer, item.language, item.path + ": language")
+                                 : enclosure_of(tokenizer, settings_.source_language,
+                                                "objective.source_language");
+    const Tokenizer& target = tokenizer.target();
+    part.target =
+        is_target_told
+            ? enclosure_of(target, item.target_language, item.path + ": target_language")
+            : enclosure_of(target, settings_.target_language, "objective.target_language");
+    if (settings_.is_joined) {
+      part.source.after = {joining_id(tokenizer)};
+      part.target = {.before = {}, .after = part.source.after};
+    }
+  }
+
+  int64_t source_room(const Part& part) const { return settings_.length - part.source.size(); }
+  int64_t target_room(const Part& part) const { return settings_.length - part.target.size(); }
   /// Of both texts of a joined pair, whose last token is not read.
-  int64_t joined_room() const { return settings_.length + 1 - source_.size() - target_.size(); }
+  int64_t joined_room(const Part& part) const {
+    return settings_.length + 1 - part.source.size() - part.target.size();
+  }
 
   std::string_view too_long() const {
     return settings_.is_joined ? "pairs longer than " : "pairs with a text longer than ";
   }
 
-  bool fits(int64_t source, int64_t target) const {
-    return settings_.is_joined ? source + target <= joined_room()
-                               : source <= source_room() && target <= target_room();
+  bool fits(const Part& part, int64_t source, int64_t target) const {
+    return settings_.is_joined ? source + target <= joined_room(part)
+                               : source <= source_room(part) && target <= target_room(part);
   }
 
   /// Tokens of the pair's source and target that are kept.
   std::pair<int64_t, int64_t> kept_tokens(const Part& part, int64_t pair) const {
     const int64_t source = part.pairs->source_size(pair);
     const int64_t target = part.pairs->target_size(pair);
-    return settings_.is_joined
-               ? cut_pair(source, target, joined_room())
-               : std::pair(std::min(source, source_room()), std::min(target, target_room()));
+    return settings_.is_joined ? cut_pair(source, target, joined_room(part))
+                               : std::pair(std::min(source, source_room(part)),
+                                           std::min(target, target_room(part)));
   }
 
   /// The source and all of the target but its last token, of which the target is guessed.
@@ -178,19 +199,19 @@ class ParallelDataset : public Dataset {
     return made;
   }
 
-  void check() const {
+  void check(const Part& part) const {
     if (settings_.overflow == Overflow::kSplit) {
       throw Error(
           "data.overflow: split is for running text, of pairs of texts must be cut or drop");
     }
-    if (settings_.is_joined && joined_room() < 2) {
+    if (settings_.is_joined && joined_room(part) < 2) {
       throw Error(text("data.length: ", settings_.length, " tokens leave no room for two texts"));
     }
-    if (std::min(source_room(), target_room()) < 1) {
+    if (std::min(source_room(part), target_room(part)) < 1) {
       throw Error(text("data.length: ", settings_.length, " tokens, must be more than the ",
-                       std::max(source_.size(), target_.size()), " special ones"));
+                       std::max(part.source.size(), part.target.size()), " special ones"));
     }
-    if (settings_.start_id < 0 && target_.size() == 0) {
+    if (settings_.start_id < 0 && part.target.size() == 0) {
       throw Error(
           "the decoder begins with the last special token of its text, but the tokenizer "
           "adds none");
@@ -203,7 +224,7 @@ class ParallelDataset : public Dataset {
       const int64_t source = part.pairs->source_size(pair);
       const int64_t target = part.pairs->target_size(pair);
       const bool is_empty = source == 0 || target == 0;
-      const bool is_long = !is_empty && !fits(source, target);
+      const bool is_long = !is_empty && !fits(part, source, target);
       const bool drops = settings_.overflow == Overflow::kDrop;
       if (counts) {
         part.empty += is_empty ? 1 : 0;
@@ -232,10 +253,16 @@ class ParallelDataset : public Dataset {
         mix(static_cast<uint64_t>(settings_.length), static_cast<uint64_t>(settings_.start_id));
     value = mix(value, settings_.overflow == Overflow::kDrop ? 1 : 0);
     value = settings_.is_joined ? mix(value, 0x101ED) : value;
-    for (const auto* ids : {&source_.before, &source_.after, &target_.before, &target_.after}) {
-      value = digest(ids->data(), ids->size() * sizeof(int64_t), mix(value, ids->size()));
-    }
     for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
+      const bool is_as_before =
+          i > 0 && part.source == parts_[i - 1].source && part.target == parts_[i - 1].target;
+      for (const auto* ids :
+           {&part.source.before, &part.source.after, &part.target.before, &part.target.after}) {
+        value = is_as_before
+                    ? value
+                    : digest(ids->data(), ids->size() * sizeof(int64_t), mix(value, ids->size()));
+      }
       value = mix(value, parts_[i].pairs->fingerprint());
       value = mix(value, std::bit_cast<uint64_t>(items[i].weight));
     }
@@ -243,8 +270,6 @@ class ParallelDataset : public Dataset {
   }
 
   ParallelSettings settings_;
-  Enclosure source_;
-  Enclosure target_;
   uint64_t fingerprint_ = 0;
   std::vector<Part> parts_;
   std::optional<Mixture> mixture_;

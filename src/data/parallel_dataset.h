@@ -20,6 +20,7 @@ struct ParallelSettings {
   /// Tokens that stand for the languages in the tokenizer's template (mBART); empty: as it is.
   std::string source_language = {};
   std::string target_language = {};
+  bool takes_item_languages = false;  // those that an item names stand before these
   /// One sequence of both for a decoder without an encoder: the source, what ends a text, the
   /// target, which alone is guessed, and what ends it. `length` is that of the sequence.
   bool is_joined = false;
@@ -42,6 +43,7 @@ struct Enclosure {
   std::vector<int64_t> after;
 
   int64_t size() const { return static_cast<int64_t>(before.size() + after.size()); }
+  bool operator==(const Enclosure&) const = default;
 };
 Enclosure enclosure_of(const Tokenizer& tokenizer,
                        const std::string& language,

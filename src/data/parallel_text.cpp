@@ -78,6 +78,7 @@ Stretch read_stretch(ParallelReader& reader, const std::string& prefix) {
   return stretch;
 }
 
+/// `texts`: sources and targets by turns.
 StorePiece tokenised(const TextList& texts, const Tokenizer& tokenizer, uint32_t width) {
   const int64_t count = (texts.size() + kTextsOfPiece - 1) / kTextsOfPiece;
   std::vector<StorePiece> pieces(static_cast<std::size_t>(count));
@@ -88,7 +89,7 @@ StorePiece tokenised(const TextList& texts, const Tokenizer& tokenizer, uint32_t
       const int64_t last = std::min((number + 1) * kTextsOfPiece, texts.size());
       for (int64_t i = number * kTextsOfPiece; i < last; ++i) {
         ids.clear();
-        tokenizer.encode(texts.at(i), ids);
+        (i % 2 == 0 ? tokenizer : tokenizer.target()).encode(texts.at(i), ids);
         append_tokens(ids, width, piece.tokens);
         piece.lengths.push_back(static_cast<uint32_t>(ids.size()));
       }
@@ -132,7 +133,7 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
                                                        const Tokenizer& tokenizer,
                                                        const ProgressVisitor& progress,
                                                        std::vector<std::string>& remarks) {
-  const uint32_t width = token_width(tokenizer);
+  const uint32_t width = std::max(token_width(tokenizer), token_width(tokenizer.target()));
   const uint64_t key = key_of(item, prefix, tokenizer);
   const auto build = [&](const std::string& path) {
     StoreWriter writer(path, width, key);

@@ -48,6 +48,9 @@ class Tokenizer {
   /// As `tokens`, ids only; the fast path.
   virtual void encode(std::string_view text, std::vector<int32_t>& ids) const = 0;
 
+  /// The same as models take them.
+  std::vector<int64_t> ids(std::string_view text) const;
+
   /// Special tokens around the ids of one text, or of two.
   virtual Sequence sequence(const std::vector<int32_t>& first) const = 0;
   virtual Sequence sequence(const std::vector<int32_t>& first,
@@ -65,9 +68,16 @@ class Tokenizer {
   /// masking.
   virtual bool continues_word(int32_t id) const = 0;
 
+  /// The tokenizer of target texts, and of what a decoder writes: this one, unless the two sides of
+  /// a translation are cut into pieces by models of their own (Marian). It lives as long as this
+  /// one, saves the same files and has the same fingerprint.
+  virtual const Tokenizer& target() const { return *this; }
+  /// Whether an id may be one piece of sources and another of targets.
+  bool has_two_vocabularies() const;
+
   /// Writes tokenizer.json, tokenizer_config.json, special_tokens_map.json and the family's older
   /// files (vocab.txt, spiece.model) into the directory, so that transformers' AutoTokenizer gives
-  /// the same ids. `max_length`: model_max_length.
+  /// the same ids; of a Marian tokenizer its own files alone. `max_length`: model_max_length.
   virtual void save(const std::string& directory, int64_t max_length) const = 0;
 
   /// Hash of all that decides the ids; key of the token store.
@@ -78,7 +88,11 @@ class Tokenizer {
 };
 
 /// Reads a tokenizer: a directory with tokenizer.json, vocab.txt, spiece.model, ..., or one of
-/// these files. A bare `.model` file adds no special tokens. Throws data::Error naming the file.
+/// these files; a directory with source.spm and target.spm. A bare `.model` file adds no special
+/// tokens. Throws data::Error naming the file.
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path);
+
+/// Whether the directory has files that load_tokenizer would read.
+bool has_tokenizer(const std::string& directory);
 
 }  // namespace weft::data

@@ -97,7 +97,8 @@ void read_sentencepiece(config::Section& section, TokenizerOptions& options) {
        .only = kOnlySentencePiece});
   section.read_choice(
       "normalization", options.normalization, kNormalizations,
-      {.help = "Rules by which SentencePiece unifies characters (cf: lower case too).",
+      {.help = "Rules by which SentencePiece unifies characters (cf: lower case too); of an mbart "
+               "model identity.",
        .only = kOnlySentencePiece});
 }
 
@@ -149,8 +150,9 @@ void read_training(config::Section& section, TokenizerOptions& options) {
 TokenizerOptions read_tokenizer_options(config::Section& section) {
   TokenizerOptions options;
   section.read("file", options.file,
-               {.help = "A tokenizer to read instead of training one: a directory, tokenizer.json, "
-                        "vocab.txt or .model file."});
+               {.help = "A tokenizer to read instead of training one: a directory (Marian's with "
+                        "source.spm and target.spm too), tokenizer.json, vocab.txt or .model "
+                        "file."});
   if (options.file) {
     check_file(section, options);
     section.reject_unread();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/section.h"
 #include "data/tokenizer.h"
@@ -19,6 +20,13 @@ using formats::SpecialStyle;
 
 /// How many sentinels a T5 tokenizer gets.
 inline constexpr int64_t kSentinels = 100;
+
+/// Languages whose codes are tokens (mBART's style).
+struct LanguageCodes {
+  std::string source = "en_XX";          // stands behind sources, and texts by themselves
+  std::string target = {};               // behind targets; empty: as behind sources
+  std::vector<std::string> others = {};  // that texts may name
+};
 
 /// The `tokenizer:` section.
 struct TokenizerOptions {
@@ -35,6 +43,7 @@ struct TokenizerOptions {
   bool add_prefix_space = false;     // byte_level_bpe
   int64_t sample_lines = 2'000'000;  // lines drawn for training when there are more
   int64_t min_frequency = 2;         // wordpiece, byte_level_bpe
+  LanguageCodes languages = {};      // of mBART's style; a run takes them from its data
 };
 
 /// Throws config::Error (`file` with `train_on` is refused, a missing file too).

@@ -14,6 +14,7 @@ enum class SpecialStyle {
   kGpt2,        // byte_level_bpe and characters only
   kT5,          // `a </s>`, sentinels from <extra_id_0> down at the end of the vocabulary
   kEnding,      // the same without sentinels: the Transformer of 2017, Marian
+  kMbart,       // `a </s> en_XX`: behind each text its language; unigram only
 };
 
 }  // namespace weft::formats

@@ -51,19 +51,24 @@ Generator::Generator(models::Model& model,
   output_ = models::prepare_for_decoding(model_);
 }
 
-Tokens Generator::encoded(std::string_view raw) const {
+/// Of prompts.
+const data::Tokenizer& Generator::reader() const {
   if (!tokenizer_) {
     throw UserError("a prompt of text needs a tokenizer");
   }
-  std::vector<int32_t> ids;
-  tokenizer_->encode(raw, ids);
-  return {ids.begin(), ids.end()};
+  return *tokenizer_;
+}
+
+/// Of what is generated; where that goes on with the prompt, the same.
+const data::Tokenizer& Generator::writer() const {
+  const bool is_answer = reads_source_ || model_.options().decoder.prompt_end_id >= 0;
+  return is_answer ? reader().target() : reader();
 }
 
 void Generator::set_source(Prompt& prompt, const GenerationQuery& query, bool& was_cut) const {
   prompt.source = query.ids;
   if (prompt.source.empty()) {
-    auto ids = encoded(settings_.source_prefix + query.prompt);
+    auto ids = reader().ids(settings_.source_prefix + query.prompt);
     const auto frame =
         data::enclosure_of(*tokenizer_, settings_.source_language, "--source-language");
     const auto most = room_of(model_.options()) - frame.size();
@@ -83,7 +88,7 @@ void Generator::set_source(Prompt& prompt, const GenerationQuery& query, bool& w
   if (settings_.config.start_id < 0) {
     throw UserError(
         "no decoder_start_token_id in config.json or generation_config.json: it is not "
-        "known what the decoder begins with");
+        "known what the decoder begins with (of mBART the answers' language: --target-language)");
   }
   prompt.tokens = {settings_.config.start_id};
 }
@@ -92,7 +97,7 @@ void Generator::set_source(Prompt& prompt, const GenerationQuery& query, bool& w
 void Generator::set_beginning(Prompt& prompt, const GenerationQuery& query, bool& was_cut) const {
   prompt.tokens = query.ids;
   if (prompt.tokens.empty()) {
-    const auto ids = encoded(query.prompt);
+    const auto ids = reader().ids(query.prompt);
     const data::SequenceTemplate frame(*tokenizer_, false);
     prompt.tokens = frame.before();
     prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
@@ -123,7 +128,7 @@ Prompt Generator::prompt_of(const GenerationQuery& query, int64_t index, bool& w
     set_beginning(prompt, query, was_cut);
   }
   if (!query.prefix.empty()) {
-    const auto ids = encoded(query.prefix);
+    const auto ids = writer().ids(query.prefix);
     prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
     prompt.begun = static_cast<int64_t>(ids.size());
   }
@@ -145,7 +150,7 @@ bool Generator::is_stopped(std::span<const int64_t> generated) const {
     longest = std::max(longest, stop.size());
   }
   const auto ending = generated.last(std::min(generated.size(), longest + kSpareTokens));
-  const auto tail = tokenizer_->decode(narrowed(ending));
+  const auto tail = writer().decode(narrowed(ending));
   return before_stops(tail, settings_.stops).size() < tail.size();
 }
 
@@ -163,7 +168,7 @@ std::vector<std::vector<Hypothesis>> Generator::search(const std::vector<Prompt>
 /// goes on what is new is found by writing both.
 std::string Generator::text_of(const Prompt& prompt, const Tokens& tokens) const {
   if (reads_source_) {
-    return tokenizer_->decode(narrowed(tokens));
+    return writer().decode(narrowed(tokens));
   }
   auto all = prompt.tokens;
   const auto before = tokenizer_->decode(narrowed(all));

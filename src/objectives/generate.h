@@ -61,7 +61,8 @@ class Generator {
 
  private:
   models::Prompt prompt_of(const GenerationQuery& query, int64_t index, bool& was_cut) const;
-  models::Tokens encoded(std::string_view text) const;
+  const data::Tokenizer& reader() const;
+  const data::Tokenizer& writer() const;
   void set_source(models::Prompt& prompt, const GenerationQuery& query, bool& was_cut) const;
   void set_beginning(models::Prompt& prompt, const GenerationQuery& query, bool& was_cut) const;
   std::vector<std::vector<models::Hypothesis>> search(const std::vector<models::Prompt>& prompts,

@@ -57,12 +57,11 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
   const auto& options = model.options();
   const bool is_endless = options.decoder.relative_buckets > 0 || options.length <= 0;
   length_ = is_endless ? kEndless : options.length;
-}
-
-Tokens LikelihoodScorer::encoded(std::string_view raw) const {
-  std::vector<int32_t> ids;
-  tokenizer_.encode(raw, ids);
-  return {ids.begin(), ids.end()};
+  start_ = options.decoder.start_id;
+  if (reads_source_ && start_ < 0) {
+    throw UserError(
+        "no decoder_start_token_id in config.json: it is not known what the decoder begins with");
+  }
 }
 
 Tokens LikelihoodScorer::beginning() const {
@@ -87,20 +86,21 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
   if (reads_source_) {
     const data::SequenceTemplate frame(tokenizer_, false);
     context = frame.before();
-    const auto ids = encoded(item.context);
+    const auto ids = tokenizer_.ids(item.context);
     context.insert(context.end(), ids.begin(), ids.end());
     context.insert(context.end(), frame.after().begin(), frame.after().end());
-    window.targets = encoded(item.continuation);
+    window.targets = tokenizer_.target().ids(item.continuation);
   } else if (item.context.empty()) {
     context = beginning();
-    window.targets = encoded(item.continuation);
+    window.targets = tokenizer_.ids(item.continuation);
   } else if (const auto end = model_.options().decoder.prompt_end_id; end >= 0) {
-    context = encoded(item.context);
+    context = tokenizer_.ids(item.context);
     context.push_back(end);
-    window.targets = encoded(trim(item.continuation));  // a text of its own, as in training
+    // A text of its own, as in training.
+    window.targets = tokenizer_.target().ids(trim(item.continuation));
   } else {
-    context = encoded(item.context);
-    const auto whole = encoded(item.context + item.continuation);
+    context = tokenizer_.ids(item.context);
+    const auto whole = tokenizer_.ids(item.context + item.continuation);
     const auto begin = std::min(context.size(), whole.size());
     window.targets.assign(whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.end());
   }
@@ -115,7 +115,7 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
       result.was_cut = true;
     }
     window.source = std::move(context);
-    window.inputs = {model_.options().decoder.start_id};
+    window.inputs = {start_};
   } else {
     const auto most = limit + 1 - window.targets.size();
     if (context.size() > most) {
@@ -177,7 +177,7 @@ std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::str
   std::vector<Likelihood> results(texts.size());
   std::vector<Window> windows;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    add_windows(i, encoded(texts[i]), windows);
+    add_windows(i, tokenizer_.ids(texts[i]), windows);
   }
   compute(windows, results);
   return results;

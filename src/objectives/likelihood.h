@@ -58,7 +58,6 @@ class LikelihoodScorer {
     int64_t cost() const { return static_cast<int64_t>(source.size() + inputs.size()); }
   };
 
-  models::Tokens encoded(std::string_view text) const;
   models::Tokens beginning() const;
   Window window_of(const Continuation& item, Likelihood& result) const;
   void add_windows(std::size_t item,
@@ -73,6 +72,7 @@ class LikelihoodScorer {
   LikelihoodSettings settings_;
   bool reads_source_;
   int64_t length_;  // most tokens that the model reads
+  int64_t start_;   // what the decoder of a model with a source begins with
 };
 
 }  // namespace weft::objectives

@@ -42,7 +42,8 @@ void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options) {
                 .only = kOnly});
   section.read("source_language", options.source_language,
                {.help = "Token of the sources' language where the tokenizer puts one beside each "
-                        "text (mbart: en_XX); empty: the tokenizer's own.",
+                        "text (mbart: en_XX) and an item of the data names none (`language`, "
+                        "`target_language`); empty: the tokenizer's own.",
                 .only = kOnly});
   section.read("target_language", options.target_language,
                {.help = "Token of the targets' language, likewise.", .only = kOnly});
@@ -67,6 +68,7 @@ TaskData parallel_task_data(const ObjectiveOptions& objective,
                                         .start_id = begins_with_last ? -1 : model.decoder.start_id,
                                         .source_language = objective.seq2seq.source_language,
                                         .target_language = objective.seq2seq.target_language,
+                                        .takes_item_languages = begins_with_last,
                                         .is_joined = model.decoder.sees_prompt};
   const auto make = [&](const std::vector<data::DataItem>& items, const std::string& which,
                         TaskData& result) -> std::shared_ptr<const data::Dataset> {

@@ -1,6 +1,7 @@
 #include "objectives/training_texts.h"
 
 #include <algorithm>
+#include <set>
 
 #include "data/folds.h"
 #include "data/language_dataset.h"
@@ -30,6 +31,31 @@ bool reads_pairs(const ObjectiveOptions& objective, const data::DataOptions& opt
          objective.type == ObjectiveType::kTranslationLm ||
          (objective.type == ObjectiveType::kPrefix &&
           std::any_of(options.train.begin(), options.train.end(), names_sides));
+}
+
+data::LanguageCodes language_codes(const ObjectiveOptions& objective,
+                                   const data::DataOptions& options) {
+  std::vector<std::string> sources;
+  std::set<std::string> targets;
+  data::LanguageCodes codes;
+  for (const auto* items : {&options.train, &options.evaluate}) {
+    for (const data::DataItem& item : *items) {
+      sources.push_back(item.language);
+      targets.insert(item.target_language);
+    }
+  }
+  codes.others = sources;
+  codes.others.insert(codes.others.end(), targets.begin(), targets.end());
+  sources.insert(sources.begin(), objective.seq2seq.source_language);
+  const auto named = std::find_if(sources.begin(), sources.end(),
+                                  [](const std::string& code) { return !code.empty(); });
+  codes.source = named == sources.end() ? codes.source : *named;
+  // An item without a language takes the objective's.
+  if (targets.erase("") > 0 && !objective.seq2seq.target_language.empty()) {
+    targets.insert(objective.seq2seq.target_language);
+  }
+  codes.target = targets.size() == 1 ? *targets.begin() : objective.seq2seq.target_language;
+  return codes;
 }
 
 void visit_training_texts(const ObjectiveOptions& objective,

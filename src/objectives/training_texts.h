@@ -20,6 +20,11 @@ data::Fold fold_of_run(const data::DataOptions& options, uint64_t seed);
 /// plain texts, where an item names either.
 bool reads_pairs(const ObjectiveOptions& objective, const data::DataOptions& options);
 
+/// The languages that the data and the objective name, for a tokenizer with tokens for them: that
+/// of the sources, of the targets where these have but one, and all others.
+data::LanguageCodes language_codes(const ObjectiveOptions& objective,
+                                   const data::DataOptions& options);
+
 /// Visits the texts that the run learns from, as a tokenizer trained on them may see them: a fold
 /// that is held out is not among them.
 void visit_training_texts(const ObjectiveOptions& objective,

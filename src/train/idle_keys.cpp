@@ -148,18 +148,27 @@ void refuse_idle_images(const Section& data, const RunConfig& config) {
   }
 }
 
-/// Languages are told to models that tell them apart: of each of their items one that they know.
+/// Languages are told to models that tell them apart: of each of their items one that they know. An
+/// mbart model's are tokens, those of pairs their own, of other texts the tokenizer's.
 void check_languages(const Section& data,
                      std::string_view key,
                      const std::vector<data::DataItem>& items,
                      const RunConfig& config) {
   const auto known = objectives::languages_of(config.model);
   const bool is_translation = config.objective.type == ObjectiveType::kTranslationLm;
+  const bool is_mbart = config.model.family == models::Family::kMbart;
+  const bool has_pairs = is_mbart && config.objective.type == ObjectiveType::kSeq2Seq;
   for (const auto& item : items) {
-    if (!item.target_language.empty() && (known.empty() || !is_translation)) {
+    if (!item.target_language.empty() && (known.empty() || !is_translation) && !has_pairs) {
       data.fail(key,
                 "target_language has no effect here, only with objective.type: translation_lm "
-                "of a model that tells languages apart (model.type: xlm)");
+                "of a model that tells languages apart (model.type: xlm), or seq2seq of one whose "
+                "tokenizer puts them behind texts (model.type: mbart)");
+    }
+    if (is_mbart && !has_pairs && item.language != items.front().language) {
+      data.fail(key, text(item.path, ": language: '", item.language, "', but before '",
+                          items.front().language,
+                          "': only pairs (objective.type: seq2seq) may be of several"));
     }
     const auto check = [&](std::string_view name, const std::string& language) {
       if (const auto mistake = data::language_mistake(language, known)) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <string_view>
 
 #include "base/file.h"
@@ -45,11 +46,13 @@ data::DataOptions training_reading(const RunConfig& config) {
 
 std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) {
   const auto seed = static_cast<uint64_t>(config.run.seed);
+  auto options = config.tokenizer;
+  options.languages = objectives::language_codes(config.objective, config.data);
   log::set_status("training the tokenizer");
   data::TokenizerReport report;
   const auto reading = training_reading(config);
   auto tokenizer = data::train_tokenizer(
-      config.tokenizer, models::definition_of(config.model.family).style, seed,
+      options, models::definition_of(config.model.family).style, seed,
       [&](const data::TextVisitor& visit) {
         config.tokenizer.train_on == "data"
             ? objectives::visit_training_texts(config.objective, reading, seed, visit)
@@ -148,6 +151,34 @@ void set_prompt(const RunConfig& config,
   decoder.prompt_end_id = has_pairs ? data::joining_id(tokenizer) : -1;
 }
 
+/// An mbart's decoder begins with the language of its text. Where all texts are in one, config.json
+/// says so.
+void set_language(const RunConfig& config,
+                  const data::Tokenizer& tokenizer,
+                  models::ModelOptions& options) {
+  std::set<std::string> targets;
+  for (const auto& item : config.data.train) {
+    targets.insert(item.target_language);
+  }
+  const auto codes = objectives::language_codes(config.objective, config.data);
+  const bool has_pairs = objectives::reads_pairs(config.objective, config.data);
+  if (!has_pairs && !config.data.train.empty() && !config.data.train.front().language.empty()) {
+    const auto& language = config.data.train.front().language;
+    if (data::enclosure_of(tokenizer, language, "language") !=
+        data::enclosure_of(tokenizer, "", "language")) {
+      throw UserError(text("data.train: texts of '", language,
+                           "', but the tokenizer puts another language behind texts by "
+                           "themselves: src_lang of its tokenizer_config.json"));
+    }
+  }
+  if (codes.target.empty() && targets.size() > 1) {
+    options.decoder.start_id = -1;
+  } else if (!codes.target.empty() || !config.init_from) {
+    const auto around = data::enclosure_of(tokenizer.target(), codes.target, "target_language");
+    options.decoder.start_id = around.after.empty() ? -1 : around.after.back();
+  }
+}
+
 }  // namespace
 
 data::ProgressVisitor show_progress() {
@@ -173,12 +204,38 @@ std::shared_ptr<const data::Tokenizer> prepare_tokenizer(
                                : train_tokenizer(config);
 }
 
+void take_vocabulary(const data::Tokenizer& tokenizer, models::ModelOptions& options) {
+  options.vocabulary = tokenizer.target().size();
+  const bool is_shared = tokenizer.size() == options.vocabulary;
+  options.decoder.source_vocabulary = is_shared ? 0 : tokenizer.size();
+}
+
+void check_vocabulary(const std::string& place,
+                      const data::Tokenizer& tokenizer,
+                      const models::ModelOptions& options) {
+  const int64_t own = options.decoder.source_vocabulary;
+  const auto check = [&](int64_t ids, int64_t known) {
+    if (ids > known) {
+      throw UserError(text(place, ": its tokenizer has ", ids, " ids, its model takes ", known));
+    }
+  };
+  check(tokenizer.size(), own > 0 ? own : options.vocabulary);
+  check(tokenizer.target().size(), options.vocabulary);
+  const bool is_apart = models::reads_source(options) && !options.decoder.ties_source;
+  if (tokenizer.has_two_vocabularies() && !is_apart) {
+    throw UserError(text(place,
+                         ": sources and targets have vocabularies of their own (separate_vocabs), "
+                         "which needs a model whose embeddings are apart too: type: marian or "
+                         "transformer with ties_source: false"));
+  }
+}
+
 models::ModelOptions complete_options(const RunConfig& config,
                                       const objectives::Objective& objective,
                                       const data::Tokenizer& tokenizer) {
   auto options = config.model;
   if (!config.init_from) {
-    options.vocabulary = tokenizer.size();
+    take_vocabulary(tokenizer, options);
     const auto special = tokenizer.special();
     options.pad_id = special.pad >= 0 ? special.pad : options.pad_id;
     options.begin_id = special.begin >= 0 ? special.begin : options.begin_id;
@@ -188,9 +245,15 @@ models::ModelOptions complete_options(const RunConfig& config,
       options.end_id = special.separate >= 0 ? special.separate : options.end_id;
     }
     models::settle_decoding_ids(options);
-  } else if (options.vocabulary < tokenizer.size()) {
-    throw UserError(text(*config.init_from, ": its tokenizer has ", tokenizer.size(),
-                         " ids, its model takes ", options.vocabulary));
+  }
+  if (options.family == models::Family::kMbart) {
+    set_language(config, tokenizer, options);
+  }
+  check_vocabulary(config.init_from.value_or("tokenizer"), tokenizer, options);
+  if (tokenizer.has_two_vocabularies() && !objectives::reads_pairs(config.objective, config.data)) {
+    throw UserError(
+        "objective.type: sources and targets have vocabularies of their own (separate_vocabs), so "
+        "that only pairs of texts can be learned: seq2seq");
   }
   const auto head = objectives::head_for(objective.head(), options);
   if (options.head != head) {

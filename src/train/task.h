@@ -33,6 +33,14 @@ Task prepare_task(const RunConfig& config,
 std::shared_ptr<const data::Tokenizer> prepare_tokenizer(
     const RunConfig& config, const std::optional<std::string>& checkpoint);
 
+/// Makes room for the tokenizer's ids in a new model.
+void take_vocabulary(const data::Tokenizer& tokenizer, models::ModelOptions& options);
+
+/// Throws UserError at `place`, a directory, for a tokenizer whose ids are not the model's.
+void check_vocabulary(const std::string& place,
+                      const data::Tokenizer& tokenizer,
+                      const models::ModelOptions& options);
+
 /// The config's model as the tokenizer and the data complete it: vocabulary, ids, labels.
 models::ModelOptions complete_options(const RunConfig& config,
                                       const objectives::Objective& objective,

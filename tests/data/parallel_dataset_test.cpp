@@ -194,6 +194,35 @@ TEST_F(ParallelDatasetTest, LanguagesTakeTheirPlaceAndTheTargetsOneBegins) {
             "objective.target_language: '<de>', but the tokenizer puts no language beside a text");
 }
 
+TEST_F(ParallelDatasetTest, LanguagesOfAnItemStandBeforeTheObjectives) {
+  tokenizer_ = std::make_shared<LanguageTokenizer>();
+  auto there = table("there.tsv", "source\ttarget\na b\tc\n");
+  there.language = "<en>";
+  there.target_language = "<de>";
+  auto back = table("back.tsv", "source\ttarget\nc\ta b\n");
+  back.language = "<de>";
+  ParallelSettings settings{
+      .start_id = -1, .target_language = "<en>", .takes_item_languages = true};
+  const auto dataset = make({there, back}, settings);
+  EXPECT_EQ(dataset->example(0, 0).source_ids, (Ids{5, 6, 3, 8}));
+  EXPECT_EQ(dataset->example(0, 0).targets, (Ids{7, 3, 9}));
+  EXPECT_EQ(dataset->example(0, 0).ids, (Ids{9, 7, 3}));
+  EXPECT_EQ(dataset->example(0, 1).source_ids, (Ids{7, 3, 9}));
+  EXPECT_EQ(dataset->example(0, 1).targets, (Ids{5, 6, 3, 8}));
+  EXPECT_EQ(dataset->example(0, 1).ids, (Ids{8, 5, 6, 3}));
+  auto other = back;
+  other.language = "<en>";
+  EXPECT_NE(make({there, other}, settings)->fingerprint(), dataset->fingerprint());
+  other.language = "<fr>";
+  EXPECT_EQ(message([&] {
+              make({there, other}, settings);
+            }),
+            "back.tsv: language: '<fr>' is no token of the tokenizer");
+  // Of other models they are names alone.
+  settings.takes_item_languages = false;
+  EXPECT_EQ(make({other}, settings)->example(0, 0).source_ids, (Ids{7, 3, 8}));
+}
+
 TEST_F(ParallelDatasetTest, WeightsRepeatPairs) {
   auto item = lines("a\nb\n", "c\nd\n");
   item.weight = 1.5;

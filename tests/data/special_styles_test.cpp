@@ -122,6 +122,66 @@ TEST(XlmStyle, OneSeparatorStandsBehindEachText) {
   }
 }
 
+TokenizerOptions mbart_options() {
+  TokenizerOptions options;
+  options.type = TokenizerType::kUnigram;
+  options.vocab_size = 110;
+  options.normalization = "identity";
+  options.languages = {.source = "en_XX", .target = "<la>", .others = {"de_DE", "<la>", "<cy>"}};
+  return options;
+}
+
+TEST(MbartStyle, TheLanguageStandsBehindEachText) {
+  const auto tokenizer = train(mbart_options(), SpecialStyle::kMbart, words());
+  EXPECT_EQ(tokenizer->size(), 110);
+  // Behind the pieces the 25 codes of the published models, those of the options, the mask.
+  EXPECT_EQ(tokenizer->id("ar_AR"), 110 - 1 - 2 - 25);
+  EXPECT_EQ(tokenizer->id("zh_CN"), 106);
+  EXPECT_EQ(tokenizer->id("<la>"), 107);
+  EXPECT_EQ(tokenizer->id("<cy>"), 108);
+  EXPECT_EQ(tokenizer->special().mask, 109);
+  const int32_t english = tokenizer->id("en_XX").value();
+  EXPECT_TRUE(tokenizer->is_special(english));
+  EXPECT_EQ(tokenizer->sequence(Ids{10}).ids, (Ids{10, 2, english}));
+  EXPECT_EQ(tokenizer->sequence(Ids{10}, Ids{11}).ids, (Ids{10, 11, 2, english}));
+  EXPECT_EQ(tokenizer->target().sequence(Ids{10}).ids, (Ids{10, 2, 107}));
+  EXPECT_FALSE(tokenizer->has_two_vocabularies());
+  const test::Folder folder;
+  tokenizer->save(folder.path(), 64);
+  const auto loaded = load_tokenizer(folder.path());
+  EXPECT_EQ(loaded->fingerprint(), tokenizer->fingerprint());
+  EXPECT_EQ(loaded->target().sequence(Ids{10}).ids, (Ids{10, 2, 107}));
+  EXPECT_EQ(ids_of(*loaded, "a fox<la> and <mask>"), ids_of(*tokenizer, "a fox<la> and <mask>"));
+}
+
+TEST(MbartStyle, WithoutATargetLanguageBothSidesAreOne) {
+  auto options = mbart_options();
+  options.languages.target.clear();
+  const auto tokenizer = train(options, SpecialStyle::kMbart, words());
+  EXPECT_EQ(&tokenizer->target(), tokenizer.get());
+}
+
+TEST(MbartStyle, RefusesWhatItsClassDoesNotKnow) {
+  const auto message = [](const TokenizerOptions& options) {
+    return test::message_of<Error>([&] { train(options, SpecialStyle::kMbart, words()); });
+  };
+  auto options = mbart_options();
+  options.normalization = "nfkc";
+  EXPECT_EQ(message(options),
+            "tokenizer.normalization: nfkc, must be identity: mBART's tokenizer class in "
+            "transformers has no rules");
+  options = mbart_options();
+  options.type = TokenizerType::kBpe;
+  EXPECT_EQ(message(options),
+            "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
+            "transformers knows no other");
+  options = mbart_options();
+  options.languages.others = {"en"};
+  EXPECT_EQ(message(options),
+            "language: 'en' can be no token, as it would be found inside of words too: codes of "
+            "mbart look like en_XX");
+}
+
 TEST(EndingStyle, OnlyTheEndStandsBesideAText) {
   TokenizerOptions options;
   options.type = TokenizerType::kUnigram;

@@ -27,6 +27,7 @@ bool composes(SpecialStyle style) {
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlm:
     case SpecialStyle::kXlmRoberta:
+    case SpecialStyle::kMbart:
     case SpecialStyle::kGpt2:
     case SpecialStyle::kT5:
     case SpecialStyle::kEnding:
@@ -47,6 +48,7 @@ std::string class_of(SpecialStyle style) {
       break;
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
+    case SpecialStyle::kMbart:
       return "RobertaTokenizer";
     case SpecialStyle::kGpt2:
       return "GPT2Tokenizer";

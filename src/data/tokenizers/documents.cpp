@@ -125,6 +125,13 @@ Json ending_template(const NamedId& end) {
   return template_of(single, std::move(pair), {end});
 }
 
+Json language_template(const NamedId& end, const NamedId& language) {
+  const Json single = {text_step("A", 0), token_step(end, 0), token_step(language, 0)};
+  const Json pair = {text_step("A", 0), text_step("B", 0), token_step(end, 0),
+                     token_step(language, 0)};
+  return template_of(single, pair, {end, language});
+}
+
 Json byte_level(bool prepends_space) {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", prepends_space},

@@ -53,6 +53,8 @@ formats::Json roberta_processing(const NamedId& classify,
 formats::Json roberta_template(const NamedId& begin, const NamedId& end);
 /// `a </s> b </s>`.
 formats::Json ending_template(const NamedId& end);
+/// `a b </s> en_XX`.
+formats::Json language_template(const NamedId& end, const NamedId& language);
 
 formats::Json byte_level(bool prepends_space);
 formats::Json metaspace(std::string_view prepend_scheme, bool splits);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
@@ -8,7 +9,9 @@
 #include "data/pixel_tokenizer.h"
 #include "data/tokenizer.h"
 #include "data/tokenizers/class_parts.h"
+#include "data/tokenizers/config_files.h"
 #include "data/tokenizers/documents.h"
+#include "data/tokenizers/marian_tokenizer.h"
 #include "data/tokenizers/sentencepiece_model.h"
 #include "data/tokenizers/special_names.h"
 #include "data/tokenizers/tokenizer_classes.h"
@@ -20,37 +23,11 @@ namespace {
 using formats::Json;
 namespace fs = std::filesystem;
 
-constexpr int64_t kLargestFile = int64_t{256} << 20;
-
 /// A file of one of the known kinds in a directory, or given by itself.
 struct Source {
   std::string file;
   std::string directory;
 };
-
-Json object_in(const std::string& path) {
-  if (!fs::is_regular_file(path)) {
-    return Json::object();
-  }
-  Json json = formats::read_json(path, kLargestFile);
-  if (!json.is_object()) {
-    throw Error(path + ": an object is needed");
-  }
-  return json;
-}
-
-/// tokenizer_config.json, filled up by special_tokens_map.json.
-Json config_in(const std::string& directory) {
-  Json config = object_in(directory + "/tokenizer_config.json");
-  const Json names = object_in(directory + "/special_tokens_map.json");
-  for (const SpecialName& name : special_names()) {
-    const std::string key(name.key);
-    if (!config.contains(key) && names.contains(key)) {
-      config[key] = names[key];
-    }
-  }
-  return config;
-}
 
 /// Reads lines as Python does: they end at LF, CR or both.
 std::vector<std::string_view> lines_of(std::string_view bytes) {
@@ -85,20 +62,21 @@ void check_components(const JsonFields& fields) {
 }
 
 TokenizerParts read_tokenizer_json(const Source& source) {
-  Json document = formats::read_json(source.file, kLargestFile);
+  Json document = formats::read_json(source.file, kLargestTokenizerFile);
   check_components(JsonFields(document, source.file));
-  TokenizerParts parts{
-      .document = std::move(document), .config = config_in(source.directory), .place = source.file};
+  TokenizerParts parts{.document = std::move(document),
+                       .config = tokenizer_config_in(source.directory),
+                       .place = source.file};
   for (const char* name : {"/spiece.model", "/sentencepiece.bpe.model"}) {
     if (fs::is_regular_file(source.directory + name)) {
-      parts.sentencepiece = read_file(source.directory + name, kLargestFile);
+      parts.sentencepiece = read_file(source.directory + name, kLargestTokenizerFile);
     }
   }
   return parts;
 }
 
 TokenizerParts read_vocab_txt(const Source& source) {
-  const std::string bytes = read_file(source.file, kLargestFile);
+  const std::string bytes = read_file(source.file, kLargestTokenizerFile);
   if (const auto bad = utf8::first_invalid(bytes)) {
     throw Error(text(source.file, ": byte ", *bad, " is not UTF-8"));
   }
@@ -108,8 +86,9 @@ TokenizerParts read_vocab_txt(const Source& source) {
        i-- > 0;) {  // of a piece that stands twice the last line counts
     vocabulary.add(lines[i], static_cast<int32_t>(i));
   }
-  TokenizerParts parts{
-      .document = empty_document(), .config = config_in(source.directory), .place = source.file};
+  TokenizerParts parts{.document = empty_document(),
+                       .config = tokenizer_config_in(source.directory),
+                       .place = source.file};
   parts.document["model"] =
       word_piece_model(vocabulary, special_token(parts.config, "unk_token").value_or("[UNK]"));
   if (!parts.config.contains("tokenizer_class")) {
@@ -121,9 +100,11 @@ TokenizerParts read_vocab_txt(const Source& source) {
 TokenizerParts read_vocab_json(const Source& source) {
   const std::string merges_file = fs::path(source.file).parent_path() / "merges.txt";
   if (!fs::is_regular_file(merges_file)) {
-    throw Error(source.file + ": merges.txt is needed beside it");
+    throw Error(source.file +
+                ": merges.txt is needed beside it (or, of a Marian model, source.spm and "
+                "target.spm)");
   }
-  const std::string merges = read_file(merges_file, kLargestFile);
+  const std::string merges = read_file(merges_file, kLargestTokenizerFile);
   if (const auto bad = utf8::first_invalid(merges)) {
     throw Error(text(merges_file, ": byte ", *bad, " is not UTF-8"));
   }
@@ -139,10 +120,11 @@ TokenizerParts read_vocab_json(const Source& source) {
     }
     list.push_back(Json::array({sides[0], sides[1]}));
   }
-  TokenizerParts parts{
-      .document = empty_document(), .config = config_in(source.directory), .place = source.file};
+  TokenizerParts parts{.document = empty_document(),
+                       .config = tokenizer_config_in(source.directory),
+                       .place = source.file};
   parts.document["model"] = {{"type", "BPE"},
-                             {"vocab", formats::read_json(source.file, kLargestFile)},
+                             {"vocab", formats::read_json(source.file, kLargestTokenizerFile)},
                              {"merges", std::move(list)}};
   const auto name = tokenizer_class(parts.config, object_in(source.directory + "/config.json"));
   if (name == "XLMTokenizer") {
@@ -157,10 +139,10 @@ TokenizerParts read_vocab_json(const Source& source) {
 }
 
 TokenizerParts read_spiece_model(const Source& source) {
-  std::string bytes = read_file(source.file, kLargestFile);
+  std::string bytes = read_file(source.file, kLargestTokenizerFile);
   const SentencePieceModel model = read_sentencepiece_model(bytes, source.file);
   return {.document = sentencepiece_document(model, source.file),
-          .config = config_in(source.directory),
+          .config = tokenizer_config_in(source.directory),
           .sentencepiece = std::move(bytes),
           .place = source.file};
 }
@@ -192,6 +174,9 @@ std::shared_ptr<const Tokenizer> read(const Source& source, ReadParts read_parts
 }
 
 std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
+  if (has_marian_tokenizer(path)) {
+    return load_marian_tokenizer(path);
+  }
   std::vector<std::string> names;
   for (const auto& [name, read_parts] : kFiles) {
     const std::string file = path + "/" + std::string(name);
@@ -203,10 +188,18 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
   if (auto pixels = load_pixel_tokenizer(path)) {
     return pixels;
   }
-  throw Error(text(path, ": no tokenizer in it: one of ", join(names), " is needed"));
+  throw Error(text(path, ": no tokenizer in it: one of ", join(names),
+                   ", or source.spm and target.spm are needed"));
 }
 
 }  // namespace
+
+bool has_tokenizer(const std::string& directory) {
+  return has_marian_tokenizer(directory) || fs::exists(directory + "/preprocessor_config.json") ||
+         std::any_of(kFiles.begin(), kFiles.end(), [&](const auto& file) {
+           return fs::exists(text(directory, "/", file.first));
+         });
+}
 
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
   if (fs::is_directory(path)) {
@@ -216,7 +209,7 @@ std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
     throw Error(path + ": no such file or directory");
   }
   if (path.ends_with(".model")) {
-    return make_sentencepiece_tokenizer(read_file(path, kLargestFile), path);
+    return make_sentencepiece_tokenizer(read_file(path, kLargestTokenizerFile), path);
   }
   const std::string directory =
       fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path();

@@ -40,12 +40,10 @@ std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields) {
   fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
 }
 
-Vocabulary read_vocabulary(const JsonFields& fields) {
-  const formats::Json& pieces = fields.at("vocab");
+Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place) {
   if (!pieces.is_object() || pieces.empty()) {
-    fields.fail("vocab", "an object of pieces with their ids is needed");
+    throw Error(place + ": an object of pieces with their ids is needed");
   }
-  const std::string place = fields.place() + ".vocab";
   const int64_t largest = Vocabulary::largest_id(static_cast<int64_t>(pieces.size()));
   Vocabulary vocabulary;
   for (const auto& [piece, value] : pieces.get_ref<const formats::Json::object_t&>()) {
@@ -59,6 +57,10 @@ Vocabulary read_vocabulary(const JsonFields& fields) {
     vocabulary.add(piece, id);
   }
   return vocabulary;
+}
+
+Vocabulary read_vocabulary(const JsonFields& fields) {
+  return read_vocabulary(fields.at("vocab"), fields.place() + ".vocab");
 }
 
 }  // namespace weft::data

@@ -47,8 +47,11 @@ std::unique_ptr<TokenModel> make_unigram(const JsonFields& fields);
 /// model.cpp. Throws data::Error.
 std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields);
 
-/// The `vocab` of WordPiece and BPE: an object of ids. Throws data::Error for one that is empty,
-/// has ids twice or far apart.
+/// An object of pieces with their ids. Throws data::Error at `place` for one that is empty, has ids
+/// twice or far apart.
+Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place);
+
+/// The `vocab` of WordPiece and BPE.
 Vocabulary read_vocabulary(const JsonFields& fields);
 
 }  // namespace weft::data

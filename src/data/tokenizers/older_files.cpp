@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/pipeline.h"
-#include "data/tokenizers/special_names.h"
 
 namespace weft::data {
 
@@ -37,7 +36,9 @@ void save_two_files(const TokenModel& model, const std::string& directory) {
 /// Where the classes of transformers look for a SentencePiece model.
 std::string sentencepiece_name(const formats::Json& config) {
   const std::string name = config.value("tokenizer_class", "");
-  return name.starts_with("XLMRobertaTokenizer") ? "sentencepiece.bpe.model" : "spiece.model";
+  const bool is_of_fairseq =
+      name.starts_with("XLMRobertaTokenizer") || name.starts_with("MBartTokenizer");
+  return is_of_fairseq ? "sentencepiece.bpe.model" : "spiece.model";
 }
 
 }  // namespace
@@ -45,17 +46,6 @@ std::string sentencepiece_name(const formats::Json& config) {
 void save_older_files(const TokenModel& model,
                       const TokenizerParts& parts,
                       const std::string& directory) {
-  formats::Json names = formats::Json::object();
-  for (const SpecialName& name : special_names()) {
-    const std::string key(name.key);
-    if (parts.config.contains(key) && !parts.config[key].is_null()) {
-      names[key] = parts.config[key];
-      if (names[key].is_object()) {
-        names[key].erase("__type");  // of tokenizer_config.json only
-      }
-    }
-  }
-  write_file(directory + "/special_tokens_map.json", names.dump(2) + "\n");
   if (model.continuing_prefix() == "##") {
     save_vocab_txt(model.vocabulary(), directory);
   }

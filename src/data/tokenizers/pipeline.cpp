@@ -7,7 +7,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "data/tokenizers/config_files.h"
 #include "data/tokenizers/special_names.h"
+#include "data/tokenizers/template_side.h"
 #include "data/tokenizers/word_cache.h"
 
 namespace weft::data {
@@ -48,6 +50,10 @@ Pipeline::Pipeline(TokenizerParts parts) : parts_(std::move(parts)), serial_(nex
   mark_continuing();
   document_text_ = parts_.document.dump(2) + "\n";
   fingerprint_ = digest(document_text_);
+  if (const formats::Json& processor = parts_.target_processor; !processor.is_null()) {
+    target_ = make_template_side(*this, make_steps(JsonFields(processor, parts_.place)));
+    fingerprint_ = digest(processor.dump(), fingerprint_);
+  }
   parts_.document = formats::Json::object();
 }
 
@@ -282,43 +288,13 @@ std::vector<Token> Pipeline::tokens(std::string_view text) const {
   return made;
 }
 
-namespace {
-
-void append_ids(Sequence& made, const std::vector<int32_t>& ids, int32_t type, bool is_special) {
-  made.ids.insert(made.ids.end(), ids.begin(), ids.end());
-  made.types.insert(made.types.end(), ids.size(), type);
-  made.is_special.insert(made.is_special.end(), ids.size(), is_special ? 1 : 0);
-}
-
-Sequence follow(const std::vector<TemplateStep>& steps,
-                const std::vector<int32_t>& first,
-                const std::vector<int32_t>& second) {
-  Sequence made;
-  for (const TemplateStep& step : steps) {
-    switch (step.kind) {
-      case TemplateStep::Kind::kSpecial:
-        append_ids(made, step.ids, step.type, true);
-        break;
-      case TemplateStep::Kind::kFirst:
-        append_ids(made, first, step.type, false);
-        break;
-      case TemplateStep::Kind::kSecond:
-        append_ids(made, second, step.type, false);
-        break;
-    }
-  }
-  return made;
-}
-
-}  // namespace
-
 Sequence Pipeline::sequence(const std::vector<int32_t>& first) const {
-  return follow(steps_.single, first, {});
+  return follow_steps(steps_.single, first, {});
 }
 
 Sequence Pipeline::sequence(const std::vector<int32_t>& first,
                             const std::vector<int32_t>& second) const {
-  return follow(steps_.pair, first, second);
+  return follow_steps(steps_.pair, first, second);
 }
 
 std::string_view Pipeline::added_or_piece(int32_t id) const {
@@ -351,9 +327,7 @@ std::optional<int32_t> Pipeline::id(std::string_view piece) const {
 void Pipeline::save(const std::string& directory, int64_t max_length) const {
   make_directories(directory);
   write_file(directory + "/tokenizer.json", document_text_);
-  formats::Json config = parts_.config;
-  config["model_max_length"] = max_length;
-  write_file(directory + "/tokenizer_config.json", config.dump(2) + "\n");
+  save_tokenizer_config(parts_.config, max_length, directory);
   save_older_files(*model_, parts_, directory);
 }
 

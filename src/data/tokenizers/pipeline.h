@@ -22,6 +22,7 @@ namespace weft::data {
 struct TokenizerParts {
   formats::Json document = formats::Json::object();  // tokenizer.json
   formats::Json config = formats::Json::object();    // tokenizer_config.json
+  formats::Json target_processor = nullptr;          // post_processor of targets; null: the same
   std::string sentencepiece = {};                    // bytes of spiece.model, where there is one
   bool is_byte_level = false;  // set by Pipeline: the decoder reads GPT-2's signs for bytes
   std::string place = {};      // names the file in messages
@@ -47,6 +48,7 @@ class Pipeline : public Tokenizer {
   SpecialIds special() const override { return special_; }
   bool is_special(int32_t id) const override { return has_flag(id, kSpecial); }
   bool continues_word(int32_t id) const override { return has_flag(id, kContinues); }
+  const Tokenizer& target() const override { return target_ ? *target_ : *this; }
   void save(const std::string& directory, int64_t max_length) const override;
   uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -78,6 +80,7 @@ class Pipeline : public Tokenizer {
   std::unique_ptr<TokenModel> model_;
   std::unique_ptr<TokenDecoder> decoder_;
   SequenceSteps steps_;
+  std::unique_ptr<const Tokenizer> target_;
   std::vector<AddedToken> added_;
   Vocabulary added_pieces_;
   TokenFinder raw_finder_;         // before the normalizer
@@ -88,8 +91,7 @@ class Pipeline : public Tokenizer {
   uint32_t serial_ = 0;  // tells tokenizers apart in the word cache
 };
 
-/// The vocabulary in the order of its ids, and the names of special tokens, as the older files have
-/// them. Throws FileError.
+/// The vocabulary in the order of its ids, as the older files have it. Throws FileError.
 void save_older_files(const TokenModel& model,
                       const TokenizerParts& parts,
                       const std::string& directory);

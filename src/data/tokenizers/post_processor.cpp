@@ -123,6 +123,12 @@ constexpr std::array<std::pair<std::string_view, MakeSteps>, 5> kProcessors = {{
     {"Sequence", sequence_steps},
 }};
 
+void append_ids(Sequence& made, const std::vector<int32_t>& ids, int32_t type, bool is_special) {
+  made.ids.insert(made.ids.end(), ids.begin(), ids.end());
+  made.types.insert(made.types.end(), ids.size(), type);
+  made.is_special.insert(made.is_special.end(), ids.size(), is_special ? 1 : 0);
+}
+
 }  // namespace
 
 SequenceSteps make_steps(const JsonFields& fields) {
@@ -135,6 +141,26 @@ SequenceSteps make_steps(const JsonFields& fields) {
     known.emplace_back(name);
   }
   fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+}
+
+Sequence follow_steps(const std::vector<TemplateStep>& steps,
+                      const std::vector<int32_t>& first,
+                      const std::vector<int32_t>& second) {
+  Sequence made;
+  for (const TemplateStep& step : steps) {
+    switch (step.kind) {
+      case TemplateStep::Kind::kSpecial:
+        append_ids(made, step.ids, step.type, true);
+        break;
+      case TemplateStep::Kind::kFirst:
+        append_ids(made, first, step.type, false);
+        break;
+      case TemplateStep::Kind::kSecond:
+        append_ids(made, second, step.type, false);
+        break;
+    }
+  }
+  return made;
 }
 
 }  // namespace weft::data

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/tokenizer.h"
 #include "data/tokenizers/json_fields.h"
 
 namespace weft::data {
@@ -27,5 +28,10 @@ using MakeSteps = SequenceSteps (*)(const JsonFields& fields);
 
 /// By the object's `type`, through the table in post_processor.cpp. Throws data::Error.
 SequenceSteps make_steps(const JsonFields& fields);
+
+/// The sequence that one of the two lists makes of one or two texts.
+Sequence follow_steps(const std::vector<TemplateStep>& steps,
+                      const std::vector<int32_t>& first,
+                      const std::vector<int32_t>& second);
 
 }  // namespace weft::data

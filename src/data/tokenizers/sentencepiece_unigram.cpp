@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -87,10 +88,10 @@ std::vector<SentencePieceUnigram::Step> SentencePieceUnigram::best_steps(
   return steps;
 }
 
-std::vector<Token> SentencePieceUnigram::tokens(std::string_view text) const {
-  const SentencePieceText normal = normalizer_.apply(text);
+SentencePieceCut SentencePieceUnigram::cut(std::string_view text) const {
+  SentencePieceText normal = normalizer_.apply(text);
   const std::vector<Step> steps = best_steps(normal.bytes);
-  std::vector<Token> made;  // from the end, places in the normalised text
+  std::vector<Token> made;  // from the end
   for (auto end = static_cast<int64_t>(normal.bytes.size()); end > 0;) {
     const Step& step = steps[static_cast<std::size_t>(end)];
     const bool is_unknown = step.id == unknown_;
@@ -107,11 +108,7 @@ std::vector<Token> SentencePieceUnigram::tokens(std::string_view text) const {
     end = step.begin;
   }
   std::reverse(made.begin(), made.end());
-  for (Token& token : made) {
-    token.begin = static_cast<int64_t>(normal.origins[static_cast<std::size_t>(token.begin)]);
-    token.end = static_cast<int64_t>(normal.origins[static_cast<std::size_t>(token.end)]);
-  }
-  return made;
+  return {std::move(normal), std::move(made)};
 }
 
 }  // namespace weft::data

@@ -9,6 +9,12 @@
 
 namespace weft::data {
 
+/// What a model makes of a text, and the text as the model saw it.
+struct SentencePieceCut {
+  SentencePieceText text;
+  std::vector<Token> tokens;  // with places in it
+};
+
 /// The unigram model of a `.model` file as the newest SentencePiece runs it: sums of single
 /// precision, from left to right, where of equal ones the first stays. Libraries of other versions
 /// decide equal sums otherwise, and ids must not depend on which one is installed.
@@ -16,7 +22,7 @@ class SentencePieceUnigram {
  public:
   explicit SentencePieceUnigram(const SentencePieceModel& model);
 
-  std::vector<Token> tokens(std::string_view text) const;
+  SentencePieceCut cut(std::string_view text) const;
 
  private:
   struct Step {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "data/tokenizers/documents.h"
+#include "data/tokenizers/mbart_codes.h"
 
 namespace weft::data {
 
@@ -22,6 +23,7 @@ formats::Json template_of(SpecialStyle style, const NamedId& classify, const Nam
     case SpecialStyle::kT5:
     case SpecialStyle::kEnding:
       return ending_template(separate);
+    case SpecialStyle::kMbart:  // of the language: its class sets it
     case SpecialStyle::kGpt2:
       break;
   }
@@ -43,7 +45,8 @@ bool is_bert_style(SpecialStyle style) {
   return style == SpecialStyle::kBert || style == SpecialStyle::kBertNoSegments;
 }
 
-SpecialLayout special_layout(SpecialStyle style) {
+SpecialLayout special_layout(SpecialStyle style, const LanguageCodes& languages) {
+  std::vector<std::string> last = {"<mask>"};
   switch (style) {
     case SpecialStyle::kBert:
     case SpecialStyle::kBertNoSegments:
@@ -80,12 +83,16 @@ SpecialLayout special_layout(SpecialStyle style) {
               .separate = "</s>",
               .mask = "<special1>",
               .mask_strips_left = true};
+    case SpecialStyle::kMbart:
+      last = mbart_codes(languages);
+      last.emplace_back("<mask>");
+      break;
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlmRoberta:
       break;
   }
   return {.first = {"<s>", "<pad>", "</s>", "<unk>"},
-          .last = {"<mask>"},
+          .last = std::move(last),
           .pad = "<pad>",
           .unknown = "<unk>",
           .classify = "<s>",

@@ -17,7 +17,8 @@ struct SpecialLayout {
   bool mask_strips_left = false;
 };
 
-SpecialLayout special_layout(SpecialStyle style);
+/// `languages`: of mBART's style.
+SpecialLayout special_layout(SpecialStyle style, const LanguageCodes& languages = {});
 /// Of byte_level_bpe: as the trainers of such tokenizers lay them out, all tokens before the
 /// pieces.
 SpecialLayout byte_level_layout(SpecialStyle style);

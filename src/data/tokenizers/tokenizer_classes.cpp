@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/tokenizers/class_parts.h"
 #include "data/tokenizers/documents.h"
+#include "data/tokenizers/mbart_codes.h"
 #include "data/tokenizers/special_names.h"
 
 namespace weft::data {
@@ -15,7 +16,7 @@ namespace {
 
 using formats::Json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFamilies = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFamilies = {{
     {"bert", "BertTokenizer"},
     {"distilbert", "BertTokenizer"},
     {"electra", "BertTokenizer"},
@@ -24,6 +25,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kFamilie
     {"xlm", "XLMTokenizer"},
     {"camembert", "CamembertTokenizer"},
     {"bart", "RobertaTokenizer"},
+    {"mbart", "MBartTokenizer"},
     {"longformer", "RobertaTokenizer"},
     {"gpt2", "GPT2Tokenizer"},
     {"t5", "T5Tokenizer"},
@@ -131,7 +133,8 @@ void become_t5(TokenizerParts& parts) {
   document["post_processor"] = ending_template(end);
 }
 
-/// What XLM-RoBERTa's and CamemBERT's class build around their Unigram model.
+/// What XLM-RoBERTa's, CamemBERT's and mBART's class build around their Unigram model, without the
+/// template.
 void become_fairseq(TokenizerParts& parts) {
   Json& document = parts.document;
   document["normalizer"] = precompiled_of(document["normalizer"]);
@@ -142,7 +145,10 @@ void become_fairseq(TokenizerParts& parts) {
   document["decoder"] = metaspace(scheme, true);
   document["model"]["byte_fallback"] = false;
   add_configured_tokens(parts);
-  document["post_processor"] =
+}
+
+void set_roberta_template(TokenizerParts& parts) {
+  parts.document["post_processor"] =
       roberta_template(named(parts, "bos_token"), named(parts, "eos_token"));
 }
 
@@ -155,10 +161,54 @@ void become_xlm_roberta(TokenizerParts& parts) {
                              {"pad_token", "<pad>"},
                              {"mask_token", "<mask>"}});
   if (parts.place.ends_with(".model")) {
-    lay_out_as_fairseq(parts.document);
+    lay_out_as_fairseq(parts.document, {"<mask>"});
   }
   parts.document["model"]["unk_id"] = 3;
   become_fairseq(parts);
+  set_roberta_template(parts);
+}
+
+/// The language stands behind each text. A tokenizer.json keeps its rules of normalisation, which
+/// the class of transformers 5 forgets: published models were trained with them.
+void become_mbart(TokenizerParts& parts) {
+  name_tokens(parts.config, {{"bos_token", "<s>"},
+                             {"eos_token", "</s>"},
+                             {"sep_token", "</s>"},
+                             {"cls_token", "<s>"},
+                             {"unk_token", "<unk>"},
+                             {"pad_token", "<pad>"},
+                             {"mask_token", "<mask>"}});
+  Json& config = parts.config;
+  if (config["mask_token"].is_string()) {
+    config["mask_token"] = {{"content", config["mask_token"]}, {"lstrip", true}};
+  }
+  std::vector<std::string> last = mbart_codes();
+  Json& codes = config["additional_special_tokens"];
+  codes = codes.is_array() ? codes : Json::array();
+  for (const std::string& code : last) {
+    if (std::find(codes.begin(), codes.end(), code) == codes.end()) {
+      codes.push_back(code);
+    }
+  }
+  if (parts.place.ends_with(".model")) {
+    last.emplace_back("<mask>");
+    lay_out_as_fairseq(parts.document, last);
+  }
+  parts.document["model"]["unk_id"] = 3;
+  become_fairseq(parts);
+  const auto template_for = [&](std::string_view key) {
+    const std::string code = special_token(parts.config, key).value_or("en_XX");
+    const auto id = piece_id(parts.document, code, parts.place);
+    if (!id) {
+      throw Error(
+          text(parts.place, ": ", key, ": '", shown(code), "' is no token of the tokenizer"));
+    }
+    return language_template(named(parts, "eos_token"), {code, *id});
+  };
+  parts.document["post_processor"] = template_for("src_lang");
+  if (special_token(parts.config, "tgt_lang")) {
+    parts.target_processor = template_for("tgt_lang");
+  }
 }
 
 void become_camembert(TokenizerParts& parts) {
@@ -178,27 +228,30 @@ void become_camembert(TokenizerParts& parts) {
   const std::string unknown = special_token(config, "unk_token").value_or("<unk>");
   parts.document["model"]["unk_id"] = piece_id(parts.document, unknown, parts.place).value_or(0);
   become_fairseq(parts);
+  set_roberta_template(parts);
 }
 
 using Become = void (*)(TokenizerParts& parts);
 
-constexpr std::array<std::pair<std::string_view, Become>, 6> kClasses = {{
+constexpr std::array<std::pair<std::string_view, Become>, 7> kClasses = {{
     {"BertTokenizer", become_bert},
     {"RobertaTokenizer", become_roberta},
     {"GPT2Tokenizer", become_gpt2},
     {"T5Tokenizer", become_t5},
     {"XLMRobertaTokenizer", become_xlm_roberta},
     {"CamembertTokenizer", become_camembert},
+    {"MBartTokenizer", become_mbart},
 }};
 
 /// The kind of model that a class is made for: others keep their file as it is.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kModels = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kModels = {{
     {"BertTokenizer", "WordPiece"},
     {"RobertaTokenizer", "BPE"},
     {"GPT2Tokenizer", "BPE"},
     {"T5Tokenizer", "Unigram"},
     {"XLMRobertaTokenizer", "Unigram"},
     {"CamembertTokenizer", "Unigram"},
+    {"MBartTokenizer", "Unigram"},
 }};
 
 bool has_model_for(const Json& document, std::string_view name) {
@@ -240,7 +293,7 @@ std::string tokenizer_class(const Json& config, const Json& model_config) {
   return "";
 }
 
-void lay_out_as_fairseq(Json& document) {
+void lay_out_as_fairseq(Json& document, const std::vector<std::string>& last) {
   constexpr std::size_t kOwn = 3;  // `<unk>`, `<s>`, `</s>`
   const Json& pieces = document.at("model").at("vocab");
   Json vocabulary = Json::array();
@@ -250,7 +303,9 @@ void lay_out_as_fairseq(Json& document) {
   for (std::size_t i = kOwn; i < pieces.size(); ++i) {
     vocabulary.push_back(pieces[i]);
   }
-  vocabulary.push_back(Json::array({"<mask>", 0.0}));
+  for (const std::string& token : last) {
+    vocabulary.push_back(Json::array({token, 0.0}));
+  }
   document["model"]["vocab"] = std::move(vocabulary);
   document["model"]["unk_id"] = 3;
   Json tokens = Json::array();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/tokenizers/pipeline.h"
 
@@ -17,7 +18,7 @@ void apply_tokenizer_class(TokenizerParts& parts, const std::string& name);
 
 /// Gives a SentencePiece unigram model's document the ids that fairseq's models have: `<s>`,
 /// `<pad>`,
-/// `</s>`, `<unk>`, the pieces after the model's first three, `<mask>`.
-void lay_out_as_fairseq(formats::Json& document);
+/// `</s>`, `<unk>`, the pieces after the model's first three, `last`.
+void lay_out_as_fairseq(formats::Json& document, const std::vector<std::string>& last);
 
 }  // namespace weft::data

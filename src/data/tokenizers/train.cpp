@@ -6,6 +6,7 @@
 #include "data/tokenizers/byte_level_trainer.h"
 #include "data/tokenizers/character_trainer.h"
 #include "data/tokenizers/documents.h"
+#include "data/tokenizers/mbart_codes.h"
 #include "data/tokenizers/sentencepiece_trainer.h"
 #include "data/tokenizers/special_layout.h"
 #include "data/tokenizers/text_sample.h"
@@ -78,32 +79,57 @@ std::shared_ptr<const Tokenizer> train_word_piece_tokenizer(const TokenizerOptio
   return std::make_shared<Pipeline>(std::move(parts));
 }
 
-/// XLM-RoBERTa's class builds a unigram tokenizer anew, without bytes for unknown characters.
-bool has_xlm_roberta_form(const TokenizerOptions& options, SpecialStyle style) {
-  return style == SpecialStyle::kXlmRoberta && options.type == TokenizerType::kUnigram &&
-         !options.byte_fallback;
+/// XLM-RoBERTa's and mBART's classes build a unigram tokenizer anew, without bytes for unknown
+/// characters.
+bool has_fairseq_form(const TokenizerOptions& options, SpecialStyle style) {
+  return (style == SpecialStyle::kXlmRoberta || style == SpecialStyle::kMbart) &&
+         options.type == TokenizerType::kUnigram && !options.byte_fallback;
 }
 
-std::shared_ptr<const Tokenizer> train_xlm_roberta_tokenizer(
-    const TokenizerOptions& options, const std::vector<std::string>& texts) {
-  SpecialLayout inner = special_layout(SpecialStyle::kXlmRoberta);
+std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions& options,
+                                                         SpecialStyle style,
+                                                         const std::vector<std::string>& texts) {
+  const SpecialLayout layout = special_layout(style, options.languages);
+  SpecialLayout inner = layout;
   inner.first = {inner.unknown, inner.classify, inner.separate};  // as fairseq's models have them
   std::string bytes = train_sentencepiece(options, inner, texts);
   TokenizerParts parts{.place = kPlace};
   parts.document = sentencepiece_document(read_sentencepiece_model(bytes, kPlace), kPlace);
-  lay_out_as_fairseq(parts.document);
+  lay_out_as_fairseq(parts.document, layout.last);
   parts.sentencepiece = std::move(bytes);
-  parts.config["tokenizer_class"] = "XLMRobertaTokenizer";
-  const SpecialLayout layout = special_layout(SpecialStyle::kXlmRoberta);
-  add_special_tokens(parts, SpecialStyle::kXlmRoberta, layout, options.vocab_size);
-  apply_tokenizer_class(parts, "XLMRobertaTokenizer");
+  const bool is_mbart = style == SpecialStyle::kMbart;
+  const std::string name = is_mbart ? "MBartTokenizer" : "XLMRobertaTokenizer";
+  parts.config["tokenizer_class"] = name;
+  if (is_mbart) {
+    parts.config["src_lang"] = options.languages.source;
+    if (!options.languages.target.empty()) {
+      parts.config["tgt_lang"] = options.languages.target;
+    }
+    parts.config["additional_special_tokens"] = mbart_codes(options.languages);
+  }
+  add_special_tokens(parts, style, layout, options.vocab_size);
+  apply_tokenizer_class(parts, name);
   return std::make_shared<Pipeline>(std::move(parts));
+}
+
+std::shared_ptr<const Tokenizer> train_mbart_tokenizer(const TokenizerOptions& options,
+                                                       const std::vector<std::string>& texts) {
+  if (!has_fairseq_form(options, SpecialStyle::kMbart)) {
+    throw Error(
+        "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
+        "transformers knows no other");
+  }
+  if (options.normalization != "identity") {
+    throw Error(text("tokenizer.normalization: ", options.normalization,
+                     ", must be identity: mBART's tokenizer class in transformers has no rules"));
+  }
+  return train_fairseq_tokenizer(options, SpecialStyle::kMbart, texts);
 }
 
 std::shared_ptr<const Tokenizer> train_sentencepiece_tokenizer(
     const TokenizerOptions& options, SpecialStyle style, const std::vector<std::string>& texts) {
-  if (has_xlm_roberta_form(options, style)) {
-    return train_xlm_roberta_tokenizer(options, texts);
+  if (has_fairseq_form(options, style)) {
+    return train_fairseq_tokenizer(options, style, texts);
   }
   const SpecialLayout layout = special_layout(style);
   std::string bytes = train_sentencepiece(options, layout, texts);
@@ -146,6 +172,9 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
   }
   if (texts.empty()) {
     throw Error("tokenizer: no text to train on");
+  }
+  if (style == SpecialStyle::kMbart) {
+    return train_mbart_tokenizer(options, texts);
   }
   switch (options.type) {
     case TokenizerType::kWordPiece:

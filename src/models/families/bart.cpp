@@ -262,6 +262,7 @@ FamilyDefinition mbart_definition() {
   made.defaults = mbart_defaults;
   made.presets = mbart_presets;
   made.read_keys = read_mbart_keys;
+  made.style = formats::SpecialStyle::kMbart;
   return made;
 }
 
