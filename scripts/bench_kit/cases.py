@@ -93,7 +93,7 @@ CHAR_GPT = Case("GPT (4 layers of 128), the next character", "causal", "bf16", S
                 tokenizer=dict(type="characters", style="gpt2"), vocabulary=100, batch=12, length=64, steps=200, warmup=20)
 MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "plain"),
                       preset="transformer-multi30k", vocabulary=8000, batch=256, steps=10,
-                      model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.1), dropout=0.3,
+                      model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.0), dropout=0.2,
                                  feed_forward=dict(width=512), position=dict(length=256)),
                       tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"))
 VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",

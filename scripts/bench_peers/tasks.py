@@ -11,7 +11,7 @@ PRESETS = {
     "bert-base": dict(dim=768, layers=12, heads=12, width=3072, dropout=0.1),
     "gpt-mini": dict(dim=384, layers=6, heads=6, width=1536, dropout=0.1),
     "char-gpt": dict(dim=128, layers=4, heads=4, width=512, dropout=0.0),
-    "transformer-multi30k": dict(dim=256, layers=4, heads=4, width=512, dropout=0.3, attention_dropout=0.1),
+    "transformer-multi30k": dict(dim=256, layers=4, heads=4, width=512, dropout=0.2, attention_dropout=0.0),
     "vit-mini": dict(dim=192, layers=6, heads=3, width=768, dropout=0.0),
 }
 PATCH = 4   # pixels of each side
