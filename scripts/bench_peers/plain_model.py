@@ -5,6 +5,14 @@ from torch import nn
 from torch.nn import functional
 
 
+def attended(layer, x, **seen):
+    """What a layer's heads make of x (rows, length, dim): a fused product, PyTorch's fused attention, the product that follows."""
+    rows, length, dim = x.shape
+    query, key, value = layer.into(x).view(rows, length, 3, layer.heads, dim // layer.heads).permute(2, 0, 3, 1, 4)
+    mixed = functional.scaled_dot_product_attention(query, key, value, dropout_p=layer.dropout if layer.training else 0.0, **seen)
+    return layer.out(mixed.transpose(1, 2).reshape(rows, length, dim))
+
+
 class Layer(nn.Module):
     def __init__(self, dim, heads, width, dropout):
         super().__init__()
@@ -14,11 +22,7 @@ class Layer(nn.Module):
         self.first, self.second = nn.LayerNorm(dim, eps=1e-12), nn.LayerNorm(dim, eps=1e-12)
 
     def forward(self, x, mask):
-        rows, length, dim = x.shape
-        query, key, value = self.into(x).view(rows, length, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=self.dropout if self.training else 0.0)
-        mixed = self.out(mixed.transpose(1, 2).reshape(rows, length, dim))
-        x = self.first(x + functional.dropout(mixed, self.dropout, self.training))
+        x = self.first(x + functional.dropout(attended(self, x, attn_mask=mask), self.dropout, self.training))
         hidden = self.down(functional.gelu(self.up(x)))
         return self.second(x + functional.dropout(hidden, self.dropout, self.training))
 

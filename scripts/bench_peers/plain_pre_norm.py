@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from plain_model import started
+from plain_model import attended, started
 
 
 class Layer(nn.Module):
@@ -16,15 +16,8 @@ class Layer(nn.Module):
         self.first, self.second = nn.LayerNorm(dim, eps=epsilon), nn.LayerNorm(dim, eps=epsilon)
         self.gelu = "tanh" if is_causal else "none"   # as GPT-2 and as ViT have it
 
-    def attention(self, x):
-        rows, length, dim = x.shape
-        query, key, value = self.into(x).view(rows, length, 3, self.heads, dim // self.heads).permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=self.is_causal,
-                                                        dropout_p=self.dropout if self.training else 0.0)
-        return self.out(mixed.transpose(1, 2).reshape(rows, length, dim))
-
     def forward(self, x):
-        x = x + functional.dropout(self.attention(self.first(x)), self.dropout, self.training)
+        x = x + functional.dropout(attended(self, self.first(x), is_causal=self.is_causal), self.dropout, self.training)
         hidden = self.down(functional.gelu(self.up(self.second(x)), approximate=self.gelu))
         return x + functional.dropout(hidden, self.dropout, self.training)
 

@@ -257,13 +257,13 @@ class ParallelDataset : public Dataset {
       const Part& part = parts_[i];
       const bool is_as_before =
           i > 0 && part.source == parts_[i - 1].source && part.target == parts_[i - 1].target;
-      for (const auto* ids :
-           {&part.source.before, &part.source.after, &part.target.before, &part.target.after}) {
-        value = is_as_before
-                    ? value
-                    : digest(ids->data(), ids->size() * sizeof(int64_t), mix(value, ids->size()));
+      if (!is_as_before) {
+        for (const auto* ids :
+             {&part.source.before, &part.source.after, &part.target.before, &part.target.after}) {
+          value = digest(ids->data(), ids->size() * sizeof(int64_t), mix(value, ids->size()));
+        }
       }
-      value = mix(value, parts_[i].pairs->fingerprint());
+      value = mix(value, part.pairs->fingerprint());
       value = mix(value, std::bit_cast<uint64_t>(items[i].weight));
     }
     return value;

@@ -57,8 +57,7 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
   const auto& options = model.options();
   const bool is_endless = options.decoder.relative_buckets > 0 || options.length <= 0;
   length_ = is_endless ? kEndless : options.length;
-  start_ = options.decoder.start_id;
-  if (reads_source_ && start_ < 0) {
+  if (reads_source_ && options.decoder.start_id < 0) {
     throw UserError(
         "no decoder_start_token_id in config.json: it is not known what the decoder begins with");
   }
@@ -115,7 +114,7 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
       result.was_cut = true;
     }
     window.source = std::move(context);
-    window.inputs = {start_};
+    window.inputs = {model_.options().decoder.start_id};
   } else {
     const auto most = limit + 1 - window.targets.size();
     if (context.size() > most) {

@@ -72,7 +72,6 @@ class LikelihoodScorer {
   LikelihoodSettings settings_;
   bool reads_source_;
   int64_t length_;  // most tokens that the model reads
-  int64_t start_;   // what the decoder of a model with a source begins with
 };
 
 }  // namespace weft::objectives

@@ -222,7 +222,7 @@ void check_vocabulary(const std::string& place,
   check(tokenizer.size(), own > 0 ? own : options.vocabulary);
   check(tokenizer.target().size(), options.vocabulary);
   const bool is_apart = models::reads_source(options) && !options.decoder.ties_source;
-  if (tokenizer.has_two_vocabularies() && !is_apart) {
+  if (!is_apart && tokenizer.has_two_vocabularies()) {
     throw UserError(text(place,
                          ": sources and targets have vocabularies of their own (separate_vocabs), "
                          "which needs a model whose embeddings are apart too: type: marian or "
@@ -250,7 +250,7 @@ models::ModelOptions complete_options(const RunConfig& config,
     set_language(config, tokenizer, options);
   }
   check_vocabulary(config.init_from.value_or("tokenizer"), tokenizer, options);
-  if (tokenizer.has_two_vocabularies() && !objectives::reads_pairs(config.objective, config.data)) {
+  if (!objectives::reads_pairs(config.objective, config.data) && tokenizer.has_two_vocabularies()) {
     throw UserError(
         "objective.type: sources and targets have vocabularies of their own (separate_vocabs), so "
         "that only pairs of texts can be learned: seq2seq");

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/tiny_translator.h"
 #include "formats/json.h"
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/presets.h"
 #include "support/json_lines.h"
 #include "support/program.h"
 
@@ -19,15 +19,7 @@ using Json = nlohmann::ordered_json;
 class EvaluateTexts : public ::testing::Test {
  protected:
   EvaluateTexts() {
-    auto options = models::family_defaults(models::Family::kBart);
-    options.head = models::Head::kConditional;
-    options.vocabulary = 420;
-    options.dim = 16;
-    options.layers = options.decoder.layers = 1;
-    options.heads = options.decoder.heads = 2;
-    options.width = options.decoder.width = 32;
-    options.length = 64;
-    options.deviation = 0.5;
+    auto options = test::tiny_translator_options(models::Family::kBart, 420);
     models::settle_decoding_ids(options);
     models::save_model(folder_.path(), *models::make_model(options, 3), formats::DType::kF32);
     for (const std::string name : {"tokenizer.json", "tokenizer_config.json"}) {

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/tiny_translator.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/presets.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -17,19 +17,6 @@ using formats::Json;
 
 const std::string kFolder = std::string(WEFT_SOURCE_DIR) + "/tests/reference/marian/";
 
-models::ModelOptions tiny(models::Family family, int64_t vocabulary) {
-  auto options = models::family_defaults(family);
-  options.head = models::Head::kConditional;
-  options.vocabulary = vocabulary;
-  options.dim = 16;
-  options.layers = options.decoder.layers = 1;
-  options.heads = options.decoder.heads = 2;
-  options.width = options.decoder.width = 32;
-  options.length = 64;
-  options.deviation = 0.5;
-  return options;
-}
-
 /// A Marian model's directory as transformers has it, with random weights.
 class MarianDirectory : public ::testing::TestWithParam<std::string> {
  protected:
@@ -38,7 +25,7 @@ class MarianDirectory : public ::testing::TestWithParam<std::string> {
     fs::copy(kFolder + GetParam(), model_);
     fs::remove(model_ + "/expected.json");
     const auto tokenizer = data::load_tokenizer(model_);
-    auto options = tiny(models::Family::kMarian, tokenizer->size());
+    auto options = test::tiny_translator_options(models::Family::kMarian, tokenizer->size());
     options.pad_id = tokenizer->special().pad;
     options.end_id = tokenizer->special().end;
     options.decoder.ties_source = is_joint;
@@ -110,7 +97,7 @@ TEST(SeparateVocabularies, NeedSeparateEmbeddings) {
   const test::TemporaryDirectory folder;
   const auto model = folder / "model";
   fs::copy(kFolder + "separate", model);
-  auto options = tiny(models::Family::kMarian, 146);
+  auto options = test::tiny_translator_options(models::Family::kMarian, 146);
   models::settle_decoding_ids(options);
   models::save_model(model, *models::make_model(options, 3), formats::DType::kF32);
   const auto done = test::weft({"import", model, "--output", folder / "again"});

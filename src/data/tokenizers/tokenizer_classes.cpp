@@ -152,14 +152,26 @@ void set_roberta_template(TokenizerParts& parts) {
       roberta_template(named(parts, "bos_token"), named(parts, "eos_token"));
 }
 
+void name_fairseq_tokens(Json& config) {
+  name_tokens(config, {{"bos_token", "<s>"},
+                       {"eos_token", "</s>"},
+                       {"sep_token", "</s>"},
+                       {"cls_token", "<s>"},
+                       {"unk_token", "<unk>"},
+                       {"pad_token", "<pad>"},
+                       {"mask_token", "<mask>"}});
+}
+
+/// A mask that is named by its text alone takes the space before it.
+void let_mask_strip(Json& config) {
+  Json& mask = config["mask_token"];
+  if (mask.is_string()) {
+    mask = {{"content", mask}, {"lstrip", true}};
+  }
+}
+
 void become_xlm_roberta(TokenizerParts& parts) {
-  name_tokens(parts.config, {{"bos_token", "<s>"},
-                             {"eos_token", "</s>"},
-                             {"sep_token", "</s>"},
-                             {"cls_token", "<s>"},
-                             {"unk_token", "<unk>"},
-                             {"pad_token", "<pad>"},
-                             {"mask_token", "<mask>"}});
+  name_fairseq_tokens(parts.config);
   if (parts.place.ends_with(".model")) {
     lay_out_as_fairseq(parts.document, {"<mask>"});
   }
@@ -171,17 +183,9 @@ void become_xlm_roberta(TokenizerParts& parts) {
 /// The language stands behind each text. A tokenizer.json keeps its rules of normalisation, which
 /// the class of transformers 5 forgets: published models were trained with them.
 void become_mbart(TokenizerParts& parts) {
-  name_tokens(parts.config, {{"bos_token", "<s>"},
-                             {"eos_token", "</s>"},
-                             {"sep_token", "</s>"},
-                             {"cls_token", "<s>"},
-                             {"unk_token", "<unk>"},
-                             {"pad_token", "<pad>"},
-                             {"mask_token", "<mask>"}});
+  name_fairseq_tokens(parts.config);
+  let_mask_strip(parts.config);
   Json& config = parts.config;
-  if (config["mask_token"].is_string()) {
-    config["mask_token"] = {{"content", config["mask_token"]}, {"lstrip", true}};
-  }
   std::vector<std::string> last = mbart_codes();
   Json& codes = config["additional_special_tokens"];
   codes = codes.is_array() ? codes : Json::array();
@@ -212,16 +216,9 @@ void become_mbart(TokenizerParts& parts) {
 }
 
 void become_camembert(TokenizerParts& parts) {
-  name_tokens(parts.config, {{"bos_token", "<s>"},
-                             {"eos_token", "</s>"},
-                             {"sep_token", "</s>"},
-                             {"cls_token", "<s>"},
-                             {"unk_token", "<unk>"},
-                             {"pad_token", "<pad>"}});
+  name_fairseq_tokens(parts.config);
+  let_mask_strip(parts.config);
   Json& config = parts.config;
-  if (!config.contains("mask_token") || config["mask_token"].is_string()) {
-    config["mask_token"] = {{"content", config.value("mask_token", "<mask>")}, {"lstrip", true}};
-  }
   if (!config.contains("additional_special_tokens") && !config.contains("extra_special_tokens")) {
     config["additional_special_tokens"] = {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"};
   }
