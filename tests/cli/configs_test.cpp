@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/recipe_files.h"
+#include "cli/recipe.h"
 #include "cli/tiny_decoder.h"
 #include "config/yaml.h"
 #include "objectives/score_task.h"
@@ -18,92 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
+using test::kSource;
+using test::read_recipe;
+using test::recipe_names;
 using test::text_at;
-
-const std::string kSource = WEFT_SOURCE_DIR;
 
 std::string shared_data() {
   const auto* given = std::getenv("WEFT_SHARED");
   return (given != nullptr ? std::string(given) : kSource + "/../shared") + "/data";
 }
 
-/// Names of the files of a folder, without their ending.
-std::vector<std::string> names(const std::string& folder) {
-  std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(kSource + "/" + folder)) {
-    if (entry.path().extension() == ".yaml") {
-      found.push_back(entry.path().stem().string());
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-config::Node read_recipe(const std::string& name) {
-  const auto file = "configs/" + name + ".yaml";
-  return config::parse_yaml(test::contents(kSource + "/" + file), file);
-}
-
-/// A working directory as a user has it, but for the texts: small ones stand in `corpora`.
-class Recipe : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    fs::create_symlink(kSource + "/configs", directory_ / "configs");
-    fs::create_symlink(kSource + "/data", directory_ / "data");
-  }
-
-  test::Finished weft(const std::string& arguments) {
-    return test::run(
-        {"/bin/sh", "-c", "cd '" + directory_.path() + "' && exec '" WEFT_BINARY "' " + arguments});
-  }
-
-  /// What stands in the recipe, but two steps at once at the full rate, and a vocabulary that so
-  /// small texts give.
-  static std::string shortened(const config::Node& recipe) {
-    std::string options =
-        " --set train.duration='2 steps' --set train.schedule.warmup='0 steps'"
-        " --set train.log_every='1 steps' --set train.evaluate_every='2 steps'"
-        " --set train.save_every=never --set train.threads=1 --set data.cache=cache";
-    const auto size = text_at(recipe, "tokenizer.vocab_size");
-    if (!size.empty() && std::stoi(size) > 320) {
-      options += " --set tokenizer.vocab_size=320";
-    }
-    return options;
-  }
-
-  /// Makes the models that the recipe names, and writes what it reads.
-  void prepare(const config::Node& recipe) {
-    for (const auto* const key : {"init_from", "objective.teacher"}) {
-      if (const auto model = text_at(recipe, key); !model.empty()) {
-        ASSERT_NO_FATAL_FAILURE(provide(model));
-      }
-    }
-    test::RecipeFiles(recipe, directory_.path()).write();
-  }
-
-  /// The run of the recipe that says that it makes this directory; a small encoder of as many
-  /// positions instead of a public one.
-  void provide(const std::string& model) {
-    if (fs::exists(directory_ / model)) {
-      return;
-    }
-    std::string maker = "quickstart_pretrain";
-    std::string options = " --set model.position.length=512";
-    for (const auto& name : names("configs")) {
-      if (text_at(read_recipe(name), "run.directory") == model) {
-        maker = name;
-        options = "";
-      }
-    }
-    const auto recipe = read_recipe(maker);
-    ASSERT_NO_FATAL_FAILURE(prepare(recipe));
-    const auto done =
-        weft("train configs/" + maker + ".yaml --output " + model + shortened(recipe) + options);
-    ASSERT_EQ(done.status, 0) << maker << ": " << done.err;
-  }
-
-  test::TemporaryDirectory directory_;
-};
+class Recipe : public test::RecipeTest {};
 
 TEST_P(Recipe, TrainsTwoSteps) {
   const auto recipe = read_recipe(GetParam());
@@ -135,12 +60,12 @@ TEST_P(Recipe, TrainsTwoSteps) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped,
                          Recipe,
-                         ::testing::ValuesIn(names("configs")),
+                         ::testing::ValuesIn(recipe_names("configs")),
                          [](const auto& parameter) { return parameter.param; });
 
 TEST(Recipes, SayHowToRunThemAndShareNoRun) {
   std::set<std::string> seen;
-  for (const auto& name : names("configs")) {
+  for (const auto& name : recipe_names("configs")) {
     EXPECT_NE(test::contents(kSource + "/configs/" + name + ".yaml")
                   .find("# Run:    weft train configs/" + name + ".yaml"),
               std::string::npos)
@@ -213,11 +138,11 @@ TEST_P(Task, ScoresATable) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped,
                          Task,
-                         ::testing::ValuesIn(names("configs/score")),
+                         ::testing::ValuesIn(recipe_names("configs/score")),
                          [](const auto& parameter) { return parameter.param; });
 
 TEST(Tasks, SayHowToRunThem) {
-  for (const auto& name : names("configs/score")) {
+  for (const auto& name : recipe_names("configs/score")) {
     EXPECT_NE(test::contents(kSource + "/configs/score/" + name + ".yaml")
                   .find("# Run:    weft score MODEL --task configs/score/" + name + ".yaml"),
               std::string::npos)
@@ -229,7 +154,7 @@ TEST(Tasks, NameColumnsThatTheirTablesHave) {
   if (!fs::exists(shared_data())) {
     GTEST_SKIP() << "their tables are not at hand: WEFT_SHARED/data is missing";
   }
-  for (const auto& name : names("configs/score")) {
+  for (const auto& name : recipe_names("configs/score")) {
     const auto task = read_task(name);
     for (const auto& path : task.data()) {
       ASSERT_TRUE(path.starts_with("corpora/")) << path;
