@@ -255,22 +255,11 @@ void decode_lines(const data::Tokenizer& tokenizer) {
   });
 }
 
-std::string model_path(const std::string& path) {
-  namespace fs = std::filesystem;
-  for (const char* link : {"best", "last"}) {
-    const std::string below = text(path, "/", link);
-    if (fs::is_directory(path) && !data::has_tokenizer(path) && data::has_tokenizer(below)) {
-      return below;
-    }
-  }
-  return path;
-}
-
 std::string required_model(const Arguments& arguments, const std::string& verb) {
   if (!arguments.has("model")) {
     throw UsageError(text("weft tokenizer ", verb, ": --model MODEL is missing"));
   }
-  return model_path(arguments.get("model"));
+  return arguments.get("model");
 }
 
 }  // namespace weft::cli

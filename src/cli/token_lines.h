@@ -23,7 +23,4 @@ void decode_lines(const data::Tokenizer& tokenizer);
 /// The path that `--model` names, as load_tokenizer takes it. Throws UsageError without one.
 std::string required_model(const Arguments& arguments, const std::string& verb);
 
-/// A checkpoint or run directory becomes the directory that holds the tokenizer; other paths stay.
-std::string model_path(const std::string& path);
-
 }  // namespace weft::cli

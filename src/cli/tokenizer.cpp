@@ -256,7 +256,7 @@ int run_inspection(const std::vector<std::string>& raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const auto tokenizer = data::load_tokenizer(model_path(arguments.positional()[0]));
+  const auto tokenizer = data::load_tokenizer(arguments.positional()[0]);
   const data::SpecialIds special = tokenizer->special();
   std::cout << "pieces        " << with_commas(tokenizer->size()) << "\n"
             << "added         " << tokenizer->added_tokens(false) << " tokens to a text, "

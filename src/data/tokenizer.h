@@ -88,8 +88,8 @@ class Tokenizer {
 };
 
 /// Reads a tokenizer: a directory with tokenizer.json, vocab.txt, spiece.model, ..., or one of
-/// these files; a directory with source.spm and target.spm. A bare `.model` file adds no special
-/// tokens. Throws data::Error naming the file.
+/// these files; a directory with source.spm and target.spm; a run's directory. A bare `.model` file
+/// adds no special tokens. Throws data::Error naming the file.
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path);
 
 /// Whether the directory has files that load_tokenizer would read.

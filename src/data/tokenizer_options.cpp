@@ -150,9 +150,9 @@ void read_training(config::Section& section, TokenizerOptions& options) {
 TokenizerOptions read_tokenizer_options(config::Section& section) {
   TokenizerOptions options;
   section.read("file", options.file,
-               {.help = "A tokenizer to read instead of training one: a directory (Marian's with "
-                        "source.spm and target.spm too), tokenizer.json, vocab.txt or .model "
-                        "file."});
+               {.help = "A tokenizer to read instead of training one: a directory (a run's, and "
+                        "Marian's with source.spm and target.spm, too), tokenizer.json, vocab.txt "
+                        "or .model file."});
   if (options.file) {
     check_file(section, options);
     section.reject_unread();

@@ -35,7 +35,7 @@ void read_label_smoothing(config::Section& section, double& smoothing) {
                {.help = "Share of the target's probability that is spread over all classes (with "
                         "multi_label: over yes and no), or over the whole vocabulary.",
                 .range = config::from_to_below(0, 1),
-                .only = "type: classify or seq2seq"});
+                .only = "type: classify or seq2seq, or task: classify of a distillation"});
 }
 
 ClassOptions read_class_options(config::Section& section) {

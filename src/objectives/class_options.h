@@ -19,7 +19,7 @@ struct ClassOptions {
   std::optional<ThresholdGoal> tunes_threshold = {};  // nothing: it stays as it is
 };
 
-/// The key that classify shares with seq2seq.
+/// The key that classify shares with seq2seq, and with a distillation that classifies.
 void read_label_smoothing(config::Section& section, double& smoothing);
 
 /// Throws config::Error.

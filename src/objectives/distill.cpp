@@ -31,13 +31,8 @@ at::Tensor divergence(const at::Tensor& student, const at::Tensor& teacher, doub
   return kernels::total((wanted.exp() * (wanted - said)).sum(-1)) * (temperature * temperature);
 }
 
-/// 1 - cos, summed over rows.
+/// 1 - cos, summed over rows, which are equally long: the config is checked for that.
 at::Tensor distance(const at::Tensor& student, const at::Tensor& teacher) {
-  if (student.size(-1) != teacher.size(-1)) {
-    throw UserError(text("objective.hidden_weight: hidden states of ", student.size(-1),
-                         " and the teacher's of ", teacher.size(-1),
-                         " features cannot be compared, allowed is 0"));
-  }
   return kernels::total(
       1 - at::cosine_similarity(student.to(at::kFloat), teacher.to(at::kFloat), -1, 1e-8));
 }
@@ -74,6 +69,7 @@ class DistillObjective : public Objective {
  public:
   explicit DistillObjective(const ObjectiveOptions& options)
       : options_(options.distill),
+        shape_{.smoothing = options.classes.label_smoothing},
         task_(make_objective(task_of(options))),
         teacher_(options.distill.teacher) {}
 
@@ -207,9 +203,10 @@ class DistillObjective : public Objective {
                : class_loss_sum(logits, said.argmax(-1), {});
   }
 
-  static at::Tensor class_loss(const at::Tensor& logits, const data::Batch& batch) {
-    return batch.values.empty() ? right_answers(logits, batch.labels)
-                                : mixed_class_loss_sum(logits, wanted_values(batch, logits), {});
+  at::Tensor class_loss(const at::Tensor& logits, const data::Batch& batch) const {
+    return batch.values.empty()
+               ? class_loss_sum(logits, on_device(batch.labels, logits.device()), shape_)
+               : mixed_class_loss_sum(logits, wanted_values(batch, logits), shape_);
   }
 
   static at::Tensor right_answers(const at::Tensor& logits, const std::vector<int64_t>& targets) {
@@ -219,6 +216,7 @@ class DistillObjective : public Objective {
   }
 
   DistillOptions options_;
+  LossShape shape_;  // of a classifier's labels
   std::unique_ptr<Objective> task_;
   Teacher teacher_;
 };

@@ -76,6 +76,7 @@ const std::vector<OwnKeys>& own_keys() {
       {ObjectiveType::kTag, {"label_pieces"}},
       {ObjectiveType::kSeq2Seq,
        {"label_smoothing", "prefix", "source_language", "target_language"}},
+      {ObjectiveType::kDistill, {"label_smoothing"}},
   };
   return kKeys;
 }
@@ -169,6 +170,15 @@ data::PairTask read_pair(Section& section) {
 
 bool is_of_texts(ObjectiveType type) {
   return type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
+}
+
+/// Of a distillation: how a classifier learns its labels (DeiT smooths them).
+void read_right_answers(Section& section, ObjectiveOptions& options) {
+  if (options.distill.task == DistilledTask::kClassify) {
+    read_label_smoothing(section, options.classes.label_smoothing);
+  } else if (section.has("label_smoothing")) {
+    section.fail("label_smoothing", "has no effect here, only with task: classify");
+  }
 }
 
 void read_r_drop(Section& section, ObjectiveOptions& options) {
@@ -288,6 +298,9 @@ ObjectiveOptions read_objective_options(Section& section) {
   }
   if (options.type == ObjectiveType::kDistill || shows_all) {
     read_distill_options(section, options.distill);
+  }
+  if (options.type == ObjectiveType::kDistill && !shows_all) {
+    read_right_answers(section, options);
   }
   read_text_keys(section, options);
   if (shows_all || options.type == ObjectiveType::kClassify) {

@@ -95,11 +95,21 @@ void check_kit(const config::Section& train, const RunConfig& config) {
 }
 
 /// A student that is trained needs its teacher; one that is measured does not.
-void check_teacher(const config::Section& section, const objectives::ObjectiveOptions& objective) {
-  const bool has_teacher = objective.type == objectives::ObjectiveType::kDistill;
-  const auto& path = objective.distill.teacher;
-  if (has_teacher && !section.is_describing() && !std::filesystem::exists(path)) {
-    section.fail("teacher", text("'", path, "' does not exist, must be a model directory"));
+void check_teacher(const config::Section& section, const RunConfig& config) {
+  const auto& distill = config.objective.distill;
+  if (config.objective.type != objectives::ObjectiveType::kDistill || section.is_describing()) {
+    return;
+  }
+  if (!std::filesystem::exists(distill.teacher)) {
+    section.fail("teacher",
+                 text("'", distill.teacher, "' does not exist, must be a model directory"));
+  }
+  const auto width = models::read_model_config(models::model_directory(distill.teacher)).dim;
+  if (distill.task != objectives::DistilledTask::kClassify && distill.hidden_weight > 0 &&
+      width != config.model.dim) {
+    section.fail("hidden_weight", text(distill.hidden_weight, ", but hidden states of ",
+                                       config.model.dim, " and the teacher's of ", width,
+                                       " features cannot be compared, allowed is 0"));
   }
 }
 
@@ -186,7 +196,7 @@ void read_all(config::Section root, RunConfig& config) {
   if (const auto wrong = objectives::misfit(config.objective, config.model)) {
     objective.fail(wrong->key, wrong->message);
   }
-  check_teacher(objective, config.objective);
+  check_teacher(objective, config);
   if (config.objective.pair != data::PairTask::kNone && config.data.pack != data::Pack::kDocument) {
     data.fail("pack", "pairs of texts are drawn from documents: `document` is allowed");
   }

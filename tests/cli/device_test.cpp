@@ -60,10 +60,10 @@ class Gpu : public test::RecipeTest {
   /// Trains with the words of `more` and returns the run's directory.
   std::string train(const std::string& name, const std::string& device, const std::string& more) {
     const auto run = name + "-" + device;
-    const auto done = weft("train configs/" + GetParam() + ".yaml --output " + run +
-                               shortened(test::read_recipe(GetParam())) +
-                               " --set run.device=" + device + more,
-                           setting());
+    const auto done =
+        weft("train configs/" + GetParam() + ".yaml --output " + run +
+                 shortened(test::read_recipe(GetParam())) + " --set run.device=" + device + more,
+             setting());
     EXPECT_EQ(done.status, 0) << device << ": " << done.err;
     return directory_ / run;
   }
@@ -100,18 +100,19 @@ class GpuResume : public Gpu {};
 TEST_P(GpuResume, GoesOnBitForBit) {
   const auto recipe = test::read_recipe(GetParam());
   ASSERT_NO_FATAL_FAILURE(prepare(recipe));
-  const auto done = weft("train configs/" + GetParam() + ".yaml --verify-resume --steps 4" +
-                             shortened(recipe) +
-                             " --set run.device=cuda --set train.precision=bf16",
-                         setting());
+  const auto done =
+      weft("train configs/" + GetParam() + ".yaml --verify-resume --steps 4" + shortened(recipe) +
+               " --set run.device=cuda --set train.precision=bf16",
+           setting());
   EXPECT_EQ(done.status, 0) << done.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds,
-    GpuResume,
-    ::testing::Values("bert_mini_mlm_nsp_wikitext2", "char_gpt_shakespeare", "vit_digits"),
-    [](const auto& parameter) { return parameter.param; });
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         GpuResume,
+                         ::testing::Values("bert_mini_mlm_nsp_wikitext2",
+                                           "char_gpt_shakespeare",
+                                           "vit_digits"),
+                         [](const auto& parameter) { return parameter.param; });
 
 TEST(GpuDecoding, SaysWhatTheCpuSays) {
   if (has_no_gpu()) {
@@ -123,10 +124,10 @@ TEST(GpuDecoding, SaysWhatTheCpuSays) {
   for (const std::string options : {"", " --beams 3", " --sample --seed 4"}) {
     std::map<std::string, std::vector<std::string>> said;
     for (const std::string device : {"cpu", "cuda"}) {
-      const auto done =
-          test::run({"/bin/sh", "-c",
-                     setting() + " exec '" WEFT_BINARY "' generate " + decoder.path() + " --input " +
-                         decoder.file("prompts.jsonl") + " --device " + device + options});
+      const auto done = test::run(
+          {"/bin/sh", "-c",
+           setting() + " exec '" WEFT_BINARY "' generate " + decoder.path() + " --input " +
+               decoder.file("prompts.jsonl") + " --device " + device + options});
       ASSERT_EQ(done.status, 0) << done.err;
       for (const auto& answer : test::json_lines<Json>(done.out)) {
         said[device].push_back(answer["text"]);

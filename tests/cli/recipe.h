@@ -43,9 +43,9 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
 
   /// `setting`: variables of the environment, as a shell has them.
   Finished weft(const std::string& arguments, const std::string& setting = "") {
-    return run({"/bin/sh", "-c",
-                "cd '" + directory_.path() + "' && " + setting + " exec '" WEFT_BINARY "' " +
-                    arguments});
+    return run(
+        {"/bin/sh", "-c",
+         "cd '" + directory_.path() + "' && " + setting + " exec '" WEFT_BINARY "' " + arguments});
   }
 
   /// What stands in the recipe, but two steps at once at the full rate, and a vocabulary that so

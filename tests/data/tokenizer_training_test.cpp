@@ -57,6 +57,8 @@ TEST_P(TokenizerTraining, SavesWhatLoadsToTheSameIds) {
   const test::Folder folder;
   trained->save(folder.path(), 128);
   const auto loaded = load_tokenizer(folder.path());
+  trained->save(folder.path("run/last"), 128);
+  EXPECT_EQ(load_tokenizer(folder.path("run"))->fingerprint(), trained->fingerprint());
   EXPECT_EQ(loaded->size(), trained->size());
   EXPECT_EQ(loaded->fingerprint(), trained->fingerprint());
   for (const std::string& line : texts()) {

@@ -234,6 +234,13 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   const auto hard = losses(*make_objective(wanted), *student, batch);
   EXPECT_NEAR(hard[0].item<double>(), 5 * entropy(both[1], said.argmax(-1)), 1e-3);
   EXPECT_NEAR(hard[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
+  wanted.classes.label_smoothing = 0.1;
+  const auto smooth = losses(*make_objective(wanted), *student, batch);
+  EXPECT_NEAR(smooth[0].item<double>(), hard[0].item<double>(), 1e-4);
+  EXPECT_NEAR(
+      smooth[1].item<double>(),
+      2 * at::cross_entropy_loss(both[0], labels, {}, at::Reduction::Sum, -100, 0.1).item<double>(),
+      1e-3);
 }
 
 TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
@@ -314,8 +321,10 @@ TEST_F(DistillTest, KeysAreChecked) {
             std::string::npos);
   EXPECT_NE(with("attention_layers", "uniform", false).find("only with attention_weight above 0"),
             std::string::npos);
-  EXPECT_NE(with("teacher_answer", "hard", false).find("only with task: classify"),
-            std::string::npos);
+  for (const auto* const key : {"teacher_answer", "label_smoothing"}) {
+    EXPECT_NE(with(key, key[0] == 't' ? "hard" : "0.1", false).find("only with task: classify"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ tokenizer: {type: characters, vocab_size: 80}
 data: {train: [{path: a.txt}], evaluate: [{path: b.txt}]}
 objective: {type: prefix}
 )"},
-      {"taught", R"(model: {preset: bert-tiny}
+      {"taught", R"(model: {preset: bert-tiny, dim: 32}
 tokenizer: {file: vocab.txt}
 data: {train: [{path: a.txt}]}
 objective: {type: distill, teacher: stored}

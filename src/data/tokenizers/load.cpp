@@ -192,6 +192,18 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
                    ", or source.spm and target.spm are needed"));
 }
 
+/// Where a run keeps its tokenizer; another directory itself.
+std::string of_run(const std::string& directory) {
+  if (!has_tokenizer(directory)) {
+    for (const char* link : {"best", "last"}) {
+      if (auto below = text(directory, "/", link); has_tokenizer(below)) {
+        return below;
+      }
+    }
+  }
+  return directory;
+}
+
 }  // namespace
 
 bool has_tokenizer(const std::string& directory) {
@@ -203,7 +215,7 @@ bool has_tokenizer(const std::string& directory) {
 
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
   if (fs::is_directory(path)) {
-    return read_directory(path);
+    return read_directory(of_run(path));
   }
   if (!fs::exists(path)) {
     throw Error(path + ": no such file or directory");

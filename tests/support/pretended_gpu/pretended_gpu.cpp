@@ -1,5 +1,5 @@
-// A GPU for machines that have none. Preloaded into a program that stands on a LibTorch for CPUs, it
-// answers as CUDA does: one device, with memory that the program cannot read or write. Every
+// A GPU for machines that have none. Preloaded into a program that stands on a LibTorch for CPUs,
+// it answers as CUDA does: one device, with memory that the program cannot read or write. Every
 // operation on it is computed on copies by the CPU, to the CPU's bits. So a program that runs on it
 // keeps its tensors where they belong, and one that does not ends in a segmentation fault or in an
 // error of LibTorch's. What the kernels of a real GPU compute, and how fast, it does not show.
@@ -30,8 +30,7 @@ class Memory final : public c10::Allocator {
     if (size == 0) {
       return {nullptr, kDevice};
     }
-    void* const block =
-        ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const block = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) {
       throw std::bad_alloc();
     }
@@ -189,10 +188,7 @@ at::Tensor viewed_at(const at::Tensor& x, Sizes sizes, Sizes strides, int64_t of
   return result;
 }
 
-at::Tensor strided(const at::Tensor& x,
-                   Sizes sizes,
-                   Sizes strides,
-                   std::optional<int64_t> offset) {
+at::Tensor strided(const at::Tensor& x, Sizes sizes, Sizes strides, std::optional<int64_t> offset) {
   return viewed_at(x, sizes, strides, offset.value_or(x.storage_offset()));
 }
 
