@@ -18,7 +18,6 @@ namespace weft::cli {
 namespace {
 
 using Json = nlohmann::json;
-using test::text_at;
 
 /// Variables of the environment with which `weft` finds a GPU; none where LibTorch has CUDA.
 std::string setting() {
