@@ -10,6 +10,7 @@
 #include "models/family_definition.h"
 #include "objectives/attention_distance.h"
 #include "objectives/class_loss.h"
+#include "objectives/class_options.h"
 #include "objectives/hidden_states.h"
 #include "objectives/rows.h"
 #include "objectives/seen.h"
@@ -69,7 +70,7 @@ class DistillObjective : public Objective {
  public:
   explicit DistillObjective(const ObjectiveOptions& options)
       : options_(options.distill),
-        shape_{.smoothing = options.classes.label_smoothing},
+        shape_{.smoothing = options.distill.label_smoothing},
         task_(make_objective(task_of(options))),
         teacher_(options.distill.teacher) {}
 
@@ -320,9 +321,15 @@ void read_distill_options(config::Section& section, DistillOptions& options) {
       {.help = "What a classifier learns of its teacher: soft (its distribution), hard (its "
                "likeliest class, as if it were right; DeiT, arXiv:2012.12877).",
        .only = "task: classify"});
-  if (!section.is_describing()) {
-    check(section, options);
+  if (section.is_describing()) {
+    return;
   }
+  if (options.task == DistilledTask::kClassify) {
+    read_label_smoothing(section, options.label_smoothing);
+  } else if (section.has("label_smoothing")) {
+    section.fail("label_smoothing", "has no effect here, only with task: classify");
+  }
+  check(section, options);
 }
 
 std::unique_ptr<Objective> make_distill_objective(const ObjectiveOptions& options) {

@@ -28,6 +28,7 @@ struct DistillOptions {
   double attention_weight = 0;  // divergence from the teacher's attention
   AttentionPairs attention_layers = AttentionPairs::kLast;
   TeacherAnswer teacher_answer = TeacherAnswer::kSoft;  // classify
+  double label_smoothing = 0;                           // of the right answer; classify
 };
 
 }  // namespace weft::objectives

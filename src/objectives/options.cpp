@@ -62,9 +62,6 @@ const std::vector<OwnKeys>& own_keys() {
       {ObjectiveType::kReplacedToken, mask_keys()},
       {ObjectiveType::kReplacedToken, {"weight", "generator"}},
       {ObjectiveType::kDistill, mask_keys()},
-      {ObjectiveType::kDistill,
-       {"task", "teacher", "temperature", "soft_weight", "hard_weight", "hidden_weight",
-        "attention_weight", "attention_layers", "teacher_answer"}},
       {ObjectiveType::kSpanCorruption, {"noise_fraction", "noise_span_mean"}},
       {ObjectiveType::kMaskedImage, {"hidden_fraction", "hidden_unit"}},
       {ObjectiveType::kDenoise,
@@ -73,10 +70,12 @@ const std::vector<OwnKeys>& own_keys() {
       {ObjectiveType::kClassify,
        {"label_smoothing", "multi_label", "class_weights", "focal_gamma", "threshold",
         "tune_threshold"}},
+      {ObjectiveType::kDistill,
+       {"task", "teacher", "temperature", "soft_weight", "hard_weight", "hidden_weight",
+        "attention_weight", "attention_layers", "teacher_answer", "label_smoothing"}},
       {ObjectiveType::kTag, {"label_pieces"}},
       {ObjectiveType::kSeq2Seq,
        {"label_smoothing", "prefix", "source_language", "target_language"}},
-      {ObjectiveType::kDistill, {"label_smoothing"}},
   };
   return kKeys;
 }
@@ -170,15 +169,6 @@ data::PairTask read_pair(Section& section) {
 
 bool is_of_texts(ObjectiveType type) {
   return type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
-}
-
-/// Of a distillation: how a classifier learns its labels (DeiT smooths them).
-void read_right_answers(Section& section, ObjectiveOptions& options) {
-  if (options.distill.task == DistilledTask::kClassify) {
-    read_label_smoothing(section, options.classes.label_smoothing);
-  } else if (section.has("label_smoothing")) {
-    section.fail("label_smoothing", "has no effect here, only with task: classify");
-  }
 }
 
 void read_r_drop(Section& section, ObjectiveOptions& options) {
@@ -298,9 +288,6 @@ ObjectiveOptions read_objective_options(Section& section) {
   }
   if (options.type == ObjectiveType::kDistill || shows_all) {
     read_distill_options(section, options.distill);
-  }
-  if (options.type == ObjectiveType::kDistill && !shows_all) {
-    read_right_answers(section, options);
   }
   read_text_keys(section, options);
   if (shows_all || options.type == ObjectiveType::kClassify) {

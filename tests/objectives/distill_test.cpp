@@ -234,7 +234,7 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   const auto hard = losses(*make_objective(wanted), *student, batch);
   EXPECT_NEAR(hard[0].item<double>(), 5 * entropy(both[1], said.argmax(-1)), 1e-3);
   EXPECT_NEAR(hard[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
-  wanted.classes.label_smoothing = 0.1;
+  wanted.distill.label_smoothing = 0.1;
   const auto smooth = losses(*make_objective(wanted), *student, batch);
   EXPECT_NEAR(smooth[0].item<double>(), hard[0].item<double>(), 1e-4);
   EXPECT_NEAR(
