@@ -117,6 +117,7 @@ CASES = {
     "minilm-trec-bf16": TREC_MINILM,
     "gpt-mini-causal-bf16": GPT_MINI,
     "char-gpt-bf16": CHAR_GPT,
+    "char-gpt-fp32": but(CHAR_GPT, precision="fp32"),
     "transformer-multi30k-bf16": MULTI30K_PAIRS,
     "vit-cifar10-bf16": VIT_MINI,
     "bert-mini-mlm-fp32-avx2": but(MINI_MLM, title="bert-mini, masked language model, AVX2 only", precision="fp32",
