@@ -70,7 +70,6 @@ class DistillObjective : public Objective {
  public:
   explicit DistillObjective(const ObjectiveOptions& options)
       : options_(options.distill),
-        shape_{.smoothing = options.distill.label_smoothing},
         task_(make_objective(task_of(options))),
         teacher_(options.distill.teacher) {}
 
@@ -149,6 +148,7 @@ class DistillObjective : public Objective {
       return std::vector<at::Tensor>(parts().size(), no_loss(states));
     }
     const auto places = on_device(batch.target_rows, states.device());
+    const auto targets = on_device(batch.targets, states.device());
     Watched other(asked(pass), pairs, [](const auto& pair) { return pair.second; });
     at::Tensor taught;
     at::Tensor said;
@@ -161,7 +161,7 @@ class DistillObjective : public Objective {
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : parts()) {
       const auto sum = name == kSoft     ? divergence(logits, said, options_.temperature)
-                       : name == kHard   ? right_answers(logits, batch.targets)
+                       : name == kHard   ? class_loss_sum(logits, targets, {})
                        : name == kHidden ? distance(states, taught)
                                          : attention_divergence(own.trace, other.trace, pairs);
       losses.push_back(sum * weight);
@@ -205,19 +205,13 @@ class DistillObjective : public Objective {
   }
 
   at::Tensor class_loss(const at::Tensor& logits, const data::Batch& batch) const {
+    const LossShape shape{.smoothing = options_.label_smoothing};
     return batch.values.empty()
-               ? class_loss_sum(logits, on_device(batch.labels, logits.device()), shape_)
-               : mixed_class_loss_sum(logits, wanted_values(batch, logits), shape_);
-  }
-
-  static at::Tensor right_answers(const at::Tensor& logits, const std::vector<int64_t>& targets) {
-    const auto said = at::log_softmax(logits.to(at::kFloat), -1);
-    const auto right = on_device(targets, logits.device()).unsqueeze(1);
-    return kernels::total(-said.gather(1, right).squeeze(1));
+               ? class_loss_sum(logits, on_device(batch.labels, logits.device()), shape)
+               : mixed_class_loss_sum(logits, wanted_values(batch, logits), shape);
   }
 
   DistillOptions options_;
-  LossShape shape_;  // of a classifier's labels
   std::unique_ptr<Objective> task_;
   Teacher teacher_;
 };

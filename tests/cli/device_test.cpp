@@ -56,22 +56,22 @@ class Gpu : public test::RecipeTest {
     RecipeTest::SetUp();
   }
 
-  /// Trains with the words of `more` and returns the run's directory.
-  std::string train(const std::string& name, const std::string& device, const std::string& more) {
-    const auto run = name + "-" + device;
-    const auto done =
-        weft("train configs/" + GetParam() + ".yaml --output " + run +
-                 shortened(test::read_recipe(GetParam())) + " --set run.device=" + device + more,
-             setting());
+  /// Trains in fp32 and returns what the run tells.
+  std::map<std::string, double> figures_on(const std::string& device) {
+    const auto run = "run-" + device;
+    const auto done = weft("train configs/" + GetParam() + ".yaml --output " + run +
+                               shortened(test::read_recipe(GetParam())) +
+                               " --set train.precision=fp32 --set run.device=" + device,
+                           setting());
     EXPECT_EQ(done.status, 0) << device << ": " << done.err;
-    return directory_ / run;
+    return figures(directory_ / run);
   }
 };
 
 TEST_P(Gpu, LearnsAsTheCpuDoes) {
   ASSERT_NO_FATAL_FAILURE(prepare(test::read_recipe(GetParam())));
-  const auto on_cpu = figures(train("run", "cpu", " --set train.precision=fp32"));
-  const auto on_gpu = figures(train("run", "cuda", " --set train.precision=fp32"));
+  const auto on_cpu = figures_on("cpu");
+  const auto on_gpu = figures_on("cuda");
   ASSERT_FALSE(on_cpu.empty());
   for (const auto& [name, value] : on_cpu) {
     ASSERT_TRUE(on_gpu.contains(name)) << name;

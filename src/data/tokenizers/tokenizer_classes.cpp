@@ -77,14 +77,18 @@ void become_byte_level(TokenizerParts& parts) {
   }
 }
 
+void name_roberta_tokens(Json& config) {
+  name_tokens(config, {{"bos_token", "<s>"},
+                       {"eos_token", "</s>"},
+                       {"sep_token", "</s>"},
+                       {"cls_token", "<s>"},
+                       {"unk_token", "<unk>"},
+                       {"pad_token", "<pad>"},
+                       {"mask_token", "<mask>"}});
+}
+
 void become_roberta(TokenizerParts& parts) {
-  name_tokens(parts.config, {{"bos_token", "<s>"},
-                             {"eos_token", "</s>"},
-                             {"sep_token", "</s>"},
-                             {"cls_token", "<s>"},
-                             {"unk_token", "<unk>"},
-                             {"pad_token", "<pad>"},
-                             {"mask_token", "<mask>"}});
+  name_roberta_tokens(parts.config);
   become_byte_level(parts);
   add_configured_tokens(parts);
   const bool prepends = JsonFields(parts.config, parts.place).truth("add_prefix_space", false);
@@ -152,16 +156,6 @@ void set_roberta_template(TokenizerParts& parts) {
       roberta_template(named(parts, "bos_token"), named(parts, "eos_token"));
 }
 
-void name_fairseq_tokens(Json& config) {
-  name_tokens(config, {{"bos_token", "<s>"},
-                       {"eos_token", "</s>"},
-                       {"sep_token", "</s>"},
-                       {"cls_token", "<s>"},
-                       {"unk_token", "<unk>"},
-                       {"pad_token", "<pad>"},
-                       {"mask_token", "<mask>"}});
-}
-
 /// A mask that is named by its text alone takes the space before it.
 void let_mask_strip(Json& config) {
   Json& mask = config["mask_token"];
@@ -171,7 +165,7 @@ void let_mask_strip(Json& config) {
 }
 
 void become_xlm_roberta(TokenizerParts& parts) {
-  name_fairseq_tokens(parts.config);
+  name_roberta_tokens(parts.config);
   if (parts.place.ends_with(".model")) {
     lay_out_as_fairseq(parts.document, {"<mask>"});
   }
@@ -183,7 +177,7 @@ void become_xlm_roberta(TokenizerParts& parts) {
 /// The language stands behind each text. A tokenizer.json keeps its rules of normalisation, which
 /// the class of transformers 5 forgets: published models were trained with them.
 void become_mbart(TokenizerParts& parts) {
-  name_fairseq_tokens(parts.config);
+  name_roberta_tokens(parts.config);
   let_mask_strip(parts.config);
   Json& config = parts.config;
   std::vector<std::string> last = mbart_codes();
@@ -216,7 +210,7 @@ void become_mbart(TokenizerParts& parts) {
 }
 
 void become_camembert(TokenizerParts& parts) {
-  name_fairseq_tokens(parts.config);
+  name_roberta_tokens(parts.config);
   let_mask_strip(parts.config);
   Json& config = parts.config;
   if (!config.contains("additional_special_tokens") && !config.contains("extra_special_tokens")) {

@@ -3,7 +3,6 @@
 // operation on it is computed on copies by the CPU, to the CPU's bits. So a program that runs on it
 // keeps its tensors where they belong, and one that does not ends in a segmentation fault or in an
 // error of LibTorch's. What the kernels of a real GPU compute, and how fast, it does not show.
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <mutex>
