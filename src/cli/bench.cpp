@@ -33,13 +33,17 @@ formats::Json kinds_json(const kernels::OperationClock::Milliseconds& kinds, dou
   return parts;
 }
 
-formats::Json memory_json(const train::BenchMemory& memory) {
-  return {{"weights", mib(memory.weights)},
-          {"gradients", mib(memory.gradients)},
-          {"optimizer", mib(memory.optimizer)},
-          {"activations", mib(memory.activations)},
-          {"activations_expected", mib(memory.activations_expected)},
-          {"before", mib(memory.resident_before)}};
+/// What is counted by the CPU's allocator is left out where another device computes.
+formats::Json memory_json(const train::BenchMemory& memory, bool is_on_cpu) {
+  formats::Json json = {{"weights", mib(memory.weights)},
+                        {"gradients", mib(memory.gradients)},
+                        {"optimizer", mib(memory.optimizer)},
+                        {"before", mib(memory.resident_before)}};
+  if (is_on_cpu) {
+    json["activations"] = mib(memory.activations);
+    json["activations_expected"] = mib(memory.activations_expected);
+  }
+  return json;
 }
 
 formats::Json to_json(const train::BenchReport& report) {
@@ -65,9 +69,12 @@ formats::Json to_json(const train::BenchReport& report) {
   line["forward_parts_ms"] = kinds_json(report.forward_kinds, report.forward_ms);
   line["backward_parts_ms"] = kinds_json(report.backward_kinds, report.backward_ms);
   line["idle_share"] = rounded(report.idle_share, 3);
-  line["memory_mib"] = memory_json(report.memory);
-  line["allocations"] = {{"count", std::llround(report.memory.allocations)},
-                         {"mib", mib(report.memory.allocated)}};
+  const bool is_on_cpu = report.device == "cpu";
+  line["memory_mib"] = memory_json(report.memory, is_on_cpu);
+  if (is_on_cpu) {
+    line["allocations"] = {{"count", std::llround(report.memory.allocations)},
+                           {"mib", mib(report.memory.allocated)}};
+  }
   return line;
 }
 
@@ -86,15 +93,17 @@ constexpr auto kAbout =
     "  forward_parts_ms, backward_parts_ms\n"
     "                       the same by kind of operation: embedding, products (linear layers),\n"
     "                       attention, norm (with residual and dropout), activation, dropout,\n"
-    "                       loss (with the output matrix), other\n"
+    "                       loss (with the output matrix), other; a GPU is not waited for\n"
+    "                       within a step: there all parts are what launching takes\n"
     "  matrix_products_ms   what the products of the step's linear layers take alone\n"
     "  idle_share           of the threads' time, that in which they did not run; a thread that\n"
     "                       spins while it waits runs\n"
     "  memory_mib           tensors by kind: weights (with the bf16 copy), gradients, optimizer,\n"
-    "                       activations (most at once in a step), activations_expected (by the\n"
-    "                       rule of weft inspect); before: the process without model and data\n"
+    "                       and on the CPU activations (most at once in a step),\n"
+    "                       activations_expected (by the rule of weft inspect); before: the\n"
+    "                       process without model and data\n"
     "  peak_rss_mib         most that the process ever held\n"
-    "  allocations          of tensors in a step: count and mib\n"
+    "  allocations          on the CPU, of tensors in a step: count and mib\n"
     "  loss                 of the last counted step";
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "cli/early_start.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
+#include "kernels/gpu.h"
 #include "kernels/product.h"
 
 namespace weft::cli {
@@ -48,6 +49,19 @@ double measure_rate(at::Device device, at::ScalarType dtype, int64_t size) {
   return best;
 }
 
+/// The same on a GPU, which only large ones keep busy: the largest up to 8192 that take no more
+/// than a moment each.
+double measure_gpu_rate(at::Device device, at::ScalarType dtype) {
+  constexpr double kMoment = 0.02;  // seconds
+  double rate = 0;
+  double seconds = 0;
+  for (int64_t size = 1024; size <= 8192 && seconds < kMoment; size *= 2) {
+    rate = measure_rate(device, dtype, size);
+    seconds = 2e-12 * static_cast<double>(size * size * size) / rate;
+  }
+  return rate;
+}
+
 /// Where the LibTorch that this process runs on lies.
 std::string libtorch_folder() {
   Dl_info place{};
@@ -67,18 +81,20 @@ struct Diagnosis {
   int gpus = 0;                       // that LibTorch sees
   double fp32 = 0, bf16 = 0;          // TFLOP/s on the CPU
   double gpu_fp32 = 0, gpu_bf16 = 0;  // TFLOP/s on the first GPU
+  bool has_flash_attention = false;   // there
 };
 
 Diagnosis diagnose() {
   constexpr int64_t kOnCpu = 1024;
-  constexpr int64_t kOnGpu = 8192;
   Diagnosis found{.machine = read_machine(), .threads = at::get_num_threads()};
   found.fp32 = measure_rate(at::kCPU, at::kFloat, kOnCpu);
   found.bf16 = measure_rate(at::kCPU, at::kBFloat16, kOnCpu);
   found.gpus = at::detail::getCUDAHooks().deviceCount();
   if (found.gpus > 0) {
-    found.gpu_fp32 = measure_rate(at::Device(at::kCUDA, 0), at::kFloat, kOnGpu);
-    found.gpu_bf16 = measure_rate(at::Device(at::kCUDA, 0), at::kBFloat16, kOnGpu);
+    const at::Device first(at::kCUDA, 0);
+    found.gpu_fp32 = measure_gpu_rate(first, at::kFloat);
+    found.gpu_bf16 = measure_gpu_rate(first, at::kBFloat16);
+    found.has_flash_attention = kernels::gpu::has_flash_attention(first);
   }
   return found;
 }
@@ -157,6 +173,7 @@ formats::Json as_json(const Diagnosis& found) {
   };
   if (found.gpus > 0) {
     json["gpus"]["tflops"] = {{"fp32", found.gpu_fp32}, {"bf16", found.gpu_bf16}};
+    json["gpus"]["flash_attention"] = found.has_flash_attention;
   }
   json["hints"] = advise(found);
   return json;
@@ -192,7 +209,9 @@ void print(const Diagnosis& found) {
                          ? "none"
                          : text(found.gpus, " usable: ", join(machine.gpus)));
   if (found.gpus > 0) {
-    print_line("on GPU 0", rates(found.gpu_fp32, found.gpu_bf16));
+    print_line("on GPU 0",
+               rates(found.gpu_fp32, found.gpu_bf16) +
+                   (found.has_flash_attention ? ", flash attention" : ", no flash attention"));
   }
   const auto hints = advise(found);
   std::cout << (hints.empty() ? "\nNothing to mend.\n" : "\nWhat would help:\n");

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
+#include "kernels/gpu.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
@@ -113,8 +114,11 @@ at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
   const Timed timed(Operation::kActivation);
   TORCH_CHECK(x.dim() == 2 && x.size(1) % 2 == 0, "activate_gated expects (N, 2F), got ",
               x.sizes());
-  return is_served(x) ? ActivateGated::apply(x, activation)
-                      : reference::activate_gated(x, activation);
+  if (!is_served(x)) {
+    return x.is_cuda() ? gpu::activate_gated(x, activation)
+                       : reference::activate_gated(x, activation);
+  }
+  return ActivateGated::apply(x, activation);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {

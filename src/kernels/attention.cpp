@@ -8,6 +8,7 @@
 
 #include "kernels/attention_pass.h"
 #include "kernels/fused.h"
+#include "kernels/gpu.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
@@ -178,6 +179,19 @@ void check_sides(const AttentionInput& input,
   }
 }
 
+// Where the vector code does not serve.
+at::Tensor attention_elsewhere(const AttentionInput& input,
+                               const Layout& queries,
+                               const Layout& keys,
+                               const AttentionSettings& settings,
+                               const Chance& chance) {
+  const auto device = input.query.device();
+  const bool takes_flash = device.is_cuda() && gpu::suits_flash_attention(input, settings) &&
+                           gpu::has_flash_attention(device);
+  return takes_flash ? gpu::flash_attention(input, queries, keys, settings, chance)
+                     : reference::attention(input, queries, keys, settings, chance);
+}
+
 }  // namespace
 
 at::Tensor attention(const at::Tensor& qkv,
@@ -197,7 +211,11 @@ at::Tensor attention(const at::Tensor& qkv,
     check_rotary(settings.rotary, layout.longest, width);
   }
   if (!is_served(qkv)) {
-    return reference::attention(qkv, layout, settings, chance);
+    const int64_t own = settings.heads * width;
+    const int64_t shared = key_heads_of(settings) * width;
+    const auto parts = qkv.split_with_sizes({own, shared, shared}, 1);
+    return attention_elsewhere({.query = parts[0], .key = parts[1], .value = parts[2]}, layout,
+                               layout, settings, chance);
   }
   const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, chance);
   plan->span = std::max<int64_t>(1, layout.longest);
@@ -218,7 +236,7 @@ at::Tensor attention(const AttentionInput& input,
     check_rotary(settings.rotary, longest, width);
   }
   if (!is_served(input.query)) {
-    return reference::attention(input, queries, keys, settings, chance);
+    return attention_elsewhere(input, queries, keys, settings, chance);
   }
   const auto plan = make_attention_plan(width, {queries, keys, input.key_begins}, settings, chance);
   plan->span = std::max<int64_t>(1, longest);

@@ -73,9 +73,10 @@ at::Tensor plain_rows(const at::Tensor& logits,
   const auto column = targets.clamp_min(0).unsqueeze(1);
   const auto losses = log_probabilities.gather(1, column).neg().masked_fill(~counted, 0.0);
   if (wants_gradient) {
-    auto gradient = log_probabilities.exp();
+    auto gradient = log_probabilities.exp_();
     gradient.scatter_add_(1, column, at::full_like(column, -1.0, gradient.options()));
-    logits.copy_(gradient.mul_(counted));
+    auto out = logits;
+    at::mul_out(out, gradient, counted);
   }
   return losses.sum();
 }

@@ -5,6 +5,7 @@
 
 #include "kernels/dropout_pass.h"
 #include "kernels/fused.h"
+#include "kernels/gpu.h"
 #include "kernels/norm.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
@@ -81,7 +82,10 @@ at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance) {
     return x;
   }
   const Timed timed(Operation::kDropout);
-  return is_served(x) ? Dropout::apply(x, p, chance) : reference::dropout(x, p, chance);
+  if (!is_served(x)) {
+    return x.is_cuda() ? gpu::dropout(x, p, chance) : reference::dropout(x, p, chance);
+  }
+  return Dropout::apply(x, p, chance);
 }
 
 at::Tensor add_dropout(const at::Tensor& residual,
@@ -91,6 +95,9 @@ at::Tensor add_dropout(const at::Tensor& residual,
   const Timed timed(Operation::kDropout);
   TORCH_CHECK(residual.dim() == 2 && residual.sizes() == branch.sizes(),
               "add_dropout expects two (N, D), got ", residual.sizes(), " and ", branch.sizes());
+  if (residual.is_cuda()) {
+    return gpu::add_dropout(residual, branch, p, chance);
+  }
   if (!is_served(residual) || residual.scalar_type() != branch.scalar_type()) {
     return reference::add_dropout(residual, branch, p, chance);
   }

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
+#include "kernels/gpu.h"
 #include "kernels/leaf_gradient.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
@@ -223,7 +224,8 @@ at::Tensor embedding_sum(const at::Tensor& word,
                                position.defined() ? optional(positions) : std::nullopt,
                                type.defined() ? optional(types) : std::nullopt);
   }
-  return reference::embedding_sum(word, ids, position, positions, type, types);
+  return word.is_cuda() ? gpu::embedding_sum(word, ids, position, positions, type, types)
+                        : reference::embedding_sum(word, ids, position, positions, type, types);
 }
 
 }  // namespace weft::kernels

@@ -6,6 +6,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/to_device.h"
+
 namespace weft::kernels {
 
 Layout Layout::of(std::vector<int64_t> offsets, const at::Device& device) {
@@ -44,8 +46,8 @@ Layout Layout::going_on(std::vector<int64_t> offsets,
     layout.furthest = std::max(layout.furthest, first + offsets[b + 1] - offsets[b]);
   }
   layout.offsets = std::move(offsets);
-  layout.device_offsets = host_offsets.to(device);
-  layout.positions = host_positions.to(device);
+  layout.device_offsets = to_device(host_offsets, device);
+  layout.positions = to_device(host_positions, device);
   return layout;
 }
 
@@ -58,7 +60,7 @@ Layout Layout::at_places(const std::vector<int64_t>& places) const {
     TORCH_CHECK(place >= 0, "Layout expects places from 0 on, got ", place);
     layout.furthest = std::max(layout.furthest, place + 1);
   }
-  layout.positions = at::tensor(places, at::kLong).to(positions.device());
+  layout.positions = to_device(places, positions.device());
   return layout;
 }
 

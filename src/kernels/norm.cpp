@@ -5,6 +5,7 @@
 
 #include "kernels/dropout_pass.h"
 #include "kernels/fused.h"
+#include "kernels/gpu.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
 
@@ -217,15 +218,21 @@ at::Tensor layer_norm(const at::Tensor& x,
                       double epsilon) {
   const Timed timed(Operation::kNorm);
   check_norm(x, weight, bias);
-  return is_served(x) ? PlainNorm::apply(x, weight, optional(bias), epsilon, false)
-                      : reference::layer_norm(x, weight, bias, epsilon);
+  if (!is_served(x)) {
+    return x.is_cuda() ? gpu::layer_norm(x, weight, bias, epsilon)
+                       : reference::layer_norm(x, weight, bias, epsilon);
+  }
+  return PlainNorm::apply(x, weight, optional(bias), epsilon, false);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   const Timed timed(Operation::kNorm);
   check_norm(x, weight, {});
-  return is_served(x) ? PlainNorm::apply(x, weight, std::nullopt, epsilon, true)
-                      : reference::rms_norm(x, weight, epsilon);
+  if (!is_served(x)) {
+    return x.is_cuda() ? gpu::rms_norm(x, weight, epsilon)
+                       : reference::rms_norm(x, weight, epsilon);
+  }
+  return PlainNorm::apply(x, weight, std::nullopt, epsilon, true);
 }
 
 at::Tensor add_dropout_norm(const at::Tensor& residual,
@@ -237,6 +244,9 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
   check_norm(residual, norm.weight, norm.bias);
   TORCH_CHECK(residual.sizes() == branch.sizes(), "add_dropout_norm expects two (N, D), got ",
               residual.sizes(), " and ", branch.sizes());
+  if (residual.is_cuda()) {
+    return gpu::add_dropout_norm(residual, branch, norm, p, chance);
+  }
   if (!is_served(residual) || residual.scalar_type() != branch.scalar_type()) {
     return reference::add_dropout_norm(residual, branch, norm, p, chance);
   }

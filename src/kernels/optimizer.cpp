@@ -30,12 +30,12 @@ void check(const UpdateSlice& slice) {
               "an update expects an fp32 master and a bf16 copy");
 }
 
-void plain_adamw(const UpdateSlice& slice, const cpu::AdamwSlice<float>& rule) {
-  const auto gradient = slice.gradient.to(at::kFloat) * rule.gradient_scale;
-  slice.first.mul_(rule.beta1).add_(gradient, 1.0F - rule.beta1);
-  slice.second.mul_(rule.beta2).addcmul_(gradient, gradient, 1.0F - rule.beta2);
-  const auto denominator = slice.second.sqrt().mul_(rule.second_correction).add_(rule.epsilon);
-  slice.master.mul_(rule.decay).addcdiv_(slice.first, denominator, -rule.step_size);
+void plain_adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
+  const auto gradient = slice.gradient.to(at::kFloat) * gradient_scale;
+  const auto step = at::full({}, static_cast<double>(rule.step), gradient.options());
+  at::_fused_adamw_({slice.master}, {gradient}, {slice.first}, {slice.second}, {}, {step}, rule.lr,
+                    rule.beta1, rule.beta2, rule.weight_decay, rule.epsilon, /*amsgrad=*/false,
+                    /*maximize=*/false);
 }
 
 void plain_sgd(const UpdateSlice& slice, const cpu::SgdSlice<float>& rule) {
@@ -209,7 +209,7 @@ void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scal
   TORCH_CHECK(slice.first.defined() && slice.second.defined(), "adamw expects two moments");
   const at::NoGradGuard no_grad;
   if (!is_served(slice.master) || !is_served(slice.gradient)) {
-    plain_adamw(slice, adamw_slice<float>(rule, gradient_scale));
+    plain_adamw(slice, rule, gradient_scale);
     finish(slice);
     return;
   }
@@ -239,7 +239,8 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
 Scan scan(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   if (!is_served(x) || !x.is_contiguous()) {
-    return {.squares = x.to(at::kDouble).square().sum().item<double>(), .live = {}};
+    const auto values = x.flatten().to(at::kDouble);
+    return {.squares = values.dot(values).item<double>(), .live = {}};
   }
   constexpr int64_t kPiece = 65536;
   static_assert(kPiece % kUpdateBlock == 0);

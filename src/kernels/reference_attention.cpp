@@ -7,8 +7,10 @@
 #include <ATen/ATen.h>
 
 #include "kernels/chance_bits.h"
+#include "kernels/gpu.h"
 #include "kernels/reference.h"
 #include "kernels/reference_philox.h"
+#include "kernels/to_device.h"
 #include "kernels/wide.h"
 
 namespace weft::kernels::reference {
@@ -29,10 +31,6 @@ struct Group {
   std::vector<int64_t> places;         // place of each query of the group
   std::vector<int64_t> tokens;         // and its row
 };
-
-at::Tensor indices(const std::vector<int64_t>& values, const at::Device& device) {
-  return at::tensor(values, at::kLong).to(device);
-}
 
 struct Sides {
   const Layout& queries;
@@ -88,7 +86,7 @@ std::vector<Group> group_by_size(const Sides& sides, const AttentionSettings& se
 at::Tensor distances(const Group& group, const at::Device& device) {
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto query = at::arange(group.queries, options).unsqueeze(1) +
-                     indices(group.shifts, device).view({-1, 1, 1, 1});
+                     to_device(group.shifts, device).view({-1, 1, 1, 1});
   return at::arange(group.keys, options) - query;
 }
 
@@ -98,13 +96,13 @@ at::Tensor visible(const Group& group,
                    const AttentionSettings& settings,
                    const at::Device& device) {
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
-  const auto length = indices(group.key_lengths, device).view({-1, 1, 1, 1});
+  const auto length = to_device(group.key_lengths, device).view({-1, 1, 1, 1});
   auto mask = at::lt(at::arange(group.keys, options), length).expand_as(distance);
   // Queries of the padding see what they like, lest they see nothing.
   const auto is_padding = at::ge(at::arange(group.queries, options).unsqueeze(1),
-                                 indices(group.query_lengths, device).view({-1, 1, 1, 1}));
+                                 to_device(group.query_lengths, device).view({-1, 1, 1, 1}));
   if (settings.is_causal) {
-    const auto prefix = indices(group.prefixes, device).view({-1, 1, 1, 1});
+    const auto prefix = to_device(group.prefixes, device).view({-1, 1, 1, 1});
     const auto is_shown =
         at::logical_or(at::lt(at::arange(group.keys, options), prefix), at::le(distance, 0));
     mask = at::logical_and(mask, at::logical_or(is_shown, is_padding));
@@ -123,7 +121,7 @@ at::Tensor keep(const Group& group,
   const auto rule = attention_drop_rule(settings.dropout, chance);
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto sequence =
-      (indices(group.sequences, device) + chance.first_sequence).view({-1, 1, 1, 1});
+      (to_device(group.sequences, device) + chance.first_sequence).view({-1, 1, 1, 1});
   const auto head = at::arange(settings.heads, options).view({1, -1, 1, 1});
   const auto size = group.queries * group.keys;
   const auto all = draws(rule, 0, (size + kDropTile - 1) / kDropTile, sequence, head);
@@ -142,7 +140,7 @@ at::Tensor turned(const at::Tensor& x,
   const auto places =
       at::arange(x.size(1), at::TensorOptions().dtype(at::kLong).device(x.device()));
   const auto shifted =
-      (places + indices(shifts, x.device()).unsqueeze(1)).clamp(0, table.size(0) - 1);  // (G, L)
+      (places + to_device(shifts, x.device()).unsqueeze(1)).clamp(0, table.size(0) - 1);  // (G, L)
   return reference::rotate(x, table.index_select(0, shifted.flatten())
                                   .view({shifted.size(0), shifted.size(1), table.size(1)}));
 }
@@ -154,6 +152,18 @@ at::Tensor bias_of(const at::Tensor& bias, const at::Tensor& distance) {
   return bias.index_select(1, columns.flatten())
       .view({bias.size(0), distance.size(0), distance.size(2), distance.size(3)})
       .transpose(0, 1);
+}
+
+// The mask, or what is added to the scores in its place.
+at::Tensor seen_with_bias(const at::Tensor& mask,
+                          const at::Tensor& distance,
+                          const AttentionSettings& settings,
+                          const at::Tensor& like) {
+  if (!settings.distance_bias.defined()) {
+    return mask;
+  }
+  const auto bias = bias_of(settings.distance_bias, distance).to(like.scalar_type());
+  return bias.masked_fill(mask.logical_not(), -INFINITY);
 }
 
 /// Sequences without padding that see all, or all before: what GPUs have the fastest kernels for.
@@ -196,6 +206,13 @@ at::Tensor attend(const Parts& parts,
   if (settings.dropout == 0.0 && !settings.distance_bias.defined()) {
     return at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale).transpose(1, 2);
   }
+  if (q.is_cuda()) {  // has kernels that never hold the scores, and makes its own drops
+    const auto rule = attention_drop_rule(settings.dropout, chance);
+    gpu::set_chance(device, rule, chance.first_sequence + group.sequences.front());
+    return at::scaled_dot_product_attention(q, k, v, seen_with_bias(mask, distance, settings, q),
+                                            settings.dropout, false, scale)
+        .transpose(1, 2);
+  }
   auto scores = at::matmul(q, k.transpose(-2, -1)).to(wide(q)) * scale;
   if (settings.distance_bias.defined()) {
     scores = scores + bias_of(settings.distance_bias, distance).to(scores.scalar_type());
@@ -237,9 +254,10 @@ at::Tensor attention(const AttentionInput& input,
   int64_t done = 0;
   for (const auto& group : group_by_size({queries, keys, input.key_begins}, settings)) {
     const auto padded = [&](const at::Tensor& x, const std::vector<int64_t>& rows, int64_t length) {
-      return x.index_select(0, indices(rows, device)).view({-1, length, x.size(1) / width, width});
+      return x.index_select(0, to_device(rows, device))
+          .view({-1, length, x.size(1) / width, width});
     };
-    const auto of_group = indices(group.places, device);
+    const auto of_group = to_device(group.places, device);
     if (group.keys == 0) {
       outputs.push_back(at::zeros({of_group.size(0), columns}, input.query.options()));
     } else {
@@ -256,7 +274,7 @@ at::Tensor attention(const AttentionInput& input,
   if (outputs.empty()) {
     return input.query.contiguous();
   }
-  return at::cat(outputs).index_select(0, indices(order, device));  // (N, H K)
+  return at::cat(outputs).index_select(0, to_device(order, device));  // (N, H K)
 }
 
 }  // namespace weft::kernels::reference

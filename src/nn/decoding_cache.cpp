@@ -5,6 +5,8 @@
 
 #include <ATen/Functions.h>
 
+#include "kernels/to_device.h"
+
 namespace weft::nn {
 
 namespace {
@@ -18,10 +20,6 @@ kernels::Layout layout_of(std::vector<int64_t> offsets) {
   layout.furthest = layout.longest;
   layout.offsets = std::move(offsets);
   return layout;
-}
-
-at::Tensor rows_of(const std::vector<int64_t>& values, const at::Device& device) {
-  return at::tensor(values, at::kLong).to(device);
 }
 
 }  // namespace
@@ -66,7 +64,7 @@ void DecodingCache::reorder(const std::vector<int64_t>& rows) {
   sources_ = chosen(sources_);
   for (auto& layer : layers_) {
     if (layer.own.defined()) {
-      layer.own = layer.own.index_select(0, rows_of(rows, layer.own.device()));
+      layer.own = layer.own.index_select(0, kernels::to_device(rows, layer.own.device()));
     }
   }
   lengths_ = std::move(lengths);
@@ -110,7 +108,7 @@ CachedRows DecodingCache::extend(int64_t index, const at::Tensor& key, const at:
     }
   }
   auto flat = layer.own.view({sequences() * room, 2 * key.size(1)});
-  flat.index_copy_(0, rows_of(rows, key.device()), at::cat({key, value}, 1));
+  flat.index_copy_(0, kernels::to_device(rows, key.device()), at::cat({key, value}, 1));
   return {.key = flat.narrow(1, 0, key.size(1)),
           .value = flat.narrow(1, key.size(1), key.size(1)),
           .begins = std::move(begins),

@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/to_device.h"
+
 namespace weft::nn {
 
 namespace {
@@ -26,8 +28,8 @@ struct Padded {
         to.push_back(i * longest + k);
       }
     }
-    rows = at::tensor(from, at::kLong).to(device);
-    places = at::tensor(to, at::kLong).to(device);
+    rows = kernels::to_device(from, device);
+    places = kernels::to_device(to, device);
     is_there = at::zeros({count * longest}, at::TensorOptions(device).dtype(at::kBool))
                    .index_fill(0, places, true)
                    .view({count, longest});

@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "base/random.h"
+#include "kernels/to_device.h"
 
 namespace weft::nn {
 
@@ -26,7 +27,7 @@ at::Tensor path_dropout(const at::Tensor& branch, double rate, uint32_t site, co
     const int64_t rows = is_by_sequence ? 1 : offsets[at + 1] - offsets[at];
     row = std::fill_n(row, rows, factor);
   }
-  return branch * factors.to(branch.device()).to(branch.scalar_type());
+  return branch * kernels::to_device(factors, branch.device()).to(branch.scalar_type());
 }
 
 }  // namespace weft::nn

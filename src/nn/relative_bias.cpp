@@ -6,6 +6,8 @@
 
 #include <ATen/Functions.h>
 
+#include "kernels/to_device.h"
+
 namespace weft::nn {
 
 int64_t relative_bucket(int64_t offset, const RelativeBiasOptions& options) {
@@ -39,8 +41,9 @@ at::Tensor RelativeBias::forward(int64_t longest) const {
   for (int64_t offset = 1 - longest; offset < longest; ++offset) {
     buckets.push_back(relative_bucket(offset, options_));
   }
-  const auto rows = at::tensor(buckets, at::kLong).to(weight_.device());
-  return weight_.index_select(0, rows).t().to(at::kFloat);  // (H, 2 L - 1)
+  return weight_.index_select(0, kernels::to_device(buckets, weight_.device()))
+      .t()
+      .to(at::kFloat);  // (H, 2 L - 1)
 }
 
 }  // namespace weft::nn

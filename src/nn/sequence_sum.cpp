@@ -5,6 +5,8 @@
 
 #include <ATen/Functions.h>
 
+#include "kernels/to_device.h"
+
 namespace weft::nn {
 
 at::Tensor sum_by_sequence(const at::Tensor& x, const kernels::Layout& layout) {
@@ -15,8 +17,8 @@ at::Tensor sum_by_sequence(const at::Tensor& x, const kernels::Layout& layout) {
     lengths.push_back(layout.offsets[i + 1] - layout.offsets[i]);
   }
   return at::segment_reduce(x.to(at::kFloat).contiguous(), "sum",
-                            at::tensor(lengths, at::kLong).to(x.device()), std::nullopt,
-                            std::nullopt, /*axis=*/0, /*unsafe=*/false, /*initial=*/0);
+                            kernels::to_device(lengths, x.device()), std::nullopt, std::nullopt,
+                            /*axis=*/0, /*unsafe=*/false, /*initial=*/0);
 }
 
 }  // namespace weft::nn

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/cross_entropy.h"
+#include "kernels/to_device.h"
 #include "kernels/total.h"
 #include "objectives/rows.h"
 
@@ -31,7 +32,7 @@ at::Tensor class_loss_sum(const at::Tensor& logits,
   auto sum = shape.focal_gamma > 0 ? own * focal_factor(own, shape.focal_gamma) : own;
   auto spread = losses;  // towards the uniform distribution (arXiv:1512.00567, section 7)
   if (!shape.weights.empty()) {
-    const auto weights = on_device(shape.weights, logits.device());  // (C)
+    const auto weights = kernels::to_device(shape.weights, logits.device());  // (C)
     sum = sum * weights.index_select(0, labels);
     spread = spread * weights;
   }
@@ -55,7 +56,7 @@ at::Tensor flag_loss_sum(const at::Tensor& logits,
   const auto scores = logits.to(at::kFloat);
   const auto wanted = targets * (1 - shape.smoothing) + shape.smoothing / 2;
   const auto weights =
-      shape.weights.empty() ? at::Tensor() : on_device(shape.weights, logits.device());
+      shape.weights.empty() ? at::Tensor() : kernels::to_device(shape.weights, logits.device());
   const auto losses = at::binary_cross_entropy_with_logits(scores, wanted, {}, weights,
                                                            at::Reduction::None);  // (B, C)
   if (shape.focal_gamma == 0) {

@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "kernels/to_device.h"
 #include "kernels/total.h"
 #include "objectives/class_evaluation.h"
 #include "objectives/class_loss.h"
@@ -45,7 +46,7 @@ class ClassifyObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    const auto labels = on_device(batch.labels, pass.layout.positions.device());
+    const auto labels = kernels::to_device(batch.labels, pass.layout.positions.device());
     return {r_drop_loss(
         model, batch, pass, r_drop_,
         [&](const auto& logits) {
@@ -57,8 +58,8 @@ class ClassifyObjective : public Objective {
           const auto rows = class_divergence(first, second);  // (B)
           return shape_.weights.empty()
                      ? kernels::total(rows)
-                     : kernels::total(
-                           rows * on_device(shape_.weights, rows.device()).index_select(0, labels));
+                     : kernels::total(rows * kernels::to_device(shape_.weights, rows.device())
+                                                 .index_select(0, labels));
         })};
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "kernels/linear.h"
+#include "kernels/to_device.h"
 #include "kernels/total.h"
 #include "models/family_definition.h"
 #include "objectives/attention_distance.h"
@@ -147,8 +148,8 @@ class DistillObjective : public Objective {
     if (batch.targets.empty()) {
       return std::vector<at::Tensor>(parts().size(), no_loss(states));
     }
-    const auto places = on_device(batch.target_rows, states.device());
-    const auto targets = on_device(batch.targets, states.device());
+    const auto places = kernels::to_device(batch.target_rows, states.device());
+    const auto targets = kernels::to_device(batch.targets, states.device());
     Watched other(asked(pass), pairs, [](const auto& pair) { return pair.second; });
     at::Tensor taught;
     at::Tensor said;
@@ -207,7 +208,7 @@ class DistillObjective : public Objective {
   at::Tensor class_loss(const at::Tensor& logits, const data::Batch& batch) const {
     const LossShape shape{.smoothing = options_.label_smoothing};
     return batch.values.empty()
-               ? class_loss_sum(logits, on_device(batch.labels, logits.device()), shape)
+               ? class_loss_sum(logits, kernels::to_device(batch.labels, logits.device()), shape)
                : mixed_class_loss_sum(logits, wanted_values(batch, logits), shape);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/to_device.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
 
@@ -29,7 +30,8 @@ at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const n
   source.layout = kernels::Layout::of(batch.source_offsets, device);
   source.first_row = pass.first_source_row;
   const nn::Memory memory{
-      .states = model.encode({.ids = on_device(batch.source_ids, device), .patches = {}}, source),
+      .states = model.encode({.ids = kernels::to_device(batch.source_ids, device), .patches = {}},
+                             source),
       .layout = source.layout};
   auto target = pass;
   target.memory = &memory;

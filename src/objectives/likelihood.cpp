@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "data/character_kind.h"
 #include "data/sequence_template.h"
+#include "kernels/to_device.h"
 #include "models/decoding/model_decoder.h"
 #include "models/family.h"
 #include "models/family_definition.h"
@@ -241,13 +242,15 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
   if (reads_source_) {
     nn::Pass source_pass;
     source_pass.layout = layout_of(source_offsets, device);
-    memory.states = model_.encode({.ids = on_device(source, device), .patches = {}}, source_pass);
+    memory.states =
+        model_.encode({.ids = kernels::to_device(source, device), .patches = {}}, source_pass);
     memory.layout = source_pass.layout;
     pass.memory = &memory;
   }
-  const auto hidden = model_.hidden({.ids = on_device(ids, device), .types = {}}, pass);  // (N, D)
+  const auto hidden =
+      model_.hidden({.ids = kernels::to_device(ids, device), .types = {}}, pass);  // (N, D)
   const auto figures =
-      guess_figures(model_, hidden.index_select(0, on_device(rows, device)), targets);
+      guess_figures(model_, hidden.index_select(0, kernels::to_device(rows, device)), targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
     auto& result = results[window->item];

@@ -6,6 +6,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/cross_entropy.h"
+#include "kernels/to_device.h"
 #include "objectives/metrics.h"
 #include "objectives/rows.h"
 
@@ -25,7 +26,7 @@ struct Record {
 };
 
 at::Tensor target_rows(const at::Tensor& hidden, const data::Batch& batch) {
-  return hidden.index_select(0, on_device(batch.target_rows, hidden.device()));  // (M, D)
+  return hidden.index_select(0, kernels::to_device(batch.target_rows, hidden.device()));  // (M, D)
 }
 
 class MaskedEvaluation : public Evaluation {
@@ -156,7 +157,8 @@ class MaskedObjective : public Objective {
     std::vector<at::Tensor> losses = {masked_loss(model, hidden, batch)};
     if (has_pairs()) {
       const auto logits = model.next_sentence_logits(model.pooled(hidden, pass));  // (B, 2)
-      losses.push_back(kernels::cross_entropy_sum(logits, on_device(batch.labels, device)));
+      losses.push_back(
+          kernels::cross_entropy_sum(logits, kernels::to_device(batch.labels, device)));
     }
     return losses;
   }
@@ -189,7 +191,7 @@ class MaskedObjective : public Objective {
     }
     const auto features = model.token_features(target_rows(hidden, batch));  // (M, D)
     return kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(),
-                                         on_device(batch.targets, hidden.device()));
+                                         kernels::to_device(batch.targets, hidden.device()));
   }
 
   data::PairTask pair_;

@@ -5,6 +5,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "kernels/to_device.h"
 #include "objectives/rows.h"
 
 namespace weft::objectives {
@@ -32,9 +33,10 @@ at::Tensor differences(models::Model& model, const data::Batch& batch, const nn:
   const auto device = pass.layout.positions.device();
   const auto input = stage_input(batch, device);
   const auto hidden = model.hidden(input, pass);
-  const auto rows = on_device(batch.target_rows, device);
+  const auto rows = kernels::to_device(batch.target_rows, device);
   const auto guesses = model.token_features(hidden.index_select(0, rows)).to(at::kFloat);
-  const auto wanted = input.patches.index_select(0, on_device(hidden_patches(batch), device));
+  const auto wanted =
+      input.patches.index_select(0, kernels::to_device(hidden_patches(batch), device));
   return (guesses - wanted).abs();
 }
 

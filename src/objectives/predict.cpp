@@ -11,6 +11,7 @@
 #include "data/batch.h"
 #include "data/sequence_template.h"
 #include "kernels/linear.h"
+#include "kernels/to_device.h"
 #include "models/family.h"
 #include "models/family_definition.h"
 #include "objectives/image_data.h"
@@ -184,7 +185,8 @@ class Asked {
       }
     }
     if (!rows.empty()) {
-      fill_rows(hidden.index_select(0, on_device(rows, hidden.device())), sequences, batch);
+      fill_rows(hidden.index_select(0, kernels::to_device(rows, hidden.device())), sequences,
+                batch);
     }
   }
 

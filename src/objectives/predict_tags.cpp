@@ -10,6 +10,7 @@
 #include "data/sequence_template.h"
 #include "data/text_words.h"
 #include "data/word_encoder.h"
+#include "kernels/to_device.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
 #include "objectives/token_types.h"
@@ -93,7 +94,7 @@ void ask(models::Model& model,
   const auto hidden = model.hidden(staged.input, staged.pass);
   const auto logits =
       model.token_logits(hidden, staged.pass)
-          .index_select(0, on_device(batch.target_rows, hidden.device()));  // (M, C)
+          .index_select(0, kernels::to_device(batch.target_rows, hidden.device()));  // (M, C)
   const auto [shares, tags] = logits.to(at::kDouble).softmax(1).max(1);
   const auto host_shares = shares.cpu().contiguous();
   const auto host_tags = tags.cpu().contiguous();

@@ -11,6 +11,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/draw.h"
 #include "kernels/linear.h"
+#include "kernels/to_device.h"
 #include "kernels/total.h"
 #include "models/generator.h"
 #include "objectives/metrics.h"
@@ -91,7 +92,7 @@ at::Tensor generator_features(models::Model& generator,
   }
   const auto hidden = generator.hidden(input, pass_of_generator(pass));  // (N, D)
   return generator.token_features(
-      hidden.index_select(0, on_device(batch.target_rows, hidden.device())));
+      hidden.index_select(0, kernels::to_device(batch.target_rows, hidden.device())));
 }
 
 /// What the generator puts in the places of the hidden tokens: (M). `features` (M, E), `uniforms`
@@ -130,9 +131,9 @@ Replaced replaced_by(const models::TextInput& masked,
     return result;
   }
   const auto device = masked.ids.device();
-  const auto rows = on_device(batch.target_rows, device);
-  const auto text = masked.ids.index_copy(0, rows, on_device(batch.targets, device));
-  result.input.ids = masked.ids.index_copy(0, rows, drawn.to(device));
+  const auto rows = kernels::to_device(batch.target_rows, device);
+  const auto text = masked.ids.index_copy(0, rows, kernels::to_device(batch.targets, device));
+  result.input.ids = masked.ids.index_copy(0, rows, kernels::to_device(drawn, device));
   result.labels = at::ne(result.input.ids, text);
   return result;
 }
@@ -280,7 +281,7 @@ class ReplacedTokenObjective : public Objective {
     auto guessed = at::zeros({}, at::device(masked.ids.device()).dtype(at::kLong));
     at::Tensor drawn;
     if (features.defined()) {
-      const auto targets = on_device(batch.targets, features.device());
+      const auto targets = kernels::to_device(batch.targets, features.device());
       loss = kernels::linear_cross_entropy(features, generator.output_weight(),
                                            generator.output_bias(), targets);
       drawn = drawn_by(generator, features, uniforms(batch, pass),

@@ -6,6 +6,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "kernels/linear.h"
+#include "kernels/to_device.h"
 
 namespace weft::objectives {
 
@@ -22,14 +23,6 @@ std::vector<Value> values_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device) {
-  return at::tensor(values, at::kLong).to(device);
-}
-
-at::Tensor on_device(const std::vector<double>& values, const at::Device& device) {
-  return at::tensor(values, at::kDouble).to(device, at::kFloat);
-}
-
 void RowFigures::append(const RowFigures& more) {
   losses.insert(losses.end(), more.losses.begin(), more.losses.end());
   best.insert(best.end(), more.best.begin(), more.best.end());
@@ -41,7 +34,7 @@ RowFigures row_figures(const at::Tensor& logits, const std::vector<int64_t>& tar
     return {};
   }
   const auto rows = logits.detach().to(at::kFloat);  // (M, C)
-  const auto wanted = on_device(targets, logits.device()).unsqueeze(1);
+  const auto wanted = kernels::to_device(targets, logits.device()).unsqueeze(1);
   const auto best = rows.argmax(1, true);      // (M, 1)
   const auto sums = at::logsumexp(rows, {1});  // (M)
   const auto losses = sums - rows.gather(1, wanted).squeeze(1);

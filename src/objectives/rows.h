@@ -9,10 +9,6 @@
 
 namespace weft::objectives {
 
-/// The numbers on the device, as int64 or float32.
-at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device);
-at::Tensor on_device(const std::vector<double>& values, const at::Device& device);
-
 /// For each row: -log softmax(logits)[target], the column of the largest logit, and its
 /// probability.
 struct RowFigures {

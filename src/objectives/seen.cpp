@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/to_device.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
 
@@ -27,7 +28,8 @@ at::Tensor sequence_outputs(models::Model& model, const data::Batch& batch, cons
 
 at::Tensor wanted_values(const data::Batch& batch, const at::Tensor& outputs) {
   check_values(batch, outputs.size(1));
-  return on_device(batch.values, outputs.device()).view({batch.sequences(), outputs.size(1)});
+  return kernels::to_device(batch.values, outputs.device())
+      .view({batch.sequences(), outputs.size(1)});
 }
 
 void SeenRows::add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {

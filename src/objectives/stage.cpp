@@ -1,21 +1,16 @@
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 
+#include "kernels/to_device.h"
 #include "objectives/objective.h"
 
 namespace weft::objectives {
 
 namespace {
 
-/// A copy on the device: its life is not bound to the batch's. To a GPU through pinned memory,
-/// without waiting.
+/// A copy on the device: its life is not bound to the batch's.
 at::Tensor staged(const std::vector<int64_t>& values, const at::Device& device) {
-  if (values.empty()) {
-    return {};
-  }
-  auto* data = const_cast<int64_t*>(values.data());  // nothing writes through it
-  const auto view = at::from_blob(data, {static_cast<int64_t>(values.size())}, at::kLong);
-  return device.is_cpu() ? view.clone() : view.pin_memory().to(device, /*non_blocking=*/true);
+  return values.empty() ? at::Tensor() : kernels::to_device(values, device);
 }
 
 /// (P, C p p) of images.
@@ -26,7 +21,7 @@ at::Tensor staged_patches(const data::Batch& batch, const at::Device& device) {
   auto* data = const_cast<float*>(batch.patches.data());  // nothing writes through it
   const auto rows = static_cast<int64_t>(batch.patches.size()) / batch.patch_width;
   const auto view = at::from_blob(data, {rows, batch.patch_width}, at::kFloat);
-  return device.is_cpu() ? view.clone() : view.pin_memory().to(device, /*non_blocking=*/true);
+  return device.is_cpu() ? view.clone() : kernels::to_device(view, device);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "objectives/tag.h"
 
 #include "kernels/cross_entropy.h"
+#include "kernels/to_device.h"
 #include "objectives/rows.h"
 #include "objectives/tag_evaluation.h"
 
@@ -23,7 +24,7 @@ class TagObjective : public Objective {
     if (batch.targets.empty()) {
       return {no_loss(logits)};
     }
-    return {kernels::cross_entropy_sum(logits, on_device(batch.targets, logits.device()))};
+    return {kernels::cross_entropy_sum(logits, kernels::to_device(batch.targets, logits.device()))};
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {

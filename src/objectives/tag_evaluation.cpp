@@ -6,6 +6,7 @@
 #include <ATen/Functions.h>
 
 #include "base/text.h"
+#include "kernels/to_device.h"
 #include "objectives/rows.h"
 #include "objectives/tally.h"
 
@@ -71,7 +72,7 @@ Tally tally_of(const std::vector<TaggedSentence>& sentences, std::size_t labels)
 at::Tensor tag_logits(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
   const auto device = pass.layout.positions.device();
   const auto logits = model.token_logits(model.hidden(stage_input(batch, device), pass), pass);
-  return logits.index_select(0, on_device(batch.target_rows, device));  // (M, C)
+  return logits.index_select(0, kernels::to_device(batch.target_rows, device));  // (M, C)
 }
 
 void TagEvaluation::add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {

@@ -8,6 +8,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/label_smoothing.h"
+#include "kernels/to_device.h"
 #include "objectives/hidden_states.h"
 #include "objectives/metrics.h"
 #include "objectives/rows.h"
@@ -28,7 +29,7 @@ struct Record {
 at::Tensor wanted_rows(const at::Tensor& hidden, const data::Batch& batch) {
   return batch.target_rows.size() == static_cast<std::size_t>(hidden.size(0))
              ? hidden
-             : hidden.index_select(0, on_device(batch.target_rows, hidden.device()));
+             : hidden.index_select(0, kernels::to_device(batch.target_rows, hidden.device()));
 }
 
 class TokenEvaluation : public Evaluation {
@@ -88,7 +89,7 @@ at::Tensor token_loss(models::Model& model,
     return no_loss(hidden);
   }
   const auto features = model.token_features(wanted_rows(hidden, batch));  // (M, E)
-  const auto targets = on_device(batch.targets, hidden.device());
+  const auto targets = kernels::to_device(batch.targets, hidden.device());
   const auto loss =
       kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(), targets);
   return smoothing > 0 ? loss + smoothing * kernels::target_lead(features, model.output_weight(),

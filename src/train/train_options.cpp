@@ -165,7 +165,7 @@ void read_batch(config::Section& section, TrainOptions& options) {
                 .range = config::between(1, 1e12)});
   section.read("micro_batch_tokens", options.micro_batch_tokens,
                {.help = "A step is cut into pieces of at most so many tokens, with the same result "
-                        "in less memory; null: one piece.",
+                        "in less memory (on a GPU but for the drops of dropout); null: one piece.",
                 .unit = "tokens",
                 .range = config::between(1, 1e12)});
   if (options.batch_tokens && options.batch_sequences) {

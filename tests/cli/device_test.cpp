@@ -1,6 +1,6 @@
 // What a GPU computes is what the CPU computes: recipes of every kind of model and objective learn
-// the same on both. Where this build's LibTorch has no CUDA, a pretended GPU stands in for one
-// (tests/support/pretended_gpu).
+// the same on both, without dropout, whose drops are each device's own. Where this build's LibTorch
+// has no CUDA, a pretended GPU stands in for one (tests/support/pretended_gpu).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -56,28 +56,35 @@ class Gpu : public test::RecipeTest {
     RecipeTest::SetUp();
   }
 
-  /// Trains in fp32 and returns what the run tells.
-  std::map<std::string, double> figures_on(const std::string& device) {
-    const auto run = "run-" + device;
-    const auto done = weft("train configs/" + GetParam() + ".yaml --output " + run +
-                               shortened(test::read_recipe(GetParam())) +
-                               " --set train.precision=fp32 --set run.device=" + device,
-                           setting());
-    EXPECT_EQ(done.status, 0) << device << ": " << done.err;
-    return figures(directory_ / run);
+  /// Trains without dropout on both devices and compares what the runs tell.
+  void compare(const std::string& precision, double tolerance) {
+    const auto recipe = test::read_recipe(GetParam());
+    const std::string none = " --set model.dropout=0";
+    ASSERT_NO_FATAL_FAILURE(prepare(recipe, none));
+    const auto type = test::text_at(recipe, "model.type");
+    const bool has_dropout =
+        recipe.find("model") != nullptr && type != "bag_of_words" && type != "llama";
+    std::map<std::string, std::map<std::string, double>> found;
+    for (const std::string device : {"cpu", "cuda"}) {
+      const auto run = "run-" + device;
+      const auto done =
+          weft("train configs/" + GetParam() + ".yaml --output " + run + shortened(recipe) +
+                   (has_dropout ? none : "") + " --set train.precision=" + precision +
+                   " --set run.device=" + device,
+               setting());
+      ASSERT_EQ(done.status, 0) << device << ": " << done.err;
+      found[device] = figures(directory_ / run);
+    }
+    ASSERT_FALSE(found["cpu"].empty());
+    for (const auto& [name, value] : found["cpu"]) {
+      ASSERT_TRUE(found["cuda"].contains(name)) << name;
+      EXPECT_NEAR(found["cuda"].at(name), value, tolerance * std::max(1.0, std::abs(value)))
+          << name;
+    }
   }
 };
 
-TEST_P(Gpu, LearnsAsTheCpuDoes) {
-  ASSERT_NO_FATAL_FAILURE(prepare(test::read_recipe(GetParam())));
-  const auto on_cpu = figures_on("cpu");
-  const auto on_gpu = figures_on("cuda");
-  ASSERT_FALSE(on_cpu.empty());
-  for (const auto& [name, value] : on_cpu) {
-    ASSERT_TRUE(on_gpu.contains(name)) << name;
-    EXPECT_NEAR(on_gpu.at(name), value, 1e-3 * std::max(1.0, std::abs(value))) << name;
-  }
-}
+TEST_P(Gpu, LearnsAsTheCpuDoes) { compare("fp32", 1e-3); }
 
 INSTANTIATE_TEST_SUITE_P(Kinds,
                          Gpu,
@@ -94,9 +101,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                                            "vit_digits"),
                          [](const auto& parameter) { return parameter.param; });
 
-class GpuResume : public Gpu {};
+class GpuInBf16 : public Gpu {};
 
-TEST_P(GpuResume, GoesOnBitForBit) {
+TEST_P(GpuInBf16, LearnsAsTheCpuDoes) { compare("bf16", 2e-2); }
+
+TEST_P(GpuInBf16, GoesOnBitForBit) {
   const auto recipe = test::read_recipe(GetParam());
   ASSERT_NO_FATAL_FAILURE(prepare(recipe));
   const auto done =
@@ -106,12 +115,42 @@ TEST_P(GpuResume, GoesOnBitForBit) {
   EXPECT_EQ(done.status, 0) << done.err;
 }
 
+TEST_P(GpuInBf16, IsMeasured) {
+  const auto recipe = test::read_recipe(GetParam());
+  ASSERT_NO_FATAL_FAILURE(prepare(recipe));
+  const auto done = weft("bench configs/" + GetParam() + ".yaml --steps 2 --warmup 1" +
+                             shortened(recipe) + " --set run.device=cuda",
+                         setting());
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto told = Json::parse(done.out);
+  EXPECT_EQ(told["device"], "cuda:0");
+  EXPECT_GT(told["real_tokens_per_s"], 0.0);
+  EXPECT_GT(told["memory_mib"]["optimizer"], 0.0);
+  EXPECT_FALSE(told.contains("allocations"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds,
-                         GpuResume,
+                         GpuInBf16,
                          ::testing::Values("bert_mini_mlm_nsp_wikitext2",
                                            "char_gpt_shakespeare",
                                            "vit_digits"),
                          [](const auto& parameter) { return parameter.param; });
+
+TEST(GpuDoctor, SaysWhatTheGpuHas) {
+  if (has_no_gpu()) {
+    GTEST_SKIP() << "LibTorch has CUDA, but this machine has no GPU";
+  }
+  const auto done =
+      test::run({"/bin/sh", "-c", setting() + " exec '" WEFT_BINARY "' doctor --json"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto gpus = Json::parse(done.out)["gpus"];
+  EXPECT_GE(gpus["usable"], 1);
+  EXPECT_GT(gpus["tflops"]["bf16"], 0.0);
+  EXPECT_TRUE(gpus["flash_attention"].is_boolean());
+  if (!setting().empty()) {
+    EXPECT_EQ(gpus["flash_attention"], true);
+  }
+}
 
 TEST(GpuDecoding, SaysWhatTheCpuSays) {
   if (has_no_gpu()) {

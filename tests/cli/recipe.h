@@ -62,11 +62,11 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
     return options;
   }
 
-  /// Makes the models that the recipe names, and writes what it reads.
-  void prepare(const config::Node& recipe) {
+  /// Makes the models that the recipe names, with more options, and writes what it reads.
+  void prepare(const config::Node& recipe, const std::string& options = "") {
     for (const auto* const key : {"init_from", "objective.teacher"}) {
       if (const auto model = text_at(recipe, key); !model.empty()) {
-        ASSERT_NO_FATAL_FAILURE(provide(model));
+        ASSERT_NO_FATAL_FAILURE(provide(model, options));
       }
     }
     RecipeFiles(recipe, directory_.path()).write();
@@ -77,20 +77,20 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
  private:
   /// The run of the recipe that says that it makes this directory; a small encoder of as many
   /// positions instead of a public one.
-  void provide(const std::string& model) {
+  void provide(const std::string& model, const std::string& more) {
     if (std::filesystem::exists(directory_ / model)) {
       return;
     }
     std::string maker = "quickstart_pretrain";
-    std::string options = " --set model.position.length=512";
+    std::string options = more + " --set model.position.length=512";
     for (const auto& name : recipe_names("configs")) {
       if (text_at(read_recipe(name), "run.directory") == model) {
         maker = name;
-        options = "";
+        options = more;
       }
     }
     const auto recipe = read_recipe(maker);
-    ASSERT_NO_FATAL_FAILURE(prepare(recipe));
+    ASSERT_NO_FATAL_FAILURE(prepare(recipe, more));
     const auto done =
         weft("train configs/" + maker + ".yaml --output " + model + shortened(recipe) + options);
     ASSERT_EQ(done.status, 0) << maker << ": " << done.err;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "batches.h"
+#include "kernels/to_device.h"
 #include "objectives/class_weights.h"
 #include "objectives/rows.h"
 #include "objectives/sequence.h"
@@ -24,7 +25,7 @@ at::Tensor flags() {
 
 TEST(ClassLoss, WeightsAndSmoothingAreThoseOfTorch) {
   const std::vector<double> weights = {0.5, 1, 4};
-  const auto tensor = on_device(weights, at::kCPU);
+  const auto tensor = kernels::to_device(weights, at::kCPU);
   for (const double smoothing : {0.0, 0.3}) {
     const auto expected =
         at::cross_entropy_loss(logits(), labels(), tensor, at::Reduction::Sum, -100, smoothing);
@@ -62,7 +63,7 @@ TEST(FlagLoss, IsThatOfTorchWithWeightsOfTheYes) {
   EXPECT_NEAR(flag_loss_sum(logits(), flags(), {}).item<double>(), plain.item<double>(), 1e-5);
   const std::vector<double> weights = {0.5, 1, 4};
   const auto weighted = at::binary_cross_entropy_with_logits(
-      logits(), flags(), {}, on_device(weights, at::kCPU), at::Reduction::Sum);
+      logits(), flags(), {}, kernels::to_device(weights, at::kCPU), at::Reduction::Sum);
   EXPECT_NEAR(flag_loss_sum(logits(), flags(), {.weights = weights}).item<double>(),
               weighted.item<double>(), 1e-5);
   const auto smooth = at::binary_cross_entropy_with_logits(logits(), flags() * 0.8 + 0.1, {}, {},

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/parallel.h"
+#include "kernels/to_device.h"
 #include "models/decoding/sampler.h"
 #include "models/decoding/search.h"
 #include "models/decoding/token_rules.h"
@@ -88,7 +89,7 @@ class LineSearch {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (rows[i] != static_cast<int64_t>(i) ||
           logits.size(0) != static_cast<int64_t>(rows.size())) {
-        return logits.index_select(0, at::tensor(rows, at::kLong).to(logits.device()));
+        return logits.index_select(0, kernels::to_device(rows, logits.device()));
       }
     }
     return logits;

@@ -3,16 +3,10 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "kernels/to_device.h"
 #include "models/family_definition.h"
 
 namespace weft::models {
-namespace {
-
-at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device) {
-  return at::tensor(values, at::kLong).to(device);
-}
-
-}  // namespace
 
 bool can_generate(const Model& model) {
   const auto head = model.options().head;
@@ -36,7 +30,8 @@ void ModelDecoder::read_sources() {
   }
   nn::Pass pass;
   pass.layout = kernels::Layout::of(std::move(offsets), model_.device());
-  memory_.states = model_.encode({.ids = on_device(ids, model_.device()), .patches = {}}, pass);
+  memory_.states =
+      model_.encode({.ids = kernels::to_device(ids, model_.device()), .patches = {}}, pass);
   memory_.layout = pass.layout;
   has_memory_ = true;
 }
@@ -50,13 +45,14 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
   pass.cache = &cache_;
   pass.memory = has_memory_ ? &memory_ : nullptr;
   pass.prefixes = std::move(prefixes);
-  auto rows = model_.hidden({.ids = on_device(ids, model_.device()), .types = {}}, pass);  // (N, D)
+  auto rows = model_.hidden({.ids = kernels::to_device(ids, model_.device()), .types = {}},
+                            pass);  // (N, D)
   if (pass.layout.tokens() != pass.layout.sequences()) {
     std::vector<int64_t> last;
     for (int64_t b = 0; b < pass.layout.sequences(); ++b) {
       last.push_back(pass.layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
     }
-    rows = rows.index_select(0, on_device(last, rows.device()));  // (B, D)
+    rows = rows.index_select(0, kernels::to_device(last, rows.device()));  // (B, D)
   }
   return kernels::product(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
 }

@@ -1,0 +1,80 @@
+#include "kernels/gpu.h"
+
+#include <mutex>
+#include <tuple>
+
+#include <ATen/ATen.h>
+
+#include "base/random.h"
+#include "kernels/reference.h"
+#include "kernels/wide.h"
+
+namespace weft::kernels::gpu {
+
+void set_chance(const at::Device& device, const DropRule& rule, int64_t first) {
+  const uint64_t key = (static_cast<uint64_t>(rule.key[1]) << 32U) | rule.key[0];
+  auto generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_current_seed(mix(key, static_cast<uint64_t>(first)));
+}
+
+at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance) {
+  if (p == 0.0) {
+    return x;
+  }
+  set_chance(x.device(), drop_rule(p, chance), chance.first_row);
+  return std::get<0>(at::native_dropout(x, p, /*train=*/true));
+}
+
+at::Tensor layer_norm(const at::Tensor& x,
+                      const at::Tensor& weight,
+                      const at::Tensor& bias,
+                      double epsilon) {
+  const auto shift = bias.defined() ? bias.to(x.scalar_type()) : bias;
+  return at::layer_norm(x, {x.size(-1)}, weight.to(x.scalar_type()), shift, epsilon);
+}
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  return at::rms_norm(x, {x.size(-1)}, weight.to(x.scalar_type()), epsilon);
+}
+
+at::Tensor add_dropout(const at::Tensor& residual,
+                       const at::Tensor& branch,
+                       double p,
+                       const Chance& chance) {
+  return residual + gpu::dropout(branch, p, chance).to(residual.scalar_type());
+}
+
+at::Tensor add_dropout_norm(const at::Tensor& residual,
+                            const at::Tensor& branch,
+                            const NormWeights& norm,
+                            double p,
+                            const Chance& chance) {
+  const auto sum = gpu::add_dropout(residual, branch, p, chance);
+  return norm.is_rms ? gpu::rms_norm(sum, norm.weight, norm.epsilon)
+                     : gpu::layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
+}
+
+at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
+  const auto halves = x.chunk(2, -1);
+  return reference::activate(halves[0], activation) * halves[1];
+}
+
+// at::embedding, unlike index_select, adds up the gradients of a row in fp32.
+at::Tensor embedding_sum(const at::Tensor& word,
+                         const at::Tensor& ids,
+                         const at::Tensor& position,
+                         const at::Tensor& positions,
+                         const at::Tensor& type,
+                         const at::Tensor& types) {
+  auto sum = at::embedding(word, ids).to(wide(word));  // (N, D)
+  if (position.defined()) {
+    sum = sum + at::embedding(position, positions);
+  }
+  if (type.defined()) {
+    sum = sum + at::embedding(type, types);
+  }
+  return sum.to(word.scalar_type());
+}
+
+}  // namespace weft::kernels::gpu
