@@ -29,15 +29,8 @@ Blocks& blocks() {
   return *all;
 }
 
-void release(void* memory) {
-  auto& all = blocks();
-  decltype(all.held)::node_type block;  // is freed outside the lock
-  {
-    const std::lock_guard lock(all.mutex);
-    block = all.held.extract(memory);
-  }
-  live -= block.mapped().second;
-}
+/// Of oneDNN's buffers some are freed by another allocator than the one that gave them.
+void release(void* memory);
 
 /// Passes everything on to another allocator. Tensors may outlive the counting, so it lives as long
 /// as the process.
@@ -51,10 +44,7 @@ class Counting : public c10::Allocator {
     if (memory == nullptr) {
       return given;
     }
-    {
-      const std::lock_guard lock(blocks().mutex);
-      blocks().held.emplace(memory, std::pair(std::move(given), size));
-    }
+    hold(std::move(given), size);
     ++allocations;
     allocated += size;
     const int64_t now = live += size;
@@ -68,11 +58,38 @@ class Counting : public c10::Allocator {
   }
 
   c10::Allocator* below = nullptr;
+
+ private:
+  static void hold(c10::DataPtr given, int64_t size) {
+    const std::lock_guard lock(blocks().mutex);
+    auto& held = blocks().held;
+    if (const auto freed = held.find(given.get()); freed != held.end()) {
+      live -= freed->second.second;
+      freed->second.first.release_context();
+      held.erase(freed);
+    }
+    void* const memory = given.get();
+    held.emplace(memory, std::pair(std::move(given), size));
+  }
 };
 
 Counting& counting() {
   static Counting allocator;
   return allocator;
+}
+
+void release(void* memory) {
+  auto& all = blocks();
+  decltype(all.held)::node_type block;  // is freed outside the lock
+  {
+    const std::lock_guard lock(all.mutex);
+    block = all.held.extract(memory);
+  }
+  if (block.empty()) {
+    counting().below->raw_deallocate(memory);
+    return;
+  }
+  live -= block.mapped().second;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include "models/directory.h"
@@ -249,6 +250,26 @@ TEST(StepMemory, CheckpointingFallsAsStated) {
   EXPECT_LT(checkpointed.measured, 0.5 * plain.measured);
   EXPECT_NEAR(plain.expected - checkpointed.expected, plain.measured - checkpointed.measured,
               0.1 * plain.measured);
+}
+
+// As oneDNN frees its buffers: by the allocator of that moment, not the one that gave them.
+TEST(TensorMemory, EnduresThatAnotherAllocatorFrees) {
+  auto* const before = c10::GetCPUAllocator()->raw_allocate(4096);
+  void* during = nullptr;
+  {
+    TensorMemory memory;
+    c10::GetCPUAllocator()->raw_deallocate(before);
+    during = c10::GetCPUAllocator()->raw_allocate(4096);
+  }
+  c10::GetCPUAllocator()->raw_deallocate(during);
+  TensorMemory memory;
+  std::vector<at::Tensor> made;
+  for (int i = 0; i < 50; ++i) {
+    made.push_back(at::full({1024}, i));  // some lie where the freed ones lay
+  }
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(made[static_cast<std::size_t>(i)].sum().item<double>(), 1024.0 * i);
+  }
 }
 
 TEST(TensorMemory, CountsWhatIsMadeAndGoes) {
