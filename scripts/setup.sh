@@ -3,6 +3,8 @@
 # or sudo without a password); elsewhere one line names what is missing. LibTorch is taken where CMake finds it (LIBTORCH, Torch_DIR,
 # CMAKE_PREFIX_PATH, an importable Python `torch`), else fetched into build/libtorch.
 #
+#   scripts/setup.sh --packages   only names the Debian packages that a build needs
+#
 #   WEFT_TORCH_SPEC   what pip is asked for (torch==2.13.0)
 #   WEFT_PIP_ARGS     more arguments for pip, such as --index-url of PyTorch's CPU builds: the package that pip finds without is,
 #                     on many machines, the CUDA build of several gigabytes
@@ -34,6 +36,11 @@ libjpeg-dev              header:jpeglib.h
 libxxhash-dev            header:xxhash.h
 libgoogle-perftools-dev  header:gperftools/tcmalloc.h
 "
+
+if [ "${1:-}" = --packages ]; then
+  echo "$needs" | awk 'NF {print $1}'
+  exit
+fi
 
 # Of the headers named on standard input, those that the compiler does not find.
 missing_headers() {

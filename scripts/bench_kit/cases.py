@@ -30,6 +30,7 @@ TRAINING_PEERS = {
     "eager": Peer("transformers", ()),
     "grouped": Peer("transformers, grouped by length", ("--grouped",)),
     "compiled": Peer("transformers, grouped, torch.compile", ("--grouped", "--compile"), settling=6),
+    "padded": Peer("plain PyTorch loop", ("--library", "plain")),
     "plain": Peer("plain PyTorch loop, grouped", ("--grouped", "--library", "plain")),
 }
 # Where all sequences are of one length, nothing is padded.
@@ -73,6 +74,7 @@ class Case:
     steps: int = 20                     # counted, of Weft and of each peer
     warmup: int = 5                     # before them
     kind: str = "training"              # or predicting
+    device: str = "cpu"                 # or cuda
     environment: dict = dataclasses.field(default_factory=dict)
     learning: Optional[Learning] = None
 
@@ -91,13 +93,20 @@ GPT_MINI = Case("GPT (6 layers of 384), the next token", "causal", "bf16", WIKIT
 CHAR_GPT = Case("GPT (4 layers of 128), the next character", "causal", "bf16", SHAKESPEARE, ("plain", "compiled"), preset="char-gpt",
                 model=dict(preset="gpt-mini", layers=4, dim=128, dropout=0.0, attention=dict(heads=4), position=dict(length=64)),
                 tokenizer=dict(type="characters", style="gpt2"), vocabulary=100, batch=12, length=64, steps=200, warmup=20)
-MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "plain"),
+MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "padded", "plain"),
                       preset="transformer-multi30k", vocabulary=8000, batch=256, steps=10,
                       model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.0), dropout=0.2,
                                  feed_forward=dict(width=512), position=dict(length=256)),
                       tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"))
 VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
                 model={}, batch=64, length=None)
+
+
+BASE_GPU = Case("BERT-base on a GPU, masked language model", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
+                preset="bert-base", vocabulary=30522, batch=128, length=512, warmup=10, device="cuda")
+GPT2_GPU = Case("GPT-2 (124 M) on a GPU, the next token", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt2",
+                model=dict(dropout=0.1), tokenizer=dict(type="byte_level_bpe", style="gpt2"), vocabulary=50257, batch=32, length=1024,
+                warmup=10, device="cuda")
 
 
 def but(case, **changes):
@@ -122,6 +131,8 @@ CASES = {
     "vit-cifar10-bf16": VIT_MINI,
     "bert-mini-mlm-fp32-avx2": but(MINI_MLM, title="bert-mini, masked language model, AVX2 only", precision="fp32",
                                    peers=("eager", "compiled"), environment=AVX2_ONLY, steps=10, learning=None),
+    "bert-base-mlm-gpu": BASE_GPU,
+    "gpt2-causal-gpu": GPT2_GPU,
     "bert-mini-predict-bf16": but(SPAM_MINI, title="bert-mini, classes of SMS", kind="predicting", peers=("eager", "grouped"),
                                   learning=None),
     "minilm-predict-bf16": but(TREC_MINILM, title="MiniLM (22 M), classes of questions", kind="predicting",

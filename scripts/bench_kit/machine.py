@@ -32,11 +32,13 @@ def facts(weft):
     """No names of hosts or of people: only what the figures depend on."""
     model, flags = processor()
     told = doctor(weft)
+    gpus = told.get("gpus", {})
     return dict(
         date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), cpu=model, flags=flags, cores=os.cpu_count(),
         usable_cores=len(os.sched_getaffinity(0)), weft=told.get("weft"), libtorch=told.get("libtorch", {}).get("version"),
         memory_gib=round(told.get("memory", {}).get("total", 0) / 2**30, 1), allocator=told.get("memory", {}).get("allocator"),
-        huge_pages=told.get("memory", {}).get("huge_pages"))
+        huge_pages=told.get("memory", {}).get("huge_pages"),
+        gpu=(gpus.get("models") or ["a GPU"])[0] if gpus.get("usable") else None)
 
 
 def described(machine):
@@ -44,7 +46,7 @@ def described(machine):
     level = "AVX-512" if "avx512f" in machine["flags"] else "AVX2" if "avx2" in machine["flags"] else "no AVX2"
     extras = [flag for flag in machine["flags"] if flag in ("avx512_bf16", "amx_bf16")]
     return (f"{machine['usable_cores']} cores of {machine['cpu']} ({', '.join([level, *extras])}), {machine['memory_gib']:.0f} GiB, "
-            f"LibTorch {machine['libtorch']}")
+            f"LibTorch {machine['libtorch']}" + (f", {machine['gpu']}" if machine.get("gpu") else ""))
 
 
 def busy_seconds():

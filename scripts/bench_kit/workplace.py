@@ -80,7 +80,7 @@ class Workplace:
             train=dict(duration="1000000 steps", batch_sequences=case.batch, clip_norm=1.0, precision=case.precision,
                        optimizer=dict(type="adamw", lr=1e-3, weight_decay=0.01), schedule=dict(type="constant"),
                        evaluate_every=None, save_every=None) | training,
-            run=dict(directory=str(self.folder / name), seed=seed))
+            run=dict(directory=str(self.folder / name), seed=seed, device=case.device))
         if case.length:
             config["data"]["length"] = case.length
         if case.pretrained:
@@ -95,7 +95,8 @@ class Workplace:
 
     def peer_options(self, case, peer, seed):
         start = ["--pretrained", self.tokenizer(case)] if case.pretrained else ["--preset", case.preset]
-        return [case.task, "--corpus", self.corpus(case), *start, "--precision", case.precision, "--batch", case.batch, "--seed", seed,
+        return [case.task, "--corpus", self.corpus(case), *start, "--precision", case.precision, "--device", case.device, "--batch",
+                case.batch, "--seed", seed,
                 *peer.options]
 
     def environment(self, case):

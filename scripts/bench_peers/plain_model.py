@@ -37,7 +37,7 @@ class Encoder(nn.Module):
     def forward(self, ids, seen):
         x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.segments.weight[0]
         x = functional.dropout(self.norm(x), self.dropout, self.training)
-        mask = torch.zeros(seen.shape, dtype=x.dtype).masked_fill(seen == 0, float("-inf"))[:, None, None, :]
+        mask = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill(seen == 0, float("-inf"))[:, None, None, :]
         for layer in self.layers:
             x = layer(x, mask)
         return x

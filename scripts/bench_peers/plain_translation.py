@@ -75,7 +75,7 @@ class TranslationModel(nn.Module):
 
     def forward(self, input_ids, attention_mask, decoder_input_ids, labels):
         source, x = self.embedded(input_ids), self.embedded(decoder_input_ids)
-        mask = torch.zeros(attention_mask.shape).masked_fill(attention_mask == 0, float("-inf"))[:, None, None, :]
+        mask = torch.zeros(attention_mask.shape, device=source.device).masked_fill(attention_mask == 0, float("-inf"))[:, None, None, :]
         for layer in self.encoder:
             source = layer(source, mask)
         for layer in self.decoder:

@@ -24,6 +24,7 @@ def arguments():
     parser.add_argument("--preset", choices=list(tasks.PRESETS), help="sizes of a new model")
     parser.add_argument("--pretrained", help="directory of a model to start with, instead")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="bf16")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=20, help="steps that count")
     parser.add_argument("--warmup", type=int, default=5, help="steps before them")
@@ -60,7 +61,7 @@ class Peer:
         torch.manual_seed(options.seed)
         self.options, self.task = options, tasks.TASKS[options.task]
         self.corpus = self.task["corpus"](options.corpus)
-        self.model = self.task[options.library](self.corpus, options).train()
+        self.model = self.task[options.library](self.corpus, options).to(options.device).train()
         self.forward = torch.compile(self.model, dynamic=options.grouped) if options.compile else self.model
         self.optimizer = optimizer_of(self.model, options)
         self.groups = self.corpus.groups(options.batch, options.grouped, options.seed)
@@ -71,13 +72,17 @@ class Peer:
         return self.task["batch"](self.corpus, rows), sum(map(self.corpus.size, rows)), self.corpus.cells(rows)
 
     def step(self, batch):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.options.precision == "bf16"):
+        device = self.options.device
+        batch = {name: part.to(device) for name, part in batch.items()}
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=self.options.precision == "bf16"):
             told = self.forward(**batch)
             loss = told if torch.is_tensor(told) else told.loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        if device == "cuda":
+            torch.cuda.synchronize()
         return loss.detach()
 
 
