@@ -39,11 +39,11 @@ void read_head(const JsonFields& fields, ModelOptions& options) {
   const auto name = list[0].get<std::string>();
   std::vector<std::string> allowed;
   for (const auto& head : heads_of(options.family)) {
-    options.head = head.head;
-    if (architecture_of(options) == name) {
+    allowed.push_back(text(facts_of(options).classes, head.ending));
+    if (allowed.back() == name) {
+      options.head = head.head;
       return;
     }
-    allowed.push_back(architecture_of(options));
   }
   fields.fail("architectures",
               "found " + quote(name.substr(0, 80)) + ", allowed is " + join(allowed));

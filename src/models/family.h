@@ -18,7 +18,8 @@ struct FamilyFacts {
   std::string_view classes;     // begin of the names in `architectures`
 };
 
-/// How a head is called in `architectures`.
+/// How a head is called in `architectures`. Of several names of one head the first is written, the
+/// others are read.
 struct HeadFacts {
   Head head;
   std::string_view ending;

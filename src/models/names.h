@@ -21,6 +21,7 @@ struct StoredTensor {
   Part part = Part::kBackbone;
   std::string copy = "";          // a second name that it is stored under too; empty: none
   bool is_transposed = false;     // (inputs, outputs), as GPT-2 stores its matrices
+  bool may_be_missing = false;    // from files, where it keeps what it begins with
   int64_t interleaved_heads = 0;  // GPT-NeoX: rows go head by head, query, key and value of each
 
   /// Rows of the parameter. The rest of the shape may differ from the parameter's, not the number

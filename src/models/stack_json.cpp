@@ -80,9 +80,19 @@ void read_id(const JsonFields& fields,
 }
 
 void read_ids(const JsonFields& fields, ModelOptions& options) {
+  // A begin or end beyond the vocabulary is none: what a class of transformers begins with stays in
+  // its files though the vocabulary was made smaller.
+  const auto read_end = [&](std::string_view key, int64_t& id) {
+    if (fields.has(key) && fields.at(key).is_number_integer() &&
+        fields.at(key) >= options.vocabulary) {
+      id = -1;
+    } else {
+      read_id(fields, key, id, options.vocabulary);
+    }
+  };
   read_id(fields, "pad_token_id", options.pad_id, options.vocabulary);
-  read_id(fields, "bos_token_id", options.begin_id, options.vocabulary);
-  read_id(fields, "eos_token_id", options.end_id, options.vocabulary);
+  read_end("bos_token_id", options.begin_id);
+  read_end("eos_token_id", options.end_id);
 }
 
 Json id_or_null(int64_t id) { return id < 0 ? Json(nullptr) : Json(id); }

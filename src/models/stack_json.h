@@ -33,7 +33,7 @@ void read_id(const JsonFields& fields,
              int64_t vocabulary,
              int64_t least = -1);
 
-/// pad_token_id, bos_token_id and eos_token_id.
+/// pad_token_id, bos_token_id and eos_token_id; the latter two are none beyond the vocabulary.
 void read_ids(const JsonFields& fields, ModelOptions& options);
 void write_ids(formats::Json& json, const ModelOptions& options);
 formats::Json id_or_null(int64_t id);

@@ -182,7 +182,8 @@ Assignment assign(const WeightFiles& files,
   for (auto& wanted : stored_tensors(options)) {
     const auto name = stored_name(files, wanted, options);
     const auto wrong = complaint(files, wanted, name);
-    if (!wrong.empty() && !may_be_fresh.contains(wanted.part)) {
+    const bool may_miss = wanted.may_be_missing && !name;
+    if (!wrong.empty() && !may_miss && !may_be_fresh.contains(wanted.part)) {
       throw formats::Error(wrong);
     }
     if (!wrong.empty()) {

@@ -125,6 +125,17 @@ TEST(ConfigJson, OneLabelIsARegression) {
   EXPECT_TRUE(read(json).is_multi_label);
 }
 
+// As GPT2Config leaves them where vocab_size alone was given.
+TEST(ConfigJson, ABeginOrEndBeyondTheVocabularyIsNone) {
+  auto json = written(test::tiny_options(Family::kGpt2, Head::kCausalLm));
+  json["bos_token_id"] = 50256;
+  json["eos_token_id"] = 50256;
+  EXPECT_EQ(read(json).begin_id, -1);
+  EXPECT_EQ(read(json).end_id, -1);
+  json["pad_token_id"] = 50256;
+  EXPECT_NE(message(json).find("pad_token_id: found 50256"), std::string::npos);
+}
+
 TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
   const auto sound = written(test::tiny_options());
   const std::vector<std::pair<Json, std::string>> cases = {

@@ -14,6 +14,7 @@
 #include "nn/decoding_cache.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "support/tensor_file.h"
 #include "support/tensors.h"
 
 namespace weft::models {
@@ -116,6 +117,37 @@ TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
     const auto found = model->hidden({.ids = now, .types = {}}, pass);
     EXPECT_TRUE(test::near(found[0], whole[step], 1e-5)) << step;
     EXPECT_TRUE(test::near(found[1], whole[4 + step], 1e-5)) << step;
+  }
+}
+
+// As transformers saves BartModel: without the prefix, the head and its bias.
+TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
+  const at::NoGradGuard guard;
+  const test::Folder folder;
+  const auto options = tiny(GetParam());
+  const auto model = make_model(options, 1);
+  save_model(folder.path(), *model, formats::DType::kF32);
+  test::Tensors bare;
+  for (const auto& [name, tensor] : test::read_tensors(folder.path("model.safetensors"))) {
+    if (name != "final_logits_bias" && name != "lm_head.weight") {
+      bare[name.starts_with("model.") ? name.substr(6) : name] = tensor;
+    }
+  }
+  test::write_tensors(folder.path("model.safetensors"), bare);
+  auto json = formats::read_json(folder.path("config.json"));
+  json["architectures"] = {std::string(facts_of(options).classes) + "Model"};
+  folder.write("config.json", json.dump());
+  if (options.decoder.relative_buckets > 0) {  // T5: whether its output is tied is not told then
+    EXPECT_THROW(read_model_config(folder.path()), formats::Error);
+    return;
+  }
+  const auto read = read_model_config(folder.path());
+  EXPECT_EQ(read.head, Head::kConditional);
+  const auto loaded = load_model(folder.path(), read, 7);
+  EXPECT_TRUE(loaded.unused.empty());
+  const auto expected = model->named_parameters();
+  for (const auto& item : loaded.model->named_parameters()) {
+    EXPECT_TRUE(at::equal(item.value(), expected[item.key()])) << item.key();
   }
 }
 

@@ -166,7 +166,8 @@ void add_head(StoredBuilder& builder, const ModelOptions& options) {
   builder.result.push_back({.parameter = "logits_bias",
                             .name = "final_logits_bias",
                             .shape = {1, options.vocabulary},
-                            .part = Part::kHead});
+                            .part = Part::kHead,
+                            .may_be_missing = true});
 }
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
@@ -236,6 +237,7 @@ InitialValues glorot(const std::string& parameter, const ModelOptions& options) 
 FamilyDefinition definition(const FamilyFacts& facts) {
   auto made = encoder_decoder_definition(facts);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"},
+                {Head::kConditional, "Model"},  // whose output is its embeddings
                 {Head::kSequence, "ForSequenceClassification"}};
   made.traits.has_fixed_epsilon = true;
   made.traits.classifier_activation = Activation::kTanh;
@@ -270,7 +272,7 @@ FamilyDefinition marian_definition(Family family) {
   const bool is_marian = family == Family::kMarian;
   auto made = definition({family, NormPlace::kPost, "marian", "model", "Marian"});
   made.word = is_marian ? "marian" : "transformer";
-  made.heads = {{Head::kConditional, "MTModel"}};
+  made.heads = {{Head::kConditional, "MTModel"}, {Head::kConditional, "Model"}};
   made.defaults = is_marian ? marian_defaults : transformer_defaults;
   made.presets = is_marian ? marian_presets : transformer_presets;
   made.read_keys = read_marian_keys;
