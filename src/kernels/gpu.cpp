@@ -45,16 +45,6 @@ at::Tensor add_dropout(const at::Tensor& residual,
   return residual + gpu::dropout(branch, p, chance).to(residual.scalar_type());
 }
 
-at::Tensor add_dropout_norm(const at::Tensor& residual,
-                            const at::Tensor& branch,
-                            const NormWeights& norm,
-                            double p,
-                            const Chance& chance) {
-  const auto sum = gpu::add_dropout(residual, branch, p, chance);
-  return norm.is_rms ? gpu::rms_norm(sum, norm.weight, norm.epsilon)
-                     : gpu::layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
-}
-
 at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
   const auto halves = x.chunk(2, -1);
   return reference::activate(halves[0], activation) * halves[1];

@@ -9,7 +9,6 @@
 #include "kernels/chance.h"
 #include "kernels/chance_bits.h"
 #include "kernels/layout.h"
-#include "kernels/norm.h"
 
 /// The operations of this room as a GPU computes them: by the kernels of LibTorch that do the most
 /// in one launch, in the dtype of the tensors, with sums in fp32. They compute what `reference`
@@ -34,12 +33,6 @@ at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
                        double p,
                        const Chance& chance);
-
-at::Tensor add_dropout_norm(const at::Tensor& residual,
-                            const at::Tensor& branch,
-                            const NormWeights& norm,
-                            double p,
-                            const Chance& chance);
 
 at::Tensor activate_gated(const at::Tensor& x, Activation activation);
 

@@ -244,11 +244,10 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
   check_norm(residual, norm.weight, norm.bias);
   TORCH_CHECK(residual.sizes() == branch.sizes(), "add_dropout_norm expects two (N, D), got ",
               residual.sizes(), " and ", branch.sizes());
-  if (residual.is_cuda()) {
-    return gpu::add_dropout_norm(residual, branch, norm, p, chance);
-  }
   if (!is_served(residual) || residual.scalar_type() != branch.scalar_type()) {
-    return reference::add_dropout_norm(residual, branch, norm, p, chance);
+    const auto sum = add_dropout(residual, branch, p, chance);
+    return norm.is_rms ? rms_norm(sum, norm.weight, norm.epsilon)
+                       : layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
   }
   return AddDropoutNorm::apply(residual, branch, norm.weight, optional(norm.bias), norm.epsilon,
                                norm.is_rms, drop_rule(p, chance), chance.first_row);

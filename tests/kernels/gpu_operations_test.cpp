@@ -43,24 +43,11 @@ TEST_P(GpuOperations, NormsEqualTheReference) {
                     {inputs[0], inputs[1]}, GetParam());
 }
 
-TEST_P(GpuOperations, TheEndOfASubLayerEqualsTheReference) {
-  const std::vector<at::Tensor> inputs{at::randn({7, 24}), at::randn({7, 24}), at::randn({24}),
-                                       at::randn({24})};
-  for (const bool is_rms : {false, true}) {
-    const auto norm = [&](const auto& in) {
-      return NormWeights{.weight = in[2],
-                         .bias = is_rms ? at::Tensor() : in[3],
-                         .epsilon = 1e-5,
-                         .is_rms = is_rms};
-    };
-    const std::vector<at::Tensor> used(inputs.begin(), inputs.end() - (is_rms ? 1 : 0));
-    test::expect_same(
-        [&](const auto& in) { return gpu::add_dropout_norm(in[0], in[1], norm(in), 0.0, kChance); },
-        [&](const auto& in) {
-          return reference::add_dropout_norm(in[0], in[1], norm(in), 0.0, kChance);
-        },
-        used, GetParam());
-  }
+TEST_P(GpuOperations, ABranchIsAddedAsInTheReference) {
+  test::expect_same(
+      [](const auto& in) { return gpu::add_dropout(in[0], in[1], 0.0, kChance); },
+      [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.0, kChance); },
+      {at::randn({7, 24}), at::randn({7, 24})}, GetParam());
 }
 
 TEST_P(GpuOperations, GatesAndEmbeddingsEqualTheReference) {
