@@ -6,7 +6,6 @@
 #include "objectives/class_loss.h"
 #include "objectives/class_weights.h"
 #include "objectives/r_drop.h"
-#include "objectives/rows.h"
 #include "objectives/seen.h"
 #include "objectives/sequence.h"
 

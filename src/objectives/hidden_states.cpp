@@ -4,7 +4,6 @@
 
 #include "kernels/to_device.h"
 #include "objectives/objective.h"
-#include "objectives/rows.h"
 
 namespace weft::objectives {
 

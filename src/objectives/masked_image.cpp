@@ -6,7 +6,6 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/to_device.h"
-#include "objectives/rows.h"
 
 namespace weft::objectives {
 

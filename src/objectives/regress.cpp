@@ -7,7 +7,6 @@
 #include "objectives/metrics.h"
 #include "objectives/r_drop.h"
 #include "objectives/ranking.h"
-#include "objectives/rows.h"
 #include "objectives/seen.h"
 #include "objectives/sequence.h"
 
