@@ -6,7 +6,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
-#include "kernels/gpu.h"
 #include "kernels/leaf_gradient.h"
 #include "kernels/operation_clock.h"
 #include "kernels/reference.h"
@@ -224,8 +223,7 @@ at::Tensor embedding_sum(const at::Tensor& word,
                                position.defined() ? optional(positions) : std::nullopt,
                                type.defined() ? optional(types) : std::nullopt);
   }
-  return word.is_cuda() ? gpu::embedding_sum(word, ids, position, positions, type, types)
-                        : reference::embedding_sum(word, ids, position, positions, type, types);
+  return reference::embedding_sum(word, ids, position, positions, type, types);
 }
 
 }  // namespace weft::kernels

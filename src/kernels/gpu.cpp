@@ -7,7 +7,6 @@
 
 #include "base/random.h"
 #include "kernels/reference.h"
-#include "kernels/wide.h"
 
 namespace weft::kernels::gpu {
 
@@ -48,23 +47,6 @@ at::Tensor add_dropout(const at::Tensor& residual,
 at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
   const auto halves = x.chunk(2, -1);
   return reference::activate(halves[0], activation) * halves[1];
-}
-
-// at::embedding, unlike index_select, adds up the gradients of a row in fp32.
-at::Tensor embedding_sum(const at::Tensor& word,
-                         const at::Tensor& ids,
-                         const at::Tensor& position,
-                         const at::Tensor& positions,
-                         const at::Tensor& type,
-                         const at::Tensor& types) {
-  auto sum = at::embedding(word, ids).to(wide(word));  // (N, D)
-  if (position.defined()) {
-    sum = sum + at::embedding(position, positions);
-  }
-  if (type.defined()) {
-    sum = sum + at::embedding(type, types);
-  }
-  return sum.to(word.scalar_type());
 }
 
 }  // namespace weft::kernels::gpu

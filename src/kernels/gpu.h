@@ -36,13 +36,6 @@ at::Tensor add_dropout(const at::Tensor& residual,
 
 at::Tensor activate_gated(const at::Tensor& x, Activation activation);
 
-at::Tensor embedding_sum(const at::Tensor& word,
-                         const at::Tensor& ids,
-                         const at::Tensor& position,
-                         const at::Tensor& positions,
-                         const at::Tensor& type,
-                         const at::Tensor& types);
-
 /// Whether this device has flash attention (arXiv:2307.08691): NVIDIA GPUs since Ampere have.
 bool has_flash_attention(const at::Device& device);
 

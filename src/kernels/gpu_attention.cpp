@@ -66,8 +66,10 @@ at::Tensor flash_attention(const AttentionInput& input,
   if (settings.rotary.defined()) {
     const auto none = at::zeros({keys.sequences()}, keys.device_offsets.options());
     const auto shifts = settings.is_causal ? lengths_of(keys) - lengths_of(queries) : none;
-    q = rotated(q, settings.rotary, places_of(queries, shifts));
-    k = rotated(k, settings.rotary, places_of(keys, none));
+    const auto places = places_of(keys, none);
+    const bool are_alike = queries.offsets == keys.offsets;
+    q = rotated(q, settings.rotary, are_alike ? places : places_of(queries, shifts));
+    k = rotated(k, settings.rotary, places);
   }
   if (settings.dropout > 0.0) {
     set_chance(q.device(), attention_drop_rule(settings.dropout, chance), chance.first_sequence);

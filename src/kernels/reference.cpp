@@ -101,18 +101,19 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& table) {
   return at::cat({first, second}, -1).to(x.scalar_type());
 }
 
+// A GPU's at::embedding, unlike its index_select, adds up the gradients of a row in fp32.
 at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& ids,
                          const at::Tensor& position,
                          const at::Tensor& positions,
                          const at::Tensor& type,
                          const at::Tensor& types) {
-  auto sum = word.to(wide(word)).index_select(0, ids);  // (N, D)
+  auto sum = at::embedding(word, ids).to(wide(word));  // (N, D)
   if (position.defined()) {
-    sum = sum + position.to(wide(word)).index_select(0, positions);
+    sum = sum + at::embedding(position, positions);
   }
   if (type.defined()) {
-    sum = sum + type.to(wide(word)).index_select(0, types);
+    sum = sum + at::embedding(type, types);
   }
   return sum.to(word.scalar_type());
 }

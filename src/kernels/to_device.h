@@ -11,8 +11,9 @@ namespace weft::kernels {
 /// pinned memory, and nothing waits for it.
 at::Tensor to_device(const at::Tensor& x, const at::Device& device);
 
-/// Numbers on the device, as int64 or float32: (N).
+/// A copy of the numbers on the device, as int64 or float32: (N).
 at::Tensor to_device(const std::vector<int64_t>& values, const at::Device& device);
+at::Tensor to_device(const std::vector<float>& values, const at::Device& device);
 at::Tensor to_device(const std::vector<double>& values, const at::Device& device);
 
 }  // namespace weft::kernels

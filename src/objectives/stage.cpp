@@ -1,5 +1,4 @@
 #include <ATen/Functions.h>
-#include <ATen/ops/from_blob.h>
 
 #include "kernels/to_device.h"
 #include "objectives/objective.h"
@@ -18,10 +17,7 @@ at::Tensor staged_patches(const data::Batch& batch, const at::Device& device) {
   if (batch.patches.empty()) {
     return {};
   }
-  auto* data = const_cast<float*>(batch.patches.data());  // nothing writes through it
-  const auto rows = static_cast<int64_t>(batch.patches.size()) / batch.patch_width;
-  const auto view = at::from_blob(data, {rows, batch.patch_width}, at::kFloat);
-  return device.is_cpu() ? view.clone() : kernels::to_device(view, device);
+  return kernels::to_device(batch.patches, device).view({-1, batch.patch_width});
 }
 
 }  // namespace

@@ -141,9 +141,8 @@ double expected_activations(Trial& trial, const RunConfig& config) {
 }
 
 /// Counts in some more steps, which no time is taken of.
-BenchMemory measure_memory(Trial& trial, const RunConfig& config) {
+void count_allocations(Trial& trial, const RunConfig& config, BenchMemory& memory) {
   constexpr int kSteps = 3;
-  BenchMemory memory;
   TensorMemory tensors;
   for (int step = 0; step < kSteps; ++step) {
     tensors.mark();
@@ -157,6 +156,14 @@ BenchMemory measure_memory(Trial& trial, const RunConfig& config) {
     }
     memory.allocations += static_cast<double>(counts.allocations) / kSteps;
     memory.allocated += static_cast<double>(counts.allocated) / kSteps;
+  }
+}
+
+/// Without activations and allocations where another device than the CPU makes them.
+BenchMemory measure_memory(Trial& trial, const RunConfig& config) {
+  BenchMemory memory;
+  if (trial.device().is_cpu()) {
+    count_allocations(trial, config, memory);
   }
   const auto bytes = [](const at::Tensor& tensor) {
     return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
