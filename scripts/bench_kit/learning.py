@@ -4,11 +4,13 @@ import json, shutil
 
 from . import cases, figures, process
 from .rounds import say
+from .tasks import TASKS
 from .workplace import PEERS, found_texts
 
 
 def evaluated(place, case, folder):
-    files = [word for file in found_texts(case.texts["held_out"]) for word in ("--data", file)]
+    item = TASKS[case.task].item
+    files = [word for file in found_texts(case.texts["held_out"]) for word in ("--data", json.dumps(item(file)))]
     return json.loads(process.run([place.weft, "evaluate", folder, *files])["output"])
 
 
