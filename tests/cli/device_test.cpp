@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                                            "sick_relatedness",
                                            "snli_decomposable_attention",
                                            "spam_bag_of_words",
-                                           "t5_mini_span_corruption_wikitext2",
+                                           "t5_mini_span_corruption_multi30k",
                                            "vit_digits"),
                          [](const auto& parameter) { return parameter.param; });
 

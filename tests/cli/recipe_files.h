@@ -86,7 +86,7 @@ class RecipeFiles {
       write_file(text_at(item, "target"), lines(sentences(kRows)));
     } else if (path.starts_with("data/")) {
       return;
-    } else if (path.ends_with(".txt")) {
+    } else if (path.ends_with(".txt") || path.ends_with(".en") || path.ends_with(".de")) {
       write_texts(path, bytes);
     } else if (path.ends_with(".tsv")) {
       write_table(item, path);
