@@ -256,6 +256,24 @@ Scan scan(const at::Tensor& x) {
   return {.squares = std::accumulate(parts.begin(), parts.end(), 0.0), .live = std::move(live)};
 }
 
+std::vector<double> sums_of_squares(const std::vector<at::Tensor>& tensors) {
+  const at::NoGradGuard no_grad;
+  std::vector<double> sums;
+  if (!tensors.empty() && !tensors.front().is_cpu()) {
+    std::vector<at::Tensor> found;
+    for (const auto& norm : at::_foreach_norm(tensors)) {
+      found.push_back(norm.to(at::kDouble).square());
+    }
+    const auto there = at::stack(found).cpu();
+    sums.assign(there.data_ptr<double>(), there.data_ptr<double>() + there.numel());
+    return sums;
+  }
+  for (const auto& tensor : tensors) {
+    sums.push_back(scan(tensor).squares);
+  }
+  return sums;
+}
+
 void move_into(const at::Tensor& sum, const at::Tensor& x) {
   TORCH_CHECK(sum.scalar_type() == at::kFloat && sum.sizes() == x.sizes() && sum.is_contiguous() &&
                   x.is_contiguous(),

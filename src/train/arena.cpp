@@ -24,10 +24,11 @@ int64_t aligned(int64_t count, int64_t unit = kAlignment) {
 Arena::Arena(nn::Module& module,
              at::ScalarType compute_type,
              DecayOn decay_on,
-             const RateOf& rate_of) {
+             const RateOf& rate_of,
+             Segments segments) {
   collect(module, decay_on, rate_of);
   TORCH_CHECK(!entries_.empty(), "Arena: the module has no parameters");
-  const int64_t size = place_all();
+  const int64_t size = place_all(segments);
   const int64_t trained = segments_.empty() ? 0 : segments_.back().begin + segments_.back().count;
   const at::NoGradGuard no_grad;
   const auto options = entries_.front().parameter.options().requires_grad(false);
@@ -61,31 +62,33 @@ void Arena::collect(nn::Module& module, DecayOn decay_on, const RateOf& rate_of)
 }
 
 // Gives every parameter its place; returns the size of the whole.
-int64_t Arena::place_all() {
-  int64_t end = place(true, true, 0);
-  end = place(true, false, end);
-  end = place(false, true, end);
-  return place(false, false, end);
+int64_t Arena::place_all(Segments segments) {
+  int64_t end = place(true, true, 0, segments);
+  end = place(true, false, end, segments);
+  end = place(false, true, end, segments);
+  return place(false, false, end, segments);
 }
 
 // One kind of parameters, from `begin` on; returns their end.
-int64_t Arena::place(bool is_trained, bool decays, int64_t begin) {
+int64_t Arena::place(bool is_trained, bool decays, int64_t begin, Segments segments) {
   int64_t end = begin;
   for (auto& entry : entries_) {
     if (entry.is_trained != is_trained || entry.decays != decays) {
       continue;
     }
     const bool begins_segment =
-        is_trained && (segments_.empty() || segments_.back().decays != decays ||
-                       segments_.back().rate != entry.rate);
+        is_trained && (segments == Segments::kOfOneParameter || segments_.empty() ||
+                       segments_.back().decays != decays || segments_.back().rate != entry.rate);
     if (begins_segment) {
       end = aligned(end, kernels::kUpdateBlock);
-      segments_.push_back({.begin = end, .count = 0, .decays = decays, .rate = entry.rate});
+      segments_.push_back(
+          {.begin = end, .count = 0, .parameters = 0, .decays = decays, .rate = entry.rate});
     }
     entry.begin = end;
     end += aligned(entry.count);
     if (is_trained) {
       segments_.back().count = end - segments_.back().begin;
+      segments_.back().parameters += entry.count;
     }
   }
   return end;

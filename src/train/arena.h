@@ -28,13 +28,17 @@ struct ArenaEntry {
 /// kernels::kUpdateBlock.
 struct ArenaSegment {
   int64_t begin = 0;
-  int64_t count = 0;
+  int64_t count = 0;       // with the gaps between the parameters
+  int64_t parameters = 0;  // without
   bool decays = false;
   double rate = 1;
 };
 
 /// The factor of the learning rate of a parameter, by its name.
 using RateOf = std::function<double(const std::string&)>;
+
+/// Which neighbours in the trained part make one segment: those of equal rules, or none.
+enum class Segments { kOfEqualRules, kOfOneParameter };
 
 /// All parameters of a model in one flat buffer: first those that are trained and decay, then the
 /// others that are trained, then the frozen ones, each layer by layer, each parameter at a multiple
@@ -49,7 +53,8 @@ class Arena {
   Arena(nn::Module& module,
         at::ScalarType compute_type,
         DecayOn decay_on,
-        const RateOf& rate_of = {});
+        const RateOf& rate_of = {},
+        Segments segments = Segments::kOfEqualRules);
 
   const std::vector<ArenaEntry>& entries() const { return entries_; }  // in order of registration
   /// The trained part, from its begin to its end.
@@ -78,8 +83,8 @@ class Arena {
 
  private:
   void collect(nn::Module& module, DecayOn decay_on, const RateOf& rate_of);
-  int64_t place_all();
-  int64_t place(bool is_trained, bool decays, int64_t begin);
+  int64_t place_all(Segments segments);
+  int64_t place(bool is_trained, bool decays, int64_t begin, Segments segments);
   void bind();
 
   std::vector<ArenaEntry> entries_;

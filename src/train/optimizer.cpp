@@ -1,6 +1,7 @@
 #include "train/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <ATen/ATen.h>
@@ -9,6 +10,8 @@
 namespace weft::train {
 
 namespace {
+
+constexpr double kLeastScale = 1e-3;  // epsilon_2 of arXiv:1804.04235
 
 at::Tensor part(const at::Tensor& flat, const ArenaSegment& segment) {
   return flat.defined() ? flat.narrow(0, segment.begin, segment.count) : flat;
@@ -100,7 +103,9 @@ void Optimizer::update(const at::Tensor& gradient,
                        const kernels::BlockMarks& live) {
   const at::NoGradGuard no_grad;
   ++updates_;
-  for (const auto& segment : arena_.segments()) {
+  const auto scales = this->scales();
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const auto& segment = arena_.segments()[i];
     const int64_t block = segment.begin / kernels::kUpdateBlock;
     update_segment(segment,
                    {.master = part(arena_.master(), segment),
@@ -110,10 +115,32 @@ void Optimizer::update(const at::Tensor& gradient,
                     .second = {},
                     .live_gradient = live.empty() ? nullptr : live.data() + block,
                     .live_moments = live_moments_.data() + block},
-                   {.lr = lr * segment.rate,
+                   {.lr = lr * segment.rate * scales[i],
                     .weight_decay = segment.decays ? options_.weight_decay : 0,
                     .gradient_scale = gradient_scale});
   }
+}
+
+// Of every segment.
+std::vector<double> Optimizer::scales() const {
+  const auto& segments = arena_.segments();
+  if (!options_.scales_by_parameter) {
+    return std::vector<double>(segments.size(), 1.0);
+  }
+  std::vector<at::Tensor> weights;
+  for (const auto& segment : segments) {
+    weights.push_back(part(arena_.master(), segment));
+  }
+  auto scales = kernels::sums_of_squares(weights);
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    scales[i] =
+        std::max(kLeastScale, std::sqrt(scales[i] / static_cast<double>(segments[i].parameters)));
+  }
+  return scales;
+}
+
+Segments segments_of(const OptimizerOptions& options) {
+  return options.scales_by_parameter ? Segments::kOfOneParameter : Segments::kOfEqualRules;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Arena& arena) {

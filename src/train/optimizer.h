@@ -20,7 +20,9 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update at the rate `lr`, times each segment's factor. `gradient`: flat, of the trained
+  /// One update at the rate `lr`, times each segment's factor and, with scales_by_parameter, the
+  /// root of the mean square of its weights, at least 1e-3 (arXiv:1804.04235, section 8; for this a
+  /// GPU is waited for). `gradient`: flat, of the trained
   /// part's size, in any type the kernels read; it is multiplied by `gradient_scale` as it is read,
   /// and zero afterwards. `live`: its marks, where they are known.
   void update(const at::Tensor& gradient,
@@ -57,8 +59,13 @@ class Optimizer {
   int64_t updates_ = 0;
 
  private:
+  std::vector<double> scales() const;
+
   kernels::BlockMarks live_moments_;
 };
+
+/// What make_optimizer needs of the arena.
+Segments segments_of(const OptimizerOptions& options);
 
 /// The arena must outlive the optimizer.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Arena& arena);

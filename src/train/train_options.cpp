@@ -94,6 +94,10 @@ OptimizerOptions read_optimizer(config::Section section) {
                {.help = "Learning rate of what stands on the layers, pooler and head, after the "
                         "warm-up; null: lr.",
                 .range = config::above(0)});
+  section.read("scales_by_parameter", options.scales_by_parameter,
+               {.help = "Whether each parameter learns at lr times the root of the mean square of "
+                        "its numbers, at least 0.001 of it: Adafactor's way (arXiv:1804.04235), by "
+                        "which T5 is trained, with an lr of about 0.01."});
   section.reject_unread();
   return options;
 }

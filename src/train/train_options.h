@@ -26,6 +26,7 @@ struct OptimizerOptions {
   DecayOn decay_on = DecayOn::kMatrices;  // parameters of two or more dimensions, or all
   double layer_decay = 1;                 // factor of the rate from each layer to the one below
   std::optional<double> head_lr = std::nullopt;  // of pooler and head; nothing: lr
+  bool scales_by_parameter = false;              // rates times the size of what they change
 };
 
 enum class ScheduleType {

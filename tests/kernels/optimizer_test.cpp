@@ -106,6 +106,8 @@ TEST_P(Optimizer, SumOfSquaresIsExactAndKeepsWhatIsNotFinite) {
     const auto x = at::randn({size}).to(type());
     const double expected = x.to(at::kDouble).square().sum().item<double>();
     EXPECT_NEAR(scan(x).squares, expected, 1e-12 * expected);
+    const auto both = sums_of_squares({x, x.narrow(0, 0, size / 2)});
+    EXPECT_EQ(both, (std::vector<double>{scan(x).squares, scan(x.narrow(0, 0, size / 2)).squares}));
   }
   auto x = at::ones({100}).to(type());
   x[57] = 1e30;  // its square does not fit into a float

@@ -1,5 +1,6 @@
 #include "train/arena.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -142,6 +143,24 @@ TEST(Arena, CutsTheTrainedPartWhereRatesChange) {
     end = segment.begin + segment.count;
   }
   EXPECT_EQ(end, arena.trained_size());
+}
+
+TEST(Arena, GivesEachParameterASegmentWhereAsked) {
+  Toy toy;
+  const Arena arena(toy, at::kFloat, DecayOn::kMatrices, {}, Segments::kOfOneParameter);
+  ASSERT_EQ(arena.segments().size(), arena.entries().size());
+  int64_t parameters = 0;
+  for (const auto& segment : arena.segments()) {
+    EXPECT_EQ(segment.begin % kernels::kUpdateBlock, 0);
+    EXPECT_EQ(std::count_if(arena.entries().begin(), arena.entries().end(),
+                            [&](const auto& entry) {
+                              return entry.begin == segment.begin &&
+                                     entry.count == segment.parameters;
+                            }),
+              1);
+    parameters += segment.parameters;
+  }
+  EXPECT_EQ(parameters, arena.trained_parameters());
 }
 
 }  // namespace

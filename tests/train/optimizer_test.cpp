@@ -140,6 +140,48 @@ TEST_F(OptimizerTest, RateOfASegmentMultipliesRateAndDecay) {
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
 }
 
+// Two of one set of rules, which share no scale, and one that is all zero.
+class Pair : public nn::Module {
+ public:
+  Pair() {
+    at::manual_seed(5);
+    small_ = register_parameter("small", 0.02 * at::randn({13, 7}));
+    large_ = register_parameter("large", 4 * at::randn({5, 9}));
+    zero_ = register_parameter("zero", at::zeros({31}));
+  }
+  at::Tensor small_, large_, zero_;
+};
+
+TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
+  Pair pair;
+  std::vector<Reference> references;
+  for (const auto& parameter : {pair.small_, pair.large_, pair.zero_}) {
+    references.emplace_back(parameter);
+  }
+  const at::NoGradGuard no_grad;
+  const OptimizerOptions options = {
+      .betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3, .scales_by_parameter = true};
+  const Arena arena(pair, at::kFloat, DecayOn::kMatrices, {}, segments_of(options));
+  const auto optimizer = make_optimizer(options, arena);
+  for (int64_t step = 1; step <= 4; ++step) {
+    fill_gradients(arena, step);
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      auto& reference = references[i];
+      const double size = reference.parameter.square().mean().sqrt().item<double>();
+      if (i == 2 && step == 1) {
+        EXPECT_EQ(size, 0);
+      }
+      reference.adamw(arena.entries()[i].parameter.grad(), 0.05 * std::max(1e-3, size),
+                      i < 2 ? 0.3 : 0.0, step);
+    }
+    optimizer->update(arena.gradient(), 0.05, 1.0);
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      EXPECT_TRUE(at::allclose(arena.entries()[i].parameter, references[i].parameter, 1e-5, 1e-8))
+          << step << " " << arena.entries()[i].name;
+    }
+  }
+}
+
 // A table whose rows lie in several blocks, and what one training of it keeps.
 class Table : public nn::Module {
  public:
