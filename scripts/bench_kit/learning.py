@@ -4,13 +4,11 @@ import json, shutil
 
 from . import cases, figures, process
 from .rounds import say
-from .tasks import TASKS
-from .workplace import PEERS, found_texts
+from .workplace import PEERS, found_items
 
 
 def evaluated(place, case, folder):
-    item = TASKS[case.task].item
-    files = [word for file in found_texts(case.texts["held_out"]) for word in ("--data", json.dumps(item(file)))]
+    files = [word for item in found_items(case, "held_out") for word in ("--data", json.dumps(item))]
     return json.loads(process.run([place.weft, "evaluate", folder, *files])["output"])
 
 

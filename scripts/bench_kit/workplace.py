@@ -24,6 +24,11 @@ def found_texts(patterns):
     return sorted(glob.glob(str(ROOT / found_pattern(patterns))))
 
 
+def found_items(case, key):
+    """The texts of `train` or `held_out` as Weft's config names them."""
+    return [TASKS[case.task].item(file) for file in found_texts(case.texts[key])]
+
+
 def plain_texts(files, output):
     """The text column of tables as lines, which tokenizers are trained on."""
     with open(output, "w", encoding="utf-8") as out:
@@ -73,7 +78,7 @@ class Workplace:
     def config(self, case, name, seed=1, **training):
         """Writes Weft's config of a case (JSON is YAML) and returns its path."""
         task = TASKS[case.task]
-        files = {key: [task.item(file) for file in found_texts(patterns)] for key, patterns in case.texts.items()}
+        files = {key: found_items(case, key) for key in case.texts}
         config = dict(
             data=dict(train=files["train"], evaluate=files.get("held_out", []), cache=str(self.folder / "cache"), **task.data),
             objective=dict(type=task.objective),

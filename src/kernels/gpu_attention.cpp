@@ -65,10 +65,13 @@ at::Tensor flash_attention(const AttentionInput& input,
   auto k = heads(input.key);    // (M, G, K)
   if (settings.rotary.defined()) {
     const auto none = at::zeros({keys.sequences()}, keys.device_offsets.options());
-    const auto shifts = settings.is_causal ? lengths_of(keys) - lengths_of(queries) : none;
     const auto places = places_of(keys, none);
-    const bool are_alike = queries.offsets == keys.offsets;
-    q = rotated(q, settings.rotary, are_alike ? places : places_of(queries, shifts));
+    auto query_places = places;
+    if (queries.offsets != keys.offsets) {
+      const auto shifts = settings.is_causal ? lengths_of(keys) - lengths_of(queries) : none;
+      query_places = places_of(queries, shifts);
+    }
+    q = rotated(q, settings.rotary, query_places);
     k = rotated(k, settings.rotary, places);
   }
   if (settings.dropout > 0.0) {

@@ -258,16 +258,11 @@ Scan scan(const at::Tensor& x) {
 
 std::vector<double> sums_of_squares(const std::vector<at::Tensor>& tensors) {
   const at::NoGradGuard no_grad;
-  std::vector<double> sums;
   if (!tensors.empty() && !tensors.front().is_cpu()) {
-    std::vector<at::Tensor> found;
-    for (const auto& norm : at::_foreach_norm(tensors)) {
-      found.push_back(norm.to(at::kDouble).square());
-    }
-    const auto there = at::stack(found).cpu();
-    sums.assign(there.data_ptr<double>(), there.data_ptr<double>() + there.numel());
-    return sums;
+    const auto sums = at::stack(at::_foreach_norm(tensors, 2, at::kDouble)).square().cpu();
+    return {sums.data_ptr<double>(), sums.data_ptr<double>() + sums.numel()};
   }
+  std::vector<double> sums;
   for (const auto& tensor : tensors) {
     sums.push_back(scan(tensor).squares);
   }

@@ -59,7 +59,7 @@ struct Scan {
 /// One pass over x, 1-D, fp32 or bf16; the same bits whatever the number of threads.
 Scan scan(const at::Tensor& x);
 
-/// Of each tensor as scan() has it; a GPU is waited for once.
+/// Of each tensor, all on one device, as scan() has it; a GPU is waited for once.
 std::vector<double> sums_of_squares(const std::vector<at::Tensor>& tensors);
 
 /// sum += x, and x becomes zero, in one pass. 1-D and contiguous, sum fp32, x fp32 or bf16.

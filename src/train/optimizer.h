@@ -22,9 +22,9 @@ class Optimizer {
 
   /// One update at the rate `lr`, times each segment's factor and, with scales_by_parameter, the
   /// root of the mean square of its weights, at least 1e-3 (arXiv:1804.04235, section 8; for this a
-  /// GPU is waited for). `gradient`: flat, of the trained
-  /// part's size, in any type the kernels read; it is multiplied by `gradient_scale` as it is read,
-  /// and zero afterwards. `live`: its marks, where they are known.
+  /// GPU is waited for). `gradient`: flat, of the trained part's size, in any type the kernels
+  /// read; it is multiplied by `gradient_scale` as it is read, and zero afterwards. `live`: its
+  /// marks, where they are known.
   void update(const at::Tensor& gradient,
               double lr,
               double gradient_scale,
