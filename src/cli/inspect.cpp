@@ -17,6 +17,7 @@
 #include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
+#include "objectives/teacher.h"
 #include "train/cost.h"
 #include "train/device.h"
 #include "train/manifest.h"
@@ -113,6 +114,9 @@ void print_memory(const train::Cost& cost) {
   if (cost.average_bytes > 0) {
     print_line("average of the weights", byte_size(cost.average_bytes));
   }
+  if (cost.teacher_bytes > 0) {
+    print_line("weights of the teacher", byte_size(cost.teacher_bytes));
+  }
   if (cost.save_bytes > 0) {
     print_line("copy while saving", byte_size(cost.save_bytes));
   }
@@ -160,6 +164,10 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
   print_parameters(run.model);
   if (const auto generator = objectives::generator_beside(run.model, run.objective)) {
     print_generator(*generator);
+  }
+  if (const auto teacher = objectives::teacher_beside(run.model, run.objective)) {
+    std::cout << "\nTeacher, ";
+    print_model(*teacher);
   }
   const auto length = run.data.length.value_or(run.model.length);
   for (const bool is_bf16 : {false, true}) {

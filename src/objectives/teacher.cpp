@@ -40,6 +40,15 @@ bool classifies(Head head) {
   return head == Head::kSequence || head == Head::kImage || head == Head::kTaughtImage;
 }
 
+/// The teacher in the directory, with the student's head.
+ModelOptions read_teacher(const std::string& path, Head head) {
+  auto options = models::read_model_config(models::model_directory(path));
+  if (options.head != Head::kTaughtImage || head == Head::kSequence) {
+    options.head = head == Head::kTaughtImage ? Head::kImage : head;
+  }
+  return options;
+}
+
 }  // namespace
 
 models::Model& Teacher::like(const models::Model& student) const {
@@ -48,7 +57,7 @@ models::Model& Teacher::like(const models::Model& student) const {
 }
 
 ModelOptions Teacher::options_for(const ModelOptions& student) const {
-  auto options = models::read_model_config(models::model_directory(path_));
+  auto options = read_teacher(path_, student.head);
   if (models::reads_images(student)) {
     check_images(path_, options, student);
   } else if (options.vocabulary != student.vocabulary) {
@@ -67,9 +76,6 @@ ModelOptions Teacher::options_for(const ModelOptions& student) const {
     refuse(path_, text("knows the classes ", join(options.labels), ", the data have ",
                        join(student.labels)));
   }
-  if (options.head != Head::kTaughtImage || student.head == Head::kSequence) {
-    options.head = student.head == Head::kTaughtImage ? Head::kImage : student.head;
-  }
   return options;
 }
 
@@ -83,6 +89,13 @@ void Teacher::load(const models::Model& student) const {
   models::prepare_for_inference(*loaded.model,
                                 {.device = parameter.device(), .type = parameter.scalar_type()});
   model_ = loaded.model;
+}
+
+std::optional<ModelOptions> teacher_beside(const ModelOptions& model,
+                                           const ObjectiveOptions& objective) {
+  return objective.type == ObjectiveType::kDistill
+             ? std::optional(read_teacher(objective.distill.teacher, model.head))
+             : std::nullopt;
 }
 
 data::Batch with_own_tokens(const data::Batch& batch, const models::VisionOptions& vision) {

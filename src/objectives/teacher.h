@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "data/batch.h"
 #include "data/image_format.h"
 #include "models/model.h"
+#include "objectives/options.h"
 
 namespace weft::objectives {
 
@@ -27,6 +29,11 @@ class Teacher {
   mutable std::once_flag loaded_;
   mutable std::shared_ptr<models::Model> model_;
 };
+
+/// The teacher that such an objective asks beside the model, with the model's head; nothing of
+/// other objectives. Throws UserError where its directory cannot be read.
+std::optional<models::ModelOptions> teacher_beside(const models::ModelOptions& model,
+                                                   const ObjectiveOptions& objective);
 
 /// A batch of images with those tokens of its own before the patches that another model has.
 data::Batch with_own_tokens(const data::Batch& batch, const models::VisionOptions& vision);

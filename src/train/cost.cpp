@@ -16,6 +16,7 @@
 #include "models/modern.h"
 #include "models/names.h"
 #include "objectives/replaced_token.h"
+#include "objectives/teacher.h"
 #include "train/baseline_cost.h"
 #include "train/freeze.h"
 #include "train/layer_rates.h"
@@ -255,6 +256,17 @@ void add_generator_flops(const models::ModelOptions& generator,
   cost.training_flops += draws;
 }
 
+/// A teacher only answers, with weights in the precision of the run.
+void add_teacher(const models::ModelOptions& teacher,
+                 const objectives::ObjectiveOptions& objective,
+                 int64_t length,
+                 bool is_bf16,
+                 Cost& cost) {
+  const auto parameters = what_is_trained(teacher, {}, {}).parameters;
+  cost.teacher_bytes = (is_bf16 ? 2.0 : 4.0) * static_cast<double>(parameters);
+  cost.training_flops += forward_flops(teacher, objective, length);
+}
+
 }  // namespace
 
 StepShape step_shape(const models::ModelOptions& model,
@@ -278,6 +290,9 @@ Cost cost_of(const models::ModelOptions& model,
   if (parts.generator_options) {
     add_generator_flops(*parts.generator_options, objective, parts.generator, length,
                         computes_again, result);
+  }
+  if (const auto teacher = objectives::teacher_beside(model, objective)) {
+    add_teacher(*teacher, objective, length, is_bf16, result);
   }
   const auto parameters = static_cast<double>(result.parameters);
   const auto trained_parameters = static_cast<double>(result.trained_parameters);

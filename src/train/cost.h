@@ -15,18 +15,20 @@ struct Cost {
   int64_t trained_parameters = 0;  // the others are frozen
   double forward_flops = 0;   // per token, multiplications and additions of the matrix products
   double training_flops = 0;  // per token: forward, and for each of its products two in backward
-                              // where nothing is frozen
+                              // where nothing is frozen; a teacher's forward
   double weight_bytes = 0;    // fp32 master, and the bf16 copy where there is one
   double copy_bytes = 0;      // of them the bf16 copy
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
   double average_bytes = 0;  // moving average of the weights
+  double teacher_bytes = 0;  // weights of a model that is only asked
   double save_bytes = 0;     // the copy that is written in the background
   bool is_estimate = false;  // of families with two streams, or none of text: what a step makes is
                              // counted as if it were one stack
   StepMemory step = {};      // activations and what else a step makes, at the largest micro-batch
   double total_bytes() const {
-    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + save_bytes + step.peak;
+    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + teacher_bytes +
+           save_bytes + step.peak;
   }
 };
 

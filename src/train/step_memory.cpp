@@ -7,10 +7,13 @@
 #include "kernels/cross_entropy.h"
 #include "models/families/baselines.h"
 #include "models/family_definition.h"
+#include "objectives/distill.h"
 #include "objectives/replaced_token.h"
+#include "objectives/teacher.h"
 #include "train/baseline_cost.h"
 #include "train/layer_memory.h"
 #include "train/ledger.h"
+#include "train/lesson_memory.h"
 
 namespace weft::train {
 
@@ -39,6 +42,12 @@ class Walk {
   }
 
   void forward() {
+    states_forward();
+    head_forward();
+  }
+
+  /// Up to what leaves the last layer.
+  void states_forward() {
     ledger_.hold(3 * kId * tokens_);  // ids, types, positions
     embeddings_forward();
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
@@ -54,11 +63,14 @@ class Walk {
     if (is_pre()) {
       ledger_.hold(hidden() + hidden_statistics());
     }
-    head_forward();
   }
 
   void backward() {
     head_backward();
+    states_backward();
+  }
+
+  void states_backward() {
     if (is_pre()) {
       ledger_.hold(hidden());
       ledger_.release(2 * hidden() + hidden_statistics());
@@ -68,6 +80,32 @@ class Walk {
                                : backward_layer(ledger_, layers_[layer]);
     }
     embeddings_backward();
+  }
+
+  /// What this student and its teacher say of words.
+  LessonSizes lesson(const Walk& teacher, const objectives::DistillOptions& options) const {
+    const auto kept_rows = [](const Walk& of) {
+      return of.targets_ * of.dim_ * of.element_ + of.transformed();
+    };
+    LessonSizes sizes;
+    sizes.logits = targets_ * vocabulary_;
+    sizes.states = tokens_ * dim_;
+    sizes.taught = tokens_ * teacher.dim_;
+    sizes.rows = kept_rows(*this);
+    sizes.rows_of_teacher = kept_rows(teacher);
+    sizes.output_gradient = tied_gradient();
+    sizes.state_gradient = stream();
+    sizes.element = element_;
+    const double pairs =
+        options.attention_layers == objectives::AttentionPairs::kLast ? 1 : layers_.size();
+    if (options.attention_weight > 0) {
+      sizes.squares = pairs * static_cast<double>(model_.heads) * tokens_ * tokens_ / sequences_;
+      sizes.projected = pairs * layers_.front().qkv / element_;
+    }
+    sizes.has_soft = options.soft_weight > 0;
+    sizes.has_hard = options.hard_weight > 0;
+    sizes.has_hidden = options.hidden_weight > 0;
+    return sizes;
   }
 
   /// Bytes at most by the head alone.
@@ -298,6 +336,38 @@ StepMemory memory_of_pair(const models::ModelOptions& model,
   return memory;
 }
 
+/// A teacher is asked while the student's activations are held.
+StepMemory memory_of_lesson(const models::ModelOptions& model,
+                            const models::ModelOptions& teacher,
+                            const objectives::ObjectiveOptions& objective,
+                            const StepShape& shape) {
+  const auto task = objectives::task_of(objective);
+  auto its_shape = shape;
+  its_shape.lowest = teacher.layers + 2;  // nothing of it is kept
+  its_shape.lora = nullptr;
+  Ledger ledger;
+  Walk walk(model, task, shape, ledger);
+  Walk its_walk(teacher, task, its_shape, ledger);
+  StepMemory memory;
+  if (!objectives::guesses_words(task)) {
+    walk.forward();
+    memory.kept = ledger.live();
+    its_walk.forward();
+    ledger.release(ledger.live() - memory.kept);
+    walk.backward();
+  } else {
+    const auto sizes = walk.lesson(its_walk, objective.distill);
+    walk.states_forward();
+    its_walk.states_forward();
+    lesson_forward(ledger, sizes);
+    memory.kept = ledger.live();
+    lesson_backward(ledger, sizes);
+    walk.states_backward();
+  }
+  memory.peak = ledger.peak();
+  return memory;
+}
+
 }  // namespace
 
 StepMemory step_memory(const models::ModelOptions& model,
@@ -308,6 +378,9 @@ StepMemory step_memory(const models::ModelOptions& model,
   }
   if (const auto generator = objectives::generator_beside(model, objective)) {
     return memory_of_pair(model, *generator, objective, shape);
+  }
+  if (const auto teacher = objectives::teacher_beside(model, objective)) {
+    return memory_of_lesson(model, *teacher, objective, shape);
   }
   Ledger ledger;
   Walk walk(model, objective, shape, ledger);

@@ -13,8 +13,11 @@
 #include "models/generator.h"
 #include "models/lora.h"
 #include "models/modern.h"
+#include "objectives/distill.h"
+#include "objectives/image_data.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
+#include "support/folder.h"
 #include "train/arena.h"
 #include "train/cost.h"
 #include "train/freeze.h"
@@ -25,6 +28,7 @@ namespace weft::train {
 namespace {
 
 using models::Family;
+using objectives::DistilledTask;
 using objectives::ObjectiveType;
 
 /// A model, an objective and the rows of a step.
@@ -71,15 +75,19 @@ Case base(Family family, ObjectiveType type) {
 data::StepBatches batches_of(const Case& given) {
   data::StepBatches batches;
   batches.micro.emplace_back();
-  const bool is_mlm = given.objective.type == ObjectiveType::kMlm ||
-                      given.objective.type == ObjectiveType::kReplacedToken;
-  const bool is_tag = given.objective.type == ObjectiveType::kTag;
+  const auto objective = given.objective.type == ObjectiveType::kDistill
+                             ? objectives::task_of(given.objective)
+                             : given.objective;
+  const bool is_mlm =
+      objective.type == ObjectiveType::kMlm || objective.type == ObjectiveType::kReplacedToken;
+  const bool is_tag = objective.type == ObjectiveType::kTag;
+  const bool reads_on = objective.type == ObjectiveType::kCausal;
   for (int64_t number = 0; number < given.sequences; ++number) {
     data::Example example;
     for (int64_t i = 0; i < given.length; ++i) {
       example.ids.push_back(5 + (number * 71 + i * 13) % (given.model.vocabulary - 5));
       example.types.push_back(given.model.segments > 1 && i >= given.length / 2 ? 1 : 0);
-      if (given.objective.type == ObjectiveType::kCausal && i + 1 < given.length) {
+      if (reads_on && i + 1 < given.length) {
         example.target_positions.push_back(i);
         example.targets.push_back(5 + i);
       }
@@ -111,7 +119,7 @@ struct Found {
 
 Found run(Case given) {
   const auto objective = objectives::make_objective(given.objective);
-  given.model.head = objective->head();
+  given.model.head = objectives::head_for(objective->head(), given.model);
   const auto model = models::make_model(given.model, 1);
   if (given.train.lora) {
     models::Lora lora;
@@ -131,6 +139,10 @@ Found run(Case given) {
   options.recomputes_layers = recomputes;
   Stepper stepper(*objective, *model, arena, *optimizer, options);
   const auto batches = batches_of(given);
+  if (given.objective.type == ObjectiveType::kDistill) {
+    stepper.compute(batches, 0);  // loads the teacher
+    stepper.drop();
+  }
   Found found;
   {
     TensorMemory memory;
@@ -151,6 +163,9 @@ Found run(Case given) {
 void expect_stated(Case given, const std::string& what, double tolerance = 0.1) {
   for (const bool is_bf16 : {false, true}) {
     for (const auto checkpointing : {Checkpointing::kNone, Checkpointing::kLayers}) {
+      if (checkpointing == Checkpointing::kLayers && given.objective.distill.attention_weight > 0) {
+        continue;  // a config may not have both
+      }
       given.is_bf16 = is_bf16;
       given.train.checkpoint_activations = checkpointing;
       const auto found = run(given);
@@ -207,6 +222,43 @@ TEST(StepMemory, OfAGeneratorAndItsDiscriminator) {
   given.objective.replaced_token.generator.share = 0.25;
   given.model.vocabulary = 8000;
   expect_stated(given, "a small generator of many words");
+}
+
+/// A student of a teacher that is twice as deep, and stored in the folder.
+Case taught(Family family, DistilledTask task, int64_t vocabulary, const test::Folder& folder) {
+  auto given = base(family, ObjectiveType::kDistill);
+  given.sequences = 8;
+  given.objective.distill.task = task;
+  given.objective.distill.teacher = folder.path();
+  given.model.vocabulary = vocabulary;
+  if (task == DistilledTask::kClassify) {
+    given.model.labels = {"no", "yes"};
+  }
+  auto teacher = given.model;
+  teacher.head =
+      objectives::head_for(objectives::make_objective(given.objective)->head(), given.model);
+  teacher.layers = 2 * given.model.layers;
+  models::save_model(folder.path(), *models::make_model(teacher, 2), formats::DType::kF32);
+  return given;
+}
+
+TEST(StepMemory, OfATeacherAndItsStudent) {
+  const test::Folder folder;
+  for (const int64_t vocabulary : {500, 4000}) {
+    const auto words = std::to_string(vocabulary) + " words";
+    auto given = taught(Family::kBert, DistilledTask::kMlm, vocabulary, folder);
+    expect_stated(given, words);
+    given.objective.distill.hidden_weight = 0;
+    given.objective.distill.hard_weight = 0;
+    expect_stated(given, words + ", their distribution alone");
+    given.objective.distill.attention_weight = 1;
+    expect_stated(given, words + ", and the last attention");
+    given.objective.distill.attention_layers = objectives::AttentionPairs::kUniform;
+    expect_stated(given, words + ", and all attention");
+    expect_stated(taught(Family::kGpt2, DistilledTask::kCausal, vocabulary, folder),
+                  words + ", the next");
+  }
+  expect_stated(taught(Family::kBert, DistilledTask::kClassify, 500, folder), "classes");
 }
 
 TEST(StepMemory, OfModelsThatReadFromLeftToRight) {
