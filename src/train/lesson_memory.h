@@ -6,17 +6,18 @@ namespace weft::train {
 
 /// What a student of words and its teacher say in a step of distillation (objectives/distill.h).
 struct LessonSizes {
-  double logits = 0;  // elements of (M, V)
-  double states = 0;  // elements of (N, D) of the student, of (N, D') of the teacher
-  double taught = 0;  //
-  double squares =
-      0;  // elements of (H, L, L), of all sequences and pairs of layers; 0: not compared
-  double projected = 0;        // (N, 3 D) of the layers whose attention is compared, elements
-  double rows = 0;             // bytes: what the student's head keeps between its states and logits
-  double rows_of_teacher = 0;  // bytes of the same, for a moment
-  double output_gradient = 0;  // bytes, of the student's output matrix
-  double state_gradient = 0;   // bytes
-  double element = 4;          // bytes
+  // Elements.
+  double logits = 0;     // (M, V)
+  double states = 0;     // (N, D), of the student
+  double taught = 0;     // (N, D), of the teacher
+  double squares = 0;    // (H, L, L) of all sequences and all layers whose attention is compared
+  double projected = 0;  // (N, 3 D) of these layers
+  // Bytes.
+  double rows = 0;             // what the student's head keeps between its states and logits
+  double rows_of_teacher = 0;  // of the same, for a moment
+  double output_gradient = 0;  // of the student's output matrix
+  double state_gradient = 0;
+  double element = 4;
   bool has_soft = true;
   bool has_hard = true;
   bool has_hidden = true;
