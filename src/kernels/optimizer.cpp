@@ -238,6 +238,9 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
 
 Scan scan(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
+  if (!x.is_cpu()) {
+    return {.squares = sums_of_squares({x}).front(), .live = {}};
+  }
   if (!is_served(x) || !x.is_contiguous()) {
     const auto values = x.flatten().to(at::kDouble);
     return {.squares = values.dot(values).item<double>(), .live = {}};
