@@ -20,6 +20,10 @@ SIZES = dict(vocab_size=24, num_labels=3, hidden_size=8, num_hidden_layers=2, nu
              max_position_embeddings=10, pad_token_id=1, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 DISTILBERT = dict(vocab_size=24, num_labels=3, dim=8, n_layers=2, n_heads=2, hidden_dim=12, max_position_embeddings=10, pad_token_id=1,
                   dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0)
+GPT2 = dict(vocab_size=24, num_labels=3, n_embd=8, n_layer=2, n_head=2, n_inner=12, n_positions=10, pad_token_id=1, bos_token_id=0,
+            eos_token_id=2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+NEOX = {**SIZES, "hidden_dropout": 0.0, "attention_dropout": 0.0, "bos_token_id": 0, "eos_token_id": 2,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
 CASES = {  # name -> (config, class, LoRA)
     "bert": (transformers.BertConfig(**SIZES), transformers.BertForSequenceClassification,
              dict(r=3, lora_alpha=5, target_modules=["query", "value"])),
@@ -27,6 +31,10 @@ CASES = {  # name -> (config, class, LoRA)
                 dict(r=2, lora_alpha=4, target_modules=["key", "attention.output.dense", "intermediate.dense"])),
     "distilbert": (transformers.DistilBertConfig(**DISTILBERT), transformers.DistilBertForSequenceClassification,
                    dict(r=2, lora_alpha=3, target_modules=["q_lin", "v_lin", "lin2"])),
+    "gpt2": (transformers.GPT2Config(**GPT2), transformers.GPT2ForSequenceClassification,
+             dict(r=2, lora_alpha=4, target_modules=["c_attn", "c_fc"], rank_pattern={"c_fc": 3})),
+    "gpt_neox": (transformers.GPTNeoXConfig(**NEOX), transformers.GPTNeoXForSequenceClassification,
+                 dict(r=3, lora_alpha=4, target_modules=["query_key_value", "dense"])),
 }
 
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
+#include "models/config_json.h"
 #include "models/family.h"
 #include "models/lora.h"
 #include "models/stored_layout.h"
@@ -93,24 +94,26 @@ Json adapter_config(const ModelOptions& model, const Lora& lora) {
       whole.push_back(module);
     }
   }
-  return {{"peft_type", "LORA"},
-          {"task_type", task_type(model.head)},
-          {"base_model_name_or_path", lora.base},
-          {"r", lora.options.rank},
-          {"lora_alpha", lora.options.alpha},
-          {"lora_dropout", lora.options.dropout},
-          {"target_modules", target_modules(model, lora)},
-          {"modules_to_save", whole.empty() ? Json(nullptr) : Json(whole)},
-          {"bias", "none"},
-          {"fan_in_fan_out", stores_transposed(model)},
-          {"inference_mode", true},
-          {"init_lora_weights", true},
-          {"use_rslora", false},
-          {"use_dora", false},
-          {"layers_to_transform", nullptr},
-          {"layers_pattern", nullptr},
-          {"rank_pattern", Json::object()},
-          {"alpha_pattern", Json::object()}};
+  Json json = {{"peft_type", "LORA"},
+               {"task_type", task_type(model.head)},
+               {"base_model_name_or_path", lora.base},
+               {"r", lora.options.rank},
+               {"lora_alpha", lora.options.alpha},
+               {"lora_dropout", lora.options.dropout},
+               {"target_modules", target_modules(model, lora)},
+               {"modules_to_save", whole.empty() ? Json(nullptr) : Json(whole)},
+               {"bias", "none"},
+               {"fan_in_fan_out", stores_transposed(model)},
+               {"inference_mode", true},
+               {"init_lora_weights", true},
+               {"use_rslora", false},
+               {"use_dora", false},
+               {"layers_to_transform", nullptr},
+               {"layers_pattern", nullptr},
+               {"rank_pattern", Json::object()},
+               {"alpha_pattern", Json::object()}};
+  write_prompt(json, model);
+  return json;
 }
 
 }  // namespace

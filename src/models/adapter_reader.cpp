@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
+#include "models/config_json.h"
 #include "models/json_fields.h"
 #include "models/names.h"
 #include "models/stored_layout.h"
@@ -31,7 +32,14 @@ constexpr int64_t kLongest = int64_t{16} << 20;
 struct AdapterConfig {
   std::string base;
   std::string task;
-  double scale = 1;
+  double alpha = 8;
+  bool is_rank_stable = false;  // arXiv:2312.03732
+
+  /// What the product of matrices of this rank is multiplied by.
+  double scale(int64_t rank) const {
+    const auto ranks = static_cast<double>(rank);
+    return alpha / (is_rank_stable ? std::sqrt(ranks) : ranks);
+  }
 };
 
 /// Kinds of adapters that are something else than two matrices a layer.
@@ -39,11 +47,9 @@ void refuse_others(const JsonFields& fields) {
   std::string type = "LORA";
   std::string bias = "none";
   bool is_dora = false;
-  bool is_transposed = false;
   fields.read("peft_type", type);
   fields.read("bias", bias);
   fields.read("use_dora", is_dora);
-  fields.read("fan_in_fan_out", is_transposed);
   if (type != "LORA") {
     fields.fail("peft_type", text("'", type, "', must be LORA"));
   }
@@ -53,13 +59,9 @@ void refuse_others(const JsonFields& fields) {
   if (is_dora) {
     fields.fail("use_dora", "true, must be false");
   }
-  if (is_transposed) {
-    fields.fail("fan_in_fan_out", "true, must be false");
-  }
-  for (const auto* key : {"rank_pattern", "alpha_pattern"}) {
-    if (fields.has(key) && !fields.at(key).empty()) {
-      fields.fail(key, "must be empty: one rank and one alpha for all layers");
-    }
+  if (constexpr auto kAlphas = "alpha_pattern";
+      fields.has(kAlphas) && !fields.at(kAlphas).empty()) {
+    fields.fail(kAlphas, "must be empty: one alpha for all layers");
   }
 }
 
@@ -71,14 +73,8 @@ AdapterConfig read_config(const std::string& directory) {
   AdapterConfig config;
   fields.read("base_model_name_or_path", config.base);
   fields.read("task_type", config.task);
-  int64_t rank = 8;
-  double alpha = 8;
-  bool is_rank_stable = false;  // arXiv:2312.03732
-  fields.read("r", rank, 1, int64_t{1} << 20);
-  fields.read("lora_alpha", alpha, 0, 1e9);
-  fields.read("use_rslora", is_rank_stable);
-  const auto ranks = static_cast<double>(rank);
-  config.scale = alpha / (is_rank_stable ? std::sqrt(ranks) : ranks);
+  fields.read("lora_alpha", config.alpha, 0, 1e9);
+  fields.read("use_rslora", config.is_rank_stable);
   return config;
 }
 
@@ -100,11 +96,13 @@ std::vector<std::string> numbered_labels(int64_t count) {
   return labels;
 }
 
-/// The tensors of the model's file by name, and by the module that they are the weight of.
+/// The tensors of the model's file under each of their names.
 std::map<std::string, StoredTensor> by_name(const ModelOptions& options) {
   std::map<std::string, StoredTensor> result;
-  for (auto& tensor : stored_tensors(options)) {
-    result.emplace(tensor.name, tensor);
+  for (const auto& tensor : stored_tensors(options)) {
+    for (const auto& name : spellings(tensor, options)) {
+      result.emplace(name, tensor);
+    }
   }
   return result;
 }
@@ -114,7 +112,7 @@ class Application {
  public:
   Application(const std::string& directory, Model& model)
       : file_(directory + kTensors),
-        scale_(read_config(directory).scale),
+        config_(read_config(directory)),
         parameters_(model.named_parameters()),
         stored_(by_name(model.options())) {}
 
@@ -147,8 +145,7 @@ class Application {
   void add(const std::string& module, const at::Tensor& a) {
     const auto found = stored_.find(module + ".weight");
     const auto name = std::string(kPrefix) + module;
-    if (found == stored_.end() || found->second.shape.size() != 2 ||
-        found->second.interleaved_heads > 0) {
+    if (found == stored_.end() || found->second.shape.size() != 2) {
       fail(name);
     }
     const auto b = tensor_of(file_.at(name + std::string(kB)));
@@ -159,7 +156,11 @@ class Application {
                                 shape_text(b.sizes().vec()), " and ", shape_text(a.sizes().vec()),
                                 " do not fit a layer of ", shape_text(shape)));
     }
-    rows(found->second).addmm_(b.to(at::kFloat), a.to(at::kFloat), 1, scale_);
+    // As the layer computes, however its matrix is stored: what fan_in_fan_out says counts for
+    // nothing, as PEFT goes by the layer too.
+    const auto change = at::matmul(b.to(at::kFloat), a.to(at::kFloat)) * config_.scale(a.size(0));
+    rows(found->second)
+        .add_(found->second.is_transposed ? change : from_stored(change, found->second));
   }
 
   std::string put(const std::string& name, const std::string& inner, const at::Tensor& value) {
@@ -177,7 +178,7 @@ class Application {
   }
 
   formats::TensorFile file_;
-  double scale_;
+  AdapterConfig config_;
   torch::OrderedDict<std::string, at::Tensor> parameters_;
   std::map<std::string, StoredTensor> stored_;
 };
@@ -195,6 +196,8 @@ std::string adapter_base(const std::string& path) { return read_config(path).bas
 ModelOptions adapter_options(const std::string& path, const ModelOptions& base) {
   auto options = base;
   options.head = head_of(read_config(path).task, base.head);
+  const auto json = formats::read_json(path + kConfig, kLongest);
+  read_prompt(JsonFields(json, path + kConfig), options);
   if (options.head != Head::kSequence && options.head != Head::kToken) {
     return options;
   }
@@ -204,8 +207,8 @@ ModelOptions adapter_options(const std::string& path, const ModelOptions& base) 
   const formats::TensorFile file(path + kTensors);
   for (const auto& tensor : stored_tensors(options)) {
     const auto found = file.tensors().find(std::string(kPrefix) + tensor.name);
-    const bool gives_classes = tensor.part == Part::kHead && tensor.shape.size() == 1 &&
-                               tensor.parameter == "head.output.bias";
+    const bool gives_classes =
+        tensor.parameter == "head.output.weight" || tensor.parameter == "head.weight";
     if (gives_classes && found != file.tensors().end() && !found->second.shape.empty() &&
         found->second.shape[0] != head_outputs(options)) {
       options.labels = numbered_labels(found->second.shape[0]);

@@ -55,7 +55,8 @@ std::string_view torch_name(formats::DType dtype) {
                                          : "float32";
 }
 
-/// Keys of this program alone, which others pass over: how the model was trained to see prompts.
+}  // namespace
+
 void read_prompt(const JsonFields& fields, ModelOptions& options) {
   if (options.head == Head::kCausalLm) {
     fields.read("is_prefix_lm", options.decoder.sees_prompt);
@@ -69,8 +70,6 @@ void write_prompt(Json& json, const ModelOptions& options) {
     json["prefix_end_token_id"] = id_or_null(options.decoder.prompt_end_id);
   }
 }
-
-}  // namespace
 
 ModelOptions options_from_json(const Json& json, const std::string& place) {
   const JsonFields fields(json, place);

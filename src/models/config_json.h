@@ -4,6 +4,7 @@
 
 #include "formats/json.h"
 #include "formats/safetensors.h"
+#include "models/json_fields.h"
 #include "models/options.h"
 
 namespace weft::models {
@@ -14,5 +15,10 @@ ModelOptions options_from_json(const formats::Json& json, const std::string& pla
 
 /// config.json as transformers writes it. `dtype` is that of the weights beside it.
 formats::Json json_from_options(const ModelOptions& options, formats::DType dtype);
+
+/// How the model was trained to see prompts, of causal ones: keys of this program alone, which
+/// others pass over.
+void read_prompt(const JsonFields& fields, ModelOptions& options);
+void write_prompt(formats::Json& json, const ModelOptions& options);
 
 }  // namespace weft::models

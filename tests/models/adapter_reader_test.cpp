@@ -10,6 +10,7 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/directory.h"
+#include "models/lora.h"
 #include "models/tensors.h"
 #include "models/tiny.h"
 #include "support/config.h"
@@ -54,7 +55,7 @@ TEST_P(AdapterReader, BaseWithAdapterGivesPeftsLogits) {
 
 INSTANTIATE_TEST_SUITE_P(Peft,
                          AdapterReader,
-                         ::testing::Values("bert", "roberta", "distilbert"),
+                         ::testing::Values("bert", "roberta", "distilbert", "gpt2", "gpt_neox"),
                          [](const auto& tested) { return tested.param; });
 
 /// A copy of an adapter whose config may be changed.
@@ -80,13 +81,46 @@ TEST(AdapterReader, KnowsWhatItReads) {
 
 TEST(AdapterReader, RefusesOtherKindsOfAdapters) {
   const std::vector<std::pair<std::string, formats::Json>> changes = {
-      {"use_dora", true}, {"peft_type", "LOHA"}, {"bias", "all"}, {"rank_pattern", {{"query", 4}}}};
+      {"use_dora", true},
+      {"peft_type", "LOHA"},
+      {"bias", "all"},
+      {"alpha_pattern", {{"query", 4}}}};
   for (const auto& [key, value] : changes) {
     const Copy copy;
     copy.set(key, value);
     EXPECT_NE(copy.error().find("adapter_config.json: " + key + ": "), std::string::npos)
         << copy.error();
   }
+}
+
+// PEFT goes by the layer.
+TEST(AdapterReader, WhatIsSaidOfTheStoredMatrixCountsForNothing) {
+  const auto base = kReference + "bert/base";
+  const Copy copy;
+  const auto plain = applied(base, copy.path()).model->named_parameters();
+  copy.set("fan_in_fan_out", true);
+  for (const auto& parameter : applied(base, copy.path()).model->named_parameters()) {
+    EXPECT_TRUE(at::equal(parameter.value(), plain[parameter.key()])) << parameter.key();
+  }
+}
+
+TEST(AdapterReader, RemembersHowPromptsAreSeen) {
+  const test::Folder folder;
+  auto options = read_model_config(kReference + "gpt2/base");
+  options.head = Head::kCausalLm;
+  options.decoder.sees_prompt = true;
+  options.decoder.prompt_end_id = 3;
+  const auto model = make_model(options, 1);
+  Lora lora;
+  lora.options.rank = 2;
+  lora.sites = lora_sites(options, lora.options);
+  attach_lora(*model, lora, 1);
+  const auto all = model->named_parameters();
+  save_adapter(folder.path(), options, lora, [&](const std::string& name) { return all[name]; });
+  auto base = options;
+  base.decoder.sees_prompt = false;
+  base.decoder.prompt_end_id = -1;
+  EXPECT_EQ(adapter_options(folder.path(), base).decoder, options.decoder);
 }
 
 TEST(AdapterReader, RefusesAnotherModelsLayers) {

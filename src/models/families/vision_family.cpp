@@ -248,6 +248,25 @@ void write_json(formats::Json& json, const ModelOptions& options) {
   }
 }
 
+/// What transformers 5 calls its modules, and adapters with them; its files keep the older names.
+std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& /*options*/) {
+  using Words = std::pair<std::string_view, std::string_view>;
+  constexpr std::array kWords = {Words("encoder.layer.", "layers."),
+                                 Words("attention.attention.query", "attention.q_proj"),
+                                 Words("attention.attention.key", "attention.k_proj"),
+                                 Words("attention.attention.value", "attention.v_proj"),
+                                 Words("attention.output.dense", "attention.o_proj"),
+                                 Words("intermediate.dense", "mlp.fc1"),
+                                 Words("output.dense", "mlp.fc2")};
+  auto name = tensor.name;
+  for (const auto& [then, now] : kWords) {
+    if (const auto at = name.find(then); at != std::string::npos) {
+      name.replace(at, then.size(), now);
+    }
+  }
+  return {name};
+}
+
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const std::string prefix =
       options.head == Head::kNone ? "" : std::string(facts_of(options).prefix) + ".";
@@ -287,6 +306,7 @@ FamilyDefinition definition(const FamilyFacts& facts) {
           .read_json = read_json,
           .write_json = write_json,
           .tensors = tensors,
+          .spellings = spellings,
           .is_harmless = is_harmless,
           .initial = initial,
           .make = construct<Vision>,
