@@ -164,6 +164,22 @@ SentenceProjection read_projection(const std::string& directory) {
   return projection;
 }
 
+/// Where nothing else says how long a text may be, sentence-transformers asks the tokenizer.
+void read_tokenizers_limit(const std::string& directory, SentenceOptions& options) {
+  const auto path = directory + "/tokenizer_config.json";
+  if (options.length || !exists(path)) {
+    return;
+  }
+  const auto json = formats::read_json(path, kLongest);
+  if (!json.is_object() || !json.contains("model_max_length")) {
+    return;
+  }
+  const auto& length = json.at("model_max_length");  // 1e30 means none
+  if (length.is_number() && length.get<double>() >= 1 && length.get<double>() <= kMostTokens) {
+    options.length = length.get<int64_t>();
+  }
+}
+
 void read_limits(const std::string& directory, SentenceOptions& options) {
   for (const auto* name : kLimitFiles) {
     const auto path = directory + "/" + name;
@@ -220,6 +236,7 @@ SentenceModel read_declared(const std::string& path) {
     least = may_repeat ? place : place + 1;
     if (module.type == "Transformer") {
       read_limits(module.directory, result.options);
+      read_tokenizers_limit(module.directory, result.options);
     } else if (module.type == "Pooling") {
       read_pooling(module.directory, result.options);
     } else if (module.type == "Dense") {
@@ -246,7 +263,9 @@ SentenceModel read_sentence_model(const std::string& path) {
   if (is_sentence_directory(directory)) {
     return read_declared(directory);
   }
-  return {.directory = directory, .is_declared = false, .options = {}};
+  SentenceModel result{.directory = directory, .is_declared = false, .options = {}};
+  read_tokenizers_limit(directory, result.options);
+  return result;
 }
 
 const config::Choices<nn::Pooling>& poolings() {

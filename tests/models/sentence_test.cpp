@@ -81,6 +81,22 @@ TEST_F(SentenceTest, TakesTheTransformerFromItsFolderAndTheDefaultPrompt) {
   EXPECT_FALSE(model.options.length);
 }
 
+// As sentence-transformers 6 writes it: the tokenizer alone knows.
+TEST_F(SentenceTest, LengthIsTheTokenizersWhereNothingElseSaysIt) {
+  const auto length = [&](const std::string& tokenizer) {
+    write("tokenizer_config.json", tokenizer);
+    return read_sentence_model(path()).options.length;
+  };
+  const auto said = length(R"({"model_max_length": 7})");
+  EXPECT_TRUE(said && *said != 7);
+  fs::remove(path() + "/sentence_bert_config.json");
+  EXPECT_EQ(length(R"({"model_max_length": 7})"), 7);
+  EXPECT_FALSE(length(R"({"model_max_length": 1000000000000000019884624838656})"));
+  EXPECT_FALSE(length(R"({"model_max_length": null})"));
+  fs::remove(path() + "/modules.json");
+  EXPECT_EQ(length(R"({"model_max_length": 7})"), 7);
+}
+
 TEST_F(SentenceTest, PlainDirectoryIsPooledByTheMean) {
   fs::remove(path() + "/modules.json");
   const auto model = read_sentence_model(path());
