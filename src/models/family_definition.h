@@ -60,6 +60,9 @@ struct FamilyDefinition {
   /// Further names of a tensor in files of other times. May be absent.
   std::vector<std::string> (*spellings)(const StoredTensor& tensor,
                                         const ModelOptions& options) = nullptr;
+  /// What transformers calls the tensor in its modules, and adapters with them, where its files
+  /// keep an older name. May be absent.
+  std::string (*name_in_module)(const StoredTensor& tensor) = nullptr;
   /// Tensors of files that no parameter asks for and that say nothing: buffers, tied copies. May be
   /// absent.
   bool (*is_harmless)(std::string_view name, const ModelOptions& options) = nullptr;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "models/family_definition.h"
 #include "models/names.h"
 
 namespace weft::models {
@@ -27,6 +28,7 @@ constexpr std::array<std::array<std::string_view, 2>, 6> kUsual = {{{"query", "v
 
 /// Every linear layer of the stack.
 std::vector<LoraSite> all_sites(const ModelOptions& model) {
+  const auto in_module = definition_of(model.family).name_in_module;
   std::vector<LoraSite> sites;
   for (const auto& tensor : stored_tensors(model)) {
     if (tensor.part != Part::kBackbone || tensor.shape.size() != 2 ||
@@ -36,7 +38,8 @@ std::vector<LoraSite> all_sites(const ModelOptions& model) {
     if (tensor.interleaved_heads > 0) {
       continue;  // its rows lie apart in our matrix
     }
-    const auto module = tensor.name.substr(0, tensor.name.size() - kEnding.size());
+    const auto name = in_module ? in_module(tensor) : tensor.name;
+    const auto module = name.substr(0, name.size() - kEnding.size());
     sites.push_back({.module = module,
                      .name = module.substr(module.rfind('.') + 1),
                      .linear = tensor.parameter.substr(0, tensor.parameter.size() - kEnding.size()),

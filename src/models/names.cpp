@@ -33,6 +33,9 @@ std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOption
       result.push_back(std::move(name));
     }
   }
+  if (const auto in_module = definition_of(options.family).name_in_module) {
+    result.push_back(in_module(tensor));
+  }
   for (const auto& [now, then] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
                                   std::pair{".LayerNorm.bias", ".LayerNorm.beta"}}) {
     for (std::size_t i = 0, count = result.size(); i < count; ++i) {

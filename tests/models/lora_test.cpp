@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/json.h"
+#include "models/presets.h"
 #include "models/tensors.h"
 #include "models/tiny.h"
 #include "nn/module.h"
@@ -293,6 +294,17 @@ TEST(Lora, OptionsAreReadAndCheckedAgainstEachOther) {
               read_lora_options(test::section("train.lora", {{"rank", "2"}, {"train", "[body]"}}));
             }).find("'body' is not one of head, pooler"),
             std::string::npos);
+}
+
+// Files of vision models keep names that transformers 5 gives to no module.
+TEST(LoraSites, AreModulesNotNamesOfFiles) {
+  auto model = family_defaults(Family::kVit);
+  model.head = Head::kImage;
+  const auto sites = lora_sites(model, {});
+  ASSERT_EQ(sites.size(), 24U);
+  EXPECT_EQ(sites[0].module, "vit.layers.0.attention.q_proj");
+  EXPECT_EQ(sites[1].module, "vit.layers.0.attention.v_proj");
+  EXPECT_EQ(sites[1].linear, "layers.0.attention.qkv");
 }
 
 }  // namespace

@@ -248,8 +248,8 @@ void write_json(formats::Json& json, const ModelOptions& options) {
   }
 }
 
-/// What transformers 5 calls its modules, and adapters with them; its files keep the older names.
-std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& /*options*/) {
+/// As transformers 5 has it.
+std::string name_in_module(const StoredTensor& tensor) {
   using Words = std::pair<std::string_view, std::string_view>;
   constexpr std::array kWords = {Words("encoder.layer.", "layers."),
                                  Words("attention.attention.query", "attention.q_proj"),
@@ -264,7 +264,7 @@ std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOption
       name.replace(at, then.size(), now);
     }
   }
-  return {name};
+  return name;
 }
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
@@ -306,7 +306,7 @@ FamilyDefinition definition(const FamilyFacts& facts) {
           .read_json = read_json,
           .write_json = write_json,
           .tensors = tensors,
-          .spellings = spellings,
+          .name_in_module = name_in_module,
           .is_harmless = is_harmless,
           .initial = initial,
           .make = construct<Vision>,
