@@ -35,6 +35,28 @@ std::string message_after(const std::string& kind, const std::function<void(Json
   return found.substr(std::min(found.size(), file.size()));
 }
 
+/// How a unigram model with these scores of 9, 0 and 00 cuts 9000.
+std::vector<int32_t> cut_9000(double nine, double zero, double zeros) {
+  const test::Folder folder;
+  Json pieces = Json::array();
+  pieces.push_back(Json::array({"<unk>", 0.0}));
+  pieces.push_back(Json::array({"9", nine}));
+  pieces.push_back(Json::array({"0", zero}));
+  pieces.push_back(Json::array({"00", zeros}));
+  const Json json = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", pieces}}}};
+  folder.write("tokenizer.json", json.dump());
+  std::vector<int32_t> ids;
+  load_tokenizer(folder.path())->encode("9000", ids);
+  return ids;
+}
+
+// The sums are equal as written; of seventeen digits `tokenizers` loses some. The ids are its own.
+TEST(TokenizerFiles, ScoresAreReadAsTokenizersReadsThem) {
+  EXPECT_EQ(cut_9000(-11.121293067932129, -9.806000709533691, -10.314305305480957),
+            (std::vector<int32_t>{1, 3, 2}));
+  EXPECT_EQ(cut_9000(-11.125, -9.75, -10.375), (std::vector<int32_t>{1, 2, 3}));
+}
+
 TEST(TokenizerFiles, NameTheDamageInJson) {
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t.erase("model"); }), ": no 'model'");
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t["model"].erase("vocab"); }),

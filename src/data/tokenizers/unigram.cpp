@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
@@ -16,6 +20,25 @@ namespace {
 /// How much worse than the worst piece an unknown character is, in log-probability, as
 /// SentencePiece has it.
 constexpr double kUnknownPenalty = 10.0;
+
+/// A score as `tokenizers` reads it from its file: the digits as one whole number, rounded to a
+/// double, and that by a power of ten, rounded again. Sums that would be equal differ by it.
+double as_tokenizers_reads(double score) {
+  std::array<char, 32> text = {};
+  std::to_chars(text.data(), text.data() + text.size(), std::abs(score),
+                std::chars_format::scientific);
+  const std::string_view all(text.data());
+  const auto mark = all.find('e');
+  uint64_t digits = 0;
+  for (const char digit : all.substr(0, mark)) {
+    digits = digit == '.' ? digits : 10 * digits + static_cast<uint64_t>(digit - '0');
+  }
+  const auto behind_point = mark > 1 ? static_cast<int>(mark) - 2 : 0;
+  const int exponent = std::stoi(std::string(all.substr(mark + 1))) - behind_point;
+  const auto whole = static_cast<double>(digits);
+  return std::copysign(
+      exponent < 0 ? whole / std::pow(10.0, -exponent) : whole * std::pow(10.0, exponent), score);
+}
 
 /// The best step that ends at a place of the word.
 struct Step {
@@ -83,7 +106,7 @@ class Unigram : public TokenModel {
       if (!is_piece || !std::isfinite(item[1].get<double>())) {
         throw Error(weft::text(place, "[", scores_.size(), "]: a piece and its score are needed"));
       }
-      scores_.push_back(item[1].get<double>());
+      scores_.push_back(as_tokenizers_reads(item[1].get<double>()));
       worst = std::min(worst, scores_.back());
     }
     unknown_score_ = worst - kUnknownPenalty;
