@@ -1,11 +1,13 @@
 #include "train/lora_run.h"
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "models/directory.h"
 
 namespace weft::train {
 
@@ -27,6 +29,12 @@ void log_lora(const models::Lora& lora) {
                  " parameters; trained whole: ", whole.empty() ? "nothing" : join(whole)));
 }
 
+/// The directory that PEFT can open: of a run its model. It may be gone by the time a run goes on.
+std::string base_of(const RunConfig& config) {
+  const auto base = config.init_from.value_or("");
+  return std::filesystem::exists(base) ? models::model_directory(base) : base;
+}
+
 }  // namespace
 
 std::optional<models::Lora> prepare_lora(const RunConfig& config,
@@ -44,7 +52,7 @@ std::optional<models::Lora> prepare_lora(const RunConfig& config,
   } catch (const std::invalid_argument& error) {
     throw UserError(text("train.lora: ", error.what()));
   }
-  lora.base = config.init_from.value_or("");
+  lora.base = base_of(config);
   models::attach_lora(model, lora, static_cast<uint64_t>(config.run.seed));
   if (checkpoint) {
     models::load_lora_state(*checkpoint + kState, model, lora);

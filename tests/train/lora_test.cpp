@@ -120,7 +120,7 @@ TEST_F(LoraRunTest, CheckpointIsTheBaseAndTheAdaptersProducts) {
   EXPECT_TRUE(is_changed);
   const auto json = formats::read_json(small_.path("run/checkpoint-8/adapter/adapter_config.json"));
   EXPECT_EQ(json.at("modules_to_save").dump(), "[\"pooler\",\"classifier\"]");
-  EXPECT_EQ(json.at("base_model_name_or_path"), small_.path("base"));
+  EXPECT_EQ(json.at("base_model_name_or_path"), small_.path("base/last"));
   EXPECT_EQ(json.at("task_type"), "SEQ_CLS");
 }
 
