@@ -150,8 +150,8 @@ class Application {
     }
     const auto b = tensor_of(file_.at(name + std::string(kB)));
     const auto shape = rows(found->second).sizes().vec();
-    if (a.dim() != 2 || b.dim() != 2 || a.size(0) != b.size(1) || b.size(0) != shape[0] ||
-        a.size(1) != shape[1]) {
+    if (a.dim() != 2 || b.dim() != 2 || a.size(0) == 0 || a.size(0) != b.size(1) ||
+        b.size(0) != shape[0] || a.size(1) != shape[1]) {
       throw formats::Error(text(file_.path(), ": ", name, ": matrices ",
                                 shape_text(b.sizes().vec()), " and ", shape_text(a.sizes().vec()),
                                 " do not fit a layer of ", shape_text(shape)));

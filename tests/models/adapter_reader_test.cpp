@@ -123,6 +123,22 @@ TEST(AdapterReader, RemembersHowPromptsAreSeen) {
   EXPECT_EQ(adapter_options(folder.path(), base).decoder, options.decoder);
 }
 
+TEST(AdapterReader, RefusesMatricesThatDoNotFit) {
+  const std::string module = "base_model.model.bert.encoder.layer.0.attention.self.query";
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> shapes = {
+      {{0, 8}, {8, 0}}, {{2, 8}, {8, 3}}, {{2, 7}, {8, 2}}, {{2, 8}, {7, 2}}, {{8}, {8, 1}}};
+  for (const auto& [a, b] : shapes) {
+    const Copy copy;
+    const auto first = at::zeros(a);
+    const auto second = at::zeros(b);
+    formats::write_safetensors(
+        copy.path() + "/adapter_model.safetensors",
+        {{module + ".lora_A.weight", view_of(first)}, {module + ".lora_B.weight", view_of(second)}},
+        {}, FileWriter::Mode::kPlain);
+    EXPECT_NE(copy.error().find("do not fit a layer of (8, 8)"), std::string::npos) << copy.error();
+  }
+}
+
 TEST(AdapterReader, RefusesAnotherModelsLayers) {
   EXPECT_NE(Copy().error("roberta/base").find("the model has no such layer"), std::string::npos);
 }
