@@ -59,16 +59,14 @@ void refuse_others(const JsonFields& fields) {
   if (is_dora) {
     fields.fail("use_dora", "true, must be false");
   }
-  if (constexpr auto kAlphas = "alpha_pattern";
-      fields.has(kAlphas) && !fields.at(kAlphas).empty()) {
-    fields.fail(kAlphas, "must be empty: one alpha for all layers");
+  if (fields.has("alpha_pattern") && !fields.at("alpha_pattern").empty()) {
+    fields.fail("alpha_pattern", "must be empty: one alpha for all layers");
   }
+  int64_t rank = 1;  // the matrices tell it
+  fields.read("r", rank, 1, int64_t{1} << 20);
 }
 
-AdapterConfig read_config(const std::string& directory) {
-  const auto path = directory + kConfig;
-  const auto json = formats::read_json(path, kLongest);
-  const JsonFields fields(json, path);
+AdapterConfig read_fields(const JsonFields& fields) {
   refuse_others(fields);
   AdapterConfig config;
   fields.read("base_model_name_or_path", config.base);
@@ -76,6 +74,12 @@ AdapterConfig read_config(const std::string& directory) {
   fields.read("lora_alpha", config.alpha, 0, 1e9);
   fields.read("use_rslora", config.is_rank_stable);
   return config;
+}
+
+AdapterConfig read_config(const std::string& directory) {
+  const auto path = directory + kConfig;
+  const auto json = formats::read_json(path, kLongest);
+  return read_fields(JsonFields(json, path));
 }
 
 Head head_of(const std::string& task, Head otherwise) {
@@ -194,10 +198,11 @@ bool is_adapter_directory(const std::string& path) {
 std::string adapter_base(const std::string& path) { return read_config(path).base; }
 
 ModelOptions adapter_options(const std::string& path, const ModelOptions& base) {
-  auto options = base;
-  options.head = head_of(read_config(path).task, base.head);
   const auto json = formats::read_json(path + kConfig, kLongest);
-  read_prompt(JsonFields(json, path + kConfig), options);
+  const JsonFields fields(json, path + kConfig);
+  auto options = base;
+  options.head = head_of(read_fields(fields).task, base.head);
+  read_prompt(fields, options);
   if (options.head != Head::kSequence && options.head != Head::kToken) {
     return options;
   }

@@ -194,11 +194,12 @@ bool adds_up(const TrainOptions& train, bool is_bf16) {
          (!train.batch_tokens || *train.micro_batch_tokens < *train.batch_tokens);
 }
 
-/// What the discriminator and, where there is one, its generator have and do.
+/// What the model and, where there are such, its generator and its teacher have and do.
 struct Parts {
   Trained model;
   std::optional<models::ModelOptions> generator_options;
   Trained generator;  // without what both embed
+  std::optional<models::ModelOptions> teacher;
 };
 
 Parts parts_of(const models::ModelOptions& model,
@@ -207,7 +208,8 @@ Parts parts_of(const models::ModelOptions& model,
   const auto frozen = frozen_parameters(train.freeze, parameter_names(model, objective));
   Parts parts{.model = what_is_trained(model, train, frozen),
               .generator_options = objectives::generator_beside(model, objective),
-              .generator = {}};
+              .generator = {},
+              .teacher = objectives::teacher_beside(model, objective)};
   if (const auto& generator = parts.generator_options) {
     const auto spared = frozen_in_generator(frozen);
     parts.generator = what_is_trained(*generator, train, spared);
@@ -224,7 +226,8 @@ StepShape shape_of(const Parts& parts, const TrainOptions& train, bool is_bf16) 
           .lowest = parts.model.lowest,
           .lowest_of_generator = parts.generator.lowest,
           .trains_words = parts.model.trains_words,
-          .lora = train.lora ? &*train.lora : nullptr};
+          .lora = train.lora ? &*train.lora : nullptr,
+          .teacher = parts.teacher};
 }
 
 /// The products of a step for one token, forward, and with those of the backward pass.
@@ -291,8 +294,8 @@ Cost cost_of(const models::ModelOptions& model,
     add_generator_flops(*parts.generator_options, objective, parts.generator, length,
                         computes_again, result);
   }
-  if (const auto teacher = objectives::teacher_beside(model, objective)) {
-    add_teacher(*teacher, objective, length, is_bf16, result);
+  if (parts.teacher) {
+    add_teacher(*parts.teacher, objective, length, is_bf16, result);
   }
   const auto parameters = static_cast<double>(result.parameters);
   const auto trained_parameters = static_cast<double>(result.trained_parameters);

@@ -45,27 +45,22 @@ void hidden_forward(Ledger& ledger, const LessonSizes& sizes) {
   ledger.hold(own);  // the teacher's, of length 1
 }
 
+// Of both what the forward pass kept goes: the student's in fp32, and the teacher's.
 void hidden_backward(Ledger& ledger, const LessonSizes& sizes) {
   const double own = kFp32 * sizes.states;
   ledger.touch(3 * own);
-  ledger.release(own + wide(sizes.states, sizes));
-  ledger.hold(sizes.state_gradient);
+  ledger.release(2 * own);
+  ledger.hold(sizes.element * sizes.states);
 }
 
-// Queries, keys and values once more, the weights of both, and the student's without zeros.
-void attention_forward(Ledger& ledger, const LessonSizes& sizes) {
-  ledger.hold(kFp32 * (sizes.projected + 3 * sizes.squares));
-}
-
-void attention_backward(Ledger& ledger, const LessonSizes& sizes) {
-  ledger.release(kFp32 * (sizes.projected + 3 * sizes.squares));
-}
+/// Queries, keys and values once more, the weights of both, and the student's without zeros.
+double watched(const LessonSizes& sizes) { return kFp32 * (sizes.projected + 3 * sizes.squares); }
 
 }  // namespace
 
 void lesson_forward(Ledger& ledger, const LessonSizes& sizes) {
   const double logits = sizes.element * sizes.logits;
-  attention_forward(ledger, sizes);
+  ledger.hold(watched(sizes));
   ledger.touch(sizes.rows_of_teacher + logits);
   ledger.hold(logits);
   ledger.hold(sizes.rows + logits);
@@ -79,10 +74,13 @@ void lesson_forward(Ledger& ledger, const LessonSizes& sizes) {
     hidden_forward(ledger, sizes);
   }
   ledger.release(2 * logits + sizes.element * sizes.taught);
+  const bool keeps_states = sizes.has_hidden && wide(sizes.states, sizes) == 0;
+  ledger.release(keeps_states ? 0 : sizes.element * sizes.states);
 }
 
 void lesson_backward(Ledger& ledger, const LessonSizes& sizes) {
   const double logits = sizes.element * sizes.logits;
+  const double gradient = sizes.element * sizes.states;
   if (sizes.has_hidden) {
     hidden_backward(ledger, sizes);
   }
@@ -91,11 +89,14 @@ void lesson_backward(Ledger& ledger, const LessonSizes& sizes) {
   }
   if (sizes.has_soft) {
     soft_backward(ledger, sizes);
-    ledger.release(sizes.has_hard ? logits : 0);
   }
-  ledger.hold(sizes.output_gradient);
-  ledger.release(logits + sizes.rows);
-  attention_backward(ledger, sizes);
+  ledger.release(sizes.has_soft && sizes.has_hard ? logits : 0);  // one gradient of both
+  if (sizes.has_soft || sizes.has_hard) {
+    ledger.hold(sizes.output_gradient);
+    ledger.release(logits);
+    sizes.has_hidden ? ledger.touch(gradient) : ledger.hold(gradient);
+  }
+  ledger.release(sizes.rows + watched(sizes));
 }
 
 }  // namespace weft::train

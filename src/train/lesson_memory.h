@@ -16,7 +16,6 @@ struct LessonSizes {
   double rows = 0;             // what the student's head keeps between its states and logits
   double rows_of_teacher = 0;  // of the same, for a moment
   double output_gradient = 0;  // of the student's output matrix
-  double state_gradient = 0;
   double element = 4;
   bool has_soft = true;
   bool has_hard = true;

@@ -9,7 +9,6 @@
 #include "models/family_definition.h"
 #include "objectives/distill.h"
 #include "objectives/replaced_token.h"
-#include "objectives/teacher.h"
 #include "train/baseline_cost.h"
 #include "train/layer_memory.h"
 #include "train/ledger.h"
@@ -94,7 +93,6 @@ class Walk {
     sizes.rows = kept_rows(*this);
     sizes.rows_of_teacher = kept_rows(teacher);
     sizes.output_gradient = tied_gradient();
-    sizes.state_gradient = stream();
     sizes.element = element_;
     const double pairs =
         options.attention_layers == objectives::AttentionPairs::kLast ? 1 : layers_.size();
@@ -379,8 +377,8 @@ StepMemory step_memory(const models::ModelOptions& model,
   if (const auto generator = objectives::generator_beside(model, objective)) {
     return memory_of_pair(model, *generator, objective, shape);
   }
-  if (const auto teacher = objectives::teacher_beside(model, objective)) {
-    return memory_of_lesson(model, *teacher, objective, shape);
+  if (shape.teacher) {
+    return memory_of_lesson(model, *shape.teacher, objective, shape);
   }
   Ledger ledger;
   Walk walk(model, objective, shape, ledger);

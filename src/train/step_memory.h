@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/lora_options.h"
 #include "models/options.h"
@@ -17,7 +18,8 @@ struct StepShape {
   int64_t lowest = 0;               // depth of the lowest trained parameter (train/layer_rates.h)
   int64_t lowest_of_generator = 0;  // and in a generator beside the model
   bool trains_words = true;         // the table of words, which the output matrix may be
-  const models::LoraOptions* lora = nullptr;  // adapters, if any
+  const models::LoraOptions* lora = nullptr;         // adapters, if any
+  std::optional<models::ModelOptions> teacher = {};  // that is asked beside the model, if any
 };
 
 /// Bytes of the tensors that a step makes beside weights, gradients and optimizer.

@@ -1,5 +1,9 @@
 #include "models/families/vision_family.h"
 
+#include <array>
+#include <string_view>
+#include <utility>
+
 #include "base/text.h"
 #include "models/stack_json.h"
 #include "models/stack_keys.h"
