@@ -1,5 +1,9 @@
 #include "kernels/rotary.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 #include <ATen/ATen.h>
 
 #include "kernels/reference.h"
@@ -8,20 +12,40 @@ namespace weft::kernels {
 
 namespace {
 
+constexpr double kTurn = 2 * std::numbers::pi;
+
+/// How much of each plane keeps its wavelength, 0 to 1; arXiv:2309.00071, section 3.2, with the
+/// ramp over the planes' numbers that the published models have.
+at::Tensor kept_by_yarn(const RotaryOptions& options) {
+  const auto& stretch = options.stretch;
+  const auto width = static_cast<double>(options.width);
+  const auto plane_of = [&](double turns) {  // the plane that turns so often in what was trained
+    const double wave = static_cast<double>(stretch.original) / (turns * kTurn);
+    return width * std::log(wave) / (2 * std::log(options.theta));
+  };
+  const bool whole = stretch.has_whole_planes;
+  const double first = whole ? std::floor(plane_of(stretch.high)) : plane_of(stretch.high);
+  const double last = whole ? std::ceil(plane_of(stretch.low)) : plane_of(stretch.low);
+  const double begin = std::max(first, 0.0);
+  const double end = std::min(last, width - 1);
+  const auto planes = at::arange(options.width / 2, at::kFloat);
+  return 1 - ((planes - begin) / (end == begin ? 1e-3 : end - begin)).clamp(0, 1);
+}
+
+at::Tensor kept_by_llama(const at::Tensor& frequencies, const RotaryStretch& stretch) {
+  const auto turns = static_cast<double>(stretch.original) / (kTurn / frequencies);
+  return ((turns - stretch.low) / (stretch.high - stretch.low)).clamp(0, 1);
+}
+
 at::Tensor stretched(const at::Tensor& frequencies, const RotaryOptions& options) {
-  if (options.factor == 1) {
-    return frequencies;
-  }
-  const auto slow = frequencies / options.factor;
-  if (options.original == 0) {
+  const auto& stretch = options.stretch;
+  const auto slow = frequencies / stretch.factor;
+  if (stretch.scaling == RotaryScaling::kLinear) {
     return slow;
   }
-  constexpr double kTurn = 6.283185307179586;
-  const auto waves = kTurn / frequencies;
-  const auto share = (options.original / waves - options.low) / (options.high - options.low);
-  const auto mixed = (1 - share) * frequencies / options.factor + share * frequencies;
-  const auto long_or_mixed = at::where(waves > options.original / options.low, slow, mixed);
-  return at::where(waves < options.original / options.high, frequencies, long_or_mixed);
+  const auto kept = stretch.scaling == RotaryScaling::kYarn ? kept_by_yarn(options)
+                                                            : kept_by_llama(frequencies, stretch);
+  return (1 - kept) * slow + kept * frequencies;
 }
 
 }  // namespace
@@ -34,10 +58,12 @@ at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::De
   const auto plain = at::TensorOptions().dtype(at::kFloat);
   const auto exponents =
       at::arange(0, options.width, 2, plain) / static_cast<double>(options.width);
-  const auto frequencies =
-      stretched(at::pow(options.theta, exponents).reciprocal(), options);  // (K / 2)
+  auto frequencies = at::pow(options.theta, exponents).reciprocal();  // (K / 2)
+  if (options.stretch.scaling != RotaryScaling::kNone) {
+    frequencies = stretched(frequencies, options);
+  }
   const auto angles = at::arange(rows, plain).unsqueeze(1) * frequencies;  // (rows, K / 2)
-  return at::cat({angles.cos(), angles.sin()}, 1).to(device);
+  return at::cat({angles.cos(), angles.sin()}, 1).mul_(options.stretch.strength).to(device);
 }
 
 at::Tensor rotated(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions) {

@@ -75,17 +75,11 @@ nn::NormOptions norm_of(const ModelOptions& options) {
 
 kernels::RotaryOptions rotary_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;
-  kernels::RotaryOptions rotary{.width = head_width(options), .theta = options.modern.theta};
+  kernels::RotaryOptions rotary{.width = head_width(options),
+                                .theta = options.modern.theta,
+                                .stretch = decoder.rotary_stretch};
   if (decoder.rotary_share < 1) {
     rotary.width = static_cast<int64_t>(static_cast<double>(rotary.width) * decoder.rotary_share);
-  }
-  if (decoder.rotary_scaling != RotaryScaling::kNone) {
-    rotary.factor = decoder.rotary_factor;
-  }
-  if (decoder.rotary_scaling == RotaryScaling::kLlama3) {
-    rotary.low = decoder.rotary_low;
-    rotary.high = decoder.rotary_high;
-    rotary.original = static_cast<double>(decoder.rotary_original);
   }
   return rotary;
 }

@@ -2,11 +2,9 @@
 
 #include <cstdint>
 
-namespace weft::models {
+#include "kernels/rotary.h"
 
-/// How rotary positions are stretched to longer sequences than those trained on. linear: places
-/// are divided by the factor (arXiv:2306.15595); llama3: long waves only, as Llama 3.1 does.
-enum class RotaryScaling { kNone, kLinear, kLlama3 };
+namespace weft::models {
 
 /// What decoders and encoder-decoders do otherwise than BERT's kind. Rotary base, gates and biases
 /// stand in ModernOptions. The defaults are what the other families do.
@@ -25,11 +23,7 @@ struct DecoderOptions {
   double embedding_dropout = 0;  // where ModelOptions::dropout speaks of the sub-layers only
   double initial_factor = 1;     // T5: scales the deviations of its initial values
   double rotary_share = 1;       // of the features of a head that are turned
-  RotaryScaling rotary_scaling = RotaryScaling::kNone;
-  double rotary_factor = 1;
-  double rotary_low = 1;           // llama3: waves longer than original / low are stretched
-  double rotary_high = 4;          // and those shorter than original / high are not
-  int64_t rotary_original = 8192;  // tokens that the model was trained on
+  kernels::RotaryStretch rotary_stretch = {};
 
   // Encoder-decoders: ModelOptions::layers, heads and width are the encoder's.
   int64_t layers = 0;  // of the decoder; 0: there is none beside the stack

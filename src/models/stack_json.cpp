@@ -1,7 +1,13 @@
 #include "models/stack_json.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -10,8 +16,21 @@
 namespace weft::models {
 
 using formats::Json;
+using kernels::RotaryScaling;
 
 namespace {
+
+using NamedScaling = std::pair<std::string_view, RotaryScaling>;
+constexpr std::array<NamedScaling, 4> kScalings{{{"default", RotaryScaling::kNone},
+                                                 {"linear", RotaryScaling::kLinear},
+                                                 {"llama3", RotaryScaling::kLlama3},
+                                                 {"yarn", RotaryScaling::kYarn}}};
+
+/// Of RotaryStretch::low and high.
+std::pair<const char*, const char*> turn_keys(bool is_yarn) {
+  return is_yarn ? std::pair("beta_slow", "beta_fast")
+                 : std::pair("low_freq_factor", "high_freq_factor");
+}
 
 std::string quote(std::string_view word) { return "'" + std::string(word.substr(0, 80)) + "'"; }
 
@@ -121,6 +140,56 @@ void demand(const JsonFields& fields, std::string_view key, bool wanted, std::st
   }
 }
 
+namespace {
+
+/// -> factor of cosines and sines: given, or as arXiv:2309.00071, equation 22, has it.
+double read_strength(const JsonFields& rope, double factor) {
+  std::optional<double> given;
+  rope.read("attention_factor", given, 1e-3, kMost);
+  std::optional<double> above;
+  std::optional<double> below;
+  rope.read("mscale", above, 0.0, kMost);
+  rope.read("mscale_all_dim", below, 0.0, kMost);
+  const auto growth = [&](double share) { return 0.1 * share * std::log(factor) + 1; };
+  const bool has_both = above.value_or(0) > 0 && below.value_or(0) > 0;
+  return given.value_or(has_both ? growth(*above) / growth(*below) : growth(1));
+}
+
+void read_stretch(const JsonFields& rope, ModelOptions& options) {
+  auto& stretch = options.decoder.rotary_stretch;
+  std::string type = "default";
+  rope.read("type", type);
+  rope.read("rope_type", type);
+  const auto* found = std::ranges::find(kScalings, type, &NamedScaling::first);
+  if (found == kScalings.end()) {
+    rope.fail("rope_type", "found " + quote(type) + ", allowed is default, linear, llama3, yarn");
+  }
+  stretch.scaling = found->second;
+  if (stretch.scaling == RotaryScaling::kNone) {
+    return;
+  }
+  rope.read("factor", stretch.factor, 1.0, kMost);
+  if (stretch.scaling == RotaryScaling::kLinear) {
+    return;
+  }
+  stretch.original = options.length;
+  rope.read("original_max_position_embeddings", stretch.original, 1, kMostTokens);
+  const bool is_yarn = stretch.scaling == RotaryScaling::kYarn;
+  const auto [low, high] = turn_keys(is_yarn);
+  stretch.high = is_yarn ? 32 : 4;
+  rope.read(low, stretch.low, 1e-3, kMost);
+  rope.read(high, stretch.high, 1e-3, kMost);
+  if (stretch.high <= stretch.low) {
+    rope.fail(high, text("must be above ", low));
+  }
+  if (is_yarn) {
+    rope.read("truncate", stretch.has_whole_planes);
+    stretch.strength = read_strength(rope, stretch.factor);
+  }
+}
+
+}  // namespace
+
 void read_rotary(const JsonFields& fields, ModelOptions& options) {
   auto& decoder = options.decoder;
   fields.read("rope_theta", options.modern.theta, 1.0, kMost);
@@ -137,25 +206,7 @@ void read_rotary(const JsonFields& fields, ModelOptions& options) {
   const JsonFields rope(fields.at(key), fields.place() + ": " + key);
   rope.read("rope_theta", options.modern.theta, 1.0, kMost);
   rope.read("partial_rotary_factor", decoder.rotary_share, 0.0, 1.0 + 1e-9);
-  std::string type = "default";
-  rope.read("type", type);
-  rope.read("rope_type", type);
-  if (type == "default") {
-    return;
-  }
-  if (type != "linear" && type != "llama3") {
-    rope.fail("rope_type", "found " + quote(type) + ", allowed is default, linear, llama3");
-  }
-  decoder.rotary_scaling = type == "linear" ? RotaryScaling::kLinear : RotaryScaling::kLlama3;
-  rope.read("factor", decoder.rotary_factor, 1.0, kMost);
-  if (decoder.rotary_scaling == RotaryScaling::kLlama3) {
-    rope.read("low_freq_factor", decoder.rotary_low, 1e-3, kMost);
-    rope.read("high_freq_factor", decoder.rotary_high, 1e-3, kMost);
-    rope.read("original_max_position_embeddings", decoder.rotary_original, 1, kMostTokens);
-    if (decoder.rotary_high <= decoder.rotary_low) {
-      rope.fail("high_freq_factor", "must be above low_freq_factor");
-    }
-  }
+  read_stretch(rope, options);
 }
 
 Json rotary_json(const ModelOptions& options) {
@@ -164,16 +215,23 @@ Json rotary_json(const ModelOptions& options) {
   if (decoder.rotary_share < 1) {
     rope["partial_rotary_factor"] = decoder.rotary_share;
   }
-  if (decoder.rotary_scaling == RotaryScaling::kNone) {
+  const auto& stretch = decoder.rotary_stretch;
+  if (stretch.scaling == RotaryScaling::kNone) {
     return rope;
   }
-  const bool is_linear = decoder.rotary_scaling == RotaryScaling::kLinear;
-  rope["rope_type"] = is_linear ? "linear" : "llama3";
-  rope["factor"] = decoder.rotary_factor;
-  if (!is_linear) {
-    rope["low_freq_factor"] = decoder.rotary_low;
-    rope["high_freq_factor"] = decoder.rotary_high;
-    rope["original_max_position_embeddings"] = decoder.rotary_original;
+  rope["rope_type"] = std::ranges::find(kScalings, stretch.scaling, &NamedScaling::second)->first;
+  rope["factor"] = stretch.factor;
+  if (stretch.scaling == RotaryScaling::kLinear) {
+    return rope;
+  }
+  const bool is_yarn = stretch.scaling == RotaryScaling::kYarn;
+  const auto [low, high] = turn_keys(is_yarn);
+  rope[low] = stretch.low;
+  rope[high] = stretch.high;
+  rope["original_max_position_embeddings"] = stretch.original;
+  if (is_yarn) {
+    rope["truncate"] = stretch.has_whole_planes;
+    rope["attention_factor"] = stretch.strength;
   }
   return rope;
 }

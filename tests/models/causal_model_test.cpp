@@ -225,9 +225,15 @@ TEST(CausalConfig, RefusesWhatIsNotComputed) {
     const auto json = formats::Json::parse("{\"model_type\": \"" + type + "\", " + rest + "}");
     return test::message_of<formats::Error>([&] { options_from_json(json, "config.json"); });
   };
-  EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4.0}"),
-            "config.json: rope_parameters: rope_type: found 'yarn', allowed is default, linear, "
-            "llama3");
+  EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"rope_type\": \"dynamic\", \"factor\": 4.0}"),
+            "config.json: rope_parameters: rope_type: found 'dynamic', allowed is default, linear, "
+            "llama3, yarn");
+  EXPECT_EQ(refused("qwen2",
+                    "\"rope_parameters\": {\"rope_type\": \"yarn\", \"beta_fast\": 2, "
+                    "\"beta_slow\": 2}"),
+            "config.json: rope_parameters: beta_fast: must be above beta_slow");
+  EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"partial_rotary_factor\": 0.5}"),
+            "config.json: partial_rotary_factor: must be 1: all features of a head are turned");
   EXPECT_EQ(refused("gpt2", "\"add_cross_attention\": true"),
             "config.json: add_cross_attention: found true, allowed is false: this family has no "
             "encoder here");
@@ -248,15 +254,49 @@ TEST(CausalConfig, RotaryPositionsOfBothTimesAreRead) {
   const auto old =
       read("\"rope_theta\": 500000.0, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}");
   EXPECT_EQ(old.modern.theta, 500000.0);
-  EXPECT_EQ(old.decoder.rotary_scaling, RotaryScaling::kLinear);
-  EXPECT_EQ(old.decoder.rotary_factor, 4.0);
+  EXPECT_EQ(old.decoder.rotary_stretch.scaling, kernels::RotaryScaling::kLinear);
+  EXPECT_EQ(old.decoder.rotary_stretch.factor, 4.0);
   const auto current = read(
       "\"rope_parameters\": {\"rope_theta\": 1000.0, \"rope_type\": \"llama3\", \"factor\": 8.0, "
       "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
       "\"original_max_position_embeddings\": 8192}");
   EXPECT_EQ(current.modern.theta, 1000.0);
-  EXPECT_EQ(current.decoder.rotary_scaling, RotaryScaling::kLlama3);
-  EXPECT_EQ(current.decoder.rotary_original, 8192);
+  EXPECT_EQ(current.decoder.rotary_stretch.scaling, kernels::RotaryScaling::kLlama3);
+  EXPECT_EQ(current.decoder.rotary_stretch.original, 8192);
+}
+
+TEST(CausalConfig, YarnIsReadAndWritten) {
+  const auto read = [](const formats::Json& rope) {
+    formats::Json json = {{"model_type", "qwen2"}, {"max_position_embeddings", 512}};
+    json["rope_parameters"] = rope;
+    return options_from_json(json, "config.json");
+  };
+  const auto plain = read({{"rope_type", "yarn"}, {"factor", 4.0}});
+  const auto& stretch = plain.decoder.rotary_stretch;
+  EXPECT_EQ(stretch.original, 512);  // of max_position_embeddings
+  EXPECT_EQ(stretch.low, 1);
+  EXPECT_EQ(stretch.high, 32);
+  EXPECT_TRUE(stretch.has_whole_planes);
+  EXPECT_NEAR(stretch.strength, 1.138629436111989, 1e-12);
+  const auto full = read({{"rope_type", "yarn"},
+                          {"factor", 4.0},
+                          {"beta_fast", 16},
+                          {"beta_slow", 2},
+                          {"truncate", false},
+                          {"mscale", 1.0},
+                          {"mscale_all_dim", 0.5},
+                          {"original_max_position_embeddings", 128}});
+  EXPECT_NEAR(full.decoder.rotary_stretch.strength, 1.0648216253695715, 1e-12);
+  const auto again =
+      options_from_json(json_from_options(full, formats::DType::kF32), "config.json");
+  const auto& kept = again.decoder.rotary_stretch;
+  EXPECT_EQ(kept.scaling, kernels::RotaryScaling::kYarn);
+  EXPECT_EQ(kept.factor, 4);
+  EXPECT_EQ(kept.low, 2);
+  EXPECT_EQ(kept.high, 16);
+  EXPECT_EQ(kept.original, 128);
+  EXPECT_FALSE(kept.has_whole_planes);
+  EXPECT_EQ(kept.strength, full.decoder.rotary_stretch.strength);
 }
 
 ModelOptions read(const std::string& yaml) {

@@ -222,6 +222,29 @@ TEST(EncoderDecoder, LogitsBiasIsFixed) {
   EXPECT_FALSE(make_model(tiny(Family::kT5), 1)->output_bias().defined());
 }
 
+// feed_forward_proj calls both kinds of GELU behind a gate `gated-gelu`.
+TEST(EncoderDecoder, T5KeepsItsActivation) {
+  using kernels::Activation;
+  auto options = tiny(Family::kT5);
+  for (const auto activation : {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
+    for (const bool is_gated : {false, true}) {
+      options.activation = activation;
+      options.modern.is_gated = is_gated;
+      const auto json = json_from_options(options, formats::DType::kF32);
+      const auto read = options_from_json(json, "config.json");
+      EXPECT_EQ(read.activation, activation) << json.dump();
+      EXPECT_EQ(read.modern.is_gated, is_gated) << json.dump();
+    }
+  }
+  const auto read = options_from_json({{"model_type", "t5"},
+                                       {"feed_forward_proj", "relu"},
+                                       {"dense_act_fn", "gelu_new"},
+                                       {"is_gated_act", true}},
+                                      "config.json");
+  EXPECT_EQ(read.activation, Activation::kGeluTanh);  // as in transformers
+  EXPECT_TRUE(read.modern.is_gated);
+}
+
 TEST(EncoderDecoder, T5BeginsWithSmallQueries) {
   auto options = tiny(Family::kT5);
   options.dim = 64;

@@ -78,8 +78,7 @@ ModelOptions turned(ModelOptions options, double theta) {
 /// Llama 3.1 and later, which stretch rotary positions.
 ModelOptions stretched(ModelOptions options, double factor) {
   options.modern.theta = 500'000;
-  options.decoder.rotary_scaling = RotaryScaling::kLlama3;
-  options.decoder.rotary_factor = factor;
+  options.decoder.rotary_stretch = {.scaling = kernels::RotaryScaling::kLlama3, .factor = factor};
   return options;
 }
 
@@ -215,6 +214,9 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   read_stack_sizes(fields, options);
   read_heads(fields, options);
   read_rotary(fields, options);
+  if (options.decoder.rotary_share < 1) {
+    fields.fail("partial_rotary_factor", "must be 1: all features of a head are turned");
+  }
   read_window(fields, options);
   read_activation(fields, "hidden_act", options.activation);
   fields.read("rms_norm_eps", options.norm_epsilon, 0.0, 1.0);

@@ -112,6 +112,7 @@ void read_mt5_keys(config::Section& section, ModelOptions& options, const ModelO
 }
 
 /// `gated-gelu`: the activation behind its gate; both kinds of GELU bear that name there.
+/// dense_act_fn and is_gated_act tell them apart, and count where they stand beside it.
 void read_feed_forward(const JsonFields& fields, ModelOptions& options) {
   std::string kind = options.modern.is_gated ? "gated-gelu" : "relu";
   fields.read("feed_forward_proj", kind);
@@ -121,6 +122,8 @@ void read_feed_forward(const JsonFields& fields, ModelOptions& options) {
   if (kind == "gated-gelu") {
     options.activation = Activation::kGeluTanh;
   }
+  read_activation(fields, "dense_act_fn", options.activation);
+  fields.read("is_gated_act", options.modern.is_gated);
 }
 
 void read_json(const JsonFields& fields, ModelOptions& options) {
@@ -177,11 +180,12 @@ void write_json(Json& json, const ModelOptions& options) {
   json["dropout_rate"] = options.dropout;
   json["layer_norm_epsilon"] = options.norm_epsilon;
   json["initializer_factor"] = options.deviation;
+  const bool is_gated = options.modern.is_gated;
+  const std::string activation(stored_activation(options.activation));
   const bool is_gelu = options.activation == Activation::kGeluTanh;
-  const std::string activation = is_gelu && options.modern.is_gated
-                                     ? "gelu"
-                                     : std::string(stored_activation(options.activation));
-  json["feed_forward_proj"] = (options.modern.is_gated ? "gated-" : "") + activation;
+  json["feed_forward_proj"] = is_gated ? "gated-" + (is_gelu ? "gelu" : activation) : activation;
+  json["dense_act_fn"] = activation;
+  json["is_gated_act"] = is_gated;
   json["is_encoder_decoder"] = options.head != Head::kNone;
   json["use_cache"] = true;
   if (options.family == Family::kT5) {
