@@ -234,6 +234,42 @@ def unigram(folder):
     save(folder, tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>")
 
 
+def framed(folder, tokenizer, trainer):
+    tokenizer.train_from_iterator(TEXT, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    save(folder, tokenizer, **BERT_NAMES)
+
+
+def word_level(folder):
+    """Whole words, as the library's tour cuts them."""
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    framed(folder, tokenizer, trainers.WordLevelTrainer(vocab_size=200, special_tokens=BERT, show_progress=False))
+
+
+def suffix_pieces(folder):
+    """Ends of words bear a sign, as in the library's CharBPETokenizer."""
+    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]", end_of_word_suffix="</w>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.CharDelimiterSplit(" "), pre_tokenizers.Punctuation("merged_with_previous")])
+    tokenizer.decoder = decoders.BPEDecoder()
+    framed(folder, tokenizer, trainers.BpeTrainer(
+        vocab_size=300, special_tokens=BERT, end_of_word_suffix="</w>", limit_alphabet=80, show_progress=False))
+
+
+def byte_signs(folder):
+    """The alphabet of bytes as a normalizer."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.ByteLevel()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Punctuation()
+    tokenizer.decoder = decoders.ByteLevel()
+    framed(folder, tokenizer, trainers.BpeTrainer(
+        vocab_size=320, special_tokens=BERT, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+
+
 def rules(folder):
     """A few rules for the character map: SentencePiece's own would fill a third of a megabyte."""
     path = folder / "rules.tsv"
@@ -269,7 +305,7 @@ def pieces_bytes(folder):
 
 
 CASES = [bert_uncased, bert_cased, bert_accents_kept, bert_accents_off, bert_vocab_txt, word_piece_forms, gpt2, gpt2_two_files,
-         merges_as_texts, roberta, split_pattern, unigram, t5, modernbert,
+         merges_as_texts, roberta, split_pattern, unigram, word_level, suffix_pieces, byte_signs, t5, modernbert,
          distilbert_older, electra_listed, xlm_roberta, xlm_roberta_json, mbart, pieces_unigram, pieces_bytes]
 
 

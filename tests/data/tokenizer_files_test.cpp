@@ -62,7 +62,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t["model"].erase("vocab"); }),
             ".model: no 'vocab'");
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t["model"]["type"] = "WordPeace"; }),
-            ".model.type: 'WordPeace' is not one of WordPiece, BPE, Unigram");
+            ".model.type: 'WordPeace' is not one of WordPiece, BPE, Unigram, WordLevel");
   EXPECT_NE(message_after("bert_uncased",
                           [](Json& t) {
                             t["normalizer"] = {{"type", "Nonsense"}};

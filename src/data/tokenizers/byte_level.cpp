@@ -6,6 +6,7 @@
 #include "data/tokenizers/byte_signs.h"
 #include "data/tokenizers/codepoints.h"
 #include "data/tokenizers/decoder.h"
+#include "data/tokenizers/normalizer.h"
 #include "data/tokenizers/pre_tokenizer.h"
 
 namespace weft::data {
@@ -118,6 +119,23 @@ class WordCutter {
   std::string_view text_;
 };
 
+/// Most bytes are signs already: they go over in runs.
+void append_signs(const AlignedText& word, TextRange range, AlignedText& made) {
+  const auto& signs = byte_signs();
+  const std::string_view bytes = word.view();
+  std::size_t done = range.begin;
+  for (std::size_t at = range.begin; at < range.end; ++at) {
+    const char byte = bytes[at];
+    if (byte > ' ' && byte < '\x7F') {
+      continue;
+    }
+    made.append_kept(word, done, at);
+    made.append_changed(word, at, at + 1, signs[static_cast<unsigned char>(byte)]);
+    done = at + 1;
+  }
+  made.append_kept(word, done, range.end);
+}
+
 /// GPT-2's words, each byte of them a sign that prints.
 class ByteLevel : public PreTokenizer {
  public:
@@ -148,25 +166,18 @@ class ByteLevel : public PreTokenizer {
   }
 
  private:
-  /// Most bytes are signs already: they go over in runs.
-  static void append_signs(const AlignedText& word, TextRange range, AlignedText& made) {
-    const auto& signs = byte_signs();
-    const std::string_view bytes = word.view();
-    std::size_t done = range.begin;
-    for (std::size_t at = range.begin; at < range.end; ++at) {
-      const char byte = bytes[at];
-      if (byte > ' ' && byte < '\x7F') {
-        continue;
-      }
-      made.append_kept(word, done, at);
-      made.append_changed(word, at, at + 1, signs[static_cast<unsigned char>(byte)]);
-      done = at + 1;
-    }
-    made.append_kept(word, done, range.end);
-  }
-
   bool prepends_space_;
   bool cuts_;
+};
+
+/// The signs alone.
+class ByteLevelNormalizer : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    AlignedText made(text.is_tracked());
+    append_signs(text, {0, text.size()}, made);
+    text = std::move(made);
+  }
 };
 
 class ByteLevelDecoder : public TokenDecoder {
@@ -194,6 +205,10 @@ class ByteLevelDecoder : public TokenDecoder {
 
 std::unique_ptr<PreTokenizer> make_byte_level(const JsonFields& fields) {
   return std::make_unique<ByteLevel>(fields);
+}
+
+std::unique_ptr<Normalizer> make_byte_level_normalizer(const JsonFields&) {
+  return std::make_unique<ByteLevelNormalizer>();
 }
 
 std::unique_ptr<TokenDecoder> make_byte_level_decoder(const JsonFields&) {

@@ -143,20 +143,21 @@ class BytePair : public TokenModel {
 
   void read_symbols(std::string_view word, std::vector<Symbol>& symbols) const {
     bool was_unknown = false;
+    std::string marked;
     for (std::size_t begin = 0; begin < word.size();) {
       std::size_t end = begin;
       utf8::next(word, end);
-      const int32_t id = symbol_id(word, begin, end);
+      const std::string_view sign = sign_at(word, begin, end, marked);
+      const int32_t id = vocabulary_.find(sign);
       const auto push = [&](int32_t found, std::size_t from, std::size_t to) {
         symbols.push_back(
             {.id = found, .begin = static_cast<uint32_t>(from), .end = static_cast<uint32_t>(to)});
       };
       if (id != Vocabulary::kNone) {
         push(id, begin, end);
-      } else if (falls_back_ && has_bytes(word.substr(begin, end - begin))) {
-        // Each byte stands for the whole character.
-        for (std::size_t at = begin; at < end; ++at) {
-          push(bytes_[static_cast<unsigned char>(word[at])], begin, end);
+      } else if (falls_back_ && has_bytes(sign)) {
+        for (const char byte : sign) {  // each stands for the whole character
+          push(bytes_[static_cast<unsigned char>(byte)], begin, end);
         }
       } else if (unknown_ != Vocabulary::kNone) {
         if (was_unknown && fuses_unknown_) {
@@ -173,15 +174,19 @@ class BytePair : public TokenModel {
     }
   }
 
-  int32_t symbol_id(std::string_view word, std::size_t begin, std::size_t end) const {
+  /// The character with the prefix and suffix of its place in the word, if any, put into `marked`.
+  std::string_view sign_at(std::string_view word,
+                           std::size_t begin,
+                           std::size_t end,
+                           std::string& marked) const {
     const std::string_view sign = word.substr(begin, end - begin);
     if (prefix_.empty() && suffix_.empty()) {
-      return vocabulary_.find(sign);
+      return sign;
     }
-    std::string whole = begin > 0 ? prefix_ : "";
-    whole += sign;
-    whole += end == word.size() ? suffix_ : "";
-    return vocabulary_.find(whole);
+    marked = begin > 0 ? prefix_ : "";
+    marked += sign;
+    marked += end == word.size() ? suffix_ : "";
+    return marked;
   }
 
   bool has_bytes(std::string_view sign) const {

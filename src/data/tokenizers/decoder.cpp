@@ -31,7 +31,7 @@ std::unique_ptr<TokenDecoder> make_sequence(const JsonFields& fields) {
   return std::make_unique<DecoderSequence>(fields);
 }
 
-constexpr std::array<std::pair<std::string_view, MakeTokenDecoder>, 8> kDecoders = {{
+constexpr std::array<std::pair<std::string_view, MakeTokenDecoder>, 9> kDecoders = {{
     {"Sequence", make_sequence},
     {"WordPiece", make_word_piece_decoder},
     {"ByteLevel", make_byte_level_decoder},
@@ -40,6 +40,7 @@ constexpr std::array<std::pair<std::string_view, MakeTokenDecoder>, 8> kDecoders
     {"ByteFallback", make_byte_fallback_decoder},
     {"Fuse", make_fuse_decoder},
     {"Strip", make_strip_decoder},
+    {"BPEDecoder", make_suffix_decoder},
 }};
 
 }  // namespace

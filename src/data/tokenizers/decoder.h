@@ -26,6 +26,7 @@ std::unique_ptr<TokenDecoder> make_replace_decoder(const JsonFields& fields);
 std::unique_ptr<TokenDecoder> make_byte_fallback_decoder(const JsonFields& fields);
 std::unique_ptr<TokenDecoder> make_fuse_decoder(const JsonFields& fields);
 std::unique_ptr<TokenDecoder> make_strip_decoder(const JsonFields& fields);
+std::unique_ptr<TokenDecoder> make_suffix_decoder(const JsonFields& fields);
 
 /// By the object's `type`, through the table in decoder.cpp. Throws data::Error.
 std::unique_ptr<TokenDecoder> make_token_decoder(const JsonFields& fields);

@@ -9,10 +9,11 @@ namespace weft::data {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, MakeTokenModel>, 3> kModels = {{
+constexpr std::array<std::pair<std::string_view, MakeTokenModel>, 4> kModels = {{
     {"WordPiece", make_word_piece},
     {"BPE", make_byte_pair},
     {"Unigram", make_unigram},
+    {"WordLevel", make_word_level},
 }};
 
 /// Files older than tokenizers 0.9 have no `type`.

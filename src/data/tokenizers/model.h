@@ -42,6 +42,7 @@ using MakeTokenModel = std::unique_ptr<TokenModel> (*)(const JsonFields& fields)
 std::unique_ptr<TokenModel> make_word_piece(const JsonFields& fields);
 std::unique_ptr<TokenModel> make_byte_pair(const JsonFields& fields);
 std::unique_ptr<TokenModel> make_unigram(const JsonFields& fields);
+std::unique_ptr<TokenModel> make_word_level(const JsonFields& fields);
 
 /// By the object's `type` (told from its keys in old files without one), through the table in
 /// model.cpp. Throws data::Error.
@@ -51,7 +52,7 @@ std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields);
 /// twice or far apart.
 Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place);
 
-/// The `vocab` of WordPiece and BPE.
+/// The `vocab` of WordPiece, BPE and WordLevel.
 Vocabulary read_vocabulary(const JsonFields& fields);
 
 }  // namespace weft::data

@@ -31,7 +31,7 @@ std::unique_ptr<Normalizer> make_sequence(const JsonFields& fields) {
   return std::make_unique<NormalizerSequence>(fields);
 }
 
-constexpr std::array<std::pair<std::string_view, MakeNormalizer>, 12> kNormalizers = {{
+constexpr std::array<std::pair<std::string_view, MakeNormalizer>, 14> kNormalizers = {{
     {"Sequence", make_sequence},
     {"BertNormalizer", make_bert_normalizer},
     {"NFC", make_unicode_normalizer},
@@ -44,6 +44,8 @@ constexpr std::array<std::pair<std::string_view, MakeNormalizer>, 12> kNormalize
     {"Strip", make_strip},
     {"Prepend", make_prepend},
     {"Precompiled", make_precompiled},
+    {"ByteLevel", make_byte_level_normalizer},
+    {"Nmt", make_nmt},
 }};
 
 }  // namespace

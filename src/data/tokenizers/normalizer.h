@@ -30,6 +30,8 @@ std::unique_ptr<Normalizer> make_replace(const JsonFields& fields);
 std::unique_ptr<Normalizer> make_strip(const JsonFields& fields);
 std::unique_ptr<Normalizer> make_prepend(const JsonFields& fields);
 std::unique_ptr<Normalizer> make_precompiled(const JsonFields& fields);
+std::unique_ptr<Normalizer> make_byte_level_normalizer(const JsonFields& fields);
+std::unique_ptr<Normalizer> make_nmt(const JsonFields& fields);
 
 /// By the object's `type`, through the table in normalizer.cpp. Throws data::Error.
 std::unique_ptr<Normalizer> make_normalizer(const JsonFields& fields);

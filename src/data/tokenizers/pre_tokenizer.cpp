@@ -31,7 +31,7 @@ std::unique_ptr<PreTokenizer> make_sequence(const JsonFields& fields) {
   return std::make_unique<PreTokenizerSequence>(fields);
 }
 
-constexpr std::array<std::pair<std::string_view, MakePreTokenizer>, 7> kPreTokenizers = {{
+constexpr std::array<std::pair<std::string_view, MakePreTokenizer>, 10> kPreTokenizers = {{
     {"Sequence", make_sequence},
     {"BertPreTokenizer", make_bert_pre_tokenizer},
     {"WhitespaceSplit", make_whitespace_split},
@@ -39,6 +39,9 @@ constexpr std::array<std::pair<std::string_view, MakePreTokenizer>, 7> kPreToken
     {"Metaspace", make_metaspace},
     {"Split", make_split},
     {"Digits", make_digits},
+    {"Punctuation", make_punctuation},
+    {"CharDelimiterSplit", make_delimiter_split},
+    {"Whitespace", make_whitespace},
 }};
 
 }  // namespace

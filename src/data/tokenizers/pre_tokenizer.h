@@ -31,6 +31,9 @@ std::unique_ptr<PreTokenizer> make_byte_level(const JsonFields& fields);
 std::unique_ptr<PreTokenizer> make_metaspace(const JsonFields& fields);
 std::unique_ptr<PreTokenizer> make_split(const JsonFields& fields);
 std::unique_ptr<PreTokenizer> make_digits(const JsonFields& fields);
+std::unique_ptr<PreTokenizer> make_punctuation(const JsonFields& fields);
+std::unique_ptr<PreTokenizer> make_delimiter_split(const JsonFields& fields);
+std::unique_ptr<PreTokenizer> make_whitespace(const JsonFields& fields);
 
 /// By the object's `type`, through the table in pre_tokenizer.cpp. Throws data::Error.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonFields& fields);

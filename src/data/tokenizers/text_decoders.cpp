@@ -163,6 +163,25 @@ class StripDecoder : public TokenDecoder {
   int64_t stop_;
 };
 
+/// A suffix ends words: a space, but behind the last piece nothing.
+class SuffixDecoder : public TokenDecoder {
+ public:
+  explicit SuffixDecoder(const JsonFields& fields) : suffix_(fields.text("suffix", "</w>")) {
+    if (suffix_.empty()) {
+      fields.fail("suffix", "must not be empty");
+    }
+  }
+
+  void apply(std::vector<std::string>& pieces) const override {
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      replace_all(pieces[i], suffix_, i + 1 < pieces.size() ? " " : "");
+    }
+  }
+
+ private:
+  std::string suffix_;
+};
+
 }  // namespace
 
 std::unique_ptr<TokenDecoder> make_word_piece_decoder(const JsonFields& fields) {
@@ -183,6 +202,10 @@ std::unique_ptr<TokenDecoder> make_fuse_decoder(const JsonFields&) {
 
 std::unique_ptr<TokenDecoder> make_strip_decoder(const JsonFields& fields) {
   return std::make_unique<StripDecoder>(fields);
+}
+
+std::unique_ptr<TokenDecoder> make_suffix_decoder(const JsonFields& fields) {
+  return std::make_unique<SuffixDecoder>(fields);
 }
 
 }  // namespace weft::data

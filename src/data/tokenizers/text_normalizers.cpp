@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "base/utf8.h"
@@ -86,7 +88,50 @@ class Prepend : public Normalizer {
   std::string prefix_;
 };
 
+/// What SentencePiece's `nmt` does beside the forms of Unicode: control characters go, signs of
+/// space and of nothing become spaces.
+class Nmt : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    Rewriting made(text);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t begin = at;
+      const char32_t code = utf8::next(text.view(), at);
+      if (is_one_of(kRemoved, code)) {
+        made.change(begin, at, "");
+      } else if (is_one_of(kSpaces, code)) {
+        made.change(begin, at, " ");
+      }
+    }
+    text = made.finish();
+  }
+
+ private:
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  static constexpr std::array<Range, 6> kRemoved = {
+      {{0x1, 0x8}, {0xB, 0xB}, {0xE, 0x1F}, {0x7F, 0x7F}, {0x8F, 0x8F}, {0x9F, 0x9F}}};
+  static constexpr std::array<Range, 8> kSpaces = {{{0x9, 0xA},
+                                                    {0xC, 0xD},
+                                                    {0x1680, 0x1680},
+                                                    {0x200B, 0x200F},
+                                                    {0x2028, 0x2029},
+                                                    {0x2581, 0x2581},
+                                                    {0xFEFF, 0xFEFF},
+                                                    {0xFFFD, 0xFFFD}}};
+
+  template <std::size_t kCount>
+  static bool is_one_of(const std::array<Range, kCount>& ranges, char32_t code) {
+    return std::ranges::any_of(
+        ranges, [&](const Range& range) { return range.first <= code && code <= range.last; });
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<Normalizer> make_nmt(const JsonFields&) { return std::make_unique<Nmt>(); }
 
 std::unique_ptr<Normalizer> make_replace(const JsonFields& fields) {
   return std::make_unique<Replace>(fields);
