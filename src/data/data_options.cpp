@@ -7,6 +7,7 @@
 #include "data/image_config.h"
 #include "data/tagged_rows.h"
 #include "formats/in_quotes.h"
+#include "formats/lines.h"
 #include "formats/table.h"
 
 namespace weft::data {
@@ -94,6 +95,8 @@ void check_column(const config::Section& section,
       continue;
     }
     if (!kind) {
+      std::string_view line;
+      formats::LineReader(file).next(line);  // speaks up where the file is no text at all
       section.fail(key, text("'", file,
                              "' has no columns of that name, must be a csv, tsv or jsonl "
                              "file, or the column a number"));
@@ -131,11 +134,13 @@ DataItem read_item(config::Section& section) {
   section.read("target_language", item.target_language,
                {.help = "Language of the targets, likewise.",
                 .only = "translation_lm of an xlm model, seq2seq of an mbart model"});
-  section.read("text", item.text,
-               {.help = "Column with the text; without it `text`, `sentence1` or `sentence`. Of "
-                        "tagged sentences the list of words (`words`, `tokens`), or the number of "
-                        "the column.",
-                .only = "csv, tsv, jsonl, conll"});
+  section.read(
+      "text", item.text,
+      {.help = "Column with the text; without it `text`, `sentence1` or `sentence`. Of "
+               "tagged sentences the list of words (`words`, `tokens`), or the number of "
+               "the column. In JSON lines, here and below, a field of an object within the "
+               "row is named by both: `translation.en`.",
+       .only = "csv, tsv, jsonl, conll"});
   section.read("text_pair", item.text_pair,
                {.help = "Column with the second text of a pair; without it `text_pair` or "
                         "`sentence2`, where there is one.",

@@ -250,6 +250,7 @@ std::vector<std::string> TableDataset::remarks() const {
       }
     };
     remark(part.rows.blank_lines, "blank lines are no rows");
+    remark(part.rows.repaired, "rows are not UTF-8, read with U+FFFD for the bytes that are wrong");
     remark(part.empty, "rows with an empty text are kept");
     remark(part.unlabelled, settings_.form.is_multi_label ? "rows belong to no class"
                                                           : "rows without a label were left out");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/error.h"
 #include "formats/in_quotes.h"
 #include "formats/table.h"
@@ -60,6 +61,18 @@ formats::TableReader open_table(const std::string& file,
   return {file, kind, all, form.takes_several() ? labels : Names{}};
 }
 
+/// Puts U+FFFD for bytes that are wrong; whether there were any.
+bool repair(std::vector<std::optional<std::string>>& fields) {
+  bool was_wrong = false;
+  for (auto& field : fields) {
+    if (field && utf8::first_invalid(*field)) {
+      field = utf8::repaired(*field);
+      was_wrong = true;
+    }
+  }
+  return was_wrong;
+}
+
 void read_rows(const DataItem& item,
                const LabelForm& form,
                const std::string& file,
@@ -81,6 +94,7 @@ void read_rows(const DataItem& item,
   auto reader = open_table(file, *kind, texts, labels.columns(), form);
   std::vector<std::optional<std::string>> fields;
   while (reader.next(fields)) {
+    rows.repaired += repair(fields) ? 1 : 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!fields[i]) {
         throw Error(text(reader.place(), ": no `", texts[i], "`, every row must have one"));

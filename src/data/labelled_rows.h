@@ -36,6 +36,7 @@ struct LabelledRows {
   std::vector<int64_t> label_begins{0};  // of each row, and the end
   bool is_pair = false;
   int64_t blank_lines = 0;  // of the files; they are no rows
+  int64_t repaired = 0;     // rows that were not UTF-8
 
   int64_t size() const { return first.size(); }
   /// Its classes or numbers, as they are written.

@@ -187,6 +187,8 @@ std::vector<std::string> SentenceDataset::remarks() const {
     remark(part.dropped, longer + "were left out");
     remark(part.rows.blank_lines(), "blank lines are no rows");
     remark(part.rows.empty() + part.empty, "sentences without words were left out");
+    remark(part.rows.repaired(),
+           "words are not UTF-8, read with U+FFFD for the bytes that are wrong");
     remark(part.no_pieces, "words of which the tokenizer leaves nothing");
   }
   return remarks;

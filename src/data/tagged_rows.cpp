@@ -6,6 +6,7 @@
 
 #include "base/stop.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "data/error.h"
 #include "data/tagged_files.h"
 #include "data/text_source.h"
@@ -33,7 +34,12 @@ void TaggedRows::add_word(std::string_view word,
   if (is_new) {
     names_.push_back({std::string(tag), is_number});
   }
-  words_.add(word);
+  if (utf8::first_invalid(word)) {
+    words_.add(utf8::repaired(word));
+    ++repaired_;
+  } else {
+    words_.add(word);
+  }
   tags_.push_back(found->second);
   lines_.push_back(line);
 }

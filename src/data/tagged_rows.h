@@ -44,6 +44,8 @@ class TaggedRows {
   int64_t empty() const { return empty_; }
   /// Blank lines of JSON files; elsewhere they end sentences.
   int64_t blank_lines() const { return blank_; }
+  /// Words that were not UTF-8; they have U+FFFD for the bytes that were wrong.
+  int64_t repaired() const { return repaired_; }
 
  private:
   struct File {
@@ -59,6 +61,7 @@ class TaggedRows {
   std::map<std::pair<std::string, bool>, int32_t> numbers_;
   int64_t empty_ = 0;
   int64_t blank_ = 0;
+  int64_t repaired_ = 0;
 };
 
 /// Reads all files of an item: JSON lines by their name's ending, else one word a line. Throws

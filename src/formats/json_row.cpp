@@ -16,7 +16,8 @@ namespace {
 
 using Fields = std::vector<std::optional<std::string>>;
 
-/// Picks fields out of one object, or only its keys.
+/// Picks fields out of one object, or only their names. Those of objects within it are named by
+/// both, `translation.en`.
 class ObjectReader : public JsonEvents {
  public:
   ObjectReader(std::string_view text,
@@ -27,75 +28,100 @@ class ObjectReader : public JsonEvents {
                Fields* fields)
       : JsonEvents(text, path, line), wanted_(wanted), lists_(lists), fields_(fields) {}
 
-  std::vector<std::string> keys;
+  std::vector<std::string> names;
 
  private:
   void on_open(bool is_object) override {
     if (depth() == 0 && !is_object) {
       fail("a list, expected one JSON object on each line");
     }
-    if (depth() == 0 || field_ == nullptr) {
+    if (depth() == 0 || is_in_list()) {
+      if (is_in_list() && field_ != nullptr) {
+        fail(
+            text("the list ", in_quotes(name_), " holds a list or an object, expected ", kAllowed));
+      }
       return;
     }
-    const bool may_be_list = std::find(lists_.begin(), lists_.end(), keys.back()) != lists_.end();
-    if (depth() == 1 && may_be_list && !is_object) {
+    if (is_object) {
+      if (field_ != nullptr) {
+        fail(text("the field ", in_quotes(name_), " is an object, name one of its own fields, ",
+                  in_quotes(name_ + ".KEY")));
+      }
+      prefixes_.push_back(name_ + ".");
+      return;
+    }
+    list_depth_ = depth();
+    note_name();
+    if (field_ != nullptr) {
+      if (std::find(lists_.begin(), lists_.end(), name_) == lists_.end()) {
+        fail(text("the field ", in_quotes(name_), " is a list, expected a text or a number"));
+      }
       list_ = Json::array();
-    } else if (depth() == 1) {
-      fail(text("the field ", in_quotes(keys.back()),
-                may_be_list ? " is an object, expected a text, a number or a list of them"
-                            : " is a list or an object, expected a text or a number"));
-    } else {
-      fail(text("the list ", in_quotes(keys.back()),
-                " holds a list or an object, expected texts or numbers"));
     }
   }
 
   void on_close() override {
-    if (depth() == 1 && list_.is_array()) {
-      *field_ = list_.dump();
-      list_ = nullptr;
+    if (!is_in_list()) {
+      prefixes_.resize(static_cast<std::size_t>(std::max<int64_t>(depth() - 1, 0)));
+    } else if (depth() == list_depth_) {
+      if (field_ != nullptr) {
+        *field_ = list_.dump();
+      }
+      list_depth_ = 0;
     }
   }
 
   void on_key(std::string&& key) override {
-    if (depth() == 1) {
-      const auto place = std::find(wanted_.begin(), wanted_.end(), key);
-      field_ = place == wanted_.end()
-                   ? nullptr
-                   : &(*fields_)[static_cast<std::size_t>(place - wanted_.begin())];
-      if (fields_ != nullptr) {
-        keys.clear();  // the last one serves messages
-      }
-      keys.push_back(std::move(key));
+    if (is_in_list()) {
+      return;
     }
+    name_ = prefixes_.empty() ? std::move(key) : prefixes_.back() + key;
+    const auto place = std::find(wanted_.begin(), wanted_.end(), name_);
+    field_ = place == wanted_.end()
+                 ? nullptr
+                 : &(*fields_)[static_cast<std::size_t>(place - wanted_.begin())];
   }
 
   void on_scalar(Json&& value, std::string_view number) override {
     if (depth() == 0) {
       fail("no JSON object, expected one on each line");
     }
-    if (field_ == nullptr || (depth() == 1 && value.is_null())) {
+    if (!is_in_list()) {
+      note_name();
+    }
+    if (field_ == nullptr || (!is_in_list() && value.is_null())) {
       return;
     }
     if (value.is_null()) {
-      fail(text("the list ", in_quotes(keys.back()), " holds null, expected texts or numbers"));
+      fail(text("the list ", in_quotes(name_), " holds null, expected ", kAllowed));
     }
     std::string found = value.is_string() ? std::move(value.get_ref<std::string&>())
                         : number.empty()  ? value.dump()
                                           : std::string(number);
-    if (depth() == 1) {
-      *field_ = std::move(found);
-    } else {
+    if (is_in_list()) {
       list_.push_back(std::move(found));
+    } else {
+      *field_ = std::move(found);
     }
   }
 
+  bool is_in_list() const { return list_depth_ > 0; }
+
+  void note_name() {
+    if (fields_ == nullptr) {
+      names.push_back(name_);
+    }
+  }
+
+  static constexpr auto kAllowed = "texts or numbers";
   const std::vector<std::string>& wanted_;
   const std::vector<std::string>& lists_;
-  Fields* fields_;
-  std::optional<std::string>* field_ =
-      nullptr;  // where the value of the key belongs, if it is wanted
-  Json list_;   // the texts of the list that is open
+  Fields* fields_;                     // none: names are asked for
+  std::string name_;                   // of the field that was read last
+  std::vector<std::string> prefixes_;  // of the objects that are open in the outermost one
+  std::optional<std::string>* field_ = nullptr;  // where its value belongs, if it is wanted
+  int64_t list_depth_ = 0;  // at which the outermost open list stands; 0: none is open
+  Json list_;               // the texts of the list that is wanted
 };
 
 class JsonReader : public RowReader {
@@ -106,7 +132,7 @@ class JsonReader : public RowReader {
     if (next_line(line)) {
       ObjectReader object(line, path_, lines_.number(), wanted_, lists_, nullptr);
       object.walk();
-      columns_ = std::move(object.keys);
+      columns_ = std::move(object.names);
       first_ = line;
     }
   }

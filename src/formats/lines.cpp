@@ -1,6 +1,7 @@
 #include "formats/lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -15,6 +16,21 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{1} << 18;
 constexpr std::string_view kGzipMark = "\x1F\x8B";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+struct Mark {
+  std::string_view bytes;
+  std::string_view meaning;
+};
+
+/// How files begin that are no text, though people have texts in them.
+constexpr std::array kForeign = {
+    Mark{"PAR1", "Parquet data"},        Mark{"ARROW1", "Arrow data"},
+    Mark{"PK\x03\x04", "a zip archive"}, Mark{"\x28\xB5\x2F\xFD", "zstd data"},
+    Mark{"\xFD\x37zXZ", "xz data"},      Mark{"\x42\x5A\x68\x39\x31\x41\x59", "bzip2 data"},
+    Mark{"\x89HDF", "HDF5 data"},        Mark{"SQLite format 3", "an SQLite database"},
+    Mark{"%PDF-", "a PDF document"},     Mark{"{\\rtf", "an RTF document"},
+};
+constexpr std::size_t kLongestMark = 16;
 
 /// Where to cut a piece off a line that is too long: behind white space in its second half, else
 /// between two characters.
@@ -72,11 +88,17 @@ bool LineReader::State::fill() {
 bool LineReader::State::next(std::string_view& line) {
   if (is_first_block) {
     is_first_block = false;
-    while (end < kByteOrderMark.size() && fill()) {
+    while (end < kLongestMark && fill()) {
     }
     const std::string_view first(buffer.data(), end);
     if (first.starts_with(kGzipMark) && !name.ends_with(".gz")) {
       throw Error(name + ": gzip data, allowed in files whose names end in .gz");
+    }
+    for (const auto& mark : kForeign) {
+      if (first.starts_with(mark.bytes)) {
+        throw Error(text(name, ": ", mark.meaning,
+                         ", allowed is text: lines, csv, tsv or jsonl, also packed as .gz"));
+      }
     }
     if (first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF")) {
       throw Error(name + ": text in UTF-16, allowed is UTF-8");

@@ -29,7 +29,8 @@ class LineReader {
   LineReader& operator=(LineReader&&) noexcept;
   ~LineReader();
 
-  /// The next line (valid until the next call); false at the end. Throws Error (damaged gzip, I/O).
+  /// The next line (valid until the next call); false at the end. Throws Error (damaged gzip, I/O,
+  /// a file that begins as other formats do, Parquet and zip archives among them).
   bool next(std::string_view& line);
   /// Whether the line that `next` gave last is a piece that the next call goes on with
   /// (LineOptions::splits_long).

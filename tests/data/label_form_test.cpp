@@ -130,7 +130,7 @@ TEST_F(LabelFormTest, AClassThatTrainingDidNotHaveIsNamed) {
 
 TEST_F(LabelFormTest, AListIsRefusedWhereOneClassIsWanted) {
   EXPECT_NE(mistake(item("x.jsonl", "{\"text\": \"a\", \"label\": [\"b\"]}\n"), {})
-                .find("the field 'label' is a list or an object"),
+                .find("the field 'label' is a list, expected a text or a number"),
             std::string::npos);
   EXPECT_NE(mistake(item("y.jsonl", "{\"text\": \"a\", \"label\": [[\"b\"]]}\n"), kFlags)
                 .find("the list 'label' holds a list or an object"),

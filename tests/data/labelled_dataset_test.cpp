@@ -127,6 +127,14 @@ TEST_F(LabelledDatasetTest, DropsAndTellsSo) {
                Error);
 }
 
+TEST_F(LabelledDatasetTest, RepairsWhatIsNotUtf8AndCountsIt) {
+  const auto dataset = make({item("x.tsv", "label\ttext\ncaf\xE9\ta\n1\ta\xFF b\n2\ta\n")});
+  EXPECT_EQ(dataset->labels(), (Words{"1", "2", "caf\uFFFD"}));
+  EXPECT_EQ(dataset->texts(0, 1), (Words{"a\uFFFD b"}));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with(
+      "x.tsv: 2 rows are not UTF-8, read with U+FFFD for the bytes that are wrong"));
+}
+
 TEST_F(LabelledDatasetTest, KeepsEmptyTextsAndCountsThem) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\t\n1\ta\n")});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 3}));

@@ -174,6 +174,14 @@ TEST_F(TaggedDatasetTest, BlankLinesOfJsonAreCounted) {
   EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 2 blank lines are no rows"));
 }
 
+TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
+  const auto dataset = make({item("x.conll", "a\xFF X\nb Y\n")});
+  EXPECT_EQ(dataset->words(0, 0).front(), "a\uFFFD");
+  ASSERT_EQ(dataset->remarks().size(), 1U);
+  EXPECT_TRUE(dataset->remarks()[0].ends_with(
+      "x.conll: 1 words are not UTF-8, read with U+FFFD for the bytes that are wrong"));
+}
+
 TEST_F(TaggedDatasetTest, DropsAndTellsSo) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x Y\n\na X\n")},
                             {.length = 5, .overflow = Overflow::kDrop});

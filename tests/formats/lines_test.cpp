@@ -86,6 +86,14 @@ TEST_F(LineReaderTest, Utf16IsRefused) {
             ": text in UTF-16, allowed is UTF-8");
 }
 
+TEST_F(LineReaderTest, FilesThatAreNoTextAreNamed) {
+  EXPECT_EQ(refusal("a", "PAR1\x15\n"),
+            ": Parquet data, allowed is text: lines, csv, tsv or jsonl, also packed as .gz");
+  EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));
+  EXPECT_TRUE(refusal("a.gz", gzip("SQLite format 3\n")).starts_with(": an SQLite database,"));
+  EXPECT_EQ(read("a", "PAR2\n"), (Lines{"PAR2"}));
+}
+
 TEST_F(LineReaderTest, LinesCrossTheBordersOfBlocks) {
   std::string content;
   Lines expected;

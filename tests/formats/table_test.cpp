@@ -103,6 +103,27 @@ TEST_F(TableReaderTest, JsonFieldsComeAsText) {
             (Rows{{"aé\n", "1"}, {std::nullopt, "2.50"}, {"true", "-7"}}));
 }
 
+TEST_F(TableReaderTest, FieldsOfObjectsWithinARowAreNamedByBoth) {
+  const std::string content =
+      "{\"id\": 1, \"pair\": {\"en\": \"a\", \"more\": {\"n\": [{\"en\": 0}], \"m\": 7}}, \"en\": "
+      "\"x\"}\n"
+      "{\"pair\": {\"more\": {\"m\": null}, \"en\": \"b\"}, \"list\": [{\"pair\": {\"en\": "
+      "\"c\"}}]}\n"
+      "{\"pair\": null}\n";
+  EXPECT_EQ(columns_of(folder_.write("t.jsonl", content), TableKind::kJsonl),
+            (std::vector<std::string>{"id", "pair.en", "pair.more.n", "pair.more.m", "en"}));
+  EXPECT_EQ(read("t.jsonl", content, {"pair.more.m", "pair.en", "en"}),
+            (Rows{{"7", "a", "x"},
+                  {std::nullopt, "b", std::nullopt},
+                  {std::nullopt, std::nullopt, std::nullopt}}));
+  EXPECT_EQ(refusal("t.jsonl", content, {"pair"}),
+            ":1: no column 'pair', did you mean 'pair.en'? There are 'id', 'pair.en', "
+            "'pair.more.n', 'pair.more.m', 'en'");
+  EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n{\"a\": {\"b\": 1}}\n", {"a"})
+                .find("the field 'a' is an object, name one of its own fields, 'a.KEY'"),
+            std::string::npos);
+}
+
 TEST_F(TableReaderTest, JsonErrorsNameTheLine) {
   EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n[2]\n", {"a"}).find(":2:1: a list"), std::string::npos);
   EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n\n5\n", {"a"}).find(":3:1: no JSON object"),
