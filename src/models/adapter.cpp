@@ -131,7 +131,7 @@ void save_adapter(const std::string& directory,
   };
   for (const auto& site : lora.sites) {
     add(site.module + ".lora_A.weight", source(site.a()));
-    add(site.module + ".lora_B.weight", source(site.b()));
+    add(site.module + ".lora_B.weight", to_heads(source(site.b()), site.interleaved_heads));
   }
   for (const auto& tensor : stored_tensors(model)) {
     if (lora.whole.contains(tensor.part)) {

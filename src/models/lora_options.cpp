@@ -19,12 +19,14 @@ constexpr std::string_view kEnding = ".weight";
 
 /// What is adapted where the config names nothing: the query and value of the family (section 4.2
 /// of the paper), or the matrix that holds them.
-constexpr std::array<std::array<std::string_view, 2>, 6> kUsual = {{{"query", "value"},
-                                                                    {"q_lin", "v_lin"},
-                                                                    {"q_proj", "v_proj"},
-                                                                    {"q", "v"},
-                                                                    {"Wqkv", "Wqkv"},
-                                                                    {"c_attn", "c_attn"}}};
+constexpr std::array<std::array<std::string_view, 2>, 7> kUsual = {
+    {{"query", "value"},
+     {"q_lin", "v_lin"},
+     {"q_proj", "v_proj"},
+     {"q", "v"},
+     {"Wqkv", "Wqkv"},
+     {"c_attn", "c_attn"},
+     {"query_key_value", "query_key_value"}}};
 
 /// Every linear layer of the stack.
 std::vector<LoraSite> all_sites(const ModelOptions& model) {
@@ -35,9 +37,6 @@ std::vector<LoraSite> all_sites(const ModelOptions& model) {
         !tensor.parameter.starts_with("layers.") || !tensor.name.ends_with(kEnding)) {
       continue;
     }
-    if (tensor.interleaved_heads > 0) {
-      continue;  // its rows lie apart in our matrix
-    }
     const auto name = in_module ? in_module(tensor) : tensor.name;
     const auto module = name.substr(0, name.size() - kEnding.size());
     sites.push_back({.module = module,
@@ -45,7 +44,8 @@ std::vector<LoraSite> all_sites(const ModelOptions& model) {
                      .linear = tensor.parameter.substr(0, tensor.parameter.size() - kEnding.size()),
                      .first_row = tensor.first_row,
                      .rows = tensor.rows(),
-                     .columns = tensor.shape[tensor.is_transposed ? 0 : 1]});
+                     .columns = tensor.shape[tensor.is_transposed ? 0 : 1],
+                     .interleaved_heads = tensor.interleaved_heads});
   }
   return sites;
 }

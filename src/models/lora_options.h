@@ -28,6 +28,7 @@ struct LoraSite {
   int64_t first_row = 0;  // of that layer
   int64_t rows = 0;
   int64_t columns = 0;
+  int64_t interleaved_heads = 0;  // as StoredTensor has it: of what others save of B
 
   std::string a() const { return linear + ".lora_a_" + name; }
   std::string b() const { return linear + ".lora_b_" + name; }
