@@ -118,6 +118,7 @@ class Embedder {
         objectives::embed(*model_, *tokenizer_, texts, sentence_.options, batch_tokens_, language_);
     texts_ += static_cast<int64_t>(texts.size());
     cut_ += result.cut;
+    without_tokens_ += result.without_tokens;
     return result.vectors;
   }
 
@@ -129,6 +130,10 @@ class Embedder {
                                  model_->options().length),
                         " tokens"));
     }
+    if (without_tokens_ > 0) {
+      log::warning(text("[embed] ", with_commas(without_tokens_), " of ", with_commas(texts_),
+                        " texts have no tokens: their vectors are zeros"));
+    }
   }
 
  private:
@@ -139,6 +144,7 @@ class Embedder {
   std::string language_;
   int64_t texts_ = 0;
   int64_t cut_ = 0;
+  int64_t without_tokens_ = 0;
 };
 
 void declare(Arguments& arguments) {

@@ -58,9 +58,6 @@ class Encoder {
     data::Example example;
     example.ids.assign(sequence.ids.begin(), sequence.ids.end());
     types_.tell(example, {sequence.types.begin(), sequence.types.end()});
-    if (example.ids.empty()) {
-      throw UserError("an empty text has no tokens, and this tokenizer adds none");
-    }
     return example;
   }
 
@@ -81,6 +78,11 @@ at::Tensor projected(const at::Tensor& vectors, const models::SentenceProjection
   };
   const auto result = kernels::linear(vectors, on(projection.weight), on(projection.bias));
   return projection.activation ? kernels::activate(result, *projection.activation) : result;
+}
+
+int64_t width_of(const models::ModelOptions& model, const models::SentenceOptions& options) {
+  return options.projections.empty() ? model.dim * static_cast<int64_t>(options.poolings.size())
+                                     : options.projections.back().weight.size(0);
 }
 
 at::Tensor vectors_of(models::Model& model,
@@ -132,6 +134,10 @@ Embeddings embed(models::Model& model,
   data::Batch batch;
   for (const auto place : order) {
     const auto tokens = static_cast<int64_t>(examples[place].ids.size());
+    if (tokens == 0) {
+      ++result.without_tokens;
+      continue;
+    }
     if (batch.sequences() > 0 && batch.tokens() + tokens > batch_tokens) {
       parts.push_back(vectors_of(model, batch, options));
       batch = {};
@@ -141,9 +147,11 @@ Embeddings embed(models::Model& model,
   if (batch.sequences() > 0) {
     parts.push_back(vectors_of(model, batch, options));
   }
-  if (parts.empty()) {
+  if (texts.empty()) {
     return result;
   }
+  parts.insert(parts.begin(),
+               at::zeros({result.without_tokens, width_of(model.options(), options)}));
   const auto sorted = at::cat(parts);
   result.vectors = at::empty_like(sorted);
   const std::vector<int64_t> places(order.begin(), order.end());

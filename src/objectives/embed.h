@@ -14,8 +14,9 @@ namespace weft::objectives {
 
 /// Vectors of texts.
 struct Embeddings {
-  at::Tensor vectors;  // (texts, E) fp32, on the host
-  int64_t cut = 0;     // texts that were longer than the model takes
+  at::Tensor vectors;          // (texts, E) fp32, on the host
+  int64_t cut = 0;             // texts that were longer than the model takes
+  int64_t without_tokens = 0;  // empty ones of a tokenizer that adds none: their vectors are zeros
 };
 
 /// Embeds texts in their order. They are batched by length, packed (`batch_tokens` at most), and do

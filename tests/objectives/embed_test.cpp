@@ -8,6 +8,7 @@
 
 #include "data/tokenizer.h"
 #include "models/directory.h"
+#include "models/tiny.h"
 #include "support/tensors.h"
 
 namespace weft::objectives {
@@ -75,6 +76,20 @@ TEST_F(EmbedTest, PromptStandsBeforeTheText) {
   const auto found = embed(*model, *tokenizer, {"dog"}, options).vectors;
   EXPECT_TRUE(
       test::near(found, embed(*model, *tokenizer, {"a big dog"}, sentence.options).vectors));
+}
+
+TEST_F(EmbedTest, TextsWithoutTokensHaveVectorsOfZeros) {
+  const auto bare = data::load_tokenizer(std::string(WEFT_SOURCE_DIR) +
+                                         "/tests/reference/tokenizers/gpt2");  // adds no tokens
+  auto options = test::tiny_options(models::Family::kGpt2, models::Head::kNone);
+  options.vocabulary = bare->size();
+  const auto gpt = models::make_model(options, 1);
+  const auto found = embed(*gpt, *bare, {"the loom", "", "weft"}, {});
+  EXPECT_EQ(found.without_tokens, 1);
+  const auto alone = embed(*gpt, *bare, {"the loom", "weft"}, {}).vectors;
+  EXPECT_TRUE(
+      test::near(found.vectors, at::stack({alone[0], at::zeros({options.dim}), alone[1]}), 1e-6));
+  EXPECT_TRUE(at::equal(embed(*gpt, *bare, {""}, {}).vectors, at::zeros({1, options.dim})));
 }
 
 TEST_F(EmbedTest, NoTextsGiveNoVectors) {
