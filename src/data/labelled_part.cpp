@@ -121,7 +121,12 @@ void fit_part(LabelledPart& part,
       add_classes(part, row, labels);
     }
     const auto [kept_a, kept_b] = is_pair ? cut_pair(a, b, room) : std::pair{std::min(a, room), b};
-    part.first.add(begin_of(first, row), kept_a);
+    if (a + b == 0 && room == settings.length) {
+      const int32_t nothing = token_of_nothing(tokenizer);
+      part.first.add(&nothing, 1);
+    } else {
+      part.first.add(begin_of(first, row), kept_a);
+    }
     if (is_pair) {
       part.second.add(begin_of(second, row), kept_b);
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "data/error.h"
+
 namespace weft::data {
 
 SequenceTemplate::SequenceTemplate(const Tokenizer& tokenizer, bool is_pair) {
@@ -46,6 +48,16 @@ std::vector<int64_t> SequenceTemplate::types(int64_t first, int64_t second) cons
   all.insert(all.end(), static_cast<std::size_t>(second), second_type_);
   all.insert(all.end(), after_types_.begin(), after_types_.end());
   return all;
+}
+
+int32_t token_of_nothing(const Tokenizer& tokenizer) {
+  const auto& special = tokenizer.special();
+  for (const int32_t id : {special.pad, special.end, special.unknown}) {
+    if (id >= 0) {
+      return id;
+    }
+  }
+  throw Error("a text without tokens: the tokenizer has no special token that could stand for it");
 }
 
 std::pair<int64_t, int64_t> cut_pair(int64_t first, int64_t second, int64_t room) {

@@ -28,6 +28,11 @@ class SequenceTemplate {
   int64_t second_type_ = 0;
 };
 
+/// Stands for a text without tokens where no special ones are put around it, as GPT-2's tokenizer
+/// does: padding, which `transformers` would read there, else the end of text, else the unknown
+/// token. Throws Error where there is none of these.
+int32_t token_of_nothing(const Tokenizer& tokenizer);
+
 /// How many tokens of a pair's two texts remain when they must fit into `room`: the longer is cut
 /// first, then both by turns; of an odd room the longer one (the second, when alike) has the one
 /// more. As `longest_first` of `tokenizers`.

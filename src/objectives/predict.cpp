@@ -48,12 +48,15 @@ Encoded encoded(const Query& query,
       data::cut_pair(static_cast<int64_t>(first.size()), static_cast<int64_t>(second.size()), room);
   first.resize(static_cast<std::size_t>(keeps_first));
   second.resize(static_cast<std::size_t>(keeps_second));
+  if (before == 0 && room == model.length) {
+    first.push_back(data::token_of_nothing(tokenizer));
+  }
   const auto sequence =
       query.text_pair ? tokenizer.sequence(first, second) : tokenizer.sequence(first);
   Encoded result;
   result.was_cut = first.size() + second.size() < before;
   if (query.text_pair) {
-    result.segments = segments_of_pair(tokenizer, keeps_first, keeps_second);
+    result.segments = segments_of_pair(tokenizer, static_cast<int64_t>(first.size()), keeps_second);
   }
   result.example.ids.assign(sequence.ids.begin(), sequence.ids.end());
   types.tell(result.example, {sequence.types.begin(), sequence.types.end()});

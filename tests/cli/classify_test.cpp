@@ -118,6 +118,43 @@ TEST(Evaluate, ALabelThatTrainingDidNotHaveIsNamed) {
       << done.err;
 }
 
+// GPT-2's tokenizer adds nothing: a text without tokens must not become a sequence of none.
+TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
+  const test::TemporaryDirectory work;
+  test::write(work / "train.csv",
+              "label,text,text_pair\nempty,,\nfull,fine film,fine play\nfull,,fine song\n");
+  test::write(
+      work / "config.yaml",
+      "model: {type: gpt2, dim: 16, layers: 1, attention: {heads: 2},\n"
+      "        position: {length: 32}}\n"
+      "tokenizer: {type: byte_level_bpe, vocab_size: 260}\n"
+      "data: {train: [{path: " +
+          (work / "train.csv") +
+          "}],\n"
+          "       evaluate: [{path: " +
+          (work / "train.csv") +
+          "}],\n"
+          "       cache: " +
+          (work / "cache") +
+          "}\n"
+          "objective: {type: classify}\n"
+          "train: {duration: 60 steps, batch_sequences: 3, optimizer: {type: adamw, lr: 1e-2}}\n"
+          "run: {directory: " +
+          (work / "run") + "}\n");
+  const auto trained = test::weft({"train", work / "config.yaml"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_NE(trained.err.find("train.csv: 2 rows with an empty text are kept"), std::string::npos)
+      << trained.err;
+  const auto done = test::weft({"predict", work / "run"},
+                               "{\"text\": \"\", \"text_pair\": \"\"}\n"
+                               "{\"text\": \"fine film\", \"text_pair\": \"fine play\"}\n");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto lines = test::json_lines<Json>(done.out);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0]["label"], "empty");
+  EXPECT_EQ(lines[1]["label"], "full");
+}
+
 TEST(Predict, ReadsTablesAndJsonLinesAlike) {
   ASSERT_EQ(classes().done.status, 0) << classes().done.err;
   test::write(classes().path("ask.tsv"), "text\tlabel\nfine film\tx\n\ty\npoor song\tz\n");
