@@ -121,7 +121,7 @@ void fit_part(LabelledPart& part,
       add_classes(part, row, labels);
     }
     const auto [kept_a, kept_b] = is_pair ? cut_pair(a, b, room) : std::pair{std::min(a, room), b};
-    if (a + b == 0 && room == settings.length) {
+    if (a + b == 0 && room == settings.length) {  // nor are there special tokens
       const int32_t nothing = token_of_nothing(tokenizer);
       part.first.add(&nothing, 1);
     } else {

@@ -39,13 +39,21 @@ at::Tensor kept_by_llama(const at::Tensor& frequencies, const RotaryStretch& str
 
 at::Tensor stretched(const at::Tensor& frequencies, const RotaryOptions& options) {
   const auto& stretch = options.stretch;
-  const auto slow = frequencies / stretch.factor;
-  if (stretch.scaling == RotaryScaling::kLinear) {
-    return slow;
+  const auto mixed = [&](const at::Tensor& kept) {
+    return (1 - kept) * (frequencies / stretch.factor) + kept * frequencies;
+  };
+  switch (stretch.scaling) {
+    case RotaryScaling::kNone:
+    case RotaryScaling::kDynamic:
+      return frequencies;
+    case RotaryScaling::kLinear:
+      return frequencies / stretch.factor;
+    case RotaryScaling::kLlama3:
+      return mixed(kept_by_llama(frequencies, stretch));
+    case RotaryScaling::kYarn:
+      return mixed(kept_by_yarn(options));
   }
-  const auto kept = stretch.scaling == RotaryScaling::kYarn ? kept_by_yarn(options)
-                                                            : kept_by_llama(frequencies, stretch);
-  return (1 - kept) * slow + kept * frequencies;
+  TORCH_CHECK(false, "unknown scaling of rotary positions");
 }
 
 }  // namespace
@@ -58,10 +66,8 @@ at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::De
   const auto plain = at::TensorOptions().dtype(at::kFloat);
   const auto exponents =
       at::arange(0, options.width, 2, plain) / static_cast<double>(options.width);
-  auto frequencies = at::pow(options.theta, exponents).reciprocal();  // (K / 2)
-  if (options.stretch.scaling != RotaryScaling::kNone) {
-    frequencies = stretched(frequencies, options);
-  }
+  const auto frequencies =
+      stretched(at::pow(options.theta, exponents).reciprocal(), options);  // (K / 2)
   const auto angles = at::arange(rows, plain).unsqueeze(1) * frequencies;  // (rows, K / 2)
   return at::cat({angles.cos(), angles.sin()}, 1).mul_(options.stretch.strength).to(device);
 }

@@ -7,8 +7,9 @@
 namespace weft::kernels {
 
 /// Which wavelengths grow for sequences longer than those trained on. kLinear: all
-/// (arXiv:2306.15595); kLlama3: long ones, as in Llama 3.1; kYarn: long ones (arXiv:2309.00071).
-enum class RotaryScaling { kNone, kLinear, kLlama3, kYarn };
+/// (arXiv:2306.15595); kDynamic: all, but only behind the longest that a model takes here, so none;
+/// kLlama3: long ones, as in Llama 3.1; kYarn: long ones (arXiv:2309.00071).
+enum class RotaryScaling { kNone, kLinear, kDynamic, kLlama3, kYarn };
 
 struct RotaryStretch {
   RotaryScaling scaling = RotaryScaling::kNone;

@@ -21,10 +21,16 @@ using kernels::RotaryScaling;
 namespace {
 
 using NamedScaling = std::pair<std::string_view, RotaryScaling>;
-constexpr std::array<NamedScaling, 4> kScalings{{{"default", RotaryScaling::kNone},
+constexpr std::array<NamedScaling, 5> kScalings{{{"default", RotaryScaling::kNone},
                                                  {"linear", RotaryScaling::kLinear},
+                                                 {"dynamic", RotaryScaling::kDynamic},
                                                  {"llama3", RotaryScaling::kLlama3},
                                                  {"yarn", RotaryScaling::kYarn}}};
+
+/// Whether a plane's turns decide how it is stretched.
+bool has_turns(RotaryScaling scaling) {
+  return scaling == RotaryScaling::kLlama3 || scaling == RotaryScaling::kYarn;
+}
 
 /// Of RotaryStretch::low and high.
 std::pair<const char*, const char*> turn_keys(bool is_yarn) {
@@ -122,8 +128,8 @@ void write_ids(Json& json, const ModelOptions& options) {
   json["eos_token_id"] = id_or_null(options.end_id);
 }
 
-Json causal_generation_json(const ModelOptions& options) {
-  if (options.head != Head::kCausalLm) {
+Json plain_generation_json(const ModelOptions& options) {
+  if (options.head != Head::kCausalLm && options.head != Head::kMaskedLm) {
     return nullptr;
   }
   Json json = {{"_from_model_config", true}};
@@ -162,14 +168,15 @@ void read_stretch(const JsonFields& rope, ModelOptions& options) {
   rope.read("rope_type", type);
   const auto* found = std::ranges::find(kScalings, type, &NamedScaling::first);
   if (found == kScalings.end()) {
-    rope.fail("rope_type", "found " + quote(type) + ", allowed is default, linear, llama3, yarn");
+    rope.fail("rope_type",
+              "found " + quote(type) + ", allowed is default, linear, dynamic, llama3, yarn");
   }
   stretch.scaling = found->second;
   if (stretch.scaling == RotaryScaling::kNone) {
     return;
   }
   rope.read("factor", stretch.factor, 1.0, kMost);
-  if (stretch.scaling == RotaryScaling::kLinear) {
+  if (!has_turns(stretch.scaling)) {
     return;
   }
   stretch.original = options.length;
@@ -221,7 +228,7 @@ Json rotary_json(const ModelOptions& options) {
   }
   rope["rope_type"] = std::ranges::find(kScalings, stretch.scaling, &NamedScaling::second)->first;
   rope["factor"] = stretch.factor;
-  if (stretch.scaling == RotaryScaling::kLinear) {
+  if (!has_turns(stretch.scaling)) {
     return rope;
   }
   const bool is_yarn = stretch.scaling == RotaryScaling::kYarn;

@@ -41,8 +41,8 @@ formats::Json id_or_null(int64_t id);
 /// Throws where the key has another value than the only one that is computed here.
 void demand(const JsonFields& fields, std::string_view key, bool wanted, std::string_view why);
 
-/// generation_config.json of a model that goes on with what it is given.
-formats::Json causal_generation_json(const ModelOptions& options);
+/// generation_config.json with the special ids alone, of a model whose head gives words; else null.
+formats::Json plain_generation_json(const ModelOptions& options);
 
 /// rope_parameters of transformers 5, or rope_theta and rope_scaling of 4.
 void read_rotary(const JsonFields& fields, ModelOptions& options);

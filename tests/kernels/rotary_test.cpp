@@ -29,6 +29,10 @@ TEST(RotaryTable, IsStretchedAsInTheReference) {
                      {0.25, 0.114965819, 0.05286856, 0.0243123118, 0.0111803403, 0.00514142821,
                       0.00236435398, 0.00108727964},
                      1);
+  expect_frequencies({.scaling = RotaryScaling::kDynamic, .factor = 4},
+                     {1, 0.459863275, 0.21147424, 0.0972492471, 0.0447213612, 0.0205657128,
+                      0.0094574159, 0.00434911856},
+                     1);
   expect_frequencies({.scaling = RotaryScaling::kLlama3, .factor = 8, .original = 256},
                      {1, 0.459863275, 0.21147424, 0.0961796418, 0.0163135789, 0.0025707141,
                       0.00118217699, 0.000543639821},

@@ -225,9 +225,10 @@ TEST(CausalConfig, RefusesWhatIsNotComputed) {
     const auto json = formats::Json::parse("{\"model_type\": \"" + type + "\", " + rest + "}");
     return test::message_of<formats::Error>([&] { options_from_json(json, "config.json"); });
   };
-  EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"rope_type\": \"dynamic\", \"factor\": 4.0}"),
-            "config.json: rope_parameters: rope_type: found 'dynamic', allowed is default, linear, "
-            "llama3, yarn");
+  EXPECT_EQ(
+      refused("llama", "\"rope_parameters\": {\"rope_type\": \"longrope\", \"factor\": 4.0}"),
+      "config.json: rope_parameters: rope_type: found 'longrope', allowed is default, linear, "
+      "dynamic, llama3, yarn");
   EXPECT_EQ(refused("qwen2",
                     "\"rope_parameters\": {\"rope_type\": \"yarn\", \"beta_fast\": 2, "
                     "\"beta_slow\": 2}"),

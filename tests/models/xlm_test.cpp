@@ -1,13 +1,16 @@
 #include "models/families/xlm.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "formats/json.h"
 #include "models/config_json.h"
 #include "models/directory.h"
 #include "support/config.h"
+#include "support/folder.h"
 #include "support/tensors.h"
 #include "tiny.h"
 
@@ -76,6 +79,19 @@ TEST(Xlm, WhatIsWrittenReadsBack) {
   EXPECT_EQ(again.activation, kernels::Activation::kRelu);
   EXPECT_TRUE(again.begins_sinusoidal);
   EXPECT_EQ(again.sequence_dropout, 0.3);
+}
+
+TEST(Xlm, ModelsThatGuessWordsCanBeginToGenerateInTransformers) {
+  const test::Folder folder;
+  auto options = test::tiny_options(Family::kXlm);
+  options.head = Head::kMaskedLm;
+  save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
+  EXPECT_EQ(formats::read_json(folder.path("generation_config.json")).at("eos_token_id"),
+            formats::read_json(folder.path("config.json")).at("eos_token_id"));
+  const test::Folder other;
+  options.head = Head::kNone;
+  save_model(other.path(), *make_model(options, 1), formats::DType::kF32);
+  EXPECT_FALSE(std::filesystem::exists(other.path("generation_config.json")));
 }
 
 TEST(Xlm, AbsentKeysHaveTheDefaultsOfTheConfigClass) {

@@ -21,7 +21,7 @@ FamilyDefinition causal_definition(const FamilyFacts& facts) {
                     {Head::kSequence, "ForSequenceClassification"},
                     {Head::kToken, "ForTokenClassification"}},
           .traits = {.has_pooler = false, .has_segments = false},
-          .generation_json = causal_generation_json,
+          .generation_json = plain_generation_json,
           .initial = initial,
           .make = construct<CausalModel>,
           .style = formats::SpecialStyle::kGpt2};

@@ -350,6 +350,7 @@ const FamilyDefinition& xlm() {
       .read_keys = read_keys,
       .read_json = read_json,
       .write_json = write_json,
+      .generation_json = plain_generation_json,  // transformers has its guesser of words generate
       .tensors = tensors,
       .is_harmless = says_nothing,
       .initial = initial,
