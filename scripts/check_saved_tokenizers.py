@@ -59,8 +59,8 @@ def main():
     pairs = [(a, b) for a, b in zip(lines[:500], lines[500:1000]) if "\t" not in a]
     failed = 0
     for kind, settings in KINDS.items():
-        for style in ("bert", "distilbert", "modernbert", "roberta", "xlm-roberta", "gpt2", "mbart"):
-            is_known = {"gpt2": kind.startswith("byte-level"), "mbart": kind == "unigram-plain"}.get(style, kind != "unigram-plain")
+        for style in ("bert", "distilbert", "modernbert", "roberta", "xlm-roberta", "gpt2", "qwen2", "mbart"):
+            is_known = {"gpt2": kind.startswith("byte-level"), "qwen2": kind.startswith("byte-level"), "mbart": kind == "unigram-plain"}.get(style, kind != "unigram-plain")
             if not is_known:
                 continue
             if options.only not in f"{kind}/{style}":

@@ -221,6 +221,12 @@ def split_pattern(folder):
     save(folder, tokenizer, eos_token="<|endoftext|>")
 
 
+def qwen2(folder):
+    """For this model_type transformers builds its own words around the vocabulary, whatever the files say."""
+    byte_level(folder, False, ["<|endoftext|>"], "GPT2Tokenizer", eos_token="<|endoftext|>")
+    (folder / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
+
+
 def unigram(folder):
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
@@ -305,7 +311,7 @@ def pieces_bytes(folder):
 
 
 CASES = [bert_uncased, bert_cased, bert_accents_kept, bert_accents_off, bert_vocab_txt, word_piece_forms, gpt2, gpt2_two_files,
-         merges_as_texts, roberta, split_pattern, unigram, word_level, suffix_pieces, byte_signs, t5, modernbert,
+         merges_as_texts, roberta, split_pattern, unigram, word_level, suffix_pieces, byte_signs, t5, modernbert, qwen2,
          distilbert_older, electra_listed, xlm_roberta, xlm_roberta_json, mbart, pieces_unigram, pieces_bytes]
 
 

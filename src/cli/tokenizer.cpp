@@ -125,7 +125,7 @@ int run_training(const std::vector<std::string>& raw) {
       .value("vocab-size", "N", "Pieces, special tokens counted (30522)")
       .value("style", "STYLE",
              "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
-             "xlm, gpt2, t5, marian or mbart")
+             "xlm, gpt2, qwen2, t5, marian or mbart")
       .value("languages", "CODES",
              "Of mbart: codes such as en_XX,de_DE; the first stands behind sources, of two the "
              "second behind targets (en_XX)")
@@ -156,6 +156,7 @@ int run_training(const std::vector<std::string>& raw) {
                                   {"xlm-roberta", data::SpecialStyle::kXlmRoberta},
                                   {"xlm", data::SpecialStyle::kXlm},
                                   {"gpt2", data::SpecialStyle::kGpt2},
+                                  {"qwen2", data::SpecialStyle::kQwen2},
                                   {"t5", data::SpecialStyle::kT5},
                                   {"marian", data::SpecialStyle::kEnding},
                                   {"mbart", data::SpecialStyle::kMbart}});

@@ -237,7 +237,8 @@ models::ModelOptions complete_options(const RunConfig& config,
   if (!config.init_from) {
     take_vocabulary(tokenizer, options);
     const auto special = tokenizer.special();
-    options.pad_id = special.pad >= 0 ? special.pad : options.pad_id;
+    const bool has_pad = special.pad >= 0 && special.pad != special.end;
+    options.pad_id = has_pad ? special.pad : options.pad_id;
     options.begin_id = special.begin >= 0 ? special.begin : options.begin_id;
     options.end_id = special.end >= 0 ? special.end : options.end_id;
     if (models::is_baseline(options.family)) {  // they leave out what encloses the texts
@@ -260,6 +261,9 @@ models::ModelOptions complete_options(const RunConfig& config,
     options.labels.clear();  // another head's
   }
   options.head = head;
+  if (head == models::Head::kSequence && options.pad_id < 0) {
+    options.pad_id = options.end_id;  // by it transformers knows where a sequence of a batch ends
+  }
   set_prompt(config, tokenizer, options);
   options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
   options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json.h"
 #include "support/json_lines.h"
 #include "support/program.h"
 
@@ -153,6 +154,11 @@ TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0]["label"], "empty");
   EXPECT_EQ(lines[1]["label"], "full");
+  // transformers finds the last token of a sequence in a batch by the padding behind it.
+  const auto config = formats::read_json(work / "run/last/config.json");
+  EXPECT_EQ(config.at("pad_token_id"), config.at("eos_token_id"));
+  EXPECT_EQ(formats::read_json(work / "run/last/tokenizer_config.json").at("pad_token"),
+            "<|endoftext|>");
 }
 
 TEST(Predict, ReadsTablesAndJsonLinesAlike) {

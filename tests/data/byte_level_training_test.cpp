@@ -155,7 +155,7 @@ TEST(ByteLevelSpecialTokens, StandBeforeThePieces) {
   EXPECT_EQ(roberta->sequence({7}, {8}).ids, (std::vector<int32_t>{0, 7, 2, 2, 8, 2}));
   const auto gpt2 = train(plain_lines(), byte_level(370), SpecialStyle::kGpt2);
   EXPECT_EQ(gpt2->special().end, 0);
-  EXPECT_EQ(gpt2->special().pad, -1);
+  EXPECT_EQ(gpt2->special().pad, 0);  // as the end
   EXPECT_EQ(gpt2->sequence({7}).ids, (std::vector<int32_t>{7}));
   // The mask takes the space before it along.
   std::vector<int32_t> masked;

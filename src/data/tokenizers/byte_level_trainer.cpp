@@ -18,11 +18,12 @@ using formats::Json;
 
 constexpr const char* kPlace = "tokenizer";
 
-/// ModernBERT composes characters first; GPT-2 and RoBERTa take the bytes as they come.
+/// ModernBERT and Qwen2 compose characters first; GPT-2 and RoBERTa take the bytes as they come.
 bool composes(SpecialStyle style) {
   switch (style) {
     case SpecialStyle::kBert:
     case SpecialStyle::kBertNoSegments:
+    case SpecialStyle::kQwen2:
       return true;
     case SpecialStyle::kRoberta:
     case SpecialStyle::kXlm:
@@ -52,6 +53,8 @@ std::string class_of(SpecialStyle style) {
       return "RobertaTokenizer";
     case SpecialStyle::kGpt2:
       return "GPT2Tokenizer";
+    case SpecialStyle::kQwen2:
+      return "Qwen2Tokenizer";
   }
   return "PreTrainedTokenizerFast";
 }
@@ -115,7 +118,8 @@ std::shared_ptr<const Tokenizer> train_byte_level_tokenizer(const TokenizerOptio
   if (composes(style)) {
     document["normalizer"] = {{"type", "NFC"}};
   }
-  document["pre_tokenizer"] = byte_level(options.add_prefix_space);
+  document["pre_tokenizer"] = style == SpecialStyle::kQwen2 ? qwen2_words(options.add_prefix_space)
+                                                            : byte_level(options.add_prefix_space);
   document["decoder"] = byte_level(true);
   const BytePairPieces pieces = train_pieces(options, layout, document, texts, report);
   document["model"] = model_of(pieces);

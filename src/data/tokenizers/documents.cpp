@@ -139,6 +139,20 @@ Json byte_level(bool prepends_space) {
           {"use_regex", true}};
 }
 
+Json qwen2_words(bool prepends_space) {
+  const Json split = {
+      {"type", "Split"},
+      {"pattern",
+       {{"Regex",
+         R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+         R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"}}},
+      {"behavior", "Isolated"},
+      {"invert", false}};
+  Json signs = byte_level(prepends_space);
+  signs["use_regex"] = false;
+  return sequence_of("pretokenizers", {split, signs});
+}
+
 Json metaspace(std::string_view prepend_scheme, bool splits) {
   return {{"type", "Metaspace"},
           {"replacement", "\u2581"},

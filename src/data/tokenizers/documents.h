@@ -57,6 +57,8 @@ formats::Json ending_template(const NamedId& end);
 formats::Json language_template(const NamedId& end, const NamedId& language);
 
 formats::Json byte_level(bool prepends_space);
+/// The words of Qwen2, a digit each, and their bytes.
+formats::Json qwen2_words(bool prepends_space);
 formats::Json metaspace(std::string_view prepend_scheme, bool splits);
 formats::Json sequence_of(std::string_view key, std::vector<formats::Json> parts);
 formats::Json replacement(std::string_view kind,

@@ -25,6 +25,7 @@ formats::Json template_of(SpecialStyle style, const NamedId& classify, const Nam
       return ending_template(separate);
     case SpecialStyle::kMbart:  // of the language: its class sets it
     case SpecialStyle::kGpt2:
+    case SpecialStyle::kQwen2:
       break;
   }
   return nullptr;
@@ -58,9 +59,10 @@ SpecialLayout special_layout(SpecialStyle style, const LanguageCodes& languages)
               .separate = "[SEP]",
               .mask = "[MASK]"};
     case SpecialStyle::kGpt2:
+    case SpecialStyle::kQwen2:
       return {.first = {"<|endoftext|>"},
               .last = {},
-              .pad = "",
+              .pad = "<|endoftext|>",  // so that transformers can put texts side by side
               .unknown = "<|endoftext|>",
               .classify = "",
               .separate = "",

@@ -104,6 +104,17 @@ void become_gpt2(TokenizerParts& parts) {
   add_configured_tokens(parts);
 }
 
+void become_qwen2(TokenizerParts& parts) {
+  name_tokens(parts.config, {{"unk_token", "<|endoftext|>"},
+                             {"eos_token", "<|endoftext|>"},
+                             {"pad_token", "<|endoftext|>"}});
+  become_byte_level(parts);
+  parts.document["normalizer"] = {{"type", "NFC"}};
+  parts.document["pre_tokenizer"] =
+      qwen2_words(JsonFields(parts.config, parts.place).truth("add_prefix_space", false));
+  add_configured_tokens(parts);
+}
+
 void become_t5(TokenizerParts& parts) {
   name_tokens(parts.config,
               {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}});
@@ -224,10 +235,11 @@ void become_camembert(TokenizerParts& parts) {
 
 using Become = void (*)(TokenizerParts& parts);
 
-constexpr std::array<std::pair<std::string_view, Become>, 7> kClasses = {{
+constexpr std::array<std::pair<std::string_view, Become>, 8> kClasses = {{
     {"BertTokenizer", become_bert},
     {"RobertaTokenizer", become_roberta},
     {"GPT2Tokenizer", become_gpt2},
+    {"Qwen2Tokenizer", become_qwen2},
     {"T5Tokenizer", become_t5},
     {"XLMRobertaTokenizer", become_xlm_roberta},
     {"CamembertTokenizer", become_camembert},
@@ -235,10 +247,11 @@ constexpr std::array<std::pair<std::string_view, Become>, 7> kClasses = {{
 }};
 
 /// The kind of model that a class is made for: others keep their file as it is.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kModels = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kModels = {{
     {"BertTokenizer", "WordPiece"},
     {"RobertaTokenizer", "BPE"},
     {"GPT2Tokenizer", "BPE"},
+    {"Qwen2Tokenizer", "BPE"},
     {"T5Tokenizer", "Unigram"},
     {"XLMRobertaTokenizer", "Unigram"},
     {"CamembertTokenizer", "Unigram"},
@@ -262,6 +275,9 @@ std::string tokenizer_class(const Json& config, const Json& model_config) {
   };
   if (std::any_of(kTakenAsTheyAre.begin(), kTakenAsTheyAre.end(), is_type)) {
     return "";
+  }
+  if (is_type("qwen2")) {
+    return "Qwen2Tokenizer";  // whatever the config says
   }
   const auto found = config.find("tokenizer_class");
   if (found != config.end() && found->is_string()) {

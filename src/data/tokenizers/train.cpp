@@ -155,6 +155,10 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
     throw Error(
         "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
   }
+  if (style == SpecialStyle::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
+    throw Error(
+        "tokenizer.type: Qwen2's tokenizer class in transformers is of byte_level_bpe only");
+  }
   report = {};
   TextSample sample(seed, options.sample_lines, kMostBytes);
   source([&](std::string_view text) {

@@ -354,9 +354,12 @@ const FamilyDefinition& mistral() {
 }
 
 const FamilyDefinition& qwen2() {
-  static const auto kDefinition =
-      definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"},
-                 {qwen2_defaults, qwen2_presets, read_qwen2_keys});
+  static const auto kDefinition = [] {
+    auto made = definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"},
+                           {qwen2_defaults, qwen2_presets, read_qwen2_keys});
+    made.style = formats::SpecialStyle::kQwen2;
+    return made;
+  }();
   return kDefinition;
 }
 
