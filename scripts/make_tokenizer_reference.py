@@ -227,6 +227,24 @@ def qwen2(folder):
     (folder / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
 
 
+def llama(folder):
+    """As Llama 2 has it: its class prepends a space to the first word alone, the file to every text between special tokens."""
+    special = ["<unk>", "<s>", "</s>"]
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.train_from_iterator(TEXT, trainers.BpeTrainer(
+        vocab_size=460, special_tokens=special + [f"<0x{byte:02X}>" for byte in range(256)], limit_alphabet=90, show_progress=False))
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)])
+    save(folder, tokenizer, "LlamaTokenizer", unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["added_tokens"] = content["added_tokens"][:len(special)]  # bytes are pieces like others
+    path.write_text(json.dumps(content))
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama"}))
+
+
 def unigram(folder):
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
@@ -311,7 +329,7 @@ def pieces_bytes(folder):
 
 
 CASES = [bert_uncased, bert_cased, bert_accents_kept, bert_accents_off, bert_vocab_txt, word_piece_forms, gpt2, gpt2_two_files,
-         merges_as_texts, roberta, split_pattern, unigram, word_level, suffix_pieces, byte_signs, t5, modernbert, qwen2,
+         merges_as_texts, roberta, split_pattern, unigram, word_level, suffix_pieces, byte_signs, t5, modernbert, qwen2, llama,
          distilbert_older, electra_listed, xlm_roberta, xlm_roberta_json, mbart, pieces_unigram, pieces_bytes]
 
 

@@ -57,6 +57,21 @@ TEST(TokenizerFiles, ScoresAreReadAsTokenizersReadsThem) {
   EXPECT_EQ(cut_9000(-11.125, -9.75, -10.375), (std::vector<int32_t>{1, 2, 3}));
 }
 
+TEST(TokenizerFiles, LlamasPiecesAreFramedAsTheConfigSays) {
+  const test::Folder folder;
+  fs::copy_file(kFolder + "/pieces_bytes/spiece.model", folder.path("tokenizer.model"));
+  folder.write("config.json", R"({"model_type": "llama"})");
+  const auto sequence = [&](const std::string& config) {
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer")" + config + "}");
+    return load_tokenizer(folder.path())->sequence({7}, {8});
+  };
+  EXPECT_EQ(sequence("").ids, (std::vector<int32_t>{7, 8}));
+  EXPECT_EQ(sequence(R"(, "add_bos_token": true)").ids, (std::vector<int32_t>{1, 7, 1, 8}));
+  const auto both = sequence(R"(, "add_bos_token": true, "add_eos_token": true)");
+  EXPECT_EQ(both.ids, (std::vector<int32_t>{1, 7, 2, 1, 8, 2}));
+  EXPECT_EQ(both.types, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
+}
+
 TEST(TokenizerFiles, NameTheDamageInJson) {
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t.erase("model"); }), ": no 'model'");
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t["model"].erase("vocab"); }),

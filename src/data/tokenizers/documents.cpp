@@ -132,11 +132,45 @@ Json language_template(const NamedId& end, const NamedId& language) {
   return template_of(single, pair, {end, language});
 }
 
+Json framing_template(const std::optional<NamedId>& begin, const std::optional<NamedId>& end) {
+  std::vector<NamedId> tokens;
+  const auto framed = [&](const char* text, int type) {
+    Json steps = Json::array();
+    if (begin) {
+      steps.push_back(token_step(*begin, type));
+    }
+    steps.push_back(text_step(text, type));
+    if (end) {
+      steps.push_back(token_step(*end, type));
+    }
+    return steps;
+  };
+  for (const auto& token : {begin, end}) {
+    if (token) {
+      tokens.push_back(*token);
+    }
+  }
+  const Json single = framed("A", 0);
+  Json pair = single;
+  for (const Json& step : framed("B", 1)) {
+    pair.push_back(step);
+  }
+  return template_of(single, std::move(pair), tokens);
+}
+
 Json byte_level(bool prepends_space) {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", prepends_space},
           {"trim_offsets", true},
           {"use_regex", true}};
+}
+
+Json byte_fallback_decoder(bool strips) {
+  return sequence_of(
+      "decoders", {replacement("String", "\u2581", " "),
+                   {{"type", "ByteFallback"}},
+                   {{"type", "Fuse"}},
+                   {{"type", "Strip"}, {"content", " "}, {"start", strips ? 1 : 0}, {"stop", 0}}});
 }
 
 Json qwen2_words(bool prepends_space) {

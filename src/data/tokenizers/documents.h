@@ -56,7 +56,13 @@ formats::Json ending_template(const NamedId& end);
 /// `a b </s> en_XX`.
 formats::Json language_template(const NamedId& end, const NamedId& language);
 
+/// A token before each text, one behind each, or both.
+formats::Json framing_template(const std::optional<NamedId>& begin,
+                               const std::optional<NamedId>& end);
+
 formats::Json byte_level(bool prepends_space);
+/// Of pieces with bytes among them, `<0x0A>`; `strips`: the space before the first word goes.
+formats::Json byte_fallback_decoder(bool strips);
 /// The words of Qwen2, a digit each, and their bytes.
 formats::Json qwen2_words(bool prepends_space);
 formats::Json metaspace(std::string_view prepend_scheme, bool splits);

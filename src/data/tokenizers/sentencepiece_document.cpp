@@ -97,13 +97,7 @@ Json decoder_of(const SentencePieceModel& model) {
   if (!model.byte_fallback) {
     return metaspace(model.adds_dummy_prefix ? "always" : "never", true);
   }
-  return sequence_of("decoders", {replacement("String", "\u2581", " "),
-                                  {{"type", "ByteFallback"}},
-                                  {{"type", "Fuse"}},
-                                  {{"type", "Strip"},
-                                   {"content", " "},
-                                   {"start", model.adds_dummy_prefix ? 1 : 0},
-                                   {"stop", 0}}});
+  return byte_fallback_decoder(model.adds_dummy_prefix);
 }
 
 }  // namespace

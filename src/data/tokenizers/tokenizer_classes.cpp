@@ -115,6 +115,35 @@ void become_qwen2(TokenizerParts& parts) {
   add_configured_tokens(parts);
 }
 
+void become_llama(TokenizerParts& parts) {
+  name_tokens(parts.config, {{"unk_token", "<unk>"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}});
+  const JsonFields config(parts.config, parts.place);
+  const bool prepends = config.truth("add_prefix_space", true);
+  const bool is_legacy = config.truth("legacy", false);
+  Json& document = parts.document;
+  document["normalizer"] = nullptr;
+  document["pre_tokenizer"] = metaspace(!prepends   ? "never"
+                                        : is_legacy ? "always"
+                                                    : "first",
+                                        false);
+  document["decoder"] = byte_fallback_decoder(prepends);
+  for (const char* key : {"unk_token", "dropout", "ignore_merges"}) {
+    document["model"].erase(key);
+  }
+  document["model"]["fuse_unk"] = true;
+  document["model"]["byte_fallback"] = true;
+  add_configured_tokens(parts);
+  const bool begins = config.truth("add_bos_token", false);
+  const bool ends = config.truth("add_eos_token", false);
+  if (document["post_processor"].is_null() && (begins || ends)) {
+    const auto token = [&](bool is_there, std::string_view key) {
+      return is_there ? std::optional(named(parts, key)) : std::nullopt;
+    };
+    document["post_processor"] =
+        framing_template(token(begins, "bos_token"), token(ends, "eos_token"));
+  }
+}
+
 void become_t5(TokenizerParts& parts) {
   name_tokens(parts.config,
               {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}});
@@ -235,11 +264,12 @@ void become_camembert(TokenizerParts& parts) {
 
 using Become = void (*)(TokenizerParts& parts);
 
-constexpr std::array<std::pair<std::string_view, Become>, 8> kClasses = {{
+constexpr std::array<std::pair<std::string_view, Become>, 9> kClasses = {{
     {"BertTokenizer", become_bert},
     {"RobertaTokenizer", become_roberta},
     {"GPT2Tokenizer", become_gpt2},
     {"Qwen2Tokenizer", become_qwen2},
+    {"LlamaTokenizer", become_llama},
     {"T5Tokenizer", become_t5},
     {"XLMRobertaTokenizer", become_xlm_roberta},
     {"CamembertTokenizer", become_camembert},
@@ -247,18 +277,35 @@ constexpr std::array<std::pair<std::string_view, Become>, 8> kClasses = {{
 }};
 
 /// The kind of model that a class is made for: others keep their file as it is.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kModels = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kModels = {{
     {"BertTokenizer", "WordPiece"},
     {"RobertaTokenizer", "BPE"},
     {"GPT2Tokenizer", "BPE"},
     {"Qwen2Tokenizer", "BPE"},
+    {"LlamaTokenizer", "BPE"},
     {"T5Tokenizer", "Unigram"},
     {"XLMRobertaTokenizer", "Unigram"},
     {"CamembertTokenizer", "Unigram"},
     {"MBartTokenizer", "Unigram"},
 }};
 
+bool has_bytes_as_pieces(const Json& document) {
+  const auto is_byte_level = [](const Json& part) {
+    return part.is_object() && part.value("type", "") == "ByteLevel";
+  };
+  const auto found = document.find("pre_tokenizer");
+  if (found == document.end() || !found->is_object()) {
+    return false;
+  }
+  const auto parts = found->find("pretokenizers");
+  return is_byte_level(*found) || (parts != found->end() && parts->is_array() &&
+                                   std::any_of(parts->begin(), parts->end(), is_byte_level));
+}
+
 bool has_model_for(const Json& document, std::string_view name) {
+  if (name == "LlamaTokenizer" && has_bytes_as_pieces(document)) {
+    return false;  // of Llama 3, which is called so too
+  }
   const auto model = document.find("model");
   return model != document.end() && model->is_object() &&
          std::any_of(kModels.begin(), kModels.end(), [&](const auto& row) {
@@ -284,6 +331,9 @@ std::string tokenizer_class(const Json& config, const Json& model_config) {
     std::string name = found->get<std::string>();
     if (name.ends_with("Fast") && name != "PreTrainedTokenizerFast") {
       name.resize(name.size() - 4);
+    }
+    if (name == "LlamaTokenizer" && is_type("mistral")) {
+      return "";  // transformers takes the file as it is
     }
     for (const auto& [alias, known] : kAliases) {
       if (name == alias) {
