@@ -72,6 +72,17 @@ TEST(TokenizerFiles, LlamasPiecesAreFramedAsTheConfigSays) {
   EXPECT_EQ(both.types, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
 }
 
+TEST(TokenizerFiles, TheClassOfGptNeoxComposesCharacters) {
+  const auto ids = [](const std::string& name, const std::string& line) {
+    const test::Folder folder;
+    fs::copy_file(kFolder + "/gpt2/tokenizer.json", folder.path("tokenizer.json"));
+    folder.write("tokenizer_config.json", R"({"tokenizer_class": ")" + name + "\"}");
+    return load_tokenizer(folder.path())->ids(line);
+  };
+  EXPECT_EQ(ids("GPTNeoXTokenizer", "cafe\u0301"), ids("GPT2Tokenizer", "caf\u00E9"));
+  EXPECT_NE(ids("GPT2Tokenizer", "cafe\u0301"), ids("GPT2Tokenizer", "caf\u00E9"));
+}
+
 TEST(TokenizerFiles, NameTheDamageInJson) {
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t.erase("model"); }), ": no 'model'");
   EXPECT_EQ(message_after("bert_uncased", [](Json& t) { t["model"].erase("vocab"); }),

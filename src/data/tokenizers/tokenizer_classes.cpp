@@ -16,7 +16,7 @@ namespace {
 
 using formats::Json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFamilies = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kFamilies = {{
     {"bert", "BertTokenizer"},
     {"distilbert", "BertTokenizer"},
     {"electra", "BertTokenizer"},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kFamilie
     {"mbart", "MBartTokenizer"},
     {"longformer", "RobertaTokenizer"},
     {"gpt2", "GPT2Tokenizer"},
+    {"gpt_neox", "GPTNeoXTokenizer"},
     {"t5", "T5Tokenizer"},
     {"mt5", "T5Tokenizer"},
 }};
@@ -112,6 +113,16 @@ void become_qwen2(TokenizerParts& parts) {
   parts.document["normalizer"] = {{"type", "NFC"}};
   parts.document["pre_tokenizer"] =
       qwen2_words(JsonFields(parts.config, parts.place).truth("add_prefix_space", false));
+  add_configured_tokens(parts);
+}
+
+void become_gpt_neox(TokenizerParts& parts) {
+  name_tokens(parts.config, {{"unk_token", "<|endoftext|>"},
+                             {"bos_token", "<|endoftext|>"},
+                             {"eos_token", "<|endoftext|>"},
+                             {"pad_token", "<|padding|>"}});
+  become_byte_level(parts);
+  parts.document["normalizer"] = {{"type", "NFC"}};
   add_configured_tokens(parts);
 }
 
@@ -262,31 +273,23 @@ void become_camembert(TokenizerParts& parts) {
   set_roberta_template(parts);
 }
 
-using Become = void (*)(TokenizerParts& parts);
+struct TokenizerClass {
+  std::string_view name;
+  std::string_view model;  // the kind that it is made for: others keep their file as it is
+  void (*become)(TokenizerParts& parts);
+};
 
-constexpr std::array<std::pair<std::string_view, Become>, 9> kClasses = {{
-    {"BertTokenizer", become_bert},
-    {"RobertaTokenizer", become_roberta},
-    {"GPT2Tokenizer", become_gpt2},
-    {"Qwen2Tokenizer", become_qwen2},
-    {"LlamaTokenizer", become_llama},
-    {"T5Tokenizer", become_t5},
-    {"XLMRobertaTokenizer", become_xlm_roberta},
-    {"CamembertTokenizer", become_camembert},
-    {"MBartTokenizer", become_mbart},
-}};
-
-/// The kind of model that a class is made for: others keep their file as it is.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kModels = {{
-    {"BertTokenizer", "WordPiece"},
-    {"RobertaTokenizer", "BPE"},
-    {"GPT2Tokenizer", "BPE"},
-    {"Qwen2Tokenizer", "BPE"},
-    {"LlamaTokenizer", "BPE"},
-    {"T5Tokenizer", "Unigram"},
-    {"XLMRobertaTokenizer", "Unigram"},
-    {"CamembertTokenizer", "Unigram"},
-    {"MBartTokenizer", "Unigram"},
+constexpr std::array<TokenizerClass, 10> kClasses = {{
+    {"BertTokenizer", "WordPiece", become_bert},
+    {"RobertaTokenizer", "BPE", become_roberta},
+    {"GPT2Tokenizer", "BPE", become_gpt2},
+    {"Qwen2Tokenizer", "BPE", become_qwen2},
+    {"GPTNeoXTokenizer", "BPE", become_gpt_neox},
+    {"LlamaTokenizer", "BPE", become_llama},
+    {"T5Tokenizer", "Unigram", become_t5},
+    {"XLMRobertaTokenizer", "Unigram", become_xlm_roberta},
+    {"CamembertTokenizer", "Unigram", become_camembert},
+    {"MBartTokenizer", "Unigram", become_mbart},
 }};
 
 bool has_bytes_as_pieces(const Json& document) {
@@ -302,15 +305,13 @@ bool has_bytes_as_pieces(const Json& document) {
                                    std::any_of(parts->begin(), parts->end(), is_byte_level));
 }
 
-bool has_model_for(const Json& document, std::string_view name) {
-  if (name == "LlamaTokenizer" && has_bytes_as_pieces(document)) {
+bool has_model_for(const Json& document, const TokenizerClass& made) {
+  if (made.name == "LlamaTokenizer" && has_bytes_as_pieces(document)) {
     return false;  // of Llama 3, which is called so too
   }
   const auto model = document.find("model");
   return model != document.end() && model->is_object() &&
-         std::any_of(kModels.begin(), kModels.end(), [&](const auto& row) {
-           return row.first == name && (!model->contains("type") || (*model)["type"] == row.second);
-         });
+         (!model->contains("type") || (*model)["type"] == made.model);
 }
 
 }  // namespace
@@ -377,10 +378,10 @@ void lay_out_as_fairseq(Json& document, const std::vector<std::string>& last) {
 }
 
 void apply_tokenizer_class(TokenizerParts& parts, const std::string& name) {
-  for (const auto& [known, become] : kClasses) {
-    if (known == name && has_model_for(parts.document, name)) {
+  for (const auto& made : kClasses) {
+    if (made.name == name && has_model_for(parts.document, made)) {
       add_listed_tokens(parts, true);
-      become(parts);
+      made.become(parts);
       return;
     }
   }
