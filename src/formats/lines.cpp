@@ -30,7 +30,8 @@ constexpr std::array kForeign = {
     Mark{"\x89HDF", "HDF5 data"},        Mark{"SQLite format 3", "an SQLite database"},
     Mark{"%PDF-", "a PDF document"},     Mark{"{\\rtf", "an RTF document"},
 };
-constexpr std::size_t kLongestMark = 16;
+constexpr std::size_t kLongestMark =
+    std::ranges::max(kForeign, {}, [](const Mark& mark) { return mark.bytes.size(); }).bytes.size();
 
 /// Where to cut a piece off a line that is too long: behind white space in its second half, else
 /// between two characters.
@@ -88,9 +89,11 @@ bool LineReader::State::fill() {
 bool LineReader::State::next(std::string_view& line) {
   if (is_first_block) {
     is_first_block = false;
-    while (end < kLongestMark && fill()) {
+    // No mark has a line feed: of a pipe, the first line is not kept waiting for more.
+    const auto held = [&] { return std::string_view(buffer.data(), end); };
+    while (end < kLongestMark && held().find('\n') == std::string_view::npos && fill()) {
     }
-    const std::string_view first(buffer.data(), end);
+    const std::string_view first = held();
     if (first.starts_with(kGzipMark) && !name.ends_with(".gz")) {
       throw Error(name + ": gzip data, allowed in files whose names end in .gz");
     }

@@ -42,6 +42,23 @@ std::string quote(std::string_view word) { return "'" + std::string(word.substr(
 
 constexpr double kMost = 1e12;
 
+/// What the name that the key has stands for; `names`: pairs of names and values. Throws
+/// formats::Error.
+template <class Names>
+auto meant(const JsonFields& fields,
+           std::string_view key,
+           std::string_view found,
+           const Names& names) {
+  std::vector<std::string> allowed;
+  for (const auto& [name, value] : names) {
+    if (name == found) {
+      return value;
+    }
+    allowed.emplace_back(name);
+  }
+  fields.fail(key, "found " + quote(found) + ", allowed is " + join(allowed));
+}
+
 }  // namespace
 
 ModelOptions begun(const ModelOptions& named, ModelOptions defaults) {
@@ -58,15 +75,7 @@ void read_activation(const JsonFields& fields,
   }
   std::string found;
   fields.read(key, found);
-  std::vector<std::string> allowed;
-  for (const auto& [name, value] : stored_activations()) {
-    if (name == found) {
-      activation = value;
-      return;
-    }
-    allowed.emplace_back(name);
-  }
-  fields.fail(key, "found " + quote(found) + ", allowed is " + join(allowed));
+  activation = meant(fields, key, found, stored_activations());
 }
 
 void read_stack_sizes(const JsonFields& fields, ModelOptions& options) {
@@ -166,12 +175,7 @@ void read_stretch(const JsonFields& rope, ModelOptions& options) {
   std::string type = "default";
   rope.read("type", type);
   rope.read("rope_type", type);
-  const auto* found = std::ranges::find(kScalings, type, &NamedScaling::first);
-  if (found == kScalings.end()) {
-    rope.fail("rope_type",
-              "found " + quote(type) + ", allowed is default, linear, dynamic, llama3, yarn");
-  }
-  stretch.scaling = found->second;
+  stretch.scaling = meant(rope, "rope_type", type, kScalings);
   if (stretch.scaling == RotaryScaling::kNone) {
     return;
   }

@@ -100,9 +100,7 @@ std::optional<Misfit> generator_misfit(const ObjectiveOptions& objective,
 }  // namespace
 
 std::optional<Misfit> misfit(const ObjectiveOptions& objective, const models::ModelOptions& model) {
-  const bool is_of_texts =
-      objective.type == ObjectiveType::kClassify || objective.type == ObjectiveType::kRegress;
-  if (models::is_baseline(model.family) && !is_of_texts) {
+  if (models::is_baseline(model.family) && !is_of_texts(objective.type)) {
     return Misfit{"type",
                   text(word_of(objective.type), " is nothing for ", models::word_of(model.family),
                        ", which answers for whole texts: allowed is classify, regress")};

@@ -164,10 +164,6 @@ data::PairTask read_pair(Section& section) {
                      : data::PairTask::kNone;
 }
 
-bool is_of_texts(ObjectiveType type) {
-  return type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
-}
-
 void read_r_drop(Section& section, ObjectiveOptions& options) {
   constexpr std::string_view kOnly = "type: classify or regress";
   if (!section.is_describing() && !is_of_texts(options.type)) {
@@ -224,6 +220,10 @@ std::string_view word_of(ObjectiveType type) {
     }
   }
   return "";
+}
+
+bool is_of_texts(ObjectiveType type) {
+  return type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
 }
 
 ObjectiveOptions read_objective_options(Section& section) {

@@ -54,6 +54,8 @@ struct ObjectiveOptions {
 ObjectiveOptions read_objective_options(config::Section& section);
 
 std::string_view word_of(ObjectiveType type);
+/// Whether the answers are of whole texts (or images): classes or numbers.
+bool is_of_texts(ObjectiveType type);
 /// Whether it learns from running text, documents that are cut to sequences.
 bool is_running_text(const ObjectiveOptions& options);
 /// Whether the model's answers are tokens of the vocabulary.

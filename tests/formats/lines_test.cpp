@@ -1,5 +1,8 @@
 #include "formats/lines.h"
 
+#include <array>
+#include <chrono>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -92,6 +95,21 @@ TEST_F(LineReaderTest, FilesThatAreNoTextAreNamed) {
   EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));
   EXPECT_TRUE(refusal("a.gz", gzip("SQLite format 3\n")).starts_with(": an SQLite database,"));
   EXPECT_EQ(read("a", "PAR2\n"), (Lines{"PAR2"}));
+}
+
+TEST_F(LineReaderTest, AShortFirstLineOfAPipeIsNotKeptWaiting) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  LineReader reader("/dev/fd/" + std::to_string(ends[0]));
+  ASSERT_EQ(write(ends[1], "a\n", 2), 2);
+  auto first = std::async(std::launch::async, [&] {
+    std::string_view line;
+    return reader.next(line) ? std::string(line) : "";
+  });
+  EXPECT_EQ(first.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  close(ends[1]);
+  EXPECT_EQ(first.get(), "a");
+  close(ends[0]);
 }
 
 TEST_F(LineReaderTest, LinesCrossTheBordersOfBlocks) {

@@ -51,11 +51,7 @@ class BytePair : public TokenModel {
       fields.fail("dropout", "merging by chance is not supported, must be null");
     }
     if (fields.has("unk_token")) {
-      unknown_ = vocabulary_.find(fields.text("unk_token"));
-      if (unknown_ == Vocabulary::kNone) {
-        fields.fail("unk_token",
-                    weft::text("'", shown(fields.text("unk_token")), "' is not in the vocabulary"));
-      }
+      unknown_ = read_unknown(fields, vocabulary_, "");
     }
     read_merges(fields);
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {

@@ -64,4 +64,15 @@ Vocabulary read_vocabulary(const JsonFields& fields) {
   return read_vocabulary(fields.at("vocab"), fields.place() + ".vocab");
 }
 
+int32_t read_unknown(const JsonFields& fields,
+                     const Vocabulary& vocabulary,
+                     std::string_view otherwise) {
+  const std::string unknown = fields.text("unk_token", otherwise);
+  const int32_t id = vocabulary.find(unknown);
+  if (id == Vocabulary::kNone) {
+    fields.fail("unk_token", weft::text("'", shown(unknown), "' is not in the vocabulary"));
+  }
+  return id;
+}
+
 }  // namespace weft::data

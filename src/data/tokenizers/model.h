@@ -55,4 +55,10 @@ Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place
 /// The `vocab` of WordPiece, BPE and WordLevel.
 Vocabulary read_vocabulary(const JsonFields& fields);
 
+/// The id of their `unk_token`, `otherwise` where none is named. Throws data::Error where it is not
+/// in the vocabulary.
+int32_t read_unknown(const JsonFields& fields,
+                     const Vocabulary& vocabulary,
+                     std::string_view otherwise);
+
 }  // namespace weft::data

@@ -294,7 +294,7 @@ constexpr std::array<TokenizerClass, 10> kClasses = {{
 
 bool has_bytes_as_pieces(const Json& document) {
   const auto is_byte_level = [](const Json& part) {
-    return part.is_object() && part.value("type", "") == "ByteLevel";
+    return part.is_object() && part.contains("type") && part["type"] == "ByteLevel";
   };
   const auto found = document.find("pre_tokenizer");
   if (found == document.end() || !found->is_object()) {

@@ -1,4 +1,3 @@
-#include "base/text.h"
 #include "data/tokenizers/model.h"
 
 namespace weft::data {
@@ -8,13 +7,9 @@ namespace {
 /// Whole words alone.
 class WordLevel : public TokenModel {
  public:
-  explicit WordLevel(const JsonFields& fields) : vocabulary_(read_vocabulary(fields)) {
-    const std::string unknown = fields.text("unk_token", "<unk>");
-    unknown_ = vocabulary_.find(unknown);
-    if (unknown_ == Vocabulary::kNone) {
-      fields.fail("unk_token", weft::text("'", shown(unknown), "' is not in the vocabulary"));
-    }
-  }
+  explicit WordLevel(const JsonFields& fields)
+      : vocabulary_(read_vocabulary(fields)),
+        unknown_(read_unknown(fields, vocabulary_, "<unk>")) {}
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override {
     const int32_t id = vocabulary_.find(word);
@@ -27,7 +22,7 @@ class WordLevel : public TokenModel {
 
  private:
   Vocabulary vocabulary_;
-  int32_t unknown_ = 0;
+  int32_t unknown_;
 };
 
 }  // namespace

@@ -15,12 +15,8 @@ class WordPiece : public TokenModel {
   explicit WordPiece(const JsonFields& fields)
       : vocabulary_(read_vocabulary(fields)),
         prefix_(fields.text("continuing_subword_prefix", "##")),
-        longest_word_(fields.integer("max_input_chars_per_word", 100)) {
-    const std::string unknown = fields.text("unk_token", "[UNK]");
-    unknown_ = vocabulary_.find(unknown);
-    if (unknown_ == Vocabulary::kNone) {
-      fields.fail("unk_token", weft::text("'", shown(unknown), "' is not in the vocabulary"));
-    }
+        longest_word_(fields.integer("max_input_chars_per_word", 100)),
+        unknown_(read_unknown(fields, vocabulary_, "[UNK]")) {
     for (int32_t id = 0; id < vocabulary_.size(); ++id) {
       const std::string_view piece = vocabulary_.piece(id);
       if (vocabulary_.has(id) && piece.starts_with(prefix_)) {
@@ -74,7 +70,7 @@ class WordPiece : public TokenModel {
   Vocabulary inner_;  // pieces that go on within a word, without their prefix
   std::string prefix_;
   int64_t longest_word_;
-  int32_t unknown_ = 0;
+  int32_t unknown_;
 };
 
 }  // namespace
