@@ -11,7 +11,7 @@ WIKITEXT = dict(train=["corpora/lm_wikitext2/train.txt"], held_out=["corpora/lm_
 SPAM = dict(train=["corpora/sms_spam/train.tsv"], held_out=["corpora/sms_spam/test.tsv"])
 TREC = dict(train=["corpora/cls_trec/train.tsv"], held_out=["corpora/cls_trec/test.tsv"])
 SHAKESPEARE = dict(train=["corpora/lm_tinyshakespeare/input.txt"])
-MULTI30K = dict(train=["corpora/mt_multi30k/train.en"], held_out=["corpora/mt_multi30k/valid.en"])
+MULTI30K = dict(train=["corpora/mt_multi30k/train.en"], held_out=["corpora/mt_multi30k/test2016.en"])
 CIFAR10 = dict(train=["corpora/img_cifar10/train.bin"], held_out=["corpora/img_cifar10/test.bin"])
 
 # LibTorch's own switches, for Weft and the peers alike. Weft's kernels follow ATen's.
@@ -55,6 +55,7 @@ class Learning:
     peers: tuple = ("eager",)
     betas: tuple = (0.9, 0.999)
     decay: float = 0.01
+    writing: tuple = ()     # further options of `weft evaluate`: how texts are written, where they are judged too
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,12 +94,13 @@ GPT_MINI = Case("GPT (6 layers of 384), the next token", "causal", "bf16", WIKIT
 CHAR_GPT = Case("GPT (4 layers of 128), the next character", "causal", "bf16", SHAKESPEARE, ("plain", "compiled"), preset="char-gpt",
                 model=dict(preset="gpt-mini", layers=4, dim=128, dropout=0.0, attention=dict(heads=4), position=dict(length=64)),
                 tokenizer=dict(type="characters", style="gpt2"), vocabulary=100, batch=12, length=64, steps=200, warmup=20)
-MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "padded", "plain"),
+MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "grouped", "padded", "plain"),
                       preset="transformer-multi30k", vocabulary=8000, batch=256, steps=10,
                       model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.0), dropout=0.2,
                                  feed_forward=dict(width=512), position=dict(length=256)),
                       tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"),
-                      learning=Learning(1_000_000, 1e-3, betas=(0.9, 0.98)))
+                      learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_bleu", "eval_chrf"), peers=("grouped",), betas=(0.9, 0.98),
+                                        writing=("--generate", "--beams", "5", "--max-new", "80")))
 VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
                 model={}, batch=64, length=None)
 

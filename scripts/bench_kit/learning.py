@@ -9,7 +9,7 @@ from .workplace import PEERS, found_items
 
 def evaluated(place, case, folder):
     files = [word for item in found_items(case, "held_out") for word in ("--data", json.dumps(item))]
-    return json.loads(process.run([place.weft, "evaluate", folder, *files])["output"])
+    return json.loads(process.run([place.weft, "evaluate", folder, *files, *case.learning.writing])["output"])
 
 
 def weft_learns(place, case, name, seed):

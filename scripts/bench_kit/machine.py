@@ -7,19 +7,21 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def processor():
-    """Model and the flags that matter to matrix products."""
-    model, flags = "unknown", set()
+    """Model, with the numbers that tell apart what a host calls by one name, and the flags that matter to matrix products."""
+    told = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             for line in lines:
                 name, _, value = line.partition(":")
-                if name.strip() == "model name":
-                    model = value.strip()
-                elif name.strip() == "flags":
-                    flags = set(value.split())
-                    break
+                if not name.strip():
+                    break   # the first core is like the others
+                told[name.strip()] = value.strip()
     except OSError:
         pass
+    model = told.get("model name", "unknown")
+    if "cpu family" in told and "model" in told:
+        model += f" (family {told['cpu family']}, model {told['model']})"
+    flags = told.get("flags", "").split()
     return model, [flag for flag in FLAGS if flag in flags]
 
 
@@ -37,7 +39,7 @@ def facts(weft):
         date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), cpu=model, flags=flags, cores=os.cpu_count(),
         usable_cores=len(os.sched_getaffinity(0)), weft=told.get("weft"), libtorch=told.get("libtorch", {}).get("version"),
         memory_gib=round(told.get("memory", {}).get("total", 0) / 2**30, 1), allocator=told.get("memory", {}).get("allocator"),
-        huge_pages=told.get("memory", {}).get("huge_pages"),
+        huge_pages=told.get("memory", {}).get("huge_pages"), tflops=told.get("tflops"),
         gpu=(gpus.get("models") or ["a GPU"])[0] if gpus.get("usable") else None)
 
 
@@ -45,8 +47,10 @@ def described(machine):
     """One line for a table's caption."""
     level = "AVX-512" if "avx512f" in machine["flags"] else "AVX2" if "avx2" in machine["flags"] else "no AVX2"
     extras = [flag for flag in machine["flags"] if flag in ("avx512_bf16", "amx_bf16")]
-    return (f"{machine['usable_cores']} cores of {machine['cpu']} ({', '.join([level, *extras])}), {machine['memory_gib']:.0f} GiB, "
-            f"LibTorch {machine['libtorch']}" + (f", {machine['gpu']}" if machine.get("gpu") else ""))
+    rates = machine.get("tflops")
+    return (f"{machine['usable_cores']} cores of {machine['cpu']}, {', '.join([level, *extras])}"
+            + (f", products at {rates['bf16']:.2f} TFLOP/s in bf16 and {rates['fp32']:.2f} in fp32" if rates else "")
+            + f", {machine['memory_gib']:.0f} GiB, LibTorch {machine['libtorch']}" + (f", {machine['gpu']}" if machine.get("gpu") else ""))
 
 
 def busy_seconds():

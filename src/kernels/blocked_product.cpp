@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <numeric>
 
 #include <ATen/Context.h>
 
@@ -106,9 +107,12 @@ Grid grid_of(const BlockedProduct<T>& p) {
   Grid best{.row_pieces = 0, .panel_pieces = 0};
   for (int64_t pieces = least; pieces <= std::min(panels, least + threads); ++pieces) {
     const int64_t rows = std::max(divide_up(blocks, most_blocks), divide_up(threads, pieces));
-    const Grid grid{.row_pieces = std::min(blocks, rows), .panel_pieces = pieces};
-    if (best.row_pieces == 0 || cost_of(p, grid) < cost_of(p, best)) {
-      best = grid;
+    const int64_t even = threads / std::gcd(threads, pieces);  // as many tasks for every thread
+    for (const int64_t row_pieces : {rows, round_up(rows, even)}) {
+      const Grid grid{.row_pieces = std::min(blocks, row_pieces), .panel_pieces = pieces};
+      if (best.row_pieces == 0 || cost_of(p, grid) < cost_of(p, best)) {
+        best = grid;
+      }
     }
   }
   return best;
