@@ -94,12 +94,12 @@ GPT_MINI = Case("GPT (6 layers of 384), the next token", "causal", "bf16", WIKIT
 CHAR_GPT = Case("GPT (4 layers of 128), the next character", "causal", "bf16", SHAKESPEARE, ("plain", "compiled"), preset="char-gpt",
                 model=dict(preset="gpt-mini", layers=4, dim=128, dropout=0.0, attention=dict(heads=4), position=dict(length=64)),
                 tokenizer=dict(type="characters", style="gpt2"), vocabulary=100, batch=12, length=64, steps=200, warmup=20)
-MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "grouped", "padded", "plain"),
+MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "padded", "plain"),
                       preset="transformer-multi30k", vocabulary=8000, batch=256, steps=10,
                       model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.0), dropout=0.2,
                                  feed_forward=dict(width=512), position=dict(length=256)),
                       tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"),
-                      learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_bleu", "eval_chrf"), peers=("grouped",), betas=(0.9, 0.98),
+                      learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_bleu", "eval_chrf"), betas=(0.9, 0.98),
                                         writing=("--generate", "--beams", "5", "--max-new", "80")))
 VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
                 model={}, batch=64, length=None)
