@@ -104,14 +104,15 @@ inline void with_function(Activation activation, Body body) {
   }
 }
 
+// Flattened: functions out of line would hand vectors over in memory, behind stores that wait.
 template <class T>
-void activation_forward(Activation activation, const T* x, T* y, int64_t size) {
+[[gnu::flatten]] void activation_forward(Activation activation, const T* x, T* y, int64_t size) {
   with_function<T>(activation,
                    [&](auto function) { apply_activation<decltype(function)>(x, y, size); });
 }
 
 template <class T>
-void activation_backward(
+[[gnu::flatten]] void activation_backward(
     Activation activation, const T* x, const T* gradient, T* dx, int64_t size) {
   with_function<T>(activation,
                    [&](auto function) { apply_slope<decltype(function)>(x, gradient, dx, size); });

@@ -8,7 +8,7 @@
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
 template <class T>
-void gated_forward(Activation activation, GatedRows<T> work) {
+[[gnu::flatten]] void gated_forward(Activation activation, GatedRows<T> work) {
   with_function<T>(activation, [&](auto function) {
     using Function = decltype(function);
     for (int64_t i = 0; i < work.rows; ++i) {
@@ -23,7 +23,7 @@ void gated_forward(Activation activation, GatedRows<T> work) {
 }
 
 template <class T>
-void gated_backward(Activation activation, GatedRows<T> work) {
+[[gnu::flatten]] void gated_backward(Activation activation, GatedRows<T> work) {
   with_function<T>(activation, [&](auto function) {
     using Function = decltype(function);
     for (int64_t i = 0; i < work.rows; ++i) {

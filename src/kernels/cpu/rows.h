@@ -6,11 +6,11 @@
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
 template <class T>
-inline Vec load_up_to(const T* p, int count) {
+[[gnu::always_inline]] inline Vec load_up_to(const T* p, int count) {
   return count == kLanes ? load(p) : load(p, count);
 }
 template <class T>
-inline void store_up_to(T* p, Vec x, int count) {
+[[gnu::always_inline]] inline void store_up_to(T* p, Vec x, int count) {
   if (count == kLanes) {
     store(p, x);
   } else {
