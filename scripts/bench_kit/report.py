@@ -119,7 +119,7 @@ def growth(results):
         unit = "ms a step" if told["measure"] == "ms_per_step" else "s"
         ys = [point[told["measure"]] for point in told["points"]]
         title = told["title"] + (f" ({told['note']})" if told["note"] else "")
-        rows.append([title, f"{xs[0]:,} to {xs[-1]:,}", f"{ys[0]:,.1f} to {ys[-1]:,.1f} {unit}",
+        rows.append([title, f"{xs[0]:,.0f} to {xs[-1]:,.0f}", f"{ys[0]:,.1f} to {ys[-1]:,.1f} {unit}",
                      f"**{fit['exponent']:.2f}**", f"{fit['r2']:.3f}", f"{ends['first']:.2f}, {ends['last']:.2f}",
                      f"{products['exponent']:.2f}" if products else "",
                      " to ".join(f"{told['points'][at]['peak_mib']:,.0f}" for at in (0, -1))])
