@@ -8,7 +8,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from bench_kit import cases, figures, growth, plot, process, report, rounds, tasks, workplace
+from bench_kit import cases, figures, growth, machine, plot, process, report, rounds, tasks, workplace
 
 MACHINE = dict(date="2020-01-02", cpu="Some CPU", flags=["avx2", "avx512f", "amx_bf16"], usable_cores=2, memory_gib=8.2, libtorch="2.13.0")
 
@@ -90,6 +90,10 @@ class Report(unittest.TestCase):
 
     def test_learning_shows_the_difference(self):
         self.assertIn("| 5.0000 ± 0.1000 | 5.2500 ± 0.2000 | -0.2500 |", report.learning(results()))
+
+    def test_captions_name_the_rate_of_products_where_it_is_known(self):
+        self.assertIn("products at 0.45 TFLOP/s in bf16 and 0.21 in fp32", machine.described({**MACHINE, "tflops": dict(fp32=0.214, bf16=0.446)}))
+        self.assertNotIn("products", machine.described(MACHINE))
 
     def test_growth_shows_exponents(self):
         self.assertIn("| **1.50** | 1.000 | 1.50, 1.50 | 1.00 | 10 to 80 |", report.growth(results()))

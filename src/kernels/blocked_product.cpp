@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <numeric>
 
 #include <ATen/Context.h>
@@ -104,14 +105,17 @@ Grid grid_of(const BlockedProduct<T>& p) {
       1, kPanelBytes / (kColumns * part_size(p) * static_cast<int64_t>(sizeof(T))));
   const int64_t most_blocks = depth_parts(p) > 1 ? kKeptBlocks : blocks;
   const int64_t least = divide_up(panels, most_panels);
-  Grid best{.row_pieces = 0, .panel_pieces = 0};
+  Grid best{};
+  double least_cost = std::numeric_limits<double>::infinity();
   for (int64_t pieces = least; pieces <= std::min(panels, least + threads); ++pieces) {
     const int64_t rows = std::max(divide_up(blocks, most_blocks), divide_up(threads, pieces));
     const int64_t even = threads / std::gcd(threads, pieces);  // as many tasks for every thread
     for (const int64_t row_pieces : {rows, round_up(rows, even)}) {
       const Grid grid{.row_pieces = std::min(blocks, row_pieces), .panel_pieces = pieces};
-      if (best.row_pieces == 0 || cost_of(p, grid) < cost_of(p, best)) {
+      const double cost = cost_of(p, grid);
+      if (cost < least_cost) {
         best = grid;
+        least_cost = cost;
       }
     }
   }

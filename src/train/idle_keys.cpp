@@ -58,7 +58,7 @@ void refuse_idle_data(const Section& data, const RunConfig& config) {
                            type == ObjectiveType::kTranslationLm ||
                            (is_decoder_prefix && has_pairs(options.train));
   const bool is_running_text = objectives::is_running_text(config.objective) && !is_parallel;
-  const bool is_table = type == ObjectiveType::kClassify || type == ObjectiveType::kRegress;
+  const bool is_table = objectives::is_of_texts(type);
   const auto refuse = [&](bool is_idle, std::string_view key, std::string_view only) {
     if (is_idle) {
       data.fail(key, text("has no effect here, only with ", only));

@@ -110,14 +110,10 @@ class Walk {
   double head() const { return head_; }
 
  private:
-  bool classifies() const {
-    return objective_.type == ObjectiveType::kClassify ||
-           objective_.type == ObjectiveType::kRegress;
-  }
   /// Its embeddings end in no norm, its head has no transform, and it looks at last tokens.
   bool is_plain() const { return !models::definition_of(model_.family).ends_like_bert; }
   bool serves_first_tokens() const {
-    return classifies() && !model_.modern.pools_mean && !is_plain();
+    return objectives::is_of_texts(objective_.type) && !model_.modern.pools_mean && !is_plain();
   }
   bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
   bool trains_embeddings() const { return shape_.lowest == 0; }

@@ -96,16 +96,16 @@ NamedId named(const TokenizerParts& parts, std::string_view key) {
   return {content, id_in(parts.document, content, parts.place)};
 }
 
-Json precompiled_of(const Json& normalizer) {
-  if (!normalizer.is_object()) {
-    return nullptr;
+Json part_of(const Json& whole, std::string_view list, std::string_view type) {
+  const auto is_sought = [&](const Json& part) {
+    return part.is_object() && part.contains("type") && part["type"] == type;
+  };
+  if (is_sought(whole)) {
+    return whole;
   }
-  if (normalizer.value("type", "") == "Precompiled") {
-    return normalizer;
-  }
-  if (normalizer.contains("normalizers") && normalizer["normalizers"].is_array()) {
-    for (const Json& part : normalizer["normalizers"]) {
-      if (part.is_object() && part.value("type", "") == "Precompiled") {
+  if (whole.is_object() && whole.contains(list) && whole[list].is_array()) {
+    for (const Json& part : whole[list]) {
+      if (is_sought(part)) {
         return part;
       }
     }

@@ -21,8 +21,8 @@ void name_tokens(formats::Json& config,
 /// has none such.
 NamedId named(const TokenizerParts& parts, std::string_view key);
 
-/// The character map of a normalizer, where it has one; else null.
-formats::Json precompiled_of(const formats::Json& normalizer);
+/// The part of this type: `whole` itself, or one of its parts under `list`; null where none is.
+formats::Json part_of(const formats::Json& whole, std::string_view list, std::string_view type);
 
 /// The id of a piece; nothing where the model has none such.
 std::optional<int32_t> piece_id(const formats::Json& document,

@@ -171,7 +171,7 @@ void become_t5(TokenizerParts& parts) {
     parts.config["additional_special_tokens"] = std::move(names);
   }
   Json& document = parts.document;
-  document["normalizer"] = precompiled_of(document["normalizer"]);
+  document["normalizer"] = part_of(document["normalizer"], "normalizers", "Precompiled");
   if (parts.place.ends_with(".model")) {  // T5's own models do not have these pieces
     for (int64_t i = extra; i-- > 0;) {
       document["model"]["vocab"].push_back(Json::array({text("<extra_id_", i, ">"), 0.0}));
@@ -192,7 +192,7 @@ void become_t5(TokenizerParts& parts) {
 /// template.
 void become_fairseq(TokenizerParts& parts) {
   Json& document = parts.document;
-  document["normalizer"] = precompiled_of(document["normalizer"]);
+  document["normalizer"] = part_of(document["normalizer"], "normalizers", "Precompiled");
   const bool prepends = JsonFields(parts.config, parts.place).truth("add_prefix_space", true);
   const std::string_view scheme = prepends ? "always" : "never";
   document["pre_tokenizer"] =
@@ -293,16 +293,8 @@ constexpr std::array<TokenizerClass, 10> kClasses = {{
 }};
 
 bool has_bytes_as_pieces(const Json& document) {
-  const auto is_byte_level = [](const Json& part) {
-    return part.is_object() && part.contains("type") && part["type"] == "ByteLevel";
-  };
   const auto found = document.find("pre_tokenizer");
-  if (found == document.end() || !found->is_object()) {
-    return false;
-  }
-  const auto parts = found->find("pretokenizers");
-  return is_byte_level(*found) || (parts != found->end() && parts->is_array() &&
-                                   std::any_of(parts->begin(), parts->end(), is_byte_level));
+  return found != document.end() && !part_of(*found, "pretokenizers", "ByteLevel").is_null();
 }
 
 bool has_model_for(const Json& document, const TokenizerClass& made) {

@@ -7,6 +7,7 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
+// Flattened as the activations are.
 template <class T>
 [[gnu::flatten]] void gated_forward(Activation activation, GatedRows<T> work) {
   with_function<T>(activation, [&](auto function) {

@@ -5,6 +5,7 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
+// Always inlined: most rows are whole vectors, and these stand in every loop.
 template <class T>
 [[gnu::always_inline]] inline Vec load_up_to(const T* p, int count) {
   return count == kLanes ? load(p) : load(p, count);
