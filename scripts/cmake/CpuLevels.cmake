@@ -7,7 +7,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # gcc 12 takes the undefined operands inside its own intrinsics for mistakes of ours.
   list(APPEND level_flags_avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
-foreach(level plain avx2 avx512)
+set(level_flags_avx512_bf16 ${level_flags_avx512} -mavx512bf16)
+foreach(level plain avx2 avx512 avx512_bf16)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/level_${level}.cpp PROPERTIES
     SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${level_flags};${level_flags_${level}}")
 endforeach()
@@ -20,5 +21,5 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/parallel.cpp PROPERT
 # What only processors that multiply bf16 run.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/packing.cpp PROPERTIES
-    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O3;${level_flags_avx512};-mavx512bf16")
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O3;${level_flags_avx512_bf16}")
 endif()

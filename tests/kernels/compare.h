@@ -106,7 +106,7 @@ class EveryVariant : public ::testing::TestWithParam<Variant> {
     }
   }
   void TearDown() override {
-    for (const char* level : {"plain", "avx2", "avx512"}) {
+    for (const char* level : {"plain", "avx2", "avx512", "avx512_bf16"}) {
       cpu::use_level(level);
     }
   }
@@ -118,7 +118,9 @@ inline const auto kVariants = ::testing::Values(Variant{"plain", at::kFloat},
                                                 Variant{"avx2", at::kFloat},
                                                 Variant{"avx2", at::kBFloat16},
                                                 Variant{"avx512", at::kFloat},
-                                                Variant{"avx512", at::kBFloat16});
+                                                Variant{"avx512", at::kBFloat16},
+                                                Variant{"avx512_bf16", at::kFloat},
+                                                Variant{"avx512_bf16", at::kBFloat16});
 
 inline std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
   return std::string(info.param.level) + (info.param.type == at::kFloat ? "Fp32" : "Bf16");

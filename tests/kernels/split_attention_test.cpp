@@ -70,45 +70,45 @@ class SplitAttention : public test::EveryVariant {
 };
 
 TEST_P(SplitAttention, EqualsPlainReferenceAcrossSequences) {
-  compare({5, 1, 33, 70}, {17, 64, 3, 90}, 16, {.heads = 2});
-  compare({5, 1, 33, 70}, {17, 64, 3, 90}, 16, {.heads = 2, .dropout = 0.3});
+  compare({5, 1, 33, 70}, {17, 64, 3, 90}, 32, {.heads = 2});
+  compare({5, 1, 33, 70}, {17, 64, 3, 90}, 32, {.heads = 2, .dropout = 0.3});
   compare({60, 3}, {700, 1}, 24, {.heads = 1, .scale = 1, .dropout = 0.1});
 }
 
-TEST_P(SplitAttention, AnEmptySourceGivesZeros) { compare({3, 2, 0}, {0, 4, 2}, 8, {.heads = 2}); }
+TEST_P(SplitAttention, AnEmptySourceGivesZeros) { compare({3, 2, 0}, {0, 4, 2}, 32, {.heads = 2}); }
 
 TEST_P(SplitAttention, CausalQueriesEndWithTheKeys) {
-  compare({1, 5, 20}, {9, 5, 90}, 16, {.heads = 2, .is_causal = true});
-  compare({1, 5, 20}, {9, 5, 600}, 16, {.heads = 2, .is_causal = true, .reach = 7});
+  compare({1, 5, 20}, {9, 5, 90}, 32, {.heads = 2, .is_causal = true});
+  compare({1, 5, 20}, {9, 5, 600}, 32, {.heads = 2, .is_causal = true, .reach = 7});
   const auto table = rotary_table(600, {.width = 16, .theta = 100.0}, at::kCPU);
-  compare({1, 5, 20}, {9, 5, 600}, 16, {.heads = 2, .is_causal = true, .rotary = table});
+  compare({1, 5, 20}, {9, 5, 600}, 32, {.heads = 2, .is_causal = true, .rotary = table});
 }
 
 TEST_P(SplitAttention, PrefixesAreCountedFromTheFirstKey) {
-  compare({1, 5, 20}, {9, 5, 90}, 16, {.heads = 2, .is_causal = true, .prefixes = {9, 3, 80}});
+  compare({1, 5, 20}, {9, 5, 90}, 32, {.heads = 2, .is_causal = true, .prefixes = {9, 3, 80}});
   compare({4, 50}, {20, 600}, 16,
           {.heads = 4, .key_heads = 2, .is_causal = true, .prefixes = {18, 590}, .dropout = 0.2});
-  compare_fused({50, 97}, 16, {.heads = 2, .is_causal = true, .prefixes = {33, 90}}, 97);
-  compare_fused({600, 40}, 8, {.heads = 2, .key_heads = 1, .is_causal = true, .prefixes = {599, 1}},
-                600);
+  compare_fused({50, 97}, 32, {.heads = 2, .is_causal = true, .prefixes = {33, 90}}, 97);
+  compare_fused({600, 40}, 32,
+                {.heads = 2, .key_heads = 1, .is_causal = true, .prefixes = {599, 1}}, 600);
 }
 
 TEST_P(SplitAttention, HeadsOfQueriesShareThoseOfKeys) {
-  compare_fused({5, 1, 64, 17, 130}, 16, {.heads = 6, .key_heads = 2});
-  compare_fused({50, 97}, 8, {.heads = 4, .key_heads = 1, .is_causal = true, .dropout = 0.3});
+  compare_fused({5, 1, 64, 17, 130}, 32, {.heads = 6, .key_heads = 2});
+  compare_fused({50, 97}, 32, {.heads = 4, .key_heads = 1, .is_causal = true, .dropout = 0.3});
   const auto table = rotary_table(1100, {.width = 12, .theta = 100.0}, at::kCPU);
   compare_fused({1100, 3}, 12, {.heads = 4, .key_heads = 2, .is_causal = true, .rotary = table});
   compare({7, 50}, {20, 90}, 12, {.heads = 4, .key_heads = 2});
 }
 
 TEST_P(SplitAttention, AddsABiasByDistance) {
-  compare_fused({5, 1, 64, 17, 33}, 16, {.heads = 2}, 64);
-  compare_fused({50, 97}, 16, {.heads = 2, .is_causal = true, .dropout = 0.2}, 97);
-  compare_fused({5, 1, 64}, 8, {.heads = 3}, 20);   // the furthest share the last
-  compare_fused({5, 1, 30}, 8, {.heads = 3}, 200);  // and some are nobody's
-  compare_fused({600, 40}, 8, {.heads = 2, .key_heads = 1}, 600);
-  compare({7, 50}, {20, 90}, 8, {.heads = 2}, 90);
-  compare({4, 1}, {20, 90}, 8, {.heads = 2, .is_causal = true}, 90);
+  compare_fused({5, 1, 64, 17, 33}, 32, {.heads = 2}, 64);
+  compare_fused({50, 97}, 32, {.heads = 2, .is_causal = true, .dropout = 0.2}, 97);
+  compare_fused({5, 1, 64}, 32, {.heads = 3}, 20);   // the furthest share the last
+  compare_fused({5, 1, 30}, 32, {.heads = 3}, 200);  // and some are nobody's
+  compare_fused({600, 40}, 32, {.heads = 2, .key_heads = 1}, 600);
+  compare({7, 50}, {20, 90}, 32, {.heads = 2}, 90);
+  compare({4, 1}, {20, 90}, 32, {.heads = 2, .is_causal = true}, 90);
 }
 
 TEST_P(SplitAttention, TurnsTheFirstFeaturesAlone) {

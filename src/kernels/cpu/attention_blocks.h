@@ -3,13 +3,12 @@
 #pragma once
 
 #include "kernels/cpu/attention_workspace.h"
+#include "kernels/cpu/dropout_kernels.h"
 #include "kernels/cpu/product_kernels.h"
-#include "kernels/cpu/rotary_kernels.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
 inline constexpr float kLog2E = 1.44269504F;
-inline constexpr float kLn2 = 0.693147181F;
 
 // One block of scores: queries from `row` on, keys from `column` on.
 struct Block {
@@ -73,8 +72,8 @@ inline void add_bias(const AttentionTask<T>& task, const Block& block, int64_t i
 }
 
 // The bits of the block's weights, one row of `tile / 16` groups after the other.
-template <class T>
-inline void draw_block(const AttentionTask<T>& task, const Block& block, const Workspace& w) {
+template <class T, class Term>
+inline void draw_block(const AttentionTask<T>& task, const Block& block, const Workspace<Term>& w) {
   if (task.draws.threshold == 0) {
     return;
   }
@@ -90,18 +89,33 @@ inline void draw_block(const AttentionTask<T>& task, const Block& block, const W
   }
 }
 
-inline Product scores_of(const Block& block, const Workspace& w, const float* a, const float* b) {
-  return {.rows = block.rows,
-          .columns = round_up_16(block.columns),
-          .depth = w.width,
-          .a = a + block.row * w.width,
-          .a_row = w.width,
-          .a_depth = 1,
-          .b = b + block.column / kKeyTile * w.stride * w.width + block.column % kKeyTile,
-          .b_stride = w.stride,
-          .c = nullptr,
-          .c_stride = w.stride,
-          .adds = false};
+// out = factor * rows of queries, or of their gradients, times the keys or values in `columns`.
+template <class Term>
+inline void multiply_block(const Block& block,
+                           const Workspace<Term>& w,
+                           const Term* rows,
+                           const Term* columns,
+                           float* out,
+                           float factor) {
+  const int64_t tile = block.column / kKeyTile;
+  multiply<Term>({.rows = block.rows,
+                  .columns = round_up_16(block.columns),
+                  .depth = w.depth(),
+                  .a = rows + block.row * w.depth(),
+                  .a_row = w.depth(),
+                  .a_depth = 1,
+                  .b = columns + tile * w.stride * w.depth() + block.column % kKeyTile,
+                  .b_stride = w.stride,
+                  .c = out,
+                  .c_stride = w.stride,
+                  .factor = factor});
+}
+
+template <class T, class Term>
+inline void score_block(const AttentionTask<T>& task,
+                        const Block& block,
+                        const Workspace<Term>& w) {
+  multiply_block<Term>(block, w, w.q.left, w.k_columns, w.scores, task.scale * kLog2E);
 }
 
 // The bits of the vector of columns from j on.
@@ -109,17 +123,19 @@ inline uint32_t bits_at(const uint16_t* bits, int64_t j) {
   return static_cast<uint32_t>(bits[j / 16]) >> static_cast<unsigned>(j % 16);
 }
 
-template <class T>
-inline void pack_keys(const AttentionTask<T>& task, const Workspace& w, bool wants_values) {
-  pack<T>({task.k, task.kv_stride, task.keys, task.width}, 1.0F, w.k);
-  turn<false>({w.k, task.keys, w.width, task.rotary_width, task.rotary});
-  pack<T>({task.v, task.kv_stride, task.keys, task.width}, 1.0F, w.v);
+template <class T, class Term>
+inline void pack_keys(const AttentionTask<T>& task, const Workspace<Term>& w, bool wants_values) {
+  const Strip<const T> keys{task.k, task.kv_stride, task.keys, task.width};
+  const Strip<const T> values{task.v, task.kv_stride, task.keys, task.width};
+  pack_sides<T>({keys, task.rotary_width, task.rotary}, w.k);
+  pack_sides<T>({values}, w.v);
   for (int64_t column = 0; column < task.keys; column += kKeyTile) {
     const int64_t rows = smaller(task.keys - column, kKeyTile);
-    const int64_t place = column / kKeyTile * w.stride * w.width;
-    pack_transposed(w.k + column * w.width, rows, w.width, w.k_columns + place, w.stride);
+    const int64_t from = column * w.depth();
+    const int64_t to = column / kKeyTile * w.stride * w.depth();
+    pack_transposed(w.k.left + from, rows, w.depth(), w.k_columns + to, w.stride);
     if (wants_values) {
-      pack_transposed(w.v + column * w.width, rows, w.width, w.v_columns + place, w.stride);
+      pack_transposed(w.v.left + from, rows, w.depth(), w.v_columns + to, w.stride);
     }
   }
 }
@@ -129,10 +145,10 @@ inline const float* query_angles(const AttentionTask<T>& task) {
   return task.rotary == nullptr ? nullptr : task.rotary + task.first * task.rotary_width;
 }
 
-template <class T>
-inline void pack_queries(const AttentionTask<T>& task, const Workspace& w) {
-  pack<T>({task.q, task.q_stride, task.queries, task.width}, task.scale * kLog2E, w.q);
-  turn<false>({w.q, task.queries, w.width, task.rotary_width, query_angles(task)});
+template <class T, class Term>
+inline void pack_queries(const AttentionTask<T>& task, const Workspace<Term>& w) {
+  const Strip<const T> queries{task.q, task.q_stride, task.queries, task.width};
+  pack_sides<T>({queries, task.rotary_width, query_angles(task)}, w.q);
 }
 
 inline void fill(float* p, int64_t count, float value) {

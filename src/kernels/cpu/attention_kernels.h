@@ -1,6 +1,8 @@
-// Softmax attention of one head of one sequence, in fp32, a block of queries at a time and over
-// tiles of keys with a running softmax (arXiv:2205.14135), so that memory grows with the length,
-// not its square. Included by the level's unit only.
+// Softmax attention of one head of one sequence, a block of queries at a time and over tiles of
+// keys with a running softmax (arXiv:2205.14135), so that memory grows with the length, not its
+// square. In fp32; but in bf16, where the processor multiplies pairs of it, products take bf16:
+// weights and slopes are rounded to it, as flash attention does (arXiv:2307.08691); sums stay in
+// fp32. Included by the level's unit only.
 #pragma once
 
 #include "kernels/cpu/attention_blocks.h"
@@ -15,10 +17,20 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
+// What products of a kind are made of.
+template <class Term>
+struct ElementOf {
+  using Type = float;
+};
+template <>
+struct ElementOf<Pair> {
+  using Type = Bf16;
+};
+
 // One query's row of a block: its scores, its sum of values so far, and the softmax that runs over
 // the tiles of keys.
 struct Row {
-  float* scores;
+  const float* scores;
   int64_t padded;
   const uint16_t* bits;
   float* maximum;
@@ -27,10 +39,10 @@ struct Row {
   int64_t width;
 };
 
-// The scores become 2^(score - maximum), without those dropped; what was there of total and values
-// is scaled to the new maximum.
-template <bool kDrops>
-inline void weigh_row(const Row row) {
+// The weights are 2^(score - maximum), without those dropped, and may take the place of the scores;
+// what was there of total and values is scaled to the new maximum.
+template <bool kDrops, class Element>
+inline void weigh_row(const Row& row, Element* weights) {
   Vec top = set(*row.maximum);
   for (int64_t j = 0; j < row.padded; j += kLanes) {
     top = maximum(top, load(row.scores + j));
@@ -42,9 +54,9 @@ inline void weigh_row(const Row row) {
     const Vec e = exp2(load(row.scores + j) - top);
     total = total + e;
     if constexpr (kDrops) {
-      store(row.scores + j, keep(e, bits_at(row.bits, j)));
+      store(weights + j, keep(e, bits_at(row.bits, j)));
     } else {
-      store(row.scores + j, e);
+      store(weights + j, e);
     }
   }
   if (highest != *row.maximum) {
@@ -58,11 +70,11 @@ inline void weigh_row(const Row row) {
   *row.maximum = highest;
 }
 
-template <class T>
-inline void forward_block(const AttentionTask<T>& task, const Workspace& w, const Block& block) {
-  Product product = scores_of(block, w, w.q, w.k_columns);
-  product.c = w.scores;
-  multiply(product);
+template <class Term, class T>
+inline void forward_block(const AttentionTask<T>& task,
+                          const Workspace<Term>& w,
+                          const Block& block) {
+  score_block(task, block, w);
   draw_block(task, block, w);
   for (int64_t i = 0; i < block.rows; ++i) {
     float* const scores = w.scores + i * w.stride;
@@ -72,162 +84,224 @@ inline void forward_block(const AttentionTask<T>& task, const Workspace& w, cons
                   .bits = w.bits + i * (w.tile / 16),
                   .maximum = w.dot + block.row + i,
                   .total = w.total + block.row + i,
-                  .values = w.gradient + i * w.width,
+                  .values = w.values + i * w.width,
                   .width = w.width};
+    auto* const weights = reinterpret_cast<typename ElementOf<Term>::Type*>(scores);
     if (task.draws.threshold != 0) {
-      weigh_row<true>(row);
+      weigh_row<true>(row, weights);
     } else {
-      weigh_row<false>(row);
+      weigh_row<false>(row, weights);
     }
   }
-  multiply({.rows = block.rows,
-            .columns = w.width,
-            .depth = block.columns,
-            .a = w.scores,
-            .a_row = w.stride,
-            .a_depth = 1,
-            .b = w.v + block.column * w.width,
-            .b_stride = w.width,
-            .c = w.gradient,
-            .c_stride = w.width,
-            .adds = true});
+  multiply<Term>({.rows = block.rows,
+                  .columns = w.width,
+                  .depth = terms_of<Term>(block.columns),
+                  .a = reinterpret_cast<const Term*>(w.scores),
+                  .a_row = w.stride,
+                  .a_depth = 1,
+                  .b = w.v.right + block.column / kDepth<Term> * w.width,
+                  .b_stride = w.width,
+                  .c = w.values,
+                  .c_stride = w.width,
+                  .adds = true});
 }
 
-// Calls body(row, rows) for blocks of queries of even height.
+// Calls body(row, rows) for blocks of queries, nearly as high as each other, of which each begins a
+// pair of rows.
 template <class Body>
 inline void for_each_query_block(int64_t queries, Body body) {
   const int64_t blocks = (queries + kQueryBlock - 1) / kQueryBlock;
   int64_t row = 0;
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t rows = queries / blocks + (b < queries % blocks ? 1 : 0);
-    body(row, rows);
-    row += rows;
+  for (int64_t b = 1; b <= blocks; ++b) {
+    const int64_t end = smaller(queries, (queries * b / blocks + 1) / 2 * 2);
+    body(row, end - row);
+    row = end;
   }
 }
 
-template <class T>
-void attention_forward(const AttentionTask<T>& task) {
-  const Workspace w = carve(task);
-  if (is_step(task)) {
-    pack_queries(task, w);
-    step_queries(task, w);
-    return;
-  }
+template <class Term, class T>
+inline void attend(const AttentionTask<T>& task) {
+  const auto w = carve<Term>(task);
   pack_queries(task, w);
   pack_keys(task, w, false);
   // Finite, for a query may see no key of the first block: exp2(-inf - maximum) must be 0.
   fill(w.dot, task.queries, -__FLT_MAX__);
   fill(w.total, task.queries, 0.0F);
   for_each_query_block(task.queries, [&](int64_t row, int64_t rows) {
-    fill(w.gradient, rows * w.width, 0.0F);
+    fill(w.values, rows * w.width, 0.0F);
     const int64_t first = larger(0, task.first + row - task.reach) / kKeyTile * kKeyTile;
     for (int64_t column = first; column < last_key(task, row, rows); column += kKeyTile) {
       forward_block(task, w, block_of(task, row, rows, column));
     }
     for (int64_t i = 0; i < rows; ++i) {
       const float total = w.total[row + i];
-      unpack<T>(w.gradient + i * w.width, task.draws.scale / total,
+      unpack<T>(w.values + i * w.width, task.draws.scale / total,
                 {task.out + (row + i) * task.out_stride, task.out_stride, 1, task.width});
       task.lse[row + i] = w.dot[row + i] + __builtin_log2f(total);
     }
   });
 }
 
+// Do the products of these heads take pairs? Their rows must be whole vectors of them.
+template <class T>
+inline constexpr bool kMayTakePairs = false;
+template <>
+inline constexpr bool kMayTakePairs<Bf16> = kMultipliesPairs;
+inline bool fills_pairs(int64_t width) { return width % (2 * kLanes) == 0; }
+
+template <class T>
+void attention_forward(const AttentionTask<T>& task) {
+  if (is_step(task)) {
+    return step_queries(task);
+  }
+  if constexpr (kMayTakePairs<T>) {
+    if (fills_pairs(task.width)) {
+      return attend<Pair>(task);
+    }
+  }
+  attend<float>(task);
+}
+
 // The same row on the way back.
 struct SlopeRow {
-  float* scores;
-  float* slopes;
-  int64_t padded;
+  const float* scores;
+  const float* slopes;
   const uint16_t* bits;
   float lse;
   float dot;
+  float* dbias;  // or null
 };
 
-// Scores become the kept weights, slopes the gradient of the scores: p (keep(slope) - dot).
-template <bool kDrops>
-inline void slope_row(const SlopeRow row) {
-  for (int64_t j = 0; j < row.padded; j += kLanes) {
-    const Vec p = exp2(load(row.scores + j) - set(row.lse));
-    Vec slope = load(row.slopes + j);
-    Vec kept = p;
-    if constexpr (kDrops) {
-      slope = keep(slope, bits_at(row.bits, j));
-      kept = keep(p, bits_at(row.bits, j));
+// What rows as many as a term is deep become: kept weights p, and the gradient of the scores,
+// p (keep(slope) - dot). The depth of both is the queries, that of `slope_rows` the keys; they may
+// take the place of scores and slopes.
+template <class Term>
+struct SlopeTerms {
+  Term* weights;
+  Term* slopes;
+  typename ElementOf<Term>::Type* slope_rows[kDepth<Term>];
+};
+
+template <bool kDrops, class Term>
+inline void slope_row(const SlopeRow (&rows)[kDepth<Term>],
+                      int64_t padded,
+                      const SlopeTerms<Term>& out) {
+  for (int64_t j = 0; j < padded; j += kLanes) {
+    Vec kept[kDepth<Term>];
+    Vec slopes[kDepth<Term>];
+    for (int64_t r = 0; r < kDepth<Term>; ++r) {
+      const SlopeRow& row = rows[r];
+      const Vec p = exp2(load(row.scores + j) - set(row.lse));
+      Vec slope = load(row.slopes + j);
+      kept[r] = p;
+      if constexpr (kDrops) {
+        slope = keep(slope, bits_at(row.bits, j));
+        kept[r] = keep(p, bits_at(row.bits, j));
+      }
+      slopes[r] = p * (slope - set(row.dot));
+      if (row.dbias != nullptr) {
+        store(row.dbias + j, load(row.dbias + j) + slopes[r]);
+      }
     }
-    store(row.scores + j, kept);
-    store(row.slopes + j, p * (slope - set(row.dot)));
+    if constexpr (kDepth<Term> == 1) {
+      store(out.weights + j, kept[0]);
+      store(out.slopes + j, slopes[0]);
+    } else {
+      store(out.weights + j, kept[0], kept[1]);
+      store(out.slopes + j, slopes[0], slopes[1]);
+      store(out.slope_rows[0] + j, slopes[0]);
+      store(out.slope_rows[1] + j, slopes[1]);
+    }
   }
 }
 
-template <class T>
-inline void slope_block(const AttentionTask<T>& task, const Workspace& w, const Block& block) {
-  Product product = scores_of(block, w, w.q, w.k_columns);
-  product.c = w.scores;
-  multiply(product);
-  product = scores_of(block, w, w.gradient, w.v_columns);
-  product.c = w.slopes;
-  multiply(product);
+template <class Term, class T>
+inline SlopeRow slope_row_of(const AttentionTask<T>& task,
+                             const Workspace<Term>& w,
+                             const Block& block,
+                             int64_t i) {
+  float* const scores = w.scores + i * w.stride;
+  float* const slopes = w.slopes + i * w.stride;
+  const auto* const bits = w.bits + i * (w.tile / 16);
+  if (i >= block.rows) {  // what the last row is paired with: weights and slopes of 0
+    fill(scores, round_up_16(block.columns), -__builtin_inff());
+    fill(slopes, round_up_16(block.columns), 0.0F);
+    return {scores, slopes, bits, 0, 0, nullptr};
+  }
+  add_bias(task, block, i, scores);
+  mask_row(task, block, i, scores);
+  return {scores,
+          slopes,
+          bits,
+          task.lse[block.row + i],
+          w.dot[block.row + i],
+          task.dbias == nullptr ? nullptr : task.dbias + bias_place(task, block, i)};
+}
+
+template <class Term, class T>
+inline void slope_block(const AttentionTask<T>& task,
+                        const Workspace<Term>& w,
+                        const Block& block) {
+  score_block(task, block, w);
+  multiply_block<Term>(block, w, w.gradient.left, w.v_columns, w.slopes, task.draws.scale);
   draw_block(task, block, w);
-  for (int64_t i = 0; i < block.rows; ++i) {
-    float* const scores = w.scores + i * w.stride;
-    add_bias(task, block, i, scores);
-    const SlopeRow row{.scores = scores,
-                       .slopes = w.slopes + i * w.stride,
-                       .padded = mask_row(task, block, i, scores),
-                       .bits = w.bits + i * (w.tile / 16),
-                       .lse = task.lse[block.row + i],
-                       .dot = w.dot[block.row + i]};
-    if (task.draws.threshold != 0) {
-      slope_row<true>(row);
-    } else {
-      slope_row<false>(row);
+  for (int64_t i = 0; i < block.rows; i += kDepth<Term>) {
+    SlopeRow rows[kDepth<Term>];
+    SlopeTerms<Term> out{.weights = reinterpret_cast<Term*>(w.scores + i * w.stride),
+                         .slopes = reinterpret_cast<Term*>(w.slopes + i * w.stride),
+                         .slope_rows = {}};
+    for (int64_t r = 0; r < kDepth<Term>; ++r) {
+      rows[r] = slope_row_of(task, w, block, i + r);
+      out.slope_rows[r] =
+          reinterpret_cast<typename ElementOf<Term>::Type*>(w.slope_rows) + (i + r) * w.stride;
     }
-    if (task.dbias != nullptr) {
-      float* const sums = task.dbias + bias_place(task, block, i);
-      for (int64_t j = 0; j < row.padded; j += kLanes) {
-        store(sums + j, load(sums + j) + load(row.slopes + j));
-      }
+    if (task.draws.threshold != 0) {
+      slope_row<true, Term>(rows, round_up_16(block.columns), out);
+    } else {
+      slope_row<false, Term>(rows, round_up_16(block.columns), out);
     }
   }
 }
 
 // Adds weights^T (rows, columns) times what belongs to the queries to what belongs to the keys of
 // the tile.
+template <class Term>
 inline void add_to_keys(const Block& block,
-                        const Workspace& w,
+                        const Workspace<Term>& w,
                         const float* weights,
-                        const float* queries,
+                        const Term* queries,
                         float* keys) {
-  multiply({.rows = block.columns,
-            .columns = w.width,
-            .depth = block.rows,
-            .a = weights,
-            .a_row = 1,
-            .a_depth = w.stride,
-            .b = queries + block.row * w.width,
-            .b_stride = w.width,
-            .c = keys + block.column % kKeyTile * w.width,
-            .c_stride = w.width,
-            .adds = true});
+  multiply<Term>({.rows = block.columns,
+                  .columns = w.width,
+                  .depth = terms_of<Term>(block.rows),
+                  .a = reinterpret_cast<const Term*>(weights),
+                  .a_row = 1,
+                  .a_depth = kDepth<Term> * w.stride,
+                  .b = queries + block.row / kDepth<Term> * w.width,
+                  .b_stride = w.width,
+                  .c = keys + block.column % kKeyTile * w.width,
+                  .c_stride = w.width,
+                  .adds = true});
 }
 
-inline void add_to_queries(const Block& block, const Workspace& w) {
-  multiply({.rows = block.rows,
-            .columns = w.width,
-            .depth = block.columns,
-            .a = w.slopes,
-            .a_row = w.stride,
-            .a_depth = 1,
-            .b = w.k + block.column * w.width,
-            .b_stride = w.width,
-            .c = w.dq + block.row * w.width,
-            .c_stride = w.width,
-            .adds = true});
+template <class Term>
+inline void add_to_queries(const Block& block, const Workspace<Term>& w) {
+  multiply<Term>({.rows = block.rows,
+                  .columns = w.width,
+                  .depth = terms_of<Term>(block.columns),
+                  .a = w.slope_rows,
+                  .a_row = w.stride / kDepth<Term>,
+                  .a_depth = 1,
+                  .b = w.k.right + block.column / kDepth<Term> * w.width,
+                  .b_stride = w.width,
+                  .c = w.dq + block.row * w.width,
+                  .c_stride = w.width,
+                  .adds = true});
 }
 
-template <class T>
-inline void pack_gradient(const AttentionTask<T>& task, const Workspace& w) {
-  pack<T>({task.gradient, task.out_stride, task.queries, task.width}, task.draws.scale, w.gradient);
+template <class Term, class T>
+inline void pack_gradient(const AttentionTask<T>& task, const Workspace<Term>& w) {
+  pack_sides<T>({{task.gradient, task.out_stride, task.queries, task.width}}, w.gradient);
   for (int64_t i = 0; i < task.queries; ++i) {
     Vec dot = zero();
     for_each_vector(task.width, [&](int64_t c, int count) {
@@ -244,8 +318,8 @@ struct KeySums {
   float* dv;
 };
 
-template <class T>
-inline KeySums sums_of(const AttentionTask<T>& task, const Workspace& w, int64_t column) {
+template <class Term, class T>
+inline KeySums sums_of(const AttentionTask<T>& task, const Workspace<Term>& w, int64_t column) {
   if (task.shared == nullptr) {
     return {w.dk, w.dv};
   }
@@ -253,9 +327,9 @@ inline KeySums sums_of(const AttentionTask<T>& task, const Workspace& w, int64_t
   return {dk, dk + round_up_16(task.keys) * w.width};
 }
 
-template <class T>
-void attention_backward(const AttentionTask<T>& task) {
-  const Workspace w = carve(task);
+template <class Term, class T>
+inline void attend_back(const AttentionTask<T>& task) {
+  const auto w = carve<Term>(task);
   pack_queries(task, w);
   pack_keys(task, w, true);
   pack_gradient(task, w);
@@ -273,8 +347,8 @@ void attention_backward(const AttentionTask<T>& task) {
         return;
       }
       slope_block(task, w, block);
-      add_to_keys(block, w, w.scores, w.gradient, sums.dv);
-      add_to_keys(block, w, w.slopes, w.q, sums.dk);
+      add_to_keys<Term>(block, w, w.scores, w.gradient.right, sums.dv);
+      add_to_keys<Term>(block, w, w.slopes, w.q.right, sums.dk);
       add_to_queries(block, w);
     });
     if (task.shared != nullptr && !task.is_last) {
@@ -283,13 +357,23 @@ void attention_backward(const AttentionTask<T>& task) {
     const auto* const angles =
         task.rotary == nullptr ? nullptr : task.rotary + column * task.rotary_width;
     turn<true>({sums.dk, keys, w.width, task.rotary_width, angles});
-    unpack<T>(sums.dk, kLn2,
+    unpack<T>(sums.dk, task.scale,
               {task.dk + column * task.dkv_stride, task.dkv_stride, keys, task.width});
-    unpack<T>(sums.dv, 1.0F,
+    unpack<T>(sums.dv, task.draws.scale,
               {task.dv + column * task.dkv_stride, task.dkv_stride, keys, task.width});
   }
   turn<true>({w.dq, task.queries, w.width, task.rotary_width, query_angles(task)});
   unpack<T>(w.dq, task.scale, {task.dq, task.dq_stride, task.queries, task.width});
+}
+
+template <class T>
+void attention_backward(const AttentionTask<T>& task) {
+  if constexpr (kMayTakePairs<T>) {
+    if (fills_pairs(task.width)) {
+      return attend_back<Pair>(task);
+    }
+  }
+  attend_back<float>(task);
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -73,13 +73,13 @@ struct HeadRow<0> {
 };
 
 template <int kVectors, class T>
-inline void step_query(const AttentionTask<T>& task, const Workspace& w, int64_t i) {
+inline void step_query(const AttentionTask<T>& task, const Workspace<float>& w, int64_t i) {
   const int64_t place = task.first + i;
   const int64_t begin = larger(0, place - task.reach);
   const int64_t end = last_key(task, i, 1);
-  float* const scores = w.k;  // (keys), for nothing is packed here
+  float* const scores = w.k.left;  // (keys), for nothing is packed here
   float highest = -__FLT_MAX__;
-  const auto query = HeadRow<kVectors>::of(w.q + i * w.width, task.width);
+  const auto query = HeadRow<kVectors>::of(w.q.left + i * w.width, task.width);
   for (int64_t j = begin; j < end; ++j) {
     scores[j] = query.product_with(task.k + j * task.kv_stride) +
                 (task.bias == nullptr ? 0.0F : task.bias[j - place]);
@@ -97,7 +97,7 @@ inline void step_query(const AttentionTask<T>& task, const Workspace& w, int64_t
     store(scores + j, e);
     all = all + e;
   }
-  float* const values = w.gradient;
+  float* const values = w.values;
   fill(values, w.width, 0.0F);
   auto mixed = HeadRow<kVectors>::of(values, task.width);
   for (int64_t j = begin; j < end; ++j) {
@@ -111,7 +111,9 @@ inline void step_query(const AttentionTask<T>& task, const Workspace& w, int64_t
 }
 
 template <class T>
-inline void step_queries(const AttentionTask<T>& task, const Workspace& w) {
+inline void step_queries(const AttentionTask<T>& task) {
+  const auto w = carve<float>(task);
+  pack<T>({task.q, task.q_stride, task.queries, task.width}, task.scale * kLog2E, w.q.left);
   constexpr int64_t kUsual = 64;  // most heads' width
   for (int64_t i = 0; i < task.queries; ++i) {
     if (task.width == kUsual) {

@@ -2,7 +2,8 @@
 // Included by the level's unit only.
 #pragma once
 
-#include "kernels/cpu/dropout_kernels.h"
+#include "kernels/cpu/product_kernels.h"
+#include "kernels/cpu/rotary_kernels.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/transpose.h"
 #include "kernels/cpu/types.h"
@@ -37,19 +38,71 @@ inline void pack(const Strip<const T>& src, float factor, float* dst) {
   }
 }
 
-// dst (padded width, dst_stride) = transposed src (rows, padded width), zero in the columns up to
-// the next multiple of 16.
+// Rows of a head as both sides of products read them. One product a term: the same memory.
+template <class Term>
+struct Sides {
+  Term* left;   // (rows, width in terms): the depth lies in a row
+  Term* right;  // (rows in terms, width): the depth lies in a column
+};
+
+// Rows of a head, and the angles of their places by which they are turned, if any.
+template <class T>
+struct HeadRows {
+  Strip<const T> strip;
+  int64_t angles_width = 0;
+  const float* angles = nullptr;
+};
+
+template <class T>
+inline void pack_sides(const HeadRows<T>& rows, const Sides<float>& sides) {
+  const auto& [strip, angles_width, angles] = rows;
+  pack<T>(strip, 1.0F, sides.left);
+  turn<false>({sides.left, strip.rows, round_up_16(strip.width), angles_width, angles});
+}
+
+// The rows are whole vectors of pairs. A last one without a neighbour gets zeros for it.
+template <class T>
+inline void pack_sides(const HeadRows<T>& rows, const Sides<Pair>& sides) {
+  const auto& [strip, angles_width, angles] = rows;
+  const int64_t width = strip.width;
+  T* const left = reinterpret_cast<T*>(sides.left);
+  if (angles == nullptr) {
+    for (int64_t i = 0; i < strip.rows; ++i) {
+      __builtin_memcpy(left + i * width, strip.data + i * strip.stride, width * sizeof(T));
+    }
+  } else {
+    float* const turned = reinterpret_cast<float*>(left);  // as large as both sides
+    pack<T>(strip, 1.0F, turned);
+    turn<false>({turned, strip.rows, width, angles_width, angles});
+    for (int64_t i = 0; i < strip.rows * width; i += kLanes) {
+      store(left + i, load(turned + i));
+    }
+  }
+  for (int64_t i = 0; i < strip.rows; i += 2) {
+    const T* const row = left + i * width;
+    for (int64_t c = 0; c < width; c += kLanes) {
+      store(sides.right + i / 2 * width + c, load(row + c),
+            i + 1 < strip.rows ? load(row + width + c) : zero());
+    }
+  }
+}
+
+// dst (columns, dst_stride) = transposed src (rows, columns), zero up to the next multiple of 16
+// rows. Terms of any kind: they are moved as they are.
+template <class Term>
 inline void pack_transposed(
-    const float* src, int64_t rows, int64_t padded, float* dst, int64_t dst_stride) {
+    const Term* src, int64_t rows, int64_t columns, Term* dst, int64_t dst_stride) {
+  const auto* const from = reinterpret_cast<const float*>(src);
+  auto* const to = reinterpret_cast<float*>(dst);
   for (int64_t i = 0; i < round_up_16(rows); i += kLanes) {
-    for (int64_t c = 0; c < padded; c += kLanes) {
+    for (int64_t c = 0; c < columns; c += kLanes) {
       Vec block[kLanes];
       for (int r = 0; r < kLanes; ++r) {
-        block[r] = i + r < rows ? load(src + (i + r) * padded + c) : zero();
+        block[r] = i + r < rows ? load(from + (i + r) * columns + c) : zero();
       }
       transpose(block);
       for (int r = 0; r < kLanes; ++r) {
-        store(dst + (c + r) * dst_stride + i, block[r]);
+        store(to + (c + r) * dst_stride + i, block[r]);
       }
     }
   }
@@ -68,61 +121,76 @@ inline void unpack(const float* src, float factor, const Strip<T>& dst) {
 }
 
 // Where everything of one task lies in its scratch.
+template <class Term>
 struct Workspace {
-  int64_t width;     // padded K
-  int64_t tile;      // keys of a tile, rounded up to 16
-  int64_t stride;    // of rows of scores; off the powers of two, which would share cache sets
-  float* q;          // (queries, width), scaled by scale * log2 e
-  float* k;          // (keys, width)
-  float* v;          // (keys, width)
-  float* k_columns;  // per tile (width, stride)
-  float* v_columns;  // per tile (width, stride)
-  float* scores;     // (kQueryBlock, stride)
-  float* slopes;     // (kQueryBlock, stride)
-  float* gradient;   // (queries, width) forward: (kQueryBlock, width), the sum of values
-  float* dq;         // (queries, width)
-  float* dk;         // (tile, width)
-  float* dv;         // (tile, width)
-  float* dot;        // (queries) gradient . out; forward: the running maximum
-  float* total;      // (queries) forward: the running sum
-  uint16_t* bits;    // (kQueryBlock, keys / 16)
+  int64_t width;         // padded K
+  int64_t tile;          // keys of a tile, rounded up to 16
+  int64_t stride;        // of rows of scores; off the powers of two, which would share cache sets
+  Sides<Term> q;         // queries
+  Sides<Term> k;         // keys
+  Sides<Term> v;         // keys
+  Sides<Term> gradient;  // queries
+  Term* k_columns;       // per tile (width in terms, stride)
+  Term* v_columns;       // per tile (width in terms, stride)
+  float* scores;         // (kQueryBlock, stride), where the weights take their place
+  float* slopes;         // (kQueryBlock, stride)
+  Term* slope_rows;      // (kQueryBlock, stride in terms): slopes whose depth lies in a row
+  float* values;         // (kQueryBlock, width) the sum of values so far
+  float* dq;             // (queries, width)
+  float* dk;             // (tile, width)
+  float* dv;             // (tile, width)
+  float* dot;            // (queries) gradient . out; forward: the running maximum
+  float* total;          // (queries) forward: the running sum
+  uint16_t* bits;        // (kQueryBlock, keys / 16)
+
+  int64_t depth() const { return width / kDepth<Term>; }
 };
 
 class Carver {
  public:
   explicit Carver(float* scratch) : next_(scratch) {}
-  float* take(int64_t floats) {
+
+  template <class T = float>
+  T* take(int64_t floats) {
     float* const result = next_;
     next_ += round_up_16(floats);
-    return result;
+    return reinterpret_cast<T*>(result);
+  }
+  template <class Term>
+  Sides<Term> take_sides(int64_t rows, int64_t width) {
+    Term* const left = take<Term>((rows + 1) * width);
+    return {left, kDepth<Term> == 1 ? left : left + rows * width / kDepth<Term>};
   }
 
  private:
   float* next_;
 };
 
-template <class T>
-inline Workspace carve(const AttentionTask<T>& task) {
+template <class Term, class T>
+inline Workspace<Term> carve(const AttentionTask<T>& task) {
   Carver carver(task.scratch);
-  Workspace w{};
+  Workspace<Term> w{};
   w.width = round_up_16(task.width);
   w.tile = smaller(round_up_16(task.keys), kKeyTile);
   w.stride = w.tile + 16;
   const int64_t tiles = (task.keys + kKeyTile - 1) / kKeyTile;
-  w.q = carver.take(task.queries * w.width);
-  w.gradient = carver.take((task.queries + kQueryBlock) * w.width);
-  w.dq = carver.take((task.queries + kQueryBlock) * w.width);
-  w.k = carver.take(tiles * w.stride * w.width);
-  w.v = carver.take(tiles * w.stride * w.width);
+  w.q = carver.take_sides<Term>(task.queries, w.width);
+  w.gradient = carver.take_sides<Term>(task.queries, w.width);
+  w.values = carver.take(kQueryBlock * w.width);
+  w.dq = carver.take(task.queries * w.width);
+  w.k = carver.take_sides<Term>(task.keys, w.width);
+  w.v = carver.take_sides<Term>(task.keys, w.width);
   w.dk = carver.take(w.tile * w.width);
   w.dv = carver.take(w.tile * w.width);
-  w.k_columns = carver.take(tiles * w.stride * w.width);
-  w.v_columns = carver.take(tiles * w.stride * w.width);
+  w.k_columns = carver.take<Term>(tiles * w.stride * w.depth());
+  w.v_columns = carver.take<Term>(tiles * w.stride * w.depth());
   w.scores = carver.take(kQueryBlock * w.stride);
   w.slopes = carver.take(kQueryBlock * w.stride);
+  w.slope_rows = kDepth<Term> == 1 ? reinterpret_cast<Term*>(w.slopes)
+                                   : carver.take<Term>(kQueryBlock * w.stride / kDepth<Term>);
   w.dot = carver.take(task.queries);
   w.total = carver.take(task.queries);
-  w.bits = reinterpret_cast<uint16_t*>(carver.take(kQueryBlock * round_up_16(task.keys) / 32));
+  w.bits = carver.take<uint16_t>(kQueryBlock * round_up_16(task.keys) / 32);
   return w;
 }
 

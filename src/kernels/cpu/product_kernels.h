@@ -1,28 +1,44 @@
-// Small matrix products in fp32. Included by the level's unit only.
+// Small matrix products of fp32, or of pairs of bf16, into fp32. Included by the level's unit only.
 #pragma once
 
 #include "kernels/cpu/vector.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-/// c (rows, columns) = a (rows, depth) b (depth, columns), or added to c. Columns are padded to
-/// whole vectors; a has any strides, so that a transposed one serves.
+/// How many products a term of a sum stands for.
+template <class Term>
+inline constexpr int64_t kDepth = 1;
+template <>
+inline constexpr int64_t kDepth<Pair> = 2;
+
+template <class Term>
+inline int64_t terms_of(int64_t depth) {
+  return (depth + kDepth<Term> - 1) / kDepth<Term>;
+}
+
+inline Vec spread(const float* x) { return set(*x); }
+
+/// c (rows, columns) = factor * a (rows, depth) b (depth, columns), or added to c, which the factor
+/// then reaches too. Depth, a and b are counted in terms. Columns are padded to whole vectors; a
+/// has any strides, so that a transposed one serves.
+template <class Term>
 struct Product {
   int64_t rows;
   int64_t columns;
   int64_t depth;
-  const float* a;
+  const Term* a;
   int64_t a_row;
   int64_t a_depth;
-  const float* b;
+  const Term* b;
   int64_t b_stride;
   float* c;
   int64_t c_stride;
-  bool adds;
+  bool adds = false;
+  float factor = 1;
 };
 
-template <int kRows, int kVectors>
-void multiply_tile(const Product& p, int64_t row, int64_t column) {
+template <int kRows, int kVectors, class Term>
+void multiply_tile(const Product<Term>& p, int64_t row, int64_t column) {
   Vec total[kRows][kVectors];
   float* const c = p.c + row * p.c_stride + column;
   const int64_t c_stride = p.c_stride;
@@ -33,20 +49,20 @@ void multiply_tile(const Product& p, int64_t row, int64_t column) {
       total[r][v] = p.adds ? load(c + r * c_stride + v * kLanes) : zero();
     }
   }
-  const float* a = p.a + row * p.a_row;
-  const float* b = p.b + column;
+  const Term* a = p.a + row * p.a_row;
+  const Term* b = p.b + column;
   const int64_t a_row = p.a_row;
   const int64_t a_depth = p.a_depth;
   const int64_t b_stride = p.b_stride;
   for (int64_t k = p.depth; k > 0; --k) {
-    Vec right[kVectors];
+    decltype(load(b)) right[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       right[v] = load(b + v * kLanes);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const Vec left = set(a[r * a_row]);
+      const auto left = spread(a + r * a_row);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
         total[r][v] = fma(left, right[v], total[r][v]);
@@ -55,17 +71,18 @@ void multiply_tile(const Product& p, int64_t row, int64_t column) {
     a += a_depth;
     b += b_stride;
   }
+  const Vec factor = set(p.factor);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      store(c + r * c_stride + v * kLanes, total[r][v]);
+      store(c + r * c_stride + v * kLanes, total[r][v] * factor);
     }
   }
 }
 
-template <int kVectors>
-inline void multiply_rows(const Product& p, int64_t row, int64_t rows, int64_t column) {
+template <int kVectors, class Term>
+inline void multiply_rows(const Product<Term>& p, int64_t row, int64_t rows, int64_t column) {
   switch (rows) {
     case 1:
       return multiply_tile<1, kVectors>(p, row, column);
@@ -91,8 +108,8 @@ inline void multiply_rows(const Product& p, int64_t row, int64_t rows, int64_t c
 }
 
 // One panel of columns; its rows are cut evenly, so that none is left with a thin last tile.
-template <int kVectors>
-inline void multiply_panel(const Product& p, int64_t column) {
+template <int kVectors, class Term>
+inline void multiply_panel(const Product<Term>& p, int64_t column) {
   constexpr int64_t kHighest = kVectors < kTileVectors ? kTileRowsNarrow : kTileRows;
   const int64_t tiles = (p.rows + kHighest - 1) / kHighest;
   int64_t row = 0;
@@ -103,7 +120,8 @@ inline void multiply_panel(const Product& p, int64_t column) {
   }
 }
 
-inline void multiply(const Product& p) {
+template <class Term>
+inline void multiply(const Product<Term>& p) {
   int64_t column = 0;
   for (; column + kTileVectors * kLanes <= p.columns; column += kTileVectors * kLanes) {
     multiply_panel<kTileVectors>(p, column);

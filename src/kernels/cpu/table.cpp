@@ -11,6 +11,7 @@ extern const Table kPlainTable;
 #if defined(__x86_64__)
 extern const Table kAvx2Table;
 extern const Table kAvx512Table;
+extern const Table kAvx512Bf16Table;
 #endif
 
 namespace {
@@ -31,6 +32,12 @@ const Table* best_up_to(std::string_view name) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     best = &kAvx512Table;
+  }
+  if (name == best->name) {
+    return best;
+  }
+  if (best == &kAvx512Table && __builtin_cpu_supports("avx512bf16")) {
+    best = &kAvx512Bf16Table;
   }
 #endif
   return best;

@@ -49,7 +49,7 @@ struct Table {
 };
 
 /// The best level that this processor has, or the best of those up to the one that WEFT_CPU_LEVEL
-/// (plain, avx2, avx512) names.
+/// (plain, avx2, avx512, avx512_bf16) names.
 const Table& table();
 
 /// Lets `table` give the level of that name from now on; false, and nothing happens, where the

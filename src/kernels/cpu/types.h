@@ -9,6 +9,12 @@ struct Bf16 {
   uint16_t bits;
 };
 
+/// Two neighbours along the depth of a product, which some processors multiply at once.
+struct Pair {
+  Bf16 first;
+  Bf16 second;
+};
+
 /// Draws of one dropout (see chance_bits.h) for a kernel that reads them 16 elements at a time.
 struct Draws {
   uint32_t key[2];
@@ -218,7 +224,7 @@ static inline int64_t attention_scratch(int64_t queries, int64_t keys, int64_t w
   const int64_t tile = (keys < kKeyTile ? round_up_16(keys) : kKeyTile) + 16;
   const int64_t of_queries = 3 * (queries + kQueryBlock) * padded_width + 2 * (queries + 16);
   const int64_t of_keys = (4 * tiles + 2) * tile * padded_width;
-  const int64_t of_blocks = 2 * kQueryBlock * tile + kQueryBlock * round_up_16(keys) / 32;
+  const int64_t of_blocks = 3 * kQueryBlock * tile + kQueryBlock * round_up_16(keys) / 32;
   constexpr int64_t kRounding = 16 * 16;
   return of_queries + of_keys + of_blocks + kRounding;
 }

@@ -2,7 +2,10 @@
 // WEFT_LEVEL_*.
 #pragma once
 
-#if defined(WEFT_LEVEL_AVX512)
+#if defined(WEFT_LEVEL_AVX512_BF16)
+#define WEFT_LEVEL level_avx512_bf16
+#include "kernels/cpu/vector_avx512.h"
+#elif defined(WEFT_LEVEL_AVX512)
 #define WEFT_LEVEL level_avx512
 #include "kernels/cpu/vector_avx512.h"
 #elif defined(WEFT_LEVEL_AVX2)

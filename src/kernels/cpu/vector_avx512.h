@@ -1,4 +1,5 @@
-// One vector of floats, AVX-512 (F, BW, DQ, VL). Included by the level's unit only.
+// One vector of floats, AVX-512 (F, BW, DQ, VL), with or without bf16 instructions. Included by the
+// level's unit only.
 #pragma once
 
 #include <immintrin.h>
@@ -24,6 +25,9 @@ inline Vec widen(__m256i halves) {
 }
 
 // To nearest, ties to even; a NaN stays one.
+#if defined(__AVX512BF16__)
+inline __m256i narrow(Vec x) { return (__m256i)_mm512_cvtneps_pbh(x); }
+#else
 inline __m256i narrow(Vec x) {
   const Int bits = _mm512_castps_si512(x);
   const Int odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), set_int(1));
@@ -32,6 +36,7 @@ inline __m256i narrow(Vec x) {
   const Int safe = _mm512_mask_or_epi32(rounded, is_nan, bits, set_int(0x400000));
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(safe, 16));
 }
+#endif
 
 inline Vec load(const float* p) { return _mm512_loadu_ps(p); }
 inline Vec load(const Bf16* p) {
@@ -49,6 +54,27 @@ inline void store(Bf16* p, Vec x, int count) {
 }
 
 inline Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
+
+#if defined(__AVX512BF16__)
+inline constexpr bool kMultipliesPairs = true;
+inline Int load(const Pair* p) { return _mm512_loadu_si512(p); }
+inline void store(Pair* p, Vec first, Vec second) {
+  const Int places = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
+                                      23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const auto halves = (Int)_mm512_cvtne2ps_pbh(second, first);
+  _mm512_storeu_si512(p, _mm512_permutexvar_epi16(places, halves));
+}
+inline Int spread(const Pair* p) {
+  int bits;
+  __builtin_memcpy(&bits, p, sizeof(bits));
+  return _mm512_set1_epi32(bits);
+}
+// Both products of the pairs, and c.
+inline Vec fma(Int a, Int b, Vec c) { return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b); }
+#else
+inline constexpr bool kMultipliesPairs = false;
+#endif
+
 // The second one where either is not a number.
 inline Vec maximum(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 inline Vec minimum(Vec a, Vec b) { return _mm512_min_ps(a, b); }
