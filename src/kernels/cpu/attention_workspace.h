@@ -60,29 +60,40 @@ inline void pack_sides(const HeadRows<T>& rows, const Sides<float>& sides) {
   turn<false>({sides.left, strip.rows, round_up_16(strip.width), angles_width, angles});
 }
 
-// The rows are whole vectors of pairs. A last one without a neighbour gets zeros for it.
+// Rows of whole vectors of pairs, one after another.
 template <class T>
-inline void pack_sides(const HeadRows<T>& rows, const Sides<Pair>& sides) {
+inline void pack_left(const HeadRows<T>& rows, T* left) {
   const auto& [strip, angles_width, angles] = rows;
   const int64_t width = strip.width;
-  T* const left = reinterpret_cast<T*>(sides.left);
+  auto* const words = reinterpret_cast<float*>(left);
   if (angles == nullptr) {
     for (int64_t i = 0; i < strip.rows; ++i) {
-      __builtin_memcpy(left + i * width, strip.data + i * strip.stride, width * sizeof(T));
+      const auto* const row = reinterpret_cast<const float*>(strip.data + i * strip.stride);
+      for (int64_t c = 0; c < width / 2; c += kLanes) {
+        store(words + i * width / 2 + c, load(row + c));
+      }
     }
-  } else {
-    float* const turned = reinterpret_cast<float*>(left);  // as large as both sides
-    pack<T>(strip, 1.0F, turned);
-    turn<false>({turned, strip.rows, width, angles_width, angles});
-    for (int64_t i = 0; i < strip.rows * width; i += kLanes) {
-      store(left + i, load(turned + i));
-    }
+    return;
   }
-  for (int64_t i = 0; i < strip.rows; i += 2) {
+  pack<T>(strip, 1.0F, words);  // as large as both sides
+  turn<false>({words, strip.rows, width, angles_width, angles});
+  for (int64_t i = 0; i < strip.rows * width; i += kLanes) {
+    store(left + i, load(words + i));
+  }
+}
+
+// A last row without a neighbour gets zeros for it.
+template <class T>
+inline void pack_sides(const HeadRows<T>& rows, const Sides<Pair>& sides) {
+  T* const left = reinterpret_cast<T*>(sides.left);
+  pack_left(rows, left);
+  const int64_t width = rows.strip.width;
+  for (int64_t i = 0; i < rows.strip.rows; i += 2) {
     const T* const row = left + i * width;
+    const bool has_neighbour = i + 1 < rows.strip.rows;
     for (int64_t c = 0; c < width; c += kLanes) {
       store(sides.right + i / 2 * width + c, load(row + c),
-            i + 1 < strip.rows ? load(row + width + c) : zero());
+            has_neighbour ? load(row + width + c) : zero());
     }
   }
 }

@@ -37,9 +37,9 @@ inline Words halves(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   return count > 0 ? load(pack.in + row * pack.stride + column, count) : _mm512_setzero_si512();
 }
 
-// The processor does not foresee rows that lie far apart.
+// Two rows, so many after this one: the processor does not foresee rows that lie far apart.
+template <int64_t kAhead>
 inline void fetch_rows_ahead(const Pack<Bf16>& pack, int64_t row, int64_t column) {
-  constexpr int64_t kAhead = 16;
   if (row + kAhead + 1 < pack.rows && column < pack.columns) {
     const Bf16* const ahead = pack.in + (row + kAhead) * pack.stride + column;
     _mm_prefetch(ahead, _MM_HINT_T0);
@@ -85,6 +85,9 @@ void transpose_square(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   for (int i = 0; i < kLanes; ++i) {
     const Words a = halves(pack, row + 2 * i, column);
     const Words b = halves(pack, row + 2 * i + 1, column);
+    if constexpr (!kUpper) {
+      fetch_rows_ahead<kHalves>(pack, row + 2 * i, column);
+    }
     square[i] = kUpper ? _mm512_unpackhi_epi16(a, b) : _mm512_unpacklo_epi16(a, b);
   }
   transpose(square);
@@ -158,7 +161,7 @@ void pack_rows(const Pack<Bf16>& pack) {
     for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
       const Words a = halves(pack, row, column);
       const Words b = halves(pack, row + 1, column);
-      fetch_rows_ahead(pack, row, column);
+      fetch_rows_ahead<16>(pack, row, column);
       const int64_t left = 2 * (pack.out_columns - column);
       store(out + 2 * column, _mm512_permutex2var_epi16(a, low, b), left);
       if (left > kHalves) {
