@@ -20,7 +20,8 @@ namespace {
 using cpu::Bf16;
 
 constexpr int64_t kColumns = cpu::kPanelColumns;
-constexpr int64_t kRows = 48;  // of a block of sums: whole tiles of AVX-512 (6) and AMX (16)
+constexpr int64_t kRows = 48;     // of a block of sums at most: whole tiles of AVX-512 and AMX (16)
+constexpr int64_t kTileRows = 6;  // of AVX-512
 constexpr int64_t kDepthBytes = 6144;  // of a row, at most at once
 constexpr int64_t kTransposedDepthBytes = 1024;
 template <class T>
@@ -62,6 +63,12 @@ Range piece(int64_t items, int64_t pieces, int64_t index) {
   return {items * index / pieces, items * (index + 1) / pieces};
 }
 
+/// The same of a range, cut at multiples of `step` from its beginning on.
+Range piece(const Range& range, int64_t step, int64_t pieces, int64_t index) {
+  const auto steps = piece(divide_up(range.size(), step), pieces, index);
+  return {range.begin + steps.begin * step, std::min(range.end, range.begin + steps.end * step)};
+}
+
 /// The depth is cut where its panels would not stay in L2, with a transposed left side earlier, for
 /// both sides are packed there. The cut depends on the depth alone.
 template <class T>
@@ -83,12 +90,39 @@ struct Grid {
   int64_t panel_pieces;
 };
 
+struct Task {
+  Range rows;
+  Range panels;
+};
+
+/// Where rows are cut: anywhere between tiles, but where they are transposed in whole lines of the
+/// cache.
+template <class T>
+int64_t row_step(const BlockedProduct<T>& p) {
+  return p.a_is_transposed ? kRows : kTileRows;
+}
+
+template <class T>
+Task task_of(const BlockedProduct<T>& p, const Grid& grid, int64_t index) {
+  return {
+      .rows = piece({0, p.rows}, row_step(p), grid.row_pieces, index % grid.row_pieces),
+      .panels = piece(divide_up(p.columns, kColumns), grid.panel_pieces, index / grid.row_pieces)};
+}
+
+int64_t blocks_of(const Task& task) { return divide_up(task.rows.size(), kRows); }
+
+template <class T>
+Range rows_of(const BlockedProduct<T>& p, const Task& task, int64_t block) {
+  return piece(task.rows, row_step(p), blocks_of(task), block);
+}
+
 /// The time of a grid, in products of one block.
 template <class T>
 double cost_of(const BlockedProduct<T>& p, const Grid& grid) {
   constexpr double kPackRight = 0.3;  // a panel
   constexpr double kPackLeft = 0.3;   // rows of a block
-  const auto blocks = static_cast<double>(divide_up(divide_up(p.rows, kRows), grid.row_pieces));
+  const double blocks =
+      static_cast<double>(task_of(p, grid, grid.row_pieces - 1).rows.size()) / kRows;
   const auto panels =
       static_cast<double>(divide_up(divide_up(p.columns, kColumns), grid.panel_pieces));
   const int64_t rounds = divide_up(grid.row_pieces * grid.panel_pieces, parallel_threads());
@@ -120,23 +154,6 @@ Grid grid_of(const BlockedProduct<T>& p) {
     }
   }
   return best;
-}
-
-struct Task {
-  Range blocks;
-  Range panels;
-};
-
-template <class T>
-Task task_of(const BlockedProduct<T>& p, const Grid& grid, int64_t index) {
-  return {
-      .blocks = piece(divide_up(p.rows, kRows), grid.row_pieces, index % grid.row_pieces),
-      .panels = piece(divide_up(p.columns, kColumns), grid.panel_pieces, index / grid.row_pieces)};
-}
-
-template <class T>
-Range rows_of(const BlockedProduct<T>& p, int64_t block) {
-  return {block * kRows, std::min(p.rows, (block + 1) * kRows)};
 }
 
 template <class T>
@@ -197,8 +214,7 @@ const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t pa
 }
 
 template <class T>
-void finish(const BlockedProduct<T>& p, const float* sums, int64_t block, int64_t panel) {
-  const auto rows = rows_of(p, block);
+void finish(const BlockedProduct<T>& p, const float* sums, const Range& rows, int64_t panel) {
   const auto columns = columns_of(p, panel);
   cpu::finish_product(
       cpu::ProductRows<T>{.sums = sums,
@@ -242,18 +258,20 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
   const bool keeps_sums = depth.size < p.depth;
   const T* const right = p.panels == nullptr ? pack_panels(p, depth, task.panels) : nullptr;
   Left<T> left{};
-  for (int64_t block = task.blocks.begin; block < task.blocks.end; ++block) {
-    const auto rows = rows_of(p, block);
-    const int64_t place = (block - task.blocks.begin) % kLeftBlocks;
-    if (place == 0) {
-      const int64_t end = std::min(block + kLeftBlocks, task.blocks.end) * kRows;
-      left = left_of(p, depth, {rows.begin, std::min(p.rows, end)});
+  const int64_t blocks = blocks_of(task);
+  int64_t first = 0;  // row of `left`
+  for (int64_t block = 0; block < blocks; ++block) {
+    const auto rows = rows_of(p, task, block);
+    if (block % kLeftBlocks == 0) {
+      const int64_t last = std::min(block + kLeftBlocks, blocks) - 1;
+      first = rows.begin;
+      left = left_of(p, depth, {first, rows_of(p, task, last).end});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
       multiply_block<T>({.rows = rows.size(),
                          .columns = width_of(p, panel),
                          .depth = depth.padded,
-                         .a = left.rows + place * kRows * left.stride,
+                         .a = left.rows + (rows.begin - first) * left.stride,
                          .a_stride = left.stride,
                          .b = right != nullptr
                                   ? right + (panel - task.panels.begin) * depth.padded * kColumns
@@ -261,7 +279,7 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
                          .sums = sums,
                          .adds = depth.begin > 0});
       if (depth.begin + depth.size == p.depth) {
-        finish(p, sums, block, panel);
+        finish(p, sums, rows, panel);
       }
       sums += keeps_sums ? kRows * kColumns : 0;
     }
@@ -272,7 +290,7 @@ template <class T>
 void run(const BlockedProduct<T>& p, const Task& task) {
   const int64_t parts = depth_parts(p);
   const int64_t most = part_size(p);
-  const int64_t places = parts > 1 ? task.blocks.size() * task.panels.size() : 1;
+  const int64_t places = parts > 1 ? blocks_of(task) * task.panels.size() : 1;
   float* const sums = workspaces<T>().sums.take(places * kRows * kColumns);
   for (int64_t begin = 0; begin < p.depth; begin += most) {
     const int64_t size = std::min(most, p.depth - begin);
@@ -301,7 +319,7 @@ bool multiplies(T one, T sum) {
             .b_stride = kSize,
             .out = out.data(),
             .out_stride = kSize},
-           {.blocks = {0, 1}, .panels = {0, 1}});
+           {.rows = {0, kSize}, .panels = {0, 1}});
     release_block_kernel<T>();
   } catch (const std::exception&) {
     return false;

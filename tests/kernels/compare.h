@@ -97,6 +97,10 @@ struct Variant {
   at::ScalarType type;
 };
 
+inline void PrintTo(const Variant& variant, std::ostream* out) {
+  *out << variant.level << (variant.type == at::kFloat ? " fp32" : " bf16");
+}
+
 class EveryVariant : public ::testing::TestWithParam<Variant> {
  protected:
   void SetUp() override {
