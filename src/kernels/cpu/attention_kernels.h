@@ -172,8 +172,8 @@ struct SlopeRow {
   float* dbias;  // or null
 };
 
-// What rows as many as a term is deep become: kept weights p, and the gradient of the scores,
-// p (keep(slope) - dot). The depth of both is the queries, that of `slope_rows` the keys; they may
+// What the rows of one term become: kept weights p, and the gradient of the scores,
+// p (keep(slope) - dot). The depth of both are the queries, that of `slope_rows` the keys. They may
 // take the place of scores and slopes.
 template <class Term>
 struct SlopeTerms {
