@@ -39,9 +39,9 @@ inline Block block_of(const AttentionTask<T>& task, int64_t row, int64_t rows, i
   return {row, rows, begin, end - begin};
 }
 
-// Keys of the block that one query sees; the rest of its row is set to `-inf`.
+// Leaves the keys of the block that one query sees; the rest of its row is set to `-inf`.
 template <class T>
-inline int64_t mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
+inline void mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
   const int64_t padded = round_up_16(block.columns);
   const int64_t place = task.first + block.row + i - block.column;
   const int64_t seen = smaller(block.columns, sight(task, place + block.column) - block.column);
@@ -51,7 +51,6 @@ inline int64_t mask_row(const AttentionTask<T>& task, const Block& block, int64_
   for (int64_t j = larger(0, seen); j < padded; ++j) {
     row[j] = -__builtin_inff();
   }
-  return padded;
 }
 
 // Where the bias of the block's first column lies for its query i.

@@ -17,16 +17,6 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// What products of a kind are made of.
-template <class Term>
-struct ElementOf {
-  using Type = float;
-};
-template <>
-struct ElementOf<Pair> {
-  using Type = Bf16;
-};
-
 // One query's row of a block: its scores, its sum of values so far, and the softmax that runs over
 // the tiles of keys.
 struct Row {
@@ -41,8 +31,8 @@ struct Row {
 
 // The weights are 2^(score - maximum), without those dropped, and may take the place of the scores;
 // what was there of total and values is scaled to the new maximum.
-template <bool kDrops, class Element>
-inline void weigh_row(const Row& row, Element* weights) {
+template <bool kDrops, class T>
+inline void weigh_row(const Row& row, T* weights) {
   Vec top = set(*row.maximum);
   for (int64_t j = 0; j < row.padded; j += kLanes) {
     top = maximum(top, load(row.scores + j));
@@ -79,14 +69,15 @@ inline void forward_block(const AttentionTask<T>& task,
   for (int64_t i = 0; i < block.rows; ++i) {
     float* const scores = w.scores + i * w.stride;
     add_bias(task, block, i, scores);
+    mask_row(task, block, i, scores);
     const Row row{.scores = scores,
-                  .padded = mask_row(task, block, i, scores),
+                  .padded = round_up_16(block.columns),
                   .bits = w.bits + i * (w.tile / 16),
                   .maximum = w.dot + block.row + i,
                   .total = w.total + block.row + i,
                   .values = w.values + i * w.width,
                   .width = w.width};
-    auto* const weights = reinterpret_cast<typename ElementOf<Term>::Type*>(scores);
+    auto* const weights = reinterpret_cast<Element<Term>*>(scores);
     if (task.draws.threshold != 0) {
       weigh_row<true>(row, weights);
     } else {
@@ -147,19 +138,24 @@ template <class T>
 inline constexpr bool kMayTakePairs = false;
 template <>
 inline constexpr bool kMayTakePairs<Bf16> = kMultipliesPairs;
-inline bool fills_pairs(int64_t width) { return width % (2 * kLanes) == 0; }
+
+// Calls body(term) with a term of the kind that the products of heads of this width are made of.
+template <class T, class Body>
+inline void with_term(int64_t width, Body body) {
+  if constexpr (kMayTakePairs<T>) {
+    if (width % (2 * kLanes) == 0) {
+      return body(Pair{});
+    }
+  }
+  body(float{});
+}
 
 template <class T>
 void attention_forward(const AttentionTask<T>& task) {
   if (is_step(task)) {
     return step_queries(task);
   }
-  if constexpr (kMayTakePairs<T>) {
-    if (fills_pairs(task.width)) {
-      return attend<Pair>(task);
-    }
-  }
-  attend<float>(task);
+  with_term<T>(task.width, [&](auto term) { attend<decltype(term)>(task); });
 }
 
 // The same row on the way back.
@@ -179,7 +175,7 @@ template <class Term>
 struct SlopeTerms {
   Term* weights;
   Term* slopes;
-  typename ElementOf<Term>::Type* slope_rows[kDepth<Term>];
+  Element<Term>* slope_rows[kDepth<Term>];
 };
 
 template <bool kDrops, class Term>
@@ -252,8 +248,7 @@ inline void slope_block(const AttentionTask<T>& task,
                          .slope_rows = {}};
     for (int64_t r = 0; r < kDepth<Term>; ++r) {
       rows[r] = slope_row_of(task, w, block, i + r);
-      out.slope_rows[r] =
-          reinterpret_cast<typename ElementOf<Term>::Type*>(w.slope_rows) + (i + r) * w.stride;
+      out.slope_rows[r] = reinterpret_cast<Element<Term>*>(w.slope_rows) + (i + r) * w.stride;
     }
     if (task.draws.threshold != 0) {
       slope_row<true, Term>(rows, round_up_16(block.columns), out);
@@ -368,12 +363,7 @@ inline void attend_back(const AttentionTask<T>& task) {
 
 template <class T>
 void attention_backward(const AttentionTask<T>& task) {
-  if constexpr (kMayTakePairs<T>) {
-    if (fills_pairs(task.width)) {
-      return attend_back<Pair>(task);
-    }
-  }
-  attend_back<float>(task);
+  with_term<T>(task.width, [&](auto term) { attend_back<decltype(term)>(task); });
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -154,7 +154,7 @@ struct Workspace {
   float* total;          // (queries) forward: the running sum
   uint16_t* bits;        // (kQueryBlock, keys / 16)
 
-  int64_t depth() const { return width / kDepth<Term>; }
+  int64_t depth() const { return terms_of<Term>(width); }
 };
 
 class Carver {

@@ -11,6 +11,18 @@ inline constexpr int64_t kDepth = 1;
 template <>
 inline constexpr int64_t kDepth<Pair> = 2;
 
+/// What the terms of a row are made of.
+template <class Term>
+struct ElementOf {
+  using Type = float;
+};
+template <>
+struct ElementOf<Pair> {
+  using Type = Bf16;
+};
+template <class Term>
+using Element = typename ElementOf<Term>::Type;
+
 template <class Term>
 inline int64_t terms_of(int64_t depth) {
   return (depth + kDepth<Term> - 1) / kDepth<Term>;
