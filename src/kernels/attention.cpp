@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -63,22 +65,32 @@ class Attention : public torch::autograd::Function<Attention> {
   }
 };
 
-/// The same where queries, keys and values are tensors of their own.
+/// Keys and values, which lie side by side where the second is missing.
+std::pair<at::Tensor, at::Tensor> sides_of(const at::Tensor& key,
+                                           const std::optional<at::Tensor>& value) {
+  if (value) {
+    return {key, *value};
+  }
+  const int64_t shared = key.size(1) / 2;
+  return {key.narrow(1, 0, shared), key.narrow(1, shared, shared)};
+}
+
+/// The same where queries are a tensor of their own.
 class SplitAttention : public torch::autograd::Function<SplitAttention> {
  public:
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& query,
                             const at::Tensor& key,
-                            const at::Tensor& value,
+                            const std::optional<at::Tensor>& value,
                             const std::optional<at::Tensor>& bias,
                             const c10::intrusive_ptr<Plan>& plan) {
     Tensors tensors;
     tensors.q = query;
-    tensors.k = key;
-    tensors.v = value;
+    std::tie(tensors.k, tensors.v) = sides_of(key, value);
     tensors.bias = padded_bias(bias);
     attend(*plan, tensors);
-    context->save_for_backward({query, key, value, tensors.out, tensors.lse, tensors.bias});
+    context->save_for_backward(
+        {query, key, value.value_or(at::Tensor()), tensors.out, tensors.lse, tensors.bias});
     context->saved_data["plan"] = c10::IValue::make_capsule(plan);
     return tensors.out;
   }
@@ -90,19 +102,21 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     const auto like = [&](const at::Tensor& x) {
       return plan.has_gaps ? at::zeros(x.sizes(), x.options()) : at::empty(x.sizes(), x.options());
     };
+    const auto& key = saved[1];
+    const auto value = optional(saved[2]);
+    const auto dkey = like(key);
+    const auto dvalue = value ? optional(like(*value)) : std::nullopt;
     Tensors tensors;
     tensors.q = saved[0];
-    tensors.k = saved[1];
-    tensors.v = saved[2];
+    std::tie(tensors.k, tensors.v) = sides_of(key, value);
     tensors.out = saved[3];
     tensors.lse = saved[4];
     tensors.bias = saved[5];
     tensors.gradient = gradients[0].contiguous();
     tensors.dq = like(tensors.q);
-    tensors.dk = like(tensors.k);
-    tensors.dv = like(tensors.v);
+    std::tie(tensors.dk, tensors.dv) = sides_of(dkey, dvalue);
     const auto dbias = attend_back(plan, tensors);
-    return {tensors.dq, tensors.dk, tensors.dv, dbias, {}};
+    return {tensors.dq, dkey, dvalue.value_or(at::Tensor()), dbias, {}};
   }
 };
 
@@ -158,11 +172,14 @@ void check_sides(const AttentionInput& input,
                  const AttentionSettings& settings) {
   const int64_t key_heads = key_heads_of(settings);
   const auto& [query, key, value, begins] = input;
-  const bool fits = query.dim() == 2 && key.dim() == 2 && value.sizes() == key.sizes() &&
+  const int64_t sides = value.defined() ? 1 : 2;  // in `key`
+  const bool fits = query.dim() == 2 && key.dim() == 2 &&
+                    (!value.defined() || value.sizes() == key.sizes()) &&
                     query.size(1) % settings.heads == 0 &&
-                    query.size(1) / settings.heads * key_heads == key.size(1);
+                    query.size(1) / settings.heads * key_heads * sides == key.size(1);
   TORCH_CHECK(fits, "attention expects query (N, ", settings.heads, " K) and key and value (M, ",
-              key_heads, " K), got ", query.sizes(), ", ", key.sizes(), " and ", value.sizes());
+              key_heads, " K), got ", query.sizes(), " and ", key.sizes(),
+              value.defined() ? c10::str(" and ", value.sizes()) : "");
   TORCH_CHECK(query.size(0) == queries.tokens() && queries.sequences() == keys.sequences() &&
                   (!begins.empty() || key.size(0) == keys.tokens()),
               "attention expects layouts of as many sequences and rows, got ", queries.sequences(),
@@ -180,11 +197,13 @@ void check_sides(const AttentionInput& input,
 }
 
 // Where the vector code does not serve.
-at::Tensor attention_elsewhere(const AttentionInput& input,
+at::Tensor attention_elsewhere(const AttentionInput& given,
                                const Layout& queries,
                                const Layout& keys,
                                const AttentionSettings& settings,
                                const Chance& chance) {
+  auto input = given;
+  std::tie(input.key, input.value) = sides_of(given.key, optional(given.value));
   const auto device = input.query.device();
   const bool takes_flash = device.is_cuda() && gpu::suits_flash_attention(input, settings) &&
                            gpu::has_flash_attention(device);
@@ -241,10 +260,13 @@ at::Tensor attention(const AttentionInput& input,
   const auto plan = make_attention_plan(width, {queries, keys, input.key_begins}, settings, chance);
   plan->span = std::max<int64_t>(1, longest);
   auto key = with_close_features(input.key);
-  auto value = with_close_features(input.value);
-  if (value.stride(0) != key.stride(0)) {
-    key = key.contiguous();
-    value = value.contiguous();
+  auto value = optional(input.value);
+  if (value) {
+    value = with_close_features(*value);
+    if (value->stride(0) != key.stride(0)) {
+      key = key.contiguous();
+      value = value->contiguous();
+    }
   }
   return SplitAttention::apply(with_close_features(input.query), key, value,
                                optional(spanned(settings.distance_bias, plan->span, plan->heads)),

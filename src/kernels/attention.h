@@ -39,9 +39,9 @@ at::Tensor attention(const at::Tensor& qkv,
 /// Queries that are not the keys: those of a decoder for the states of an encoder, or the newest
 /// ones of sequences whose keys are kept. Rows may lie apart; the features of a row may not.
 struct AttentionInput {
-  at::Tensor query;  // (N, H K)
-  at::Tensor key;    // (M, G K)
-  at::Tensor value;  // (M, G K)
+  at::Tensor query;       // (N, H K)
+  at::Tensor key;         // (M, G K), or (M, 2 G K) with the values behind the keys
+  at::Tensor value = {};  // (M, G K), or undefined: `key` has them
   /// Where the keys of each sequence begin, if not one sequence after the other: the layout of keys
   /// then says how many there are.
   std::vector<int64_t> key_begins = {};

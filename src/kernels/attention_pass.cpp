@@ -139,8 +139,11 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
   }
   plan->order.resize(sides.queries.sequences());
   std::iota(plan->order.begin(), plan->order.end(), 0);
+  const auto work = [&](int64_t b) {
+    return plan->length(b) * plan->key_lengths[static_cast<std::size_t>(b)];
+  };
   std::stable_sort(plan->order.begin(), plan->order.end(),
-                   [&](int64_t a, int64_t b) { return plan->length(a) > plan->length(b); });
+                   [&](int64_t a, int64_t b) { return work(a) > work(b); });
   plan->heads = settings.heads;
   plan->key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
   plan->width = width;

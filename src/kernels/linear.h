@@ -8,4 +8,11 @@ namespace weft::kernels {
 /// added up in fp32 in an order that does not depend on the number of threads.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
+/// Columns [first, first + count) of it, from those rows of weight and bias alone: (N, count).
+at::Tensor linear_part(const at::Tensor& x,
+                       const at::Tensor& weight,
+                       const at::Tensor& bias,
+                       int64_t first,
+                       int64_t count);
+
 }  // namespace weft::kernels

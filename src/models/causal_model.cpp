@@ -103,6 +103,12 @@ at::Tensor CausalModel::hidden(const TextInput& input, const nn::Pass& pass) {
   return layers_->forward(embeddings_->forward(input.ids, input.types, pass), pass);
 }
 
+at::Tensor CausalModel::hidden_rows(const TextInput& input,
+                                    const nn::Pass& pass,
+                                    const nn::ChosenRows& rows) {
+  return layers_->rows(embeddings_->forward(input.ids, input.types, pass), pass, rows);
+}
+
 at::Tensor CausalModel::token_features(const at::Tensor& rows) {
   TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
   return rows;
@@ -118,14 +124,22 @@ at::Tensor CausalModel::output_bias() {
   return {};
 }
 
+at::Tensor CausalModel::logits_of(const at::Tensor& rows, const nn::Pass& pass) {
+  return output_->forward(kernels::dropout(rows, pass.rate(options_.head_dropout.value_or(0.0)),
+                                           pass.sequence_chance(nn::site(nn::Site::kHead))));
+}
+
 at::Tensor CausalModel::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
               " does not classify sequences");
-  const auto ends = pass.layout.device_offsets.slice(0, 1) - 1;
-  const auto rows =
-      kernels::dropout(hidden.index_select(0, ends), pass.rate(options_.head_dropout.value_or(0.0)),
-                       pass.sequence_chance(nn::site(nn::Site::kHead)));
-  return output_->forward(rows);
+  return logits_of(nn::ChosenRows::last_tokens(pass).of(hidden), pass);
+}
+
+at::Tensor CausalModel::classify(const TextInput& input, const nn::Pass& pass) {
+  if (options_.head != Head::kSequence) {
+    return class_logits(hidden(input, pass), pass);
+  }
+  return logits_of(hidden_rows(input, pass, nn::ChosenRows::last_tokens(pass)), pass);
 }
 
 at::Tensor CausalModel::token_logits(const at::Tensor& hidden, const nn::Pass& pass) {

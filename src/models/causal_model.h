@@ -17,13 +17,20 @@ class CausalModel : public Model {
 
   const ModelOptions& options() const override { return options_; }
   at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;
+  at::Tensor hidden_rows(const TextInput& input,
+                         const nn::Pass& pass,
+                         const nn::ChosenRows& rows) override;
   at::Tensor token_features(const at::Tensor& rows) override;
   at::Tensor output_weight() override;
   at::Tensor output_bias() override;
   at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
+  at::Tensor classify(const TextInput& input, const nn::Pass& pass) override;
   at::Tensor token_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
 
  private:
+  /// Logits (B, C) of the last tokens' states (B, D).
+  at::Tensor logits_of(const at::Tensor& rows, const nn::Pass& pass);
+
   ModelOptions options_;
   std::shared_ptr<nn::Embeddings> embeddings_;
   std::shared_ptr<nn::Stack> layers_;

@@ -136,6 +136,12 @@ at::Tensor Encoder::hidden(const TextInput& input, const nn::Pass& pass) {
   return layers_->forward(embedded(input, pass), pass);
 }
 
+at::Tensor Encoder::hidden_rows(const TextInput& input,
+                                const nn::Pass& pass,
+                                const nn::ChosenRows& rows) {
+  return layers_->rows(embedded(input, pass), pass, rows);
+}
+
 at::Tensor Encoder::pooled(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(pooler_, architecture_of(options_), " has no pooler");
   return pooler_->forward(nn::first_tokens(hidden, pass.layout));
@@ -183,7 +189,7 @@ at::Tensor Encoder::classify(const TextInput& input, const nn::Pass& pass) {
   if (options_.head != Head::kSequence || options_.modern.pools_mean) {
     return class_logits(hidden(input, pass), pass);
   }
-  return logits_of(layers_->first_tokens(embedded(input, pass), pass), pass);
+  return logits_of(hidden_rows(input, pass, nn::ChosenRows::first_tokens(pass)), pass);
 }
 
 at::Tensor Encoder::token_logits(const at::Tensor& hidden, const nn::Pass& pass) {

@@ -19,6 +19,9 @@ class Encoder : public Model {
 
   const ModelOptions& options() const override { return options_; }
   at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;
+  at::Tensor hidden_rows(const TextInput& input,
+                         const nn::Pass& pass,
+                         const nn::ChosenRows& rows) override;
   at::Tensor pooled(const at::Tensor& hidden, const nn::Pass& pass) override;
   at::Tensor token_features(const at::Tensor& rows) override;
   at::Tensor output_weight() override;

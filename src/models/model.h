@@ -7,6 +7,7 @@
 
 #include "kernels/activation.h"
 #include "models/options.h"
+#include "nn/chosen_rows.h"
 #include "nn/module.h"
 #include "nn/pass.h"
 
@@ -40,6 +41,13 @@ class Model : public nn::Module {
   /// pass.cache the input goes on where the cache's sequences stand.
   virtual at::Tensor hidden(const TextInput& input, const nn::Pass& pass) = 0;
 
+  /// Of `hidden` the chosen rows, (M, D): most families compute no others in their last layer.
+  virtual at::Tensor hidden_rows(const TextInput& input,
+                                 const nn::Pass& pass,
+                                 const nn::ChosenRows& rows) {
+    return rows.of(hidden(input, pass));
+  }
+
   /// Pooled first tokens (B, D): `tanh(W h + b)`, as the next-sentence and classification heads
   /// read it.
   virtual at::Tensor pooled(const at::Tensor& hidden, const nn::Pass& pass);
@@ -54,8 +62,8 @@ class Model : public nn::Module {
   virtual at::Tensor next_sentence_logits(const at::Tensor& pooled);
   /// (B, C), from the hidden states (N, D)
   virtual at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass);
-  /// (B, C), from the beginning: a model that looks at first tokens only computes no other hidden
-  /// states of its last layer.
+  /// (B, C), from the beginning: a model that looks at one token of each sequence computes no other
+  /// hidden states of its last layer.
   virtual at::Tensor classify(const TextInput& input, const nn::Pass& pass) {
     return class_logits(hidden(input, pass), pass);
   }

@@ -94,6 +94,12 @@ at::Tensor Vision::hidden(const TextInput& input, const nn::Pass& pass) {
   return layers_->forward(embedded(input, pass), pass);
 }
 
+at::Tensor Vision::hidden_rows(const TextInput& input,
+                               const nn::Pass& pass,
+                               const nn::ChosenRows& rows) {
+  return layers_->rows(embedded(input, pass), pass, rows);
+}
+
 at::Tensor Vision::pooled(const at::Tensor& hidden, const nn::Pass& pass) {
   TORCH_CHECK(pooler_, architecture_of(options_), " has no pooler");
   return pooler_->forward(nn::first_tokens(hidden, pass.layout));
@@ -127,7 +133,7 @@ at::Tensor Vision::classify(const TextInput& input, const nn::Pass& pass) {
   if (options_.head != Head::kImage) {
     return class_logits(hidden(input, pass), pass);
   }
-  const auto first = layers_->first_tokens(embedded(input, pass), pass);  // (B, D)
+  const auto first = hidden_rows(input, pass, nn::ChosenRows::first_tokens(pass));  // (B, D)
   return head_->forward(kernels::dropout(first, pass.rate(options_.head_dropout.value_or(0)),
                                          pass.sequence_chance(nn::site(nn::Site::kHead))));
 }

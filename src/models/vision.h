@@ -21,6 +21,9 @@ class Vision : public Model {
 
   const ModelOptions& options() const override { return options_; }
   at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;
+  at::Tensor hidden_rows(const TextInput& input,
+                         const nn::Pass& pass,
+                         const nn::ChosenRows& rows) override;
   at::Tensor pooled(const at::Tensor& hidden, const nn::Pass& pass) override;
   at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
   at::Tensor classify(const TextInput& input, const nn::Pass& pass) override;

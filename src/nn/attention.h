@@ -7,6 +7,7 @@
 
 #include "config/section.h"
 #include "kernels/rotary.h"
+#include "nn/chosen_rows.h"
 #include "nn/module.h"
 #include "nn/pass.h"
 
@@ -39,8 +40,8 @@ struct AttentionOptions {
 class Attention : public Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;  // (N, D) -> (N, D)
-  /// Of `forward` the rows of the sequences' first tokens: (N, D) -> (B, D).
-  virtual at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) = 0;
+  /// Of `forward` some rows: (N, D) -> (M, D).
+  virtual at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) = 0;
 
   /// The weights with which `forward` of the same input mixes the tokens, without dropout: for each
   /// sequence (H, L, L) in fp32, rows are queries. A second, plain path, for looking at them.

@@ -4,7 +4,6 @@
 #include "nn/attention_trace.h"
 #include "nn/cross_attention.h"
 #include "nn/path_dropout.h"
-#include "nn/pooler.h"
 #include "nn/sites.h"
 
 namespace weft::nn {
@@ -92,10 +91,9 @@ class PostNormBlock : public TransformerBlock {
     return rest(x, attention_->forward(x, pass), pass);
   }
 
-  at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) override {
+  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
     show(x, pass);
-    return rest(nn::first_tokens(x, pass.layout), attention_->first_tokens(x, pass),
-                pass.by_sequence());
+    return rest(chosen.of(x), attention_->rows(x, pass, chosen), chosen.of(pass));
   }
 
  private:
@@ -132,11 +130,10 @@ class PreNormBlock : public TransformerBlock {
     return rest(x, attention_->forward(normed, pass), pass);
   }
 
-  at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) override {
+  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
     const auto normed = attention_norm_ ? attention_norm_->forward(x) : x;
     show(normed, pass);
-    return rest(nn::first_tokens(x, pass.layout), attention_->first_tokens(normed, pass),
-                pass.by_sequence());
+    return rest(chosen.of(x), attention_->rows(normed, pass, chosen), chosen.of(pass));
   }
 
  private:
@@ -170,11 +167,10 @@ class ParallelBlock : public TransformerBlock {
     return rest(x, attention_->forward(normed, pass), pass);
   }
 
-  at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) override {
+  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
     const auto normed = attention_norm_->forward(x);
     show(normed, pass);
-    return rest(nn::first_tokens(x, pass.layout), attention_->first_tokens(normed, pass),
-                pass.by_sequence());
+    return rest(chosen.of(x), attention_->rows(normed, pass, chosen), chosen.of(pass));
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "nn/attention.h"
+#include "nn/chosen_rows.h"
 #include "nn/feed_forward.h"
 #include "nn/module.h"
 #include "nn/norm.h"
@@ -33,9 +34,9 @@ struct BlockOptions {
 class Block : public Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;  // (N, D) -> (N, D)
-  /// Of `forward` the rows of the sequences' first tokens, for less: (N, D) -> (B, D). Dropout
-  /// draws by sequence then, not by token.
-  virtual at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) = 0;
+  /// Of `forward` some rows, for less: (N, D) -> (M, D). Dropout draws by chosen rows then, not by
+  /// tokens.
+  virtual at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) = 0;
 };
 
 /// Attention, then feed-forward, each with its residual and norm.

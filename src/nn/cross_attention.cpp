@@ -27,14 +27,12 @@ at::Tensor CrossAttention::mixed(const at::Tensor& query, const Pass& pass) {
   auto* const cache = pass.cache;
   if (cache == nullptr || !cache->has_memory(options_.layer)) {
     const auto rows = key_value_->adapted(memory.states, pass);  // (M, 2 G K)
-    const auto key = rows.narrow(1, 0, shared);
-    const auto value = rows.narrow(1, shared, shared);
     if (cache == nullptr) {
       return kernels::attention(
-          {.query = query, .key = key, .value = value}, pass.layout, memory.layout, settings,
+          {.query = query, .key = rows}, pass.layout, memory.layout, settings,
           pass.chance(site(options_.layer, BlockSite::kCrossAttentionWeights)));
     }
-    cache->keep_memory(options_.layer, key, value);
+    cache->keep_memory(options_.layer, rows.narrow(1, 0, shared), rows.narrow(1, shared, shared));
   }
   const auto kept = cache->memory(options_.layer, memory.layout);
   return kernels::attention(

@@ -2,7 +2,6 @@
 
 #include "kernels/attention_weights.h"
 #include "nn/decoding_cache.h"
-#include "nn/pooler.h"
 #include "nn/sites.h"
 
 namespace weft::nn {
@@ -74,8 +73,27 @@ at::Tensor FullAttention::forward(const at::Tensor& x, const Pass& pass) {
   return output_->adapted(mixed(x, pass), pass);  // (N, D)
 }
 
-at::Tensor FullAttention::first_tokens(const at::Tensor& x, const Pass& pass) {
-  return output_->adapted(nn::first_tokens(mixed(x, pass), pass.layout), pass.by_sequence());
+bool FullAttention::is_blind_to_places() const {
+  return !options_.is_causal && reach() < 0 && options_.theta == 0 && !options_.has_distances;
+}
+
+at::Tensor FullAttention::mixed_rows(const at::Tensor& x,
+                                     const Pass& pass,
+                                     const ChosenRows& chosen) {
+  if (!is_blind_to_places() || !qkv_->has_parts()) {
+    return chosen.of(mixed(x, pass));
+  }
+  const int64_t width = head_width(options_);
+  const int64_t own = options_.heads * width;
+  const auto query = qkv_->part(chosen.of(x), 0, own);                    // (M, H K)
+  const auto rest = qkv_->part(x, own, 2 * key_heads(options_) * width);  // (N, 2 G K)
+  const auto chance = pass.chance(site(options_.layer, BlockSite::kAttentionWeights));
+  return kernels::attention({.query = query, .key = rest}, chosen.layout, pass.layout,
+                            settings(x, pass), chance);
+}
+
+at::Tensor FullAttention::rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) {
+  return output_->adapted(mixed_rows(x, pass, chosen), chosen.of(pass));  // (M, D)
 }
 
 std::vector<at::Tensor> FullAttention::weights(const at::Tensor& x, const Pass& pass) {

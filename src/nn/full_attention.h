@@ -14,15 +14,19 @@ class FullAttention : public Attention {
   explicit FullAttention(const AttentionOptions& options);
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
-  at::Tensor first_tokens(const at::Tensor& x, const Pass& pass) override;
+  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override;
   std::vector<at::Tensor> weights(const at::Tensor& x, const Pass& pass) override;
 
  private:
   /// What the output projection gets, (N, H K).
   at::Tensor mixed(const at::Tensor& x, const Pass& pass);
+  /// Some rows of it, (M, H K).
+  at::Tensor mixed_rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen);
   /// The same with the keys and values of earlier passes.
   at::Tensor continued(const at::Tensor& qkv, const Pass& pass);
   kernels::AttentionSettings settings(const at::Tensor& x, const Pass& pass);
+  /// Are a query's place in its sequence and that of the keys of no matter?
+  bool is_blind_to_places() const;
   /// Tokens on each side that a token sees; negative: all.
   virtual int64_t reach() const { return -1; }
 

@@ -42,12 +42,17 @@ at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
   return kernels::linear(x, weight_, bias_, added);
 }
 
+at::Tensor Linear::part(const at::Tensor& x, int64_t first, int64_t count) {
+  TORCH_CHECK(has_parts(), "a linear layer with adapters, packed or in int8 has no parts");
+  return kernels::linear_part(x, weight_, bias_, first, count);
+}
+
 void Linear::give_up_weight() {
   weight_.set_data(at::empty({0}, weight_.options().requires_grad(false)));
 }
 
 void Linear::pack() {
-  if (adapters_.empty() && !quantized_ && !packed_) {
+  if (has_parts()) {
     packed_ = kernels::packed(weight_.t());
     give_up_weight();
   }

@@ -40,6 +40,10 @@ class Linear : public Module {
   at::Tensor forward(const at::Tensor& x);
   /// The same for layers that may carry adapters, which take their chance from the pass.
   at::Tensor adapted(const at::Tensor& x, const Pass& pass);
+  /// Outputs [first, first + count) of `forward`, for less: (N, inputs) -> (N, count).
+  at::Tensor part(const at::Tensor& x, int64_t first, int64_t count);
+  /// Not of layers that carry adapters, or whose weight is packed or in int8.
+  bool has_parts() const { return adapters_.empty() && !quantized_ && !packed_; }
   const at::Tensor& weight() const { return weight_; }
 
   /// From now on its product reads a packed weight (kernels::PackedMatrix), for decoding token by

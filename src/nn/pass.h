@@ -20,7 +20,8 @@ struct Pass {
   uint64_t step = 0;
   int64_t first_row = 0;  // tokens and sequences of the step that came in earlier micro-batches
   int64_t first_sequence = 0;
-  int64_t first_source_row = 0;     // tokens of the sources that came in earlier micro-batches
+  int64_t first_target = 0;         // and targets of the loss
+  int64_t first_source_row = 0;     // and tokens of the sources
   bool recomputes_layers = false;   // a layer keeps its input alone for the backward pass
   AttentionTrace* trace = nullptr;  // who wants to see attention weights, if anyone
   const Memory* memory = nullptr;   // of the encoder, for blocks with cross attention
@@ -45,13 +46,6 @@ struct Pass {
   /// For tensors with one row a sequence, (B, D), not a token.
   kernels::Chance sequence_chance(uint32_t site) const {
     auto result = chance(site);
-    result.first_row = first_sequence;
-    return result;
-  }
-
-  /// The same pass for modules that change each row by itself and get one row a sequence.
-  Pass by_sequence() const {
-    auto result = *this;
     result.first_row = first_sequence;
     return result;
   }

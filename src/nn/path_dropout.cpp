@@ -16,7 +16,6 @@ at::Tensor path_dropout(const at::Tensor& branch, double rate, uint32_t site, co
   }
   const auto& offsets = pass.layout.offsets;
   const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
-  const bool is_by_sequence = branch.size(0) == sequences;
   auto factors = at::empty({branch.size(0), 1}, at::kFloat);  // (rows, 1)
   auto* row = factors.data_ptr<float>();
   for (int64_t b = 0; b < sequences; ++b) {
@@ -24,8 +23,7 @@ at::Tensor path_dropout(const at::Tensor& branch, double rate, uint32_t site, co
                   static_cast<uint64_t>(pass.first_sequence + b));
     const auto factor = random.uniform_double() < rate ? 0.0F : static_cast<float>(1 / (1 - rate));
     const auto at = static_cast<std::size_t>(b);
-    const int64_t rows = is_by_sequence ? 1 : offsets[at + 1] - offsets[at];
-    row = std::fill_n(row, rows, factor);
+    row = std::fill_n(row, offsets[at + 1] - offsets[at], factor);
   }
   return branch * kernels::to_device(factors, branch.device()).to(branch.scalar_type());
 }

@@ -1,6 +1,7 @@
 #include "nn/stack.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +9,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include "nn/activation_probe.h"
-#include "nn/pooler.h"
 #include "nn/recompute.h"
 
 namespace weft::nn {
@@ -31,12 +31,13 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
   return block;
 }
 
-using Run = at::Tensor (Block::*)(const at::Tensor&, const Pass&);
+/// One of a block's functions.
+using Run = std::function<at::Tensor(const at::Tensor& x, const Pass& pass)>;
 
 /// The block's function once more in the backward pass. What others computed and the block reads
 /// goes in beside the stream, so that its gradient comes out.
-at::Tensor recomputed_block(const std::shared_ptr<Block>& block,
-                            Run run,
+at::Tensor recomputed_block(const Block& block,
+                            const Run& run,
                             const at::Tensor& x,
                             const Pass& pass) {
   std::vector<at::Tensor> inputs{x};
@@ -49,7 +50,7 @@ at::Tensor recomputed_block(const std::shared_ptr<Block>& block,
   if (has_bias) {
     inputs.push_back(pass.distance_bias);
   }
-  return recomputed(inputs, *block, [=](const std::vector<at::Tensor>& again) {
+  return recomputed(inputs, block, [=](const std::vector<at::Tensor>& again) {
     auto inner = pass;
     auto states = memory;
     if (states) {
@@ -59,17 +60,14 @@ at::Tensor recomputed_block(const std::shared_ptr<Block>& block,
     if (has_bias) {
       inner.distance_bias = again.back();
     }
-    return (block.get()->*run)(again[0], inner);
+    return run(again[0], inner);
   });
 }
 
-/// One of the block's functions. Who looks at what the block does sees it once.
-at::Tensor through(const std::shared_ptr<Block>& block,
-                   Run run,
-                   const at::Tensor& x,
-                   const Pass& pass) {
+/// Who looks at what the block does sees it once.
+at::Tensor through(const Block& block, const Run& run, const at::Tensor& x, const Pass& pass) {
   if (!pass.recomputes_layers || !at::GradMode::is_enabled() || pass.trace != nullptr) {
-    return (block.get()->*run)(x, pass);
+    return run(x, pass);
   }
   return recomputed_block(block, run, x, pass);
 }
@@ -100,27 +98,34 @@ Pass Stack::shared(const Pass& pass) const {
   return result;
 }
 
-at::Tensor Stack::forward(const at::Tensor& x, const Pass& given) {
-  const auto pass = shared(given);
+at::Tensor Stack::through_first(std::size_t count, const at::Tensor& x, const Pass& pass) const {
   auto stream = ActivationProbe::shown("embeddings", x);
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    stream = ActivationProbe::shown(layer, through(blocks_[layer], &Block::forward, stream, pass));
+  for (std::size_t layer = 0; layer < count; ++layer) {
+    const auto block = blocks_[layer];
+    const auto run = [block](const at::Tensor& in, const Pass& own) {
+      return block->forward(in, own);
+    };
+    stream = ActivationProbe::shown(layer, through(*block, run, stream, pass));
   }
-  return normed(stream);
+  return stream;
 }
 
-at::Tensor Stack::first_tokens(const at::Tensor& x, const Pass& given) {
-  if (blocks_.empty()) {
-    return normed(nn::first_tokens(x, given.layout));
+at::Tensor Stack::forward(const at::Tensor& x, const Pass& given) {
+  return normed(through_first(blocks_.size(), x, shared(given)));
+}
+
+at::Tensor Stack::rows(const at::Tensor& x, const Pass& given, const ChosenRows& chosen) {
+  if (blocks_.empty() || chosen.index.size(0) == 0) {
+    return chosen.of(forward(x, given));
   }
   const auto pass = shared(given);
-  auto stream = ActivationProbe::shown("embeddings", x);
   const auto last = blocks_.size() - 1;
-  for (std::size_t layer = 0; layer < last; ++layer) {
-    stream = ActivationProbe::shown(layer, through(blocks_[layer], &Block::forward, stream, pass));
-  }
-  return normed(
-      ActivationProbe::shown(last, through(blocks_.back(), &Block::first_tokens, stream, pass)));
+  const auto block = blocks_[last];
+  const auto run = [block, chosen](const at::Tensor& in, const Pass& own) {
+    return block->rows(in, own, chosen);
+  };
+  const auto stream = through(*block, run, through_first(last, x, pass), pass);
+  return normed(ActivationProbe::shown(last, stream));
 }
 
 at::Tensor Stack::normed(const at::Tensor& stream) const {

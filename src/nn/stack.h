@@ -27,14 +27,15 @@ class Stack : public Module {
   explicit Stack(const StackOptions& options);
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass);  // (N, D) -> (N, D)
-  /// Of `forward` the rows of the sequences' first tokens: the last block computes no others.
-  /// (N, D) -> (B, D)
-  at::Tensor first_tokens(const at::Tensor& x, const Pass& pass);
+  /// Of `forward` some rows: the last block computes no others. (N, D) -> (M, D)
+  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen);
 
  private:
   /// The pass with what the layers share.
   Pass shared(const Pass& pass) const;
   at::Tensor normed(const at::Tensor& stream) const;
+  /// What leaves the first `count` blocks.
+  at::Tensor through_first(std::size_t count, const at::Tensor& x, const Pass& pass) const;
 
   std::vector<std::shared_ptr<Block>> blocks_;
   std::shared_ptr<RelativeBias> relative_bias_;  // stays empty where there are no such positions

@@ -54,7 +54,7 @@ class CausalObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    return {token_loss(model, hidden_states(model, batch, pass), batch)};
+    return {token_loss(model, target_states(model, batch, pass), batch)};
   }
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<CausalEvaluation>();

@@ -138,32 +138,45 @@ class DistillObjective : public Objective {
                              teacher.options().layers);
   }
 
+  /// The last hidden states that the parts look at.
+  struct States {
+    at::Tensor targets;   // (M, D)
+    at::Tensor all = {};  // (N, D), if a part compares them
+  };
+  States states_of(models::Model& model, const data::Batch& batch, const nn::Pass& pass) const {
+    if (options_.hidden_weight == 0) {
+      return {.targets = target_states(model, batch, pass)};
+    }
+    const auto all = hidden_states(model, batch, pass);
+    const auto rows = kernels::to_device(batch.target_rows, all.device());
+    return {.targets = all.index_select(0, rows), .all = all};
+  }
+
   std::vector<at::Tensor> word_losses(models::Model& model,
                                       const data::Batch& batch,
                                       const nn::Pass& pass) const {
     auto& teacher = teacher_.like(model);
     const auto pairs = compared_layers(model, teacher);
     Watched own(pass, pairs, [](const auto& pair) { return pair.first; });
-    const auto states = hidden_states(model, batch, own.pass);  // (N, D)
+    const auto states = states_of(model, batch, own.pass);
     if (batch.targets.empty()) {
-      return std::vector<at::Tensor>(parts().size(), no_loss(states));
+      return std::vector<at::Tensor>(parts().size(), no_loss(states.targets));
     }
-    const auto places = kernels::to_device(batch.target_rows, states.device());
-    const auto targets = kernels::to_device(batch.targets, states.device());
+    const auto targets = kernels::to_device(batch.targets, states.targets.device());
     Watched other(asked(pass), pairs, [](const auto& pair) { return pair.second; });
-    at::Tensor taught;
+    States taught;
     at::Tensor said;
     {
       const at::NoGradGuard guard;
-      taught = hidden_states(teacher, batch, other.pass);
-      said = word_logits(teacher, taught.index_select(0, places));  // (M, V)
+      taught = states_of(teacher, batch, other.pass);
+      said = word_logits(teacher, taught.targets);  // (M, V)
     }
-    const auto logits = word_logits(model, states.index_select(0, places));
+    const auto logits = word_logits(model, states.targets);
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : parts()) {
       const auto sum = name == kSoft     ? divergence(logits, said, options_.temperature)
                        : name == kHard   ? class_loss_sum(logits, targets, {})
-                       : name == kHidden ? distance(states, taught)
+                       : name == kHidden ? distance(states.all, taught.all)
                                          : attention_divergence(own.trace, other.trace, pairs);
       losses.push_back(sum * weight);
     }

@@ -14,16 +14,27 @@ bool has_prefixes(const data::Batch& batch) {
                      [](int64_t count) { return count > 0; });
 }
 
-}  // namespace
+/// The batch's hidden states, or those of the chosen rows.
+at::Tensor states(models::Model& model,
+                  const data::Batch& batch,
+                  const nn::Pass& pass,
+                  const nn::ChosenRows* rows) {
+  const auto input = stage_input(batch, pass.layout.positions.device());
+  return rows == nullptr ? model.hidden(input, pass) : model.hidden_rows(input, pass, *rows);
+}
 
-at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+/// The same where sources are read first and prefixes both ways.
+at::Tensor states_after_source(models::Model& model,
+                               const data::Batch& batch,
+                               const nn::Pass& pass,
+                               const nn::ChosenRows* rows) {
   const auto device = pass.layout.positions.device();
+  auto shown = pass;
   if (batch.source_ids.empty()) {
-    auto shown = pass;
     if (has_prefixes(batch)) {
       shown.prefixes = batch.prefixes;
     }
-    return model.hidden(stage_input(batch, device), shown);
+    return states(model, batch, shown, rows);
   }
   auto source = pass;
   source.layout = kernels::Layout::of(batch.source_offsets, device);
@@ -32,14 +43,29 @@ at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const n
       .states = model.encode({.ids = kernels::to_device(batch.source_ids, device), .patches = {}},
                              source),
       .layout = source.layout};
-  auto target = pass;
-  target.memory = &memory;
-  return model.hidden(stage_input(batch, device), target);
+  shown.memory = &memory;
+  return states(model, batch, shown, rows);
+}
+
+}  // namespace
+
+at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+  return states_after_source(model, batch, pass, nullptr);
+}
+
+at::Tensor target_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+  const auto& rows = batch.target_rows;
+  if (static_cast<int64_t>(rows.size()) == batch.tokens()) {
+    return hidden_states(model, batch, pass);
+  }
+  const auto chosen = nn::ChosenRows::of(rows, pass, pass.first_target);
+  return states_after_source(model, batch, pass, &chosen);
 }
 
 void go_past(const data::Batch& batch, nn::Pass& pass) {
   pass.first_row += batch.tokens();
   pass.first_sequence += batch.sequences();
+  pass.first_target += static_cast<int64_t>(batch.target_rows.size());
   pass.first_source_row += batch.source_tokens();
 }
 

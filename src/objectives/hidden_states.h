@@ -10,6 +10,10 @@ namespace weft::objectives {
 /// both ways. `pass.layout` says on which device the model is.
 at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
 
+/// Of these the rows that the loss looks at, (M, D), for less. Where there are none, they hang on
+/// the graph.
+at::Tensor target_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
+
 /// Counts the batch among those that came before in the step.
 void go_past(const data::Batch& batch, nn::Pass& pass);
 

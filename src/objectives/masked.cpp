@@ -7,8 +7,10 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
+#include "objectives/hidden_states.h"
 #include "objectives/metrics.h"
 #include "objectives/rows.h"
+#include "objectives/token_evaluation.h"
 
 namespace weft::objectives {
 
@@ -25,8 +27,33 @@ struct Record {
   int64_t pairs_right = 0;
 };
 
-at::Tensor target_rows(const at::Tensor& hidden, const data::Batch& batch) {
-  return hidden.index_select(0, kernels::to_device(batch.target_rows, hidden.device()));  // (M, D)
+/// The last hidden states that the terms look at.
+struct Seen {
+  at::Tensor targets;  // (M, D)
+  at::Tensor pooled;   // (B, D), or undefined where there is no task on pairs
+};
+
+Seen seen_with_pairs(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+  std::vector<int64_t> rows;    // the first token of each sequence, then its targets
+  std::vector<int64_t> places;  // of the targets in these
+  auto target = batch.target_rows.begin();
+  for (std::size_t b = 0; b < batch.items.size(); ++b) {
+    rows.push_back(batch.offsets[b]);
+    for (; target != batch.target_rows.end() && *target < batch.offsets[b + 1]; ++target) {
+      places.push_back(static_cast<int64_t>(rows.size()));
+      rows.push_back(*target);
+    }
+  }
+  const auto chosen = nn::ChosenRows::of(rows, pass, pass.first_sequence + pass.first_target);
+  const auto device = pass.layout.positions.device();
+  const auto states = model.hidden_rows(stage_input(batch, device), pass, chosen);
+  return {.targets = states.index_select(0, kernels::to_device(places, device)),
+          .pooled = model.pooled(states, chosen.of(pass))};
+}
+
+Seen seen(models::Model& model, const data::Batch& batch, const nn::Pass& pass, bool has_pairs) {
+  return has_pairs ? seen_with_pairs(model, batch, pass)
+                   : Seen{.targets = target_states(model, batch, pass), .pooled = {}};
 }
 
 class MaskedEvaluation : public Evaluation {
@@ -34,13 +61,11 @@ class MaskedEvaluation : public Evaluation {
   explicit MaskedEvaluation(std::string pair_term) : pair_term_(std::move(pair_term)) {}
 
   void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
-    const auto hidden = model.hidden(stage_input(batch, pass.layout.positions.device()), pass);
+    const auto states = seen(model, batch, pass, !pair_term_.empty());
     auto records = begun(batch);
-    if (!batch.targets.empty()) {
-      add_guesses(guess_figures(model, target_rows(hidden, batch), batch.targets), batch, records);
-    }
+    add_guesses(guess_figures(model, states.targets, batch.targets), batch, records);
     if (!pair_term_.empty()) {
-      add_pairs(model.next_sentence_logits(model.pooled(hidden, pass)), batch, records);
+      add_pairs(model.next_sentence_logits(states.pooled), batch, records);
     }
     records_.insert(records_.end(), records.begin(), records.end());
   }
@@ -152,13 +177,12 @@ class MaskedObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    const auto device = pass.layout.positions.device();
-    const auto hidden = model.hidden(stage_input(batch, device), pass);  // (N, D)
-    std::vector<at::Tensor> losses = {masked_loss(model, hidden, batch)};
+    const auto states = seen(model, batch, pass, has_pairs());
+    std::vector<at::Tensor> losses = {token_loss(model, states.targets, batch)};
     if (has_pairs()) {
-      const auto logits = model.next_sentence_logits(model.pooled(hidden, pass));  // (B, 2)
+      const auto logits = model.next_sentence_logits(states.pooled);  // (B, 2)
       losses.push_back(
-          kernels::cross_entropy_sum(logits, kernels::to_device(batch.labels, device)));
+          kernels::cross_entropy_sum(logits, kernels::to_device(batch.labels, logits.device())));
     }
     return losses;
   }
@@ -180,18 +204,6 @@ class MaskedObjective : public Objective {
         return "sentence_order";
     }
     return "";
-  }
-
-  /// The head runs on the hidden tokens' rows alone: 15 % of them.
-  static at::Tensor masked_loss(models::Model& model,
-                                const at::Tensor& hidden,
-                                const data::Batch& batch) {
-    if (batch.targets.empty()) {
-      return no_loss(hidden);
-    }
-    const auto features = model.token_features(target_rows(hidden, batch));  // (M, D)
-    return kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(),
-                                         kernels::to_device(batch.targets, hidden.device()));
   }
 
   data::PairTask pair_;

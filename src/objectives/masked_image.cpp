@@ -6,6 +6,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/to_device.h"
+#include "objectives/hidden_states.h"
 
 namespace weft::objectives {
 
@@ -31,9 +32,8 @@ std::vector<int64_t> hidden_patches(const data::Batch& batch) {
 at::Tensor differences(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
   const auto device = pass.layout.positions.device();
   const auto input = stage_input(batch, device);
-  const auto hidden = model.hidden(input, pass);
-  const auto rows = kernels::to_device(batch.target_rows, device);
-  const auto guesses = model.token_features(hidden.index_select(0, rows)).to(at::kFloat);
+  const auto states = target_states(model, batch, pass);
+  const auto guesses = model.token_features(states).to(at::kFloat);
   const auto wanted =
       input.patches.index_select(0, kernels::to_device(hidden_patches(batch), device));
   return (guesses - wanted).abs();

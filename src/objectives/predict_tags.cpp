@@ -10,7 +10,6 @@
 #include "data/sequence_template.h"
 #include "data/text_words.h"
 #include "data/word_encoder.h"
-#include "kernels/to_device.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
 #include "objectives/token_types.h"
@@ -91,10 +90,9 @@ void ask(models::Model& model,
   auto staged = stage(batch, model.device());
   nn::AttentionTrace trace(options.attention_layers);
   staged.pass.trace = &trace;
-  const auto hidden = model.hidden(staged.input, staged.pass);
-  const auto logits =
-      model.token_logits(hidden, staged.pass)
-          .index_select(0, kernels::to_device(batch.target_rows, hidden.device()));  // (M, C)
+  const auto rows = nn::ChosenRows::of(batch.target_rows, staged.pass, 0);
+  const auto logits = model.token_logits(model.hidden_rows(staged.input, staged.pass, rows),
+                                         rows.of(staged.pass));  // (M, C)
   const auto [shares, tags] = logits.to(at::kDouble).softmax(1).max(1);
   const auto host_shares = shares.cpu().contiguous();
   const auto host_tags = tags.cpu().contiguous();

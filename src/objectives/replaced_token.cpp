@@ -90,9 +90,8 @@ at::Tensor generator_features(models::Model& generator,
   if (batch.targets.empty()) {
     return {};
   }
-  const auto hidden = generator.hidden(input, pass_of_generator(pass));  // (N, D)
-  return generator.token_features(
-      hidden.index_select(0, kernels::to_device(batch.target_rows, hidden.device())));
+  const auto rows = nn::ChosenRows::of(batch.target_rows, pass, pass.first_target);
+  return generator.token_features(generator.hidden_rows(input, pass_of_generator(pass), rows));
 }
 
 /// What the generator puts in the places of the hidden tokens: (M). `features` (M, E), `uniforms`

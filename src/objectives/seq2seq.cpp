@@ -22,7 +22,7 @@ class Seq2SeqObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    return {token_loss(model, hidden_states(model, batch, pass), batch, smoothing_)};
+    return {token_loss(model, target_states(model, batch, pass), batch, smoothing_)};
   }
 
   std::unique_ptr<Evaluation> evaluation() const override { return make_token_evaluation(); }

@@ -6,7 +6,6 @@
 #include <ATen/Functions.h>
 
 #include "base/text.h"
-#include "kernels/to_device.h"
 #include "objectives/rows.h"
 #include "objectives/tally.h"
 
@@ -70,9 +69,9 @@ Tally tally_of(const std::vector<TaggedSentence>& sentences, std::size_t labels)
 }  // namespace
 
 at::Tensor tag_logits(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  const auto device = pass.layout.positions.device();
-  const auto logits = model.token_logits(model.hidden(stage_input(batch, device), pass), pass);
-  return logits.index_select(0, kernels::to_device(batch.target_rows, device));  // (M, C)
+  const auto rows = nn::ChosenRows::of(batch.target_rows, pass, pass.first_target);
+  const auto input = stage_input(batch, pass.layout.positions.device());
+  return model.token_logits(model.hidden_rows(input, pass, rows), rows.of(pass));  // (M, C)
 }
 
 void TagEvaluation::add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {

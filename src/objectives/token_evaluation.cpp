@@ -25,13 +25,6 @@ struct Record {
   int64_t right = 0;
 };
 
-/// The hidden states that the loss looks at, (M, D); all of them are not copied.
-at::Tensor wanted_rows(const at::Tensor& hidden, const data::Batch& batch) {
-  return batch.target_rows.size() == static_cast<std::size_t>(hidden.size(0))
-             ? hidden
-             : hidden.index_select(0, kernels::to_device(batch.target_rows, hidden.device()));
-}
-
 class TokenEvaluation : public Evaluation {
  public:
   void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
@@ -40,8 +33,7 @@ class TokenEvaluation : public Evaluation {
       records[i].item = batch.items[i];
     }
     if (!batch.targets.empty()) {
-      const auto hidden = hidden_states(model, batch, pass);
-      const auto figures = guess_figures(model, wanted_rows(hidden, batch), batch.targets);
+      const auto figures = guess_figures(model, target_states(model, batch, pass), batch.targets);
       std::size_t sequence = 0;
       for (std::size_t i = 0; i < batch.targets.size(); ++i) {
         while (batch.target_rows[i] >= batch.offsets[sequence + 1]) {
@@ -82,14 +74,14 @@ class TokenEvaluation : public Evaluation {
 std::unique_ptr<Evaluation> make_token_evaluation() { return std::make_unique<TokenEvaluation>(); }
 
 at::Tensor token_loss(models::Model& model,
-                      const at::Tensor& hidden,
+                      const at::Tensor& states,
                       const data::Batch& batch,
                       double smoothing) {
   if (batch.targets.empty()) {
-    return no_loss(hidden);
+    return no_loss(states);
   }
-  const auto features = model.token_features(wanted_rows(hidden, batch));  // (M, E)
-  const auto targets = kernels::to_device(batch.targets, hidden.device());
+  const auto features = model.token_features(states);  // (M, E)
+  const auto targets = kernels::to_device(batch.targets, states.device());
   const auto loss =
       kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(), targets);
   return smoothing > 0 ? loss + smoothing * kernels::target_lead(features, model.output_weight(),

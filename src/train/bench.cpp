@@ -179,21 +179,30 @@ BenchMemory measure_memory(Trial& trial, const RunConfig& config) {
 
 }  // namespace
 
-std::vector<Product> linear_products(const models::ModelOptions& options, const StepRows& rows) {
+std::vector<Product> linear_products(const models::ModelOptions& options,
+                                     const objectives::ObjectiveOptions& objective,
+                                     const StepRows& rows) {
   if (models::is_baseline(options.family)) {
     return baseline_products(options, rows);
   }
   const int64_t d = options.dim;
   const bool has_decoder = options.head == models::Head::kConditional;
   std::vector<Product> products;
-  const auto add_stack = [&](int64_t tokens, int64_t layers, int64_t width) {
-    products.push_back({tokens, d, 3 * d, layers});
+  const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t width) {
     products.push_back({tokens, d, d, layers});
     products.push_back({tokens, d, width, layers});
     products.push_back({tokens, width, d, layers});
   };
+  const auto add_stack = [&](int64_t tokens, int64_t layers, int64_t width) {
+    products.push_back({tokens, d, 3 * d, layers});
+    add_rest(tokens, layers, width);
+  };
   const int64_t source = has_decoder ? rows.tokens - rows.targets : rows.tokens;
-  add_stack(source, options.layers, options.width);
+  const int64_t read = has_decoder ? source : rows_read(options, objective, rows);
+  add_stack(source, options.layers - 1, options.width);
+  products.push_back({spares_queries(options) ? read : source, d, d, 1});
+  products.push_back({source, d, 2 * d, 1});
+  add_rest(read, 1, options.width);
   if (has_decoder) {
     const auto& decoder = options.decoder;
     add_stack(rows.targets, decoder.layers, decoder.width);
@@ -264,9 +273,11 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   const at::NoGradGuard no_grad;
   const auto rows = rows_of(measured.tokens / count, measured.sequences / count,
                             measured.targets / count, options.head);
-  auto products = linear_products(options, rows);
+  auto products = linear_products(options, config.objective, rows);
   if (const auto* generator = models::generator_of(*trial.task().model)) {
-    const auto its_products = linear_products(generator->options(), rows);
+    auto guessing = config.objective;
+    guessing.type = objectives::ObjectiveType::kMlm;
+    const auto its_products = linear_products(generator->options(), guessing, rows);
     products.insert(products.end(), its_products.begin(), its_products.end());
   }
   for (const auto& product : products) {

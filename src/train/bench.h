@@ -6,6 +6,7 @@
 
 #include "kernels/operation_clock.h"
 #include "train/run_config.h"
+#include "train/step_rows.h"
 
 namespace weft::train {
 
@@ -58,14 +59,9 @@ struct Product {
   int64_t times = 1;
 };
 
-/// Rows that the parts of a model see in one step.
-struct StepRows {
-  int64_t tokens = 0;
-  int64_t targets = 0;  // of language modelling
-  int64_t sequences = 0;
-};
-
 /// The products of a model's linear layers in one forward pass.
-std::vector<Product> linear_products(const models::ModelOptions& options, const StepRows& rows);
+std::vector<Product> linear_products(const models::ModelOptions& options,
+                                     const objectives::ObjectiveOptions& objective,
+                                     const StepRows& rows);
 
 }  // namespace weft::train

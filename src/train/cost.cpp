@@ -20,6 +20,7 @@
 #include "train/baseline_cost.h"
 #include "train/freeze.h"
 #include "train/layer_rates.h"
+#include "train/step_rows.h"
 
 namespace weft::train {
 namespace {
@@ -131,6 +132,16 @@ double block_flops(const models::ModelOptions& model, int64_t heads, int64_t wid
   return 2.0 * (2.0 * dim * (own + shared) + up_and_down * dim * static_cast<double>(width));
 }
 
+/// What the last layer is spared of it where a token's last hidden state is read by nobody.
+double unread_flops(const models::ModelOptions& model, int64_t length) {
+  const auto features = static_cast<double>(models::head_width(model));
+  const auto own = static_cast<double>(model.heads) * features;
+  const auto shared = static_cast<double>(models::key_value_heads(model)) * features;
+  const double inputs = 2.0 * static_cast<double>(model.dim);
+  const double rest = block_flops(model, model.heads, model.width) - inputs * (own + 2.0 * shared);
+  return rest + (spares_queries(model) ? (inputs + 4.0 * static_cast<double>(length)) * own : 0);
+}
+
 /// Of one token of either stream of an encoder-decoder, both of this length; without the head.
 double two_stacks_flops(const models::ModelOptions& model, int64_t length) {
   const auto& decoder = model.decoder;
@@ -146,6 +157,12 @@ double two_stacks_flops(const models::ModelOptions& model, int64_t length) {
   return (static_cast<double>(model.layers) * source +
           static_cast<double>(decoder.layers) * target) /
          2;
+}
+
+/// Of one sequence.
+StepRows rows_of_sequence(const objectives::ObjectiveOptions& objective, int64_t length) {
+  const double targets = objectives::target_share(objective) * static_cast<double>(length);
+  return {.tokens = length, .targets = std::llround(targets), .sequences = 1};
 }
 
 /// Of one token, forward: projections, feed-forward, scores and weighted values, and the share of
@@ -173,7 +190,11 @@ double forward_flops(const models::ModelOptions& model,
     return two_stacks_flops(model, length) + head;
   }
   const double block = block_flops(model, model.heads, model.width);
-  return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * own + head;
+  const double read =
+      static_cast<double>(rows_read(model, objective, rows_of_sequence(objective, length)));
+  const double unread = model.layers > 0 ? 1 - read / static_cast<double>(length) : 0;
+  return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * own + head -
+         unread * unread_flops(model, length);
 }
 
 /// Of the largest micro-batch, all sequences of this length.

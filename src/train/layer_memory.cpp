@@ -6,6 +6,7 @@
 
 #include "kernels/norm.h"
 #include "models/modern.h"
+#include "train/step_rows.h"
 
 namespace weft::train {
 
@@ -54,10 +55,10 @@ void attention_backward(Ledger& ledger, const LayerSizes& sizes) {
     ledger.hold(sizes.stream);
     ledger.release(sizes.rest);
   }
-  const double read = sizes.is_cut ? sizes.rest : sizes.mixed;
-  ledger.hold(read);  // of what the output projection read
+  const bool gathers = sizes.is_cut && !sizes.has_few_queries;
+  ledger.hold(gathers ? sizes.rest : sizes.mixed);  // of what the output projection read
   ledger.release(sizes.drops_attention ? sizes.rest : 0);
-  if (sizes.is_cut) {
+  if (gathers) {
     ledger.release(sizes.rest);
     ledger.hold(sizes.stream);
     ledger.release(sizes.rest);
@@ -65,8 +66,8 @@ void attention_backward(Ledger& ledger, const LayerSizes& sizes) {
   ledger.hold(sizes.qkv);
   ledger.release(2 * sizes.mixed + sizes.qkv + sizes.exponents);
   ledger.hold(sizes.stream);
-  ledger.touch(sizes.adapters_work);
-  ledger.release(sizes.qkv);
+  ledger.touch(sizes.has_few_queries ? sizes.stream + sizes.rest : sizes.adapters_work);
+  ledger.release(sizes.qkv + (sizes.has_few_queries ? sizes.rest : 0));
   if (sizes.is_pre && sizes.has_first_norm) {
     ledger.release(sizes.stream);
     ledger.hold(sizes.stream + sizes.sums);
@@ -115,20 +116,23 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   LayerSizes sizes;
   sizes.stream = run.tokens * dim * run.element;
   sizes.rest = run.rows * dim * run.element;
-  sizes.mixed = run.tokens * run.element * static_cast<double>(model.heads) *
+  sizes.is_cut = run.rows < run.tokens;
+  sizes.has_few_queries = sizes.is_cut && lora == nullptr && spares_queries(model);
+  const double queries = sizes.has_few_queries ? run.rows : run.tokens;
+  sizes.mixed = queries * run.element * static_cast<double>(model.heads) *
                 static_cast<double>(models::head_width(model));
   sizes.qkv = sizes.mixed + 2 * run.tokens * run.element *
                                 static_cast<double>(models::key_value_heads(model)) *
                                 static_cast<double>(models::head_width(model));
-  sizes.exponents = run.tokens * static_cast<double>(model.heads) * 4;
+  sizes.exponents = queries * static_cast<double>(model.heads) * 4;
   sizes.statistics = run.tokens * 8;
   sizes.rest_statistics = run.rows * 8;
   sizes.sums = norm_sums(run.tokens, dim);
   sizes.hidden = run.rows * width * run.element;
   sizes.up = (model.modern.is_gated ? 2 : 1) * sizes.hidden;
   sizes.is_pre = model.norm_place == models::NormPlace::kPre;
+  sizes.is_parallel = model.decoder.is_parallel;
   sizes.has_first_norm = !is_new || layer > 0;
-  sizes.is_cut = run.rows < run.tokens;
   sizes.drops_attention = (is_new ? model.attention_dropout : model.dropout) > 0;
   sizes.drops_hidden = model.modern.feed_forward_dropout > 0;
   sizes.drops_down = !is_new && model.dropout > 0;
@@ -147,6 +151,7 @@ void forward_layer(Ledger& ledger, const LayerSizes& sizes) {
     ledger.hold(sizes.rest + sizes.rest_statistics);
     feed_forward_forward(ledger, sizes);
     ledger.hold(sizes.rest);
+    ledger.release(sizes.is_parallel ? sizes.rest : 0);
   } else {
     ledger.hold(2 * sizes.rest + sizes.rest_statistics);
     ledger.release(sizes.rest + (sizes.is_cut ? sizes.rest : 0));
@@ -170,7 +175,7 @@ void backward_layer(Ledger& ledger, const LayerSizes& sizes) {
     ledger.hold(sizes.drops_down ? sizes.rest : 0);
     feed_forward_backward(ledger, sizes);
     ledger.hold(sizes.rest + sizes.sums);
-    ledger.release(3 * sizes.rest + sizes.sums + sizes.rest_statistics);
+    ledger.release((sizes.is_parallel ? 2 : 3) * sizes.rest + sizes.sums + sizes.rest_statistics);
     ledger.hold(sizes.drops_attention ? sizes.rest : 0);
   } else {
     norm_of_sum_backward(ledger, sizes, sizes.drops_down);

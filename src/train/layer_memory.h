@@ -8,15 +8,16 @@
 
 namespace weft::train {
 
-/// Bytes of what one layer of a stack makes for the rows of a step. Behind the attention of a layer
-/// that serves first tokens there are as many rows as sequences.
+/// Bytes of what one layer of a stack makes for the rows of a step. In a layer of which some rows
+/// alone are read, M of N, there are no others behind the attention, and where places do not matter
+/// no other queries.
 struct LayerSizes {
-  double stream = 0;           // (N, D), what comes in
-  double rest = 0;             // (N, D), or (B, D): from the attention's output on
-  double qkv = 0;              // (N, (H + 2 G) K)
-  double mixed = 0;            // (N, H K), what the attention gives its last projection
-  double exponents = 0;        // of the softmax, (H, N) fp32
-  double statistics = 0;       // of a norm before the attention: mean and deviation, fp32
+  double stream = 0;      // (N, D), what comes in
+  double rest = 0;        // (N, D), or (M, D): from the attention's output on
+  double qkv = 0;         // (N, (H + 2 G) K), or (M, H K) and (N, 2 G K)
+  double mixed = 0;       // (N, H K), or (M, H K): what the attention gives its last projection
+  double exponents = 0;   // of the softmax, (H, N) or (H, M), fp32
+  double statistics = 0;  // of a norm before the attention: mean and deviation, fp32
   double rest_statistics = 0;  // of the others
   double sums = 0;             // parts of a norm's gradients, fp32
   double up = 0;               // (N, F), or (N, 2 F) where it is gated
@@ -24,8 +25,10 @@ struct LayerSizes {
   double adapters = 0;         // what they keep
   double adapters_work = 0;    // and what they use for a moment
   bool is_pre = false;
+  bool is_parallel = false;    // pre-norm only: no sum stands between attention and feed-forward
   bool has_first_norm = true;  // pre-norm only
-  bool is_cut = false;         // serves first tokens alone
+  bool is_cut = false;         // some rows alone are read
+  bool has_few_queries = false;
   bool drops_attention = false;
   bool drops_hidden = false;
   bool drops_down = false;

@@ -30,13 +30,18 @@ class Walk {
   Walk(const models::ModelOptions& model,
        const objectives::ObjectiveOptions& objective,
        const StepShape& shape,
+       int64_t rows_read,
        Ledger& ledger)
-      : model_(model), objective_(objective), shape_(shape), ledger_(ledger) {
+      : model_(model),
+        objective_(objective),
+        shape_(shape),
+        read_(static_cast<double>(rows_read)),
+        ledger_(ledger) {
     for (int64_t layer = 0; layer < model.layers; ++layer) {
-      const bool is_cut = layer + 1 == model.layers && serves_first_tokens();
-      layers_.push_back(layer_sizes(
-          model, shape.lora, layer,
-          {.tokens = tokens_, .rows = is_cut ? sequences_ : tokens_, .element = element_}));
+      const bool is_last = layer + 1 == model.layers;
+      layers_.push_back(
+          layer_sizes(model, shape.lora, layer,
+                      {.tokens = tokens_, .rows = is_last ? read_ : tokens_, .element = element_}));
     }
   }
 
@@ -84,12 +89,12 @@ class Walk {
   /// What this student and its teacher say of words.
   LessonSizes lesson(const Walk& teacher, const objectives::DistillOptions& options) const {
     const auto kept_rows = [](const Walk& of) {
-      return of.targets_ * of.dim_ * of.element_ + of.transformed();
+      return (of.read_ > of.targets_ ? of.targets_ * of.dim_ * of.element_ : 0) + of.transformed();
     };
     LessonSizes sizes;
     sizes.logits = targets_ * vocabulary_;
-    sizes.states = tokens_ * dim_;
-    sizes.taught = tokens_ * teacher.dim_;
+    sizes.states = read_ * dim_;
+    sizes.taught = teacher.read_ * teacher.dim_;
     sizes.rows = kept_rows(*this);
     sizes.rows_of_teacher = kept_rows(teacher);
     sizes.output_gradient = tied_gradient();
@@ -112,9 +117,6 @@ class Walk {
  private:
   /// Its embeddings end in no norm, its head has no transform, and it looks at last tokens.
   bool is_plain() const { return !models::definition_of(model_.family).ends_like_bert; }
-  bool serves_first_tokens() const {
-    return objectives::is_of_texts(objective_.type) && !model_.modern.pools_mean && !is_plain();
-  }
   bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
   bool trains_embeddings() const { return shape_.lowest == 0; }
   double stream() const { return tokens_ * dim_ * element_; }
@@ -185,8 +187,8 @@ class Walk {
         return ledger_.hold(2 * stream() + kVerdict * tokens_);
       case ObjectiveType::kTag:
       case ObjectiveType::kMaskedImage:
-        ledger_.hold(stream() + 2 * kId * tokens_);
-        return ledger_.release(stream());
+        ledger_.hold(hidden() + 2 * kId * read_);
+        return ledger_.release(hidden());
       case ObjectiveType::kClassify:
       case ObjectiveType::kRegress:
         ledger_.hold(pooled());
@@ -209,8 +211,8 @@ class Walk {
         return verdicts_backward();
       case ObjectiveType::kTag:
       case ObjectiveType::kMaskedImage:
-        ledger_.hold(2 * stream());
-        return ledger_.release(2 * stream() + 2 * kId * tokens_);
+        ledger_.hold(2 * hidden());
+        return ledger_.release(2 * hidden() + 2 * kId * read_);
       case ObjectiveType::kClassify:
       case ObjectiveType::kRegress:
         return class_backward();
@@ -247,7 +249,7 @@ class Walk {
   void words_forward() {
     const double before = ledger_.live();
     const double rows = targets_ * embedding_ * element_;
-    ledger_.hold(targets_ * (dim_ * element_ + kId) + transformed());
+    ledger_.hold(gathered() + targets_ * kId + transformed());
     const double row = vocabulary_ * element_;
     const double chunk = std::min(
         targets_, std::max(1.0, std::floor(static_cast<double>(kernels::kLogitsAtOnce) / row)));
@@ -258,7 +260,7 @@ class Walk {
     ledger_.hold(rows + output_gradient());
     ledger_.release(rows);  // the features
     ledger_.hold(pairs());
-    ledger_.release(hidden());
+    ledger_.release(gathered() > 0 ? hidden() : 0);
   }
 
   void words_backward() {
@@ -266,22 +268,28 @@ class Walk {
     ledger_.hold(rows + output_gradient());  // by the factor of the loss
     ledger_.release(rows + output_gradient());
     ledger_.release(output_gradient() - tied_gradient());
+    ledger_.release(targets_ * kId);
     if (is_plain()) {
-      ledger_.hold(stream());
-      return ledger_.release(targets_ * (dim_ * element_ + kId));
+      return;  // the features are the states
     }
     ledger_.hold(rows);
     ledger_.release(transformed());
     ledger_.hold(targets_ * dim_ * element_);
     ledger_.release(rows + targets_ * dim_ * element_);
-    ledger_.hold(stream() * (objective_.pair == data::PairTask::kNone ? 1 : 2));
-    ledger_.release(targets_ * (dim_ * element_ + kId) + pairs());
-    ledger_.release(objective_.pair == data::PairTask::kNone ? 0 : stream());
+    if (gathered() > 0) {
+      ledger_.hold(2 * hidden());
+      ledger_.release(targets_ * dim_ * element_ + pairs() + hidden());
+    }
   }
 
   /// What the transform of an encoder's head keeps.
   double transformed() const {
     return is_plain() ? 0 : 3 * targets_ * embedding_ * element_ + kStatistics * targets_;
+  }
+
+  /// Targets among the rows that are read, where these are more.
+  double gathered() const {
+    return objective_.pair == data::PairTask::kNone ? 0 : targets_ * dim_ * element_;
   }
 
   /// First tokens and their pooled ones.
@@ -296,6 +304,7 @@ class Walk {
   const double element_ = shape_.is_bf16 ? 2 : 4;
   const double tokens_ = static_cast<double>(shape_.rows.tokens);
   const double targets_ = static_cast<double>(shape_.rows.targets);
+  const double read_;  // rows of the last layer
   const double sequences_ = static_cast<double>(shape_.rows.sequences);
   const double dim_ = static_cast<double>(model_.dim);
   const double embedding_ = static_cast<double>(models::embedding_width(model_));
@@ -317,8 +326,8 @@ StepMemory memory_of_pair(const models::ModelOptions& model,
   auto its_shape = shape;
   its_shape.lowest = shape.lowest_of_generator;
   Ledger ledger;
-  Walk its_walk(generator, guessing, its_shape, ledger);
-  Walk walk(model, objective, shape, ledger);
+  Walk its_walk(generator, guessing, its_shape, rows_read(generator, guessing, shape.rows), ledger);
+  Walk walk(model, objective, shape, rows_read(model, objective, shape.rows), ledger);
   its_walk.forward();
   const double rows = std::min(kDrawnAtOnce, static_cast<double>(shape.rows.targets));
   ledger.touch(rows * static_cast<double>(generator.vocabulary) * bytes);
@@ -340,8 +349,8 @@ StepMemory memory_of_lesson(const models::ModelOptions& model,
   its_shape.lowest = teacher.layers + 2;  // nothing of it is kept
   its_shape.lora = nullptr;
   Ledger ledger;
-  Walk walk(model, task, shape, ledger);
-  Walk its_walk(teacher, task, its_shape, ledger);
+  Walk walk(model, task, shape, rows_read(model, objective, shape.rows), ledger);
+  Walk its_walk(teacher, task, its_shape, rows_read(teacher, objective, shape.rows), ledger);
   StepMemory memory;
   if (!objectives::guesses_words(task)) {
     walk.forward();
@@ -377,7 +386,7 @@ StepMemory step_memory(const models::ModelOptions& model,
     return memory_of_lesson(model, *shape.teacher, objective, shape);
   }
   Ledger ledger;
-  Walk walk(model, objective, shape, ledger);
+  Walk walk(model, objective, shape, rows_read(model, objective, shape.rows), ledger);
   const bool is_twice = !objectives::guesses_words(objective) && objective.r_drop > 0;
   const int passes = is_twice ? 2 : 1;
   for (int pass = 0; pass < passes; ++pass) {

@@ -6,7 +6,7 @@
 #include "models/lora_options.h"
 #include "models/options.h"
 #include "objectives/options.h"
-#include "train/bench.h"
+#include "train/step_rows.h"
 
 namespace weft::train {
 

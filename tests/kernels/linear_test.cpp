@@ -20,6 +20,30 @@ TEST_P(Linear, EqualsLibTorch) {
   }
 }
 
+TEST_P(Linear, APartHasTheseColumnsOfTheWhole) {
+  const std::vector<at::Tensor> inputs{at::randn({40, 20}), at::randn({30, 20}), at::randn({30})};
+  for (const int64_t first : {0, 7, 18}) {
+    test::expect_same(
+        [&](const auto& in) { return kernels::linear_part(in[0], in[1], in[2], first, 12); },
+        [&](const auto& in) { return at::linear(in[0], in[1], in[2]).narrow(1, first, 12); },
+        inputs, type());
+  }
+  EXPECT_THROW(kernels::linear_part(inputs[0], inputs[1], inputs[2], 20, 12), c10::Error);
+}
+
+TEST_P(Linear, TheGradientOfAPartIsAddedToTheLeafInPlace) {
+  const auto x = at::randn({40, 3}).to(type());
+  const auto weight = at::randn({5, 3}).to(type()).requires_grad_(true);
+  weight.mutable_grad() = at::ones({5, 3}, type());
+  const auto* const place = weight.grad().data_ptr();
+  const auto g = at::randn({40, 2}).to(type());
+  kernels::linear_part(x, weight, {}, 1, 2).backward(g);
+  EXPECT_EQ(weight.grad().data_ptr(), place);
+  auto expected = at::ones({5, 3});
+  expected.narrow(0, 1, 2).add_(g.to(at::kFloat).t().mm(x.to(at::kFloat)));
+  EXPECT_TRUE(at::allclose(weight.grad().to(at::kFloat), expected, 1e-2, 1e-1));
+}
+
 TEST_P(Linear, FrozenInputsHaveNoGradient) {
   const auto x = at::randn({4, 3}).to(type());
   const auto weight = at::randn({2, 3}).to(type());

@@ -86,6 +86,27 @@ TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
   EXPECT_EQ(found, published.size());
 }
 
+TEST(CausalModel, ChosenRowsAreThoseOfAllHiddenStates) {
+  for (const auto family : kFamilies) {
+    const auto model = make_model(tiny(family), 1);
+    const auto pass = test::pass_of({0, 5, 6, 9});
+    const auto chosen = nn::ChosenRows::of({1, 4, 7}, pass, 0);
+    EXPECT_TRUE(test::near(model->hidden_rows(ids(9), pass, chosen),
+                           chosen.of(model->hidden(ids(9), pass))))
+        << word_of(family);
+  }
+}
+
+TEST(CausalModel, ClassifyingComputesWhatTheLastHiddenStatesGive) {
+  for (const auto family : kFamilies) {
+    const auto model = make_model(tiny(family, Head::kSequence), 1);
+    const auto pass = test::pass_of({0, 5, 6, 9});
+    EXPECT_TRUE(test::near(model->classify(ids(9), pass),
+                           model->class_logits(model->hidden(ids(9), pass), pass)))
+        << word_of(family);
+  }
+}
+
 TEST(CausalModel, FilesHoldEveryParameterOnce) {
   for (const auto family : kFamilies) {
     for (const auto head : {Head::kNone, Head::kCausalLm, Head::kSequence, Head::kToken}) {

@@ -72,7 +72,7 @@ std::vector<at::Tensor> gradients_of(Model& model, const at::Tensor& logits) {
   (logits * at::arange(1, 1 + logits.numel(), at::kFloat).view_as(logits)).sum().backward();
   std::vector<at::Tensor> gradients;
   for (const auto& parameter : model.named_parameters().values()) {
-    gradients.push_back(parameter.grad().clone());
+    gradients.push_back(parameter.grad().defined() ? parameter.grad().clone() : at::empty({0}));
   }
   return gradients;
 }
@@ -92,6 +92,49 @@ TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
       EXPECT_TRUE(test::near(found[i], expected[i])) << word_of(family) << ", parameter " << i;
     }
   }
+}
+
+TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
+  for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
+                            Family::kModernBert}) {
+    const auto model = model_of(test::tiny_options(family, Head::kMaskedLm));
+    const auto pass = test::pass_of({0, 3, 4, 6});
+    const models::TextInput input = ids({2, 7, 3, 2, 9, 5});
+    for (const auto& rows : std::vector<std::vector<int64_t>>{{0, 2, 4}, {3}, {1, 1, 5}, {}}) {
+      const auto chosen = nn::ChosenRows::of(rows, pass, 0);
+      const auto whole = chosen.of(model->hidden(input, pass));
+      const auto expected = gradients_of(*model, whole);
+      const auto states = model->hidden_rows(input, pass, chosen);
+      EXPECT_TRUE(test::near(states, whole)) << word_of(family);
+      const auto found = gradients_of(*model, states);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_TRUE(test::near(found[i], expected[i])) << word_of(family) << ", parameter " << i;
+      }
+    }
+  }
+}
+
+TEST(Encoder, ChanceCountsTheChosenRows) {
+  auto options = test::tiny_options(Family::kBert, Head::kMaskedLm);
+  options.dropout = 0.5;
+  const auto model = model_of(options);
+  auto whole = test::pass_of({0, 3, 5});
+  whole.is_training = true;
+  auto second = test::pass_of({0, 2});
+  second.is_training = true;
+  second.first_row = 3;
+  second.first_sequence = 1;
+  const auto rows = nn::ChosenRows::of({1, 2, 4}, whole, 0);
+  const auto rest = nn::ChosenRows::of({1}, second, 2);
+  EXPECT_TRUE(test::near(model->hidden_rows(ids({2, 7, 3, 2, 9}), whole, rows).slice(0, 2),
+                         model->hidden_rows(ids({2, 9}), second, rest)));
+}
+
+TEST(Encoder, RowsAreChosenOfTokensThatAreThere) {
+  const auto pass = test::pass_of({0, 3, 5});
+  EXPECT_THROW(nn::ChosenRows::of({1, 5}, pass, 0), c10::Error);
+  EXPECT_THROW(nn::ChosenRows::of({4, 1, 2}, pass, 0), c10::Error);
+  EXPECT_THROW(nn::ChosenRows::of({-1, 2}, pass, 0), c10::Error);
 }
 
 TEST(Encoder, ClassifyingDrawsChanceBySequence) {

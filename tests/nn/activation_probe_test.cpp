@@ -48,7 +48,7 @@ TEST(ActivationProbe, SeesWhatGoesFromLayerToLayerAndMayChangeIt) {
     EXPECT_FALSE(stack.forward(x, pass).equal(plain)) << "what a probe returns goes on";
     EXPECT_EQ(newer.parts, (std::vector<std::string>{"embeddings", "layers.0", "layers.1"}));
     EXPECT_EQ(newer.parts, older.parts);
-    stack.first_tokens(x, pass);
+    stack.rows(x, pass, ChosenRows::first_tokens(pass));
     EXPECT_EQ(newer.parts.size(), 6U);
     const auto shown = ActivationProbe::shown("embeddings", x);
     EXPECT_TRUE(newer.last.equal(x));

@@ -7,6 +7,7 @@
 
 #include "batches.h"
 #include "kernels/linear.h"
+#include "objectives/hidden_states.h"
 
 namespace weft::objectives {
 namespace {
@@ -63,6 +64,40 @@ TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
     for (std::size_t term = 0; term < whole.size(); ++term) {
       EXPECT_NEAR(whole[term].item<double>(),
                   first[term].item<double>() + second[term].item<double>(), 1e-4);
+    }
+  }
+}
+
+TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
+  for (auto& made : all_cases()) {
+    auto options = made.model->options();
+    options.dropout = options.attention_dropout = 0.3;
+    options.layers = 2;
+    made.model = models::make_model(options, 3);
+    const auto training = [&](const data::Batch& batch) {
+      auto pass = stage(batch, at::kCPU).pass;
+      pass.is_training = true;
+      pass.seed = 9;
+      return pass;
+    };
+    const auto all = batch_of(made, {1, 2, 3, 4, 5});
+    const auto whole = made.objective->losses(*made.model, all, training(all));
+    std::vector<double> sums(whole.size(), 0);
+    nn::Pass before;
+    for (const auto& numbers : std::vector<std::vector<int64_t>>{{1, 2}, {3}, {4, 5}}) {
+      const auto part = batch_of(made, numbers);
+      auto pass = training(part);
+      pass.first_row = before.first_row;
+      pass.first_target = before.first_target;
+      pass.first_sequence = before.first_sequence;
+      const auto losses = made.objective->losses(*made.model, part, pass);
+      for (std::size_t term = 0; term < sums.size(); ++term) {
+        sums[term] += losses[term].item<double>();
+      }
+      go_past(part, before);
+    }
+    for (std::size_t term = 0; term < sums.size(); ++term) {
+      EXPECT_NEAR(sums[term], whole[term].item<double>(), 1e-4) << made.objective->terms()[term];
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "models/generator.h"
 #include "models/names.h"
 #include "models/stored_layout.h"
+#include "objectives/hidden_states.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/parity.h"
@@ -198,8 +199,7 @@ TEST(ReplacedToken, MicroBatchesAddUpToTheStep) {
     for (std::size_t i = 0; i < tallies.size(); ++i) {
       tallies[i] += part.tallies[i];
     }
-    pass.first_row += batch.tokens();
-    pass.first_sequence += batch.sequences();
+    go_past(batch, pass);
   }
   EXPECT_NEAR(generator, whole.generator.item<double>(), 1e-3);
   EXPECT_NEAR(discriminator, whole.discriminator.item<double>(), 1e-2);

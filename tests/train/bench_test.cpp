@@ -10,9 +10,15 @@
 namespace weft::train {
 namespace {
 
-int64_t multiplications(const models::ModelOptions& options, const StepRows& rows) {
+using objectives::ObjectiveType;
+
+int64_t multiplications(const models::ModelOptions& options,
+                        objectives::ObjectiveType type,
+                        const StepRows& rows) {
+  objectives::ObjectiveOptions objective;
+  objective.type = type;
   int64_t sum = 0;
-  for (const auto& product : linear_products(options, rows)) {
+  for (const auto& product : linear_products(options, objective, rows)) {
     sum += product.rows * product.inputs * product.outputs * product.times;
   }
   return sum;
@@ -29,13 +35,13 @@ models::ModelOptions small_options(models::Head head) {
 }
 
 TEST(Bench, CountsTheProductsOfEveryLayer) {
-  // 12 D^2 for each token and layer where F = 4 D; the head's transform and the vocabulary for each
-  // target.
-  EXPECT_EQ(multiplications(small_options(models::Head::kMaskedLm),
+  // 12 D^2 for each token and layer where F = 4 D, in the last one 2 D^2 for the tokens that are no
+  // targets; the head's transform and the vocabulary for each target.
+  EXPECT_EQ(multiplications(small_options(models::Head::kMaskedLm), ObjectiveType::kMlm,
                             {.tokens = 50, .targets = 7, .sequences = 2}),
-            50 * 3 * 12 * 64 + 7 * (64 + 800));
+            50 * 2 * 12 * 64 + 7 * 12 * 64 + 43 * 2 * 64 + 7 * (64 + 800));
   // The vocabulary alone.
-  EXPECT_EQ(multiplications(small_options(models::Head::kCausalLm),
+  EXPECT_EQ(multiplications(small_options(models::Head::kCausalLm), ObjectiveType::kCausal,
                             {.tokens = 50, .targets = 50, .sequences = 2}),
             50 * 3 * 12 * 64 + 50 * 800);
 }
@@ -46,7 +52,8 @@ TEST(Bench, CountsTheProductsOfBothStacks) {
   options.decoder.width = 16;
   // The encoder as above; in the decoder 8 D^2 where F = 2 D, query and output of its attention to
   // the source, key and value for each token of that.
-  EXPECT_EQ(multiplications(options, {.tokens = 50, .targets = 20, .sequences = 2}),
+  EXPECT_EQ(multiplications(options, ObjectiveType::kSeq2Seq,
+                            {.tokens = 50, .targets = 20, .sequences = 2}),
             30 * 3 * 12 * 64 + 20 * 2 * (8 + 2) * 64 + 30 * 2 * 2 * 64 + 20 * 800);
 }
 
@@ -54,9 +61,12 @@ TEST(Bench, CountsTheProductsOfPatches) {
   auto options = small_options(models::Head::kImage);
   options.vision.image_size = 8;
   options.vision.patch = 2;
-  // 12 pixels of each patch; an image's first token is none, but has the head's product.
-  EXPECT_EQ(multiplications(options, {.tokens = 34, .targets = 2, .sequences = 2}),
-            34 * 3 * 12 * 64 + 32 * 12 * 8 + 2 * 64);
+  // 12 pixels of each patch; an image's first token is none, but has the head's product. In the
+  // last layer the other tokens have keys and values.
+  options.family = models::Family::kVit;
+  EXPECT_EQ(multiplications(options, ObjectiveType::kClassify,
+                            {.tokens = 34, .targets = 2, .sequences = 2}),
+            34 * 2 * 12 * 64 + 34 * 2 * 64 + 2 * 10 * 64 + 32 * 12 * 8 + 2 * 64);
 }
 
 TEST(Bench, PartsMakeUpTheStep) {
