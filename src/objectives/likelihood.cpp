@@ -247,10 +247,9 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
     memory.layout = source_pass.layout;
     pass.memory = &memory;
   }
-  const auto hidden =
-      model_.hidden({.ids = kernels::to_device(ids, device), .types = {}}, pass);  // (N, D)
-  const auto figures =
-      guess_figures(model_, hidden.index_select(0, kernels::to_device(rows, device)), targets);
+  const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
+  const auto states = model_.hidden_rows(input, pass, nn::ChosenRows::of(rows, pass, 0));  // (M, D)
+  const auto figures = guess_figures(model_, states, targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
     auto& result = results[window->item];

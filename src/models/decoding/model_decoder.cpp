@@ -45,15 +45,10 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
   pass.cache = &cache_;
   pass.memory = has_memory_ ? &memory_ : nullptr;
   pass.prefixes = std::move(prefixes);
-  auto rows = model_.hidden({.ids = kernels::to_device(ids, model_.device()), .types = {}},
-                            pass);  // (N, D)
-  if (pass.layout.tokens() != pass.layout.sequences()) {
-    std::vector<int64_t> last;
-    for (int64_t b = 0; b < pass.layout.sequences(); ++b) {
-      last.push_back(pass.layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
-    }
-    rows = rows.index_select(0, kernels::to_device(last, rows.device()));  // (B, D)
-  }
+  const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
+  const auto rows = pass.layout.tokens() == pass.layout.sequences()
+                        ? model_.hidden(input, pass)
+                        : model_.hidden_rows(input, pass, nn::ChosenRows::last_tokens(pass));
   return kernels::product(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
 }
 
