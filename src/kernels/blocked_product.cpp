@@ -213,19 +213,60 @@ const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t pa
   return p.panels + panel * kColumns * p.depth + depth.begin * width_of(p, panel);
 }
 
+/// Where the sums of a block go.
 template <class T>
-void finish(const BlockedProduct<T>& p, const float* sums, const Range& rows, int64_t panel) {
+cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
+                           const float* sums,
+                           const Range& rows,
+                           int64_t panel) {
   const auto columns = columns_of(p, panel);
-  cpu::finish_product(
-      cpu::ProductRows<T>{.sums = sums,
-                          .sums_stride = kColumns,
-                          .rows = rows.size(),
-                          .columns = columns.size(),
-                          .out = p.out + rows.begin * p.out_stride + columns.begin,
-                          .out_stride = p.out_stride,
-                          .bias = p.bias == nullptr ? nullptr : p.bias + columns.begin,
-                          .scale = p.scale,
-                          .adds = p.adds});
+  return {.sums = sums,
+          .sums_stride = kColumns,
+          .rows = rows.size(),
+          .columns = columns.size(),
+          .out = p.out + rows.begin * p.out_stride + columns.begin,
+          .out_stride = p.out_stride,
+          .bias = p.bias == nullptr ? nullptr : p.bias + columns.begin,
+          .scale = p.scale,
+          .adds = p.adds};
+}
+
+/// LibTorch's product uses tiles (AMX) where there are such, with which ours does not compete.
+bool has_tiles() {
+#if defined(__x86_64__)
+  static const bool kHas = __builtin_cpu_supports("amx-bf16") != 0;
+  return kHas;
+#else
+  return false;
+#endif
+}
+
+/// One block of the result, or of its last sums.
+template <class T>
+void multiply(const BlockedProduct<T>& p,
+              const Block<T>& block,
+              const Range& rows,
+              int64_t panel,
+              bool is_last) {
+  const auto out = out_of(p, block.sums, rows, panel);
+  if constexpr (std::is_same_v<T, Bf16>) {
+    const auto multiply_panel = cpu::table().multiply_panel;
+    if (multiply_panel != nullptr && !has_tiles()) {
+      return multiply_panel({.a = block.a,
+                             .a_stride = block.a_stride,
+                             .depth = block.depth,
+                             .b = block.b,
+                             .width = block.columns,
+                             .sums = block.sums,
+                             .adds_to_sums = block.adds,
+                             .is_last = is_last,
+                             .out = out});
+    }
+  }
+  multiply_block(block);
+  if (is_last) {
+    cpu::finish_product(out);
+  }
 }
 
 /// The rows of the left side from a block on.
@@ -268,19 +309,17 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
       left = left_of(p, depth, {first, rows_of(p, task, last).end});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
-      multiply_block<T>({.rows = rows.size(),
-                         .columns = width_of(p, panel),
-                         .depth = depth.padded,
-                         .a = left.rows + (rows.begin - first) * left.stride,
-                         .a_stride = left.stride,
-                         .b = right != nullptr
-                                  ? right + (panel - task.panels.begin) * depth.padded * kColumns
-                                  : packed_panel(p, depth, panel),
-                         .sums = sums,
-                         .adds = depth.begin > 0});
-      if (depth.begin + depth.size == p.depth) {
-        finish(p, sums, rows, panel);
-      }
+      const Block<T> product{
+          .rows = rows.size(),
+          .columns = width_of(p, panel),
+          .depth = depth.padded,
+          .a = left.rows + (rows.begin - first) * left.stride,
+          .a_stride = left.stride,
+          .b = right != nullptr ? right + (panel - task.panels.begin) * depth.padded * kColumns
+                                : packed_panel(p, depth, panel),
+          .sums = sums,
+          .adds = depth.begin > 0};
+      multiply(p, product, rows, panel, depth.begin + depth.size == p.depth);
       sums += keeps_sums ? kRows * kColumns : 0;
     }
   }

@@ -14,7 +14,7 @@ struct BlockedProduct {
   int64_t columns = 0;
   int64_t depth = 0;
   const T* a = nullptr;
-  int64_t a_stride = 0;
+  int64_t a_stride = 0;          // of several rows of bf16 even, as the depth
   bool a_is_transposed = false;  // a lies (depth, rows)
   const T* b = nullptr;
   int64_t b_stride = 0;

@@ -97,10 +97,13 @@ std::optional<Sides> served(const at::Tensor& a, const at::Tensor& b, const at::
   if (!of_a || !of_b) {
     return std::nullopt;
   }
-  // The depth of bf16 goes in pairs: half of one serves only where it is packed beside zeros. Few
-  // tokens give a weight's gradient little to add up, and LibTorch is quicker there.
+  // The depth of bf16 goes in pairs, from row to row: half of one serves only where it is packed
+  // beside zeros. Few tokens give a weight's gradient little to add up, and LibTorch is quicker
+  // there.
   const int64_t depth = a.size(1);
-  const bool suits = is_single(a) || (of_a->is_transposed ? depth >= kLeastTokens : depth % 2 == 0);
+  const bool suits =
+      is_single(a) ||
+      (of_a->is_transposed ? depth >= kLeastTokens : depth % 2 == 0 && of_a->stride % 2 == 0);
   return suits ? std::optional<Sides>({*of_a, *of_b}) : std::nullopt;
 }
 

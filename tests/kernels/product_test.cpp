@@ -61,6 +61,12 @@ TEST_P(Product, EqualsTheReferenceAtOddShapes) {
   }
 }
 
+TEST_P(Product, RowsMayLieAnOddNumberApart) {
+  const auto x = random({61, 33}).narrow(1, 0, 32);
+  const auto weight = random({64, 35}).narrow(1, 2, 32);
+  expect_rounded(product(x, weight.t()), exact(x, weight.t()));
+}
+
 TEST_P(Product, ADepthOfManyPartsIsAddedUpBeforeRounding) {
   for (const int64_t depth : {512, 513, 1501}) {
     const auto g = random({depth, 130});

@@ -10,6 +10,7 @@
 #include "kernels/cpu/norm_kernels.h"
 #include "kernels/cpu/optimizer_kernels.h"
 #include "kernels/cpu/packing_kernels.h"
+#include "kernels/cpu/panel_kernels.h"
 #include "kernels/cpu/quantize_kernels.h"
 #include "kernels/cpu/sum_kernels.h"
 #include "kernels/cpu/table.h"
@@ -39,12 +40,22 @@ constexpr Operations<T> operations() {
           .scale_sums = scale_sums<T>};
 }
 
+template <bool kPairs>
+constexpr auto panel_product() -> void (*)(const PanelProduct&) {
+  if constexpr (kPairs) {
+    return multiply_panel<Pair>;
+  } else {
+    return nullptr;
+  }
+}
+
 constexpr Table make_table(const char* name) {
   return {.name = name,
           .few_rows = few_rows,
           .pack_rows = pack_rows,
           .pack_transposed = pack_transposed,
           .finish_product = finish_product,
+          .multiply_panel = panel_product<kMultipliesPairs>(),
           .single = operations<float>(),
           .half = operations<Bf16>()};
 }

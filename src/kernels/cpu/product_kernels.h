@@ -49,10 +49,29 @@ struct Product {
   float factor = 1;
 };
 
-template <int kRows, int kVectors, class Term>
-void multiply_tile(const Product<Term>& p, int64_t row, int64_t column) {
+/// The end of a product: the sums of a tile are scaled and kept.
+struct Keep {
+  template <class Term, int kRows, int kVectors>
+  [[gnu::always_inline]] void operator()(const Product<Term>& p,
+                                         int64_t row,
+                                         int64_t column,
+                                         Vec (&total)[kRows][kVectors]) const {
+    const Vec factor = set(p.factor);
+    float* const c = p.c + row * p.c_stride + column;
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        store(c + r * p.c_stride + v * kLanes, total[r][v] * factor);
+      }
+    }
+  }
+};
+
+template <int kRows, int kVectors, class Term, class End>
+void multiply_tile(const Product<Term>& p, int64_t row, int64_t column, const End& end) {
   Vec total[kRows][kVectors];
-  float* const c = p.c + row * p.c_stride + column;
+  const float* const c = p.c + row * p.c_stride + column;
   const int64_t c_stride = p.c_stride;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -66,6 +85,7 @@ void multiply_tile(const Product<Term>& p, int64_t row, int64_t column) {
   const int64_t a_row = p.a_row;
   const int64_t a_depth = p.a_depth;
   const int64_t b_stride = p.b_stride;
+#pragma GCC unroll 2
   for (int64_t k = p.depth; k > 0; --k) {
     decltype(load(b)) right[kVectors];
 #pragma GCC unroll 4
@@ -83,74 +103,68 @@ void multiply_tile(const Product<Term>& p, int64_t row, int64_t column) {
     a += a_depth;
     b += b_stride;
   }
-  const Vec factor = set(p.factor);
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      store(c + r * c_stride + v * kLanes, total[r][v] * factor);
-    }
-  }
+  end(p, row, column, total);
 }
 
-template <int kVectors, class Term>
-inline void multiply_rows(const Product<Term>& p, int64_t row, int64_t rows, int64_t column) {
+template <int kVectors, class Term, class End>
+inline void multiply_rows(
+    const Product<Term>& p, int64_t row, int64_t rows, int64_t column, const End& end) {
   switch (rows) {
     case 1:
-      return multiply_tile<1, kVectors>(p, row, column);
+      return multiply_tile<1, kVectors>(p, row, column, end);
     case 2:
-      return multiply_tile<2, kVectors>(p, row, column);
+      return multiply_tile<2, kVectors>(p, row, column, end);
     case 3:
-      return multiply_tile<3, kVectors>(p, row, column);
+      return multiply_tile<3, kVectors>(p, row, column, end);
     case 4:
-      return multiply_tile<4, kVectors>(p, row, column);
+      return multiply_tile<4, kVectors>(p, row, column, end);
     case 5:
-      return multiply_tile<5, kVectors>(p, row, column);
+      return multiply_tile<5, kVectors>(p, row, column, end);
     case 6:
-      return multiply_tile<6, kVectors>(p, row, column);
+      return multiply_tile<6, kVectors>(p, row, column, end);
     default:
       break;
   }
   if constexpr (kVectors < kTileVectors) {
     if (rows == 7) {
-      return multiply_tile<7, kVectors>(p, row, column);
+      return multiply_tile<7, kVectors>(p, row, column, end);
     }
-    return multiply_tile<8, kVectors>(p, row, column);
+    return multiply_tile<8, kVectors>(p, row, column, end);
   }
 }
 
-// One panel of columns; its rows are cut evenly, so that none is left with a thin last tile.
-template <int kVectors, class Term>
-inline void multiply_panel(const Product<Term>& p, int64_t column) {
+// Some vectors of columns; the rows are cut evenly, so that none is left with a thin last tile.
+template <int kVectors, class Term, class End>
+inline void multiply_columns(const Product<Term>& p, int64_t column, const End& end) {
   constexpr int64_t kHighest = kVectors < kTileVectors ? kTileRowsNarrow : kTileRows;
   const int64_t tiles = (p.rows + kHighest - 1) / kHighest;
   int64_t row = 0;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
-    multiply_rows<kVectors>(p, row, rows, column);
+    multiply_rows<kVectors>(p, row, rows, column, end);
     row += rows;
   }
 }
 
-template <class Term>
-inline void multiply(const Product<Term>& p) {
+template <class Term, class End = Keep>
+inline void multiply(const Product<Term>& p, const End& end = {}) {
   int64_t column = 0;
   for (; column + kTileVectors * kLanes <= p.columns; column += kTileVectors * kLanes) {
-    multiply_panel<kTileVectors>(p, column);
+    multiply_columns<kTileVectors>(p, column, end);
   }
   const int64_t left = (p.columns - column) / kLanes;
   if constexpr (kTileVectors > 3) {
     if (left == 3) {
-      return multiply_panel<3>(p, column);
+      return multiply_columns<3>(p, column, end);
     }
   }
   if constexpr (kTileVectors > 2) {
     if (left == 2) {
-      return multiply_panel<2>(p, column);
+      return multiply_columns<2>(p, column, end);
     }
   }
   if (left == 1) {
-    multiply_panel<1>(p, column);
+    multiply_columns<1>(p, column, end);
   }
 }
 

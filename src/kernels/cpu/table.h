@@ -44,6 +44,7 @@ struct Table {
   void (*pack_rows)(const Pack<float>& pack);        // (rows, columns) as it is
   void (*pack_transposed)(const Pack<float>& pack);  // (columns, rows)
   void (*finish_product)(const ProductRows<float>& rows);
+  void (*multiply_panel)(const PanelProduct& product);  // null: not at this level
   Operations<float> single;
   Operations<Bf16> half;
 };

@@ -58,6 +58,9 @@ inline Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
 #if defined(__AVX512BF16__)
 inline constexpr bool kMultipliesPairs = true;
 inline Int load(const Pair* p) { return _mm512_loadu_si512(p); }
+inline void store(Bf16* p, Vec first, Vec second) {
+  _mm512_storeu_si512(p, (Int)_mm512_cvtne2ps_pbh(second, first));
+}
 inline void store(Pair* p, Vec first, Vec second) {
   const Int places = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
                                       23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
