@@ -28,12 +28,12 @@ struct Record {
 };
 
 /// The last hidden states that the terms look at.
-struct Seen {
+struct States {
   at::Tensor targets;  // (M, D)
   at::Tensor pooled;   // (B, D), or undefined where there is no task on pairs
 };
 
-Seen seen_with_pairs(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+States states_with_pairs(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
   std::vector<int64_t> rows;    // the first token of each sequence, then its targets
   std::vector<int64_t> places;  // of the targets in these
   auto target = batch.target_rows.begin();
@@ -51,9 +51,12 @@ Seen seen_with_pairs(models::Model& model, const data::Batch& batch, const nn::P
           .pooled = model.pooled(states, chosen.of(pass))};
 }
 
-Seen seen(models::Model& model, const data::Batch& batch, const nn::Pass& pass, bool has_pairs) {
-  return has_pairs ? seen_with_pairs(model, batch, pass)
-                   : Seen{.targets = target_states(model, batch, pass), .pooled = {}};
+States states_of(models::Model& model,
+                 const data::Batch& batch,
+                 const nn::Pass& pass,
+                 bool has_pairs) {
+  return has_pairs ? states_with_pairs(model, batch, pass)
+                   : States{.targets = target_states(model, batch, pass), .pooled = {}};
 }
 
 class MaskedEvaluation : public Evaluation {
@@ -61,7 +64,7 @@ class MaskedEvaluation : public Evaluation {
   explicit MaskedEvaluation(std::string pair_term) : pair_term_(std::move(pair_term)) {}
 
   void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
-    const auto states = seen(model, batch, pass, !pair_term_.empty());
+    const auto states = states_of(model, batch, pass, !pair_term_.empty());
     auto records = begun(batch);
     add_guesses(guess_figures(model, states.targets, batch.targets), batch, records);
     if (!pair_term_.empty()) {
@@ -177,7 +180,7 @@ class MaskedObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    const auto states = seen(model, batch, pass, has_pairs());
+    const auto states = states_of(model, batch, pass, has_pairs());
     std::vector<at::Tensor> losses = {token_loss(model, states.targets, batch)};
     if (has_pairs()) {
       const auto logits = model.next_sentence_logits(states.pooled);  // (B, 2)

@@ -199,10 +199,12 @@ std::vector<Product> linear_products(const models::ModelOptions& options,
   };
   const int64_t source = has_decoder ? rows.tokens - rows.targets : rows.tokens;
   const int64_t read = has_decoder ? source : rows_read(options, objective, rows);
-  add_stack(source, options.layers - 1, options.width);
-  products.push_back({spares_queries(options) ? read : source, d, d, 1});
-  products.push_back({source, d, 2 * d, 1});
-  add_rest(read, 1, options.width);
+  if (options.layers > 0) {
+    add_stack(source, options.layers - 1, options.width);
+    products.push_back({spares_queries(options) ? read : source, d, d, 1});
+    products.push_back({source, d, 2 * d, 1});
+    add_rest(read, 1, options.width);
+  }
   if (has_decoder) {
     const auto& decoder = options.decoder;
     add_stack(rows.targets, decoder.layers, decoder.width);
