@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include <ATen/native/CPUBlas.h>
 #include <c10/util/Exception.h>
 
+#include "kernels/cpu/packing.h"
+#include "kernels/cpu/table.h"
 #include "kernels/cpu/types.h"
 
-/// LibTorch's product of one block, whose sums stay in the nearest cache. T: float or cpu::Bf16.
+/// The product of one block: LibTorch's, whose sums stay in the nearest cache, or the level's own.
+/// T: float or cpu::Bf16.
 namespace weft::kernels {
 
 template <class T>
@@ -70,11 +74,44 @@ void multiply_depth(const Block<T>& block, int64_t begin, int64_t rows) {
 /// LibTorch makes a kernel per shape and keeps it: the rows of the last block are cut so that there
 /// are few shapes.
 template <class T>
-void multiply_block(const Block<T>& block) {
+void multiply_by_library(const Block<T>& block) {
   constexpr int64_t kStep = 12;
   const int64_t whole = block.rows / kStep * kStep;
   multiply_depth(block, 0, whole);
   multiply_depth(block, whole, block.rows - whole);
+}
+
+/// LibTorch's product uses tiles (AMX) where there are such, with which ours does not compete.
+inline bool has_tiles() {
+#if defined(__x86_64__)
+  static const bool kHas = __builtin_cpu_supports("amx-bf16") != 0;
+  return kHas;
+#else
+  return false;
+#endif
+}
+
+/// `out`: where the sums go if nothing is added to them any more; otherwise they are kept.
+template <class T>
+void multiply_block(const Block<T>& block, const std::optional<cpu::ProductRows<T>>& out) {
+  if constexpr (std::is_same_v<T, cpu::Bf16>) {
+    const auto multiply_panel = cpu::table().multiply_panel;
+    if (multiply_panel != nullptr && !has_tiles()) {
+      return multiply_panel({.a = block.a,
+                             .a_stride = block.a_stride,
+                             .rows = block.rows,
+                             .depth = block.depth,
+                             .b = block.b,
+                             .width = block.columns,
+                             .sums = block.sums,
+                             .adds_to_sums = block.adds,
+                             .out = out});
+    }
+  }
+  multiply_by_library(block);
+  if (out) {
+    cpu::finish_product(*out);
+  }
 }
 
 }  // namespace weft::kernels

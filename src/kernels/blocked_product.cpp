@@ -6,6 +6,7 @@
 #include <exception>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <ATen/Context.h>
 
@@ -231,44 +232,6 @@ cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
           .adds = p.adds};
 }
 
-/// LibTorch's product uses tiles (AMX) where there are such, with which ours does not compete.
-bool has_tiles() {
-#if defined(__x86_64__)
-  static const bool kHas = __builtin_cpu_supports("amx-bf16") != 0;
-  return kHas;
-#else
-  return false;
-#endif
-}
-
-/// One block of the result, or of its last sums.
-template <class T>
-void multiply(const BlockedProduct<T>& p,
-              const Block<T>& block,
-              const Range& rows,
-              int64_t panel,
-              bool is_last) {
-  const auto out = out_of(p, block.sums, rows, panel);
-  if constexpr (std::is_same_v<T, Bf16>) {
-    const auto multiply_panel = cpu::table().multiply_panel;
-    if (multiply_panel != nullptr && !has_tiles()) {
-      return multiply_panel({.a = block.a,
-                             .a_stride = block.a_stride,
-                             .depth = block.depth,
-                             .b = block.b,
-                             .width = block.columns,
-                             .sums = block.sums,
-                             .adds_to_sums = block.adds,
-                             .is_last = is_last,
-                             .out = out});
-    }
-  }
-  multiply_block(block);
-  if (is_last) {
-    cpu::finish_product(out);
-  }
-}
-
 /// The rows of the left side from a block on.
 template <class T>
 struct Left {
@@ -319,7 +282,9 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
                                 : packed_panel(p, depth, panel),
           .sums = sums,
           .adds = depth.begin > 0};
-      multiply(p, product, rows, panel, depth.begin + depth.size == p.depth);
+      multiply_block(product, depth.begin + depth.size == p.depth
+                                  ? std::optional(out_of(p, sums, rows, panel))
+                                  : std::nullopt);
       sums += keeps_sums ? kRows * kColumns : 0;
     }
   }

@@ -173,50 +173,32 @@ class Walk {
   }
 
   void head_forward() {
-    switch (objective_.type) {
-      case ObjectiveType::kMlm:
-      case ObjectiveType::kCausal:
-      case ObjectiveType::kPrefix:
-      case ObjectiveType::kSeq2Seq:
-      case ObjectiveType::kSpanCorruption:
-      case ObjectiveType::kDenoise:
-      case ObjectiveType::kTranslationLm:
-      case ObjectiveType::kDistill:
-        return words_forward();
-      case ObjectiveType::kReplacedToken:  // the layer before the verdicts, and its activation
-        return ledger_.hold(2 * stream() + kVerdict * tokens_);
-      case ObjectiveType::kTag:
-      case ObjectiveType::kMaskedImage:
-        ledger_.hold(hidden() + 2 * kId * read_);
-        return ledger_.release(hidden());
-      case ObjectiveType::kClassify:
-      case ObjectiveType::kRegress:
-        ledger_.hold(pooled());
-        return ledger_.release(model_.modern.pools_mean && shape_.is_bf16 ? hidden() : 0);
+    if (objectives::guesses_words(objective_)) {
+      return words_forward();
     }
+    if (objectives::is_of_texts(objective_.type)) {
+      ledger_.hold(pooled());
+      return ledger_.release(model_.modern.pools_mean && shape_.is_bf16 ? hidden() : 0);
+    }
+    if (objective_.type == ObjectiveType::kReplacedToken) {
+      return ledger_.hold(2 * stream() + kVerdict * tokens_);  // a layer, and its activation
+    }
+    ledger_.hold(hidden() + 2 * kId * read_);  // tags, or pixels
+    ledger_.release(hidden());
   }
 
   void head_backward() {
-    switch (objective_.type) {
-      case ObjectiveType::kMlm:
-      case ObjectiveType::kCausal:
-      case ObjectiveType::kPrefix:
-      case ObjectiveType::kSeq2Seq:
-      case ObjectiveType::kSpanCorruption:
-      case ObjectiveType::kDenoise:
-      case ObjectiveType::kTranslationLm:
-      case ObjectiveType::kDistill:
-        return words_backward();
-      case ObjectiveType::kReplacedToken:
-        return verdicts_backward();
-      case ObjectiveType::kTag:
-      case ObjectiveType::kMaskedImage:
-        ledger_.hold(2 * hidden());
-        return ledger_.release(2 * hidden() + 2 * kId * read_);
-      case ObjectiveType::kClassify:
-      case ObjectiveType::kRegress:
-        return class_backward();
+    if (objectives::guesses_words(objective_)) {
+      return words_backward();
     }
+    if (objectives::is_of_texts(objective_.type)) {
+      return class_backward();
+    }
+    if (objective_.type == ObjectiveType::kReplacedToken) {
+      return verdicts_backward();
+    }
+    ledger_.hold(2 * hidden());
+    ledger_.release(2 * hidden() + 2 * kId * read_);
   }
 
   void verdicts_backward() {

@@ -1,5 +1,7 @@
 #include "models/encoder.h"
 
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "models/directory.h"
@@ -77,20 +79,30 @@ std::vector<at::Tensor> gradients_of(Model& model, const at::Tensor& logits) {
   return gradients;
 }
 
+/// Values, and the gradients of all parameters.
+void expect_same(Model& model,
+                 const std::function<at::Tensor()>& found,
+                 const std::function<at::Tensor()>& expected) {
+  const auto wanted = expected();
+  const auto wanted_gradients = gradients_of(model, wanted);
+  const auto values = found();
+  EXPECT_TRUE(test::near(values, wanted)) << architecture_of(model.options());
+  const auto gradients = gradients_of(model, values);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    EXPECT_TRUE(test::near(gradients[i], wanted_gradients[i]))
+        << architecture_of(model.options()) << ", parameter " << i;
+  }
+}
+
 TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
   for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
                             Family::kModernBert}) {
     const auto model = model_of(test::tiny_options(family, Head::kSequence));
     const auto pass = test::pass_of({0, 3, 4, 6});
     const models::TextInput input = ids({2, 7, 3, 2, 9, 5});
-    const auto whole = model->class_logits(model->hidden(input, pass), pass);
-    const auto expected = gradients_of(*model, whole);
-    const auto logits = model->classify(input, pass);
-    EXPECT_TRUE(test::near(logits, whole)) << word_of(family);
-    const auto found = gradients_of(*model, logits);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_TRUE(test::near(found[i], expected[i])) << word_of(family) << ", parameter " << i;
-    }
+    expect_same(
+        *model, [&] { return model->classify(input, pass); },
+        [&] { return model->class_logits(model->hidden(input, pass), pass); });
   }
 }
 
@@ -102,14 +114,9 @@ TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
     const models::TextInput input = ids({2, 7, 3, 2, 9, 5});
     for (const auto& rows : std::vector<std::vector<int64_t>>{{0, 2, 4}, {3}, {1, 1, 5}, {}}) {
       const auto chosen = nn::ChosenRows::of(rows, pass, 0);
-      const auto whole = chosen.of(model->hidden(input, pass));
-      const auto expected = gradients_of(*model, whole);
-      const auto states = model->hidden_rows(input, pass, chosen);
-      EXPECT_TRUE(test::near(states, whole)) << word_of(family);
-      const auto found = gradients_of(*model, states);
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        EXPECT_TRUE(test::near(found[i], expected[i])) << word_of(family) << ", parameter " << i;
-      }
+      expect_same(
+          *model, [&] { return model->hidden_rows(input, pass, chosen); },
+          [&] { return chosen.of(model->hidden(input, pass)); });
     }
   }
 }

@@ -58,7 +58,7 @@ struct PutOut {
 
 template <class Term>
 void multiply_panel(const PanelProduct& panel) {
-  const Product<Term> product{.rows = panel.out.rows,
+  const Product<Term> product{.rows = panel.rows,
                               .columns = panel.width,
                               .depth = panel.depth / 2,
                               .a = reinterpret_cast<const Term*>(panel.a),
@@ -69,7 +69,7 @@ void multiply_panel(const PanelProduct& panel) {
                               .c = panel.sums,
                               .c_stride = kPanelColumns,
                               .adds = panel.adds_to_sums};
-  panel.is_last ? multiply(product, PutOut{panel.out}) : multiply(product);
+  panel.out ? multiply(product, PutOut{*panel.out}) : multiply(product);
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace weft::kernels::cpu {
 
@@ -256,17 +257,19 @@ struct ProductRows {
   bool adds;
 };
 
-/// Rows (rows, depth) times a panel of pairs (depth / 2, width, 2), and what becomes of the sums.
+/// Rows (rows, depth) times a panel of pairs (depth / 2, width, 2).
 struct PanelProduct {
   const Bf16* a;
   int64_t a_stride;  // even, as the depth
+  int64_t rows;
   int64_t depth;
   const Bf16* b;
-  int64_t width;          // whole vectors
-  float* sums;            // (rows, kPanelColumns)
-  bool adds_to_sums;      // they begin with what lies there
-  bool is_last;           // they go out, and are not kept
-  ProductRows<Bf16> out;  // `sums` apart
+  int64_t width;      // whole vectors
+  float* sums;        // (rows, kPanelColumns)
+  bool adds_to_sums;  // they begin with what lies there
+  /// Where they go if nothing is added to them any more, its own sums apart; otherwise they are
+  /// kept.
+  std::optional<ProductRows<Bf16>> out;
 };
 
 /// So many products of fp32 are added up one after the other, then these sums: longer ones would
