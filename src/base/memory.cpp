@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -54,6 +55,13 @@ int64_t left_of_addresses() {
 }
 
 }  // namespace
+
+bool can_map(int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  void* const place =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return place != MAP_FAILED && ::munmap(place, size) == 0;
+}
 
 namespace detail {
 

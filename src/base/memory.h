@@ -9,6 +9,9 @@ namespace weft {
 /// tells, or less where a control group or a limit on the address space allows less.
 int64_t available_memory();
 
+/// Whether so many bytes can be mapped at this moment. They are given back at once.
+bool can_map(int64_t bytes);
+
 namespace detail {
 
 /// `key` of a file whose lines are `key value`, or `key: value kB`, in bytes; -1: not there.

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <optional>
+#include <set>
 #include <type_traits>
 
 #include <ATen/native/CPUBlas.h>
 #include <c10/util/Exception.h>
 
+#include "base/memory.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/types.h"
@@ -34,20 +38,43 @@ struct Block {
   bool adds;
 };
 
+/// Rows, columns, depth, stride of the rows, whether it adds, bytes of an element.
+using BlockShape = std::array<int64_t, 6>;
+
 #if defined(CPUBLAS_BRGEMM_BF16BF16F32) && defined(CPUBLAS_BRGEMM_F32F32F32)
 inline const at::BFloat16* library_type(const cpu::Bf16* x) {
   return reinterpret_cast<const at::BFloat16*>(x);
 }
 inline const float* library_type(const float* x) { return x; }
 
+/// LibTorch makes a kernel for every shape, and its library ends the process where there is no
+/// memory for one. Throws std::bad_alloc instead, once for each thread and shape.
+inline void make_sure_of_memory(const BlockShape& shape) {
+  constexpr int64_t kOfKernel = int64_t{4} << 20U;  // some times as much as one takes
+  static thread_local std::set<BlockShape> made;
+  static thread_local BlockShape last{};
+  if (shape == last) {
+    return;
+  }
+  if (!made.contains(shape)) {
+    if (!can_map(kOfKernel)) {
+      throw std::bad_alloc();
+    }
+    made.insert(shape);
+  }
+  last = shape;
+}
+
 /// Part of the depth, from `k` on, for some rows.
 template <class T>
 void multiply_rows(const Block<T>& block, int64_t begin, int64_t rows, int64_t k) {
+  const int64_t depth = std::min(kPartDepth<T>, block.depth - k);
+  const bool adds = block.adds || k > 0;
+  make_sure_of_memory({rows, block.columns, depth, block.a_stride, adds ? 1 : 0, sizeof(T)});
   at::native::cpublas::brgemm(
-      rows, block.columns, std::min(kPartDepth<T>, block.depth - k), block.a_stride, block.columns,
-      cpu::kPanelColumns, block.adds || k > 0, library_type(block.a + begin * block.a_stride + k),
-      library_type(block.b + k * block.columns), block.sums + begin * cpu::kPanelColumns,
-      std::is_same_v<T, cpu::Bf16>);
+      rows, block.columns, depth, block.a_stride, block.columns, cpu::kPanelColumns, adds,
+      library_type(block.a + begin * block.a_stride + k), library_type(block.b + k * block.columns),
+      block.sums + begin * cpu::kPanelColumns, std::is_same_v<T, cpu::Bf16>);
 }
 
 template <class T>

@@ -15,5 +15,10 @@ TEST(Memory, LinesAreReadInTheirUnits) {
 
 TEST(Memory, SomeIsLeft) { EXPECT_GT(available_memory(), int64_t{1} << 20); }
 
+TEST(Memory, CanBeMappedWhereThereIsSoMuch) {
+  EXPECT_TRUE(can_map(int64_t{1} << 20U));
+  EXPECT_FALSE(can_map(int64_t{1} << 60U));
+}
+
 }  // namespace
 }  // namespace weft

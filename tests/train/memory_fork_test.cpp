@@ -27,7 +27,8 @@ void limit_addresses(int64_t more) {
   ::setrlimit(RLIMIT_AS, &limit);
 }
 
-/// Steps of 4096 tokens through layers so wide that they take about a gibibyte.
+/// Steps of 4096 tokens through layers so wide that they take about a gibibyte, but for the last
+/// one, which computes the hidden words alone.
 class MemoryTest : public test::ForkedRuns {
  protected:
   MemoryTest() {
@@ -39,8 +40,9 @@ class MemoryTest : public test::ForkedRuns {
   }
 
   RunConfig wide(const std::string& directory, std::vector<std::string> more = {}) const {
-    more.insert(more.end(), {"train.batch_tokens=4096", "model.feed_forward.width=8192",
-                             "data.pack=none", "train.save_async=false"});
+    more.insert(more.end(),
+                {"train.batch_tokens=4096", "model.layers=3", "model.feed_forward.width=8192",
+                 "data.pack=none", "train.save_async=false"});
     return config(directory, more);
   }
 
