@@ -53,13 +53,16 @@ at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const n
   return states_after_source(model, batch, pass, nullptr);
 }
 
+nn::ChosenRows target_rows(const data::Batch& batch, const nn::Pass& pass) {
+  return nn::ChosenRows::of(batch.target_rows, pass, pass.first_target);
+}
+
 at::Tensor target_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  const auto& rows = batch.target_rows;
-  if (static_cast<int64_t>(rows.size()) == batch.tokens()) {
+  if (static_cast<int64_t>(batch.target_rows.size()) == batch.tokens()) {
     return hidden_states(model, batch, pass);
   }
-  const auto chosen = nn::ChosenRows::of(rows, pass, pass.first_target);
-  return states_after_source(model, batch, pass, &chosen);
+  const auto rows = target_rows(batch, pass);
+  return states_after_source(model, batch, pass, &rows);
 }
 
 void go_past(const data::Batch& batch, nn::Pass& pass) {

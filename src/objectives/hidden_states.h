@@ -2,6 +2,7 @@
 
 #include "data/batch.h"
 #include "models/model.h"
+#include "nn/chosen_rows.h"
 
 namespace weft::objectives {
 
@@ -10,8 +11,10 @@ namespace weft::objectives {
 /// both ways. `pass.layout` says on which device the model is.
 at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
 
-/// Of these the rows that the loss looks at, (M, D), for less. Where there are none, they hang on
-/// the graph.
+/// The rows that the loss looks at.
+nn::ChosenRows target_rows(const data::Batch& batch, const nn::Pass& pass);
+
+/// The hidden states of these, (M, D), for less. Where there are none, they hang on the graph.
 at::Tensor target_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
 
 /// Counts the batch among those that came before in the step.

@@ -32,7 +32,7 @@ std::vector<int64_t> hidden_patches(const data::Batch& batch) {
 at::Tensor differences(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
   const auto device = pass.layout.positions.device();
   const auto input = stage_input(batch, device);
-  const auto states = target_states(model, batch, pass);
+  const auto states = model.hidden_rows(input, pass, target_rows(batch, pass));
   const auto guesses = model.token_features(states).to(at::kFloat);
   const auto wanted =
       input.patches.index_select(0, kernels::to_device(hidden_patches(batch), device));

@@ -12,6 +12,7 @@
 #include "data/word_encoder.h"
 #include "objectives/objective.h"
 #include "objectives/rows.h"
+#include "objectives/tag_evaluation.h"
 #include "objectives/token_types.h"
 
 namespace weft::objectives {
@@ -90,9 +91,7 @@ void ask(models::Model& model,
   auto staged = stage(batch, model.device());
   nn::AttentionTrace trace(options.attention_layers);
   staged.pass.trace = &trace;
-  const auto rows = nn::ChosenRows::of(batch.target_rows, staged.pass, 0);
-  const auto logits = model.token_logits(model.hidden_rows(staged.input, staged.pass, rows),
-                                         rows.of(staged.pass));  // (M, C)
+  const auto logits = tag_logits(model, staged.input, batch, staged.pass);  // (M, C)
   const auto [shares, tags] = logits.to(at::kDouble).softmax(1).max(1);
   const auto host_shares = shares.cpu().contiguous();
   const auto host_tags = tags.cpu().contiguous();

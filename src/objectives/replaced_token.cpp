@@ -14,6 +14,7 @@
 #include "kernels/to_device.h"
 #include "kernels/total.h"
 #include "models/generator.h"
+#include "objectives/hidden_states.h"
 #include "objectives/metrics.h"
 #include "objectives/rows.h"
 
@@ -90,8 +91,8 @@ at::Tensor generator_features(models::Model& generator,
   if (batch.targets.empty()) {
     return {};
   }
-  const auto rows = nn::ChosenRows::of(batch.target_rows, pass, pass.first_target);
-  return generator.token_features(generator.hidden_rows(input, pass_of_generator(pass), rows));
+  return generator.token_features(
+      generator.hidden_rows(input, pass_of_generator(pass), target_rows(batch, pass)));
 }
 
 /// What the generator puts in the places of the hidden tokens: (M). `features` (M, E), `uniforms`

@@ -23,6 +23,9 @@ models::ModelOptions generator_options(const GeneratorOptions& wanted,
 std::optional<models::ModelOptions> generator_beside(const models::ModelOptions& model,
                                                      const ObjectiveOptions& objective);
 
+/// What the generator learns meanwhile.
+ObjectiveOptions generator_task(const ObjectiveOptions& objective);
+
 /// The keys of an objective of type replaced_token. Throws config::Error.
 void read_replaced_token(config::Section& section, ReplacedTokenOptions& options);
 

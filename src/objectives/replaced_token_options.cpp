@@ -81,4 +81,10 @@ std::optional<models::ModelOptions> generator_beside(const models::ModelOptions&
              : std::nullopt;
 }
 
+ObjectiveOptions generator_task(const ObjectiveOptions& objective) {
+  auto task = objective;
+  task.type = ObjectiveType::kMlm;
+  return task;
+}
+
 }  // namespace weft::objectives

@@ -20,7 +20,8 @@ class TagObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    const auto logits = tag_logits(model, batch, pass);  // (M, C)
+    const auto logits =  // (M, C)
+        tag_logits(model, stage_input(batch, pass.layout.positions.device()), batch, pass);
     if (batch.targets.empty()) {
       return {no_loss(logits)};
     }

@@ -6,6 +6,7 @@
 #include <ATen/Functions.h>
 
 #include "base/text.h"
+#include "objectives/hidden_states.h"
 #include "objectives/rows.h"
 #include "objectives/tally.h"
 
@@ -68,14 +69,18 @@ Tally tally_of(const std::vector<TaggedSentence>& sentences, std::size_t labels)
 
 }  // namespace
 
-at::Tensor tag_logits(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  const auto rows = nn::ChosenRows::of(batch.target_rows, pass, pass.first_target);
-  const auto input = stage_input(batch, pass.layout.positions.device());
+at::Tensor tag_logits(models::Model& model,
+                      const models::TextInput& input,
+                      const data::Batch& batch,
+                      const nn::Pass& pass) {
+  const auto rows = target_rows(batch, pass);
   return model.token_logits(model.hidden_rows(input, pass, rows), rows.of(pass));  // (M, C)
 }
 
 void TagEvaluation::add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  const auto figures = row_figures(tag_logits(model, batch, pass), batch.targets);
+  const auto figures = row_figures(
+      tag_logits(model, stage_input(batch, pass.layout.positions.device()), batch, pass),
+      batch.targets);
   std::size_t target = 0;
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
     TaggedSentence sentence{.item = batch.items[i], .wanted = {}, .found = {}, .scores = {}};

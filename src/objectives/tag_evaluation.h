@@ -12,7 +12,10 @@
 namespace weft::objectives {
 
 /// The head's outputs for the batch's labelled tokens: (M, C).
-at::Tensor tag_logits(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
+at::Tensor tag_logits(models::Model& model,
+                      const models::TextInput& input,
+                      const data::Batch& batch,
+                      const nn::Pass& pass);
 
 /// Tags of one sentence.
 struct TaggedSentence {

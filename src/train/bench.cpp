@@ -14,6 +14,7 @@
 #include "kernels/product.h"
 #include "models/families/baselines.h"
 #include "models/generator.h"
+#include "objectives/replaced_token.h"
 #include "train/baseline_cost.h"
 #include "train/cost.h"
 #include "train/device.h"
@@ -277,9 +278,8 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
                             measured.targets / count, options.head);
   auto products = linear_products(options, config.objective, rows);
   if (const auto* generator = models::generator_of(*trial.task().model)) {
-    auto guessing = config.objective;
-    guessing.type = objectives::ObjectiveType::kMlm;
-    const auto its_products = linear_products(generator->options(), guessing, rows);
+    const auto its_products =
+        linear_products(generator->options(), objectives::generator_task(config.objective), rows);
     products.insert(products.end(), its_products.begin(), its_products.end());
   }
   for (const auto& product : products) {

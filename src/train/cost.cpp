@@ -159,10 +159,12 @@ double two_stacks_flops(const models::ModelOptions& model, int64_t length) {
          2;
 }
 
-/// Of one sequence.
-StepRows rows_of_sequence(const objectives::ObjectiveOptions& objective, int64_t length) {
-  const double targets = objectives::target_share(objective) * static_cast<double>(length);
-  return {.tokens = length, .targets = std::llround(targets), .sequences = 1};
+/// Of so many tokens, in sequences of this length.
+StepRows rows_of(const objectives::ObjectiveOptions& objective, int64_t tokens, int64_t length) {
+  const double targets = objectives::target_share(objective) * static_cast<double>(tokens);
+  return {.tokens = tokens,
+          .targets = std::llround(targets),
+          .sequences = std::max<int64_t>(1, tokens / std::max<int64_t>(1, length))};
 }
 
 /// Of one token, forward: projections, feed-forward, scores and weighted values, and the share of
@@ -191,22 +193,16 @@ double forward_flops(const models::ModelOptions& model,
   }
   const double block = block_flops(model, model.heads, model.width);
   const double read =
-      static_cast<double>(rows_read(model, objective, rows_of_sequence(objective, length)));
+      static_cast<double>(rows_read(model, objective, rows_of(objective, length, length)));
   const double unread = model.layers > 0 ? 1 - read / static_cast<double>(length) : 0;
   return static_cast<double>(model.layers) * block + 4.0 * keys_seen(model, length) * own + head -
          unread * unread_flops(model, length);
 }
 
-/// Of the largest micro-batch, all sequences of this length.
-StepRows rows_of(const objectives::ObjectiveOptions& objective,
-                 const TrainOptions& train,
-                 int64_t length) {
+/// Its tokens, all sequences being of this length.
+int64_t largest_micro_batch(const TrainOptions& train, int64_t length) {
   const int64_t step = train.batch_tokens.value_or(train.batch_sequences.value_or(1) * length);
-  const auto tokens = std::min(step, train.micro_batch_tokens.value_or(step));
-  return {
-      .tokens = tokens,
-      .targets = std::llround(objectives::target_share(objective) * static_cast<double>(tokens)),
-      .sequences = std::max<int64_t>(1, tokens / std::max<int64_t>(1, length))};
+  return std::min(step, train.micro_batch_tokens.value_or(step));
 }
 
 /// Gradients of bf16 micro-batches are added up in fp32.
@@ -270,8 +266,7 @@ void add_generator_flops(const models::ModelOptions& generator,
                          int64_t length,
                          bool computes_again,
                          Cost& cost) {
-  auto guessing = objective;
-  guessing.type = objectives::ObjectiveType::kMlm;
+  const auto guessing = objectives::generator_task(objective);
   add_flops(generator, guessing, trained, length, computes_again, cost);
   const double draws = objectives::target_share(guessing) * 2.0 *
                        static_cast<double>(models::embedding_width(generator)) *
@@ -332,7 +327,7 @@ Cost cost_of(const models::ModelOptions& model,
   }
   result.is_estimate = models::reads_source(model) || models::reads_images(model);
   auto shape = shape_of(parts, train, is_bf16);
-  shape.rows = rows_of(objective, train, length);
+  shape.rows = rows_of(objective, largest_micro_batch(train, length), length);
   result.step = step_memory(model, objective, shape);
   return result;
 }

@@ -303,8 +303,7 @@ StepMemory memory_of_pair(const models::ModelOptions& model,
                           const StepShape& shape) {
   constexpr double kDrawnAtOnce = 512;                     // rows of logits
   const double bytes = shape.is_bf16 ? 2 + 4 + 4 : 4 + 4;  // logits, in fp32 too, probabilities
-  auto guessing = objective;
-  guessing.type = ObjectiveType::kMlm;
+  const auto guessing = objectives::generator_task(objective);
   auto its_shape = shape;
   its_shape.lowest = shape.lowest_of_generator;
   Ledger ledger;

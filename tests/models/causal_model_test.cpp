@@ -87,22 +87,14 @@ TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
 }
 
 TEST(CausalModel, ChosenRowsAreThoseOfAllHiddenStates) {
-  for (const auto family : kFamilies) {
-    const auto model = make_model(tiny(family), 1);
-    const auto pass = test::pass_of({0, 5, 6, 9});
-    const auto chosen = nn::ChosenRows::of({1, 4, 7}, pass, 0);
-    EXPECT_TRUE(test::near(model->hidden_rows(ids(9), pass, chosen),
-                           chosen.of(model->hidden(ids(9), pass))))
-        << word_of(family);
-  }
-}
-
-TEST(CausalModel, ClassifyingComputesWhatTheLastHiddenStatesGive) {
+  const auto pass = test::pass_of({0, 5, 6, 9});
+  const auto chosen = nn::ChosenRows::of({1, 4, 7}, pass, 0);
   for (const auto family : kFamilies) {
     const auto model = make_model(tiny(family, Head::kSequence), 1);
-    const auto pass = test::pass_of({0, 5, 6, 9});
-    EXPECT_TRUE(test::near(model->classify(ids(9), pass),
-                           model->class_logits(model->hidden(ids(9), pass), pass)))
+    const auto all = model->hidden(ids(9), pass);
+    EXPECT_TRUE(test::near(model->hidden_rows(ids(9), pass, chosen), chosen.of(all)))
+        << word_of(family);
+    EXPECT_TRUE(test::near(model->classify(ids(9), pass), model->class_logits(all, pass)))
         << word_of(family);
   }
 }

@@ -1,6 +1,7 @@
 #include "models/encoder.h"
 
 #include <functional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -52,17 +53,23 @@ TEST(Encoder, TheTiedOutputMatrixIsTheWordEmbedding) {
             untied->named_parameters()["head.decoder.weight"].data_ptr());
 }
 
-TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
-  auto options = test::tiny_options(Family::kRoberta, Head::kSequence);
-  options.dropout = options.attention_dropout = 0;
-  options.head_dropout = 0.5;
-  const auto model = model_of(options);
+/// A training step of sequences of 3 and 2 tokens, and the second one as a micro-batch of its own.
+std::pair<nn::Pass, nn::Pass> step_and_its_end() {
   auto whole = test::pass_of({0, 3, 5});
   whole.is_training = true;
   auto second = test::pass_of({0, 2});
   second.is_training = true;
   second.first_row = 3;
   second.first_sequence = 1;
+  return {whole, second};
+}
+
+TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
+  auto options = test::tiny_options(Family::kRoberta, Head::kSequence);
+  options.dropout = options.attention_dropout = 0;
+  options.head_dropout = 0.5;
+  const auto model = model_of(options);
+  const auto [whole, second] = step_and_its_end();
   const auto hidden = model->hidden(ids({2, 7, 3, 2, 9}), whole);
   const auto part = model->hidden(ids({2, 9}), second);
   EXPECT_TRUE(test::near(model->class_logits(hidden, whole).slice(0, 1),
@@ -125,12 +132,7 @@ TEST(Encoder, ChanceCountsTheChosenRows) {
   auto options = test::tiny_options(Family::kBert, Head::kMaskedLm);
   options.dropout = 0.5;
   const auto model = model_of(options);
-  auto whole = test::pass_of({0, 3, 5});
-  whole.is_training = true;
-  auto second = test::pass_of({0, 2});
-  second.is_training = true;
-  second.first_row = 3;
-  second.first_sequence = 1;
+  const auto [whole, second] = step_and_its_end();
   const auto rows = nn::ChosenRows::of({1, 2, 4}, whole, 0);
   const auto rest = nn::ChosenRows::of({1}, second, 2);
   EXPECT_TRUE(test::near(model->hidden_rows(ids({2, 7, 3, 2, 9}), whole, rows).slice(0, 2),
@@ -148,12 +150,7 @@ TEST(Encoder, ClassifyingDrawsChanceBySequence) {
   auto options = test::tiny_options(Family::kBert, Head::kSequence);
   options.dropout = 0.5;
   const auto model = model_of(options);
-  auto whole = test::pass_of({0, 3, 5});
-  whole.is_training = true;
-  auto second = test::pass_of({0, 2});
-  second.is_training = true;
-  second.first_row = 3;
-  second.first_sequence = 1;
+  const auto [whole, second] = step_and_its_end();
   EXPECT_TRUE(test::near(model->classify(ids({2, 7, 3, 2, 9}), whole).slice(0, 1),
                          model->classify(ids({2, 9}), second)));
 }

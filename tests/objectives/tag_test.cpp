@@ -151,7 +151,8 @@ TEST_F(TagObjectiveTest, ScoresAreTheProbabilitiesOfWhatIsFound) {
   TagEvaluation evaluation;
   const auto staged = stage(both, at::kCPU);
   evaluation.add(*model_, both, staged.pass);
-  const auto shares = tag_logits(*model_, both, staged.pass).softmax(1).amax(1);  // (M)
+  const auto shares =
+      tag_logits(*model_, staged.input, both, staged.pass).softmax(1).amax(1);  // (M)
   int64_t row = 0;
   auto worst = evaluation.worst(2).value();
   std::sort(worst.begin(), worst.end(),

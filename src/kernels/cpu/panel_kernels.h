@@ -32,7 +32,7 @@ struct PutOut {
       const int rest = static_cast<int>(std::clamp<int64_t>(left - kLanes, 0, kLanes));
       const Vec scale = set(out.scale);
       const Vec bias[2] = {bias_of(v, count), bias_of(v + 1, rest)};
-      Bf16* to = out.out + row * out.out_stride + v * kLanes;
+      Element<Term>* to = out.out + row * out.out_stride + v * kLanes;
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         Vec y[2] = {fma(total[r][v], scale, bias[0]), fma(total[r][second], scale, bias[1])};

@@ -17,15 +17,3 @@
 #else
 #error "a unit of kernels/cpu must define its level"
 #endif
-
-namespace weft::kernels::cpu::WEFT_LEVEL {
-
-#if !defined(__AVX512BF16__)
-/// Both behind each other, in one store where the processor narrows two at once.
-inline void store(Bf16* p, Vec first, Vec second) {
-  store(p, first);
-  store(p + kLanes, second);
-}
-#endif
-
-}  // namespace weft::kernels::cpu::WEFT_LEVEL
