@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/reference/text_metrics.json: BLEU and chrF of sacreBLEU, ROUGE of Google's rouge_score, stems of NLTK.
 
-    pip install sacrebleu==2.6.0 rouge_score==0.1.2 nltk
+    pip install sacrebleu[ja]==2.6.0 rouge_score==0.1.2 nltk
     python3 scripts/make_text_metrics_reference.py
 """
 import json
@@ -29,6 +29,16 @@ LINES = [
     "one",
     "",
 ]
+JAPANESE = [
+    "昨日、友達と一緒に京都の古いお寺を見に行きました。",
+    "すもももももももものうち",
+    "  新しい　電車は時速320kmで走るそうだ（2026年3月から）。 ",
+    "「それは本当ですか？」と彼女はＷｅｆｔの前で聞いた。",
+    "The model は three 言語 を 話せる！",
+    "東京都に住んでいた祖母は、毎朝コーヒーを飲まずに散歩していたらしい…",
+    "ゲーム",
+    "",
+]
 WORDS = """caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned
 falling hissing fizzed failing filing happy sky enjoy relational conditional rational valenci hesitanci digitizer conformabli
 radicalli differentli vileli analogousli vietnamization predication operator feudalism decisiveness hopefulness callousness
@@ -38,9 +48,13 @@ activate angulariti homologous effective bowdlerize probate rate cease controll 
 succeed exceed theology archaeology geology fully hopefully skies yyyy by say syzygy toying abilities ion ions tion eed ied
 ies ousness element cement basement aed oed being agreement owing using ation lli""".split()
 
+BLEU_SETTINGS = [dict(tokenize=name) for name in ("13a", "intl", "char", "zh", "none")]
+BLEU_SETTINGS += [dict(smooth_method="floor"), dict(smooth_method="add-k", smooth_value=2), dict(smooth_method="none"),
+                  dict(lowercase=True), dict(lowercase=True, tokenize="intl"), dict(effective_order=True)]
 
-def changed(line, rng):
-    words = line.split(" ")
+
+def changed(line, rng, separator=" "):
+    words = line.split(separator) if separator else list(line) or [""]
     for _ in range(max(1, len(words) // 5)):
         at = rng.randrange(len(words))
         kind = rng.randrange(3)
@@ -51,13 +65,10 @@ def changed(line, rng):
         else:
             other = rng.randrange(len(words))
             words[at], words[other] = words[other], words[at]
-    return " ".join(words)
+    return separator.join(words)
 
 
-def bleu_cases(hypotheses, references):
-    settings = [dict(tokenize=name) for name in ("13a", "intl", "char", "zh", "none")]
-    settings += [dict(smooth_method="floor"), dict(smooth_method="add-k", smooth_value=2), dict(smooth_method="none"),
-                 dict(lowercase=True), dict(lowercase=True, tokenize="intl"), dict(effective_order=True)]
+def bleu_cases(hypotheses, references, settings):
     cases = []
     for setting in settings:
         metric = BLEU(**setting)
@@ -96,11 +107,13 @@ def main():
     second = [changed(line, rng) for line in first]
     groups = []
     for references in ([first], [first, second]):
-        groups.append({"references": references, "bleu": bleu_cases(hypotheses, references),
+        groups.append({"references": references, "bleu": bleu_cases(hypotheses, references, BLEU_SETTINGS),
                        "chrf": chrf_cases(hypotheses, references), "rouge": rouge_cases(hypotheses, references)})
+    found = [changed(line, rng, "") for line in JAPANESE]
+    japanese = {"hypotheses": found, "references": [JAPANESE], "bleu": bleu_cases(found, [JAPANESE], [dict(tokenize="ja-mecab")])}
     stemmer = porter.PorterStemmer()
     stems = {word: stemmer.stem(word) for word in WORDS}
-    TARGET.write_text(json.dumps({"hypotheses": hypotheses, "groups": groups, "stems": stems}, ensure_ascii=False, indent=1) + "\n")
+    TARGET.write_text(json.dumps({"hypotheses": hypotheses, "groups": groups, "japanese": japanese, "stems": stems}, ensure_ascii=False, indent=1) + "\n")
 
 
 if __name__ == "__main__":

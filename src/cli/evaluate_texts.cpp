@@ -106,6 +106,7 @@ bool wants_texts(const Arguments& arguments) {
     if (arguments.has("n-best")) {
       arguments.refuse("--n-best: the best text of each source is compared, leave it out");
     }
+    check_text_metrics(arguments);
     return true;
   }
   auto names = generation_option_names();

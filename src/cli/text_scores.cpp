@@ -37,11 +37,10 @@ Value choice(const Arguments& arguments,
     }
     words.emplace_back(known);
   }
-  if (word.starts_with("ja") || word.starts_with("ko")) {
-    arguments.refuse(
-        "--" + name + ": '" + word +
-        "' needs MeCab and its dictionary, which Weft does without: cut both files into words "
-        "with it first, and give none");
+  if (word.starts_with("ko")) {
+    arguments.refuse("--" + name + ": '" + word +
+                     "' needs a MeCab of its own, which Weft does without: cut both files into "
+                     "words with it first, and give none");
   }
   const auto near = nearest(word, words);
   arguments.refuse("--" + name + ": '" + word + "' is not one of " + join(words) +
@@ -74,6 +73,7 @@ Wanted read_wanted(const Arguments& arguments, std::set<std::string> otherwise) 
   }
   wanted.bleu.tokens =
       choice(arguments, "tokenize", objectives::bleu_tokens(), objectives::BleuTokens::k13a);
+  objectives::signature_of(wanted.bleu.tokens);  // throws where its library is missing
   wanted.bleu.smoothing = choice(arguments, "smooth", objectives::bleu_smoothings(),
                                  objectives::BleuSmoothing::kExponential);
   if (arguments.has("smooth-value")) {
@@ -199,7 +199,7 @@ void declare_text_metrics(Arguments& arguments, const std::string& otherwise) {
   arguments
       .value("metric", "NAMES",
              "bleu, chrf, chrf++, rouge, with commas between (" + otherwise + ")")
-      .value("tokenize", "HOW", "Words of BLEU: 13a (default), intl, char, zh, none")
+      .value("tokenize", "HOW", "Words of BLEU: 13a (default), intl, char, zh, ja-mecab, none")
       .value("smooth", "HOW", "Smoothing of BLEU: exp (default), floor, add-k, none")
       .value("smooth-value", "X", "Hits of floor (0.1) and add-k (1)")
       .flag("lowercase", "Compare BLEU and chrF in lower case")
@@ -211,6 +211,8 @@ const std::vector<std::string>& text_metric_options() {
                                                "smooth-value", "lowercase", "stems"};
   return kNames;
 }
+
+void check_text_metrics(const Arguments& arguments) { read_wanted(arguments, {}); }
 
 formats::Json text_figures(const Arguments& arguments,
                            const std::vector<std::string>& hypotheses,

@@ -16,6 +16,9 @@ void declare_text_scores(Arguments& arguments);
 void declare_text_metrics(Arguments& arguments, const std::string& otherwise);
 const std::vector<std::string>& text_metric_options();
 
+/// Throws UsageError for those that cannot be, UserError where a library that one needs is missing.
+void check_text_metrics(const Arguments& arguments);
+
 /// The figures of lines against one reference each: BLEU, chrF and ROUGE where none is named. With
 /// the number of `lines` and the signatures.
 formats::Json text_figures(const Arguments& arguments,

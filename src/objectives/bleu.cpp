@@ -139,7 +139,7 @@ std::string Bleu::signature() const {
   return text("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
               "|case:", options_.is_lowercased ? "lc" : "mixed",
               "|eff:", options_.has_effective_order ? "yes" : "no",
-              "|tok:", word_of(options_.tokens), "|smooth:", smoothing,
+              "|tok:", signature_of(options_.tokens), "|smooth:", smoothing,
               "|version:", kSacrebleuVersion);
 }
 

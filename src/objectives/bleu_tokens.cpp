@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "data/character_kind.h"
+#include "objectives/mecab.h"
 
 namespace weft::objectives {
 namespace {
@@ -138,6 +139,8 @@ Text cut(View line, BleuTokens tokens) {
       return with_each_apart(line, [](auto) { return true; });
     case BleuTokens::kChinese:
       return western(with_each_apart(line, is_chinese));
+    case BleuTokens::kJapanese:
+      return utf8::decode(Mecab::loaded().cut(utf8::encode(line)));
     case BleuTokens::kNone:
       return Text(line);
   }
@@ -148,21 +151,21 @@ Text cut(View line, BleuTokens tokens) {
 
 const std::vector<std::pair<std::string_view, BleuTokens>>& bleu_tokens() {
   static const std::vector<std::pair<std::string_view, BleuTokens>> table{
-      {"13a", BleuTokens::k13a},
-      {"intl", BleuTokens::kInternational},
-      {"char", BleuTokens::kCharacters},
-      {"zh", BleuTokens::kChinese},
-      {"none", BleuTokens::kNone}};
+      {"13a", BleuTokens::k13a},           {"intl", BleuTokens::kInternational},
+      {"char", BleuTokens::kCharacters},   {"zh", BleuTokens::kChinese},
+      {"ja-mecab", BleuTokens::kJapanese}, {"none", BleuTokens::kNone}};
   return table;
 }
 
-std::string_view word_of(BleuTokens tokens) {
+std::string signature_of(BleuTokens tokens) {
+  std::string signature;
   for (const auto& [word, value] : bleu_tokens()) {
     if (value == tokens) {
-      return word;
+      signature = word;
     }
   }
-  return {};
+  return tokens == BleuTokens::kJapanese ? signature + "-" + Mecab::loaded().signature()
+                                         : signature;
 }
 
 std::vector<std::u32string> split_at_space(std::u32string_view text) {
@@ -187,7 +190,7 @@ std::vector<std::string> bleu_words(std::string_view line, BleuTokens tokens) {
   while (!text.empty() && data::is_python_space(text.back())) {
     text.pop_back();
   }
-  if (tokens == BleuTokens::kChinese) {
+  if (tokens == BleuTokens::kChinese || tokens == BleuTokens::kJapanese) {
     std::size_t begin = 0;
     while (begin < text.size() && data::is_python_space(text[begin])) {
       ++begin;

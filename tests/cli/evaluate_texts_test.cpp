@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -109,6 +110,13 @@ TEST_F(EvaluateTexts, WithoutItNothingIsWritten) {
   EXPECT_NE(several.err.find("weft evaluate: --n-best"), std::string::npos) << several.err;
   EXPECT_NE(evaluate({"--generate", "--temperature", "0"}).err.find("weft evaluate: --temperature"),
             std::string::npos);
+}
+
+TEST_F(EvaluateTexts, UnknownMetricsAreRefusedBeforeTextsAreWritten) {
+  const auto path = folder_ / "early.txt";
+  const auto refused = evaluate({"--generate", "--metric", "blue", "--hypotheses", path});
+  EXPECT_NE(refused.err.find("did you mean 'bleu'?"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(EvaluateTexts, ModelsWithoutPairsAreRefused) {
