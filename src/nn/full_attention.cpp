@@ -80,7 +80,7 @@ bool FullAttention::is_blind_to_places() const {
 at::Tensor FullAttention::mixed_rows(const at::Tensor& x,
                                      const Pass& pass,
                                      const ChosenRows& chosen) {
-  if (!is_blind_to_places() || !qkv_->has_parts()) {
+  if (!is_blind_to_places() || !qkv_->is_plain()) {
     return chosen.of(mixed(x, pass));
   }
   const int64_t width = head_width(options_);

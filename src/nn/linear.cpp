@@ -2,6 +2,7 @@
 
 #include <ATen/Functions.h>
 
+#include "kernels/activation.h"
 #include "kernels/linear.h"
 
 namespace weft::nn {
@@ -43,8 +44,20 @@ at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
 }
 
 at::Tensor Linear::part(const at::Tensor& x, int64_t first, int64_t count) {
-  TORCH_CHECK(has_parts(), "a linear layer with adapters, packed or in int8 has no parts");
+  check_is_plain();
   return kernels::linear_part(x, weight_, bias_, first, count);
+}
+
+at::Tensor Linear::of_activated(const at::Tensor& x,
+                                kernels::Activation activation,
+                                bool is_gated) {
+  check_is_plain();
+  return kernels::linear_of_activated(x, activation, is_gated, weight_, bias_);
+}
+
+void Linear::check_is_plain() const {
+  TORCH_CHECK(is_plain(),
+              "a linear layer with adapters, packed or in int8 multiplies all or nothing");
 }
 
 void Linear::give_up_weight() {
@@ -52,7 +65,7 @@ void Linear::give_up_weight() {
 }
 
 void Linear::pack() {
-  if (has_parts()) {
+  if (is_plain()) {
     packed_ = kernels::packed(weight_.t());
     give_up_weight();
   }

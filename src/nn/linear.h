@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/activation_kind.h"
 #include "kernels/low_rank.h"
 #include "kernels/product.h"
 #include "kernels/quantized_linear.h"
@@ -42,8 +43,11 @@ class Linear : public Module {
   at::Tensor adapted(const at::Tensor& x, const Pass& pass);
   /// Outputs [first, first + count) of `forward`, for less: (N, inputs) -> (N, count).
   at::Tensor part(const at::Tensor& x, int64_t first, int64_t count);
-  /// Not of layers that carry adapters, or whose weight is packed or in int8.
-  bool has_parts() const { return adapters_.empty() && !quantized_ && !packed_; }
+  /// `forward` of what an activation, perhaps gated, makes of x; see kernels::linear_of_activated.
+  at::Tensor of_activated(const at::Tensor& x, kernels::Activation activation, bool is_gated);
+  /// Whether it carries no adapters, and its weight is neither packed nor in int8: then it has
+  /// `part` and `of_activated`.
+  bool is_plain() const { return adapters_.empty() && !quantized_ && !packed_; }
   const at::Tensor& weight() const { return weight_; }
 
   /// From now on its product reads a packed weight (kernels::PackedMatrix), for decoding token by
@@ -61,6 +65,7 @@ class Linear : public Module {
  private:
   at::Tensor product(const at::Tensor& x) const;
   void give_up_weight();
+  void check_is_plain() const;
 
   struct Adapter {
     AdapterOptions options;

@@ -28,6 +28,7 @@ void add_adapters(LayerSizes& sizes,
     if (!site.linear.starts_with(prefix)) {
       continue;
     }
+    sizes.keeps_hidden = sizes.keeps_hidden || site.linear.ends_with(".down");
     const double rows = site.linear.ends_with(".qkv") ? run.tokens : run.rows;
     sizes.adapters += rows * static_cast<double>(lora.rank) * run.element;
     if (lora.dropout > 0) {
@@ -83,17 +84,23 @@ void feed_forward_forward(Ledger& ledger, const LayerSizes& sizes) {
     ledger.touch(sizes.hidden);
   }
   ledger.hold(sizes.rest);
+  ledger.release(sizes.keeps_hidden ? 0 : sizes.hidden);
 }
 
 // From the gradient of what it gives, which stays, to that of what it reads, which is gone.
 void feed_forward_backward(Ledger& ledger, const LayerSizes& sizes) {
   ledger.hold(sizes.hidden);
-  ledger.release(sizes.hidden + (sizes.drops_down ? sizes.rest : 0));
-  if (sizes.drops_hidden) {
-    ledger.touch(sizes.hidden);
+  if (sizes.keeps_hidden) {
+    ledger.release(sizes.hidden + (sizes.drops_down ? sizes.rest : 0));
+    ledger.touch(sizes.drops_hidden ? sizes.hidden : 0);
+    ledger.hold(sizes.up);
+    ledger.release(sizes.hidden + sizes.up);
+  } else {
+    const double again = sizes.makes_hidden ? sizes.hidden : 0;
+    ledger.hold(again + (sizes.is_gated ? sizes.up : 0));  // else in the place of what came
+    ledger.release(again + (sizes.is_gated ? sizes.hidden : 0) + sizes.up +
+                   (sizes.drops_down ? sizes.rest : 0));
   }
-  ledger.hold(sizes.up);
-  ledger.release(sizes.hidden + sizes.up);
   ledger.hold(sizes.rest);
   ledger.release(sizes.up + sizes.rest);
 }
@@ -129,12 +136,15 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   sizes.rest_statistics = run.rows * 8;
   sizes.sums = norm_sums(run.tokens, dim);
   sizes.hidden = run.rows * width * run.element;
-  sizes.up = (model.modern.is_gated ? 2 : 1) * sizes.hidden;
+  sizes.is_gated = model.modern.is_gated;
+  sizes.up = (sizes.is_gated ? 2 : 1) * sizes.hidden;
   sizes.is_pre = model.norm_place == models::NormPlace::kPre;
   sizes.is_parallel = model.decoder.is_parallel;
   sizes.has_first_norm = !is_new || layer > 0;
   sizes.drops_attention = (is_new ? model.attention_dropout : model.dropout) > 0;
   sizes.drops_hidden = model.modern.feed_forward_dropout > 0;
+  sizes.keeps_hidden = sizes.drops_hidden;
+  sizes.makes_hidden = lora == nullptr;
   sizes.drops_down = !is_new && model.dropout > 0;
   if (lora != nullptr) {
     add_adapters(sizes, model, *lora, layer, run);

@@ -30,7 +30,10 @@ struct LayerSizes {
   bool is_cut = false;         // some rows alone are read
   bool has_few_queries = false;
   bool drops_attention = false;
+  bool is_gated = false;
   bool drops_hidden = false;
+  bool keeps_hidden = false;  // what the second linear layer reads
+  bool makes_hidden = false;  // again, for its weight's gradient
   bool drops_down = false;
 };
 

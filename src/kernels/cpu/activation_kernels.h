@@ -12,19 +12,24 @@ inline constexpr float kGeluTanhCubic = 0.044715F;
 inline constexpr float kGeluTanhFactor =
     1.59576912F;  // 2 sqrt(2 / pi): 0.5 (1 + tanh u) = sigmoid(2 u)
 
+// A function's value and slope at one place. Where one alone is read, the compiler leaves the other
+// out.
+struct Curve {
+  Vec value;
+  Vec slope;
+};
+
 struct Gelu {
-  static Vec value(Vec x) { return x * normal(x).distribution; }
-  static Vec slope(Vec x) {
+  static Curve at(Vec x) {
     const Normal n = normal(x);
-    return fma(x, n.density, n.distribution);
+    return {.value = x * n.distribution, .slope = fma(x, n.density, n.distribution)};
   }
 };
 
 struct RoughGelu {
-  static Vec value(Vec x) { return x * rough_normal(x).distribution; }
-  static Vec slope(Vec x) {
+  static Curve at(Vec x) {
     const Normal n = rough_normal(x);
-    return fma(x, n.density, n.distribution);
+    return {.value = x * n.distribution, .slope = fma(x, n.density, n.distribution)};
   }
 };
 
@@ -39,53 +44,34 @@ struct GeluFor<Bf16> {
 };
 
 struct GeluTanh {
-  static Vec inner(Vec x) {
-    return x * set(kGeluTanhFactor) * fma(x * x, set(kGeluTanhCubic), set(1.0F));
-  }
-  static Vec value(Vec x) { return x * sigmoid(inner(x)).value; }
-  static Vec slope(Vec x) {
-    const Sigmoid s = sigmoid(inner(x));
+  static Curve at(Vec x) {
+    const Vec cubic = fma(x * x, set(kGeluTanhCubic), set(1.0F));
+    const Sigmoid s = sigmoid(x * set(kGeluTanhFactor) * cubic);
     const Vec inner_slope =
         set(kGeluTanhFactor) * fma(x * x, set(3.0F * kGeluTanhCubic), set(1.0F));
-    return fma(x * s.value * s.rest, inner_slope, s.value);
+    return {.value = x * s.value, .slope = fma(x * s.value * s.rest, inner_slope, s.value)};
   }
 };
 
 struct Relu {
-  static Vec value(Vec x) { return maximum(zero(), x); }
-  static Vec slope(Vec x) { return where_less(zero(), x, set(1.0F), zero()); }
+  static Curve at(Vec x) {
+    return {.value = maximum(zero(), x), .slope = where_less(zero(), x, set(1.0F), zero())};
+  }
 };
 
 struct Silu {
-  static Vec value(Vec x) { return x * sigmoid(x).value; }
-  static Vec slope(Vec x) {
+  static Curve at(Vec x) {
     const Sigmoid s = sigmoid(x);
-    return s.value * fma(x, s.rest, set(1.0F));
+    return {.value = x * s.value, .slope = s.value * fma(x, s.rest, set(1.0F))};
   }
 };
 
 struct Tanh {
-  static Vec value(Vec x) { return tanh(x); }
-  static Vec slope(Vec x) {
+  static Curve at(Vec x) {
     const Vec t = tanh(x);
-    return set(1.0F) - t * t;
+    return {.value = t, .slope = set(1.0F) - t * t};
   }
 };
-
-template <class Function, class T>
-inline void apply_activation(const T* x, T* y, int64_t size) {
-  for_each_vector(size, [&](int64_t i, int count) {
-    store_up_to(y + i, Function::value(load_up_to(x + i, count)), count);
-  });
-}
-
-template <class Function, class T>
-inline void apply_slope(const T* x, const T* gradient, T* dx, int64_t size) {
-  for_each_vector(size, [&](int64_t i, int count) {
-    const Vec slope = Function::slope(load_up_to(x + i, count));
-    store_up_to(dx + i, load_up_to(gradient + i, count) * slope, count);
-  });
-}
 
 // Calls body(Function{}) with the function of that name for elements of type T.
 template <class T, class Body>
@@ -106,16 +92,31 @@ inline void with_function(Activation activation, Body body) {
 
 // Flattened: functions out of line would hand vectors over in memory, behind stores that wait.
 template <class T>
-[[gnu::flatten]] void activation_forward(Activation activation, const T* x, T* y, int64_t size) {
-  with_function<T>(activation,
-                   [&](auto function) { apply_activation<decltype(function)>(x, y, size); });
+[[gnu::flatten]] void activation_forward(Activation activation, ActivationRows<T> work) {
+  with_function<T>(activation, [&](auto function) {
+    for_each_vector(work.rows * work.columns, [&](int64_t i, int count) {
+      store_up_to(work.y + i, decltype(function)::at(load_up_to(work.x + i, count)).value, count);
+    });
+  });
+}
+
+template <class T, bool kWantsValue>
+inline void activation_backward_of(Activation activation, const ActivationRows<T>& work) {
+  with_function<T>(activation, [&](auto function) {
+    for_each_vector(work.rows * work.columns, [&](int64_t i, int count) {
+      const Curve curve = decltype(function)::at(load_up_to(work.x + i, count));
+      store_up_to(work.dx + i, load_up_to(work.gradient + i, count) * curve.slope, count);
+      if constexpr (kWantsValue) {
+        store_up_to(work.y + i, curve.value, count);
+      }
+    });
+  });
 }
 
 template <class T>
-[[gnu::flatten]] void activation_backward(
-    Activation activation, const T* x, const T* gradient, T* dx, int64_t size) {
-  with_function<T>(activation,
-                   [&](auto function) { apply_slope<decltype(function)>(x, gradient, dx, size); });
+[[gnu::flatten]] void activation_backward(Activation activation, ActivationRows<T> work) {
+  work.y == nullptr ? activation_backward_of<T, false>(activation, work)
+                    : activation_backward_of<T, true>(activation, work);
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

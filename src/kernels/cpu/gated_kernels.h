@@ -9,7 +9,7 @@ namespace weft::kernels::cpu::WEFT_LEVEL {
 
 // Flattened as the activations are.
 template <class T>
-[[gnu::flatten]] void gated_forward(Activation activation, GatedRows<T> work) {
+[[gnu::flatten]] void gated_forward(Activation activation, ActivationRows<T> work) {
   with_function<T>(activation, [&](auto function) {
     using Function = decltype(function);
     for (int64_t i = 0; i < work.rows; ++i) {
@@ -17,26 +17,31 @@ template <class T>
       T* const y = work.y + i * work.columns;
       for_each_vector(work.columns, [&](int64_t c, int count) {
         const Vec gate = load_up_to(x + work.columns + c, count);
-        store_up_to(y + c, Function::value(load_up_to(x + c, count)) * gate, count);
+        store_up_to(y + c, Function::at(load_up_to(x + c, count)).value * gate, count);
       });
     }
   });
 }
 
 template <class T>
-[[gnu::flatten]] void gated_backward(Activation activation, GatedRows<T> work) {
+[[gnu::flatten]] void gated_backward(Activation activation, ActivationRows<T> work) {
   with_function<T>(activation, [&](auto function) {
     using Function = decltype(function);
     for (int64_t i = 0; i < work.rows; ++i) {
       const T* const x = work.x + i * 2 * work.columns;
       const T* const gradient = work.gradient + i * work.columns;
       T* const dx = work.dx + i * 2 * work.columns;
+      T* const y = work.y == nullptr ? nullptr : work.y + i * work.columns;
       for_each_vector(work.columns, [&](int64_t c, int count) {
         const Vec inner = load_up_to(x + c, count);
         const Vec gate = load_up_to(x + work.columns + c, count);
         const Vec slope = load_up_to(gradient + c, count);
-        store_up_to(dx + c, slope * gate * Function::slope(inner), count);
-        store_up_to(dx + work.columns + c, slope * Function::value(inner), count);
+        const Curve curve = Function::at(inner);
+        store_up_to(dx + c, slope * gate * curve.slope, count);
+        store_up_to(dx + work.columns + c, slope * curve.value, count);
+        if (y != nullptr) {
+          store_up_to(y + c, curve.value * gate, count);
+        }
       });
     }
   });

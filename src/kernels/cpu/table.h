@@ -17,11 +17,10 @@ struct Operations {
   void (*dropout)(const Rows& rows, const Draws& draws, const T* residual, const T* x, T* out);
   void (*norm_forward)(NormForward<T> norm);
   void (*norm_backward)(NormBackward<T> norm);
-  void (*activation_forward)(Activation activation, const T* x, T* y, int64_t size);
-  void (*activation_backward)(
-      Activation activation, const T* x, const T* gradient, T* dx, int64_t size);
-  void (*gated_forward)(Activation activation, GatedRows<T> work);
-  void (*gated_backward)(Activation activation, GatedRows<T> work);
+  void (*activation_forward)(Activation activation, ActivationRows<T> work);
+  void (*activation_backward)(Activation activation, ActivationRows<T> work);
+  void (*gated_forward)(Activation activation, ActivationRows<T> work);
+  void (*gated_backward)(Activation activation, ActivationRows<T> work);
   void (*gather_sum)(const GatherSum<T>& gather);
   void (*column_sum)(const T* x, int64_t rows, int64_t columns, float* wide);
   /// And a mark per block: is any element of it not +0?

@@ -69,11 +69,11 @@ struct NormBackward {
 /// y[i] = activation(x[i][0 .. columns)) * x[i][columns .. 2 columns), for some rows; backward dx
 /// from the gradient of y.
 template <class T>
-struct GatedRows {
+struct ActivationRows {
   const T* x;
-  T* y;  // forward only
-  const T* gradient;
-  T* dx;
+  T* y;               // forward; backward where it is wanted again, else null
+  const T* gradient;  // backward, of y
+  T* dx;              // backward; may be `gradient` where nothing is gated
   int64_t rows;
   int64_t columns;
 };
