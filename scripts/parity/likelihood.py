@@ -108,18 +108,17 @@ class Peer:
             return self.sum(logits, targets)
         first = self.ids(context)
         targets = self.ids(context + continuation)[len(first):]
+        if len(targets) > LENGTH:
+            return self.windows(first[-1], targets)
         return self.logs((first + targets)[-(LENGTH + 1):][:-1], targets)
 
-    def rolling(self, text):
-        tokens = self.ids(text)
+    def windows(self, begin, tokens):
         size = min(LENGTH, len(tokens))
-        total = self.logs([self.begin] + tokens[:size - 1], tokens[:size])[0]
-        done = size
-        while done < len(tokens):
+        parts = [self.logs([begin] + tokens[:size - 1], tokens[:size])]
+        for done in range(size, len(tokens), LENGTH):
             end = min(done + LENGTH, len(tokens))
-            total += self.logs(tokens[end - LENGTH - 1:end - 1], tokens[done:end])[0]
-            done = end
-        return total, len(tokens)
+            parts.append(self.logs(tokens[end - LENGTH - 1:end - 1], tokens[done:end]))
+        return sum(part[0] for part in parts), all(part[1] for part in parts), len(tokens)
 
 
 def weft(*options):
@@ -164,7 +163,7 @@ def compare_text(folder, peer, work):
     line, figures = weft(folder, "--text", work / "text.txt")
     text = (work / "text.txt").read_text(encoding="utf-8")
     text += "" if text.endswith("\n") else "\n"
-    wanted, tokens = peer.rolling(text)
+    wanted, _, tokens = peer.windows(peer.begin, peer.ids(text))
     words = len(re.split(r"\s+", text))
     ok = abs(line["log_probability"] - wanted) <= 1e-4 * tokens and line["words"] == words and line["tokens"] == tokens \
         and math.isclose(figures["word_perplexity"], math.exp(-line["log_probability"] / words), rel_tol=1e-9)

@@ -64,13 +64,13 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
   }
 }
 
-Tokens LikelihoodScorer::beginning() const {
+int64_t LikelihoodScorer::beginning() const {
   const auto special = tokenizer_.special();
   const auto& options = model_.options();
   for (const int64_t id :
        {int64_t{special.begin}, int64_t{special.end}, options.begin_id, options.end_id}) {
     if (id >= 0) {
-      return {id};
+      return id;
     }
   }
   throw UserError(
@@ -78,36 +78,42 @@ Tokens LikelihoodScorer::beginning() const {
       "or ends a text");
 }
 
-LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
-                                                     Likelihood& result) const {
-  const auto item = with_space_moved(raw);
-  Window window;
+void LikelihoodScorer::add_continuation(std::size_t item,
+                                        const Continuation& raw,
+                                        std::vector<Window>& windows,
+                                        Likelihood& result) const {
+  const auto [before, after] = with_space_moved(raw);
+  Window window{.item = item, .source = {}, .inputs = {}, .targets = {}};
+  const auto& decoder = model_.options().decoder;
   Tokens context;
   if (reads_source_) {
     const data::SequenceTemplate frame(tokenizer_, false);
     context = frame.before();
-    const auto ids = tokenizer_.ids(item.context);
+    const auto ids = tokenizer_.ids(before);
     context.insert(context.end(), ids.begin(), ids.end());
     context.insert(context.end(), frame.after().begin(), frame.after().end());
-    window.targets = tokenizer_.target().ids(item.continuation);
-  } else if (item.context.empty()) {
-    context = beginning();
-    window.targets = tokenizer_.ids(item.continuation);
-  } else if (const auto end = model_.options().decoder.prompt_end_id; end >= 0) {
-    context = tokenizer_.ids(item.context);
+    window.targets = tokenizer_.target().ids(after);
+  } else if (const auto end = decoder.prompt_end_id; end >= 0 && !before.empty()) {
+    context = tokenizer_.ids(before);
     context.push_back(end);
     // A text of its own, as in training.
-    window.targets = tokenizer_.target().ids(trim(item.continuation));
+    window.targets = tokenizer_.target().ids(trim(after));
   } else {
-    context = tokenizer_.ids(item.context);
-    const auto whole = tokenizer_.ids(item.context + item.continuation);
+    context = tokenizer_.ids(before);
+    const auto whole = tokenizer_.ids(before + after);
     const auto begin = std::min(context.size(), whole.size());
     window.targets.assign(whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.end());
+    if (context.empty()) {
+      context = {beginning()};
+    }
   }
   const auto limit = static_cast<std::size_t>(length_);
   if (window.targets.size() > limit) {
-    window.targets.erase(window.targets.begin(), window.targets.end() - length_);
     result.was_cut = true;
+    if (!reads_source_ && !decoder.sees_prompt && decoder.prompt_end_id < 0) {
+      return add_windows(item, context.back(), window.targets, windows);
+    }
+    window.targets.erase(window.targets.begin(), window.targets.end() - length_);
   }
   if (reads_source_) {
     if (context.size() > limit) {
@@ -115,7 +121,7 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
       result.was_cut = true;
     }
     window.source = std::move(context);
-    window.inputs = {model_.options().decoder.start_id};
+    window.inputs = {decoder.start_id};
   } else {
     const auto most = limit + 1 - window.targets.size();
     if (context.size() > most) {
@@ -123,24 +129,21 @@ LikelihoodScorer::Window LikelihoodScorer::window_of(const Continuation& raw,
       result.was_cut = true;
     }
     window.inputs = std::move(context);
-    window.prefix =
-        model_.options().decoder.sees_prompt ? static_cast<int64_t>(window.inputs.size()) : 0;
+    window.prefix = decoder.sees_prompt ? static_cast<int64_t>(window.inputs.size()) : 0;
   }
   if (!window.targets.empty()) {
     window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
   }
-  return window;
+  windows.push_back(std::move(window));
 }
 
 void LikelihoodScorer::add_windows(std::size_t item,
+                                   int64_t beginning,
                                    const Tokens& tokens,
                                    std::vector<Window>& windows) const {
-  if (tokens.empty()) {
-    return;
-  }
   const auto limit =
       static_cast<std::size_t>(std::min<int64_t>(length_, static_cast<int64_t>(tokens.size())));
-  Window first{.item = item, .source = {}, .inputs = beginning(), .targets = {}};
+  Window first{.item = item, .source = {}, .inputs = {beginning}, .targets = {}};
   first.targets.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit));
   first.inputs.insert(first.inputs.end(), first.targets.begin(), first.targets.end() - 1);
   windows.push_back(std::move(first));
@@ -161,8 +164,7 @@ std::vector<Likelihood> LikelihoodScorer::score(const std::vector<Continuation>&
   std::vector<Likelihood> results(items.size());
   std::vector<Window> windows;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    windows.push_back(window_of(items[i], results[i]));
-    windows.back().item = i;
+    add_continuation(i, items[i], windows, results[i]);
   }
   compute(windows, results);
   return results;
@@ -177,7 +179,9 @@ std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::str
   std::vector<Likelihood> results(texts.size());
   std::vector<Window> windows;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    add_windows(i, tokenizer_.ids(texts[i]), windows);
+    if (const auto tokens = tokenizer_.ids(texts[i]); !tokens.empty()) {
+      add_windows(i, beginning(), tokens, windows);
+    }
   }
   compute(windows, results);
   return results;

@@ -32,8 +32,10 @@ struct LikelihoodSettings {
 /// How likely a model that generates finds texts. Texts are cut into tokens as
 /// lm-evaluation-harness does it: white space at a context's end belongs to what follows; the
 /// tokens of the continuation are those of both texts together that go beyond the context's (of an
-/// encoder-decoder each text has its own); a context of nothing is the token that begins texts. No
-/// result depends on the batches.
+/// encoder-decoder each text has its own); a context of nothing is the token that begins texts. A
+/// context that is too long loses its begin; a continuation longer than the model reads goes
+/// through in windows as whole texts do, but of models that tell it from its prompt the end alone
+/// counts. No result depends on the batches.
 class LikelihoodScorer {
  public:
   /// Throws UserError for a model that does not generate.
@@ -58,9 +60,14 @@ class LikelihoodScorer {
     int64_t cost() const { return static_cast<int64_t>(source.size() + inputs.size()); }
   };
 
-  models::Tokens beginning() const;
-  Window window_of(const Continuation& item, Likelihood& result) const;
+  int64_t beginning() const;
+  void add_continuation(std::size_t item,
+                        const Continuation& raw,
+                        std::vector<Window>& windows,
+                        Likelihood& result) const;
+  /// `beginning`: what the first window has before the tokens.
   void add_windows(std::size_t item,
+                   int64_t beginning,
                    const models::Tokens& tokens,
                    std::vector<Window>& windows) const;
   void compute(std::vector<Window>& windows, std::vector<Likelihood>& results) const;

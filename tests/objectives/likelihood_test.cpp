@@ -126,6 +126,21 @@ TEST_F(LikelihoodOfTexts, GreedyMeansTheLikeliestEachTime) {
   }
 }
 
+TEST_F(LikelihoodOfTexts, LongContinuationsGoThroughInWindows) {
+  std::string text = "sat";
+  for (int i = 0; i < 100; ++i) {
+    text += i % 3 == 0 ? " cat" : " dog";
+  }
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  const auto found = scorer.score({{"", text}, {"the cat", " " + text}});
+  EXPECT_EQ(found[0].tokens, static_cast<int64_t>(tokenizer_.ids(text).size()));
+  EXPECT_GT(found[0].tokens, 2 * test::kGptLength);
+  EXPECT_NEAR(found[0].log_probability, scorer.score_texts({text})[0].log_probability, 1e-9);
+  EXPECT_TRUE(found[1].was_cut);
+  EXPECT_GE(found[1].tokens, found[0].tokens);
+  EXPECT_GT(std::abs(found[1].log_probability - found[0].log_probability), 1e-3);
+}
+
 TEST_F(LikelihoodOfTexts, LongContextsLoseTheirBegin) {
   std::string context;
   for (int i = 0; i < 40; ++i) {
