@@ -8,6 +8,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/operation_clock.h"
+#include "kernels/optimizer.h"
 #include "kernels/product.h"
 #include "kernels/reference.h"
 #include "kernels/wide.h"
@@ -121,6 +122,8 @@ class ChunkSum {
     const at::Tensor value = part();
     if (is_alone_) {
       sum_ = value;
+    } else if (sum_.defined() && sum_.scalar_type() == at::kFloat) {
+      move_into(sum_, value);
     } else if (sum_.defined()) {
       sum_.add_(value);
     } else {
@@ -151,8 +154,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
                             const Wanted& wanted) {
     const auto bias = given_bias.value_or(at::Tensor());
     const int64_t rows = x.size(0);
-    const int64_t row_bytes = weight.size(0) * x.element_size();
-    const int64_t chunk = std::max<int64_t>(1, kLogitsAtOnce / std::max<int64_t>(1, row_bytes));
+    const int64_t chunk = logit_rows_at_once(weight.size(0), weight.size(1), weight.element_size());
     auto loss = at::zeros({}, x.options().dtype(wide(x)));
     at::Tensor dx = wanted.x ? at::empty_like(x) : at::Tensor();
     ChunkSum dweight(wanted.weight, rows <= chunk);
@@ -206,6 +208,13 @@ bool needs_gradient(const at::Tensor& x) {
 }
 
 }  // namespace
+
+int64_t logit_rows_at_once(int64_t classes, int64_t width, int64_t element_bytes) {
+  constexpr int64_t kLeast = int64_t{16} << 20U;
+  constexpr int64_t kMost = int64_t{64} << 20U;
+  const int64_t row = std::max<int64_t>(1, classes * element_bytes);
+  return std::max<int64_t>(1, std::clamp(2 * width * row, kLeast, kMost) / row);
+}
 
 at::Tensor linear_cross_entropy(const at::Tensor& x,
                                 const at::Tensor& weight,

@@ -6,8 +6,9 @@
 
 namespace weft::kernels {
 
-/// Bytes of the largest chunk of logits.
-inline constexpr int64_t kLogitsAtOnce = int64_t{64} << 20U;
+/// Rows of a chunk of logits, given the shape of the weight and the bytes of an element: enough
+/// that adding up the weight's gradient from chunk to chunk costs little beside the products.
+int64_t logit_rows_at_once(int64_t classes, int64_t width, int64_t element_bytes);
 
 /// Sum over rows of -log softmax(x W^T + b)[target], in fp32, in chunks that never hold all logits.
 /// x (M, D), weight (V, D), bias (V) or undefined, targets (M) int64 -> scalar fp32. Gradients for

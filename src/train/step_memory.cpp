@@ -233,8 +233,10 @@ class Walk {
     const double rows = targets_ * embedding_ * element_;
     ledger_.hold(gathered() + targets_ * kId + transformed());
     const double row = vocabulary_ * element_;
-    const double chunk = std::min(
-        targets_, std::max(1.0, std::floor(static_cast<double>(kernels::kLogitsAtOnce) / row)));
+    const double chunk =
+        std::min(targets_,
+                 static_cast<double>(kernels::logit_rows_at_once(
+                     std::llround(vocabulary_), std::llround(embedding_), std::llround(element_))));
     const double sum = output_gradient() * (chunk < targets_ ? 1 + 4 / element_ : 1);
     const double work = chunk * row + rows + std::max(sum, chunk * embedding_ * element_);
     ledger_.touch(work);
