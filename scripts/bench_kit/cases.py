@@ -117,7 +117,7 @@ def but(case, **changes):
 
 
 SAMPLE_MLM = Case("bert-tiny, masked language model on the texts of data/", "mlm", "fp32", SAMPLE,
-                  ("eager", "grouped", "compiled", "plain"), preset="bert-tiny", vocabulary=2048, learning=Learning(60_000, 2e-3))
+                  ("eager", "grouped", "compiled", "plain"), preset="bert-tiny", vocabulary=2048, learning=Learning(200_000, 2e-3))
 
 CASES = {
     "sample-mlm-fp32": SAMPLE_MLM,
