@@ -113,7 +113,8 @@ def main():
     japanese = {"hypotheses": found, "references": [JAPANESE], "bleu": bleu_cases(found, [JAPANESE], [dict(tokenize="ja-mecab")])}
     stemmer = porter.PorterStemmer()
     stems = {word: stemmer.stem(word) for word in WORDS}
-    TARGET.write_text(json.dumps({"hypotheses": hypotheses, "groups": groups, "japanese": japanese, "stems": stems}, ensure_ascii=False, indent=1) + "\n")
+    told = {"hypotheses": hypotheses, "groups": groups, "japanese": japanese, "stems": stems}
+    TARGET.write_text(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
 
 
 if __name__ == "__main__":

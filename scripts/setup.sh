@@ -37,7 +37,7 @@ libxxhash-dev            header:xxhash.h
 libgoogle-perftools-dev  header:gperftools/tcmalloc.h
 "
 
-# Loaded where they are: MeCab and its dictionary cut Japanese into words for BLEU. They come with the others, and nothing is said of them else.
+# No build needs them, and they are installed with what is missing: MeCab and its dictionary cut Japanese into words for BLEU.
 companions="libmecab2 mecab-ipadic-utf8"
 
 if [ "${1:-}" = --packages ]; then

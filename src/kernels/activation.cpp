@@ -1,5 +1,7 @@
 #include "kernels/activation.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -32,21 +34,31 @@ Kind saved_kind(AutogradContext* context) {
           .is_gated = context->saved_data["is_gated"].toBool()};
 }
 
-/// Calls run(activation, work) for pieces of the rows.
-template <class T>
-void for_each_piece(cpu::ActivationRows<T> work,
-                    const Kind& kind,
-                    void (*run)(Activation, cpu::ActivationRows<T>)) {
-  const auto moved = [](auto* p, int64_t elements) { return p == nullptr ? p : p + elements; };
-  const int64_t columns = (kind.is_gated ? 2 : 1) * work.columns;  // of x
-  parallel_for(0, work.rows, row_grain(columns), [&](int64_t begin, int64_t end) {
-    auto piece = work;
-    piece.x = moved(work.x, begin * columns);
-    piece.y = moved(work.y, begin * work.columns);
-    piece.gradient = moved(work.gradient, begin * work.columns);
-    piece.dx = moved(work.dx, begin * columns);
-    piece.rows = end - begin;
-    run(kind.activation, piece);
+/// x becomes y; or the gradient of y that of x, where `dx` is defined, and y is made again where it
+/// is defined too. dx may lie in the place of the gradient where nothing is gated.
+void run(const Kind& kind,
+         const at::Tensor& x,
+         const at::Tensor& y,
+         const at::Tensor& gradient,
+         const at::Tensor& dx) {
+  const int64_t columns = x.size(-1);
+  const int64_t columns_of_y = kind.is_gated ? columns / 2 : columns;
+  const int64_t rows = x.numel() / std::max<int64_t>(1, columns);
+  with_element(x, [&](auto element) {
+    using T = decltype(element);
+    const auto& own = operations<T>();
+    const auto forward = kind.is_gated ? own.gated_forward : own.activation_forward;
+    const auto backward = kind.is_gated ? own.gated_backward : own.activation_backward;
+    const auto moved = [](auto* p, int64_t elements) { return p == nullptr ? p : p + elements; };
+    parallel_for(0, rows, row_grain(columns), [&](int64_t begin, int64_t end) {
+      (dx.defined() ? backward : forward)(
+          kind.activation, {.x = elements<const T>(x) + begin * columns,
+                            .y = moved(elements<T>(y), begin * columns_of_y),
+                            .gradient = moved(elements<const T>(gradient), begin * columns_of_y),
+                            .dx = moved(elements<T>(dx), begin * columns),
+                            .rows = end - begin,
+                            .columns = columns_of_y});
+    });
   });
 }
 
@@ -54,42 +66,10 @@ at::Tensor empty_result(const at::Tensor& x, const Kind& kind) {
   return kind.is_gated ? at::empty({x.size(0), x.size(1) / 2}, x.options()) : at::empty_like(x);
 }
 
-int64_t rows_of(const at::Tensor& y) { return y.numel() / std::max<int64_t>(1, y.size(-1)); }
-
 at::Tensor value(const at::Tensor& x, const Kind& kind) {
   auto y = empty_result(x, kind);
-  with_element(x, [&](auto element) {
-    using T = decltype(element);
-    for_each_piece<T>(
-        {.x = elements<const T>(x),
-         .y = elements<T>(y),
-         .gradient = nullptr,
-         .dx = nullptr,
-         .rows = rows_of(y),
-         .columns = y.size(-1)},
-        kind, kind.is_gated ? operations<T>().gated_forward : operations<T>().activation_forward);
-  });
+  run(kind, x, y, {}, {});
   return y;
-}
-
-/// The gradient of y becomes that of x, dx, which may lie in its place where nothing is gated; and
-/// y is made again where it is defined.
-void go_back(const at::Tensor& x,
-             const at::Tensor& gradient,
-             const Kind& kind,
-             const at::Tensor& dx,
-             const at::Tensor& y) {
-  with_element(x, [&](auto element) {
-    using T = decltype(element);
-    for_each_piece<T>(
-        {.x = elements<const T>(x),
-         .y = elements<T>(y),
-         .gradient = elements<const T>(gradient),
-         .dx = elements<T>(dx),
-         .rows = rows_of(gradient),
-         .columns = gradient.size(-1)},
-        kind, kind.is_gated ? operations<T>().gated_backward : operations<T>().activation_backward);
-  });
 }
 
 class Activate : public torch::autograd::Function<Activate> {
@@ -104,7 +84,7 @@ class Activate : public torch::autograd::Function<Activate> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto x = context->get_saved_variables()[0];
     const auto dx = at::empty_like(x);
-    go_back(x, gradients[0].contiguous(), saved_kind(context), dx, {});
+    run(saved_kind(context), x, {}, gradients[0].contiguous(), dx);
     return {dx, {}};
   }
 };
@@ -139,7 +119,7 @@ class LinearOfActivated : public torch::autograd::Function<LinearOfActivated> {
       const Timed timed(Operation::kActivation);
       y = wants_weight ? empty_result(x, kind) : y;
       dx = kind.is_gated ? at::empty_like(x) : dy;
-      go_back(x, dy, kind, dx, y);
+      run(kind, x, y, dy, dx);
     } else if (wants_weight) {
       y = timed_value(x, kind);
     }

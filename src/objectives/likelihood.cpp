@@ -138,12 +138,12 @@ void LikelihoodScorer::add_continuation(std::size_t item,
 }
 
 void LikelihoodScorer::add_windows(std::size_t item,
-                                   int64_t beginning,
+                                   int64_t before,
                                    const Tokens& tokens,
                                    std::vector<Window>& windows) const {
   const auto limit =
       static_cast<std::size_t>(std::min<int64_t>(length_, static_cast<int64_t>(tokens.size())));
-  Window first{.item = item, .source = {}, .inputs = {beginning}, .targets = {}};
+  Window first{.item = item, .source = {}, .inputs = {before}, .targets = {}};
   first.targets.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit));
   first.inputs.insert(first.inputs.end(), first.targets.begin(), first.targets.end() - 1);
   windows.push_back(std::move(first));

@@ -65,9 +65,9 @@ class LikelihoodScorer {
                         const Continuation& raw,
                         std::vector<Window>& windows,
                         Likelihood& result) const;
-  /// `beginning`: what the first window has before the tokens.
+  /// `before`: the token that the first window has before them.
   void add_windows(std::size_t item,
-                   int64_t beginning,
+                   int64_t before,
                    const models::Tokens& tokens,
                    std::vector<Window>& windows) const;
   void compute(std::vector<Window>& windows, std::vector<Likelihood>& results) const;

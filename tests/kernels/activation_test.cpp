@@ -1,7 +1,6 @@
 #include "kernels/activation.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <vector>
 
@@ -92,23 +91,6 @@ TEST(ActivateGated, TheFirstHalfIsActivatedTheSecondMultiplies) {
   EXPECT_THROW(activate_gated(at::ones({2, 3}), Activation::kRelu), c10::Error);
 }
 
-/// The result and the gradients of all that is trained.
-std::vector<at::Tensor> trained(
-    const std::vector<at::Tensor>& given,
-    const std::vector<bool>& is_trained,
-    const std::function<at::Tensor(const std::vector<at::Tensor>&)>& f) {
-  std::vector<at::Tensor> in;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    in.push_back(given[i].detach().clone().requires_grad_(is_trained[i]));
-  }
-  std::vector<at::Tensor> out{f(in)};
-  out[0].backward(at::ones_like(out[0]) * 0.5);
-  for (const auto& x : in) {
-    out.push_back(x.grad().defined() ? x.grad() : at::Tensor());
-  }
-  return out;
-}
-
 TEST_P(Activate, LinearOfActivatedIsTheLinearLayerOfTheActivationBitForBit) {
   for (const auto activation : kAll) {
     for (const bool is_gated : {false, true}) {
@@ -117,16 +99,24 @@ TEST_P(Activate, LinearOfActivatedIsTheLinearLayerOfTheActivationBitForBit) {
                                                                    {false, true, false},
                                                                    {true, false, true}}) {
         const int64_t inputs = (is_gated ? 2 : 1) * 38;
-        const std::vector<at::Tensor> given{(at::randn({40, inputs}) * 2.0).to(type()),
-                                            at::randn({20, 38}).to(type()),
-                                            at::randn({20}).to(type())};
-        const auto fused = trained(given, is_trained, [&](const auto& in) {
-          return linear_of_activated(in[0], activation, is_gated, in[1], in[2]);
-        });
-        const auto plain = trained(given, is_trained, [&](const auto& in) {
-          const auto y = is_gated ? activate_gated(in[0], activation) : activate(in[0], activation);
-          return linear(y, in[1], in[2]);
-        });
+        const std::vector<at::Tensor> given{at::randn({40, inputs}) * 2.0, at::randn({20, 38}),
+                                            at::randn({20})};
+        const auto part = [&](const auto& in, std::size_t i) {
+          return is_trained[i] ? in[i] : in[i].detach();
+        };
+        const auto fused = test::run(
+            [&](const auto& in) {
+              return linear_of_activated(part(in, 0), activation, is_gated, part(in, 1),
+                                         part(in, 2));
+            },
+            given, type());
+        const auto plain = test::run(
+            [&](const auto& in) {
+              const auto x = part(in, 0);
+              const auto y = is_gated ? activate_gated(x, activation) : activate(x, activation);
+              return linear(y, part(in, 1), part(in, 2));
+            },
+            given, type());
         for (std::size_t i = 0; i < fused.size(); ++i) {
           ASSERT_EQ(fused[i].defined(), plain[i].defined()) << i;
           EXPECT_TRUE(!fused[i].defined() || at::equal(fused[i], plain[i]))

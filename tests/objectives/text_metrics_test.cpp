@@ -60,7 +60,10 @@ BleuOptions bleu_options(const Json& setting) {
   return options;
 }
 
-void expect_bleu(const std::vector<std::string>& found, const Json& group) {
+/// `dictionary`: what the signature says of it behind the name of the words.
+void expect_bleu(const std::vector<std::string>& found,
+                 const Json& group,
+                 const std::string& dictionary = "") {
   for (const auto& wanted : group["bleu"]) {
     Bleu corpus(bleu_options(wanted));
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -78,11 +81,9 @@ void expect_bleu(const std::vector<std::string>& found, const Json& group) {
     for (std::size_t n = 0; n < kBleuOrder; ++n) {
       EXPECT_NEAR(score.precisions[n], wanted["precisions"][n].get<double>(), kNear);
     }
-    const auto signature = corpus.signature();  // -IPA may say how many words it has
-    const auto expected = wanted["signature"].get<std::string>();
-    const auto same = expected.substr(0, expected.find("|smooth:"));
-    EXPECT_EQ(signature.substr(0, same.size()), same);
-    EXPECT_EQ(signature.substr(signature.find("|smooth:")), expected.substr(same.size()));
+    auto signature = wanted["signature"].get<std::string>();
+    signature.insert(signature.find("|smooth:"), dictionary);
+    EXPECT_EQ(corpus.signature(), signature);
   }
 }
 
@@ -93,13 +94,16 @@ TEST(Bleu, EqualsSacrebleu) {
 }
 
 TEST(Bleu, OfJapaneseEqualsSacrebleu) {
+  std::string version;
   try {
-    Mecab::loaded();
+    version = Mecab::loaded().signature();
   } catch (const UserError& error) {
     GTEST_SKIP() << error.what();
   }
+  const std::string usual = "0.996-IPA";
+  ASSERT_TRUE(version == usual || version == usual + "-392127") << version;
   const auto& japanese = reference()["japanese"];
-  expect_bleu(japanese["hypotheses"], japanese);
+  expect_bleu(japanese["hypotheses"], japanese, version.substr(usual.size()));
 }
 
 TEST(Bleu, NothingGivesNothing) {

@@ -66,8 +66,8 @@ struct NormBackward {
   float* dbias;
 };
 
-/// y[i] = activation(x[i][0 .. columns)) * x[i][columns .. 2 columns), for some rows; backward dx
-/// from the gradient of y.
+/// y[i] = activation(x[i]), or gated activation(x[i][0 .. columns)) * x[i][columns .. 2 columns),
+/// for some rows; backward dx from the gradient of y.
 template <class T>
 struct ActivationRows {
   const T* x;
