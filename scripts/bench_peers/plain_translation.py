@@ -82,3 +82,25 @@ class TranslationModel(nn.Module):
             x = layer(x, mask, source)
         logits = functional.linear(x[labels >= 0], self.words.weight)
         return functional.cross_entropy(logits.float(), labels[labels >= 0])
+
+    def published_weights(self):
+        """All weights under the names that MarianMTModel gives them."""
+        told = {"model.shared.weight": self.words.weight}
+        for side in ("encoder", "decoder"):
+            told[f"model.{side}.embed_tokens.weight"] = self.words.weight
+            told[f"model.{side}.embed_positions.weight"] = self.positions
+            for number, layer in enumerate(getattr(self, side)):
+                attentions = {"self_attn": layer.attention, "encoder_attn": layer.cross}
+                norms = ["self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"]
+                if layer.cross is None:
+                    del attentions["encoder_attn"], norms[1]
+                parts = {"fc1": layer.up, "fc2": layer.down, **dict(zip(norms, layer.norms))}
+                for name, attention in attentions.items():
+                    parts[f"{name}.out_proj"] = attention.out
+                    for kind in ("weight", "bias"):
+                        for part, rows in zip("qkv", getattr(attention.into, kind).chunk(3)):
+                            told[f"model.{side}.layers.{number}.{name}.{part}_proj.{kind}"] = rows
+                for name, part in parts.items():
+                    for kind in ("weight", "bias"):
+                        told[f"model.{side}.layers.{number}.{name}.{kind}"] = getattr(part, kind)
+        return {**told, "lm_head.weight": self.words.weight, "final_logits_bias": torch.zeros(1, self.words.num_embeddings)}

@@ -66,6 +66,14 @@ class Peer:
         self.optimizer = optimizer_of(self.model, options)
         self.groups = self.corpus.groups(options.batch, options.grouped, options.seed)
 
+    def published_model(self):
+        """The model as a class of transformers."""
+        if self.options.library == "transformers":
+            return self.model
+        model = self.task["transformers"](self.corpus, self.options)
+        model.load_state_dict(self.model.published_weights())
+        return model
+
     def batch(self):
         """The next one, what counts of it, and that with its padding."""
         rows = next(self.groups)
@@ -116,7 +124,7 @@ def trained(peer, options):
         tokens, steps = tokens + real, steps + 1
     seconds = time.perf_counter() - begin
     if options.save:
-        peer.model.eval().save_pretrained(options.save)
+        peer.published_model().eval().save_pretrained(options.save)
     return dict(tokens=tokens, steps=steps, loss=float(loss), train_seconds=seconds)
 
 

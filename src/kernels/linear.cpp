@@ -5,6 +5,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/leaf_gradient.h"
+#include "kernels/norm.h"
 #include "kernels/operation_clock.h"
 #include "kernels/product.h"
 #include "kernels/wide.h"
@@ -56,7 +57,9 @@ class Linear : public torch::autograd::Function<Linear> {
                             const std::optional<at::Tensor>& bias,
                             int64_t first,
                             int64_t count) {
-    context->save_for_backward({x, weight});
+    auto saved = kept_of(x);
+    saved.push_back(weight);
+    context->save_for_backward(std::move(saved));
     context->saved_data["has_bias"] = bias.has_value();
     context->saved_data["first"] = first;
     context->saved_data["count"] = count;
@@ -66,8 +69,7 @@ class Linear : public torch::autograd::Function<Linear> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto& x = saved[0];
-    const auto& weight = saved[1];
+    const auto& weight = saved.back();
     const Part part{context->saved_data["first"].toInt(), context->saved_data["count"].toInt()};
     const auto g = gradients[0].contiguous();  // (N, count)
     at::Tensor dx;
@@ -77,6 +79,7 @@ class Linear : public torch::autograd::Function<Linear> {
       dx = product(g, part.of(weight));  // (N, D)
     }
     if (context->needs_input_grad(1)) {
+      const auto x = made_again(at::TensorList(saved).slice(0, saved.size() - 1));
       dweight = weight_gradient_of(part, weight, g, x);  // (F, D)
     }
     if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) {

@@ -10,6 +10,7 @@
 #include "kernels/dropout.h"
 #include "kernels/fused.h"
 #include "kernels/leaf_gradient.h"
+#include "kernels/norm.h"
 #include "kernels/operation_clock.h"
 #include "kernels/product.h"
 
@@ -25,7 +26,8 @@ struct Kept : torch::CustomClassHolder {
   std::vector<LowRank> items;
 };
 
-constexpr std::size_t kFixed = 2;  // x and weight come before the pairs of matrices
+constexpr std::size_t kFixed = 2;  // x and weight come before the pairs of matrices; x, or what
+                                   // it is made of again, is saved behind all
 constexpr std::size_t kEach = 2;
 
 at::Tensor dropped(const at::Tensor& x, const LowRank& item) {
@@ -46,7 +48,7 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
                             const std::optional<at::Tensor>& bias,
                             const std::vector<LowRank>& added) {
     const auto y = product(x, weight.t(), bias.value_or(at::Tensor()));  // (N, F)
-    variable_list saved = {x, weight};
+    variable_list saved = {at::Tensor(), weight};
     saved.insert(saved.end(), matrices.begin(), matrices.end());
     auto kept = c10::make_intrusive<Kept>();
     for (const auto& item : added) {
@@ -57,6 +59,8 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
       kept->items.back().a = at::Tensor();
       kept->items.back().b = at::Tensor();
     }
+    const auto kept_x = kept_of(x);
+    saved.insert(saved.end(), kept_x.begin(), kept_x.end());
     context->save_for_backward(std::move(saved));
     context->saved_data["added"] = c10::IValue::make_capsule(std::move(kept));
     context->saved_data["has_bias"] = bias.has_value();
@@ -67,7 +71,7 @@ class LowRankLinear : public torch::autograd::Function<LowRankLinear> {
     const auto saved = context->get_saved_variables();
     const auto capsule = context->saved_data["added"].toCapsule();
     auto added = static_cast<const Kept&>(*capsule).items;
-    const auto& x = saved[0];
+    const auto x = made_again(at::TensorList(saved).slice(kFixed + (kEach + 1) * added.size()));
     const auto g = gradients[0].contiguous();  // (N, F)
     const bool needs_x = context->needs_input_grad(0);
     variable_list result(kFixed + kEach * added.size() + 2);

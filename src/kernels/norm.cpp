@@ -82,7 +82,7 @@ struct Wanted {
   bool bias = false;
 };
 
-// saved: x, mean, rstd, weight.
+// saved: x, mean, rstd, weight, and perhaps more.
 Gradients norm_backward(const variable_list& saved,
                         const at::Tensor& gradient,
                         const Wanted& wants,
@@ -140,7 +140,8 @@ class PlainNorm : public torch::autograd::Function<PlainNorm> {
                                      {}, 0);
     context->saved_data["is_rms"] = is_rms;
     context->saved_data["has_bias"] = bias.has_value();
-    context->save_for_backward({result.x, result.mean, result.rstd, weight});
+    context->save_for_backward(
+        {result.x, result.mean, result.rstd, weight, bias.value_or(at::Tensor())});
     return result.out;
   }
 
@@ -233,6 +234,47 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
                        : reference::rms_norm(x, weight, epsilon);
   }
   return PlainNorm::apply(x, weight, std::nullopt, epsilon, true);
+}
+
+std::vector<at::Tensor> kept_of(const at::Tensor& y) {
+  using Node = torch::autograd::CppNode<PlainNorm>;
+  const auto* const norm = dynamic_cast<const Node*>(y.grad_fn().get());
+  if (norm == nullptr) {
+    return {y};
+  }
+  auto kept = norm->ctx_.get_saved_variables();
+  for (auto& part : kept) {
+    part = part.defined() ? part.detach() : part;  // of no use to another's graph
+  }
+  return kept;
+}
+
+at::Tensor made_again(at::TensorList kept) {
+  if (kept.size() == 1) {
+    return kept[0];
+  }
+  const Timed timed(Operation::kNorm);
+  const auto& x = kept[0];
+  const auto scale = widened(kept[3], kept[4]);
+  auto y = at::empty_like(x);
+  with_element(x, [&](auto element) {
+    using T = decltype(element);
+    parallel_for(0, x.size(0), row_grain(x.size(1)), [&](int64_t begin, int64_t end) {
+      operations<T>().norm_again({.rows = rows_of(x, begin, end, 0),
+                                  .draws = {},
+                                  .residual = nullptr,
+                                  .branch = elements<const T>(x),
+                                  .weight = elements<const float>(scale.weight),
+                                  .bias = elements<const float>(scale.bias),
+                                  .epsilon = 0,
+                                  .is_rms = false,
+                                  .sum = nullptr,
+                                  .out = elements<T>(y),
+                                  .mean = elements<float>(kept[1]),
+                                  .rstd = elements<float>(kept[2])});
+    });
+  });
+  return y;
 }
 
 at::Tensor add_dropout_norm(const at::Tensor& residual,

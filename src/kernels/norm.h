@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -14,6 +15,13 @@ at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& weight,
                       const at::Tensor& bias,
                       double epsilon);
+
+/// What to keep for the backward pass of who reads y: y itself, or where it came from layer_norm or
+/// rms_norm as it is, what they keep anyway and can make it of again: x (N, D), mean and 1 /
+/// deviation (N), fp32, weight (D), and bias (D) or undefined.
+std::vector<at::Tensor> kept_of(const at::Tensor& y);
+/// y of what was kept, the same bits.
+at::Tensor made_again(at::TensorList kept);
 
 /// RMSNorm over the last dimension (arXiv:1910.07467), statistics in fp32. x (N, D); weight (D).
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);

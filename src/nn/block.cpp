@@ -36,11 +36,15 @@ class TransformerBlock : public Block {
     feed_forward_norm_ = register_module("feed_forward_norm", make_norm(options_.norm));
   }
 
-  /// Shows the attention weights to who wants to see them.
-  void show(const at::Tensor& x, const Pass& pass) const {
-    if (pass.trace != nullptr && pass.trace->wants(options_.layer)) {
-      pass.trace->add(options_.layer, attention_->weights(x, pass));
-    }
+  /// What attention adds to the stream, before dropout; its weights are shown to who wants to see
+  /// them.
+  at::Tensor attended(const at::Tensor& x, const Pass& pass) const {
+    show(x, pass);
+    return attention_->forward(x, pass);
+  }
+  at::Tensor attended(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) const {
+    show(x, pass);
+    return attention_->rows(x, pass, chosen);
   }
 
   Residual residual(const at::Tensor& stream,
@@ -70,6 +74,12 @@ class TransformerBlock : public Block {
   std::shared_ptr<Norm> feed_forward_norm_;
 
  private:
+  void show(const at::Tensor& x, const Pass& pass) const {
+    if (pass.trace != nullptr && pass.trace->wants(options_.layer)) {
+      pass.trace->add(options_.layer, attention_->weights(x, pass));
+    }
+  }
+
   BlockOptions options_;
 };
 
@@ -87,13 +97,11 @@ class PostNormBlock : public TransformerBlock {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    show(x, pass);
-    return rest(x, attention_->forward(x, pass), pass);
+    return rest(x, attended(x, pass), pass);
   }
 
   at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
-    show(x, pass);
-    return rest(chosen.of(x), attention_->rows(x, pass, chosen), chosen.of(pass));
+    return rest(chosen.of(x), attended(x, pass, chosen), chosen.of(pass));
   }
 
  private:
@@ -125,18 +133,20 @@ class PreNormBlock : public TransformerBlock {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const auto normed = attention_norm_ ? attention_norm_->forward(x) : x;
-    show(normed, pass);
-    return rest(x, attention_->forward(normed, pass), pass);
+    const auto branch = attended(normed(x), pass);  // what is normed is held no longer
+    return rest(x, branch, pass);
   }
 
   at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
-    const auto normed = attention_norm_ ? attention_norm_->forward(x) : x;
-    show(normed, pass);
-    return rest(chosen.of(x), attention_->rows(normed, pass, chosen), chosen.of(pass));
+    const auto branch = attended(normed(x), pass, chosen);
+    return rest(chosen.of(x), branch, chosen.of(pass));
   }
 
  private:
+  at::Tensor normed(const at::Tensor& x) const {
+    return attention_norm_ ? attention_norm_->forward(x) : x;
+  }
+
   /// What comes after attention, row by row.
   at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
     auto stream = added(residual(x, branch, BlockSite::kAttentionOutput, pass));
@@ -162,15 +172,13 @@ class ParallelBlock : public TransformerBlock {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const auto normed = attention_norm_->forward(x);
-    show(normed, pass);
-    return rest(x, attention_->forward(normed, pass), pass);
+    const auto branch = attended(attention_norm_->forward(x), pass);
+    return rest(x, branch, pass);
   }
 
   at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
-    const auto normed = attention_norm_->forward(x);
-    show(normed, pass);
-    return rest(chosen.of(x), attention_->rows(normed, pass, chosen), chosen.of(pass));
+    const auto branch = attended(attention_norm_->forward(x), pass, chosen);
+    return rest(chosen.of(x), branch, chosen.of(pass));
   }
 
  private:

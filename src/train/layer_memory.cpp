@@ -29,6 +29,8 @@ void add_adapters(LayerSizes& sizes,
       continue;
     }
     sizes.keeps_hidden = sizes.keeps_hidden || site.linear.ends_with(".down");
+    sizes.makes_normed = sizes.makes_normed || site.linear.ends_with(".qkv");
+    sizes.makes_rest_normed = sizes.makes_rest_normed || site.linear.ends_with(".up");
     const double rows = site.linear.ends_with(".qkv") ? run.tokens : run.rows;
     sizes.adapters += rows * static_cast<double>(lora.rank) * run.element;
     if (lora.dropout > 0) {
@@ -39,9 +41,8 @@ void add_adapters(LayerSizes& sizes,
 }
 
 void attention_forward(Ledger& ledger, const LayerSizes& sizes) {
-  if (sizes.is_pre && sizes.has_first_norm) {
-    ledger.hold(sizes.stream + sizes.statistics);
-  }
+  const double normed = sizes.is_pre && sizes.has_first_norm ? sizes.stream : 0;
+  ledger.hold(normed + (normed > 0 ? sizes.statistics : 0));
   ledger.hold(sizes.qkv);
   ledger.touch(sizes.adapters_work);
   ledger.hold(sizes.mixed + sizes.exponents);
@@ -49,6 +50,7 @@ void attention_forward(Ledger& ledger, const LayerSizes& sizes) {
     ledger.hold(sizes.rest);  // the rows of first tokens
   }
   ledger.hold(sizes.rest);  // the branch
+  ledger.release(normed);
 }
 
 void attention_backward(Ledger& ledger, const LayerSizes& sizes) {
@@ -67,10 +69,11 @@ void attention_backward(Ledger& ledger, const LayerSizes& sizes) {
   ledger.hold(sizes.qkv);
   ledger.release(2 * sizes.mixed + sizes.qkv + sizes.exponents);
   ledger.hold(sizes.stream);
-  ledger.touch(sizes.has_few_queries ? sizes.stream + sizes.rest : sizes.adapters_work);
+  const bool is_normed = sizes.is_pre && sizes.has_first_norm;
+  ledger.touch((sizes.has_few_queries ? sizes.stream + sizes.rest : sizes.adapters_work) +
+               (is_normed && sizes.makes_normed ? sizes.stream : 0));
   ledger.release(sizes.qkv + (sizes.has_few_queries ? sizes.rest : 0));
-  if (sizes.is_pre && sizes.has_first_norm) {
-    ledger.release(sizes.stream);
+  if (is_normed) {
     ledger.hold(sizes.stream + sizes.sums);
     ledger.release(sizes.stream + sizes.sums + sizes.statistics);
   }
@@ -102,7 +105,8 @@ void feed_forward_backward(Ledger& ledger, const LayerSizes& sizes) {
                    (sizes.drops_down ? sizes.rest : 0));
   }
   ledger.hold(sizes.rest);
-  ledger.release(sizes.up + sizes.rest);
+  ledger.touch(sizes.is_pre && sizes.makes_rest_normed ? sizes.rest : 0);
+  ledger.release(sizes.up + (sizes.is_pre ? 0 : sizes.rest));
 }
 
 // The end of a post-norm sub-layer.
@@ -145,6 +149,8 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   sizes.drops_hidden = model.modern.feed_forward_dropout > 0;
   sizes.keeps_hidden = sizes.drops_hidden;
   sizes.makes_hidden = lora == nullptr;
+  sizes.makes_normed = lora == nullptr;
+  sizes.makes_rest_normed = lora == nullptr;
   sizes.drops_down = !is_new && model.dropout > 0;
   if (lora != nullptr) {
     add_adapters(sizes, model, *lora, layer, run);
@@ -160,6 +166,7 @@ void forward_layer(Ledger& ledger, const LayerSizes& sizes) {
     ledger.release(sizes.rest + (sizes.is_cut ? sizes.rest : 0));
     ledger.hold(sizes.rest + sizes.rest_statistics);
     feed_forward_forward(ledger, sizes);
+    ledger.release(sizes.rest);  // what is normed
     ledger.hold(sizes.rest);
     ledger.release(sizes.is_parallel ? sizes.rest : 0);
   } else {

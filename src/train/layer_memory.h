@@ -35,6 +35,8 @@ struct LayerSizes {
   bool keeps_hidden = false;  // what the second linear layer reads
   bool makes_hidden = false;  // again, for its weight's gradient
   bool drops_down = false;
+  bool makes_normed = false;       // pre-norm only: what attention reads again, for its weight's
+  bool makes_rest_normed = false;  // and what the feed-forward reads
 };
 
 /// What a layer is run on.

@@ -1,6 +1,8 @@
 #include "kernels/linear.h"
 
 #include "kernels/compare.h"
+#include "kernels/low_rank.h"
+#include "kernels/norm.h"
 
 namespace weft::kernels {
 namespace {
@@ -73,6 +75,45 @@ TEST_P(Linear, GradientOfTheBiasKeepsItsBits) {
     return std::vector<at::Tensor>{bias.grad()};
   };
   EXPECT_TRUE(test::same_bits(test::with_threads(1, once), test::with_threads(3, once)));
+}
+
+TEST_P(Linear, WhatANormMadeIsMadeAgainBitForBit) {
+  for (const bool is_rms : {false, true}) {
+    const auto normed = [&](const auto& in) {
+      return is_rms ? rms_norm(in[0], in[1], 1e-5) : layer_norm(in[0], in[1], in[2], 1e-5);
+    };
+    const std::vector<at::Tensor> inputs{at::randn({70, 33}) + 1.0, at::randn({33}),
+                                         at::randn({33}), at::randn({20, 33})};
+    const auto again = test::run(
+        [&](const auto& in) { return kernels::linear(normed(in), in[3], {}); }, inputs, type());
+    const auto kept = test::run(
+        [&](const auto& in) {
+          return kernels::linear(normed(in).view({70, 33}), in[3], {});  // a view is no norm's own
+        },
+        inputs, type());
+    EXPECT_EQ(again[3].defined(), !is_rms);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      ASSERT_EQ(again[i].defined(), kept[i].defined()) << i;
+      EXPECT_TRUE(!again[i].defined() || at::equal(again[i], kept[i])) << is_rms << " " << i;
+    }
+  }
+}
+
+TEST_P(Linear, HoldsWhatItReadsButForTheResultOfANorm) {
+  const auto x = at::randn({4, 3}).to(type()).requires_grad_(true);
+  const auto one = at::ones({3}, type());
+  const auto weight = at::randn({2, 3}).to(type()).requires_grad_(true);
+  const auto normed = layer_norm(x, one, one, 1e-5);
+  const auto uses = normed.storage().use_count();
+  const auto y = kernels::linear(normed, weight, {});
+  const auto of_part = kernels::linear_part(normed, weight, {}, 1, 1);
+  const auto adapted = kernels::linear(
+      normed, weight, {},
+      {LowRank{.a = at::randn({1, 3}).to(type()), .b = at::randn({2, 1}).to(type())}});
+  EXPECT_EQ(normed.storage().use_count(), uses);
+  const auto shifted = normed + 1;
+  const auto of_shifted = kernels::linear(shifted, weight, {});
+  EXPECT_EQ(shifted.storage().use_count(), uses + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Linear, test::kVariants, test::variant_name);

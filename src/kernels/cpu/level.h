@@ -21,6 +21,7 @@ template <class T>
 constexpr Operations<T> operations() {
   return {.dropout = dropout<T>,
           .norm_forward = norm_forward<T>,
+          .norm_again = norm_again<T>,
           .norm_backward = norm_backward<T>,
           .activation_forward = activation_forward<T>,
           .activation_backward = activation_backward<T>,

@@ -12,6 +12,20 @@ inline Vec centred(Vec x, Vec mean, int count) {
   return keep(x - mean, (1U << static_cast<unsigned>(count)) - 1U);
 }
 
+// By the row's mean and rstd.
+template <class T>
+inline void put_normal_row(const NormForward<T>& norm, int64_t row, const T* x) {
+  const Vec mean = set(norm.mean[row]);
+  const Vec rstd = set(norm.rstd[row]);
+  T* const out = norm.out + row * norm.rows.columns;
+  for_each_vector(norm.rows.columns, [&](int64_t column, int count) {
+    const Vec d = (load_up_to(x + column, count) - mean) * rstd;
+    const Vec y =
+        fma(d, load_up_to(norm.weight + column, count), load_up_to(norm.bias + column, count));
+    store_up_to(out + column, y, count);
+  });
+}
+
 template <class T>
 inline void normalise_row(const NormForward<T>& norm, int64_t row, const T* x, float mean) {
   const int64_t columns = norm.rows.columns;
@@ -25,13 +39,7 @@ inline void normalise_row(const NormForward<T>& norm, int64_t row, const T* x, f
   const float rstd = 1.0F / __builtin_sqrtf(variance + norm.epsilon);
   norm.mean[row] = mean;
   norm.rstd[row] = rstd;
-  T* const out = norm.out + row * columns;
-  for_each_vector(columns, [&](int64_t column, int count) {
-    const Vec d = (load_up_to(x + column, count) - centre) * set(rstd);
-    const Vec y =
-        fma(d, load_up_to(norm.weight + column, count), load_up_to(norm.bias + column, count));
-    store_up_to(out + column, y, count);
-  });
+  put_normal_row(norm, row, x);
 }
 
 template <class T>
@@ -61,6 +69,13 @@ void norm_forward(NormForward<T> norm) {
       x = norm.sum + start;
     }
     normalise_row(norm, row, x, norm.is_rms ? 0.0F : sum(total) / static_cast<float>(columns));
+  }
+}
+
+template <class T>
+void norm_again(NormForward<T> norm) {
+  for (int64_t row = norm.rows.begin; row < norm.rows.end; ++row) {
+    put_normal_row(norm, row, norm.branch + row * norm.rows.columns);
   }
 }
 

@@ -16,6 +16,8 @@ struct Operations {
   /// out = residual (or 0) + dropout(x).
   void (*dropout)(const Rows& rows, const Draws& draws, const T* residual, const T* x, T* out);
   void (*norm_forward)(NormForward<T> norm);
+  /// `out` of the branch once more, by its `mean` and `rstd`; nothing else is read or written.
+  void (*norm_again)(NormForward<T> norm);
   void (*norm_backward)(NormBackward<T> norm);
   void (*activation_forward)(Activation activation, ActivationRows<T> work);
   void (*activation_backward)(Activation activation, ActivationRows<T> work);
