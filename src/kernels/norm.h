@@ -16,15 +16,15 @@ at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& bias,
                       double epsilon);
 
-/// What to keep for the backward pass of who reads y: y itself, or where it came from layer_norm or
-/// rms_norm as it is, what they keep anyway and can make it of again: x (N, D), mean and 1 /
-/// deviation (N), fp32, weight (D), and bias (D) or undefined.
+/// RMSNorm over the last dimension (arXiv:1910.07467), statistics in fp32. x (N, D); weight (D).
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+/// What to keep of y for the backward pass of an operation that reads it: y, or where layer_norm or
+/// rms_norm has just made it, what they keep anyway and make it of: x (N, D), mean and 1 / deviation
+/// (N), fp32, weight (D), bias (D) or undefined. The norm's own backward pass must not have run.
 std::vector<at::Tensor> kept_of(const at::Tensor& y);
 /// y of what was kept, the same bits.
 at::Tensor made_again(at::TensorList kept);
-
-/// RMSNorm over the last dimension (arXiv:1910.07467), statistics in fp32. x (N, D); weight (D).
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
 /// residual + dropout(branch), one pass. (N, D), (N, D) -> (N, D).
 at::Tensor add_dropout(const at::Tensor& residual,
