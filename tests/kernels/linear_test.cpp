@@ -104,16 +104,16 @@ TEST_P(Linear, HoldsWhatItReadsButForTheResultOfANorm) {
   const auto one = at::ones({3}, type());
   const auto weight = at::randn({2, 3}).to(type()).requires_grad_(true);
   const auto normed = layer_norm(x, one, one, 1e-5);
-  const auto uses = normed.storage().use_count();
+  const auto uses = normed.use_count();
   const auto y = kernels::linear(normed, weight, {});
   const auto of_part = kernels::linear_part(normed, weight, {}, 1, 1);
   const auto adapted = kernels::linear(
       normed, weight, {},
       {LowRank{.a = at::randn({1, 3}).to(type()), .b = at::randn({2, 1}).to(type())}});
-  EXPECT_EQ(normed.storage().use_count(), uses);
+  EXPECT_EQ(normed.use_count(), uses);
   const auto shifted = normed + 1;
   const auto of_shifted = kernels::linear(shifted, weight, {});
-  EXPECT_EQ(shifted.storage().use_count(), uses + 1);
+  EXPECT_EQ(shifted.use_count(), uses + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Linear, test::kVariants, test::variant_name);
