@@ -99,7 +99,7 @@ MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "t
                       model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.0), dropout=0.2,
                                  feed_forward=dict(width=512), position=dict(length=256)),
                       tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"),
-                      learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_bleu", "eval_chrf"), betas=(0.9, 0.98),
+                      learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_bleu", "eval_chrf"), ("eager", "padded"), betas=(0.9, 0.98),
                                         writing=("--generate", "--beams", "5", "--max-new", "80")))
 VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
                 model={}, batch=64, length=None)
