@@ -194,8 +194,8 @@ void pack_columns(const Pack<Bf16>& pack) {
 }
 
 void pack_transposed(const Pack<Bf16>& pack) {
-  for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
-    for (int64_t row = 0; row < pack.out_rows; row += kHalves) {
+  for (int64_t row = 0; row < pack.out_rows; row += kHalves) {
+    for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
       transpose_square<false>(pack, row, column);
       transpose_square<true>(pack, row, column);
     }
