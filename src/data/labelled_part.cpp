@@ -125,10 +125,10 @@ void fit_part(LabelledPart& part,
       const int32_t nothing = token_of_nothing(tokenizer);
       part.first.add(&nothing, 1);
     } else {
-      part.first.add(begin_of(first, row), kept_a);
+      part.first.add(begin_of(first, row) + tokenizer.first_kept(a, kept_a), kept_a);
     }
     if (is_pair) {
-      part.second.add(begin_of(second, row), kept_b);
+      part.second.add(begin_of(second, row) + tokenizer.first_kept(b, kept_b), kept_b);
     }
   }
 }

@@ -105,17 +105,24 @@ StorePiece tokenised(const TextList& texts, const Tokenizer& tokenizer, uint32_t
 
 }  // namespace
 
-ParallelText::ParallelText(std::shared_ptr<const TokenStore> store, std::vector<std::string> files)
-    : store_(std::move(store)), files_(std::move(files)) {}
+ParallelText::ParallelText(std::shared_ptr<const TokenStore> store,
+                           std::vector<std::string> files,
+                           bool cuts_begin)
+    : store_(std::move(store)), files_(std::move(files)), cuts_begin_(cuts_begin) {}
 
 void ParallelText::read_source(int64_t pair, int64_t most, std::vector<int64_t>& ids) const {
-  const int64_t begin = store_->first_token(2 * pair);
-  store_->read(begin, begin + std::min(most, source_size(pair)), ids);
+  read(2 * pair, most, ids);
 }
 
 void ParallelText::read_target(int64_t pair, int64_t most, std::vector<int64_t>& ids) const {
-  const int64_t begin = store_->first_token(2 * pair + 1);
-  store_->read(begin, begin + std::min(most, target_size(pair)), ids);
+  read(2 * pair + 1, most, ids);
+}
+
+void ParallelText::read(int64_t sentence, int64_t most, std::vector<int64_t>& ids) const {
+  const int64_t kept = std::min(most, size_of(sentence));
+  const int64_t begin = cuts_begin_ ? store_->first_token(sentence + 1) - kept
+                                    : store_->first_token(sentence);
+  store_->read(begin, begin + kept, ids);
 }
 
 std::string ParallelText::place(int64_t pair) const {
@@ -161,7 +168,7 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
                            found.foot.repaired == 1 ? " text that is" : " texts that are",
                            " not UTF-8, read with U+FFFD for the bytes that are wrong"));
   }
-  return std::make_shared<ParallelText>(found.store, item.files);
+  return std::make_shared<ParallelText>(found.store, item.files, tokenizer.cuts_begin());
 }
 
 }  // namespace weft::data

@@ -16,12 +16,15 @@ namespace weft::data {
 /// token store each pair is two sentences, either of which may be empty, and each file a document.
 class ParallelText {
  public:
-  ParallelText(std::shared_ptr<const TokenStore> store, std::vector<std::string> files);
+  ParallelText(std::shared_ptr<const TokenStore> store,
+               std::vector<std::string> files,
+               bool cuts_begin);
 
   int64_t pairs() const { return store_->sentences() / 2; }
   int64_t source_size(int64_t pair) const { return size_of(2 * pair); }
   int64_t target_size(int64_t pair) const { return size_of(2 * pair + 1); }
-  /// Append the first `most` tokens of a text.
+  /// Append at most so many tokens of a text: the first ones, or where the tokenizer cuts its begin
+  /// the last.
   void read_source(int64_t pair, int64_t most, std::vector<int64_t>& ids) const;
   void read_target(int64_t pair, int64_t most, std::vector<int64_t>& ids) const;
   /// `train.en, line 12`.
@@ -29,12 +32,14 @@ class ParallelText {
   uint64_t fingerprint() const { return store_->fingerprint(); }
 
  private:
+  void read(int64_t sentence, int64_t most, std::vector<int64_t>& ids) const;
   int64_t size_of(int64_t sentence) const {
     return store_->first_token(sentence + 1) - store_->first_token(sentence);
   }
 
   std::shared_ptr<const TokenStore> store_;
   std::vector<std::string> files_;
+  bool cuts_begin_;
 };
 
 /// Tokenises the item's pairs once, on all cores, into a token store. `prefix` stands before every

@@ -60,6 +60,13 @@ int32_t token_of_nothing(const Tokenizer& tokenizer) {
   throw Error("a text without tokens: the tokenizer has no special token that could stand for it");
 }
 
+void cut(std::vector<int32_t>& ids, int64_t most, const Tokenizer& tokenizer) {
+  const auto size = static_cast<int64_t>(ids.size());
+  const int64_t kept = std::min(size, most);
+  ids.erase(ids.begin(), ids.begin() + tokenizer.first_kept(size, kept));
+  ids.resize(static_cast<std::size_t>(kept));
+}
+
 std::pair<int64_t, int64_t> cut_pair(int64_t first, int64_t second, int64_t room) {
   if (first + second <= room) {
     return {first, second};

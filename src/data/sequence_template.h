@@ -33,6 +33,9 @@ class SequenceTemplate {
 /// token. Throws Error where there is none of these.
 int32_t token_of_nothing(const Tokenizer& tokenizer);
 
+/// Leaves at most so many tokens of a text, those that the tokenizer keeps.
+void cut(std::vector<int32_t>& ids, int64_t most, const Tokenizer& tokenizer);
+
 /// How many tokens of a pair's two texts remain when they must fit into `room`: the longer is cut
 /// first, then both by turns; of an odd room the longer one (the second, when alike) has the one
 /// more. As `longest_first` of `tokenizers`.

@@ -80,6 +80,14 @@ class Tokenizer {
   /// the same ids; of a Marian tokenizer its own files alone. `max_length`: model_max_length.
   virtual void save(const std::string& directory, int64_t max_length) const = 0;
 
+  /// Whether a text that is too long loses its begin and not its end: `truncation_side` of
+  /// tokenizer_config.json.
+  virtual bool cuts_begin() const { return false; }
+  /// The first token that is kept of so many.
+  int64_t first_kept(int64_t tokens, int64_t kept) const {
+    return cuts_begin() ? tokens - kept : 0;
+  }
+
   /// Hash of all that decides the ids; key of the token store.
   virtual uint64_t fingerprint() const = 0;
 

@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "data/batch.h"
+#include "data/sequence_template.h"
 #include "data/tokenizers/codepoints.h"
 #include "kernels/activation.h"
 #include "kernels/linear.h"
@@ -53,7 +54,7 @@ class Encoder {
     const auto whole = options_.prompt + text;
     tokenizer_.encode(options_.lowercases ? lowered(whole) : whole, ids);
     was_cut = static_cast<int64_t>(ids.size()) > room_;
-    ids.resize(std::min(ids.size(), static_cast<std::size_t>(room_)));
+    data::cut(ids, room_, tokenizer_);
     const auto sequence = tokenizer_.sequence(ids);
     data::Example example;
     example.ids.assign(sequence.ids.begin(), sequence.ids.end());

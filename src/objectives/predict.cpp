@@ -46,8 +46,8 @@ Encoded encoded(const Query& query,
   const int64_t room = model.length - tokenizer.added_tokens(query.text_pair.has_value());
   const auto [keeps_first, keeps_second] =
       data::cut_pair(static_cast<int64_t>(first.size()), static_cast<int64_t>(second.size()), room);
-  first.resize(static_cast<std::size_t>(keeps_first));
-  second.resize(static_cast<std::size_t>(keeps_second));
+  data::cut(first, keeps_first, tokenizer);
+  data::cut(second, keeps_second, tokenizer);
   if (before == 0 && room == model.length) {
     first.push_back(data::token_of_nothing(tokenizer));
   }

@@ -114,6 +114,16 @@ TEST_F(LabelledDatasetTest, CutsAndTellsSo) {
   EXPECT_EQ(pairs->example(0, 1).ids, (Ids{2, 5, 3, 6, 6, 6, 6, 3}));
 }
 
+TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
+  tokenizer_ = std::make_shared<test::BeginCutter>(Words{"a", "b", "c", "d"});
+  const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
+  EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 7, 8, 3}));
+  EXPECT_EQ(dataset->example(0, 1).ids, (Ids{2, 5, 3}));
+  const auto pairs =
+      make({item("y.tsv", "label\tsentence1\tsentence2\n0\ta b c\ta b c d\n")}, {.length = 8});
+  EXPECT_EQ(pairs->example(0, 0).ids, (Ids{2, 6, 7, 3, 6, 7, 8, 3}));
+}
+
 TEST_F(LabelledDatasetTest, DropsAndTellsSo) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n2\ta b\n")},
                             {.length = 4, .overflow = Overflow::kDrop});

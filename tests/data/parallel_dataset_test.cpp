@@ -174,6 +174,14 @@ TEST_F(ParallelDatasetTest, CutsOrDropsWhatIsTooLong) {
             "data.length: 2 tokens, must be more than the 2 special ones");
 }
 
+TEST_F(ParallelDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
+  tokenizer_ = std::make_shared<test::BeginCutter>(Words{"a", "b", "c", "d"});
+  const auto cut = make({lines("a b c d\na\n", "a\nb c d a\n")}, {.length = 4});
+  EXPECT_EQ(cut->example(0, 0).source_ids, (Ids{2, 7, 8, 3}));
+  EXPECT_EQ(cut->example(0, 0).targets, (Ids{2, 5, 3}));
+  EXPECT_EQ(cut->example(0, 1).targets, (Ids{2, 8, 5, 3}));
+}
+
 TEST_F(ParallelDatasetTest, PrefixStandsBeforeEverySource) {
   const auto dataset = make({lines("a\nb\n", "c\nd\n")}, {.prefix = "d c "});
   EXPECT_EQ(dataset->example(0, 1).source_ids, (Ids{2, 8, 7, 6, 3}));

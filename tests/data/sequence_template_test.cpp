@@ -35,6 +35,20 @@ TEST(SequenceTemplate, EqualsTheTokenizersSequence) {
   EXPECT_EQ(two.types(0, 0), widened(tokenizer.sequence({}, {}).types));
 }
 
+TEST(Cut, LeavesTheEndThatTheTokenizerKeeps) {
+  const auto left = [](int64_t most, const Tokenizer& tokenizer) {
+    std::vector<int32_t> ids{5, 6, 7};
+    cut(ids, most, tokenizer);
+    return ids;
+  };
+  const test::ToyTokenizer keeps_begin({"a", "b", "c"});
+  const test::BeginCutter keeps_end({"a", "b", "c"});
+  EXPECT_EQ(left(2, keeps_begin), (std::vector<int32_t>{5, 6}));
+  EXPECT_EQ(left(2, keeps_end), (std::vector<int32_t>{6, 7}));
+  EXPECT_EQ(left(0, keeps_end), std::vector<int32_t>());
+  EXPECT_EQ(left(4, keeps_end), (std::vector<int32_t>{5, 6, 7}));
+}
+
 struct Cut {
   int64_t first, second, room, kept_first, kept_second;
 };

@@ -72,6 +72,28 @@ TEST(TokenizerFiles, LlamasPiecesAreFramedAsTheConfigSays) {
   EXPECT_EQ(both.types, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
 }
 
+TEST(TokenizerFiles, SayWhichEndOfALongTextIsCut) {
+  const auto read = [](const Json& truncation, const Json& side) {
+    const test::Folder folder;
+    Json json = formats::read_json(kFolder + "/word_level/tokenizer.json");
+    json["truncation"] = truncation;
+    folder.write("tokenizer.json", json.dump());
+    folder.write("tokenizer_config.json", Json({{"truncation_side", side}}).dump());
+    const auto tokenizer = load_tokenizer(folder.path());
+    tokenizer->save(folder.path("saved"), 512);
+    EXPECT_EQ(load_tokenizer(folder.path("saved"))->cuts_begin(), tokenizer->cuts_begin());
+    return tokenizer;
+  };
+  const Json left = {{"direction", "Left"}, {"max_length", 8}};
+  EXPECT_FALSE(read(nullptr, nullptr)->cuts_begin());
+  EXPECT_TRUE(read(nullptr, "left")->cuts_begin());
+  EXPECT_TRUE(read(left, nullptr)->cuts_begin());
+  EXPECT_FALSE(read(left, "right")->cuts_begin());
+  EXPECT_NE(read(nullptr, "left")->fingerprint(), read(nullptr, "right")->fingerprint());
+  EXPECT_TRUE(test::message_of<UserError>([&] { read(nullptr, "middle"); })
+                  .ends_with("truncation_side: found 'middle', must be left or right"));
+}
+
 TEST(TokenizerFiles, TheClassOfGptNeoxComposesCharacters) {
   const auto ids = [](const std::string& name, const std::string& line) {
     const test::Folder folder;

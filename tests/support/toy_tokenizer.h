@@ -142,4 +142,11 @@ class ToyTokenizer : public data::Tokenizer {
   std::map<std::string, int32_t, std::less<>> ids_;
 };
 
+/// Of a text that is too long it cuts the begin.
+class BeginCutter : public ToyTokenizer {
+ public:
+  using ToyTokenizer::ToyTokenizer;
+  bool cuts_begin() const override { return true; }
+};
+
 }  // namespace weft::test

@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "data/error.h"
+#include "data/tokenizers/json_fields.h"
 #include "data/tokenizers/special_names.h"
 
 namespace weft::data {
@@ -31,6 +33,18 @@ Json tokenizer_config_in(const std::string& directory) {
     }
   }
   return config;
+}
+
+bool cuts_begin(const Json& config, const Json& document, const std::string& place) {
+  const JsonFields whole(document, place);
+  const bool is_left = whole.has("truncation") &&
+                       whole.fields("truncation").text("direction", "Right") == "Left";
+  const JsonFields fields(config, place);
+  const std::string side = fields.text("truncation_side", is_left ? "left" : "right");
+  if (side != "left" && side != "right") {
+    fields.fail("truncation_side", text("found '", shown(side), "', must be left or right"));
+  }
+  return side == "left";
 }
 
 void save_tokenizer_config(const Json& config, int64_t max_length, const std::string& directory) {

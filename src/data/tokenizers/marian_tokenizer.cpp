@@ -37,6 +37,7 @@ struct MarianFiles {
   std::vector<AddedToken> added = {};
   std::string unknown = {};  // its piece
   int32_t end = 0;           // what ends each text
+  bool cuts_begin = false;
   uint64_t fingerprint = 0;
 
   std::string path(const char* name) const { return directory + "/" + name; }
@@ -167,6 +168,7 @@ class MarianTokenizer : public Tokenizer {
     save_tokenizer_config(files_->config, max_length, directory);
   }
 
+  bool cuts_begin() const override { return files_->cuts_begin; }
   uint64_t fingerprint() const override { return files_->fingerprint; }
 
  private:
@@ -290,6 +292,8 @@ std::shared_ptr<const MarianFiles> read_files(const std::string& directory) {
   if (config.truth("separate_vocabs", false)) {
     read(kTargetPieces);
   }
+  files->cuts_begin = cuts_begin(files->config, Json::object(), config.place());
+  files->fingerprint = files->cuts_begin ? digest(std::string_view("left")) : files->fingerprint;
   files->unknown = special_token(files->config, "unk_token").value_or("");
   const std::string end = special_token(files->config, "eos_token").value_or("");
   for (const AddedToken& token : files->added) {

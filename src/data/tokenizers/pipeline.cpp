@@ -54,6 +54,8 @@ Pipeline::Pipeline(TokenizerParts parts) : parts_(std::move(parts)), serial_(nex
     target_ = make_template_side(*this, make_steps(JsonFields(processor, parts_.place)));
     fingerprint_ = digest(processor.dump(), fingerprint_);
   }
+  cuts_begin_ = data::cuts_begin(parts_.config, parts_.document, parts_.place);
+  fingerprint_ = cuts_begin_ ? digest(std::string_view("left"), fingerprint_) : fingerprint_;
   parts_.document = formats::Json::object();
 }
 

@@ -49,6 +49,7 @@ class Pipeline : public Tokenizer {
   bool is_special(int32_t id) const override { return has_flag(id, kSpecial); }
   bool continues_word(int32_t id) const override { return has_flag(id, kContinues); }
   const Tokenizer& target() const override { return target_ ? *target_ : *this; }
+  bool cuts_begin() const override { return cuts_begin_; }
   void save(const std::string& directory, int64_t max_length) const override;
   uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -87,6 +88,7 @@ class Pipeline : public Tokenizer {
   TokenFinder normalized_finder_;  // after it
   SpecialIds special_;
   std::vector<uint8_t> flags_;  // by id
+  bool cuts_begin_ = false;
   uint64_t fingerprint_ = 0;
   uint32_t serial_ = 0;  // tells tokenizers apart in the word cache
 };

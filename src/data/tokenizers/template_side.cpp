@@ -31,6 +31,7 @@ class TemplateSide : public Tokenizer {
   SpecialIds special() const override { return whole_.special(); }
   bool is_special(int32_t id) const override { return whole_.is_special(id); }
   bool continues_word(int32_t id) const override { return whole_.continues_word(id); }
+  bool cuts_begin() const override { return whole_.cuts_begin(); }
   void save(const std::string& directory, int64_t max_length) const override {
     whole_.save(directory, max_length);
   }
