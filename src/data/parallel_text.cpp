@@ -120,8 +120,8 @@ void ParallelText::read_target(int64_t pair, int64_t most, std::vector<int64_t>&
 
 void ParallelText::read(int64_t sentence, int64_t most, std::vector<int64_t>& ids) const {
   const int64_t kept = std::min(most, size_of(sentence));
-  const int64_t begin = cuts_begin_ ? store_->first_token(sentence + 1) - kept
-                                    : store_->first_token(sentence);
+  const int64_t begin =
+      cuts_begin_ ? store_->first_token(sentence + 1) - kept : store_->first_token(sentence);
   store_->read(begin, begin + kept, ids);
 }
 

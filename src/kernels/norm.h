@@ -20,8 +20,9 @@ at::Tensor layer_norm(const at::Tensor& x,
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
 /// What to keep of y for the backward pass of an operation that reads it: y, or where layer_norm or
-/// rms_norm has just made it, what they keep anyway and make it of: x (N, D), mean and 1 / deviation
-/// (N), fp32, weight (D), bias (D) or undefined. The norm's own backward pass must not have run.
+/// rms_norm has just made it, what they keep anyway and make it of: x (N, D), mean and 1 /
+/// deviation (N), fp32, weight (D), bias (D) or undefined. The norm's own backward pass must not
+/// have run.
 std::vector<at::Tensor> kept_of(const at::Tensor& y);
 /// y of what was kept, the same bits.
 at::Tensor made_again(at::TensorList kept);

@@ -189,28 +189,30 @@ std::vector<Product> linear_products(const models::ModelOptions& options,
   const int64_t d = options.dim;
   const bool has_decoder = options.head == models::Head::kConditional;
   std::vector<Product> products;
-  const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t width) {
-    products.push_back({tokens, d, d, layers});
-    products.push_back({tokens, d, width, layers});
+  const int64_t own = options.heads * models::head_width(options);  // of the queries
+  const int64_t shared = models::key_value_heads(options) * models::head_width(options);
+  const int64_t of_decoder = options.decoder.heads * models::head_width(options);
+  const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t queries, int64_t width) {
+    products.push_back({tokens, queries, d, layers});
+    products.push_back({tokens, d, (options.modern.is_gated ? 2 : 1) * width, layers});
     products.push_back({tokens, width, d, layers});
-  };
-  const auto add_stack = [&](int64_t tokens, int64_t layers, int64_t width) {
-    products.push_back({tokens, d, 3 * d, layers});
-    add_rest(tokens, layers, width);
   };
   const int64_t source = has_decoder ? rows.tokens - rows.targets : rows.tokens;
   const int64_t read = has_decoder ? source : rows_read(options, objective, rows);
   if (options.layers > 0) {
-    add_stack(source, options.layers - 1, options.width);
-    products.push_back({spares_queries(options) ? read : source, d, d, 1});
-    products.push_back({source, d, 2 * d, 1});
-    add_rest(read, 1, options.width);
+    products.push_back({source, d, own + 2 * shared, options.layers - 1});
+    add_rest(source, options.layers - 1, own, options.width);
+    products.push_back({spares_queries(options) ? read : source, d, own, 1});
+    products.push_back({source, d, 2 * shared, 1});
+    add_rest(read, 1, own, options.width);
   }
   if (has_decoder) {
     const auto& decoder = options.decoder;
-    add_stack(rows.targets, decoder.layers, decoder.width);
-    products.push_back({rows.targets, d, d, 2 * decoder.layers});  // to the source: query, output
-    products.push_back({source, d, 2 * d, decoder.layers});        // key and value
+    products.push_back({rows.targets, d, 3 * of_decoder, decoder.layers});
+    add_rest(rows.targets, decoder.layers, of_decoder, decoder.width);
+    products.push_back({rows.targets, d, of_decoder, decoder.layers});  // queries to the source
+    products.push_back({rows.targets, of_decoder, d, decoder.layers});
+    products.push_back({source, d, 2 * of_decoder, decoder.layers});  // its keys and values
   }
   const int64_t e = models::embedding_width(options);
   if (e != d) {

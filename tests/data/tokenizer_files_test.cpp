@@ -90,8 +90,9 @@ TEST(TokenizerFiles, SayWhichEndOfALongTextIsCut) {
   EXPECT_TRUE(read(left, nullptr)->cuts_begin());
   EXPECT_FALSE(read(left, "right")->cuts_begin());
   EXPECT_NE(read(nullptr, "left")->fingerprint(), read(nullptr, "right")->fingerprint());
-  EXPECT_TRUE(test::message_of<UserError>([&] { read(nullptr, "middle"); })
-                  .ends_with("truncation_side: found 'middle', must be left or right"));
+  EXPECT_TRUE(test::message_of<UserError>([&] {
+                read(nullptr, "middle");
+              }).ends_with("truncation_side: found 'middle', must be left or right"));
 }
 
 TEST(TokenizerFiles, TheClassOfGptNeoxComposesCharacters) {

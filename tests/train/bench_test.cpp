@@ -30,6 +30,7 @@ models::ModelOptions small_options(models::Head head) {
   options.vocabulary = 100;
   options.dim = 8;
   options.layers = 3;
+  options.heads = options.decoder.heads = 2;
   options.width = 32;
   return options;
 }
@@ -55,6 +56,18 @@ TEST(Bench, CountsTheProductsOfBothStacks) {
   EXPECT_EQ(multiplications(options, ObjectiveType::kSeq2Seq,
                             {.tokens = 50, .targets = 20, .sequences = 2}),
             30 * 3 * 12 * 64 + 20 * 2 * (8 + 2) * 64 + 30 * 2 * 2 * 64 + 20 * 800);
+}
+
+TEST(Bench, CountsTheProductsOfGatesAndSharedHeads) {
+  auto options = small_options(models::Head::kCausalLm);
+  options.modern.is_gated = true;
+  options.heads = 4;
+  options.decoder.head_width = 3;
+  options.decoder.key_value_heads = 2;
+  // Queries and output 12 wide, keys and values 6 each; three matrices of the feed-forward.
+  EXPECT_EQ(multiplications(options, ObjectiveType::kCausal,
+                            {.tokens = 50, .targets = 50, .sequences = 2}),
+            50 * 3 * 8 * (2 * 12 + 2 * 6 + 3 * 32) + 50 * 800);
 }
 
 TEST(Bench, CountsTheProductsOfPatches) {

@@ -37,8 +37,8 @@ Json tokenizer_config_in(const std::string& directory) {
 
 bool cuts_begin(const Json& config, const Json& document, const std::string& place) {
   const JsonFields whole(document, place);
-  const bool is_left = whole.has("truncation") &&
-                       whole.fields("truncation").text("direction", "Right") == "Left";
+  const bool is_left =
+      whole.has("truncation") && whole.fields("truncation").text("direction", "Right") == "Left";
   const JsonFields fields(config, place);
   const std::string side = fields.text("truncation_side", is_left ? "left" : "right");
   if (side != "left" && side != "right") {
