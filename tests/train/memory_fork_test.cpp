@@ -34,7 +34,7 @@ class MemoryTest : public test::ForkedRuns {
   MemoryTest() {
     std::string text;
     for (int line = 0; line < 1500; ++line) {
-      text += "the red fox number " + std::to_string(line) + " sees a green hill.\n\n";
+      text += "the red fox number " + std::to_string(1000 + line) + " sees a green hill.\n\n";
     }
     small_.folder().write("train.txt", text);
   }
@@ -52,7 +52,7 @@ class MemoryTest : public test::ForkedRuns {
 };
 
 TEST_F(MemoryTest, LimitOfTheAddressSpaceHalvesTheMicroBatch) {
-  ASSERT_EQ(train(wide("run"), limited(700)), kDone) << said();
+  ASSERT_EQ(train(wide("run"), limited(660)), kDone) << said();
   const auto words = said();
   EXPECT_NE(words.find("[train] out of memory in step 1: a micro-batch of "), std::string::npos)
       << words;
