@@ -203,9 +203,10 @@ std::vector<DataItem> read_items(config::Section& section,
 void read_shape(config::Section& section, DataOptions& options) {
   section.read_choice(
       "overflow", options.overflow, kOverflows,
-      {.help = "What happens to a text longer than `length`: its end is cut (its begin, where "
-               "the tokenizer has truncation_side: left), it is split into several sequences, or "
-               "it is left out; auto splits running text and cuts labelled texts."});
+      {.help = "What happens to a text longer than `length`: its end is cut (of labelled "
+               "texts and of pairs of translations its begin, where the tokenizer has "
+               "truncation_side: left), it is split into several sequences, or it is left out; "
+               "auto splits running text and cuts labelled texts."});
   section.read_choice(
       "pack", options.pack, kPacks,
       {.help = "What makes one sequence of running text: lines of one document up to "

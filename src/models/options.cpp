@@ -98,6 +98,12 @@ int64_t head_width(const ModelOptions& options) {
   return options.decoder.head_width > 0 ? options.decoder.head_width : options.dim / options.heads;
 }
 
+int64_t query_width(const ModelOptions& options) { return options.heads * head_width(options); }
+
+int64_t key_width(const ModelOptions& options) {
+  return key_value_heads(options) * head_width(options);
+}
+
 bool tells_segments(const ModelOptions& options) {
   return options.segments > 1 && !traits_of(options.family).tells_languages;
 }

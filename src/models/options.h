@@ -108,6 +108,9 @@ int64_t head_outputs(const ModelOptions& options);
 int64_t key_value_heads(const ModelOptions& options);
 /// K: width of a head.
 int64_t head_width(const ModelOptions& options);
+/// H K of a layer's queries, G K of its keys and of its values.
+int64_t query_width(const ModelOptions& options);
+int64_t key_width(const ModelOptions& options);
 
 /// Whether the ids beside tokens tell segments, or languages: `xlm.languages`.
 bool tells_segments(const ModelOptions& options);

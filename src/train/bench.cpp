@@ -189,8 +189,8 @@ std::vector<Product> linear_products(const models::ModelOptions& options,
   const int64_t d = options.dim;
   const bool has_decoder = options.head == models::Head::kConditional;
   std::vector<Product> products;
-  const int64_t own = options.heads * models::head_width(options);  // of the queries
-  const int64_t shared = models::key_value_heads(options) * models::head_width(options);
+  const int64_t own = models::query_width(options);
+  const int64_t shared = models::key_width(options);
   const int64_t of_decoder = options.decoder.heads * models::head_width(options);
   const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t queries, int64_t width) {
     products.push_back({tokens, queries, d, layers});

@@ -134,9 +134,8 @@ double block_flops(const models::ModelOptions& model, int64_t heads, int64_t wid
 
 /// What the last layer is spared of it where a token's last hidden state is read by nobody.
 double unread_flops(const models::ModelOptions& model, int64_t length) {
-  const auto features = static_cast<double>(models::head_width(model));
-  const auto own = static_cast<double>(model.heads) * features;
-  const auto shared = static_cast<double>(models::key_value_heads(model)) * features;
+  const auto own = static_cast<double>(models::query_width(model));
+  const auto shared = static_cast<double>(models::key_width(model));
   const double inputs = 2.0 * static_cast<double>(model.dim);
   const double rest = block_flops(model, model.heads, model.width) - inputs * (own + 2.0 * shared);
   return rest + (spares_queries(model) ? (inputs + 4.0 * static_cast<double>(length)) * own : 0);
@@ -147,7 +146,7 @@ double two_stacks_flops(const models::ModelOptions& model, int64_t length) {
   const auto& decoder = model.decoder;
   const auto features = static_cast<double>(models::head_width(model));
   const auto dim = static_cast<double>(model.dim);
-  const auto own = static_cast<double>(model.heads) * features;
+  const auto own = static_cast<double>(models::query_width(model));
   const auto decoders = static_cast<double>(decoder.heads) * features;
   const auto seen = static_cast<double>(length);
   const double source = block_flops(model, model.heads, model.width) + 4.0 * seen * own;
@@ -176,7 +175,7 @@ double forward_flops(const models::ModelOptions& model,
     return baseline_flops(model, length);
   }
   const auto dim = static_cast<double>(model.dim);
-  const auto own = static_cast<double>(model.heads * models::head_width(model));  // of the queries
+  const auto own = static_cast<double>(models::query_width(model));
   const auto features = static_cast<double>(models::embedding_width(model));
   // Encoders of BERT's kind pool once a sequence, and transform what guesses words.
   const bool is_plain = !models::definition_of(model.family).ends_like_bert;

@@ -130,11 +130,9 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   sizes.is_cut = run.rows < run.tokens;
   sizes.has_few_queries = sizes.is_cut && lora == nullptr && spares_queries(model);
   const double queries = sizes.has_few_queries ? run.rows : run.tokens;
-  sizes.mixed = queries * run.element * static_cast<double>(model.heads) *
-                static_cast<double>(models::head_width(model));
-  sizes.qkv = sizes.mixed + 2 * run.tokens * run.element *
-                                static_cast<double>(models::key_value_heads(model)) *
-                                static_cast<double>(models::head_width(model));
+  sizes.mixed = queries * run.element * static_cast<double>(models::query_width(model));
+  sizes.qkv =
+      sizes.mixed + 2 * run.tokens * run.element * static_cast<double>(models::key_width(model));
   sizes.exponents = queries * static_cast<double>(model.heads) * 4;
   sizes.statistics = run.tokens * 8;
   sizes.rest_statistics = run.rows * 8;

@@ -206,6 +206,16 @@ TEST(MarianTokenizer, AddedTokensOfTheConfigAreFoundAndKept) {
   EXPECT_EQ(encoded(*load_tokenizer(copy.path()), "<extra>  "), Ids{211});
 }
 
+TEST(MarianTokenizer, CutsTheBeginOfLongTextsWhereTheConfigSaysSo) {
+  const Copy copy("joint");
+  const auto usual = load_tokenizer(copy.path());
+  EXPECT_FALSE(usual->cuts_begin());
+  copy.change("tokenizer_config.json", [](Json& json) { json["truncation_side"] = "left"; });
+  const auto other = load_tokenizer(copy.path());
+  EXPECT_TRUE(other->cuts_begin());
+  EXPECT_NE(other->fingerprint(), usual->fingerprint());
+}
+
 TEST(MarianTokenizer, NamesWhatIsMissingOrDamaged) {
   const std::vector<std::pair<std::string, std::string>> missing = {
       {"source.spm", ": a Marian tokenizer without source.spm"},

@@ -10,6 +10,7 @@
 #include "models/directory.h"
 #include "models/tiny.h"
 #include "support/tensors.h"
+#include "support/toy_tokenizer.h"
 
 namespace weft::objectives {
 namespace {
@@ -62,6 +63,15 @@ TEST_F(EmbedTest, AllModulesTogetherEqualTheReference) {
   const auto found = embed(*model, *tokenizer, lines, sentence.options);
   EXPECT_TRUE(test::near(found.vectors, rows(expected["whole"]), 1e-5));
   EXPECT_EQ(found.cut, 1);
+}
+
+TEST_F(EmbedTest, TheBeginIsCutWhereTheTokenizerCutsIt) {
+  const test::BeginCutter cutter({"a", "b", "c", "d", "e"});
+  models::SentenceOptions options = sentence.options;
+  options.length = 5;  // two of them special
+  const auto found = embed(*model, cutter, {"a b c d e", "c d e"}, options);
+  EXPECT_EQ(found.cut, 1);
+  EXPECT_TRUE(test::near(found.vectors[0], found.vectors[1], 1e-6));
 }
 
 TEST_F(EmbedTest, VectorsDoNotDependOnTheBatch) {

@@ -66,6 +66,21 @@ TEST(Predict, TextsTooLongAreCutAndSaySo) {
   EXPECT_EQ(found[0].scores, found[1].scores);
 }
 
+TEST(Predict, TheBeginIsCutWhereTheTokenizerCutsIt) {
+  const test::BeginCutter tokenizer(words());
+  const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 3);
+  const auto found = predict(*model, tokenizer,
+                             {{"a b c d e f g h i j k l m n o", {}},
+                              {"f g h i j k l m n o", {}},
+                              {"a b c d e f g h", {"i j k l m n o p"}},
+                              {"e f g h", {"l m n o p"}}});
+  EXPECT_TRUE(found[0].was_cut);
+  EXPECT_EQ(found[0].scores, found[1].scores);
+  EXPECT_TRUE(found[2].was_cut);
+  EXPECT_FALSE(found[3].was_cut);
+  EXPECT_EQ(found[2].scores, found[3].scores);
+}
+
 TEST(Predict, ARegressionGivesAValue) {
   auto options = test::tiny_model(models::Head::kSequence);
   options.labels.clear();

@@ -293,7 +293,6 @@ std::shared_ptr<const MarianFiles> read_files(const std::string& directory) {
     read(kTargetPieces);
   }
   files->cuts_begin = cuts_begin(files->config, Json::object(), config.place());
-  files->fingerprint = files->cuts_begin ? digest(std::string_view("left")) : files->fingerprint;
   files->unknown = special_token(files->config, "unk_token").value_or("");
   const std::string end = special_token(files->config, "eos_token").value_or("");
   for (const AddedToken& token : files->added) {
@@ -303,6 +302,9 @@ std::shared_ptr<const MarianFiles> read_files(const std::string& directory) {
     files->fingerprint = digest(bytes, digest(name, files->fingerprint));
   }
   files->fingerprint = digest(files->config["added_tokens_decoder"].dump(), files->fingerprint);
+  if (files->cuts_begin) {
+    files->fingerprint = digest(std::string_view("left"), files->fingerprint);
+  }
   return files;
 }
 

@@ -55,7 +55,9 @@ Pipeline::Pipeline(TokenizerParts parts) : parts_(std::move(parts)), serial_(nex
     fingerprint_ = digest(processor.dump(), fingerprint_);
   }
   cuts_begin_ = data::cuts_begin(parts_.config, parts_.document, parts_.place);
-  fingerprint_ = cuts_begin_ ? digest(std::string_view("left"), fingerprint_) : fingerprint_;
+  if (cuts_begin_) {
+    fingerprint_ = digest(std::string_view("left"), fingerprint_);
+  }
   parts_.document = formats::Json::object();
 }
 

@@ -277,8 +277,8 @@ void add_layer(StoredBuilder& builder,
                const std::string& ours,
                const std::string& stored) {
   const int64_t dim = options.dim;
-  const int64_t own = options.heads * head_width(options);
-  const int64_t shared = key_value_heads(options) * head_width(options);
+  const int64_t own = query_width(options);
+  const int64_t shared = key_width(options);
   const bool has_bias = options.modern.attention_bias;
   const bool has_wide_bias = options.modern.feed_forward_bias;
   const auto qkv = ours + "attention.qkv";
