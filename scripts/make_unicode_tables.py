@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/data/tokenizers/unicode_ranges.inc: what the Rust library `tokenizers` takes each code point for.
+"""Writes src/base/unicode_ranges.inc: what the Rust library `tokenizers` takes each code point for.
 
     pip install tokenizers
     python3 scripts/make_unicode_tables.py
@@ -12,7 +12,7 @@ import pathlib
 from tokenizers import Regex, normalizers, pre_tokenizers
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-TARGET = pathlib.Path(__file__).resolve().parent.parent / "src/data/tokenizers/unicode_ranges.inc"
+TARGET = pathlib.Path(__file__).resolve().parent.parent / "src/base/unicode_ranges.inc"
 
 
 def ranges(points):

@@ -1,4 +1,4 @@
-# `cmake --install build --prefix P`: P/bin/weft, P/lib/libweft_*.a, P/include/weft/ROOM/*.h and the CMake package Weft.
+# `cmake --install build --prefix P`: P/bin/weft, P/lib/libweft_*.a, P/include/weft/LIBRARY/*.h and the CMake package Weft.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Weft)
 # A folder of its own: a libc10.so or libgomp.so.1 straight in /usr/local/lib would serve other programs too.
@@ -29,13 +29,13 @@ endif()
 install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# The library is every room but `cli`, which is the program.
-get_property(rooms GLOBAL PROPERTY WEFT_ROOMS)
-list(REMOVE_ITEM rooms weft_cli)
-foreach(room ${rooms})
-  string(REPLACE "weft_" "" name ${room})
-  set_target_properties(${room} PROPERTIES EXPORT_NAME ${name})
-  install(TARGETS ${room} EXPORT WeftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The library is every library but `cli`, which is the program.
+get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
+list(REMOVE_ITEM libraries weft_cli)
+foreach(library ${libraries})
+  string(REPLACE "weft_" "" name ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS ${library} EXPORT WeftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
     FILES_MATCHING PATTERN "*.h")
 endforeach()

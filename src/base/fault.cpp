@@ -54,7 +54,7 @@ struct Rule {
 }
 
 template <class Table>
-int value_of(const Table& table, std::string_view name) {
+int fault_value_of(const Table& table, std::string_view name) {
   for (const auto& [known, value] : table) {
     if (known == name) {
       return value;
@@ -103,8 +103,8 @@ Rule parse_rule(std::string_view words) {
     rule.first = parse_number(ends.front(), words);
     rule.last = parse_number(ends.back(), words);
   }
-  rule.error = value_of(kErrors, parts[2]);
-  rule.signal = value_of(kSignals, parts[2]);
+  rule.error = fault_value_of(kErrors, parts[2]);
+  rule.signal = fault_value_of(kSignals, parts[2]);
   rule.is_torn = parts[2] == "torn" && rule.call == Call::kWrite;
   rule.is_slow = parts[2] == "slow";
   if (rule.error == 0 && rule.signal == 0 && !rule.is_torn && !rule.is_slow) {

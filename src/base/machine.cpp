@@ -16,7 +16,7 @@ namespace {
 
 /// The content of a file of /proc or /sys, whose size the system does not tell; empty where there
 /// is none.
-std::string contents_of(const std::string& path) {
+std::string machine_contents_of(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream content;
   content << file.rdbuf();
@@ -24,7 +24,7 @@ std::string contents_of(const std::string& path) {
 }
 
 /// The value of the first line `key : value`.
-std::string value_of(std::string_view lines, std::string_view key) {
+std::string machine_value_of(std::string_view lines, std::string_view key) {
   for (const auto line : split(lines, '\n')) {
     const auto colon = line.find(':');
     if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key) {
@@ -35,7 +35,7 @@ std::string value_of(std::string_view lines, std::string_view key) {
 }
 
 int64_t kibibytes_of(std::string_view lines, std::string_view key) {
-  const auto value = value_of(lines, key);
+  const auto value = machine_value_of(lines, key);
   return value.empty() ? 0 : std::stoll(value) * 1024;
 }
 
@@ -59,7 +59,7 @@ std::string find_allocator() {
 std::vector<std::string> find_gpus() {
   std::vector<std::string> models;
   for (const auto& path : glob_paths("/proc/driver/nvidia/gpus/*/information")) {
-    const auto model = value_of(contents_of(path), "Model");
+    const auto model = machine_value_of(machine_contents_of(path), "Model");
     models.push_back(model.empty() ? "an NVIDIA GPU" : model);
   }
   return models;
@@ -68,9 +68,9 @@ std::vector<std::string> find_gpus() {
 }  // namespace
 
 std::vector<std::string> features_of(const std::string& cpuinfo) {
-  auto flags = value_of(cpuinfo, "flags");
+  auto flags = machine_value_of(cpuinfo, "flags");
   if (flags.empty()) {
-    flags = value_of(cpuinfo, "Features");  // so on ARM
+    flags = machine_value_of(cpuinfo, "Features");  // so on ARM
   }
   const auto words = split(flags, ' ');
   std::vector<std::string> found;
@@ -91,17 +91,17 @@ double quota_of(const std::string& cpu_max) {
 }
 
 Machine read_machine() {
-  const auto cpuinfo = contents_of("/proc/cpuinfo");
-  const auto meminfo = contents_of("/proc/meminfo");
+  const auto cpuinfo = machine_contents_of("/proc/cpuinfo");
+  const auto meminfo = machine_contents_of("/proc/meminfo");
   return {
-      .cpu = value_of(cpuinfo, "model name"),
+      .cpu = machine_value_of(cpuinfo, "model name"),
       .features = features_of(cpuinfo),
       .cores = available_cores(),
-      .core_quota = quota_of(contents_of("/sys/fs/cgroup/cpu.max")),
+      .core_quota = quota_of(machine_contents_of("/sys/fs/cgroup/cpu.max")),
       .memory = kibibytes_of(meminfo, "MemTotal"),
       .free_memory = kibibytes_of(meminfo, "MemAvailable"),
       .free_disk = free_bytes("."),
-      .huge_pages = chosen_of(contents_of("/sys/kernel/mm/transparent_hugepage/enabled")),
+      .huge_pages = chosen_of(machine_contents_of("/sys/kernel/mm/transparent_hugepage/enabled")),
       .allocator = find_allocator(),
       .gpus = find_gpus(),
   };

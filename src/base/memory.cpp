@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 /// Files of /proc and /sys, whose size the system does not tell; empty where there is none.
-std::string contents_of(const char* path) {
+std::string memory_contents_of(const char* path) {
   std::ifstream file(path);
   std::ostringstream content;
   content << file.rdbuf();
@@ -35,12 +35,13 @@ int64_t number_of(const std::string& word) {
 
 /// Pages of files count as taken in a group, although it gives up those not in use.
 int64_t left_in_group() {
-  const int64_t most = number_of(contents_of("/sys/fs/cgroup/memory.max"));
-  const int64_t taken = number_of(contents_of("/sys/fs/cgroup/memory.current"));
+  const int64_t most = number_of(memory_contents_of("/sys/fs/cgroup/memory.max"));
+  const int64_t taken = number_of(memory_contents_of("/sys/fs/cgroup/memory.current"));
   if (most < 0 || taken < 0) {
     return kUnlimited;  // no group, or `max`
   }
-  const auto files = detail::bytes_of(contents_of("/sys/fs/cgroup/memory.stat"), "inactive_file");
+  const auto files =
+      detail::bytes_of(memory_contents_of("/sys/fs/cgroup/memory.stat"), "inactive_file");
   return std::max<int64_t>(0, most - taken + std::max<int64_t>(0, files));
 }
 
@@ -49,7 +50,7 @@ int64_t left_of_addresses() {
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
     return kUnlimited;
   }
-  const int64_t pages = std::max<int64_t>(0, number_of(contents_of("/proc/self/statm")));
+  const int64_t pages = std::max<int64_t>(0, number_of(memory_contents_of("/proc/self/statm")));
   return std::max<int64_t>(
       0, static_cast<int64_t>(limit.rlim_cur) - pages * int64_t{::sysconf(_SC_PAGESIZE)});
 }
@@ -80,7 +81,7 @@ int64_t bytes_of(std::string_view lines, std::string_view key) {
 }  // namespace detail
 
 int64_t available_memory() {
-  const auto free = detail::bytes_of(contents_of("/proc/meminfo"), "MemAvailable");
+  const auto free = detail::bytes_of(memory_contents_of("/proc/meminfo"), "MemAvailable");
   return std::min({free < 0 ? kUnlimited : free, left_in_group(), left_of_addresses()});
 }
 

@@ -1,4 +1,4 @@
-#include "train/bench.h"
+#include "train/cost/bench.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,27 +9,27 @@
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "formats/json.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace weft::cli {
 namespace {
 
-double rounded(double value, double digits) {
+double bench_rounded(double value, double digits) {
   const double scale = std::pow(10.0, digits);
   return std::round(value * scale) / scale;
 }
 
-double mib(double bytes) { return rounded(bytes / (1 << 20), 2); }
+double mib(double bytes) { return bench_rounded(bytes / (1 << 20), 2); }
 
 /// Milliseconds by kind of operation, and what is left of `all`.
 formats::Json kinds_json(const kernels::OperationClock::Milliseconds& kinds, double all) {
   formats::Json parts = formats::Json::object();
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     parts[std::string(kernels::name_of(static_cast<kernels::Operation>(kind)))] =
-        rounded(kinds[kind], 2);
+        bench_rounded(kinds[kind], 2);
     all -= kinds[kind];
   }
-  parts["other"] = rounded(std::max(0.0, all), 2);
+  parts["other"] = bench_rounded(std::max(0.0, all), 2);
   return parts;
 }
 
@@ -53,22 +53,22 @@ formats::Json to_json(const train::BenchReport& report) {
   line["threads"] = report.threads;
   line["parameters"] = report.parameters;
   line["steps"] = report.steps;
-  line["tokens_per_step"] = rounded(report.tokens_per_step, 1);
-  line["sequences_per_step"] = rounded(report.sequences_per_step, 1);
-  line["real_tokens_per_s"] = rounded(report.real_tokens_per_s, 1);
-  line["ms_per_step_median"] = rounded(report.ms_per_step_median, 2);
-  line["padding_share"] = rounded(report.padding_share, 3);
+  line["tokens_per_step"] = bench_rounded(report.tokens_per_step, 1);
+  line["sequences_per_step"] = bench_rounded(report.sequences_per_step, 1);
+  line["real_tokens_per_s"] = bench_rounded(report.real_tokens_per_s, 1);
+  line["ms_per_step_median"] = bench_rounded(report.ms_per_step_median, 2);
+  line["padding_share"] = bench_rounded(report.padding_share, 3);
   line["peak_rss_mib"] = report.peak_rss_mib;
-  line["matrix_products_ms"] = rounded(report.matrix_products_ms, 2);
-  line["data_ms"] = rounded(report.data_wait_ms, 2);
-  line["forward_ms"] = rounded(report.forward_ms, 2);
-  line["backward_ms"] = rounded(report.backward_ms, 2);
-  line["optimizer_ms"] = rounded(report.optimizer_ms, 2);
-  line["other_ms"] = rounded(report.other_ms, 2);
+  line["matrix_products_ms"] = bench_rounded(report.matrix_products_ms, 2);
+  line["data_ms"] = bench_rounded(report.data_wait_ms, 2);
+  line["forward_ms"] = bench_rounded(report.forward_ms, 2);
+  line["backward_ms"] = bench_rounded(report.backward_ms, 2);
+  line["optimizer_ms"] = bench_rounded(report.optimizer_ms, 2);
+  line["other_ms"] = bench_rounded(report.other_ms, 2);
   line["loss"] = report.loss;
   line["forward_parts_ms"] = kinds_json(report.forward_kinds, report.forward_ms);
   line["backward_parts_ms"] = kinds_json(report.backward_kinds, report.backward_ms);
-  line["idle_share"] = rounded(report.idle_share, 3);
+  line["idle_share"] = bench_rounded(report.idle_share, 3);
   const bool is_on_cpu = report.device == "cpu";
   line["memory_mib"] = memory_json(report.memory, is_on_cpu);
   if (is_on_cpu) {
@@ -128,7 +128,7 @@ int run_bench(std::vector<std::string> raw) {
   std::cout << to_json(report).dump() << "\n";
   log::info(text("[bench] ", with_commas(std::llround(report.real_tokens_per_s)),
                  " real tokens/s; the step takes ",
-                 rounded(report.ms_per_step_median / report.matrix_products_ms, 2),
+                 bench_rounded(report.ms_per_step_median / report.matrix_products_ms, 2),
                  " times its matrix products"));
   return 0;
 }

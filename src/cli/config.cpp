@@ -5,7 +5,7 @@
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "config/section.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace weft::cli {
 namespace {

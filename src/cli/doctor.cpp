@@ -22,7 +22,7 @@
 #include "cli/verbs.h"
 #include "formats/json.h"
 #include "kernels/gpu.h"
-#include "kernels/product.h"
+#include "kernels/linear/product.h"
 
 namespace weft::cli {
 namespace {
@@ -179,7 +179,7 @@ formats::Json as_json(const Diagnosis& found) {
   return json;
 }
 
-void print_line(std::string_view name, const std::string& value) {
+void print_doctor_line(std::string_view name, const std::string& value) {
   std::cout << std::left << std::setw(11) << name << value << "\n";
 }
 
@@ -190,28 +190,30 @@ std::string rates(double fp32, double bf16) {
 
 void print(const Diagnosis& found) {
   const auto& machine = found.machine;
-  print_line("weft", WEFT_VERSION);
-  print_line("LibTorch", text(TORCH_VERSION, is_cuda_build() ? " with CUDA, " : " for CPUs, ",
-                              libtorch_folder()));
-  print_line("CPU", text(machine.cpu.empty() ? "unknown" : machine.cpu, ", LibTorch computes with ",
-                         at::get_cpu_capability()));
-  print_line("features", machine.features.empty() ? "none that matter" : join(machine.features));
-  print_line("threads", text(found.threads, " on ", machine.cores, " cores, waiting by ",
-                             thread_wait().empty() ? "the library's rule" : thread_wait()));
-  print_line("products", rates(found.fp32, found.bf16));
-  print_line("memory",
-             text(byte_size(static_cast<double>(machine.memory)), ", ",
-                  byte_size(static_cast<double>(machine.free_memory)), " free, huge pages: ",
-                  machine.huge_pages.empty() ? "unknown" : machine.huge_pages));
-  print_line("allocator", machine.allocator);
-  print_line("disk", byte_size(static_cast<double>(machine.free_disk)) + " free here");
-  print_line("GPUs", machine.gpus.empty() && found.gpus == 0
-                         ? "none"
-                         : text(found.gpus, " usable: ", join(machine.gpus)));
+  print_doctor_line("weft", WEFT_VERSION);
+  print_doctor_line(
+      "LibTorch",
+      text(TORCH_VERSION, is_cuda_build() ? " with CUDA, " : " for CPUs, ", libtorch_folder()));
+  print_doctor_line("CPU", text(machine.cpu.empty() ? "unknown" : machine.cpu,
+                                ", LibTorch computes with ", at::get_cpu_capability()));
+  print_doctor_line("features",
+                    machine.features.empty() ? "none that matter" : join(machine.features));
+  print_doctor_line("threads", text(found.threads, " on ", machine.cores, " cores, waiting by ",
+                                    thread_wait().empty() ? "the library's rule" : thread_wait()));
+  print_doctor_line("products", rates(found.fp32, found.bf16));
+  print_doctor_line("memory",
+                    text(byte_size(static_cast<double>(machine.memory)), ", ",
+                         byte_size(static_cast<double>(machine.free_memory)), " free, huge pages: ",
+                         machine.huge_pages.empty() ? "unknown" : machine.huge_pages));
+  print_doctor_line("allocator", machine.allocator);
+  print_doctor_line("disk", byte_size(static_cast<double>(machine.free_disk)) + " free here");
+  print_doctor_line("GPUs", machine.gpus.empty() && found.gpus == 0
+                                ? "none"
+                                : text(found.gpus, " usable: ", join(machine.gpus)));
   if (found.gpus > 0) {
-    print_line("on GPU 0",
-               rates(found.gpu_fp32, found.gpu_bf16) +
-                   (found.has_flash_attention ? ", flash attention" : ", no flash attention"));
+    print_doctor_line(
+        "on GPU 0", rates(found.gpu_fp32, found.gpu_bf16) +
+                        (found.has_flash_attention ? ", flash attention" : ", no flash attention"));
   }
   const auto hints = advise(found);
   std::cout << (hints.empty() ? "\nNothing to mend.\n" : "\nWhat would help:\n");

@@ -7,8 +7,8 @@
 #include "cli/export_adapter.h"
 #include "cli/model_output.h"
 #include "cli/verbs.h"
+#include "models/config/family.h"
 #include "models/directory.h"
-#include "models/family.h"
 
 namespace weft::cli {
 

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/model_output.h"
-#include "train/lora_run.h"
+#include "train/optimizer/lora_run.h"
 
 namespace weft::cli {
 

@@ -11,10 +11,10 @@
 #include "cli/model_output.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
-#include "models/adapter_reader.h"
+#include "models/adapters/adapter_reader.h"
+#include "models/config/family.h"
 #include "models/directory.h"
-#include "models/family.h"
-#include "train/task.h"
+#include "train/step/task.h"
 
 namespace weft::cli {
 

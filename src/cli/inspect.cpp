@@ -8,21 +8,21 @@
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "data/tokenizer.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/families/baselines.h"
-#include "models/family.h"
-#include "models/family_definition.h"
 #include "models/generator.h"
-#include "models/names.h"
-#include "objectives/image_data.h"
+#include "models/weights/names.h"
+#include "objectives/data/image_data.h"
+#include "objectives/loss/teacher.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
-#include "objectives/teacher.h"
-#include "train/cost.h"
-#include "train/device.h"
-#include "train/manifest.h"
-#include "train/run_config.h"
-#include "train/task.h"
+#include "train/checkpoint/manifest.h"
+#include "train/cost/cost.h"
+#include "train/run/device.h"
+#include "train/run/run_config.h"
+#include "train/step/task.h"
 
 namespace weft::cli {
 namespace {
@@ -37,7 +37,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return "(" + join(sizes) + ")";
 }
 
-void print_line(const std::string& name, const std::string& value) {
+void print_inspect_line(const std::string& name, const std::string& value) {
   std::cout << "  " << std::left << std::setw(26) << name << value << "\n";
 }
 
@@ -51,22 +51,24 @@ void print_model(const models::ModelOptions& model) {
   std::cout << models::architecture_of(model) << "\n";
   if (models::is_baseline(model.family)) {
     for (const auto& [name, value] : models::baseline_facts(model)) {
-      print_line(name, value);
+      print_inspect_line(name, value);
     }
   } else {
-    print_line("layers x dim", text(model.layers, " x ", model.dim, ", ", model.heads, " heads",
-                                    grouped_text(model), ", feed-forward ", model.width));
+    print_inspect_line("layers x dim",
+                       text(model.layers, " x ", model.dim, ", ", model.heads, " heads",
+                            grouped_text(model), ", feed-forward ", model.width));
   }
   if (models::reads_images(model)) {
     const auto& vision = model.vision;
-    print_line("images", text(vision.channels, " x ", vision.image_size, " x ", vision.image_size,
-                              " in patches of ", vision.patch, " x ", vision.patch));
+    print_inspect_line("images",
+                       text(vision.channels, " x ", vision.image_size, " x ", vision.image_size,
+                            " in patches of ", vision.patch, " x ", vision.patch));
   } else {
-    print_line("vocabulary", with_commas(model.vocabulary));
+    print_inspect_line("vocabulary", with_commas(model.vocabulary));
   }
-  print_line("longest sequence", text(with_commas(model.length), " tokens"));
+  print_inspect_line("longest sequence", text(with_commas(model.length), " tokens"));
   if (!model.labels.empty()) {
-    print_line("labels", join(model.labels));
+    print_inspect_line("labels", join(model.labels));
   }
 }
 
@@ -93,8 +95,8 @@ void print_parameters(const models::ModelOptions& model) {
 void print_generator(const models::ModelOptions& generator) {
   std::cout << "\nGenerator, ";
   print_model(generator);
-  print_line("parameters of its own", text(with_commas(models::own_parameters(generator)),
-                                           "; the embeddings are the discriminator's"));
+  print_inspect_line("parameters of its own", text(with_commas(models::own_parameters(generator)),
+                                                   "; the embeddings are the discriminator's"));
 }
 
 std::string flops_text(double flops) {
@@ -104,46 +106,49 @@ std::string flops_text(double flops) {
 void print_memory(const train::Cost& cost) {
   std::cout << "\nMemory of a training step\n";
   if (cost.copy_bytes > 0) {
-    print_line("weights, fp32", byte_size(cost.weight_bytes - cost.copy_bytes));
-    print_line("weights, bf16 copy", byte_size(cost.copy_bytes));
+    print_inspect_line("weights, fp32", byte_size(cost.weight_bytes - cost.copy_bytes));
+    print_inspect_line("weights, bf16 copy", byte_size(cost.copy_bytes));
   } else {
-    print_line("weights", byte_size(cost.weight_bytes));
+    print_inspect_line("weights", byte_size(cost.weight_bytes));
   }
-  print_line("gradients", byte_size(cost.gradient_bytes));
-  print_line("optimizer", byte_size(cost.optimizer_bytes));
+  print_inspect_line("gradients", byte_size(cost.gradient_bytes));
+  print_inspect_line("optimizer", byte_size(cost.optimizer_bytes));
   if (cost.average_bytes > 0) {
-    print_line("average of the weights", byte_size(cost.average_bytes));
+    print_inspect_line("average of the weights", byte_size(cost.average_bytes));
   }
   if (cost.teacher_bytes > 0) {
-    print_line("weights of the teacher", byte_size(cost.teacher_bytes));
+    print_inspect_line("weights of the teacher", byte_size(cost.teacher_bytes));
   }
   if (cost.save_bytes > 0) {
-    print_line("copy while saving", byte_size(cost.save_bytes));
+    print_inspect_line("copy while saving", byte_size(cost.save_bytes));
   }
-  print_line("activations", text(byte_size(cost.step.peak),
-                                 " at most at once, of them kept for the "
-                                 "backward pass ",
-                                 byte_size(cost.step.kept)));
+  print_inspect_line("activations", text(byte_size(cost.step.peak),
+                                         " at most at once, of them kept for the "
+                                         "backward pass ",
+                                         byte_size(cost.step.kept)));
   if (cost.is_estimate) {
-    print_line("", "an estimate: this family's passes are not walked through layer by layer");
+    print_inspect_line("",
+                       "an estimate: this family's passes are not walked through layer by layer");
   }
   if (cost.step.head > 0) {
-    print_line("head and logits", text("up to ", byte_size(cost.step.head), " of the activations"));
+    print_inspect_line("head and logits",
+                       text("up to ", byte_size(cost.step.head), " of the activations"));
   }
-  print_line("all tensors", byte_size(cost.total_bytes()));
+  print_inspect_line("all tensors", byte_size(cost.total_bytes()));
   const auto bare = static_cast<double>(train::peak_memory());
-  print_line("resident, expected", text(byte_size(cost.total_bytes() + bare), ", with ",
-                                        byte_size(bare), " of the program and its libraries"));
+  print_inspect_line("resident, expected",
+                     text(byte_size(cost.total_bytes() + bare), ", with ", byte_size(bare),
+                          " of the program and its libraries"));
 }
 
 void print_cost(const train::Cost& cost, int64_t length) {
   if (cost.trained_parameters < cost.parameters) {
-    print_line("trained", text(with_commas(cost.trained_parameters), " of ",
-                               with_commas(cost.parameters), " parameters"));
+    print_inspect_line("trained", text(with_commas(cost.trained_parameters), " of ",
+                                       with_commas(cost.parameters), " parameters"));
   }
   std::cout << "\nWork per token, at " << length << " tokens a sequence\n";
-  print_line("forward", flops_text(cost.forward_flops));
-  print_line("training step", flops_text(cost.training_flops));
+  print_inspect_line("forward", flops_text(cost.forward_flops));
+  print_inspect_line("training step", flops_text(cost.training_flops));
   print_memory(cost);
 }
 
@@ -196,10 +201,10 @@ void inspect_model(const std::string& path) {
   }
   std::cout << "\n";
   if (is_checkpoint) {
-    print_line("checksums", "every file is as it was written");
+    print_inspect_line("checksums", "every file is as it was written");
   }
-  print_line("missing in the file", loaded.fresh.empty() ? "none" : join(loaded.fresh));
-  print_line("not part of the model", loaded.unused.empty() ? "none" : join(loaded.unused));
+  print_inspect_line("missing in the file", loaded.fresh.empty() ? "none" : join(loaded.fresh));
+  print_inspect_line("not part of the model", loaded.unused.empty() ? "none" : join(loaded.unused));
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/raw_inputs.h"
-#include "cli/raw_pass.h"
+#include "cli/forward/raw_inputs.h"
+#include "cli/forward/raw_pass.h"
+#include "models/config/family_definition.h"
 #include "models/directory.h"
-#include "models/family_definition.h"
 #include "models/generator.h"
 #include "models/sentence.h"
 

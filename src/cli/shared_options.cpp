@@ -1,7 +1,7 @@
 #include "cli/shared_options.h"
 
 #include "base/text.h"
-#include "train/device.h"
+#include "train/run/device.h"
 
 namespace weft::cli {
 

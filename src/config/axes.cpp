@@ -33,7 +33,7 @@ std::string on_one_line(const Node& node) {
   return {};
 }
 
-std::string written(const std::vector<Axis>& axes) {
+std::string axes_written(const std::vector<Axis>& axes) {
   std::vector<std::string> parts;
   for (const auto& axis : axes) {
     parts.push_back(yaml_text(axis.key) + ": " + yaml_list(axis.values));
@@ -72,13 +72,13 @@ void Section::read_axes(std::string_view key, std::vector<Axis>& value, const Ke
     for (const auto& item : entry.value.items) {
       auto word = on_one_line(item);
       if (std::find(axis.values.begin(), axis.values.end(), word) != axis.values.end()) {
-        state_->fail_at(item, name, text(quoted(word), " stands here twice"));
+        state_->fail_at(item, name, text(quote(word), " stands here twice"));
       }
       axis.values.push_back(std::move(word));
     }
   }
   if (!value.empty()) {
-    state_->record->at(key).value = written(value);
+    state_->record->at(key).value = axes_written(value);
   }
 }
 

@@ -26,7 +26,7 @@ constexpr std::string_view kAllowed =
     "must be a number and one of steps, epochs, tokens, minutes, as in 2000 steps or 10M tokens";
 
 [[noreturn]] void refuse(std::string_view whole, std::string_view reason) {
-  throw std::invalid_argument(text(quoted(whole), reason, ", ", kAllowed));
+  throw std::invalid_argument(text(quote(whole), reason, ", ", kAllowed));
 }
 
 std::optional<DurationUnit> unit_of(std::string_view word) {
@@ -50,7 +50,7 @@ double take_scale(std::string_view& rest) {
   return 1.0;
 }
 
-std::string_view name_of(DurationUnit unit) {
+std::string_view duration_name_of(DurationUnit unit) {
   for (const auto& [name, known] : kUnits) {
     if (known == unit) {
       return name;
@@ -85,16 +85,16 @@ Duration parse_duration(std::string_view text, bool allow_zero) {
                              near.empty() ? "" : weft::text(" (did you mean '", near, "'?)")));
   }
   if (amount < 0 || (amount == 0 && !allow_zero)) {
-    throw std::invalid_argument(quoted(whole) +
+    throw std::invalid_argument(quote(whole) +
                                 (allow_zero ? ", must not be negative" : ", must be more than 0"));
   }
   const bool is_counted = *unit == DurationUnit::kSteps || *unit == DurationUnit::kTokens;
   if (is_counted && amount != std::floor(amount)) {
     throw std::invalid_argument(
-        weft::text(quoted(whole), ", must be a whole number of ", name_of(*unit)));
+        weft::text(quote(whole), ", must be a whole number of ", duration_name_of(*unit)));
   }
   if (amount > 1e15) {
-    throw std::invalid_argument(quoted(whole) + ", must be at most 1e15");
+    throw std::invalid_argument(quote(whole) + ", must be at most 1e15");
   }
   return {.amount = amount, .unit = *unit};
 }
@@ -103,7 +103,7 @@ std::string to_string(const Duration& duration) {
   const bool is_whole = duration.amount == std::floor(duration.amount) && duration.amount < 1e18;
   const std::string amount =
       is_whole ? std::to_string(static_cast<int64_t>(duration.amount)) : shortest(duration.amount);
-  return text(amount, " ", name_of(duration.unit));
+  return text(amount, " ", duration_name_of(duration.unit));
 }
 
 }  // namespace weft::config

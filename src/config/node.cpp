@@ -41,14 +41,14 @@ std::string one_line(std::string_view text) {
   return result;
 }
 
-std::string quoted(std::string_view text) { return "'" + one_line(text) + "'"; }
+std::string quote(std::string_view text) { return "'" + one_line(text) + "'"; }
 
 std::string found(const Node& node) {
   switch (node.kind) {
     case Node::Kind::kNull:
       return "null";
     case Node::Kind::kScalar:
-      return quoted(node.scalar);
+      return quote(node.scalar);
     case Node::Kind::kList:
       return "a list";
     case Node::Kind::kMap:

@@ -45,6 +45,6 @@ std::string found(const Node& node);
 /// The text, shortened and without control characters, so that a message stays one line.
 std::string one_line(std::string_view text);
 /// The same in quotes.
-std::string quoted(std::string_view text);
+std::string quote(std::string_view text);
 
 }  // namespace weft::config

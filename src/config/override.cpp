@@ -36,7 +36,7 @@ class Descent {
     const auto result = std::from_chars(word.data(), word.data() + word.size(), index);
     const bool is_number = result.ec == std::errc() && result.ptr == word.data() + word.size();
     if (!is_number || index > list.items.size()) {
-      fail(text("a list of ", list.items.size(), ", ", quoted(word),
+      fail(text("a list of ", list.items.size(), ", ", quote(word),
                 " is not the number of an item (from 0) nor of the one after the last"));
     }
     if (index == list.items.size()) {
@@ -50,7 +50,7 @@ class Descent {
       map = {.kind = Node::Kind::kMap, .place = place_, .entries = {}};
     }
     if (map.kind != Node::Kind::kMap) {
-      fail(text(found(map), " is not a map, ", quoted(word), " cannot stand below it"));
+      fail(text(found(map), " is not a map, ", quote(word), " cannot stand below it"));
     }
     if (Entry* known = map.find(word)) {
       return known->value;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kDurationForm = "duration (steps, epochs, tokens or minutes)";
 
-std::string name_of(KeyType type) {
+std::string reference_name_of(KeyType type) {
   switch (type) {
     case KeyType::kBoolean:
       return "true or false";
@@ -42,7 +42,7 @@ std::string name_of(KeyType type) {
   return {};
 }
 
-bool is_section(const Declaration& key) {
+bool is_reference_section(const Declaration& key) {
   return key.type == KeyType::kSection || key.type == KeyType::kSectionList;
 }
 
@@ -52,11 +52,11 @@ bool is_directly_below(const Declaration& key, const Declaration& section) {
   return key.path.starts_with(prefix) && key.path.find('.', prefix.size()) == std::string::npos;
 }
 
-std::string default_of(const Declaration& key) {
+std::string reference_default_of(const Declaration& key) {
   if (key.is_required) {
     return "required";
   }
-  return is_section(key) ? std::string() : key.default_value;
+  return is_reference_section(key) ? std::string() : key.default_value;
 }
 
 std::string padded(std::string_view word, std::size_t width) {
@@ -68,19 +68,19 @@ std::string table_of(const std::vector<const Declaration*>& keys) {
   std::size_t value = 0;
   for (const auto* key : keys) {
     path = std::max(path, key->path.size());
-    value = std::max(value, default_of(*key).size());
+    value = std::max(value, reference_default_of(*key).size());
   }
   std::string lines;
   for (const auto* key : keys) {
-    lines += text("  ", padded(key->path, path + 2), padded(default_of(*key), value + 2), key->help,
-                  "\n");
+    lines += text("  ", padded(key->path, path + 2), padded(reference_default_of(*key), value + 2),
+                  key->help, "\n");
   }
   return lines;
 }
 
-std::string explained(const Described& described, const Declaration& key) {
+std::string reference_explained(const Described& described, const Declaration& key) {
   std::string lines = text(key.path, "\n  ", key.help, "\n  type: ", type_of(key), "\n");
-  if (!default_of(key).empty()) {
+  if (!reference_default_of(key).empty()) {
     lines += key.is_required ? "  must be given\n" : text("  default: ", key.default_value, "\n");
   }
   if (!key.only.empty()) {
@@ -88,7 +88,7 @@ std::string explained(const Described& described, const Declaration& key) {
   }
   std::vector<const Declaration*> below;
   for (const auto& other : described.keys) {
-    if (is_section(key) && is_directly_below(other, key)) {
+    if (is_reference_section(key) && is_directly_below(other, key)) {
       below.push_back(&other);
     }
   }
@@ -167,7 +167,7 @@ Described describe(const std::function<void(Section)>& read_all) {
 }
 
 std::string type_of(const Declaration& key) {
-  std::string result = name_of(key.type) + join(key.choices);
+  std::string result = reference_name_of(key.type) + join(key.choices);
   if (key.type != KeyType::kDuration) {
     const std::string range = to_string(key.range);
     result += range.empty() ? "" : " " + range;
@@ -192,13 +192,13 @@ std::string explain(const Described& described, std::string_view key) {
     }
     const bool is_dotted = key.find('.') != std::string_view::npos;
     const std::string near = nearest(key, is_dotted ? paths : names);
-    throw Error(text("config explain: unknown key ", quoted(key),
+    throw Error(text("config explain: unknown key ", quote(key),
                      near.empty() ? ", `weft config explain` without a key lists all"
-                                  : ", did you mean " + quoted(near) + "?"));
+                                  : ", did you mean " + quote(near) + "?"));
   }
   std::string lines;
   for (const auto* known : found) {
-    lines += (lines.empty() ? "" : "\n") + explained(described, *known);
+    lines += (lines.empty() ? "" : "\n") + reference_explained(described, *known);
   }
   return lines;
 }

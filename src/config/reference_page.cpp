@@ -5,7 +5,7 @@ namespace weft::config {
 
 namespace {
 
-bool is_section(const Declaration& key) {
+bool is_page_section(const Declaration& key) {
   return key.type == KeyType::kSection || key.type == KeyType::kSectionList;
 }
 
@@ -21,7 +21,7 @@ std::string cell(std::string_view content) {
 std::string row(const Declaration& key) {
   const std::string name(split(key.path, '.').back());
   std::string value = key.is_required ? "required" : "`" + key.default_value + "`";
-  if (is_section(key) && !key.is_required) {
+  if (is_page_section(key) && !key.is_required) {
     value.clear();
   }
   const std::string only = key.only.empty() ? "" : text(" Only with ", key.only, ".");
@@ -53,7 +53,7 @@ std::string reference_page(const Described& described) {
       "number, from 0:\n`--set data.train.0.weight=2`.\n\n## The top\n\n";
   page += table(described, "");
   for (const auto& key : described.keys) {
-    if (!is_section(key)) {
+    if (!is_page_section(key)) {
       continue;
     }
     const bool is_list = key.type == KeyType::kSectionList;

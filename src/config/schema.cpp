@@ -66,7 +66,7 @@ Json schema_of(const Declaration& key) {
 }
 
 /// The default as JSON, where it is one word of YAML that is JSON as well, else as text.
-Json default_of(const Declaration& key) {
+Json schema_default_of(const Declaration& key) {
   const Json parsed = Json::parse(key.default_value, nullptr, false);
   const bool is_text =
       key.type == KeyType::kText || key.type == KeyType::kWord || key.type == KeyType::kDuration;
@@ -95,7 +95,7 @@ Json annotated(const Declaration& key) {
   schema["description"] = about;
   const bool has_default = key.type != KeyType::kSection && key.type != KeyType::kSectionList;
   if (has_default && !key.is_required) {
-    schema["default"] = default_of(key);
+    schema["default"] = schema_default_of(key);
   }
   return schema;
 }

@@ -44,16 +44,15 @@ struct Reader {
         break;
       case NumberFault::kNotANumber:
         fail(node,
-             text(quoted(node.scalar), " is not ", kind, about.range == Range{} ? "" : must_be));
+             text(quote(node.scalar), " is not ", kind, about.range == Range{} ? "" : must_be));
       case NumberFault::kLeadingZero:
-        fail(node,
-             quoted(node.scalar) + " begins with a zero" + must_be + " without leading zeros");
+        fail(node, quote(node.scalar) + " begins with a zero" + must_be + " without leading zeros");
       case NumberFault::kQuoted:
-        fail(node, quoted(node.scalar) + " stands in quotes and so is text" + must_be);
+        fail(node, quote(node.scalar) + " stands in quotes and so is text" + must_be);
       case NumberFault::kTooLarge:
-        fail(node, quoted(node.scalar) + " is too large" + must_be);
+        fail(node, quote(node.scalar) + " is too large" + must_be);
       case NumberFault::kNotFinite:
-        fail(node, quoted(node.scalar) + " is not finite" + must_be);
+        fail(node, quote(node.scalar) + " is not finite" + must_be);
     }
     if (!holds(about.range, static_cast<double>(parsed.value))) {
       fail(node, text(one_line(node.scalar), ", must be ", allowed(kind)));
@@ -65,7 +64,7 @@ struct Reader {
     const auto parsed = parse_boolean(scalar(node, "true or false"));
     if (!parsed) {
       const bool is_quoted = !node.is_plain && (node.scalar == "true" || node.scalar == "false");
-      fail(node, quoted(node.scalar) +
+      fail(node, quote(node.scalar) +
                      (is_quoted ? " stands in quotes and so is text, must be true or false"
                                 : " is not true or false"));
     }
@@ -115,31 +114,31 @@ struct Reader {
   }
 };
 
-std::string written(bool value) { return value ? "true" : "false"; }
-std::string written(int64_t value) { return std::to_string(value); }
-std::string written(double value) { return yaml_number(value); }
-std::string written(const std::string& value) { return yaml_text(value); }
-std::string written(const Duration& value) { return to_string(value); }
+std::string section_written(bool value) { return value ? "true" : "false"; }
+std::string section_written(int64_t value) { return std::to_string(value); }
+std::string section_written(double value) { return yaml_number(value); }
+std::string section_written(const std::string& value) { return yaml_text(value); }
+std::string section_written(const Duration& value) { return to_string(value); }
 template <class Value>
-std::string written(const std::vector<Value>& values) {
+std::string section_written(const std::vector<Value>& values) {
   std::vector<std::string> scalars;
   for (const auto& value : values) {
-    scalars.push_back(written(value));
+    scalars.push_back(section_written(value));
   }
   return yaml_list(scalars);
 }
 template <class Value>
-std::string written(const std::optional<Value>& value) {
-  return value ? written(*value) : "null";
+std::string section_written(const std::optional<Value>& value) {
+  return value ? section_written(*value) : "null";
 }
 
-std::string written(const NamedNumbers& value) {
+std::string section_written(const NamedNumbers& value) {
   if (value.numbers.empty()) {
     return value.word.empty() ? "null" : yaml_text(value.word);
   }
   std::vector<std::string> entries;
   for (const auto& [name, number] : value.numbers) {
-    entries.push_back(yaml_text(name) + ": " + written(number));
+    entries.push_back(yaml_text(name) + ": " + section_written(number));
   }
   return "{" + join(entries) + "}";
 }
@@ -184,7 +183,7 @@ void read_value(Section::State& state, std::string_view key, Value& value, const
     } else {
       declaration = declared(state, key, type_for(value), about);
     }
-    declaration.default_value = written(value);
+    declaration.default_value = section_written(value);
     state.described->add(std::move(declaration));
     return;
   }
@@ -193,7 +192,7 @@ void read_value(Section::State& state, std::string_view key, Value& value, const
   } else if (about.is_required) {
     state.demand(key);
   }
-  state.record->at(key).value = written(value);
+  state.record->at(key).value = section_written(value);
 }
 
 }  // namespace
@@ -238,7 +237,7 @@ void Section::read(std::string_view key,
                    const Key& about) {
   if (state_->described) {
     Declaration declaration = declared(*state_, key, KeyType::kNamedNumbers, about);
-    declaration.default_value = written(value);
+    declaration.default_value = section_written(value);
     declaration.takes_none = true;
     declaration.choices = words;
     state_->described->add(std::move(declaration));
@@ -260,7 +259,7 @@ void Section::read(std::string_view key,
       value.word = node->scalar;
     }
   }
-  state_->record->at(key).value = written(value);
+  state_->record->at(key).value = section_written(value);
 }
 
 std::size_t Section::read_word(std::string_view key,
@@ -283,8 +282,8 @@ std::size_t Section::read_word(std::string_view key,
       constexpr std::size_t kFew = 8;  // so many can be looked through without help
       const std::string near = words.size() > kFew ? nearest(node->scalar, words) : std::string();
       state_->fail_at(*node, key,
-                      text(quoted(node->scalar), " is not one of ", join(words),
-                           near.empty() ? "" : ", did you mean " + quoted(near) + "?"));
+                      text(quote(node->scalar), " is not one of ", join(words),
+                           near.empty() ? "" : ", did you mean " + quote(near) + "?"));
     }
     chosen = static_cast<std::size_t>(at - words.begin());
   } else if (about.is_required) {

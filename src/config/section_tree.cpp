@@ -126,10 +126,10 @@ void Section::reject_unread() {
       continue;
     }
     const std::string near = nearest(entry.key, state_->asked);
-    const std::string meant = near.empty() ? "" : ", did you mean " + quoted(near) + "?";
+    const std::string meant = near.empty() ? "" : ", did you mean " + quote(near) + "?";
     const std::string allowed = state_->asked.empty() ? "none" : join(state_->asked);
     state_->fail_at(entry.place, one_line(entry.key),
-                    text("unknown key ", quoted(entry.key), meant,
+                    text("unknown key ", quote(entry.key), meant,
                          meant.empty() ? ", allowed: " : " allowed: ", allowed));
   }
 }

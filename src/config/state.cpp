@@ -51,7 +51,7 @@ void Section::State::refuse_slip(std::string_view key) const {
     if (longer - shorter <= 2 && !was_asked(entry.key) &&
         !nearest(entry.key, {std::string(key)}).empty()) {
       fail_at(entry.place, entry.key,
-              text("unknown key ", quoted(entry.key), ", did you mean ", quoted(key), "?"));
+              text("unknown key ", quote(entry.key), ", did you mean ", quote(key), "?"));
     }
   }
 }

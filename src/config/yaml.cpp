@@ -125,7 +125,7 @@ class Builder : public YAML::EventHandler {
     if (const Entry* earlier = open_.back().node.find(key)) {
       const std::string line =
           earlier->place.line > 0 ? text(", first at line ", earlier->place.line) : std::string();
-      fail(open_.back().key_place, text(quoted(key), " is given twice", line));
+      fail(open_.back().key_place, text(quote(key), " is given twice", line));
     }
   }
 
@@ -136,7 +136,7 @@ class Builder : public YAML::EventHandler {
     constexpr std::string_view kStandard = "tag:yaml.org,2002:";
     const bool is_standard = tag.starts_with(kStandard);
     const auto shown = is_standard ? "!!" + tag.substr(kStandard.size()) : tag;
-    fail(places_.at(mark), text("type tags are not allowed, found ", quoted(shown)));
+    fail(places_.at(mark), text("type tags are not allowed, found ", quote(shown)));
   }
 
   void begin(Node::Kind kind,

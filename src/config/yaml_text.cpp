@@ -12,7 +12,7 @@ namespace weft::config {
 namespace {
 
 /// What the parser's messages mean to someone who writes a config.
-std::string explained(const std::string& message) {
+std::string yaml_explained(const std::string& message) {
   static const std::array<std::pair<std::string_view, std::string_view>, 13> kMeanings = {{
       {YAML::ErrorMsg::MAP_VALUE,
        "a ':' is not possible here; indent keys of one map alike, put a space after each ':', and "
@@ -130,7 +130,7 @@ void refuse_syntax(const YAML::Exception& error,
                    std::string_view content,
                    const std::string& key) {
   Place place = places.at(error.mark);
-  std::string meaning = explained(error.msg);
+  std::string meaning = yaml_explained(error.msg);
   const bool is_at_end =
       static_cast<std::size_t>(std::max(error.mark.pos, 0)) >= trim(content).size();
   if (const auto tab = indenting_tab(content, error.mark.line)) {

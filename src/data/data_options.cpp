@@ -4,8 +4,8 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "data/image_config.h"
-#include "data/tagged_rows.h"
+#include "data/images/image_config.h"
+#include "data/rows/tagged_rows.h"
 #include "formats/in_quotes.h"
 #include "formats/lines.h"
 #include "formats/table.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/section.h"
-#include "data/image_options.h"
+#include "data/images/image_options.h"
 
 namespace weft::data {
 

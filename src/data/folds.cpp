@@ -8,7 +8,7 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "data/error.h"
-#include "data/text_source.h"
+#include "data/text/text_source.h"
 
 namespace weft::data {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "data/fold.h"
-#include "data/labelled_part.h"
+#include "data/rows/labelled_part.h"
 #include "data/tokenizer_options.h"
 
 namespace weft::data {

@@ -22,7 +22,7 @@ void add_trimmed(Names& names, std::string_view name) {
 }
 
 /// `["a", "b"]`, as JSONL files have lists; nothing for other text.
-std::optional<Names> listed(std::string_view field) {
+std::optional<Names> label_listed(std::string_view field) {
   if (!field.starts_with('[') || !field.ends_with(']')) {
     return std::nullopt;
   }
@@ -76,7 +76,7 @@ Names LabelReader::read(const std::vector<std::optional<std::string>>& fields,
 Names LabelReader::one_field(const std::string& field) const {
   const auto bare = trim(field);
   if (form_.takes_several()) {
-    if (const auto list = listed(bare)) {
+    if (const auto list = label_listed(bare)) {
       return *list;
     }
     if (!form_.separator.empty()) {

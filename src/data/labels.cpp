@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostNamed = 20;  // in a message
 
-std::string listed(const std::vector<std::string>& names) {
+std::string labels_listed(const std::vector<std::string>& names) {
   if (names.size() <= kMostNamed) {
     return join(names);
   }
@@ -44,7 +44,7 @@ void Labels::refuse(std::string_view name, const std::string& place) const {
   const std::string near = nearest(name, names_);
   const std::string hint = near.empty() ? "" : text(" (did you mean '", near, "'?)");
   throw Error(text(place, ": '", name.substr(0, 100), "' is not one of the classes ",
-                   listed(names_), hint));
+                   labels_listed(names_), hint));
 }
 
 std::vector<std::string> sorted_labels(std::vector<std::string> names) {

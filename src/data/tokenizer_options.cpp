@@ -127,7 +127,7 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
   }
 }
 
-void read_training(config::Section& section, TokenizerOptions& options) {
+void read_tokenizer_training(config::Section& section, TokenizerOptions& options) {
   section.read_choice("type", options.type, kTypes, {.help = "Kind of tokenizer to train."});
   section.read("vocab_size", options.vocab_size,
                {.help = "Size of the vocabulary, special tokens counted; of characters, the most.",
@@ -158,7 +158,7 @@ TokenizerOptions read_tokenizer_options(config::Section& section) {
     section.reject_unread();
     return options;
   }
-  read_training(section, options);
+  read_tokenizer_training(section, options);
   read_type_keys(section, options);
   section.reject_unread();
   return options;

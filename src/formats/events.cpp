@@ -22,7 +22,7 @@ constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::string_view kVersion = "brain.Event:2";
 
 // Protocol buffers: a field begins with (number << 3 | kind of coding).
-enum Wire : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+enum Wire : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 // Fields of Event, Summary and Summary.Value that are written here.
 constexpr uint32_t kEventWallTime = 1;
 constexpr uint32_t kEventStep = 2;
@@ -47,7 +47,7 @@ void put_fixed(std::string& out, Number number) {
 }
 
 void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
-  put_key(out, field, kBytes);
+  put_key(out, field, kLengthDelimited);
   put_varint(out, bytes.size());
   out.append(bytes);
 }
@@ -86,7 +86,7 @@ struct EventHead {
 std::string_view bytes_of(std::string_view message, uint32_t field) {
   while (!message.empty()) {
     const auto key = take_varint(message);
-    const auto length = key && (*key & 7) == kBytes ? take_varint(message) : std::nullopt;
+    const auto length = key && (*key & 7) == kLengthDelimited ? take_varint(message) : std::nullopt;
     if (!length || *length > message.size()) {
       return {};
     }
@@ -114,12 +114,12 @@ std::optional<EventHead> read_event(std::string_view bytes) {
       number = take_fixed<uint64_t>(bytes);
     } else if (wire == kFixed32) {
       number = take_fixed<uint32_t>(bytes);
-    } else if (wire == kBytes) {
+    } else if (wire == kLengthDelimited) {
       number = take_varint(bytes);
       if (number && *number > bytes.size()) {
         return std::nullopt;
       }
-      if (number && *key == (kEventSummary << 3 | kBytes)) {
+      if (number && *key == (kEventSummary << 3 | kLengthDelimited)) {
         head.tag = bytes_of(bytes_of(bytes.substr(0, *number), kSummaryValue), kValueTag);
       }
       bytes.remove_prefix(number.value_or(0));

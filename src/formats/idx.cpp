@@ -38,7 +38,7 @@ int64_t read_number(ByteSource& source, const std::string& path) {
 }
 
 /// The sizes of an IDX file whose head is right.
-std::vector<int64_t> read_head(ByteSource& source, const std::string& path) {
+std::vector<int64_t> read_idx_head(ByteSource& source, const std::string& path) {
   const int64_t magic = read_number(source, path);
   const int64_t type = magic >> 8;
   const int64_t dimensions = magic & 0xff;
@@ -77,7 +77,7 @@ std::vector<uint8_t> read_rest(ByteSource& source, int64_t count, const std::str
 
 PixelRows read_idx_images(const std::string& path) {
   const auto source = open_bytes(path);
-  const auto sizes = read_head(*source, path);
+  const auto sizes = read_idx_head(*source, path);
   if (sizes.size() < 3) {
     throw Error(text(path, ": an IDX file of ", sizes.size(), " dimensions, images have 3 or 4"));
   }
@@ -102,7 +102,7 @@ PixelRows read_idx_images(const std::string& path) {
 
 std::vector<int64_t> read_idx_labels(const std::string& path) {
   const auto source = open_bytes(path);
-  const auto sizes = read_head(*source, path);
+  const auto sizes = read_idx_head(*source, path);
   if (sizes.size() != 1) {
     throw Error(text(path, ": an IDX file of ", sizes.size(), " dimensions, labels have one"));
   }

@@ -55,7 +55,7 @@ struct JpegReader {
   }
 };
 
-bool read_head(JpegReader& reader, const unsigned char* bytes, unsigned long count) {
+bool read_jpeg_head(JpegReader& reader, const unsigned char* bytes, unsigned long count) {
   if (setjmp(reader.place) != 0) {
     return false;
   }
@@ -92,13 +92,13 @@ bool read_rows(JpegReader& reader, unsigned char* pixels, std::size_t row) {
   return true;
 }
 
-[[noreturn]] void refuse(const JpegReader& reader, const std::string& place) {
+[[noreturn]] void refuse_jpeg(const JpegReader& reader, const std::string& place) {
   throw Error(text(place, ": damaged JPEG: ", reader.message));
 }
 
-ImageSize head_of(JpegReader& reader, std::string_view bytes, const std::string& place) {
-  if (!read_head(reader, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size())) {
-    refuse(reader, place);
+ImageSize jpeg_head_of(JpegReader& reader, std::string_view bytes, const std::string& place) {
+  if (!read_jpeg_head(reader, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size())) {
+    refuse_jpeg(reader, place);
   }
   const ImageSize size = {static_cast<int64_t>(reader.jpeg.image_height),
                           static_cast<int64_t>(reader.jpeg.image_width)};
@@ -124,14 +124,14 @@ Image without_ink(const Image& image, bool is_inverted) {
 
 ImageSize jpeg_size(std::string_view bytes, const std::string& place) {
   JpegReader reader;
-  return head_of(reader, bytes, place);
+  return jpeg_head_of(reader, bytes, place);
 }
 
 Image decode_jpeg(std::string_view bytes, const std::string& place) {
   JpegReader reader;
-  const auto size = head_of(reader, bytes, place);
+  const auto size = jpeg_head_of(reader, bytes, place);
   if (!begin(reader)) {
-    refuse(reader, place);
+    refuse_jpeg(reader, place);
   }
   Image image{.height = size.height,
               .width = size.width,
@@ -140,7 +140,7 @@ Image decode_jpeg(std::string_view bytes, const std::string& place) {
   const auto row = static_cast<std::size_t>(image.width * image.channels);
   image.pixels.resize(row * static_cast<std::size_t>(image.height));
   if (!read_rows(reader, image.pixels.data(), row)) {
-    refuse(reader, place);
+    refuse_jpeg(reader, place);
   }
   return image.channels == 4 ? without_ink(image, reader.jpeg.saw_Adobe_marker != 0) : image;
 }

@@ -47,7 +47,7 @@ struct PngReader {
   }
 };
 
-bool read_head(PngReader& reader) {
+bool read_png_head(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) {
     return false;
   }
@@ -81,13 +81,13 @@ bool read_pixels(PngReader& reader, png_bytepp rows) {
   return true;
 }
 
-[[noreturn]] void refuse(const PngReader& reader, const std::string& place) {
+[[noreturn]] void refuse_png(const PngReader& reader, const std::string& place) {
   throw Error(text(place, ": damaged PNG: ", reader.message));
 }
 
-ImageSize head_of(PngReader& reader, const std::string& place) {
-  if (reader.info == nullptr || !read_head(reader)) {
-    refuse(reader, place);
+ImageSize png_head_of(PngReader& reader, const std::string& place) {
+  if (reader.info == nullptr || !read_png_head(reader)) {
+    refuse_png(reader, place);
   }
   const ImageSize size = {static_cast<int64_t>(png_get_image_height(reader.png, reader.info)),
                           static_cast<int64_t>(png_get_image_width(reader.png, reader.info))};
@@ -99,14 +99,14 @@ ImageSize head_of(PngReader& reader, const std::string& place) {
 
 ImageSize png_size(std::string_view bytes, const std::string& place) {
   PngReader reader(bytes);
-  return head_of(reader, place);
+  return png_head_of(reader, place);
 }
 
 Image decode_png(std::string_view bytes, const std::string& place) {
   PngReader reader(bytes);
-  const auto size = head_of(reader, place);
+  const auto size = png_head_of(reader, place);
   if (!set_transforms(reader)) {
-    refuse(reader, place);
+    refuse_png(reader, place);
   }
   Image image{.height = size.height,
               .width = size.width,
@@ -124,7 +124,7 @@ Image decode_png(std::string_view bytes, const std::string& place) {
     rows.push_back(image.pixels.data() + static_cast<std::size_t>(y) * row);
   }
   if (!read_pixels(reader, rows.data())) {
-    refuse(reader, place);
+    refuse_png(reader, place);
   }
   return image;
 }

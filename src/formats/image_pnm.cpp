@@ -59,7 +59,7 @@ struct Head {
   bool has_digits = false;
 };
 
-Head read_head(Numbers& numbers, std::string_view bytes, const std::string& place) {
+Head read_pnm_head(Numbers& numbers, std::string_view bytes, const std::string& place) {
   constexpr int64_t kMostSide = int64_t{1} << 31;
   Head head;
   head.channels = bytes[1] == '3' || bytes[1] == '6' ? 3 : 1;
@@ -85,12 +85,12 @@ uint8_t scaled(int64_t value, const Head& head, const std::string& place) {
 
 ImageSize pnm_size(std::string_view bytes, const std::string& place) {
   Numbers numbers(bytes, place);
-  return read_head(numbers, bytes, place).size;
+  return read_pnm_head(numbers, bytes, place).size;
 }
 
 Image decode_pnm(std::string_view bytes, const std::string& place) {
   Numbers numbers(bytes, place);
-  const auto head = read_head(numbers, bytes, place);
+  const auto head = read_pnm_head(numbers, bytes, place);
   const auto count = static_cast<std::size_t>(head.size.height * head.size.width * head.channels);
   const auto rest = numbers.rest();
   const std::size_t width = head.most > 255 ? 2 : 1;

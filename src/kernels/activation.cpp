@@ -8,9 +8,9 @@
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
 #include "kernels/leaf_gradient.h"
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
+#include "kernels/linear/product.h"
 #include "kernels/operation_clock.h"
-#include "kernels/product.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -36,11 +36,11 @@ Kind saved_kind(AutogradContext* context) {
 
 /// x becomes y; or the gradient of y that of x, where `dx` is defined, and y is made again where it
 /// is defined too. dx may lie in the place of the gradient where nothing is gated.
-void run(const Kind& kind,
-         const at::Tensor& x,
-         const at::Tensor& y,
-         const at::Tensor& gradient,
-         const at::Tensor& dx) {
+void run_activation(const Kind& kind,
+                    const at::Tensor& x,
+                    const at::Tensor& y,
+                    const at::Tensor& gradient,
+                    const at::Tensor& dx) {
   const int64_t columns = x.size(-1);
   const int64_t columns_of_y = kind.is_gated ? columns / 2 : columns;
   const int64_t rows = x.numel() / std::max<int64_t>(1, columns);
@@ -68,7 +68,7 @@ at::Tensor empty_result(const at::Tensor& x, const Kind& kind) {
 
 at::Tensor value(const at::Tensor& x, const Kind& kind) {
   auto y = empty_result(x, kind);
-  run(kind, x, y, {}, {});
+  run_activation(kind, x, y, {}, {});
   return y;
 }
 
@@ -84,7 +84,7 @@ class Activate : public torch::autograd::Function<Activate> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto x = context->get_saved_variables()[0];
     const auto dx = at::empty_like(x);
-    run(saved_kind(context), x, {}, gradients[0].contiguous(), dx);
+    run_activation(saved_kind(context), x, {}, gradients[0].contiguous(), dx);
     return {dx, {}};
   }
 };
@@ -119,7 +119,7 @@ class LinearOfActivated : public torch::autograd::Function<LinearOfActivated> {
       const Timed timed(Operation::kActivation);
       y = wants_weight ? empty_result(x, kind) : y;
       dx = kind.is_gated ? at::empty_like(x) : dy;
-      run(kind, x, y, dy, dx);
+      run_activation(kind, x, y, dy, dx);
     } else if (wants_weight) {
       y = timed_value(x, kind);
     }

@@ -8,9 +8,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
+#include "kernels/linear/product.h"
 #include "kernels/operation_clock.h"
 #include "kernels/optimizer.h"
-#include "kernels/product.h"
 #include "kernels/reference.h"
 #include "kernels/wide.h"
 
@@ -62,10 +62,10 @@ at::Tensor fused_rows(const at::Tensor& logits,
 }
 
 // The same with ATen, for other devices and dtypes.
-at::Tensor plain_rows(const at::Tensor& logits,
-                      const at::Tensor& bias,
-                      const at::Tensor& targets,
-                      bool wants_gradient) {
+at::Tensor loss_plain_rows(const at::Tensor& logits,
+                           const at::Tensor& bias,
+                           const at::Tensor& targets,
+                           bool wants_gradient) {
   auto scores = logits.to(wide(logits));
   if (bias.defined()) {
     scores = scores + bias.to(scores.scalar_type());
@@ -88,7 +88,7 @@ at::Tensor rows_loss(const at::Tensor& logits,
                      const at::Tensor& targets,
                      bool wants_gradient) {
   return is_served(logits) ? fused_rows(logits, bias, targets, wants_gradient)
-                           : plain_rows(logits, bias, targets, wants_gradient);
+                           : loss_plain_rows(logits, bias, targets, wants_gradient);
 }
 
 at::Tensor sum_of_rows(const at::Tensor& x) {
@@ -103,7 +103,7 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor) {
   return gradient * factor.to(gradient.scalar_type());
 }
 
-struct Wanted {
+struct LossWanted {
   bool x = false;
   bool weight = false;
   bool bias = false;
@@ -152,7 +152,7 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
                             const at::Tensor& weight,
                             const at::Tensor& targets,
                             const std::optional<at::Tensor>& given_bias,
-                            const Wanted& wanted) {
+                            const LossWanted& wanted) {
     const auto bias = given_bias.value_or(at::Tensor());
     const int64_t rows = x.size(0);
     const int64_t chunk = logit_rows_at_once(weight.size(0), weight.size(1), weight.element_size());
@@ -228,7 +228,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& x,
               "linear_cross_entropy expects x (M, D), weight (V, D) and targets (M) int64, got ",
               x.sizes(), ", ", weight.sizes(), " and ", targets.sizes());
   check_targets(targets.contiguous(), weight.size(0));
-  const Wanted wanted{
+  const LossWanted wanted{
       .x = needs_gradient(x), .weight = needs_gradient(weight), .bias = needs_gradient(bias)};
   return LinearCrossEntropy::apply(x, weight, targets.contiguous(), optional(bias), wanted);
 }

@@ -47,7 +47,7 @@ at::Tensor drawn_rows(const at::Tensor& shares, const at::Tensor& uniforms) {
 }
 
 /// The same with ATen, for other devices.
-at::Tensor plain_rows(const at::Tensor& shares, const at::Tensor& uniforms) {
+at::Tensor draw_plain_rows(const at::Tensor& shares, const at::Tensor& uniforms) {
   const auto sums = shares.cumsum(1, at::kDouble);                                  // (M, C)
   const auto wanted = uniforms.to(sums.device()).unsqueeze(1) * sums.slice(1, -1);  // (M, 1)
   return at::searchsorted(sums, wanted, false, /*right=*/true)
@@ -66,7 +66,7 @@ at::Tensor draw_columns(const at::Tensor& logits, const at::Tensor& uniforms) {
   const at::NoGradGuard no_grad;
   const auto shares = at::softmax(logits, 1, wide(logits)).contiguous();
   if (!shares.device().is_cpu()) {
-    return plain_rows(shares, uniforms);
+    return draw_plain_rows(shares, uniforms);
   }
   return shares.scalar_type() == at::kDouble ? drawn_rows<double>(shares, uniforms)
                                              : drawn_rows<float>(shares, uniforms);

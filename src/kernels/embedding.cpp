@@ -126,12 +126,12 @@ void scatter_add(const at::Tensor& table, const at::Tensor& gradient, const at::
 }
 
 // One table of the sum and the rows taken from it; both undefined where absent.
-struct Part {
+struct EmbeddingPart {
   at::Tensor table;
   at::Tensor rows;
 };
 
-at::Tensor sum_of_parts(const Part (&parts)[3]) {
+at::Tensor sum_of_parts(const EmbeddingPart (&parts)[3]) {
   const int64_t columns = parts[0].table.size(1);
   auto out = at::empty({parts[0].rows.numel(), columns}, parts[0].table.options());
   with_element(out, [&](auto element) {
@@ -166,9 +166,9 @@ class EmbeddingSum : public torch::autograd::Function<EmbeddingSum> {
                             const at::Tensor& ids,
                             const std::optional<at::Tensor>& positions,
                             const std::optional<at::Tensor>& types) {
-    const Part parts[3] = {{word.contiguous(), ids.contiguous()},
-                           {contiguous(position), contiguous(positions)},
-                           {contiguous(type), contiguous(types)}};
+    const EmbeddingPart parts[3] = {{word.contiguous(), ids.contiguous()},
+                                    {contiguous(position), contiguous(positions)},
+                                    {contiguous(type), contiguous(types)}};
     constexpr const char* kNames[3] = {"ids", "positions", "types"};
     for (int t = 0; t < 3; ++t) {
       if (parts[t].table.defined()) {

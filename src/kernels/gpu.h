@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/activation.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/chance.h"
 #include "kernels/chance_bits.h"
 #include "kernels/layout.h"

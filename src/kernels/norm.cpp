@@ -32,7 +32,7 @@ Scale widened(const at::Tensor& weight, const at::Tensor& bias) {
   return {wide, bias.defined() ? bias.to(at::kFloat).contiguous() : at::zeros_like(wide)};
 }
 
-cpu::Rows rows_of(const at::Tensor& x, int64_t begin, int64_t end, int64_t first_row) {
+cpu::Rows norm_rows_of(const at::Tensor& x, int64_t begin, int64_t end, int64_t first_row) {
   return {.begin = begin, .end = end, .columns = x.size(1), .first_row = first_row};
 }
 
@@ -51,7 +51,7 @@ Forward norm_forward(const at::Tensor& residual,
   with_element(branch, [&](auto element) {
     using T = decltype(element);
     const auto body = [&](int64_t begin, int64_t end) {
-      operations<T>().norm_forward({.rows = rows_of(branch, begin, end, first_row),
+      operations<T>().norm_forward({.rows = norm_rows_of(branch, begin, end, first_row),
                                     .draws = draws_of(rule),
                                     .residual = elements<const T>(residual),
                                     .branch = elements<const T>(branch),
@@ -76,7 +76,7 @@ struct Gradients {
   at::Tensor dbias;
 };
 
-struct Wanted {
+struct NormWanted {
   bool is_rms = false;
   bool branch = false;
   bool bias = false;
@@ -85,7 +85,7 @@ struct Wanted {
 // saved: x, mean, rstd, weight, and perhaps more.
 Gradients norm_backward(const variable_list& saved,
                         const at::Tensor& gradient,
-                        const Wanted& wants,
+                        const NormWanted& wants,
                         const DropRule& rule,
                         int64_t first_row) {
   const auto& x = saved[0];
@@ -102,7 +102,7 @@ Gradients norm_backward(const variable_list& saved,
   with_element(x, [&](auto element) {
     using T = decltype(element);
     for_each_block(x.size(0), size, [&](int64_t block, int64_t begin, int64_t end) {
-      operations<T>().norm_backward({.rows = rows_of(x, begin, end, first_row),
+      operations<T>().norm_backward({.rows = norm_rows_of(x, begin, end, first_row),
                                      .draws = draws_of(rule),
                                      .x = elements<const T>(x),
                                      .gradient = elements<const T>(gradient),
@@ -260,7 +260,7 @@ at::Tensor made_again(at::TensorList kept) {
   with_element(x, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, x.size(0), row_grain(x.size(1)), [&](int64_t begin, int64_t end) {
-      operations<T>().norm_again({.rows = rows_of(x, begin, end, 0),
+      operations<T>().norm_again({.rows = norm_rows_of(x, begin, end, 0),
                                   .draws = {},
                                   .residual = nullptr,
                                   .branch = elements<const T>(x),

@@ -15,7 +15,7 @@
 namespace weft::kernels {
 namespace {
 
-void check(const UpdateSlice& slice) {
+void check_optimizer(const UpdateSlice& slice) {
   const auto suits = [&](const at::Tensor& x) {
     return !x.defined() ||
            (x.dim() == 1 && x.is_contiguous() && x.size(0) == slice.master.size(0) &&
@@ -205,7 +205,7 @@ void vector_sgd(const UpdateSlice& given, const cpu::SgdSlice<T>& rule) {
 }  // namespace
 
 void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
-  check(slice);
+  check_optimizer(slice);
   TORCH_CHECK(slice.first.defined() && slice.second.defined(), "adamw expects two moments");
   const at::NoGradGuard no_grad;
   if (!is_served(slice.master) || !is_served(slice.gradient)) {
@@ -219,7 +219,7 @@ void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scal
 }
 
 void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
-  check(slice);
+  check_optimizer(slice);
   TORCH_CHECK(rule.momentum == 0.0 || slice.first.defined(), "sgd expects a place for momentum");
   const at::NoGradGuard no_grad;
   auto used = slice;

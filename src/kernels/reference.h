@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/activation.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/chance.h"
 #include "kernels/layout.h"
 #include "kernels/norm.h"

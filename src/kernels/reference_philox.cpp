@@ -15,7 +15,7 @@ struct Product {
 };
 
 // The 64-bit product wraps into the sign, so that the shift must be masked.
-Product multiply(const at::Tensor& x, int64_t factor) {
+Product reference_philox_multiply(const at::Tensor& x, int64_t factor) {
   const auto product = x * factor;
   return {at::bitwise_and(product, kWord),
           at::bitwise_and(at::bitwise_right_shift(product, 32), kWord)};
@@ -38,8 +38,8 @@ at::Tensor draws(const DropRule& rule,
   int64_t key0 = rule.key[0];
   int64_t key1 = rule.key[1];
   for (int round = 0; round < kDropRounds; ++round) {
-    const auto a = multiply(c[0], 0xD2511F53);
-    const auto b = multiply(c[2], 0xCD9E8D57);
+    const auto a = reference_philox_multiply(c[0], 0xD2511F53);
+    const auto b = reference_philox_multiply(c[2], 0xCD9E8D57);
     c = {at::bitwise_xor(at::bitwise_xor(b.high, c[1]), key0), b.low,
          at::bitwise_xor(at::bitwise_xor(a.high, c[3]), key1), a.low};
     key0 = (key0 + 0x9E3779B9) & kWord;

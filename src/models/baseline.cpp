@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "models/family.h"
+#include "models/config/family.h"
 
 namespace weft::models {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/dropout.h"
-#include "models/family.h"
+#include "models/config/family.h"
 #include "nn/pooling.h"
 #include "nn/sites.h"
 
@@ -11,7 +11,7 @@ namespace weft::models {
 
 namespace {
 
-nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
+nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
   const bool is_rotary = options.modern.theta > 0;
   return {.vocabulary = options.vocabulary,
           .dim = options.dim,
@@ -24,7 +24,7 @@ nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
           .has_norm = false};
 }
 
-nn::AttentionOptions attention_of(const ModelOptions& options, int64_t layer) {
+nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t layer) {
   const auto& decoder = options.decoder;
   const bool has_window = decoder.window > 0 && layer >= decoder.first_window;
   const auto width = static_cast<double>(head_width(options));
@@ -44,12 +44,12 @@ nn::AttentionOptions attention_of(const ModelOptions& options, int64_t layer) {
           .dropout = options.attention_dropout};
 }
 
-bool is_classifying(Head head) { return head == Head::kSequence || head == Head::kToken; }
+bool is_causal_classifying(Head head) { return head == Head::kSequence || head == Head::kToken; }
 
-nn::StackOptions stack_of(const ModelOptions& options) {
+nn::StackOptions causal_stack_of(const ModelOptions& options) {
   std::vector<nn::AttentionOptions> attention;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    attention.push_back(attention_of(options, layer));
+    attention.push_back(causal_attention_of(options, layer));
   }
   nn::BlockOptions block;
   block.feed_forward = {.dim = options.dim,
@@ -87,12 +87,12 @@ kernels::RotaryOptions rotary_of(const ModelOptions& options) {
 CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = make_part<nn::Embeddings>("embeddings", embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", stack_of(options));
+  embeddings_ = make_part<nn::Embeddings>("embeddings", causal_embeddings_of(options));
+  layers_ = make_part<nn::Stack>("layers", causal_stack_of(options));
   if (options.head == Head::kCausalLm && !options.ties_embeddings) {
     output_ =
         make_part<nn::Linear>("head", nn::LinearOptions{options.dim, options.vocabulary, false});
-  } else if (is_classifying(options.head)) {
+  } else if (is_causal_classifying(options.head)) {
     // transformers gives a classifier of tokens a bias, one of sequences none.
     output_ = make_part<nn::Linear>("head", nn::LinearOptions{options.dim, head_outputs(options),
                                                               options.head == Head::kToken});

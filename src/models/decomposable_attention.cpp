@@ -30,9 +30,9 @@ std::vector<int64_t> on_host(const at::Tensor& values) {
 }
 
 /// 1 for the rows of a text, else 0, (N, 1).
-at::Tensor rows_of(const std::vector<nn::TextPair>& pairs,
-                   nn::TextRows nn::TextPair::*text,
-                   const at::Tensor& like) {
+at::Tensor decomposable_rows_of(const std::vector<nn::TextPair>& pairs,
+                                nn::TextRows nn::TextPair::*text,
+                                const at::Tensor& like) {
   auto mask = at::zeros({like.size(0)}, at::kFloat);
   for (const auto& pair : pairs) {
     const auto& rows = pair.*text;
@@ -137,8 +137,8 @@ at::Tensor DecomposableAttention::hidden(const TextInput& input, const nn::Pass&
   const auto x = represent(input, pairs, pass);
   const auto aligned = nn::align_pairs(run(*attend_, x, pass, kAttendPlace), x, pairs);
   const auto compared = run(*compare_, at::cat({x, aligned}, 1), pass, kComparePlace);  // (N, H)
-  return at::cat({compared * rows_of(pairs, &nn::TextPair::first, compared),
-                  compared * rows_of(pairs, &nn::TextPair::second, compared)},
+  return at::cat({compared * decomposable_rows_of(pairs, &nn::TextPair::first, compared),
+                  compared * decomposable_rows_of(pairs, &nn::TextPair::second, compared)},
                  1);
 }
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "models/baseline.h"
+#include "nn/attention/pair_attention.h"
 #include "nn/linear.h"
-#include "nn/pair_attention.h"
 #include "nn/perceptron.h"
 
 namespace weft::models {

@@ -8,16 +8,16 @@
 
 #include "base/text.h"
 #include "formats/json.h"
-#include "models/adapter_reader.h"
-#include "models/config_json.h"
-#include "models/deduce.h"
-#include "models/family_definition.h"
-#include "models/initialize.h"
-#include "models/names.h"
-#include "models/stored_layout.h"
-#include "models/tensors.h"
+#include "models/adapters/adapter_reader.h"
+#include "models/config/config_json.h"
+#include "models/config/deduce.h"
+#include "models/config/family_definition.h"
 #include "models/vision.h"
-#include "models/weights.h"
+#include "models/weights/initialize.h"
+#include "models/weights/names.h"
+#include "models/weights/stored_layout.h"
+#include "models/weights/tensors.h"
+#include "models/weights/weights.h"
 
 namespace weft::models {
 
@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kConfig = "config.json";
+constexpr auto kDirectoryConfig = "config.json";
 constexpr int64_t kLongestConfig = int64_t{16} << 20;
 
 /// Which parts the directory need not have: what belongs to another head than the stored one, or to
@@ -54,7 +54,7 @@ void copy_weights(const Model& model, const WeightFiles& files, const Assignment
 }
 
 void write_config(const std::string& directory, const ModelOptions& options, formats::DType dtype) {
-  FileWriter file(directory + "/" + kConfig, FileWriter::Mode::kPlain);
+  FileWriter file(directory + "/" + kDirectoryConfig, FileWriter::Mode::kPlain);
   file.write(json_from_options(options, dtype)
                  .dump(2, ' ', false, formats::Json::error_handler_t::replace) +
              "\n");
@@ -96,19 +96,19 @@ std::string model_directory(const std::string& path) {
                          " --output DIR` merges it into its base and writes a model"));
   }
   for (const auto& place : {fs::path(path), fs::path(path) / "best", fs::path(path) / "last"}) {
-    if (fs::exists(place / kConfig, ignored)) {
+    if (fs::exists(place / kDirectoryConfig, ignored)) {
       return place.string();
     }
   }
   if (!fs::exists(path, ignored)) {
     throw UserError(path + ": no such model: the directory does not exist");
   }
-  throw UserError(path + ": no model: neither " + kConfig +
+  throw UserError(path + ": no model: neither " + kDirectoryConfig +
                   " nor a run's `best` or `last` is there");
 }
 
 ModelOptions read_model_config(const std::string& directory) {
-  const auto path = directory + "/" + kConfig;
+  const auto path = directory + "/" + kDirectoryConfig;
   const auto json = formats::read_json(path, kLongestConfig);
   if (json.is_object() && !json.contains("model_type")) {
     throw formats::Error(
@@ -119,7 +119,7 @@ ModelOptions read_model_config(const std::string& directory) {
 }
 
 ModelOptions read_old_model_config(const std::string& directory) {
-  const auto path = directory + "/" + kConfig;
+  const auto path = directory + "/" + kDirectoryConfig;
   return looked_at(
       options_from_json(with_family_and_head(formats::read_json(path, kLongestConfig), directory),
                         path),

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include "models/model.h"
-#include "models/names.h"
+#include "models/weights/names.h"
 
 namespace weft::models {
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "models/family.h"
+#include "models/config/family.h"
+#include "models/config/modern.h"
+#include "models/config/traits.h"
 #include "models/generator.h"
-#include "models/modern.h"
-#include "models/traits.h"
 #include "nn/sequence_sum.h"
 #include "nn/sites.h"
 
@@ -13,7 +13,7 @@ namespace weft::models {
 
 namespace {
 
-nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
+nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
   const int64_t width = embedding_width(options);
   return {
       .vocabulary = options.vocabulary,
@@ -29,7 +29,7 @@ nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
       .dropout = options.dropout};
 }
 
-nn::AttentionOptions attention_of(const ModelOptions& options, int64_t layer) {
+nn::AttentionOptions encoder_attention_of(const ModelOptions& options, int64_t layer) {
   const bool is_full = sees_all(options, layer);
   return {.type = is_full ? nn::AttentionType::kFull : nn::AttentionType::kWindow,
           .dim = options.dim,
@@ -40,11 +40,11 @@ nn::AttentionOptions attention_of(const ModelOptions& options, int64_t layer) {
           .dropout = options.attention_dropout};
 }
 
-nn::StackOptions stack_of(const ModelOptions& options) {
+nn::StackOptions encoder_stack_of(const ModelOptions& options) {
   const auto& modern = options.modern;
   std::vector<nn::AttentionOptions> attention;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    attention.push_back(attention_of(options, layer));
+    attention.push_back(encoder_attention_of(options, layer));
   }
   // ModernBERT has no rate for what the sub-layers give: the attention's serves for its own.
   const bool is_new = is_modern(options.family);
@@ -71,13 +71,14 @@ Encoder::Encoder(const ModelOptions& options, std::shared_ptr<nn::Embeddings> em
     : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = embeddings ? register_module("embeddings", std::move(embeddings))
-                           : make_part<nn::Embeddings>("embeddings", embeddings_of(options));
+  embeddings_ = embeddings
+                    ? register_module("embeddings", std::move(embeddings))
+                    : make_part<nn::Embeddings>("embeddings", encoder_embeddings_of(options));
   if (embedding_width(options) != options.dim) {
     projection_ = make_part<nn::Linear>("projection",
                                         nn::LinearOptions{embedding_width(options), options.dim});
   }
-  layers_ = make_part<nn::Stack>("layers", stack_of(options));
+  layers_ = make_part<nn::Stack>("layers", encoder_stack_of(options));
   register_head();
 }
 

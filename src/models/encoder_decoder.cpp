@@ -7,7 +7,7 @@
 
 #include "kernels/dropout.h"
 #include "models/causal_model.h"
-#include "models/family.h"
+#include "models/config/family.h"
 #include "nn/sites.h"
 
 namespace weft::models {
@@ -18,7 +18,7 @@ namespace {
 /// has no bias.
 bool is_relative(const ModelOptions& options) { return options.decoder.relative_buckets > 0; }
 
-nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
+nn::EmbeddingsOptions seq2seq_embeddings_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;
   const auto type = is_relative(options)        ? nn::PositionType::kNone
                     : options.begins_sinusoidal ? nn::PositionType::kSinusoidal
@@ -39,7 +39,7 @@ nn::EmbeddingsOptions embeddings_of(const ModelOptions& options) {
   return embeddings;
 }
 
-nn::AttentionOptions attention_of(const ModelOptions& options, int64_t heads) {
+nn::AttentionOptions seq2seq_attention_of(const ModelOptions& options, int64_t heads) {
   nn::AttentionOptions attention;
   attention.dim = options.dim;
   attention.heads = heads;
@@ -50,10 +50,10 @@ nn::AttentionOptions attention_of(const ModelOptions& options, int64_t heads) {
   return attention;
 }
 
-nn::StackOptions stack_of(const ModelOptions& options, bool is_decoder) {
+nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) {
   const auto& decoder = options.decoder;
   nn::BlockOptions block;
-  block.attention = attention_of(options, is_decoder ? decoder.heads : options.heads);
+  block.attention = seq2seq_attention_of(options, is_decoder ? decoder.heads : options.heads);
   block.attention.has_distances = is_relative(options);
   if (is_decoder) {
     block.cross_attention = block.attention;
@@ -86,8 +86,8 @@ nn::StackOptions stack_of(const ModelOptions& options, bool is_decoder) {
 EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = make_part<nn::Embeddings>("embeddings", embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", stack_of(options, false));
+  embeddings_ = make_part<nn::Embeddings>("embeddings", seq2seq_embeddings_of(options));
+  layers_ = make_part<nn::Stack>("layers", seq2seq_stack_of(options, false));
   if (options.head != Head::kNone) {
     register_decoder();
     register_head();
@@ -95,7 +95,7 @@ EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) 
 }
 
 void EncoderDecoder::register_decoder() {
-  auto embeddings = embeddings_of(options_);
+  auto embeddings = seq2seq_embeddings_of(options_);
   embeddings.vocabulary = options_.vocabulary;
   embeddings.site = nn::Site::kDecoderEmbedding;
   if (options_.begins_sinusoidal) {
@@ -105,7 +105,7 @@ void EncoderDecoder::register_decoder() {
     embeddings.word = embeddings_->words();
   }
   decoder_embeddings_ = make_part<nn::Embeddings>("decoder_embeddings", embeddings);
-  decoder_layers_ = make_part<nn::Stack>("decoder_layers", stack_of(options_, true));
+  decoder_layers_ = make_part<nn::Stack>("decoder_layers", seq2seq_stack_of(options_, true));
 }
 
 void EncoderDecoder::register_head() {

@@ -1,9 +1,9 @@
 #include "models/encoder_decoder_parts.h"
 
 #include "base/text.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/encoder_decoder.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
 
 namespace weft::models {
 
@@ -188,7 +188,7 @@ formats::Json encoder_decoder_generation(const ModelOptions& options) {
   return json;
 }
 
-ModelOptions sized(ModelOptions options, const EncoderDecoderSize& size) {
+ModelOptions sized_encoder_decoder(ModelOptions options, const EncoderDecoderSize& size) {
   options.dim = size.dim;
   options.layers = options.decoder.layers = size.layers;
   options.heads = options.decoder.heads = size.heads;

@@ -5,7 +5,7 @@
 
 #include "config/section.h"
 #include "formats/json.h"
-#include "models/family_definition.h"
+#include "models/config/family_definition.h"
 
 /// What the families with an encoder and a decoder share.
 namespace weft::models {
@@ -42,7 +42,7 @@ struct EncoderDecoderSize {
   int64_t heads;
   int64_t width;
 };
-ModelOptions sized(ModelOptions options, const EncoderDecoderSize& size);
+ModelOptions sized_encoder_decoder(ModelOptions options, const EncoderDecoderSize& size);
 
 /// Word of the config and model_type are one; heads, defaults, presets, keys, config.json and names
 /// are the family's own.

@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "models/config/family.h"
 #include "models/encoder.h"
-#include "models/family.h"
 
 namespace weft::models {
 

@@ -3,8 +3,8 @@
 #include <ATen/Functions.h>
 
 #include "kernels/dropout.h"
-#include "models/modern.h"
-#include "models/traits.h"
+#include "models/config/modern.h"
+#include "models/config/traits.h"
 
 namespace weft::models {
 

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "kernels/activation.h"
-#include "models/options.h"
+#include "models/config/options.h"
 #include "nn/linear.h"
 #include "nn/module.h"
-#include "nn/norm.h"
+#include "nn/norm/norm.h"
 #include "nn/pass.h"
 
 namespace weft::models {

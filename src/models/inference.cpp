@@ -6,8 +6,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
-#include "kernels/blocked_product.h"
-#include "models/family.h"
+#include "kernels/linear/blocked_product.h"
+#include "models/config/family.h"
 #include "nn/linear.h"
 
 namespace weft::models {

@@ -3,7 +3,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "kernels/product.h"
+#include "kernels/linear/product.h"
 #include "models/model.h"
 
 namespace weft::models {

@@ -1,6 +1,6 @@
 #include "models/model.h"
 
-#include "models/family.h"
+#include "models/config/family.h"
 
 namespace weft::models {
 

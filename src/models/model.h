@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/activation.h"
-#include "models/options.h"
+#include "models/config/options.h"
 #include "nn/chosen_rows.h"
 #include "nn/module.h"
 #include "nn/pass.h"

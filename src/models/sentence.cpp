@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
+#include "models/config/json_fields.h"
 #include "models/directory.h"
-#include "models/json_fields.h"
-#include "models/tensors.h"
+#include "models/weights/tensors.h"
 
 namespace weft::models {
 
@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 using formats::Json;
 
 constexpr auto kModules = "modules.json";
-constexpr int64_t kLongest = int64_t{1} << 20;
-constexpr int64_t kMostTokens = int64_t{1} << 30;
+constexpr int64_t kSentenceLongest = int64_t{1} << 20;
+constexpr int64_t kSentenceMostTokens = int64_t{1} << 30;
 
 // One name a family, from times in which the class differed.
 constexpr std::array kLimitFiles = {
@@ -51,7 +51,7 @@ constexpr std::array<std::pair<std::string_view, std::optional<kernels::Activati
                      {"SiLU", kernels::Activation::kSilu},
                      {"", std::nullopt}}};
 
-bool exists(const std::string& path) {
+bool sentence_exists(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
@@ -68,7 +68,7 @@ struct Module {
 
 std::vector<Module> read_modules(const std::string& directory) {
   const auto path = directory + "/" + kModules;
-  const auto list = formats::read_json(path, kLongest);
+  const auto list = formats::read_json(path, kSentenceLongest);
   std::vector<Module> modules;
   for (const auto& entry : list) {
     if (!list.is_array() || !entry.is_object()) {
@@ -124,9 +124,9 @@ void read_poolings(const JsonFields& fields, SentenceOptions& options) {
   }
 }
 
-void read_pooling(const std::string& directory, SentenceOptions& options) {
+void read_sentence_pooling(const std::string& directory, SentenceOptions& options) {
   const auto path = directory + "/config.json";
-  const auto json = formats::read_json(path, kLongest);
+  const auto json = formats::read_json(path, kSentenceLongest);
   const JsonFields fields(json, path);
   read_poolings(fields, options);
   bool includes_prompt = true;
@@ -138,7 +138,7 @@ void read_pooling(const std::string& directory, SentenceOptions& options) {
 
 SentenceProjection read_projection(const std::string& directory) {
   const auto path = directory + "/config.json";
-  const auto json = formats::read_json(path, kLongest);
+  const auto json = formats::read_json(path, kSentenceLongest);
   const JsonFields fields(json, path);
   std::string word = "torch.nn.modules.activation.Tanh";
   fields.read("activation_function", word);
@@ -167,15 +167,16 @@ SentenceProjection read_projection(const std::string& directory) {
 /// Where nothing else says how long a text may be, sentence-transformers asks the tokenizer.
 void read_tokenizers_limit(const std::string& directory, SentenceOptions& options) {
   const auto path = directory + "/tokenizer_config.json";
-  if (options.length || !exists(path)) {
+  if (options.length || !sentence_exists(path)) {
     return;
   }
-  const auto json = formats::read_json(path, kLongest);
+  const auto json = formats::read_json(path, kSentenceLongest);
   if (!json.is_object() || !json.contains("model_max_length")) {
     return;
   }
   const auto& length = json.at("model_max_length");  // 1e30 means none
-  if (length.is_number() && length.get<double>() >= 1 && length.get<double>() <= kMostTokens) {
+  if (length.is_number() && length.get<double>() >= 1 &&
+      length.get<double>() <= kSentenceMostTokens) {
     options.length = length.get<int64_t>();
   }
 }
@@ -183,14 +184,14 @@ void read_tokenizers_limit(const std::string& directory, SentenceOptions& option
 void read_limits(const std::string& directory, SentenceOptions& options) {
   for (const auto* name : kLimitFiles) {
     const auto path = directory + "/" + name;
-    if (!exists(path)) {
+    if (!sentence_exists(path)) {
       continue;
     }
-    const auto json = formats::read_json(path, kLongest);
+    const auto json = formats::read_json(path, kSentenceLongest);
     const JsonFields fields(json, path);
     if (fields.has("max_seq_length")) {
       int64_t length = 0;
-      fields.read("max_seq_length", length, 1, kMostTokens);
+      fields.read("max_seq_length", length, 1, kSentenceMostTokens);
       options.length = length;
     }
     fields.read("do_lower_case", options.lowercases);
@@ -200,10 +201,10 @@ void read_limits(const std::string& directory, SentenceOptions& options) {
 
 void read_prompt(const std::string& directory, SentenceOptions& options) {
   const auto path = directory + "/" + kPrompts;
-  if (!exists(path)) {
+  if (!sentence_exists(path)) {
     return;
   }
-  const auto json = formats::read_json(path, kLongest);
+  const auto json = formats::read_json(path, kSentenceLongest);
   const JsonFields fields(json, path);
   std::string name;
   fields.read("default_prompt_name", name);
@@ -238,7 +239,7 @@ SentenceModel read_declared(const std::string& path) {
       read_limits(module.directory, result.options);
       read_tokenizers_limit(module.directory, result.options);
     } else if (module.type == "Pooling") {
-      read_pooling(module.directory, result.options);
+      read_sentence_pooling(module.directory, result.options);
     } else if (module.type == "Dense") {
       result.options.projections.push_back(read_projection(module.directory));
     } else {
@@ -253,7 +254,9 @@ SentenceModel read_declared(const std::string& path) {
 
 }  // namespace
 
-bool is_sentence_directory(const std::string& path) { return exists(path + "/" + kModules); }
+bool is_sentence_directory(const std::string& path) {
+  return sentence_exists(path + "/" + kModules);
+}
 
 SentenceModel read_sentence_model(const std::string& path) {
   if (is_sentence_directory(path)) {
@@ -293,7 +296,7 @@ std::vector<std::string> sentence_files(const std::string& directory) {
       result.push_back(module.folder);
     }
   }
-  std::erase_if(result, [&](const auto& name) { return !exists(directory + "/" + name); });
+  std::erase_if(result, [&](const auto& name) { return !sentence_exists(directory + "/" + name); });
   return result;
 }
 

@@ -6,14 +6,14 @@
 
 #include "formats/image_patches.h"
 #include "kernels/dropout.h"
-#include "models/family.h"
+#include "models/config/family.h"
 #include "nn/sites.h"
 
 namespace weft::models {
 
 namespace {
 
-nn::PatchEmbeddingsOptions embeddings_of(const ModelOptions& options) {
+nn::PatchEmbeddingsOptions vision_embeddings_of(const ModelOptions& options) {
   const auto& vision = options.vision;
   return {.dim = options.dim,
           .patch_width = vision.patch_width(),
@@ -24,7 +24,7 @@ nn::PatchEmbeddingsOptions embeddings_of(const ModelOptions& options) {
           .dropout = options.dropout};
 }
 
-nn::StackOptions stack_of(const ModelOptions& options) {
+nn::StackOptions vision_stack_of(const ModelOptions& options) {
   return {.layers = options.layers,
           .block = {.attention = {.dim = options.dim,
                                   .heads = options.heads,
@@ -63,8 +63,8 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
 
 Vision::Vision(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = make_part<nn::PatchEmbeddings>("embeddings", embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", stack_of(options));
+  embeddings_ = make_part<nn::PatchEmbeddings>("embeddings", vision_embeddings_of(options));
+  layers_ = make_part<nn::Stack>("layers", vision_stack_of(options));
   const auto linear = [&](const char* name, int64_t outputs) {
     return make_part<nn::Linear>(name, nn::LinearOptions{options.dim, outputs});
   };

@@ -1,8 +1,8 @@
 #include "nn/block.h"
 
 #include "kernels/norm.h"
-#include "nn/attention_trace.h"
-#include "nn/cross_attention.h"
+#include "nn/attention/attention_trace.h"
+#include "nn/attention/cross_attention.h"
 #include "nn/path_dropout.h"
 #include "nn/sites.h"
 

@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "nn/attention.h"
+#include "nn/attention/attention.h"
 #include "nn/chosen_rows.h"
 #include "nn/feed_forward.h"
 #include "nn/module.h"
-#include "nn/norm.h"
-#include "nn/norm_place.h"
+#include "nn/norm/norm.h"
+#include "nn/norm/norm_place.h"
 #include "nn/pass.h"
 
 namespace weft::nn {

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "nn/module.h"
-#include "nn/norm.h"
+#include "nn/norm/norm.h"
 #include "nn/pass.h"
-#include "nn/position.h"
+#include "nn/position/position.h"
 #include "nn/sites.h"
 
 namespace weft::nn {

@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/activation.h"
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 
 namespace weft::nn {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kernels/activation_kind.h"
-#include "kernels/low_rank.h"
-#include "kernels/product.h"
-#include "kernels/quantized_linear.h"
+#include "kernels/linear/low_rank.h"
+#include "kernels/linear/product.h"
+#include "kernels/linear/quantized_linear.h"
 #include "nn/module.h"
 #include "nn/pass.h"
 

@@ -6,7 +6,7 @@
 
 #include "nn/block.h"
 #include "nn/module.h"
-#include "nn/relative_bias.h"
+#include "nn/position/relative_bias.h"
 
 namespace weft::nn {
 

@@ -5,9 +5,9 @@
 #include <numbers>
 #include <numeric>
 
-#include "data/text_counts.h"
-#include "objectives/hidden_states.h"
-#include "objectives/token_evaluation.h"
+#include "batching/hidden_states.h"
+#include "data/text/text_counts.h"
+#include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
 
@@ -54,7 +54,7 @@ class CausalObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    return {token_loss(model, target_states(model, batch, pass), batch)};
+    return {token_loss(model, batching::target_states(model, batch, pass), batch)};
   }
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<CausalEvaluation>();

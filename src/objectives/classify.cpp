@@ -2,11 +2,11 @@
 
 #include "kernels/to_device.h"
 #include "kernels/total.h"
-#include "objectives/class_evaluation.h"
-#include "objectives/class_loss.h"
-#include "objectives/class_weights.h"
-#include "objectives/r_drop.h"
-#include "objectives/seen.h"
+#include "objectives/evaluation/class_evaluation.h"
+#include "objectives/evaluation/seen.h"
+#include "objectives/loss/class_loss.h"
+#include "objectives/loss/class_weights.h"
+#include "objectives/loss/r_drop.h"
 #include "objectives/sequence.h"
 
 namespace weft::objectives {

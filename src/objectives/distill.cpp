@@ -5,17 +5,18 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/text.h"
-#include "kernels/linear.h"
+#include "batching/hidden_states.h"
+#include "batching/rows.h"
+#include "batching/stage.h"
+#include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
 #include "kernels/total.h"
-#include "models/family_definition.h"
-#include "objectives/attention_distance.h"
-#include "objectives/class_loss.h"
-#include "objectives/class_options.h"
-#include "objectives/hidden_states.h"
-#include "objectives/rows.h"
-#include "objectives/seen.h"
-#include "objectives/teacher.h"
+#include "models/config/family_definition.h"
+#include "objectives/evaluation/seen.h"
+#include "objectives/loss/attention_distance.h"
+#include "objectives/loss/class_loss.h"
+#include "objectives/loss/class_options.h"
+#include "objectives/loss/teacher.h"
 
 namespace weft::objectives {
 
@@ -27,7 +28,9 @@ constexpr const char* kHidden = "hidden";
 constexpr const char* kAttention = "attention";
 
 /// T^2 KL(teacher || student), summed over rows.
-at::Tensor divergence(const at::Tensor& student, const at::Tensor& teacher, double temperature) {
+at::Tensor distill_divergence(const at::Tensor& student,
+                              const at::Tensor& teacher,
+                              double temperature) {
   const auto said = at::log_softmax(student.to(at::kFloat) / temperature, -1);  // (M, C)
   const auto wanted = at::log_softmax(teacher.to(at::kFloat) / temperature, -1);
   return kernels::total((wanted.exp() * (wanted - said)).sum(-1)) * (temperature * temperature);
@@ -145,9 +148,9 @@ class DistillObjective : public Objective {
   };
   States states_of(models::Model& model, const data::Batch& batch, const nn::Pass& pass) const {
     if (options_.hidden_weight == 0) {
-      return {.targets = target_states(model, batch, pass)};
+      return {.targets = batching::target_states(model, batch, pass)};
     }
-    const auto all = hidden_states(model, batch, pass);
+    const auto all = batching::hidden_states(model, batch, pass);
     const auto rows = kernels::to_device(batch.target_rows, all.device());
     return {.targets = all.index_select(0, rows), .all = all};
   }
@@ -160,7 +163,7 @@ class DistillObjective : public Objective {
     Watched own(pass, pairs, [](const auto& pair) { return pair.first; });
     const auto states = states_of(model, batch, own.pass);
     if (batch.targets.empty()) {
-      return std::vector<at::Tensor>(parts().size(), no_loss(states.targets));
+      return std::vector<at::Tensor>(parts().size(), batching::no_loss(states.targets));
     }
     const auto targets = kernels::to_device(batch.targets, states.targets.device());
     Watched other(asked(pass), pairs, [](const auto& pair) { return pair.second; });
@@ -174,7 +177,7 @@ class DistillObjective : public Objective {
     const auto logits = word_logits(model, states.targets);
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : parts()) {
-      const auto sum = name == kSoft     ? divergence(logits, said, options_.temperature)
+      const auto sum = name == kSoft     ? distill_divergence(logits, said, options_.temperature)
                        : name == kHard   ? class_loss_sum(logits, targets, {})
                        : name == kHidden ? distance(states.all, taught.all)
                                          : attention_divergence(own.trace, other.trace, pairs);
@@ -188,7 +191,8 @@ class DistillObjective : public Objective {
                                        const data::Batch& batch,
                                        const nn::Pass& pass) const {
     const auto device = pass.layout.positions.device();
-    const auto logits = model.classifiers(stage_input(batch, device), pass);  // (B, C) each
+    const auto logits =
+        model.classifiers(batching::stage_input(batch, device), pass);  // (B, C) each
     const auto said = teachers_logits(model, batch, pass);
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : parts()) {
@@ -205,16 +209,16 @@ class DistillObjective : public Objective {
     auto& teacher = teacher_.like(model);
     const auto device = pass.layout.positions.device();
     if (!models::reads_images(teacher.options())) {
-      return teacher.classify(stage_input(batch, device), asked(pass));
+      return teacher.classify(batching::stage_input(batch, device), asked(pass));
     }
-    const auto staged = stage(with_own_tokens(batch, teacher.options().vision), device);
+    const auto staged = batching::stage(with_own_tokens(batch, teacher.options().vision), device);
     return teacher.classify(staged.input, staged.pass);
   }
 
   /// What the teacher's answer costs a classifier: equations 2 and 3 of arXiv:2012.12877.
   at::Tensor lesson(const at::Tensor& logits, const at::Tensor& said) const {
     return options_.teacher_answer == TeacherAnswer::kSoft
-               ? divergence(logits, said, options_.temperature)
+               ? distill_divergence(logits, said, options_.temperature)
                : class_loss_sum(logits, said.argmax(-1), {});
   }
 
@@ -250,7 +254,7 @@ ObjectiveOptions task_of(const ObjectiveOptions& distillation) {
 
 namespace {
 
-constexpr std::string_view kOnly = "type: distill";
+constexpr std::string_view kDistillOnly = "type: distill";
 constexpr config::Range kWeight = {.min = 0, .max = 1e6};
 
 void read_attention(config::Section& section, DistillOptions& options) {
@@ -260,7 +264,7 @@ void read_attention(config::Section& section, DistillOptions& options) {
                {.help = "Weight of the divergence from the teacher's attention, of as many heads "
                         "(MiniLM, arXiv:2002.10957), where the task is of tokens; 0: none.",
                 .range = kWeight,
-                .only = kOnly});
+                .only = kDistillOnly});
   section.read_choice(
       "attention_layers", options.attention_layers, kPairs,
       {.help = "Whose attention is compared: last (the last layers, MiniLM), uniform (every layer "
@@ -300,29 +304,29 @@ void read_distill_options(config::Section& section, DistillOptions& options) {
       "task", options.task, kTasks,
       {.help = "What the student learns beside what its teacher says; which data it "
                "reads.",
-       .only = kOnly});
+       .only = kDistillOnly});
   section.read("teacher", options.teacher,
                {.help = "Model directory of the teacher: of the same tokenizer, with the head that "
                         "the task needs. The student is to be smaller.",
-                .only = kOnly});
+                .only = kDistillOnly});
   section.read("temperature", options.temperature,
                {.help = "What both logits are divided by before the distributions are compared.",
                 .range = {.min = 0, .max = 1000, .excludes_min = true},
-                .only = kOnly});
+                .only = kDistillOnly});
   section.read("soft_weight", options.soft_weight,
                {.help = "Weight of the divergence from the teacher's distribution.",
                 .range = kWeight,
-                .only = kOnly});
+                .only = kDistillOnly});
   section.read("hard_weight", options.hard_weight,
                {.help = "Weight of the cross-entropy of the right answers.",
                 .range = kWeight,
-                .only = kOnly});
+                .only = kDistillOnly});
   section.read(
       "hidden_weight", options.hidden_weight,
       {.help = "Weight of the cosine distance of the last hidden states, where the task is "
                "of tokens; 0 where the widths differ.",
        .range = kWeight,
-       .only = kOnly});
+       .only = kDistillOnly});
   read_attention(section, options);
   section.read_choice(
       "teacher_answer", options.teacher_answer, kAnswers,

@@ -5,19 +5,20 @@
 
 #include <ATen/Functions.h>
 
+#include "batching/hidden_states.h"
+#include "batching/rows.h"
+#include "batching/stage.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
-#include "objectives/hidden_states.h"
-#include "objectives/metrics.h"
-#include "objectives/rows.h"
-#include "objectives/token_evaluation.h"
+#include "metrics/metrics.h"
+#include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
 
 namespace {
 
 /// What one sequence adds to the figures.
-struct Record {
+struct MaskedRecord {
   int64_t item = 0;
   double loss = 0;  // sum over its targets
   int64_t targets = 0;
@@ -46,7 +47,7 @@ States states_with_pairs(models::Model& model, const data::Batch& batch, const n
   }
   const auto chosen = nn::ChosenRows::of(rows, pass, pass.first_sequence + pass.first_target);
   const auto device = pass.layout.positions.device();
-  const auto states = model.hidden_rows(stage_input(batch, device), pass, chosen);
+  const auto states = model.hidden_rows(batching::stage_input(batch, device), pass, chosen);
   return {.targets = states.index_select(0, kernels::to_device(places, device)),
           .pooled = model.pooled(states, chosen.of(pass))};
 }
@@ -56,7 +57,7 @@ States states_of(models::Model& model,
                  const nn::Pass& pass,
                  bool has_pairs) {
   return has_pairs ? states_with_pairs(model, batch, pass)
-                   : States{.targets = target_states(model, batch, pass), .pooled = {}};
+                   : States{.targets = batching::target_states(model, batch, pass), .pooled = {}};
 }
 
 class MaskedEvaluation : public Evaluation {
@@ -66,7 +67,7 @@ class MaskedEvaluation : public Evaluation {
   void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
     const auto states = states_of(model, batch, pass, !pair_term_.empty());
     auto records = begun(batch);
-    add_guesses(guess_figures(model, states.targets, batch.targets), batch, records);
+    add_guesses(batching::guess_figures(model, states.targets, batch.targets), batch, records);
     if (!pair_term_.empty()) {
       add_pairs(model.next_sentence_logits(states.pooled), batch, records);
     }
@@ -75,36 +76,36 @@ class MaskedEvaluation : public Evaluation {
 
   std::map<std::string, double> result() const override {
     const auto sum = in_item_order();
-    const double loss = quotient(sum.loss, static_cast<double>(sum.targets));
+    const double loss = metrics::quotient(sum.loss, static_cast<double>(sum.targets));
     std::map<std::string, double> figures = {
         {"eval_loss", loss},
         {"eval_perplexity", std::exp(loss)},
         {"eval_mlm_accuracy",
-         quotient(static_cast<double>(sum.right), static_cast<double>(sum.targets))},
+         metrics::quotient(static_cast<double>(sum.right), static_cast<double>(sum.targets))},
     };
     if (!pair_term_.empty()) {
-      const double pair_loss = quotient(sum.pair_loss, static_cast<double>(sum.pairs));
+      const double pair_loss = metrics::quotient(sum.pair_loss, static_cast<double>(sum.pairs));
       figures["eval_mlm_loss"] = loss;
       figures["eval_" + pair_term_ + "_loss"] = pair_loss;
       figures["eval_loss"] = loss + pair_loss;
       figures["eval_" + pair_term_ + "_accuracy"] =
-          quotient(static_cast<double>(sum.pairs_right), static_cast<double>(sum.pairs));
+          metrics::quotient(static_cast<double>(sum.pairs_right), static_cast<double>(sum.pairs));
     }
     return figures;
   }
 
  private:
-  static std::vector<Record> begun(const data::Batch& batch) {
-    std::vector<Record> records(batch.items.size());
+  static std::vector<MaskedRecord> begun(const data::Batch& batch) {
+    std::vector<MaskedRecord> records(batch.items.size());
     for (std::size_t i = 0; i < records.size(); ++i) {
       records[i].item = batch.items[i];
     }
     return records;
   }
 
-  static void add_guesses(const RowFigures& figures,
+  static void add_guesses(const batching::RowFigures& figures,
                           const data::Batch& batch,
-                          std::vector<Record>& records) {
+                          std::vector<MaskedRecord>& records) {
     std::size_t sequence = 0;
     for (std::size_t i = 0; i < batch.targets.size(); ++i) {
       while (batch.target_rows[i] >= batch.offsets[sequence + 1]) {
@@ -119,12 +120,12 @@ class MaskedEvaluation : public Evaluation {
 
   static void add_pairs(const at::Tensor& logits,
                         const data::Batch& batch,
-                        std::vector<Record>& records) {
+                        std::vector<MaskedRecord>& records) {
     auto labels = batch.labels;
     for (auto& label : labels) {
       label = std::max<int64_t>(label, 0);  // ignored ones are left out below
     }
-    const auto figures = row_figures(logits, labels);
+    const auto figures = batching::row_figures(logits, labels);
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (batch.labels[i] != data::kIgnored) {
         records[i].pair_loss = figures.losses[i];
@@ -135,11 +136,11 @@ class MaskedEvaluation : public Evaluation {
   }
 
   /// The order of summation must not depend on how batches were cut.
-  Record in_item_order() const {
+  MaskedRecord in_item_order() const {
     auto records = records_;
     std::stable_sort(records.begin(), records.end(),
                      [](const auto& a, const auto& b) { return a.item < b.item; });
-    Record sum;
+    MaskedRecord sum;
     for (const auto& record : records) {
       sum.loss += record.loss;
       sum.targets += record.targets;
@@ -152,7 +153,7 @@ class MaskedEvaluation : public Evaluation {
   }
 
   std::string pair_term_;
-  std::vector<Record> records_;
+  std::vector<MaskedRecord> records_;
 };
 
 class MaskedObjective : public Objective {

@@ -5,8 +5,9 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "batching/hidden_states.h"
+#include "batching/stage.h"
 #include "kernels/to_device.h"
-#include "objectives/hidden_states.h"
 
 namespace weft::objectives {
 
@@ -31,8 +32,8 @@ std::vector<int64_t> hidden_patches(const data::Batch& batch) {
 /// The difference of each pixel of the hidden patches: (M, C p p), not negative.
 at::Tensor differences(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
   const auto device = pass.layout.positions.device();
-  const auto input = stage_input(batch, device);
-  const auto states = model.hidden_rows(input, pass, target_rows(batch, pass));
+  const auto input = batching::stage_input(batch, device);
+  const auto states = model.hidden_rows(input, pass, batching::target_rows(batch, pass));
   const auto guesses = model.token_features(states).to(at::kFloat);
   const auto wanted =
       input.patches.index_select(0, kernels::to_device(hidden_patches(batch), device));

@@ -2,9 +2,9 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
 #include "models/families/baselines.h"
-#include "models/family.h"
-#include "models/family_definition.h"
 #include "objectives/options.h"
 #include "objectives/replaced_token.h"
 

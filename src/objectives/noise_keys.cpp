@@ -4,7 +4,7 @@ namespace weft::objectives {
 
 namespace {
 
-constexpr config::Range kShare = {.min = 0, .max = 1};
+constexpr config::Range kNoiseShare = {.min = 0, .max = 1};
 constexpr config::Range kFraction = {.min = 0, .max = 1, .excludes_max = true};
 
 }  // namespace
@@ -26,12 +26,12 @@ void read_denoising(config::Section& section, data::DenoiseOptions& options) {
   constexpr std::string_view kOnly = "type: denoise";
   section.read("permute_sentences", options.permute_sentences,
                {.help = "Share of the texts whose sentences are put in random order.",
-                .range = kShare,
+                .range = kNoiseShare,
                 .only = kOnly});
   section.read("rotate", options.rotate,
                {.help = "Share of the texts that begin with a random token of theirs, what was "
                         "before it standing at the end.",
-                .range = kShare,
+                .range = kNoiseShare,
                 .only = kOnly});
   section.read("infill_fraction", options.infill_fraction,
                {.help = "Share of a text's tokens that give way to masks, one for each span.",

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/section.h"
-#include "data/noise_options.h"
+#include "data/datasets/noise_options.h"
 
 namespace weft::objectives {
 

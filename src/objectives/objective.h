@@ -13,12 +13,12 @@
 #include "data/batch.h"
 #include "data/data_options.h"
 #include "data/dataset.h"
-#include "data/language_dataset.h"
+#include "data/datasets/language_dataset.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "models/model.h"
+#include "objectives/evaluation/verdict.h"
 #include "objectives/options.h"
-#include "objectives/verdict.h"
 
 namespace weft::objectives {
 
@@ -99,16 +99,5 @@ TaskData make_task_data(const ObjectiveOptions& objective,
                         const data::ProgressVisitor& progress);
 
 std::unique_ptr<Objective> make_objective(const ObjectiveOptions& options);
-
-/// The batch's ids and types on `device`.
-models::TextInput stage_input(const data::Batch& batch, const at::Device& device);
-
-/// The batch's ids, types on `device`, and the Pass that goes with them (not training; set the
-/// rest).
-struct Staged {
-  models::TextInput input;
-  nn::Pass pass;
-};
-Staged stage(const data::Batch& batch, const at::Device& device);
 
 }  // namespace weft::objectives

@@ -18,7 +18,7 @@ using config::Section;
 
 constexpr std::string_view kOnlyMlm = "type: mlm";
 constexpr std::string_view kOnlyMasks = "type: mlm, translation_lm, replaced_token or distill";
-constexpr config::Range kShare = {.min = 0, .max = 1};
+constexpr config::Range kObjectiveShare = {.min = 0, .max = 1};
 
 const config::Choices<ObjectiveType>& types() {
   static const config::Choices<ObjectiveType> kTypes = {
@@ -126,12 +126,12 @@ void read_mask(Section& section, data::MaskOptions& mask) {
   section.read("mask_share", mask.mask_share,
                {.help = "Of the tokens to be guessed, the share replaced by the mask token; of "
                         "replaced_token all, where it is not given.",
-                .range = kShare,
+                .range = kObjectiveShare,
                 .only = kOnlyMasks});
   section.read("random_share", mask.random_share,
                {.help = "Of the tokens to be guessed, the share replaced by random ones (of "
                         "replaced_token none, where it is not given); the rest stay as they are.",
-                .range = kShare,
+                .range = kObjectiveShare,
                 .only = kOnlyMasks});
   if (mask.mask_share + mask.random_share > 1.0 + 1e-9) {
     section.fail("random_share", text(mask.random_share, " and mask_share ", mask.mask_share,

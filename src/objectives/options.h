@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "config/section.h"
-#include "data/image_options.h"
-#include "data/language_dataset.h"
-#include "data/masking.h"
-#include "data/noise_options.h"
-#include "data/tagged_dataset.h"
-#include "models/options.h"
-#include "objectives/class_options.h"
+#include "data/datasets/language_dataset.h"
+#include "data/datasets/masking.h"
+#include "data/datasets/noise_options.h"
+#include "data/datasets/tagged_dataset.h"
+#include "data/images/image_options.h"
+#include "models/config/options.h"
 #include "objectives/distill_options.h"
+#include "objectives/loss/class_options.h"
 #include "objectives/replaced_token_options.h"
 #include "objectives/seq2seq_options.h"
 

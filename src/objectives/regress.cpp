@@ -4,10 +4,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/total.h"
-#include "objectives/metrics.h"
-#include "objectives/r_drop.h"
-#include "objectives/ranking.h"
-#include "objectives/seen.h"
+#include "metrics/metrics.h"
+#include "metrics/ranking.h"
+#include "objectives/evaluation/seen.h"
+#include "objectives/loss/r_drop.h"
 #include "objectives/sequence.h"
 
 namespace weft::objectives {
@@ -39,8 +39,8 @@ Fit fit_of(const std::vector<Seen>& rows, std::size_t place) {
   const auto count = static_cast<double>(std::max<std::size_t>(rows.size(), 1));
   fit.squares /= count;
   fit.distance /= count;
-  fit.pearson = pearson(found, wanted);
-  fit.spearman = spearman(found, wanted);
+  fit.pearson = metrics::pearson(found, wanted);
+  fit.spearman = metrics::spearman(found, wanted);
   return fit;
 }
 
@@ -72,10 +72,10 @@ class RegressEvaluation : public Evaluation {
       pearsons.push_back(fit.pearson);
       spearmans.push_back(fit.spearman);
     }
-    const double by_value = mean_of_defined(pearsons);
-    const double by_rank = mean_of_defined(spearmans);
-    return {{"eval_loss", squares.empty() ? 0 : mean_of_defined(squares)},
-            {"eval_mae", distances.empty() ? 0 : mean_of_defined(distances)},
+    const double by_value = metrics::mean_of_defined(pearsons);
+    const double by_rank = metrics::mean_of_defined(spearmans);
+    return {{"eval_loss", squares.empty() ? 0 : metrics::mean_of_defined(squares)},
+            {"eval_mae", distances.empty() ? 0 : metrics::mean_of_defined(distances)},
             {"eval_pearson", by_value},
             {"eval_spearmanr", by_rank},
             {"eval_combined_score", (by_value + by_rank) / 2}};  // as GLUE has it for STS-B

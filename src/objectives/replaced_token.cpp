@@ -8,15 +8,16 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/random.h"
+#include "batching/hidden_states.h"
+#include "batching/rows.h"
+#include "batching/stage.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/draw.h"
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
 #include "kernels/total.h"
+#include "metrics/metrics.h"
 #include "models/generator.h"
-#include "objectives/hidden_states.h"
-#include "objectives/metrics.h"
-#include "objectives/rows.h"
 
 namespace weft::objectives {
 
@@ -56,15 +57,15 @@ struct Sums {
 };
 
 std::map<std::string, double> figures_of(const Sums& sums) {
-  const auto scores = scores_of(sums.hits, sums.found, sums.replaced);
+  const auto scores = metrics::scores_of(sums.hits, sums.found, sums.replaced);
   const double wrong = sums.found + sums.replaced - 2 * sums.hits;
-  return {{"generator_loss", quotient(sums.generator_loss, sums.hidden)},
-          {"generator_accuracy", quotient(sums.guessed, sums.hidden)},
-          {"discriminator_loss", quotient(sums.discriminator_loss, sums.tokens)},
-          {"discriminator_accuracy", quotient(sums.tokens - wrong, sums.tokens)},
+  return {{"generator_loss", metrics::quotient(sums.generator_loss, sums.hidden)},
+          {"generator_accuracy", metrics::quotient(sums.guessed, sums.hidden)},
+          {"discriminator_loss", metrics::quotient(sums.discriminator_loss, sums.tokens)},
+          {"discriminator_accuracy", metrics::quotient(sums.tokens - wrong, sums.tokens)},
           {"discriminator_precision", scores.precision},
           {"discriminator_recall", scores.recall},
-          {"replaced_share", quotient(sums.replaced, sums.tokens)}};
+          {"replaced_share", metrics::quotient(sums.replaced, sums.tokens)}};
 }
 
 models::Model& generator_in(const models::Model& model) {
@@ -92,7 +93,7 @@ at::Tensor generator_features(models::Model& generator,
     return {};
   }
   return generator.token_features(
-      generator.hidden_rows(input, pass_of_generator(pass), target_rows(batch, pass)));
+      generator.hidden_rows(input, pass_of_generator(pass), batching::target_rows(batch, pass)));
 }
 
 /// What the generator puts in the places of the hidden tokens: (M). `features` (M, E), `uniforms`
@@ -156,16 +157,17 @@ class ReplacedTokenEvaluation : public Evaluation {
   void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
     const at::NoGradGuard no_grad;
     std::vector<Sums> sums(batch.items.size());
-    const auto masked = stage_input(batch, pass.layout.positions.device());
+    const auto masked = batching::stage_input(batch, pass.layout.positions.device());
     at::Tensor drawn;
     if (!batch.targets.empty()) {
       auto& generator = generator_in(model);
-      RowFigures figures;
-      drawn = drawn_by(generator, generator_features(generator, masked, batch, pass),
-                       uniforms(batch), [&](const at::Tensor& logits, int64_t begin) {
-                         const auto first = batch.targets.begin() + begin;
-                         figures.append(row_figures(logits, {first, first + logits.size(0)}));
-                       });
+      batching::RowFigures figures;
+      drawn =
+          drawn_by(generator, generator_features(generator, masked, batch, pass), uniforms(batch),
+                   [&](const at::Tensor& logits, int64_t begin) {
+                     const auto first = batch.targets.begin() + begin;
+                     figures.append(batching::row_figures(logits, {first, first + logits.size(0)}));
+                   });
       add_guesses(figures, batch, sums);
     }
     const auto replaced = replaced_by(masked, batch, drawn);
@@ -223,7 +225,7 @@ class ReplacedTokenEvaluation : public Evaluation {
     }
   }
 
-  static void add_guesses(const RowFigures& figures,
+  static void add_guesses(const batching::RowFigures& figures,
                           const data::Batch& batch,
                           std::vector<Sums>& sums) {
     visit_targets(batch, [&](std::size_t sequence, std::size_t target) {
@@ -274,7 +276,7 @@ class ReplacedTokenObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    const auto masked = stage_input(batch, pass.layout.positions.device());
+    const auto masked = batching::stage_input(batch, pass.layout.positions.device());
     auto& generator = generator_in(model);
     const auto features = generator_features(generator, masked, batch, pass);
     auto loss = at::zeros({}, at::device(masked.ids.device()).dtype(at::kFloat));

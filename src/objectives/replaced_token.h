@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "config/section.h"
-#include "models/options.h"
+#include "models/config/options.h"
 #include "objectives/objective.h"
 
 namespace weft::objectives {

@@ -7,7 +7,7 @@ namespace weft::objectives {
 
 namespace {
 
-constexpr std::string_view kOnly = "type: replaced_token";
+constexpr std::string_view kReplacedTokenOnly = "type: replaced_token";
 
 /// Sizes of the generators (arXiv:2003.10555, table 6): a third for ELECTRA-Base, a quarter for
 /// Small and Large.
@@ -20,8 +20,9 @@ void read_size(config::Section& section,
                std::string_view key,
                std::optional<int64_t>& value,
                std::string_view help) {
-  section.read(key, value,
-               {.help = help, .range = config::between(1, int64_t{1} << 20U), .only = kOnly});
+  section.read(
+      key, value,
+      {.help = help, .range = config::between(1, int64_t{1} << 20U), .only = kReplacedTokenOnly});
 }
 
 GeneratorOptions read_generator(config::Section section) {
@@ -30,7 +31,7 @@ GeneratorOptions read_generator(config::Section section) {
                {.help = "The generator's width, heads and feed-forward as a share of the "
                         "discriminator's; null: 1/3 at a width of 768, else 1/4, as published.",
                 .range = {.min = 0, .max = 1, .excludes_min = true},
-                .only = kOnly});
+                .only = kReplacedTokenOnly});
   read_size(section, "dim", options.dim,
             "Width of its stack, a multiple of its heads; null: the share.");
   read_size(section, "heads", options.heads, "Its attention heads; null: the share.");
@@ -46,13 +47,13 @@ void read_replaced_token(config::Section& section, ReplacedTokenOptions& options
   section.read("weight", options.weight,
                {.help = "Weight of the discriminator's loss beside the generator's.",
                 .range = {.min = 0, .max = 1e6, .excludes_min = true},
-                .only = kOnly});
+                .only = kReplacedTokenOnly});
   options.generator = read_generator(section.section(
       "generator",
       {.help = "The model that puts tokens in the places of hidden ones; it shares the "
                "discriminator's embeddings. With init_from, a directory `generator` there brings "
                "its own.",
-       .only = kOnly}));
+       .only = kReplacedTokenOnly}));
 }
 
 models::ModelOptions generator_options(const GeneratorOptions& wanted,

@@ -1,8 +1,8 @@
 #include "objectives/seq2seq.h"
 
-#include "data/parallel_dataset.h"
-#include "objectives/hidden_states.h"
-#include "objectives/token_evaluation.h"
+#include "batching/hidden_states.h"
+#include "data/datasets/parallel_dataset.h"
+#include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
 
@@ -22,7 +22,7 @@ class Seq2SeqObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
-    return {token_loss(model, target_states(model, batch, pass), batch, smoothing_)};
+    return {token_loss(model, batching::target_states(model, batch, pass), batch, smoothing_)};
   }
 
   std::unique_ptr<Evaluation> evaluation() const override { return make_token_evaluation(); }

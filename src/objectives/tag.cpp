@@ -1,9 +1,11 @@
 #include "objectives/tag.h"
 
+#include "batching/hidden_states.h"
+#include "batching/rows.h"
+#include "batching/stage.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
-#include "objectives/rows.h"
-#include "objectives/tag_evaluation.h"
+#include "objectives/evaluation/tag_evaluation.h"
 
 namespace weft::objectives {
 
@@ -21,9 +23,10 @@ class TagObjective : public Objective {
                                  const data::Batch& batch,
                                  const nn::Pass& pass) const override {
     const auto logits =  // (M, C)
-        tag_logits(model, stage_input(batch, pass.layout.positions.device()), batch, pass);
+        batching::tag_logits(model, batching::stage_input(batch, pass.layout.positions.device()),
+                             batch, pass);
     if (batch.targets.empty()) {
-      return {no_loss(logits)};
+      return {batching::no_loss(logits)};
     }
     return {kernels::cross_entropy_sum(logits, kernels::to_device(batch.targets, logits.device()))};
   }

@@ -6,7 +6,7 @@
 
 #include "cli/verbs.h"
 #include "formats/safetensors.h"
-#include "models/tensors.h"
+#include "models/weights/tensors.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/adapters/bert/";
+const std::string kAdapterReference =
+    std::string(WEFT_SOURCE_DIR) + "/tests/reference/adapters/bert/";
 
 at::Tensor tensor(const std::string& path, const std::string& name) {
   const formats::TensorFile file(path);
@@ -26,11 +27,11 @@ at::Tensor tensor(const std::string& path, const std::string& name) {
 // What PEFT computes was written by scripts/make_adapter_reference.py.
 TEST(Adapters, ImportMergesThemIntoTheirBase) {
   const test::Folder folder;
-  ASSERT_EQ(run_import({kReference + "adapter", "--base", kReference + "base", "--output",
-                        folder.path("merged"), "--labels", "no,perhaps,yes"}),
+  ASSERT_EQ(run_import({kAdapterReference + "adapter", "--base", kAdapterReference + "base",
+                        "--output", folder.path("merged"), "--labels", "no,perhaps,yes"}),
             0);
-  const auto ids = tensor(kReference + "outputs.safetensors", "input_ids");
-  const auto mask = tensor(kReference + "outputs.safetensors", "attention_mask");
+  const auto ids = tensor(kAdapterReference + "outputs.safetensors", "input_ids");
+  const auto mask = tensor(kAdapterReference + "outputs.safetensors", "attention_mask");
   formats::write_safetensors(
       folder.path("in.safetensors"),
       {{"input_ids", models::view_of(ids)}, {"attention_mask", models::view_of(mask)}});
@@ -38,27 +39,28 @@ TEST(Adapters, ImportMergesThemIntoTheirBase) {
                          "--output", folder.path("out.safetensors")}),
             0);
   EXPECT_TRUE(test::near(tensor(folder.path("out.safetensors"), "logits"),
-                         tensor(kReference + "outputs.safetensors", "logits"), 1e-5));
+                         tensor(kAdapterReference + "outputs.safetensors", "logits"), 1e-5));
 }
 
 TEST(Adapters, ImportNamesABaseThatIsNotThere) {
   const test::Folder folder;
-  EXPECT_EQ(
+  EXPECT_EQ(test::message_of<UserError>([&] {
+              run_import({kAdapterReference + "adapter", "--output", folder.path("merged")});
+            }),
+            kAdapterReference +
+                "adapter: its base 'base' is not there: name the directory with --base DIR");
+  EXPECT_NE(
       test::message_of<UserError>([&] {
-        run_import({kReference + "adapter", "--output", folder.path("merged")});
-      }),
-      kReference + "adapter: its base 'base' is not there: name the directory with --base DIR");
-  EXPECT_NE(test::message_of<UserError>([&] {
-              run_import({kReference + "base", "--base", "x", "--output", folder.path("merged")});
-            }).find("is no adapter directory"),
-            std::string::npos);
+        run_import({kAdapterReference + "base", "--base", "x", "--output", folder.path("merged")});
+      }).find("is no adapter directory"),
+      std::string::npos);
 }
 
 // They are no models of their own: whoever names one is told what makes one of it.
 TEST(Adapters, VerbsNameTheImportThatMergesThem) {
   const test::Folder folder;
   folder.write("x.tsv", "label\ttext\n1\ta\n");
-  const auto adapter = kReference + "adapter";
+  const auto adapter = kAdapterReference + "adapter";
   const auto wanted = adapter + ": an adapter, not a model of its own: `weft import " + adapter +
                       " --output DIR` merges it into its base";
   for (const auto& message :
@@ -78,20 +80,20 @@ TEST(Adapters, VerbsNameTheImportThatMergesThem) {
 
 TEST(Adapters, ExportGivesTheAdapterAlone) {
   const test::Folder folder;
-  fs::copy(kReference + "base", folder.path("checkpoint"));
+  fs::copy(kAdapterReference + "base", folder.path("checkpoint"));
   const auto output = folder.path("out");
   EXPECT_NE(test::message_of<UserError>([&] {
               run_export({folder.path("checkpoint"), "--adapter", "--output", output});
             }).find("has no adapter, must be a checkpoint of a run with train.lora.rank"),
             std::string::npos);
-  fs::copy(kReference + "adapter", folder.path("checkpoint/adapter"));
+  fs::copy(kAdapterReference + "adapter", folder.path("checkpoint/adapter"));
   EXPECT_THROW(
       run_export({folder.path("checkpoint"), "--adapter", "--dtype", "bf16", "--output", output}),
       UsageError);
   ASSERT_EQ(run_export({folder.path("checkpoint"), "--adapter", "--output", output}), 0);
   for (const auto* name : {"adapter_model.safetensors", "adapter_config.json"}) {
     EXPECT_EQ(test::Folder::read(output + "/" + name),
-              test::Folder::read(kReference + "adapter/" + name));
+              test::Folder::read(kAdapterReference + "adapter/" + name));
   }
   EXPECT_FALSE(fs::exists(output + "/model.safetensors"));
 }

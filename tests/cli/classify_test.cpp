@@ -8,9 +8,9 @@
 namespace weft::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kConfig = R"(
+constexpr const char* kClassifyConfig = R"(
 model: {preset: bert-tiny, dim: 16, layers: 1, attention: {type: full, heads: 2},
         position: {type: learned, length: 32}, feed_forward: {width: 32}, dropout: 0}
 tokenizer: {type: wordpiece, vocab_size: VOCABULARY, train_on: data}
@@ -31,7 +31,7 @@ class TrainedRun {
  public:
   TrainedRun(const std::string& table, const std::string& rows, const std::string& objective) {
     test::write(work_ / table, rows);
-    std::string config = kConfig;
+    std::string config = kClassifyConfig;
     const std::vector<std::pair<std::string, std::string>> signs = {
         {"VOCABULARY", table == "train.tsv"     ? "42"
                        : table == "train.jsonl" ? "28"
@@ -79,11 +79,11 @@ TEST(Evaluate, ShowsClassesAndTheConfusionMatrixInOneObject) {
   const auto done =
       test::weft({"evaluate", classes().model(), "--data", classes().path("train.tsv")});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto found = Json::parse(done.out);
+  const auto found = OrderedJson::parse(done.out);
   EXPECT_EQ(found["eval_accuracy"], 1.0);
-  EXPECT_EQ(found["labels"], Json::array({"bad", "good"}));
+  EXPECT_EQ(found["labels"], OrderedJson::array({"bad", "good"}));
   EXPECT_EQ(found["per_class"]["good"]["support"], 3);
-  EXPECT_EQ(found["confusion_matrix"], Json::array({{3, 0}, {0, 3}}));
+  EXPECT_EQ(found["confusion_matrix"], OrderedJson::array({{3, 0}, {0, 3}}));
   const auto log = test::contents(classes().model() + "/metrics.jsonl");
   EXPECT_EQ(log.find("per_class"), std::string::npos);
 }
@@ -95,7 +95,7 @@ TEST(Evaluate, WritesTheWorstExamplesFirst) {
   const auto done = test::weft({"evaluate", classes().model(), "--data", classes().path("hard.tsv"),
                                 "--errors", file, "--errors-limit", "2"});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto worst = test::json_lines<Json>(test::contents(file));
+  const auto worst = test::json_lines<OrderedJson>(test::contents(file));
   ASSERT_EQ(worst.size(), 2U);
   EXPECT_TRUE(worst[0]["place"].get<std::string>().ends_with("hard.tsv, row 2"));
   EXPECT_EQ(worst[0]["text"], "poor film");
@@ -150,7 +150,7 @@ TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
                                "{\"text\": \"\", \"text_pair\": \"\"}\n"
                                "{\"text\": \"fine film\", \"text_pair\": \"fine play\"}\n");
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto lines = test::json_lines<Json>(done.out);
+  const auto lines = test::json_lines<OrderedJson>(done.out);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0]["label"], "empty");
   EXPECT_EQ(lines[1]["label"], "full");
@@ -175,7 +175,7 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
     EXPECT_EQ(done.out, first) << name;
     EXPECT_NE(done.err.find("1 of 3 texts are empty"), std::string::npos) << done.err;
   }
-  const auto lines = test::json_lines<Json>(first);
+  const auto lines = test::json_lines<OrderedJson>(first);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0]["label"], "good");
   EXPECT_EQ(lines[2]["label"], "bad");
@@ -190,7 +190,7 @@ TEST(Predict, BlankLinesAreNoRowsAndCounted) {
   for (const auto* name : {"gaps.tsv", "gaps.csv", "gaps.jsonl"}) {
     const auto done = test::weft({"predict", classes().model(), "--input", classes().path(name)});
     ASSERT_EQ(done.status, 0) << done.err;
-    const auto lines = test::json_lines<Json>(done.out);
+    const auto lines = test::json_lines<OrderedJson>(done.out);
     ASSERT_EQ(lines.size(), 2U) << name;
     EXPECT_EQ(lines[0]["label"], "good");
     EXPECT_EQ(lines[1]["label"], "bad");
@@ -226,18 +226,18 @@ TEST(Predict, TakesNamedColumnsAndTellsOfMissingOnes) {
 
 TEST(Predict, FlagsAboveTheTunedThresholdAreNamed) {
   ASSERT_EQ(flags().done.status, 0) << flags().done.err;
-  const auto kept = Json::parse(test::contents(flags().model() + "/last/weft_task.json"));
+  const auto kept = OrderedJson::parse(test::contents(flags().model() + "/last/weft_task.json"));
   EXPECT_EQ(kept["tuned_by"], "f1");
-  const auto config = Json::parse(test::contents(flags().model() + "/last/config.json"));
+  const auto config = OrderedJson::parse(test::contents(flags().model() + "/last/config.json"));
   EXPECT_EQ(config["problem_type"], "multi_label_classification");
-  EXPECT_EQ(config["id2label"], (Json{{"0", "big"}, {"1", "red"}}));
+  EXPECT_EQ(config["id2label"], (OrderedJson{{"0", "big"}, {"1", "red"}}));
   const auto done =
       test::weft({"predict", flags().model(), "--input", flags().path("train.jsonl")});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto lines = test::json_lines<Json>(done.out);
+  const auto lines = test::json_lines<OrderedJson>(done.out);
   ASSERT_EQ(lines.size(), 4U);
   for (const auto& line : lines) {
-    Json above = Json::array();
+    OrderedJson above = OrderedJson::array();
     for (const auto& [name, score] : line["scores"].items()) {
       if (score.get<double>() >= kept["threshold"].get<double>()) {
         above.push_back(name);
@@ -245,10 +245,10 @@ TEST(Predict, FlagsAboveTheTunedThresholdAreNamed) {
     }
     EXPECT_EQ(line["labels"], above);
   }
-  const auto figures = Json::parse(
+  const auto figures = OrderedJson::parse(
       test::weft({"evaluate", flags().model(), "--data", flags().path("train.jsonl")}).out);
   EXPECT_EQ(figures["eval_threshold"], kept["threshold"]);
-  EXPECT_EQ(figures["confusion_matrix"]["red"], Json::array({{2, 0}, {0, 2}}));
+  EXPECT_EQ(figures["confusion_matrix"]["red"], OrderedJson::array({{2, 0}, {0, 2}}));
 }
 
 TEST(Predict, SeveralNumbersAreNamed) {
@@ -256,7 +256,7 @@ TEST(Predict, SeveralNumbersAreNamed) {
                        "{type: regress}");
   ASSERT_EQ(run.done.status, 0) << run.done.err;
   const auto done = test::weft({"predict", run.model(), "--input", run.path("train.csv")});
-  const auto lines = test::json_lines<Json>(done.out);
+  const auto lines = test::json_lines<OrderedJson>(done.out);
   ASSERT_EQ(lines.size(), 2U) << done.err;
   EXPECT_NEAR(lines[0]["values"]["LABEL_0"].get<double>(), 1, 0.3);
   EXPECT_NEAR(lines[0]["values"]["LABEL_1"].get<double>(), 0, 0.3);

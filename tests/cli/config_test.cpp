@@ -10,7 +10,7 @@
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "support/folder.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace weft::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/recipe.h"
 #include "cli/tiny_decoder.h"
 #include "config/yaml.h"
-#include "objectives/score_task.h"
+#include "inference/score_task.h"
 #include "support/json_lines.h"
 #include "support/program.h"
 
@@ -75,9 +75,9 @@ TEST(Recipes, SayHowToRunThemAndShareNoRun) {
   }
 }
 
-objectives::ScoreTask read_task(const std::string& name) {
+inference::ScoreTask read_task(const std::string& name) {
   auto root = config::Document::load(kSource + "/configs/score/" + name + ".yaml").root();
-  return objectives::ScoreTask::read(root);
+  return inference::ScoreTask::read(root);
 }
 
 /// A task of `weft score`.

@@ -10,9 +10,9 @@ namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kConfig = R"(
+constexpr const char* kImageConfig = R"(
 model: {type: vit, image_size: 8, patch: 4, channels: 1, dim: 16, layers: 2, path_dropout: 0.1,
         attention: {heads: 2}, feed_forward: {width: 32}}
 data:
@@ -62,7 +62,7 @@ class Images : public ::testing::Test {
   test::Finished train(const std::string& name,
                        const std::string& workers,
                        const std::vector<std::string>& more = {}) {
-    std::string config = kConfig;
+    std::string config = kImageConfig;
     for (const auto& [sign, value] :
          std::vector<std::pair<std::string, std::string>>{{"WORKERS", workers},
                                                           {"AUGMENT", augment_},
@@ -91,7 +91,7 @@ TEST_F(Images, AreLearntEvaluatedPredictedAndExported) {
   ASSERT_EQ(done.status, 0) << done.err;
   const auto judged = test::weft({"evaluate", work_ / "run", "--data", work_ / "test.csv"});
   ASSERT_EQ(judged.status, 0) << judged.err;
-  EXPECT_GT(Json::parse(judged.out)["eval_accuracy"].get<double>(), 0.9) << judged.out;
+  EXPECT_GT(OrderedJson::parse(judged.out)["eval_accuracy"].get<double>(), 0.9) << judged.out;
   EXPECT_TRUE(fs::exists(work_ / "run/last/preprocessor_config.json"));
 
   std::string bytes = "P5 8 8 255\n";
@@ -102,7 +102,7 @@ TEST_F(Images, AreLearntEvaluatedPredictedAndExported) {
   test::write(work_ / "ask.jsonl", "{\"image\": \"" + (work_ / "half.pgm") + "\"}\n");
   const auto said = test::weft({"predict", work_ / "run", "--input", work_ / "ask.jsonl"});
   ASSERT_EQ(said.status, 0) << said.err;
-  EXPECT_EQ(test::json_lines<Json>(said.out)[0]["label"], "0");
+  EXPECT_EQ(test::json_lines<OrderedJson>(said.out)[0]["label"], "0");
 
   const auto out = test::weft({"export", work_ / "run", "--output", work_ / "out", "--check"});
   EXPECT_EQ(out.status, 0) << out.err;
@@ -134,7 +134,7 @@ TEST_F(Images, HiddenPatchesAreLearnt) {
   ASSERT_EQ(done.status, 0) << done.err;
   const auto judged = test::weft({"evaluate", work_ / "run", "--data", work_ / "test.csv"});
   ASSERT_EQ(judged.status, 0) << judged.err;
-  EXPECT_LT(Json::parse(judged.out)["eval_loss"].get<double>(), 0.5) << judged.out;
+  EXPECT_LT(OrderedJson::parse(judged.out)["eval_loss"].get<double>(), 0.5) << judged.out;
   ASSERT_EQ(train("again", "3").status, 0);
   EXPECT_EQ(weights("again"), weights("run"));
   // A classifier of larger images begins with what was learnt.

@@ -8,9 +8,9 @@
 #include "cli/verbs.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
+#include "models/config/family.h"
 #include "models/directory.h"
-#include "models/family.h"
-#include "models/tensors.h"
+#include "models/weights/tensors.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"
@@ -22,14 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using test::Tensors;
 
-const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/";
+const std::string kImportReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/";
 
 /// A copy of a reference model, to be spoilt.
 struct Import {
   explicit Import(const std::string& model) {
     fs::create_directory(folder.path("in"));
     for (const auto* file : {"config.json", "model.safetensors"}) {
-      fs::copy_file(kReference + "models/" + model + "/" + file,
+      fs::copy_file(kImportReference + "models/" + model + "/" + file,
                     folder.path(std::string("in/") + file));
     }
   }
@@ -70,7 +70,7 @@ bool are_equal(const Tensors& a, const Tensors& b) {
 }
 
 Tensors original(const std::string& model) {
-  return test::read_tensors(kReference + "models/" + model + "/model.safetensors");
+  return test::read_tensors(kImportReference + "models/" + model + "/model.safetensors");
 }
 
 class ImportEach : public testing::TestWithParam<std::string> {};

@@ -11,9 +11,9 @@
 namespace weft::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kConfig = R"(
+constexpr const char* kInferenceConfig = R"(
 model: {preset: bert-tiny, dim: 32, layers: 2, attention: {type: full, heads: 2},
         position: {type: learned, length: 32}, feed_forward: {width: 64}, dropout: 0}
 tokenizer: {type: wordpiece, vocab_size: 26, train_on: data}
@@ -42,7 +42,7 @@ class Classifier {
       rows += (is_good ? "yes\t" : "no\t") + text + "\n";
     }
     test::write(work_ / "rows.tsv", rows);
-    test::write(work_ / "config.yaml", test::filled(kConfig, "WORK", work_.path()));
+    test::write(work_ / "config.yaml", test::filled(kInferenceConfig, "WORK", work_.path()));
     done = test::weft({"train", work_ / "config.yaml"});
   }
 
@@ -78,7 +78,7 @@ TEST(Inference, EvaluationShowsWhatAFormatCosts) {
   for (const auto& way : kWays) {
     const auto done = asked("evaluate", {"--data", classifier().rows()}, way);
     ASSERT_EQ(done.status, 0) << done.err;
-    const auto figures = Json::parse(done.out);
+    const auto figures = OrderedJson::parse(done.out);
     EXPECT_EQ(figures["eval_accuracy"], 1.0);
     const double loss = figures["eval_loss"];
     exact = way.empty() ? loss : exact;
@@ -89,12 +89,12 @@ TEST(Inference, EvaluationShowsWhatAFormatCosts) {
 
 TEST(Inference, PredictionsKeepTheirOrderInEveryFormat) {
   const auto exact =
-      test::json_lines<Json>(asked("predict", {"--input", classifier().rows()}, {}).out);
+      test::json_lines<OrderedJson>(asked("predict", {"--input", classifier().rows()}, {}).out);
   ASSERT_EQ(exact.size(), 24U);
   for (const auto& way : kWays) {
     const auto done = asked("predict", {"--input", classifier().rows()}, way);
     ASSERT_EQ(done.status, 0) << done.err;
-    const auto found = test::json_lines<Json>(done.out);
+    const auto found = test::json_lines<OrderedJson>(done.out);
     ASSERT_EQ(found.size(), exact.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(found[i]["label"], i % 3 != 0 ? "yes" : "no");
@@ -105,11 +105,11 @@ TEST(Inference, PredictionsKeepTheirOrderInEveryFormat) {
 
 TEST(Inference, VectorsStayNearThoseOfFp32) {
   const auto exact =
-      test::json_lines<Json>(asked("embed", {"--input", classifier().rows()}, {}).out);
+      test::json_lines<OrderedJson>(asked("embed", {"--input", classifier().rows()}, {}).out);
   ASSERT_EQ(exact.size(), 25U);  // the line of names is a text too
   for (const auto& way : kWays) {
     const auto found =
-        test::json_lines<Json>(asked("embed", {"--input", classifier().rows()}, way).out);
+        test::json_lines<OrderedJson>(asked("embed", {"--input", classifier().rows()}, way).out);
     ASSERT_EQ(found.size(), exact.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto a = found[i]["embedding"].get<std::vector<double>>();

@@ -19,7 +19,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kConfig = R"(
+constexpr const char* kLeakConfig = R"(
 model: {dim: 16, layers: 1, attention: {heads: 2}, position: {length: 64}}
 tokenizer: {type: wordpiece, vocab_size: 50}
 data: {train: [{path: WORK/text.txt}], evaluate: [{path: WORK/text.txt}], pack: none, cache: WORK/cache}
@@ -98,7 +98,7 @@ TEST(LongRun, HoldsNoMoreMemoryFilesAndThreadsAtItsEndThanAfterItsBeginning) {
   const int64_t steps = is_long ? 20'000 : 3'000;
   const test::TemporaryDirectory work;
   test::write(work / "text.txt", prose());
-  auto config = test::filled(kConfig, "WORK", work.path());
+  auto config = test::filled(kLeakConfig, "WORK", work.path());
   test::write(work / "config.yaml", test::filled(config, "STEPS", std::to_string(steps)));
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   const pid_t process = test::start({WEFT_BINARY, "train", work / "config.yaml"}, work.path());

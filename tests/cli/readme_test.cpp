@@ -12,11 +12,11 @@ namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-const std::string kSource = WEFT_SOURCE_DIR;
+const std::string kReadmeSource = WEFT_SOURCE_DIR;
 
 /// The lines of the README's blocks that are marked as shell.
 std::vector<std::string> shell_lines() {
-  std::istringstream readme(test::contents(kSource + "/README.md"));
+  std::istringstream readme(test::contents(kReadmeSource + "/README.md"));
   std::vector<std::string> lines;
   bool is_shell = false;
   for (std::string line; std::getline(readme, line);) {
@@ -66,14 +66,16 @@ TEST(Readme, VerbsAndTheirOptionsExist) {
 TEST(Readme, ScriptsAndFilesExist) {
   for (const auto& line : shell_lines()) {
     for (const auto& script : matches(line, "(?:^| )(scripts/[a-z_.]+)")) {
-      EXPECT_EQ(::access((kSource + "/" + script).c_str(), X_OK), 0) << script << " cannot be run";
+      EXPECT_EQ(::access((kReadmeSource + "/" + script).c_str(), X_OK), 0)
+          << script << " cannot be run";
     }
     for (const auto& file : matches(line, " ((?:configs|data)/[a-z0-9_./]+)")) {
-      EXPECT_TRUE(fs::exists(kSource + "/" + file)) << line;
+      EXPECT_TRUE(fs::exists(kReadmeSource + "/" + file)) << line;
     }
   }
-  for (const auto& file : matches(test::contents(kSource + "/README.md"), "\\]\\(([^)#:]+)\\)")) {
-    EXPECT_TRUE(fs::exists(kSource + "/" + file)) << "the README links to " << file;
+  for (const auto& file :
+       matches(test::contents(kReadmeSource + "/README.md"), "\\]\\(([^)#:]+)\\)")) {
+    EXPECT_TRUE(fs::exists(kReadmeSource + "/" + file)) << "the README links to " << file;
   }
 }
 

@@ -10,7 +10,7 @@ namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-const std::string kConfig = "configs/electra_tiny_novels.yaml";
+const std::string kReplacedTokenConfig = "configs/electra_tiny_novels.yaml";
 // Its novels are not at hand everywhere.
 const std::string kOnOurTexts =
     " --set 'data.train.0.path=data/corpus/*.txt' --set data.evaluate.0.path=data/held_out.txt "
@@ -35,7 +35,7 @@ class ReplacedToken : public ::testing::Test {
 };
 
 TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryVerb) {
-  const auto trained = weft("train " + kConfig + kOnOurTexts +
+  const auto trained = weft("train " + kReplacedTokenConfig + kOnOurTexts +
                             "--set train.duration='2 steps' --set train.schedule.warmup='1 steps' "
                             "--set train.threads=1 --set train.precision=fp32 "
                             "--set run.directory=run");
@@ -75,11 +75,11 @@ TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryVerb) {
 }
 
 TEST_F(ReplacedToken, TheConfigIsInspectedAndPreviewed) {
-  const auto inspected = weft("inspect " + kConfig + kOnOurTexts);
+  const auto inspected = weft("inspect " + kReplacedTokenConfig + kOnOurTexts);
   ASSERT_EQ(inspected.status, 0) << inspected.err;
   EXPECT_NE(inspected.out.find("Generator, ElectraForMaskedLM"), std::string::npos);
   EXPECT_NE(inspected.out.find("of its own"), std::string::npos);
-  const auto previewed = weft("data preview " + kConfig + kOnOurTexts);
+  const auto previewed = weft("data preview " + kReplacedTokenConfig + kOnOurTexts);
   ASSERT_EQ(previewed.status, 0) << previewed.err;
   EXPECT_NE(previewed.out.find(">[MASK]}"), std::string::npos) << previewed.out;
 }

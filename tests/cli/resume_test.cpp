@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfig = R"(
+constexpr const char* kResumeConfig = R"(
 model: {preset: bert-tiny, layers: 2, position: {type: learned, length: 128}}
 tokenizer: {type: wordpiece, vocab_size: 1000, train_on: data}
 data:
@@ -120,16 +120,16 @@ void expect_same_after_kill(const std::string& config_text,
 }
 
 TEST(Resume, KilledMlmRunGoesOnBitForBitInFp32) {
-  expect_same_after_kill(kConfig, "fp32", "false");
+  expect_same_after_kill(kResumeConfig, "fp32", "false");
 }
 TEST(Resume, KilledMlmRunGoesOnBitForBitInBf16) {
-  expect_same_after_kill(kConfig, "bf16", "false");
+  expect_same_after_kill(kResumeConfig, "bf16", "false");
 }
 TEST(Resume, KilledNextSentenceRunGoesOnBitForBitInFp32) {
-  expect_same_after_kill(kConfig, "fp32", "true");
+  expect_same_after_kill(kResumeConfig, "fp32", "true");
 }
 TEST(Resume, KilledNextSentenceRunGoesOnBitForBitInBf16) {
-  expect_same_after_kill(kConfig, "bf16", "true");
+  expect_same_after_kill(kResumeConfig, "bf16", "true");
 }
 TEST(Resume, KilledClassifierGoesOnBitForBitInFp32) { expect_same_after_kill(kSpam, "fp32", ""); }
 TEST(Resume, KilledClassifierGoesOnBitForBitInBf16) { expect_same_after_kill(kSpam, "bf16", ""); }

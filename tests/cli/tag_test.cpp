@@ -9,9 +9,9 @@
 namespace weft::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr const char* kConfig = R"(
+constexpr const char* kTagConfig = R"(
 model: {preset: bert-tiny, dim: 32, layers: 2, attention: {type: full, heads: 2},
         position: {type: learned, length: 16}, feed_forward: {width: 64}, dropout: 0}
 tokenizer: {type: wordpiece, vocab_size: 45, train_on: data}
@@ -38,7 +38,7 @@ class Tagger {
  public:
   Tagger() {
     test::write(work_ / "train.conll", kSentences);
-    test::write(work_ / "config.yaml", test::filled(kConfig, "WORK", work_.path()));
+    test::write(work_ / "config.yaml", test::filled(kTagConfig, "WORK", work_.path()));
     done = test::weft({"train", work_ / "config.yaml"});
   }
 
@@ -56,12 +56,12 @@ const Tagger& tagger() {
   return tagger;
 }
 
-Json answer(const std::string& line, const std::vector<std::string>& more = {}) {
+OrderedJson answer(const std::string& line, const std::vector<std::string>& more = {}) {
   std::vector<std::string> command = {"predict", tagger().model()};
   command.insert(command.end(), more.begin(), more.end());
   const auto done = test::weft(command, line + "\n");
   EXPECT_EQ(done.status, 0) << done.err;
-  return done.status == 0 ? Json::parse(done.out) : Json();
+  return done.status == 0 ? OrderedJson::parse(done.out) : OrderedJson();
 }
 
 TEST(TagRun, LearnsFourSentencesAndEvaluates) {
@@ -69,12 +69,12 @@ TEST(TagRun, LearnsFourSentencesAndEvaluates) {
   const auto done =
       test::weft({"evaluate", tagger().model(), "--data", tagger().path("train.conll")});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto figures = Json::parse(done.out);
+  const auto figures = OrderedJson::parse(done.out);
   EXPECT_EQ(figures["eval_f1"], 1.0) << done.out;
   EXPECT_EQ(figures["eval_accuracy"], 1.0);
   EXPECT_LT(figures["eval_loss"], 0.1);
   EXPECT_EQ(figures["per_class"]["PER"]["support"], 4);
-  const auto config = Json::parse(test::contents(tagger().model() + "/last/config.json"));
+  const auto config = OrderedJson::parse(test::contents(tagger().model() + "/last/config.json"));
   EXPECT_EQ(config["architectures"][0], "BertForTokenClassification");
   EXPECT_EQ(config["id2label"]["0"], "B-LOC");
 }
@@ -86,7 +86,7 @@ TEST(TagRun, EvaluatesTheSameFromJsonLines) {
   const auto done =
       test::weft({"evaluate", tagger().model(), "--data", tagger().path("dev.jsonl")});
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(Json::parse(done.out)["eval_f1"], 1.0);
+  EXPECT_EQ(OrderedJson::parse(done.out)["eval_f1"], 1.0);
 }
 
 TEST(TagRun, WritesTheWorstSentencesWordByWord) {
@@ -97,11 +97,11 @@ TEST(TagRun, WritesTheWorstSentencesWordByWord) {
       {"evaluate", tagger().model(), "--data", tagger().path("hard.conll"), "--errors", file});
   ASSERT_EQ(done.status, 0) << done.err;
   const auto written = test::contents(file);
-  const auto worst = Json::parse(written.substr(0, written.find('\n')));
+  const auto worst = OrderedJson::parse(written.substr(0, written.find('\n')));
   EXPECT_TRUE(worst["place"].get<std::string>().ends_with("hard.conll:4"));
-  EXPECT_EQ(worst["words"], (Json{"Oslo", "saw", "Ada", "."}));
-  EXPECT_EQ(worst["tags"], (Json{"B-PER", "O", "B-PER", "O"}));
-  EXPECT_EQ(worst["predictions"], (Json{"B-LOC", "O", "B-PER", "O"}));
+  EXPECT_EQ(worst["words"], (OrderedJson{"Oslo", "saw", "Ada", "."}));
+  EXPECT_EQ(worst["tags"], (OrderedJson{"B-PER", "O", "B-PER", "O"}));
+  EXPECT_EQ(worst["predictions"], (OrderedJson{"B-LOC", "O", "B-PER", "O"}));
   ASSERT_EQ(worst["scores"].size(), 4U);
   EXPECT_GT(worst["scores"][0], 0.5);
   EXPECT_GT(worst["loss"], 0.5);
@@ -126,8 +126,8 @@ TEST(TagRun, AnUnknownTagNamesItsLine) {
 
 TEST(TagRun, FindsEntitiesInText) {
   const auto line = answer("{\"text\": \"  Ruth Hale saw Oslo.\"}");
-  EXPECT_EQ(line["words"], (Json{"Ruth", "Hale", "saw", "Oslo", "."}));
-  EXPECT_EQ(line["tags"], (Json{"B-PER", "I-PER", "O", "B-LOC", "O"}));
+  EXPECT_EQ(line["words"], (OrderedJson{"Ruth", "Hale", "saw", "Oslo", "."}));
+  EXPECT_EQ(line["tags"], (OrderedJson{"B-PER", "I-PER", "O", "B-LOC", "O"}));
   ASSERT_EQ(line["entities"].size(), 2U);
   EXPECT_EQ(line["entities"][0]["type"], "PER");
   EXPECT_EQ(line["entities"][0]["text"], "Ruth Hale");
@@ -140,10 +140,10 @@ TEST(TagRun, FindsEntitiesInText) {
 
 TEST(TagRun, TakesWordsAsTheyAre) {
   const auto line = answer("{\"words\": [\"Turin\", \"saw\", \"Ruth\", \".\"]}");
-  EXPECT_EQ(line["tags"], (Json{"B-LOC", "O", "B-PER", "O"}));
+  EXPECT_EQ(line["tags"], (OrderedJson{"B-LOC", "O", "B-PER", "O"}));
   EXPECT_EQ(line["entities"][1]["start"], 10);
   EXPECT_EQ(line["entities"][1]["text"], "Ruth");
-  EXPECT_EQ(answer("{\"words\": []}")["tags"], Json::array());
+  EXPECT_EQ(answer("{\"words\": []}")["tags"], OrderedJson::array());
 }
 
 TEST(TagRun, LongTextsAreSeenInStretches) {
@@ -153,7 +153,7 @@ TEST(TagRun, LongTextsAreSeenInStretches) {
   }
   const auto done = test::weft({"predict", tagger().model()}, "{\"text\": \"" + words + "\"}\n");
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(Json::parse(done.out)["tags"].size(), 120U);
+  EXPECT_EQ(OrderedJson::parse(done.out)["tags"].size(), 120U);
   EXPECT_NE(done.err.find("were seen in stretches"), std::string::npos) << done.err;
 }
 

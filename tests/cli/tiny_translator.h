@@ -1,8 +1,8 @@
 #pragma once
 
+#include "models/config/family.h"
+#include "models/config/presets.h"
 #include "models/directory.h"
-#include "models/family.h"
-#include "models/presets.h"
 
 namespace weft::test {
 

@@ -11,7 +11,7 @@ struct Read {
   std::string resolved;
 };
 
-Read read(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+Read read_axes(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   const auto document = Document::parse(yaml, "test.yaml", overrides);
   Read result;
   auto root = document.root();
@@ -22,27 +22,27 @@ Read read(const std::string& yaml, const std::vector<std::string>& overrides = {
 }
 
 TEST(Axes, KeepValuesAsTheyAreWritten) {
-  const auto result = read("grid: {a.lr: [1e-5, 5e-5], a.n: [3 epochs, [1, x]], b: [\"5\"]}");
+  const auto result = read_axes("grid: {a.lr: [1e-5, 5e-5], a.n: [3 epochs, [1, x]], b: [\"5\"]}");
   EXPECT_EQ(result.axes,
             (std::vector<Axis>{
                 {"a.lr", {"1e-5", "5e-5"}}, {"a.n", {"3 epochs", "[1, x]"}}, {"b", {"\"5\""}}}));
 }
 
 TEST(Axes, ResolvedConfigReadsBackToTheSame) {
-  const auto once = read("grid: {a.lr: [1e-5, 5e-5], a.n: [3 epochs, null]}");
-  EXPECT_EQ(read(once.resolved).axes, once.axes);
-  EXPECT_EQ(read("{}").resolved.find("grid"), std::string::npos);
+  const auto once = read_axes("grid: {a.lr: [1e-5, 5e-5], a.n: [3 epochs, null]}");
+  EXPECT_EQ(read_axes(once.resolved).axes, once.axes);
+  EXPECT_EQ(read_axes("{}").resolved.find("grid"), std::string::npos);
 }
 
-TEST(Axes, NullIsNone) { EXPECT_TRUE(read("grid: {a: [1]}", {"grid=null"}).axes.empty()); }
+TEST(Axes, NullIsNone) { EXPECT_TRUE(read_axes("grid: {a: [1]}", {"grid=null"}).axes.empty()); }
 
 TEST(Axes, RefuseWhatIsNoList) {
   using test::message_of;
-  EXPECT_EQ(message_of<Error>([] { read("grid: {a.lr: 1e-5}"); }),
+  EXPECT_EQ(message_of<Error>([] { read_axes("grid: {a.lr: 1e-5}"); }),
             "test.yaml:1:14: grid.a.lr: '1e-5', must be a list of values, as in [1e-5, 5e-5]");
-  EXPECT_EQ(message_of<Error>([] { read("grid: {a.lr: []}"); }),
+  EXPECT_EQ(message_of<Error>([] { read_axes("grid: {a.lr: []}"); }),
             "test.yaml:1:8: grid.a.lr: an empty list, must hold at least one value");
-  EXPECT_EQ(message_of<Error>([] { read("grid: {a.lr: [1, 1]}"); }),
+  EXPECT_EQ(message_of<Error>([] { read_axes("grid: {a.lr: [1, 1]}"); }),
             "test.yaml:1:18: grid.a.lr: '1' stands here twice");
 }
 

@@ -16,11 +16,11 @@ using weft::test::message_of;
 
 std::string message(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   return message_of<Error>(
-      [&] { test::read_example(Document::parse(yaml, "test.yaml", overrides).root()); });
+      [&] { example::read_example(Document::parse(yaml, "test.yaml", overrides).root()); });
 }
 
 std::string replaced(const std::string& from, const std::string& to) {
-  std::string yaml = test::good_file();
+  std::string yaml = example::good_file();
   const auto at = yaml.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return at == std::string::npos ? yaml : yaml.replace(at, from.size(), to);
@@ -33,7 +33,7 @@ struct Case {
 };
 
 void expect_messages(const std::vector<Case>& cases) {
-  ASSERT_EQ(message(test::good_file()), "(nothing was thrown)");
+  ASSERT_EQ(message(example::good_file()), "(nothing was thrown)");
   for (const auto& [from, to, expected] : cases) {
     EXPECT_EQ(message(replaced(from, to)), "test.yaml:" + expected) << to;
   }

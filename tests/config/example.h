@@ -7,7 +7,7 @@
 
 #include "config/section.h"
 
-namespace weft::config::test {
+namespace weft::config::example {
 
 enum class Activation { kRelu, kGelu, kSilu };
 enum class Kind { kMlm, kCausal };
@@ -117,4 +117,4 @@ inline std::string good_file() {
          "run: {directory: runs/a, seed: 1}\n";
 }
 
-}  // namespace weft::config::test
+}  // namespace weft::config::example

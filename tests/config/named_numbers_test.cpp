@@ -9,7 +9,7 @@ namespace {
 
 constexpr Key kAbout = {.help = "Weights.", .range = above(0)};
 
-NamedNumbers read(const std::string& value) {
+NamedNumbers read_named_numbers(const std::string& value) {
   auto section = test::section("objective", {{"weights", value}});
   NamedNumbers numbers;
   section.read("weights", numbers, {"balanced"}, kAbout);
@@ -18,15 +18,15 @@ NamedNumbers read(const std::string& value) {
 }
 
 std::string mistake(const std::string& value) {
-  return test::message_of<Error>([&] { read(value); });
+  return test::message_of<Error>([&] { read_named_numbers(value); });
 }
 
 TEST(NamedNumbers, AreAWordAMapOrNothing) {
-  EXPECT_EQ(read("balanced").word, "balanced");
-  const auto map = read("{ham: 1, '2': 6.5}");
+  EXPECT_EQ(read_named_numbers("balanced").word, "balanced");
+  const auto map = read_named_numbers("{ham: 1, '2': 6.5}");
   EXPECT_EQ(map.numbers, (std::vector<std::pair<std::string, double>>{{"ham", 1}, {"2", 6.5}}));
-  EXPECT_EQ(read("none"), NamedNumbers{});
-  EXPECT_EQ(read("null"), NamedNumbers{});
+  EXPECT_EQ(read_named_numbers("none"), NamedNumbers{});
+  EXPECT_EQ(read_named_numbers("null"), NamedNumbers{});
 }
 
 TEST(NamedNumbers, RefuseOtherWordsAndNumbers) {

@@ -12,7 +12,7 @@ namespace weft::config {
 namespace {
 
 Described described() {
-  return describe([](Section root) { test::read_example(std::move(root)); });
+  return describe([](Section root) { example::read_example(std::move(root)); });
 }
 
 TEST(Describe, CollectsEveryKeyOnceInOrder) {

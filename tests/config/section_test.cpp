@@ -16,22 +16,23 @@ namespace {
 using weft::test::message_of;
 using weft::test::section;
 
-test::Example read(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  return test::read_example(Document::parse(yaml, "test.yaml", overrides).root());
+example::Example read_section(const std::string& yaml,
+                              const std::vector<std::string>& overrides = {}) {
+  return example::read_example(Document::parse(yaml, "test.yaml", overrides).root());
 }
 
 TEST(Section, LeavesValuesAloneWithoutTheirKey) {
-  const auto example = read("data: {train: [{path: a}]}\nobjective: {type: causal}");
+  const auto example = read_section("data: {train: [{path: a}]}\nobjective: {type: causal}");
   EXPECT_EQ(example.dim, 64);
-  EXPECT_EQ(example.activation, test::Activation::kGelu);
-  EXPECT_EQ(example.kind, test::Kind::kCausal);
+  EXPECT_EQ(example.activation, example::Activation::kGelu);
+  EXPECT_EQ(example.kind, example::Kind::kCausal);
   EXPECT_EQ(example.evaluate_every, std::nullopt);
   EXPECT_EQ(example.batch_tokens, 8192);
   EXPECT_EQ(example.train.at(0).weight, 1.0);
 }
 
 TEST(Section, ReadsEveryKindOfValue) {
-  const auto example = read(
+  const auto example = read_section(
       "init_from: runs/b\n"
       "model: {dim: 1e3, layers: +7, feed_forward: {activation: \"silu\", dropout: .5}}\n"
       "data:\n  columns: [a, \"b c\", 5]\n  train:\n    - path: 'x: y'\n      weight: 3\n    - "
@@ -44,7 +45,7 @@ TEST(Section, ReadsEveryKindOfValue) {
   EXPECT_EQ(example.init_from, "runs/b");
   EXPECT_EQ(example.dim, 1000);
   EXPECT_EQ(example.layers, 7);
-  EXPECT_EQ(example.activation, test::Activation::kSilu);
+  EXPECT_EQ(example.activation, example::Activation::kSilu);
   EXPECT_EQ(example.dropout, 0.5);
   EXPECT_EQ(example.columns, (std::vector<std::string>{"a", "b c", "5"}));
   ASSERT_EQ(example.train.size(), 2U);
@@ -62,17 +63,17 @@ TEST(Section, ReadsEveryKindOfValue) {
 
 TEST(Section, TakesWordsForNothingOnlyWhereNothingIsAllowed) {
   const std::string rest = "\ndata: {train: [{path: none}]}\nobjective: {type: mlm}\n";
-  EXPECT_EQ(read("train: {evaluate_every: never}" + rest).evaluate_every, std::nullopt);
-  EXPECT_EQ(read("train: {evaluate_every: null}" + rest).evaluate_every, std::nullopt);
-  EXPECT_EQ(read("init_from: none" + rest).init_from, std::nullopt);
-  EXPECT_EQ(read("init_from: \"none\"" + rest).init_from, "none");
-  EXPECT_EQ(read("init_from: \"null\"" + rest).init_from, "null");
-  EXPECT_EQ(read("init_from: never" + rest).init_from, "never");
-  EXPECT_EQ(read(rest).train.at(0).path, "none");
+  EXPECT_EQ(read_section("train: {evaluate_every: never}" + rest).evaluate_every, std::nullopt);
+  EXPECT_EQ(read_section("train: {evaluate_every: null}" + rest).evaluate_every, std::nullopt);
+  EXPECT_EQ(read_section("init_from: none" + rest).init_from, std::nullopt);
+  EXPECT_EQ(read_section("init_from: \"none\"" + rest).init_from, "none");
+  EXPECT_EQ(read_section("init_from: \"null\"" + rest).init_from, "null");
+  EXPECT_EQ(read_section("init_from: never" + rest).init_from, "never");
+  EXPECT_EQ(read_section(rest).train.at(0).path, "none");
 }
 
 TEST(Section, ReadsAliasesAsTheirValues) {
-  const auto example = read(
+  const auto example = read_section(
       "run: {directory: &name runs/x}\ninit_from: *name\n"
       "data: {train: [&one {path: a}, *one]}\nobjective: {type: mlm}\n");
   EXPECT_EQ(example.init_from, "runs/x");
@@ -106,12 +107,12 @@ TEST(Section, RefusesKeysThatNobodyRead) {
 }
 
 TEST(Document, TakesByteOrderMarkAndForeignLineEnds) {
-  std::string yaml = "\xEF\xBB\xBF" + test::good_file();
+  std::string yaml = "\xEF\xBB\xBF" + example::good_file();
   for (std::size_t at = 0; (at = yaml.find('\n', at)) != std::string::npos; at += 2) {
     yaml.insert(at, "\r");
   }
-  EXPECT_EQ(read(yaml).train.at(0).path, "a.txt");
-  EXPECT_EQ(message_of<Error>([&] { read(yaml + "\r\nx: 1\r\n"); }).substr(0, 16),
+  EXPECT_EQ(read_section(yaml).train.at(0).path, "a.txt");
+  EXPECT_EQ(message_of<Error>([&] { read_section(yaml + "\r\nx: 1\r\n"); }).substr(0, 16),
             "test.yaml:13:1: ");
 }
 
@@ -125,24 +126,26 @@ TEST(Document, LoadsAFileByName) {
 }
 
 TEST(Overrides, ReplaceAndAdd) {
-  const std::string yaml = test::good_file();
-  EXPECT_EQ(read(yaml, {"model.dim=128"}).dim, 128);
-  EXPECT_EQ(read(yaml, {"model.dim=128", "model.dim= 256 "}).dim, 256);
-  EXPECT_EQ(read(yaml, {"train.betas=[0.1, 0.2]"}).betas, (std::vector<double>{0.1, 0.2}));
-  EXPECT_EQ(read(yaml, {"train.duration=3 epochs"}).duration.amount, 3);
-  EXPECT_EQ(read(yaml, {"train.evaluate_every="}).evaluate_every, std::nullopt);
-  EXPECT_EQ(read(yaml, {"run.directory=a=b"}).directory, "a=b");
-  EXPECT_EQ(read(yaml, {"data.train.0.weight=5"}).train.at(0).weight, 5.0);
-  EXPECT_EQ(read(yaml, {"data.train.1={path: b}", "data.train.1.weight=7"}).train.at(1).weight,
-            7.0);
-  EXPECT_EQ(read(yaml, {"model={dim: 8}"}).layers, 2);
-  EXPECT_EQ(read("", {"data.train=[{path: a}]", "objective.type=mlm"}).train.at(0).path, "a");
+  const std::string yaml = example::good_file();
+  EXPECT_EQ(read_section(yaml, {"model.dim=128"}).dim, 128);
+  EXPECT_EQ(read_section(yaml, {"model.dim=128", "model.dim= 256 "}).dim, 256);
+  EXPECT_EQ(read_section(yaml, {"train.betas=[0.1, 0.2]"}).betas, (std::vector<double>{0.1, 0.2}));
+  EXPECT_EQ(read_section(yaml, {"train.duration=3 epochs"}).duration.amount, 3);
+  EXPECT_EQ(read_section(yaml, {"train.evaluate_every="}).evaluate_every, std::nullopt);
+  EXPECT_EQ(read_section(yaml, {"run.directory=a=b"}).directory, "a=b");
+  EXPECT_EQ(read_section(yaml, {"data.train.0.weight=5"}).train.at(0).weight, 5.0);
+  EXPECT_EQ(
+      read_section(yaml, {"data.train.1={path: b}", "data.train.1.weight=7"}).train.at(1).weight,
+      7.0);
+  EXPECT_EQ(read_section(yaml, {"model={dim: 8}"}).layers, 2);
+  EXPECT_EQ(read_section("", {"data.train=[{path: a}]", "objective.type=mlm"}).train.at(0).path,
+            "a");
 }
 
 TEST(Overrides, AreNamedInErrors) {
-  const std::string yaml = test::good_file();
+  const std::string yaml = example::good_file();
   const auto said = [&](const std::string& set) {
-    return message_of<Error>([&] { read(yaml, {set}); });
+    return message_of<Error>([&] { read_section(yaml, {set}); });
   };
   EXPECT_EQ(
       said("model.dim=x"),
@@ -172,11 +175,11 @@ TEST(Overrides, AreNamedInErrors) {
 
 TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
   const auto document =
-      Document::parse(test::good_file(), "test.yaml",
+      Document::parse(example::good_file(), "test.yaml",
                       {"run.directory=\"1: \\\"odd\\\"\\n\\\\ name\"", "data.train.1={path: none}",
                        "train.clip_norm=null", "data.columns=[yes, \"a, b\", x*]",
                        "model.feed_forward.dropout=1e-5"});
-  test::read_example(document.root());
+  example::read_example(document.root());
   const std::string once = document.resolved();
   EXPECT_EQ(once,
             "init_from: null\n"
@@ -208,7 +211,7 @@ TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
             "  directory: \"1: \\\"odd\\\"\\n\\\\ name\"\n"
             "  seed: 1\n");
   const auto again = Document::parse(once, "again.yaml");
-  const auto example = test::read_example(again.root());
+  const auto example = example::read_example(again.root());
   EXPECT_EQ(again.resolved(), once);
   EXPECT_EQ(example.directory, "1: \"odd\"\n\\ name");
   EXPECT_EQ(example.columns, (std::vector<std::string>{"yes", "a, b", "x*"}));

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "data/tokenizers/model.h"
-#include "data/tokenizers/pair_table.h"
+#include "data/tokenizers/models/model.h"
+#include "data/tokenizers/models/pair_table.h"
 
 namespace weft::data {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/language_source.h"
-#include "data/token_store.h"
+#include "data/datasets/language_source.h"
+#include "data/store/token_store.h"
 
 namespace weft::test {
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/datasets/labelled_dataset.h"
 #include "data/error.h"
-#include "data/labelled_dataset.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/datasets/labelled_dataset.h"
 #include "data/error.h"
-#include "data/labelled_dataset.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
@@ -11,7 +11,7 @@
 namespace weft::data {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 using Values = std::vector<double>;
 
 const LabelForm kFlags = {.is_multi_label = true};
@@ -27,14 +27,16 @@ class LabelFormTest : public ::testing::Test {
 
   std::shared_ptr<const LabelledDataset> make(const DataItem& from,
                                               const LabelForm& form,
-                                              const Words& labels = {}) const {
+                                              const WordList& labels = {}) const {
     LabelledSettings settings;
     settings.form = form;
     settings.labels = labels;
     return make_labelled_dataset({from}, settings, tokenizer_);
   }
 
-  std::string mistake(const DataItem& from, const LabelForm& form, const Words& labels = {}) const {
+  std::string mistake(const DataItem& from,
+                      const LabelForm& form,
+                      const WordList& labels = {}) const {
     auto message = test::message_of<UserError>([&] { make(from, form, labels); });
     const auto at = message.find(folder_.path());
     return at == std::string::npos ? message : message.erase(at, folder_.path().size() + 1);
@@ -42,7 +44,7 @@ class LabelFormTest : public ::testing::Test {
 
   test::Folder folder_;
   std::shared_ptr<const Tokenizer> tokenizer_ =
-      std::make_shared<test::ToyTokenizer>(Words{"a", "b", "c"});
+      std::make_shared<test::ToyTokenizer>(WordList{"a", "b", "c"});
 };
 
 TEST_F(LabelFormTest, ListsOfJsonNameSeveralClasses) {
@@ -52,7 +54,7 @@ TEST_F(LabelFormTest, ListsOfJsonNameSeveralClasses) {
                                  "{\"text\": \"c\", \"label\": \"art\"}\n"
                                  "{\"text\": \"c\", \"label\": [\"sport\", \"sport\"]}\n"),
                             kFlags);
-  EXPECT_EQ(dataset->labels(), (Words{"art", "news", "sport"}));
+  EXPECT_EQ(dataset->labels(), (WordList{"art", "news", "sport"}));
   EXPECT_EQ(dataset->example(0, 0).values, (Values{0, 1, 1}));
   EXPECT_EQ(dataset->example(0, 1).values, (Values{0, 0, 0}));
   EXPECT_EQ(dataset->example(0, 2).values, (Values{1, 0, 0}));
@@ -66,17 +68,17 @@ TEST_F(LabelFormTest, ListsOfJsonNameSeveralClasses) {
 
 TEST_F(LabelFormTest, NumbersOfAListAreNames) {
   const auto dataset = make(item("x.jsonl", "{\"text\": \"a\", \"label\": [10, 9]}\n"), kFlags);
-  EXPECT_EQ(dataset->labels(), (Words{"9", "10"}));
+  EXPECT_EQ(dataset->labels(), (WordList{"9", "10"}));
 }
 
 TEST_F(LabelFormTest, ASeparatorPartsTheNamesOfATable) {
   const auto content = "label\ttext\nnews; sport\ta\n\tb\nart;\tc\n";
   const auto dataset = make(item("x.tsv", content), {.is_multi_label = true, .separator = ";"});
-  EXPECT_EQ(dataset->labels(), (Words{"art", "news", "sport"}));
+  EXPECT_EQ(dataset->labels(), (WordList{"art", "news", "sport"}));
   EXPECT_EQ(dataset->example(0, 0).values, (Values{0, 1, 1}));
   EXPECT_EQ(dataset->example(0, 1).values, (Values{0, 0, 0}));
   // Without one the whole field is a name.
-  EXPECT_EQ(make(item("x.tsv", content), kFlags)->labels(), (Words{"art;", "news; sport"}));
+  EXPECT_EQ(make(item("x.tsv", content), kFlags)->labels(), (WordList{"art;", "news; sport"}));
 }
 
 TEST_F(LabelFormTest, ColumnsMayStandForClasses) {
@@ -101,7 +103,7 @@ TEST_F(LabelFormTest, ARegressionMayHaveSeveralNumbers) {
   EXPECT_EQ(make(columns, numbers)->labels(), columns.labels);
   EXPECT_EQ(make(columns, numbers)->example(0, 0).values, (Values{0.5, -1}));
   const auto list = make(item("x.jsonl", "{\"text\": \"a\", \"label\": [1.5, 2, 3]}\n"), numbers);
-  EXPECT_EQ(list->labels(), (Words{"LABEL_0", "LABEL_1", "LABEL_2"}));
+  EXPECT_EQ(list->labels(), (WordList{"LABEL_0", "LABEL_1", "LABEL_2"}));
   EXPECT_EQ(list->example(0, 0).values, (Values{1.5, 2, 3}));
   EXPECT_EQ(mistake(item("y.jsonl",
                          "{\"text\": \"a\", \"label\": [1, 2]}\n{\"text\": \"a\", \"label\": 1}\n"),
@@ -116,7 +118,7 @@ TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrLeftOutAndCounted) {
             "rows out");
   const auto dataset = make(from, {.unlabelled = Unlabelled::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
-  EXPECT_EQ(dataset->texts(0, 1), (Words{"c"}));
+  EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
   EXPECT_TRUE(dataset->place(0, 1).ends_with("x.tsv, row 3"));
   EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows without a label were left out"));
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "data/token_store.h"
+#include "data/store/token_store.h"
 #include "support/folder.h"
 
 namespace weft::data {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "data/parallel_dataset.h"
+#include "data/datasets/parallel_dataset.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "support/config.h"
@@ -17,14 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using formats::Json;
-using Ids = std::vector<int32_t>;
+using TokenIds = std::vector<int32_t>;
 
-const std::string kFolder = std::string(WEFT_SOURCE_DIR) + "/tests/reference/marian";
+const std::string kMarianFolder = std::string(WEFT_SOURCE_DIR) + "/tests/reference/marian";
 
-Json read(const std::string& file) { return formats::read_json(kFolder + "/" + file); }
+Json read_marian(const std::string& file) { return formats::read_json(kMarianFolder + "/" + file); }
 
-Ids encoded(const Tokenizer& tokenizer, const std::string& line) {
-  Ids ids;
+TokenIds encoded(const Tokenizer& tokenizer, const std::string& line) {
+  TokenIds ids;
   tokenizer.encode(line, ids);
   return ids;
 }
@@ -33,7 +33,7 @@ Ids encoded(const Tokenizer& tokenizer, const std::string& line) {
 class Copy {
  public:
   explicit Copy(const std::string& name) {
-    fs::copy(kFolder + "/" + name, folder_.path(), fs::copy_options::recursive);
+    fs::copy(kMarianFolder + "/" + name, folder_.path(), fs::copy_options::recursive);
   }
   const std::string& path() const { return folder_.path(); }
   void change(const std::string& file, const std::function<void(Json&)>& change) const {
@@ -58,19 +58,19 @@ class Copy {
 class MarianReference : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    lines_ = read("lines.json").get<std::vector<std::string>>();
-    expected_ = read(GetParam() + "/expected.json");
-    tokenizer_ = load_tokenizer(kFolder + "/" + GetParam());
+    lines_ = read_marian("lines.json").get<std::vector<std::string>>();
+    expected_ = read_marian(GetParam() + "/expected.json");
+    tokenizer_ = load_tokenizer(kMarianFolder + "/" + GetParam());
   }
 
   void expect_same(const Tokenizer& tokenizer) const {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string& line = lines_[i];
       EXPECT_EQ(tokenizer.sequence(encoded(tokenizer, line)).ids,
-                expected_["sources"][i].get<Ids>())
+                expected_["sources"][i].get<TokenIds>())
           << line;
       const Tokenizer& target = tokenizer.target();
-      EXPECT_EQ(target.sequence(encoded(target, line)).ids, expected_["targets"][i].get<Ids>())
+      EXPECT_EQ(target.sequence(encoded(target, line)).ids, expected_["targets"][i].get<TokenIds>())
           << line;
     }
   }
@@ -100,7 +100,7 @@ TEST_P(MarianReference, GivesTheSamePairs) {
   for (std::size_t i = 0; i < pairs; ++i) {
     const auto found = tokenizer_->sequence(encoded(*tokenizer_, lines_[i]),
                                             encoded(*tokenizer_, lines_[pairs + i]));
-    EXPECT_EQ(found.ids, expected_["pairs"][i].get<Ids>()) << lines_[i];
+    EXPECT_EQ(found.ids, expected_["pairs"][i].get<TokenIds>()) << lines_[i];
   }
 }
 
@@ -111,7 +111,7 @@ TEST_P(MarianReference, DecodesToTheSameText) {
       continue;
     }
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const Ids ids = expected_[side][i].get<Ids>();
+      const TokenIds ids = expected_[side][i].get<TokenIds>();
       EXPECT_EQ(tokenizer.decode(ids), expected_[side + "_texts"][i].get<std::string>());
       EXPECT_EQ(tokenizer.decode(ids, false),
                 expected_[side + "_whole_texts"][i].get<std::string>());
@@ -121,7 +121,7 @@ TEST_P(MarianReference, DecodesToTheSameText) {
 
 TEST_P(MarianReference, PlacesAreThoseOfTheText) {
   for (const std::string& line : lines_) {
-    Ids found;
+    TokenIds found;
     int64_t last = 0;
     for (const Token& token : tokenizer_->tokens(line)) {
       found.push_back(token.id);
@@ -137,7 +137,7 @@ TEST_P(MarianReference, PlacesAreThoseOfTheText) {
 INSTANTIATE_TEST_SUITE_P(Directories, MarianReference, ::testing::Values("joint", "separate"));
 
 TEST(MarianTokenizer, CodesAndTheirTextHavePlaces) {
-  const auto tokenizer = load_tokenizer(kFolder + "/joint");
+  const auto tokenizer = load_tokenizer(kMarianFolder + "/joint");
   const auto tokens = tokenizer->tokens(">>fra<< Soup");
   ASSERT_GE(tokens.size(), 2U);
   EXPECT_EQ(tokenizer->piece(tokens[0].id), ">>fra<<");
@@ -147,17 +147,17 @@ TEST(MarianTokenizer, CodesAndTheirTextHavePlaces) {
 }
 
 TEST(MarianTokenizer, SidesShareIdsUnlessToldOtherwise) {
-  const auto joint = load_tokenizer(kFolder + "/joint");
+  const auto joint = load_tokenizer(kMarianFolder + "/joint");
   EXPECT_NE(&joint->target(), joint.get());
   EXPECT_EQ(&joint->target().target(), &joint->target());
   EXPECT_EQ(joint->target().fingerprint(), joint->fingerprint());
   EXPECT_FALSE(joint->has_two_vocabularies());
-  EXPECT_TRUE(load_tokenizer(kFolder + "/separate")->has_two_vocabularies());
+  EXPECT_TRUE(load_tokenizer(kMarianFolder + "/separate")->has_two_vocabularies());
 }
 
 TEST(MarianTokenizer, SpecialIdsAreThoseOfTheVocabulary) {
-  const auto tokenizer = load_tokenizer(kFolder + "/joint");
-  const auto pieces = read("joint/vocab.json");
+  const auto tokenizer = load_tokenizer(kMarianFolder + "/joint");
+  const auto pieces = read_marian("joint/vocab.json");
   const SpecialIds special = tokenizer->special();
   EXPECT_EQ(special.end, 0);
   EXPECT_EQ(special.unknown, 1);
@@ -183,9 +183,9 @@ TEST(MarianTokenizer, PairsOfTextsAreCutByTheModelOfTheirSide) {
   DataOptions options;
   options.cache = folder.path("cache");
   const auto dataset = make_parallel_dataset({item}, options, {.length = 64, .start_id = 210},
-                                             load_tokenizer(kFolder + "/joint"));
+                                             load_tokenizer(kMarianFolder + "/joint"));
   const auto example = dataset->example(0, 0);
-  const auto expected = read("joint/expected.json");
+  const auto expected = read_marian("joint/expected.json");
   EXPECT_EQ(example.source_ids, expected["sources"][0].get<std::vector<int64_t>>());
   EXPECT_EQ(example.targets, expected["targets"][0].get<std::vector<int64_t>>());
   EXPECT_NE(example.source_ids, example.targets);
@@ -199,11 +199,11 @@ TEST(MarianTokenizer, AddedTokensOfTheConfigAreFoundAndKept) {
   });
   const auto tokenizer = load_tokenizer(copy.path());
   EXPECT_EQ(tokenizer->size(), 212);
-  EXPECT_EQ(encoded(*tokenizer, "<extra>  "), Ids{211});
+  EXPECT_EQ(encoded(*tokenizer, "<extra>  "), TokenIds{211});
   EXPECT_EQ(tokenizer->target().id("<extra>"), 211);
   EXPECT_FALSE(tokenizer->is_special(211));
   tokenizer->save(copy.path(), 512);
-  EXPECT_EQ(encoded(*load_tokenizer(copy.path()), "<extra>  "), Ids{211});
+  EXPECT_EQ(encoded(*load_tokenizer(copy.path()), "<extra>  "), TokenIds{211});
 }
 
 TEST(MarianTokenizer, CutsTheBeginOfLongTextsWhereTheConfigSaysSo) {

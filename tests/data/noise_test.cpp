@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include "data/datasets/noised_dataset.h"
+#include "data/datasets/noiser.h"
+#include "data/datasets/span_corruption.h"
 #include "data/error.h"
 #include "data/fake_store.h"
-#include "data/noised_dataset.h"
-#include "data/noiser.h"
-#include "data/span_corruption.h"
 #include "support/config.h"
 #include "support/toy_tokenizer.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-constexpr int64_t kMask = 4;
+constexpr int64_t kNoiseMask = 4;
 constexpr int64_t kEnd = 3;
 constexpr int64_t kSentinel = 5;  // <extra_id_0>; the following go up to 104
 constexpr int64_t kFirst = 105;   // of plain ids
@@ -193,7 +193,7 @@ TEST(Denoising, HundredThousandInfillingsHaveThePapersStatistics) {
     for (std::size_t i = 1; i < example.source_ids.size(); ++i) {
       const int64_t id = example.source_ids[i];
       const bool is_last = i + 1 == example.source_ids.size();
-      const bool is_mask = id == kMask;
+      const bool is_mask = id == kNoiseMask;
       ASSERT_FALSE(is_mask && was_mask);
       if (was_mask) {
         const int64_t length = (is_last ? kFirst + count : id) - place;
@@ -267,7 +267,7 @@ TEST(Denoising, DeletesAndHidesTheirShares) {
   const auto noise = make_denoising(NoiseTokenizer(), options, 2);
   const Example example = noise->make(stretch(50), chance(3));
   EXPECT_EQ(example.source_ids.size(), 42U);
-  EXPECT_EQ(std::count(example.source_ids.begin(), example.source_ids.end(), kMask), 10);
+  EXPECT_EQ(std::count(example.source_ids.begin(), example.source_ids.end(), kNoiseMask), 10);
   EXPECT_EQ(noise->length(50, chance(3)), 42 + 52);
   EXPECT_NE(noise->make(stretch(50), chance(4)).source_ids, example.source_ids);
 }

@@ -1,4 +1,4 @@
-#include "data/tokenizers/pattern.h"
+#include "data/tokenizers/pre_tokenizers/pattern.h"
 
 #include <gtest/gtest.h>
 

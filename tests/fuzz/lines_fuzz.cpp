@@ -2,8 +2,8 @@
 #include <stdexcept>
 
 #include "base/utf8.h"
-#include "data/sentences.h"
-#include "data/text_source.h"
+#include "data/text/sentences.h"
+#include "data/text/text_source.h"
 #include "formats/lines.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"

@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "data/tokenizers/json_fields.h"
-#include "data/tokenizers/pattern.h"
+#include "data/tokenizers/pre_tokenizers/pattern.h"
 #include "formats/json.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "data/label_form.h"
-#include "data/labelled_rows.h"
-#include "data/tagged_rows.h"
-#include "data/text_source.h"
+#include "data/rows/labelled_rows.h"
+#include "data/rows/tagged_rows.h"
+#include "data/text/text_source.h"
 #include "formats/table.h"
 #include "fuzz/target.h"
 

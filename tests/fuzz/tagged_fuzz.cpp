@@ -1,5 +1,5 @@
 // One word a line with its tag, with and without CoNLL-U's comments and named columns.
-#include "data/tagged_rows.h"
+#include "data/rows/tagged_rows.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 

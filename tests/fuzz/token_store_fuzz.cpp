@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "data/store_file.h"
+#include "data/store/store_file.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/compare.h"
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -14,14 +14,15 @@ namespace {
 constexpr Activation kAll[] = {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu,
                                Activation::kSilu, Activation::kTanh};
 
-class Activate : public test::EveryVariant {};
+class Activate : public comparison::EveryVariant {};
 
 TEST_P(Activate, EqualsPlainReference) {
   for (const auto activation : kAll) {
     for (const int64_t rows : {0, 1, 7}) {
-      test::expect_same([=](const auto& in) { return activate(in[0], activation); },
-                        [=](const auto& in) { return reference::activate(in[0], activation); },
-                        {at::randn({rows, 37}) * 3.0}, type());
+      comparison::expect_same(
+          [=](const auto& in) { return activate(in[0], activation); },
+          [=](const auto& in) { return reference::activate(in[0], activation); },
+          {at::randn({rows, 37}) * 3.0}, type());
     }
   }
 }
@@ -32,12 +33,12 @@ TEST_P(Activate, IsExactToFp32RoundingOnAGrid) {
   }
   const auto x = at::linspace(-12.0, 12.0, 200001, at::kFloat).view({1, -1});
   for (const auto activation : kAll) {
-    const auto actual =
-        test::run([=](const auto& in) { return activate(in[0], activation); }, {x}, at::kFloat);
-    const auto expected = test::run(
+    const auto actual = comparison::run([=](const auto& in) { return activate(in[0], activation); },
+                                        {x}, at::kFloat);
+    const auto expected = comparison::run(
         [=](const auto& in) { return reference::activate(in[0], activation); }, {x}, at::kDouble);
     for (size_t i = 0; i < actual.size(); ++i) {
-      test::expect_near(actual[i], expected[i], {.absolute = 1e-6, .relative = 1e-7}, "grid");
+      comparison::expect_near(actual[i], expected[i], {.absolute = 1e-6, .relative = 1e-7}, "grid");
     }
   }
 }
@@ -76,7 +77,7 @@ TEST_P(Activate, EndsOfTheRangeAreFiniteAndNaNStays) {
 TEST_P(Activate, GatedEqualsPlainReference) {
   for (const auto activation : kAll) {
     for (const int64_t rows : {0, 1, 7, 3000}) {
-      test::expect_same(
+      comparison::expect_same(
           [=](const auto& in) { return activate_gated(in[0], activation); },
           [=](const auto& in) { return reference::activate_gated(in[0], activation); },
           {at::randn({rows, 2 * 37}) * 2.0}, type());
@@ -104,13 +105,13 @@ TEST_P(Activate, LinearOfActivatedIsTheLinearLayerOfTheActivationBitForBit) {
         const auto part = [&](const auto& in, std::size_t i) {
           return is_trained[i] ? in[i] : in[i].detach();
         };
-        const auto fused = test::run(
+        const auto fused = comparison::run(
             [&](const auto& in) {
               return linear_of_activated(part(in, 0), activation, is_gated, part(in, 1),
                                          part(in, 2));
             },
             given, type());
-        const auto plain = test::run(
+        const auto plain = comparison::run(
             [&](const auto& in) {
               const auto x = part(in, 0);
               const auto y = is_gated ? activate_gated(x, activation) : activate(x, activation);
@@ -129,7 +130,7 @@ TEST_P(Activate, LinearOfActivatedIsTheLinearLayerOfTheActivationBitForBit) {
                c10::Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Activate, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, Activate, comparison::kVariants, comparison::variant_name);
 
 }  // namespace
 }  // namespace weft::kernels

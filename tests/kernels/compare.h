@@ -11,7 +11,7 @@
 #include "kernels/cpu/table.h"
 #include "kernels/layout.h"
 
-namespace weft::kernels::test {
+namespace weft::kernels::comparison {
 
 /// Sequences of these lengths.
 inline Layout layout_of(const std::vector<int64_t>& lengths) {
@@ -150,4 +150,4 @@ inline bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Te
   return a.size() == b.size();
 }
 
-}  // namespace weft::kernels::test
+}  // namespace weft::kernels::comparison

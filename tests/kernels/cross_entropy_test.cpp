@@ -8,7 +8,7 @@
 namespace weft::kernels {
 namespace {
 
-class CrossEntropy : public test::EveryVariant {};
+class CrossEntropy : public comparison::EveryVariant {};
 
 at::Tensor targets_of(int64_t rows, int64_t classes) {
   auto targets = at::randint(classes, {rows}, at::kLong);
@@ -22,7 +22,7 @@ TEST_P(CrossEntropy, EqualsPlainReference) {
   for (const int64_t rows : {0, 1, 33}) {
     for (const int64_t classes : {2, 19, 1000}) {
       const auto targets = targets_of(rows, classes);
-      test::expect_same(
+      comparison::expect_same(
           [&](const auto& in) { return cross_entropy_sum(in[0], targets); },
           [&](const auto& in) { return reference::cross_entropy_sum(in[0], targets); },
           {at::randn({rows, classes}) * 4.0}, type());
@@ -35,13 +35,13 @@ TEST_P(CrossEntropy, LinearEqualsPlainReference) {
     const auto targets = targets_of(rows, 131);
     const std::vector<at::Tensor> inputs{at::randn({rows, 24}), at::randn({131, 24}) * 0.3,
                                          at::randn({131})};
-    test::expect_same(
+    comparison::expect_same(
         [&](const auto& in) { return linear_cross_entropy(in[0], in[1], in[2], targets); },
         [&](const auto& in) {
           return reference::linear_cross_entropy(in[0], in[1], in[2], targets);
         },
         inputs, type());
-    test::expect_same(
+    comparison::expect_same(
         [&](const auto& in) { return linear_cross_entropy(in[0], in[1], {}, targets); },
         [&](const auto& in) { return reference::linear_cross_entropy(in[0], in[1], {}, targets); },
         {inputs[0], inputs[1]}, type());
@@ -52,7 +52,7 @@ TEST_P(CrossEntropy, ChunksAddUp) {
   // Against fp64: LibTorch's own sum over so many classes is further off than ours.
   ASSERT_LT(logit_rows_at_once(40000, 4, 2), 450);
   const auto targets = targets_of(900, 40000);
-  test::expect_same(
+  comparison::expect_same(
       [&](const auto& in) { return linear_cross_entropy(in[0], in[1], in[2], targets); },
       [&](const auto& in) {
         const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
@@ -80,13 +80,14 @@ TEST_P(CrossEntropy, NumberOfThreadsChangesNoBit) {
   const auto targets = targets_of(300, 500);
   const std::vector<at::Tensor> inputs{at::randn({300, 500})};
   const auto once = [&] {
-    return test::run([&](const auto& in) { return cross_entropy_sum(in[0], targets); }, inputs,
-                     type());
+    return comparison::run([&](const auto& in) { return cross_entropy_sum(in[0], targets); },
+                           inputs, type());
   };
-  EXPECT_TRUE(test::same_bits(test::with_threads(1, once), test::with_threads(3, once)));
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CrossEntropy, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, CrossEntropy, comparison::kVariants, comparison::variant_name);
 
 TEST(CrossEntropyByHand, TwoEqualLogitsCostLogTwo) {
   const auto loss = cross_entropy_sum(at::zeros({3, 2}), at::tensor({0, 1, -100}, at::kLong));
@@ -100,13 +101,13 @@ TEST(CrossEntropyTargets, OutOfRangeAreRefused) {
 TEST(CrossEntropyDouble, GoesByThePlainRows) {
   const auto targets = targets_of(9, 5);
   const auto x = at::randn({9, 5});
-  const auto actual = test::run([&](const auto& in) { return cross_entropy_sum(in[0], targets); },
-                                {x}, at::kDouble);
+  const auto actual = comparison::run(
+      [&](const auto& in) { return cross_entropy_sum(in[0], targets); }, {x}, at::kDouble);
   const auto expected =
-      test::run([&](const auto& in) { return reference::cross_entropy_sum(in[0], targets); }, {x},
-                at::kDouble);
+      comparison::run([&](const auto& in) { return reference::cross_entropy_sum(in[0], targets); },
+                      {x}, at::kDouble);
   for (size_t i = 0; i < actual.size(); ++i) {
-    test::expect_near(actual[i], expected[i], {.absolute = 1e-12, .relative = 0.0}, "double");
+    comparison::expect_near(actual[i], expected[i], {.absolute = 1e-12, .relative = 0.0}, "double");
   }
 }
 

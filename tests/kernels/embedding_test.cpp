@@ -6,13 +6,17 @@
 namespace weft::kernels {
 namespace {
 
-class EmbeddingSum : public test::EveryVariant {};
+class EmbeddingSum : public comparison::EveryVariant {};
 
-test::Operation fused(const at::Tensor& ids, const at::Tensor& positions, const at::Tensor& types) {
+comparison::Operation fused(const at::Tensor& ids,
+                            const at::Tensor& positions,
+                            const at::Tensor& types) {
   return [=](const auto& in) { return embedding_sum(in[0], ids, in[1], positions, in[2], types); };
 }
 
-test::Operation plain(const at::Tensor& ids, const at::Tensor& positions, const at::Tensor& types) {
+comparison::Operation plain(const at::Tensor& ids,
+                            const at::Tensor& positions,
+                            const at::Tensor& types) {
   return [=](const auto& in) {
     return reference::embedding_sum(in[0], ids, in[1], positions, in[2], types);
   };
@@ -23,14 +27,15 @@ TEST_P(EmbeddingSum, EqualsPlainReference) {
     const auto ids = at::randint(50, {rows}, at::kLong);
     const auto positions = at::arange(rows, at::kLong).remainder(9);
     const auto types = at::zeros({rows}, at::kLong);  // one id more often than a segment is long
-    test::expect_same(fused(ids, positions, types), plain(ids, positions, types),
-                      {at::randn({50, 77}), at::randn({9, 77}), at::randn({2, 77})}, type());
+    comparison::expect_same(fused(ids, positions, types), plain(ids, positions, types),
+                            {at::randn({50, 77}), at::randn({9, 77}), at::randn({2, 77})}, type());
   }
 }
 
 TEST_P(EmbeddingSum, TablesMayBeAbsent) {
   const auto ids = at::tensor({3, 0, 3}, at::kLong);
-  test::expect_same(fused(ids, {}, {}), plain(ids, {}, {}), {at::randn({4, 20}), {}, {}}, type());
+  comparison::expect_same(fused(ids, {}, {}), plain(ids, {}, {}), {at::randn({4, 20}), {}, {}},
+                          type());
 }
 
 TEST_P(EmbeddingSum, TheGradientOfALeafIsAddedToInPlace) {
@@ -48,11 +53,12 @@ TEST_P(EmbeddingSum, NumberOfThreadsChangesNoBit) {
   const auto ids = at::randint(300, {2000}, at::kLong);
   const auto types = at::randint(2, {2000}, at::kLong);
   const std::vector<at::Tensor> tables{at::randn({300, 64}), {}, at::randn({2, 64})};
-  const auto once = [&] { return test::run(fused(ids, {}, types), tables, type()); };
-  EXPECT_TRUE(test::same_bits(test::with_threads(1, once), test::with_threads(3, once)));
+  const auto once = [&] { return comparison::run(fused(ids, {}, types), tables, type()); };
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, EmbeddingSum, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, EmbeddingSum, comparison::kVariants, comparison::variant_name);
 
 TEST(EmbeddingIds, OutOfRangeAreRefused) {
   const auto table = at::ones({4, 3});

@@ -5,18 +5,19 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "kernels/attention/rotary.h"
 #include "kernels/compare.h"
 #include "kernels/gpu.h"
 #include "kernels/optimizer.h"
 #include "kernels/reference.h"
-#include "kernels/rotary.h"
 
 namespace weft::kernels {
 namespace {
 
-using test::layout_of;
+using comparison::layout_of;
 
-constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 4, .first_sequence = 3};
+constexpr Chance kGpuOperationsChance{
+    .seed = 5, .step = 2, .site = 1, .first_row = 4, .first_sequence = 3};
 
 class GpuOperations : public ::testing::TestWithParam<at::ScalarType> {
  protected:
@@ -32,34 +33,39 @@ INSTANTIATE_TEST_SUITE_P(Types,
 
 TEST_P(GpuOperations, NormsEqualTheReference) {
   const std::vector<at::Tensor> inputs{at::randn({7, 24}), at::randn({24}), at::randn({24})};
-  test::expect_same([](const auto& in) { return gpu::layer_norm(in[0], in[1], in[2], 1e-5); },
-                    [](const auto& in) { return reference::layer_norm(in[0], in[1], in[2], 1e-5); },
-                    inputs, GetParam());
-  test::expect_same([](const auto& in) { return gpu::layer_norm(in[0], in[1], {}, 1e-5); },
-                    [](const auto& in) { return reference::layer_norm(in[0], in[1], {}, 1e-5); },
-                    {inputs[0], inputs[1]}, GetParam());
-  test::expect_same([](const auto& in) { return gpu::rms_norm(in[0], in[1], 1e-5); },
-                    [](const auto& in) { return reference::rms_norm(in[0], in[1], 1e-5); },
-                    {inputs[0], inputs[1]}, GetParam());
+  comparison::expect_same(
+      [](const auto& in) { return gpu::layer_norm(in[0], in[1], in[2], 1e-5); },
+      [](const auto& in) { return reference::layer_norm(in[0], in[1], in[2], 1e-5); }, inputs,
+      GetParam());
+  comparison::expect_same(
+      [](const auto& in) { return gpu::layer_norm(in[0], in[1], {}, 1e-5); },
+      [](const auto& in) { return reference::layer_norm(in[0], in[1], {}, 1e-5); },
+      {inputs[0], inputs[1]}, GetParam());
+  comparison::expect_same([](const auto& in) { return gpu::rms_norm(in[0], in[1], 1e-5); },
+                          [](const auto& in) { return reference::rms_norm(in[0], in[1], 1e-5); },
+                          {inputs[0], inputs[1]}, GetParam());
 }
 
 TEST_P(GpuOperations, ABranchIsAddedAsInTheReference) {
-  test::expect_same(
-      [](const auto& in) { return gpu::add_dropout(in[0], in[1], 0.0, kChance); },
-      [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.0, kChance); },
+  comparison::expect_same(
+      [](const auto& in) { return gpu::add_dropout(in[0], in[1], 0.0, kGpuOperationsChance); },
+      [](const auto& in) {
+        return reference::add_dropout(in[0], in[1], 0.0, kGpuOperationsChance);
+      },
       {at::randn({7, 24}), at::randn({7, 24})}, GetParam());
 }
 
 TEST_P(GpuOperations, GatesAndEmbeddingsAreThoseOfTheFormulas) {
   for (const auto activation : {Activation::kGelu, Activation::kSilu}) {
-    test::expect_same([&](const auto& in) { return gpu::activate_gated(in[0], activation); },
-                      [&](const auto& in) { return reference::activate_gated(in[0], activation); },
-                      {at::randn({5, 12})}, GetParam());
+    comparison::expect_same(
+        [&](const auto& in) { return gpu::activate_gated(in[0], activation); },
+        [&](const auto& in) { return reference::activate_gated(in[0], activation); },
+        {at::randn({5, 12})}, GetParam());
   }
   const std::vector<at::Tensor> inputs{at::randn({9, 8}), at::tensor({1, 8, 1, 1, 0}, at::kLong),
                                        at::randn({5, 8}), at::arange(5),
                                        at::randn({2, 8}), at::tensor({0, 1, 1, 1, 0}, at::kLong)};
-  test::expect_same(
+  comparison::expect_same(
       [](const auto& in) {
         return reference::embedding_sum(in[0], in[1], in[2], in[3], in[4], in[5]);
       },
@@ -72,11 +78,11 @@ TEST_P(GpuOperations, GatesAndEmbeddingsAreThoseOfTheFormulas) {
 
 TEST_P(GpuOperations, DropsItsShareAndTheSameEachTime) {
   const auto x = at::ones({200, 500}, GetParam());
-  const auto once = gpu::dropout(x, 0.3, kChance);
-  EXPECT_TRUE(at::equal(once, gpu::dropout(x, 0.3, kChance)));
+  const auto once = gpu::dropout(x, 0.3, kGpuOperationsChance);
+  EXPECT_TRUE(at::equal(once, gpu::dropout(x, 0.3, kGpuOperationsChance)));
   EXPECT_NEAR(at::eq(once, 0).to(at::kDouble).mean().item<double>(), 0.3, 0.01);
   EXPECT_NEAR(once.max().item<double>(), 1.0 / 0.7, 0.01);
-  EXPECT_TRUE(at::equal(gpu::dropout(x, 0.0, kChance), x));
+  EXPECT_TRUE(at::equal(gpu::dropout(x, 0.0, kGpuOperationsChance), x));
   for (const auto& other : {Chance{.seed = 6, .step = 2, .site = 1, .first_row = 4},
                             Chance{.seed = 5, .step = 3, .site = 1, .first_row = 4},
                             Chance{.seed = 5, .step = 2, .site = 2, .first_row = 4},
@@ -104,13 +110,13 @@ class FlashAttention : public ::testing::Test {
     const auto input = [](const auto& in) {
       return AttentionInput{.query = in[0], .key = in[1], .value = in[2]};
     };
-    test::expect_same(
+    comparison::expect_same(
         [&](const auto& in) {
           EXPECT_TRUE(gpu::suits_flash_attention(input(in), settings));
-          return gpu::flash_attention(input(in), queries, keys, settings, kChance);
+          return gpu::flash_attention(input(in), queries, keys, settings, kGpuOperationsChance);
         },
         [&](const auto& in) {
-          return reference::attention(input(in), queries, keys, settings, kChance);
+          return reference::attention(input(in), queries, keys, settings, kGpuOperationsChance);
         },
         {at::randn({queries.tokens(), settings.heads * width}),
          at::randn({keys.tokens(), groups * width}), at::randn({keys.tokens(), groups * width})},
@@ -167,17 +173,18 @@ TEST_F(FlashAttention, DropsWeightsTheSameEachTime) {
     return gpu::flash_attention({.query = x, .key = x, .value = x}, layout, layout,
                                 {.heads = 2, .dropout = p}, chance);
   };
-  const auto once = attend(0.2, kChance);
-  EXPECT_TRUE(at::equal(once, attend(0.2, kChance)));
-  EXPECT_FALSE(at::equal(once, attend(0.0, kChance)));
-  auto other = kChance;
+  const auto once = attend(0.2, kGpuOperationsChance);
+  EXPECT_TRUE(at::equal(once, attend(0.2, kGpuOperationsChance)));
+  EXPECT_FALSE(at::equal(once, attend(0.0, kGpuOperationsChance)));
+  auto other = kGpuOperationsChance;
   other.first_sequence += 2;
   EXPECT_FALSE(at::equal(once, attend(0.2, other)));
   auto mean = at::zeros({110, 16}, at::kDouble);
   for (uint64_t step = 0; step < 400; ++step) {
     mean += attend(0.2, {.seed = 1, .step = step});
   }
-  test::expect_near(mean / 400, attend(0.0, kChance), {.absolute = 0.02, .relative = 0.05}, "mean");
+  comparison::expect_near(mean / 400, attend(0.0, kGpuOperationsChance),
+                          {.absolute = 0.02, .relative = 0.05}, "mean");
 }
 
 // On the CPU gradients of fp16, which the vector code does not serve, take the way of a GPU.
@@ -202,9 +209,9 @@ TEST(GpuOptimizer, StepsAsTheCpuDoes) {
     adamw(own, rule, 0.5);
     adamw(other, rule, 0.5);
   }
-  test::expect_near(other.master, own.master, {.absolute = 1e-6, .relative = 1e-6}, "master");
-  test::expect_near(other.first, own.first, {.absolute = 1e-7, .relative = 1e-6}, "first");
-  test::expect_near(other.second, own.second, {.absolute = 1e-7, .relative = 1e-6}, "second");
+  comparison::expect_near(other.master, own.master, {.absolute = 1e-6, .relative = 1e-6}, "master");
+  comparison::expect_near(other.first, own.first, {.absolute = 1e-7, .relative = 1e-6}, "first");
+  comparison::expect_near(other.second, own.second, {.absolute = 1e-7, .relative = 1e-6}, "second");
   EXPECT_TRUE(at::equal(other.compute, other.master.to(at::kBFloat16)));
   EXPECT_EQ(other.gradient.abs().max().item<double>(), 0.0);
 }

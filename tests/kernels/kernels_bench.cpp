@@ -10,19 +10,19 @@
 #include <benchmark/benchmark.h>
 
 #include "kernels/activation.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 #include "kernels/norm.h"
 #include "kernels/optimizer.h"
 
 namespace weft::kernels {
 namespace {
 
-using Inputs = std::vector<at::Tensor>;
-using Operation = std::function<at::Tensor(const Inputs&)>;
+using KernelsBenchInputs = std::vector<at::Tensor>;
+using Operation = std::function<at::Tensor(const KernelsBenchInputs&)>;
 
 constexpr int64_t kTokens = 4096;
 constexpr int64_t kDim = 256;
@@ -30,20 +30,20 @@ constexpr int64_t kHeads = 4;
 constexpr int64_t kLength = 128;
 constexpr int64_t kWords = 8192;
 constexpr double kP = 0.1;
-constexpr Chance kChance{.seed = 1, .step = 1, .site = 1};
+constexpr Chance kKernelsBenchChance{.seed = 1, .step = 1, .site = 1};
 
 struct Pair {
   std::string name;
-  Inputs inputs;
+  KernelsBenchInputs inputs;
   Operation ours;
   Operation theirs;
 };
 
 void forward_and_backward(benchmark::State& state,
                           const Operation& operation,
-                          const Inputs& given,
+                          const KernelsBenchInputs& given,
                           at::ScalarType type) {
-  Inputs inputs;
+  KernelsBenchInputs inputs;
   for (const auto& x : given) {
     inputs.push_back(x.is_floating_point() ? x.to(type).clone().requires_grad_(true) : x);
   }
@@ -56,7 +56,7 @@ void forward_and_backward(benchmark::State& state,
   }
 }
 
-at::Tensor their_attention(const Inputs& in, double dropout) {
+at::Tensor their_attention(const KernelsBenchInputs& in, double dropout) {
   const auto parts = in[0]
                          .view({kTokens / kLength, kLength, 3, kHeads, kDim / kHeads})
                          .permute({2, 0, 3, 1, 4})
@@ -80,7 +80,8 @@ void add_attention(std::vector<Pair>& pairs) {
     pairs.push_back({p > 0 ? "AttentionDropout" : "Attention",
                      {at::randn({kTokens, 3 * kDim})},
                      [=](const auto& in) {
-                       return attention(in[0], layout, {.heads = kHeads, .dropout = p}, kChance);
+                       return attention(in[0], layout, {.heads = kHeads, .dropout = p},
+                                        kKernelsBenchChance);
                      },
                      [=](const auto& in) { return their_attention(in, p); }});
   }
@@ -89,13 +90,13 @@ void add_attention(std::vector<Pair>& pairs) {
 void add_rows(std::vector<Pair>& pairs) {
   pairs.push_back({"Dropout",
                    {at::randn({kTokens, 4 * kDim})},
-                   [](const auto& in) { return dropout(in[0], kP, kChance); },
+                   [](const auto& in) { return dropout(in[0], kP, kKernelsBenchChance); },
                    [](const auto& in) { return at::dropout(in[0], kP, true); }});
   pairs.push_back(
       {"AddDropoutNorm",
        {at::randn({kTokens, kDim}), at::randn({kTokens, kDim}), at::ones({kDim}), at::ones({kDim})},
        [](const auto& in) {
-         return add_dropout_norm(in[0], in[1], {in[2], in[3], 1e-5}, kP, kChance);
+         return add_dropout_norm(in[0], in[1], {in[2], in[3], 1e-5}, kP, kKernelsBenchChance);
        },
        [](const auto& in) {
          return at::layer_norm(in[0] + at::dropout(in[1], kP, true), {kDim}, in[2], in[3], 1e-5);
@@ -138,7 +139,7 @@ void add_products(std::vector<Pair>& pairs) {
        }});
 }
 
-UpdateSlice slice_of(int64_t size, at::ScalarType type) {
+UpdateSlice kernels_bench_slice_of(int64_t size, at::ScalarType type) {
   return {.master = at::randn({size}),
           .compute = type == at::kBFloat16 ? at::zeros({size}, at::kBFloat16) : at::Tensor(),
           .gradient = at::randn({size}).to(type),
@@ -147,7 +148,7 @@ UpdateSlice slice_of(int64_t size, at::ScalarType type) {
 }
 
 void our_adamw(benchmark::State& state, at::ScalarType type) {
-  const auto slice = slice_of(kWords * 1024, type);
+  const auto slice = kernels_bench_slice_of(kWords * 1024, type);
   for (auto step : state) {
     adamw(slice, {.lr = 1e-4, .weight_decay = 0.01, .step = 1}, 0.5);
   }
@@ -156,7 +157,7 @@ void our_adamw(benchmark::State& state, at::ScalarType type) {
 // Theirs takes an fp32 gradient only: in bf16 training it is cast before and the weights are cast
 // back after.
 void their_adamw(benchmark::State& state, at::ScalarType type) {
-  const auto slice = slice_of(kWords * 1024, type);
+  const auto slice = kernels_bench_slice_of(kWords * 1024, type);
   const auto step_count = at::ones({});
   for (auto step : state) {
     at::_fused_adamw_({slice.master}, {slice.gradient.to(at::kFloat)}, {slice.first},

@@ -9,17 +9,17 @@
 namespace weft::kernels {
 namespace {
 
-at::Tensor values(at::IntArrayRef shape, double phase) {
+at::Tensor label_smoothing_values(at::IntArrayRef shape, double phase) {
   return (at::arange(at::tensor(shape).prod().item<int64_t>(), at::kDouble) * 7.3 + phase)
       .sin()
       .view(shape)
       .to(at::kFloat);
 }
 
-struct Inputs {
-  at::Tensor x = values({6, 4}, 1).requires_grad_();
-  at::Tensor weight = values({9, 4}, 2).requires_grad_();
-  at::Tensor bias = values({9}, 3).requires_grad_();
+struct LabelSmoothingInputs {
+  at::Tensor x = label_smoothing_values({6, 4}, 1).requires_grad_();
+  at::Tensor weight = label_smoothing_values({9, 4}, 2).requires_grad_();
+  at::Tensor bias = label_smoothing_values({9}, 3).requires_grad_();
   at::Tensor targets = at::tensor({3, 0, 8, 3, 1, 5}, at::kLong);
 
   at::Tensor smoothed(double share) const {
@@ -34,8 +34,8 @@ struct Inputs {
 
 TEST(LabelSmoothing, EqualsTorchWithGradients) {
   for (const double share : {0.1, 0.4}) {
-    const Inputs ours;
-    const Inputs theirs;
+    const LabelSmoothingInputs ours;
+    const LabelSmoothingInputs theirs;
     const auto found = ours.smoothed(share);
     const auto wanted = theirs.expected(share);
     EXPECT_NEAR(found.item<double>(), wanted.item<double>(), 1e-5);

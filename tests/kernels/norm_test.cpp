@@ -9,7 +9,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr Chance kChance{.seed = 1, .step = 9, .site = 4, .first_row = 100};
+constexpr Chance kNormChance{.seed = 1, .step = 9, .site = 4, .first_row = 100};
 constexpr double kEpsilon = 1e-5;
 
 const std::vector<std::array<int64_t, 2>> kShapes{{0, 8},  {1, 3},    {1, 16},
@@ -19,11 +19,11 @@ NormWeights weights(const std::vector<at::Tensor>& in) {
   return {.weight = in[2], .bias = in[3], .epsilon = kEpsilon};
 }
 
-class Norm : public test::EveryVariant {};
+class Norm : public comparison::EveryVariant {};
 
 TEST_P(Norm, LayerNormEqualsPlainReference) {
   for (const auto& [rows, columns] : kShapes) {
-    test::expect_same(
+    comparison::expect_same(
         [](const auto& in) { return layer_norm(in[0], in[1], in[2], kEpsilon); },
         [](const auto& in) { return reference::layer_norm(in[0], in[1], in[2], kEpsilon); },
         {at::randn({rows, columns}) + 3.0, at::randn({columns}), at::randn({columns})}, type());
@@ -32,19 +32,19 @@ TEST_P(Norm, LayerNormEqualsPlainReference) {
 
 TEST_P(Norm, WithoutABiasTooEqualsPlainReference) {
   for (const auto& [rows, columns] : kShapes) {
-    test::expect_same(
+    comparison::expect_same(
         [](const auto& in) { return layer_norm(in[0], in[1], {}, kEpsilon); },
         [](const auto& in) { return reference::layer_norm(in[0], in[1], {}, kEpsilon); },
         {at::randn({rows, columns}) + 3.0, at::randn({columns})}, type());
     const auto fused = [](const auto& in) {
       return add_dropout_norm(in[0], in[1], {.weight = in[2], .bias = {}, .epsilon = kEpsilon}, 0.2,
-                              kChance);
+                              kNormChance);
     };
     const auto plain = [](const auto& in) {
       return reference::add_dropout_norm(
-          in[0], in[1], {.weight = in[2], .bias = {}, .epsilon = kEpsilon}, 0.2, kChance);
+          in[0], in[1], {.weight = in[2], .bias = {}, .epsilon = kEpsilon}, 0.2, kNormChance);
     };
-    test::expect_same(
+    comparison::expect_same(
         fused, plain,
         {at::randn({rows, columns}), at::randn({rows, columns}), at::randn({columns})}, type());
   }
@@ -57,10 +57,12 @@ TEST_P(Norm, AddDropoutNormEqualsPlainReference) {
     for (const double p : {0.0, 0.25}) {
       const std::vector<at::Tensor> inputs{at::randn({rows, columns}), at::randn({rows, columns}),
                                            at::randn({columns}), at::randn({columns})};
-      test::expect_same(
-          [p](const auto& in) { return add_dropout_norm(in[0], in[1], weights(in), p, kChance); },
+      comparison::expect_same(
           [p](const auto& in) {
-            return reference::add_dropout_norm(in[0], in[1], weights(in), p, kChance);
+            return add_dropout_norm(in[0], in[1], weights(in), p, kNormChance);
+          },
+          [p](const auto& in) {
+            return reference::add_dropout_norm(in[0], in[1], weights(in), p, kNormChance);
           },
           inputs, type());
     }
@@ -69,17 +71,18 @@ TEST_P(Norm, AddDropoutNormEqualsPlainReference) {
 
 TEST_P(Norm, RmsNormEqualsPlainReference) {
   for (const auto& [rows, columns] : kShapes) {
-    test::expect_same([](const auto& in) { return rms_norm(in[0], in[1], kEpsilon); },
-                      [](const auto& in) { return reference::rms_norm(in[0], in[1], kEpsilon); },
-                      {at::randn({rows, columns}) + 3.0, at::randn({columns})}, type());
+    comparison::expect_same(
+        [](const auto& in) { return rms_norm(in[0], in[1], kEpsilon); },
+        [](const auto& in) { return reference::rms_norm(in[0], in[1], kEpsilon); },
+        {at::randn({rows, columns}) + 3.0, at::randn({columns})}, type());
     for (const double p : {0.0, 0.25}) {
       const auto norm = [](const std::vector<at::Tensor>& in) {
         return NormWeights{.weight = in[2], .bias = {}, .epsilon = kEpsilon, .is_rms = true};
       };
-      test::expect_same(
-          [&](const auto& in) { return add_dropout_norm(in[0], in[1], norm(in), p, kChance); },
+      comparison::expect_same(
+          [&](const auto& in) { return add_dropout_norm(in[0], in[1], norm(in), p, kNormChance); },
           [&](const auto& in) {
-            return reference::add_dropout_norm(in[0], in[1], norm(in), p, kChance);
+            return reference::add_dropout_norm(in[0], in[1], norm(in), p, kNormChance);
           },
           {at::randn({rows, columns}), at::randn({rows, columns}), at::randn({columns})}, type());
     }
@@ -94,8 +97,8 @@ TEST_P(Norm, LargeOffsetKeepsItsDigits) {
   const auto one = at::ones({256});
   const auto expected = reference::layer_norm(x.to(at::kDouble), one.to(at::kDouble),
                                               at::zeros({256}, at::kDouble), kEpsilon);
-  test::expect_near(layer_norm(x, one, at::zeros({256}), kEpsilon), expected,
-                    {.absolute = 2e-4, .relative = 0.0}, "result");
+  comparison::expect_near(layer_norm(x, one, at::zeros({256}), kEpsilon), expected,
+                          {.absolute = 2e-4, .relative = 0.0}, "result");
 }
 
 TEST_P(Norm, AnyStridesServe) {
@@ -104,21 +107,25 @@ TEST_P(Norm, AnyStridesServe) {
   const auto y = layer_norm(x.t(), one, one, kEpsilon);
   EXPECT_TRUE(at::equal(y, layer_norm(x.t().contiguous(), one, one, kEpsilon)));
   y.sum().backward();  // its gradient is one expanded element
-  test::expect_near(x.grad(), at::zeros({6, 9}), {.absolute = 0.02, .relative = 0.0}, "gradient");
+  comparison::expect_near(x.grad(), at::zeros({6, 9}), {.absolute = 0.02, .relative = 0.0},
+                          "gradient");
 }
 
 TEST_P(Norm, NumberOfThreadsChangesNoBit) {
   const std::vector<at::Tensor> inputs{at::randn({333, 200}), at::randn({333, 200}),
                                        at::randn({200}), at::randn({200})};
   const auto once = [&] {
-    return test::run(
-        [](const auto& in) { return add_dropout_norm(in[0], in[1], weights(in), 0.1, kChance); },
+    return comparison::run(
+        [](const auto& in) {
+          return add_dropout_norm(in[0], in[1], weights(in), 0.1, kNormChance);
+        },
         inputs, type());
   };
-  EXPECT_TRUE(test::same_bits(test::with_threads(1, once), test::with_threads(3, once)));
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Norm, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, Norm, comparison::kVariants, comparison::variant_name);
 
 TEST(NormShapes, AreChecked) {
   EXPECT_THROW(layer_norm(at::ones({2, 3}), at::ones({4}), at::ones({4}), kEpsilon), c10::Error);

@@ -67,7 +67,7 @@ void expect_same_bytes(const State& a, const State& b) {
   EXPECT_TRUE(same_bytes(a.second, b.second));
 }
 
-class OptimizerRest : public test::EveryVariant {
+class OptimizerRest : public comparison::EveryVariant {
  protected:
   // Blocks 0 and 5 rest for ever, the others wake up one after the other and have a gradient now
   // and then.
@@ -164,7 +164,7 @@ TEST_P(OptimizerRest, BlocksMarkedAsZeroAreNotTouched) {
   EXPECT_EQ(live_moments, live);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, OptimizerRest, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, OptimizerRest, comparison::kVariants, comparison::variant_name);
 
 }  // namespace
 }  // namespace weft::kernels

@@ -8,9 +8,9 @@
 namespace weft::kernels {
 namespace {
 
-class Optimizer : public test::EveryVariant {};
+class Optimizer : public comparison::EveryVariant {};
 
-UpdateSlice slice_of(int64_t size) {
+UpdateSlice optimizer_slice_of(int64_t size) {
   return {.master = at::randn({size}),
           .compute = at::zeros({size}, at::kBFloat16),
           .gradient = {},
@@ -20,7 +20,7 @@ UpdateSlice slice_of(int64_t size) {
 
 TEST_P(Optimizer, AdamwFollowsFiftyStepsOfTheFormula) {
   const int64_t size = 1003;
-  auto slice = slice_of(size);
+  auto slice = optimizer_slice_of(size);
   auto master = slice.master.to(at::kDouble);
   auto first = at::zeros({size}, at::kDouble);
   auto second = at::zeros({size}, at::kDouble);
@@ -35,7 +35,7 @@ TEST_P(Optimizer, AdamwFollowsFiftyStepsOfTheFormula) {
     master -= first / (1.0 - std::pow(0.9, time)) /
               ((second / (1.0 - std::pow(0.999, time))).sqrt() + 1e-8) * 1e-2;
   }
-  test::expect_near(slice.master, master, {.absolute = 0.0, .relative = 2e-6}, "master");
+  comparison::expect_near(slice.master, master, {.absolute = 0.0, .relative = 2e-6}, "master");
   EXPECT_TRUE(at::equal(slice.compute, slice.master.to(at::kBFloat16)));
 }
 
@@ -43,7 +43,7 @@ TEST_P(Optimizer, AdamwEqualsLibTorchsFusedOne) {
   if (type() != at::kFloat) {
     GTEST_SKIP() << "which takes one dtype only";
   }
-  auto slice = slice_of(517);
+  auto slice = optimizer_slice_of(517);
   auto master = slice.master.clone();
   auto first = slice.first.clone();
   auto second = slice.second.clone();
@@ -55,11 +55,11 @@ TEST_P(Optimizer, AdamwEqualsLibTorchsFusedOne) {
                       {at::scalar_tensor(static_cast<double>(t))}, 1e-3, 0.9, 0.999, 0.01, 1e-8,
                       false, false);
   }
-  test::expect_near(slice.master, master, {.absolute = 0.0, .relative = 1e-6}, "master");
+  comparison::expect_near(slice.master, master, {.absolute = 0.0, .relative = 1e-6}, "master");
 }
 
 TEST_P(Optimizer, SgdWithMomentumFollowsTheFormula) {
-  auto slice = slice_of(77);
+  auto slice = optimizer_slice_of(77);
   auto master = slice.master.to(at::kDouble);
   auto velocity = at::zeros({77}, at::kDouble);
   slice.first.fill_(123.0);  // what lies there before the first step does not count
@@ -71,7 +71,7 @@ TEST_P(Optimizer, SgdWithMomentumFollowsTheFormula) {
     velocity = velocity * 0.9 + gradient + master * 0.01;
     master = master - velocity * 0.05;
   }
-  test::expect_near(slice.master, master, {.absolute = 0.0, .relative = 1e-6}, "master");
+  comparison::expect_near(slice.master, master, {.absolute = 0.0, .relative = 1e-6}, "master");
   EXPECT_TRUE(at::equal(slice.compute, slice.master.to(at::kBFloat16)));
 }
 
@@ -86,7 +86,7 @@ TEST_P(Optimizer, SgdWithoutMomentumNeedsNoState) {
 }
 
 TEST_P(Optimizer, NumberOfThreadsChangesNoBit) {
-  const auto start = slice_of(100001);
+  const auto start = optimizer_slice_of(100001);
   const auto gradient = at::randn({100001}).to(type());
   const auto once = [&] {
     UpdateSlice slice{.master = start.master.clone(),
@@ -98,7 +98,8 @@ TEST_P(Optimizer, NumberOfThreadsChangesNoBit) {
     return std::vector<at::Tensor>{slice.master, slice.compute, slice.first, slice.second,
                                    at::scalar_tensor(scan(gradient).squares, at::kDouble)};
   };
-  EXPECT_TRUE(test::same_bits(test::with_threads(1, once), test::with_threads(3, once)));
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
 }
 
 TEST_P(Optimizer, SumOfSquaresIsExactAndKeepsWhatIsNotFinite) {
@@ -139,10 +140,10 @@ TEST_P(Optimizer, MoveIntoAddsAndLeavesZeros) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Optimizer, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, Optimizer, comparison::kVariants, comparison::variant_name);
 
 TEST(OptimizerSlices, MustAgree) {
-  auto slice = slice_of(4);
+  auto slice = optimizer_slice_of(4);
   slice.gradient = at::ones({5});
   EXPECT_THROW(adamw(slice, {.lr = 1.0}, 1.0), c10::Error);
 }

@@ -14,7 +14,7 @@ TEST(Parallel, WorkIsSharedAmongThreads) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   std::vector<int> visits(4, 0);
-  test::with_threads(4, [&] {
+  comparison::with_threads(4, [&] {
     parallel_for(0, 4, 1, [&](int64_t begin, int64_t end) {
       const std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());

@@ -1,19 +1,20 @@
 #include <vector>
 
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/rotary.h"
 #include "kernels/compare.h"
 #include "kernels/reference.h"
-#include "kernels/rotary.h"
 
 namespace weft::kernels {
 namespace {
 
-using test::layout_of;
+using comparison::layout_of;
 
-constexpr Chance kChance{.seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
+constexpr Chance kSplitAttentionChance{
+    .seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 /// Attention between tensors of their own, with grouped heads and with biases by distance.
-class SplitAttention : public test::EveryVariant {
+class SplitAttention : public comparison::EveryVariant {
  protected:
   void compare(const std::vector<int64_t>& query_lengths,
                const std::vector<int64_t>& key_lengths,
@@ -34,14 +35,14 @@ class SplitAttention : public test::EveryVariant {
       result.distance_bias = in.size() > 3 ? in[3].to(at::kFloat) : at::Tensor();
       return result;
     };
-    test::expect_same(
+    comparison::expect_same(
         [&](const auto& in) {
           return attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys, given(in),
-                           kChance);
+                           kSplitAttentionChance);
         },
         [&](const auto& in) {
           return reference::attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys,
-                                      given(in), kChance);
+                                      given(in), kSplitAttentionChance);
         },
         inputs, type());
     if (span == 0) {
@@ -54,19 +55,19 @@ class SplitAttention : public test::EveryVariant {
                      const Layout& queries,
                      const Layout& keys,
                      const AttentionSettings& settings) {
-    const auto apart = test::run(
+    const auto apart = comparison::run(
         [&](const auto& in) {
           return attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys, settings,
-                           kChance);
+                           kSplitAttentionChance);
         },
         inputs, type());
-    const auto together = test::run(
+    const auto together = comparison::run(
         [&](const auto& in) {
           return attention({.query = in[0], .key = at::cat({in[1], in[2]}, 1)}, queries, keys,
-                           settings, kChance);
+                           settings, kSplitAttentionChance);
         },
         inputs, type());
-    EXPECT_TRUE(test::same_bits(apart, together));
+    EXPECT_TRUE(comparison::same_bits(apart, together));
   }
 
   void compare_fused(const std::vector<int64_t>& lengths,
@@ -85,9 +86,11 @@ class SplitAttention : public test::EveryVariant {
       result.distance_bias = in.size() > 1 ? in[1].to(at::kFloat) : at::Tensor();
       return result;
     };
-    test::expect_same(
-        [&](const auto& in) { return attention(in[0], layout, given(in), kChance); },
-        [&](const auto& in) { return reference::attention(in[0], layout, given(in), kChance); },
+    comparison::expect_same(
+        [&](const auto& in) { return attention(in[0], layout, given(in), kSplitAttentionChance); },
+        [&](const auto& in) {
+          return reference::attention(in[0], layout, given(in), kSplitAttentionChance);
+        },
         inputs, type());
   }
 };
@@ -155,10 +158,10 @@ TEST_P(SplitAttention, KeysMayLieApart) {
                                 .key = room.narrow(1, 0, 16),
                                 .value = room.narrow(1, 16, 16),
                                 .key_begins = begins},
-                               queries, keys, settings, kChance);
+                               queries, keys, settings, kSplitAttentionChance);
   const auto together =
       attention({.query = query, .key = packed.narrow(1, 0, 16), .value = packed.narrow(1, 16, 16)},
-                queries, keys, settings, kChance);
+                queries, keys, settings, kSplitAttentionChance);
   EXPECT_TRUE(at::equal(apart, together));
 }
 
@@ -167,27 +170,28 @@ TEST_P(SplitAttention, ThreadsChangeNoBit) {
   const auto qkv = at::randn({layout.tokens(), 8 * 16});
   const auto bias = at::randn({4, 179});
   const auto run = [&] {
-    return test::run(
+    return comparison::run(
         [&](const auto& in) {
           return attention(in[0], layout,
                            {.heads = 4, .key_heads = 2, .distance_bias = in[1].to(at::kFloat)},
-                           kChance);
+                           kSplitAttentionChance);
         },
         {qkv, bias}, type());
   };
-  EXPECT_TRUE(test::same_bits(test::with_threads(1, run), test::with_threads(3, run)));
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, run), comparison::with_threads(3, run)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, SplitAttention, test::kVariants, test::variant_name);
+INSTANTIATE_TEST_SUITE_P(Levels, SplitAttention, comparison::kVariants, comparison::variant_name);
 
 TEST(AttentionSides, MustFit) {
   const auto layout = layout_of({3});
   const auto x = at::randn({3, 16});
   EXPECT_THROW(attention({.query = x, .key = x, .value = x}, layout, layout,
-                         {.heads = 4, .key_heads = 2}, kChance),
+                         {.heads = 4, .key_heads = 2}, kSplitAttentionChance),
                c10::Error);
   EXPECT_THROW(attention({.query = x, .key = x.narrow(0, 0, 2), .value = x.narrow(0, 0, 2)}, layout,
-                         layout_of({2}), {.heads = 2, .is_causal = true}, kChance),
+                         layout_of({2}), {.heads = 2, .is_causal = true}, kSplitAttentionChance),
                c10::Error);
 }
 

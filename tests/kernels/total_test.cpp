@@ -12,9 +12,9 @@ TEST(Total, HasTheSameBitsWhateverTheThreads) {
   at::manual_seed(3);
   for (const int64_t size : {int64_t{5}, int64_t{8192}, int64_t{100'003}, int64_t{40'000'000}}) {
     const auto x = at::randn({size});
-    const auto one = test::with_threads(1, [&] { return total(x); });
+    const auto one = comparison::with_threads(1, [&] { return total(x); });
     for (const int threads : {2, 3, 4}) {
-      EXPECT_TRUE(at::equal(one, test::with_threads(threads, [&] { return total(x); })))
+      EXPECT_TRUE(at::equal(one, comparison::with_threads(threads, [&] { return total(x); })))
           << size << " elements, " << threads << " threads";
     }
     const auto exact = x.to(at::kDouble).sum().item<double>();

@@ -6,9 +6,9 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "models/config/family.h"
 #include "models/directory.h"
 #include "models/families/baselines.h"
-#include "models/family.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 #include "tiny.h"
@@ -29,7 +29,9 @@ ModelOptions bag(Weighting weighting, int64_t ngrams = 1) {
   return options;
 }
 
-TextInput ids(const Rows& values) { return {.ids = at::tensor(values, at::kLong), .types = {}}; }
+TextInput bag_of_words_ids(const Rows& values) {
+  return {.ids = at::tensor(values, at::kLong), .types = {}};
+}
 
 /// Words 5, 6, 7 count 1, 10, 100 for the second class, and the bias is 1000.
 std::shared_ptr<Model> counting(const ModelOptions& options) {
@@ -44,7 +46,8 @@ std::shared_ptr<Model> counting(const ModelOptions& options) {
 
 double second_logit(Model& model, const Rows& tokens) {
   const auto pass = test::pass_of({0, static_cast<int64_t>(tokens.size())});
-  return model.class_logits(model.hidden(ids(tokens), pass), pass)[0][1].item<double>();
+  return model.class_logits(model.hidden(bag_of_words_ids(tokens), pass), pass)[0][1]
+      .item<double>();
 }
 
 TEST(BagOfWords, CountsEveryOccurrence) {
@@ -86,16 +89,17 @@ TEST(BagOfWords, BatchMatesChangeNothing) {
   test::fill_parameters(*model);
   const auto pass = test::pass_of({0, 4, 7, 9});
   const auto together =
-      model->class_logits(model->hidden(ids({2, 5, 6, 3, 2, 7, 3, 2, 3}), pass), pass);
+      model->class_logits(model->hidden(bag_of_words_ids({2, 5, 6, 3, 2, 7, 3, 2, 3}), pass), pass);
   const auto alone = test::pass_of({0, 3});
   EXPECT_TRUE(
-      test::near(together[1], model->class_logits(model->hidden(ids({2, 7, 3}), alone), alone)[0]));
+      test::near(together[1],
+                 model->class_logits(model->hidden(bag_of_words_ids({2, 7, 3}), alone), alone)[0]));
 }
 
 TEST(BagOfWords, LearnsTheWordsOfTheTextAlone) {
   const auto model = counting(bag(Weighting::kCount));
   const auto pass = test::pass_of({0, 4});
-  model->class_logits(model->hidden(ids({2, 5, 5, 3}), pass), pass)[0][0].backward();
+  model->class_logits(model->hidden(bag_of_words_ids({2, 5, 5, 3}), pass), pass)[0][0].backward();
   const auto gradient = model->named_parameters()["words"].grad();
   EXPECT_EQ(gradient[5][0].item<double>(), 2);
   EXPECT_EQ(gradient.abs().sum().item<double>(), 2);

@@ -7,12 +7,12 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "models/config_json.h"
+#include "models/config/config_json.h"
+#include "models/config/family_definition.h"
 #include "models/directory.h"
-#include "models/family_definition.h"
-#include "models/initialize.h"
 #include "models/tiny.h"
-#include "nn/decoding_cache.h"
+#include "models/weights/initialize.h"
+#include "nn/attention/decoding_cache.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -20,7 +20,7 @@
 namespace weft::models {
 namespace {
 
-ModelOptions tiny(Family family, Head head = Head::kCausalLm) {
+ModelOptions causal_tiny(Family family, Head head = Head::kCausalLm) {
   auto options = family_defaults(family);
   options.head = head;
   options.vocabulary = 20;
@@ -45,14 +45,14 @@ ModelOptions tiny(Family family, Head head = Head::kCausalLm) {
   return options;
 }
 
-const std::vector<Family> kFamilies = {Family::kGpt2, Family::kLlama, Family::kMistral,
-                                       Family::kQwen2, Family::kGptNeoX};
+const std::vector<Family> kCausalFamilies = {Family::kGpt2, Family::kLlama, Family::kMistral,
+                                             Family::kQwen2, Family::kGptNeoX};
 
-TextInput ids(int64_t count) {
+TextInput causal_ids(int64_t count) {
   return {.ids = (at::arange(count, at::kLong) * 7 + 3).remainder(20), .types = {}};
 }
 
-int64_t parameters_of(const Preset& preset, int64_t vocabulary) {
+int64_t causal_parameters_of(const Preset& preset, int64_t vocabulary) {
   auto options = preset.options;
   options.head = Head::kCausalLm;
   options.vocabulary = vocabulary;
@@ -80,7 +80,8 @@ TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
     const auto wanted = published.find(preset.name);
     if (wanted != published.end()) {
       ++found;
-      EXPECT_EQ(parameters_of(preset, wanted->second.first), wanted->second.second) << preset.name;
+      EXPECT_EQ(causal_parameters_of(preset, wanted->second.first), wanted->second.second)
+          << preset.name;
     }
   }
   EXPECT_EQ(found, published.size());
@@ -89,20 +90,20 @@ TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
 TEST(CausalModel, ChosenRowsAreThoseOfAllHiddenStates) {
   const auto pass = test::pass_of({0, 5, 6, 9});
   const auto chosen = nn::ChosenRows::of({1, 4, 7}, pass, 0);
-  for (const auto family : kFamilies) {
-    const auto model = make_model(tiny(family, Head::kSequence), 1);
-    const auto all = model->hidden(ids(9), pass);
-    EXPECT_TRUE(test::near(model->hidden_rows(ids(9), pass, chosen), chosen.of(all)))
+  for (const auto family : kCausalFamilies) {
+    const auto model = make_model(causal_tiny(family, Head::kSequence), 1);
+    const auto all = model->hidden(causal_ids(9), pass);
+    EXPECT_TRUE(test::near(model->hidden_rows(causal_ids(9), pass, chosen), chosen.of(all)))
         << word_of(family);
-    EXPECT_TRUE(test::near(model->classify(ids(9), pass), model->class_logits(all, pass)))
+    EXPECT_TRUE(test::near(model->classify(causal_ids(9), pass), model->class_logits(all, pass)))
         << word_of(family);
   }
 }
 
 TEST(CausalModel, FilesHoldEveryParameterOnce) {
-  for (const auto family : kFamilies) {
+  for (const auto family : kCausalFamilies) {
     for (const auto head : {Head::kNone, Head::kCausalLm, Head::kSequence, Head::kToken}) {
-      const auto options = tiny(family, head);
+      const auto options = causal_tiny(family, head);
       const auto model = make_model(options, 1);
       const auto parameters = model->named_parameters();
       std::map<std::string, int64_t> rows;
@@ -119,19 +120,19 @@ TEST(CausalModel, FilesHoldEveryParameterOnce) {
 }
 
 TEST(CausalModel, WhatIsWrittenReadsBack) {
-  for (const auto family : kFamilies) {
+  for (const auto family : kCausalFamilies) {
     for (const auto head : {Head::kNone, Head::kCausalLm, Head::kSequence, Head::kToken}) {
-      const auto options = tiny(family, head);
+      const auto options = causal_tiny(family, head);
       const auto model = make_model(options, 1);
       const test::Folder folder;
       save_model(folder.path(), *model, formats::DType::kF32);
-      const auto read = read_model_config(folder.path());
-      EXPECT_EQ(read.decoder, options.decoder) << word_of(family);
-      EXPECT_EQ(read.ties_embeddings, options.ties_embeddings);
-      EXPECT_EQ(read.length, options.length);
+      const auto read_causal = read_model_config(folder.path());
+      EXPECT_EQ(read_causal.decoder, options.decoder) << word_of(family);
+      EXPECT_EQ(read_causal.ties_embeddings, options.ties_embeddings);
+      EXPECT_EQ(read_causal.length, options.length);
       EXPECT_EQ(std::filesystem::exists(folder.path("generation_config.json")),
                 head == Head::kCausalLm);
-      const auto again = load_model(folder.path(), read, 2);
+      const auto again = load_model(folder.path(), read_causal, 2);
       EXPECT_TRUE(again.fresh.empty() && again.unused.empty());
       for (const auto& parameter : model->named_parameters()) {
         EXPECT_TRUE(at::equal(parameter.value(), again.model->named_parameters()[parameter.key()]))
@@ -143,7 +144,7 @@ TEST(CausalModel, WhatIsWrittenReadsBack) {
 
 TEST(CausalModel, HowPromptsAreSeenIsRemembered) {
   const test::Folder folder;
-  auto options = tiny(Family::kGpt2, Head::kCausalLm);
+  auto options = causal_tiny(Family::kGpt2, Head::kCausalLm);
   for (const int64_t end : {-1, 3}) {
     options.decoder.sees_prompt = true;
     options.decoder.prompt_end_id = end;
@@ -157,9 +158,9 @@ TEST(CausalModel, HowPromptsAreSeenIsRemembered) {
 }
 
 TEST(CausalModel, SeesNothingThatComesLater) {
-  for (const auto family : kFamilies) {
-    const auto model = make_model(tiny(family), 1);
-    const auto input = ids(9);
+  for (const auto family : kCausalFamilies) {
+    const auto model = make_model(causal_tiny(family), 1);
+    const auto input = causal_ids(9);
     auto edited = input;
     edited.ids = input.ids.clone();
     edited.ids[4] = 19;
@@ -173,9 +174,9 @@ TEST(CausalModel, SeesNothingThatComesLater) {
 
 TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
   const at::NoGradGuard no_grad;
-  for (const auto family : kFamilies) {
-    const auto model = make_model(tiny(family), 1);
-    const auto input = ids(12);
+  for (const auto family : kCausalFamilies) {
+    const auto model = make_model(causal_tiny(family), 1);
+    const auto input = causal_ids(12);
     const auto expected = model->hidden(input, test::pass_of({0, 12}));
     nn::DecodingCache cache(1);
     nn::Pass pass;
@@ -192,20 +193,20 @@ TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
 
 TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
   const at::NoGradGuard no_grad;
-  const auto model = make_model(tiny(Family::kGpt2), 1);
+  const auto model = make_model(causal_tiny(Family::kGpt2), 1);
   nn::DecodingCache cache(1);
   nn::Pass pass;
   pass.cache = &cache;
   pass.layout = cache.begin({40}, at::kCPU);
-  model->hidden(ids(40), pass);
+  model->hidden(causal_ids(40), pass);
   pass.layout = cache.begin({1}, at::kCPU);
-  EXPECT_THROW(model->hidden(ids(1), pass), c10::Error);
+  EXPECT_THROW(model->hidden(causal_ids(1), pass), c10::Error);
 }
 
 TEST(CausalModel, ClassifiesByTheLastToken) {
-  const auto model = make_model(tiny(Family::kGpt2, Head::kSequence), 1);
+  const auto model = make_model(causal_tiny(Family::kGpt2, Head::kSequence), 1);
   const auto pass = test::pass_of({0, 7, 9});
-  const auto hidden = model->hidden(ids(9), pass);
+  const auto hidden = model->hidden(causal_ids(9), pass);
   const auto logits = model->class_logits(hidden, pass);
   const auto weight = model->named_parameters()["head.weight"];
   EXPECT_TRUE(test::near(logits[0], at::mv(weight, hidden[6])));
@@ -216,7 +217,7 @@ TEST(CausalModel, ClassifiesByTheLastToken) {
 
 // Radford et al. 2019, section 2.3: residual layers begin smaller by the root of their number.
 TEST(CausalModel, BeginsAsPublished) {
-  auto options = tiny(Family::kGpt2);
+  auto options = causal_tiny(Family::kGpt2);
   options.dim = 64;
   options.width = 256;
   options.layers = 8;
@@ -261,16 +262,16 @@ TEST(CausalConfig, RefusesWhatIsNotComputed) {
 }
 
 TEST(CausalConfig, RotaryPositionsOfBothTimesAreRead) {
-  const auto read = [](const std::string& rest) {
+  const auto read_causal = [](const std::string& rest) {
     return options_from_json(formats::Json::parse("{\"model_type\": \"llama\", " + rest + "}"),
                              "config.json");
   };
-  const auto old =
-      read("\"rope_theta\": 500000.0, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}");
+  const auto old = read_causal(
+      "\"rope_theta\": 500000.0, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}");
   EXPECT_EQ(old.modern.theta, 500000.0);
   EXPECT_EQ(old.decoder.rotary_stretch.scaling, kernels::RotaryScaling::kLinear);
   EXPECT_EQ(old.decoder.rotary_stretch.factor, 4.0);
-  const auto current = read(
+  const auto current = read_causal(
       "\"rope_parameters\": {\"rope_theta\": 1000.0, \"rope_type\": \"llama3\", \"factor\": 8.0, "
       "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
       "\"original_max_position_embeddings\": 8192}");
@@ -280,26 +281,26 @@ TEST(CausalConfig, RotaryPositionsOfBothTimesAreRead) {
 }
 
 TEST(CausalConfig, YarnIsReadAndWritten) {
-  const auto read = [](const formats::Json& rope) {
+  const auto read_causal = [](const formats::Json& rope) {
     formats::Json json = {{"model_type", "qwen2"}, {"max_position_embeddings", 512}};
     json["rope_parameters"] = rope;
     return options_from_json(json, "config.json");
   };
-  const auto plain = read({{"rope_type", "yarn"}, {"factor", 4.0}});
+  const auto plain = read_causal({{"rope_type", "yarn"}, {"factor", 4.0}});
   const auto& stretch = plain.decoder.rotary_stretch;
   EXPECT_EQ(stretch.original, 512);  // of max_position_embeddings
   EXPECT_EQ(stretch.low, 1);
   EXPECT_EQ(stretch.high, 32);
   EXPECT_TRUE(stretch.has_whole_planes);
   EXPECT_NEAR(stretch.strength, 1.138629436111989, 1e-12);
-  const auto full = read({{"rope_type", "yarn"},
-                          {"factor", 4.0},
-                          {"beta_fast", 16},
-                          {"beta_slow", 2},
-                          {"truncate", false},
-                          {"mscale", 1.0},
-                          {"mscale_all_dim", 0.5},
-                          {"original_max_position_embeddings", 128}});
+  const auto full = read_causal({{"rope_type", "yarn"},
+                                 {"factor", 4.0},
+                                 {"beta_fast", 16},
+                                 {"beta_slow", 2},
+                                 {"truncate", false},
+                                 {"mscale", 1.0},
+                                 {"mscale_all_dim", 0.5},
+                                 {"original_max_position_embeddings", 128}});
   EXPECT_NEAR(full.decoder.rotary_stretch.strength, 1.0648216253695715, 1e-12);
   const auto again =
       options_from_json(json_from_options(full, formats::DType::kF32), "config.json");
@@ -313,14 +314,14 @@ TEST(CausalConfig, YarnIsReadAndWritten) {
   EXPECT_EQ(kept.strength, full.decoder.rotary_stretch.strength);
 }
 
-ModelOptions read(const std::string& yaml) {
+ModelOptions read_causal(const std::string& yaml) {
   const auto document = config::Document::parse(yaml, "c.yaml");
   auto section = document.root();
   return read_model_options(section);
 }
 
 TEST(CausalKeys, AreReadAndChecked) {
-  const auto options = read(
+  const auto options = read_causal(
       "type: llama\ndim: 96\nlayers: 3\nattention:\n  heads: 6\n  key_value_heads: 2\n"
       "position:\n  theta: 5000\n  length: 64\nfeed_forward:\n  width: 100\n");
   EXPECT_EQ(options.family, Family::kLlama);
@@ -328,7 +329,7 @@ TEST(CausalKeys, AreReadAndChecked) {
   EXPECT_EQ(head_width(options), 16);
   EXPECT_EQ(options.modern.theta, 5000);
   const auto message = [](const std::string& yaml) {
-    return test::message_of<config::Error>([&] { read(yaml); });
+    return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
   EXPECT_NE(message("type: llama\nattention:\n  heads: 6\n  key_value_heads: 4\n  head_width: 8\n")
                 .find("key_value_heads: 4 does not divide heads 6"),
@@ -336,18 +337,18 @@ TEST(CausalKeys, AreReadAndChecked) {
   EXPECT_NE(message("type: gpt2\nattention:\n  window: 5\n").find("window"), std::string::npos);
   EXPECT_NE(message("preset: gpt2\ntype: llama\n").find("contradicts the preset 'gpt2'"),
             std::string::npos);
-  EXPECT_EQ(read("preset: gpt-mini\n").dim, 384);
+  EXPECT_EQ(read_causal("preset: gpt-mini\n").dim, 384);
 }
 
 TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
   const auto message = [](const std::string& yaml) {
-    return test::message_of<config::Error>([&] { read(yaml); });
+    return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
   for (const std::string yaml : {"type: gpt2\nattention: {type: full}\nposition: {type: learned}\n"
                                  "norm: {type: layer, place: pre}\n",
                                  "type: llama\nattention: {type: full}\nposition: {type: rotary}\n"
                                  "norm: {type: rms, place: pre}\n"}) {
-    EXPECT_EQ(read(yaml).norm_place, NormPlace::kPre);
+    EXPECT_EQ(read_causal(yaml).norm_place, NormPlace::kPre);
   }
   for (const std::string yaml :
        {"type: gpt2\nnorm: {type: rms}\n", "type: gpt2\nposition: {type: rotary}\n",
@@ -359,10 +360,10 @@ TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
 
 TEST(CausalKeys, AWindowIsATypeOfAttention) {
   const auto message = [](const std::string& yaml) {
-    return test::message_of<config::Error>([&] { read(yaml); });
+    return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
   const auto window = [](const std::string& keys) {
-    return read("type: mistral\nattention: {" + keys + "}\n").decoder.window;
+    return read_causal("type: mistral\nattention: {" + keys + "}\n").decoder.window;
   };
   EXPECT_EQ(window("window: 5"), 5);
   EXPECT_EQ(window("type: window, window: 5"), 5);
@@ -373,7 +374,8 @@ TEST(CausalKeys, AWindowIsATypeOfAttention) {
 
 TEST(PostNormGpt, EndsWithTheNormOfItsLastLayerAndIsStoredAsATypeOfItsOwn) {
   const auto options = [] {
-    auto result = read("preset: gpt-mini\nnorm: {place: post}\ndim: 8\nattention: {heads: 2}\n");
+    auto result =
+        read_causal("preset: gpt-mini\nnorm: {place: post}\ndim: 8\nattention: {heads: 2}\n");
     result.vocabulary = 20;
     result.head = Head::kCausalLm;
     return result;
@@ -387,7 +389,7 @@ TEST(PostNormGpt, EndsWithTheNormOfItsLastLayerAndIsStoredAsATypeOfItsOwn) {
     EXPECT_EQ(tensor.name.find("ln_f"), std::string::npos);
   }
   const auto model = make_model(options, 1);
-  const auto hidden = model->hidden(ids(9), test::pass_of({0, 9}));
+  const auto hidden = model->hidden(causal_ids(9), test::pass_of({0, 9}));
   // The last norm has weights of one: each row has a mean of 0 and a deviation of 1.
   EXPECT_TRUE(at::allclose(hidden.mean(1), at::zeros({9}), 0, 1e-5));
   EXPECT_TRUE(at::allclose(hidden.square().mean(1), at::ones({9}), 0, 1e-2));

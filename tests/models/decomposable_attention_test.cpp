@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "models/config/presets.h"
 #include "models/directory.h"
-#include "models/presets.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 #include "tiny.h"
@@ -28,7 +28,7 @@ ModelOptions pairs(bool has_intra = false) {
   return options;
 }
 
-std::shared_ptr<Model> model_of(const ModelOptions& options) {
+std::shared_ptr<Model> decomposable_model_of(const ModelOptions& options) {
   auto model = make_model(options, 3);
   test::fill_parameters(*model);
   return model;
@@ -114,14 +114,14 @@ at::Tensor reference_logits(Model& model) {
 
 TEST(DecomposableAttention, AgreesWithTheEquations) {
   for (const bool has_intra : {false, true}) {
-    const auto model = model_of(pairs(has_intra));
+    const auto model = decomposable_model_of(pairs(has_intra));
     EXPECT_TRUE(test::near(logits_of(*model, kIds, kTypes, kOffsets), reference_logits(*model)));
   }
 }
 
 TEST(DecomposableAttention, ItsGradientsAgreeToo) {
   for (const bool has_intra : {false, true}) {
-    const auto model = model_of(pairs(has_intra));
+    const auto model = decomposable_model_of(pairs(has_intra));
     const auto weights = at::arange(9, at::kFloat).view({3, 3}).sin();
     (logits_of(*model, kIds, kTypes, kOffsets) * weights).sum().backward();
     std::map<std::string, at::Tensor> ours;
@@ -137,7 +137,7 @@ TEST(DecomposableAttention, ItsGradientsAgreeToo) {
 }
 
 TEST(DecomposableAttention, BatchMatesChangeNothing) {
-  const auto model = model_of(pairs(true));
+  const auto model = decomposable_model_of(pairs(true));
   const auto together = logits_of(*model, kIds, kTypes, kOffsets);
   const auto alone = logits_of(*model, {kIds.begin(), kIds.begin() + 8},
                                {kTypes.begin(), kTypes.begin() + 8}, {0, 8});
@@ -145,7 +145,7 @@ TEST(DecomposableAttention, BatchMatesChangeNothing) {
 }
 
 TEST(DecomposableAttention, WithoutTypesTheSeparatorPartsTheTexts) {
-  const auto model = model_of(pairs());
+  const auto model = decomposable_model_of(pairs());
   EXPECT_TRUE(
       test::near(logits_of(*model, kIds, {}, kOffsets), logits_of(*model, kIds, kTypes, kOffsets)));
   // As RoBERTa has it: two separators between the texts.
@@ -154,12 +154,12 @@ TEST(DecomposableAttention, WithoutTypesTheSeparatorPartsTheTexts) {
 }
 
 TEST(DecomposableAttention, DemandsTwoTexts) {
-  const auto model = model_of(pairs());
+  const auto model = decomposable_model_of(pairs());
   EXPECT_THROW(logits_of(*model, {2, 5, 9, 3}, {0, 0, 0, 0}, {0, 4}), UserError);
 }
 
 TEST(DecomposableAttention, DropoutDoesNotDependOnTheCut) {
-  const auto model = model_of(pairs(true));
+  const auto model = decomposable_model_of(pairs(true));
   auto whole = test::pass_of(kOffsets);
   whole.is_training = true;
   whole.seed = 5;
@@ -176,7 +176,7 @@ TEST(DecomposableAttention, DropoutDoesNotDependOnTheCut) {
 }
 
 TEST(DecomposableAttention, ADirectoryGivesItBack) {
-  const auto model = model_of(pairs(true));
+  const auto model = decomposable_model_of(pairs(true));
   const test::Folder folder;
   save_model(folder.path(), *model, formats::DType::kF32);
   const auto options = read_model_config(folder.path());

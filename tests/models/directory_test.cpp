@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "formats/json.h"
-#include "models/family.h"
-#include "models/tensors.h"
+#include "models/config/family.h"
+#include "models/weights/tensors.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"

@@ -5,13 +5,13 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "models/config_json.h"
+#include "models/config/config_json.h"
+#include "models/config/family_definition.h"
+#include "models/config/presets.h"
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/family_definition.h"
-#include "models/presets.h"
 #include "models/tiny.h"
-#include "nn/decoding_cache.h"
+#include "nn/attention/decoding_cache.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"
@@ -20,10 +20,11 @@
 namespace weft::models {
 namespace {
 
-const std::vector<Family> kFamilies = {Family::kT5,    Family::kMt5,    Family::kBart,
-                                       Family::kMbart, Family::kMarian, Family::kTransformer};
+const std::vector<Family> kSeq2seqFamilies = {Family::kT5,     Family::kMt5,
+                                              Family::kBart,   Family::kMbart,
+                                              Family::kMarian, Family::kTransformer};
 
-ModelOptions tiny(Family family, Head head = Head::kConditional) {
+ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   auto options = family_defaults(family);
   options.head = head;
   options.vocabulary = 20;
@@ -50,7 +51,7 @@ ModelOptions tiny(Family family, Head head = Head::kConditional) {
   return options;
 }
 
-at::Tensor ids(int64_t count, int64_t seed = 3) {
+at::Tensor seq2seq_ids(int64_t count, int64_t seed = 3) {
   return (at::arange(count, at::kLong) * 7 + seed).remainder(17) + 3;
 }
 
@@ -72,9 +73,9 @@ class EncoderDecoderTest : public testing::TestWithParam<Family> {};
 
 TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
   const at::NoGradGuard guard;
-  const auto model = make_model(tiny(GetParam()), 1);
-  const auto source = ids(9);
-  const auto target = ids(7, 1);
+  const auto model = make_model(seq2seq_tiny(GetParam()), 1);
+  const auto source = seq2seq_ids(9);
+  const auto target = seq2seq_ids(7, 1);
   const auto before = hidden_of(*model, source, {0, 5, 9}, target, {0, 4, 7});
   auto later = target.clone();
   later[3] = 4;  // the last token of the first target
@@ -91,22 +92,23 @@ TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
 
 TEST_P(EncoderDecoderTest, PackedPairsEqualPairsAlone) {
   const at::NoGradGuard guard;
-  const auto model = make_model(tiny(GetParam()), 1);
-  const auto both = hidden_of(*model, ids(9), {0, 5, 9}, ids(7, 1), {0, 4, 7});
-  const auto first =
-      hidden_of(*model, ids(9).slice(0, 0, 5), {0, 5}, ids(7, 1).slice(0, 0, 4), {0, 4});
-  const auto second = hidden_of(*model, ids(9).slice(0, 5), {0, 4}, ids(7, 1).slice(0, 4), {0, 3});
+  const auto model = make_model(seq2seq_tiny(GetParam()), 1);
+  const auto both = hidden_of(*model, seq2seq_ids(9), {0, 5, 9}, seq2seq_ids(7, 1), {0, 4, 7});
+  const auto first = hidden_of(*model, seq2seq_ids(9).slice(0, 0, 5), {0, 5},
+                               seq2seq_ids(7, 1).slice(0, 0, 4), {0, 4});
+  const auto second =
+      hidden_of(*model, seq2seq_ids(9).slice(0, 5), {0, 4}, seq2seq_ids(7, 1).slice(0, 4), {0, 3});
   EXPECT_TRUE(test::near(both, at::cat({first, second}), 1e-5));
 }
 
 TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
   const at::NoGradGuard guard;
-  const auto model = make_model(tiny(GetParam()), 1);
+  const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto reading = test::pass_of({0, 5, 9});
-  const nn::Memory memory{.states = model->encode({.ids = ids(9), .patches = {}}, reading),
+  const nn::Memory memory{.states = model->encode({.ids = seq2seq_ids(9), .patches = {}}, reading),
                           .layout = reading.layout};
-  const auto target = ids(8, 1);
-  const auto whole = hidden_of(*model, ids(9), {0, 5, 9}, target, {0, 4, 8});
+  const auto target = seq2seq_ids(8, 1);
+  const auto whole = hidden_of(*model, seq2seq_ids(9), {0, 5, 9}, target, {0, 4, 8});
   nn::DecodingCache cache(2);
   nn::Pass pass;
   pass.memory = &memory;
@@ -124,7 +126,7 @@ TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
 TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   const at::NoGradGuard guard;
   const test::Folder folder;
-  const auto options = tiny(GetParam());
+  const auto options = seq2seq_tiny(GetParam());
   const auto model = make_model(options, 1);
   save_model(folder.path(), *model, formats::DType::kF32);
   test::Tensors bare;
@@ -154,7 +156,7 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
 TEST_P(EncoderDecoderTest, SavesAndLoads) {
   const at::NoGradGuard guard;
   const test::Folder folder;
-  const auto options = tiny(GetParam());
+  const auto options = seq2seq_tiny(GetParam());
   const auto model = make_model(options, 1);
   save_model(folder.path(), *model, formats::DType::kF32);
   const auto read = read_model_config(folder.path());
@@ -165,12 +167,12 @@ TEST_P(EncoderDecoderTest, SavesAndLoads) {
   EXPECT_EQ(read.decoder, options.decoder);
   EXPECT_EQ(json_from_options(read, formats::DType::kF32),
             json_from_options(options, formats::DType::kF32));
-  EXPECT_TRUE(at::equal(hidden_of(*model, ids(5), {0, 5}, ids(4), {0, 4}),
-                        hidden_of(*loaded.model, ids(5), {0, 5}, ids(4), {0, 4})));
+  EXPECT_TRUE(at::equal(hidden_of(*model, seq2seq_ids(5), {0, 5}, seq2seq_ids(4), {0, 4}),
+                        hidden_of(*loaded.model, seq2seq_ids(5), {0, 5}, seq2seq_ids(4), {0, 4})));
 }
 
 TEST_P(EncoderDecoderTest, TiesShareParameters) {
-  const auto model = make_model(tiny(GetParam()), 1);
+  const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto& parameters = model->named_parameters();
   const auto word = parameters["embeddings.word.weight"];
   EXPECT_EQ(parameters.contains("head.weight"), GetParam() == Family::kMt5);
@@ -181,7 +183,7 @@ TEST_P(EncoderDecoderTest, TiesShareParameters) {
 }
 
 TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndBegun) {
-  const auto options = tiny(GetParam());
+  const auto options = seq2seq_tiny(GetParam());
   const auto model = make_model(options, 1);
   std::map<std::string, int64_t> rows;
   for (const auto& tensor : stored_tensors(options)) {
@@ -197,13 +199,16 @@ TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndBegun) {
 std::string name_of(const testing::TestParamInfo<Family>& chosen) {
   return std::string(word_of(chosen.param));
 }
-INSTANTIATE_TEST_SUITE_P(Families, EncoderDecoderTest, testing::ValuesIn(kFamilies), name_of);
+INSTANTIATE_TEST_SUITE_P(Families,
+                         EncoderDecoderTest,
+                         testing::ValuesIn(kSeq2seqFamilies),
+                         name_of);
 
 TEST(EncoderDecoder, ClassifiesTheLastStateOfTheTextReadTwice) {
   const at::NoGradGuard guard;
-  const auto options = tiny(Family::kBart, Head::kSequence);
+  const auto options = seq2seq_tiny(Family::kBart, Head::kSequence);
   const auto model = make_model(options, 1);
-  auto text = ids(7);
+  auto text = seq2seq_ids(7);
   text[3] = options.end_id;
   text[6] = options.end_id;
   const auto pass = test::pass_of({0, 4, 7});
@@ -216,16 +221,16 @@ TEST(EncoderDecoder, ClassifiesTheLastStateOfTheTextReadTwice) {
 }
 
 TEST(EncoderDecoder, LogitsBiasIsFixed) {
-  const auto model = make_model(tiny(Family::kMarian), 1);
+  const auto model = make_model(seq2seq_tiny(Family::kMarian), 1);
   EXPECT_FALSE(model->named_parameters()["logits_bias"].requires_grad());
   EXPECT_TRUE((model->output_bias() == 0).all().item<bool>());
-  EXPECT_FALSE(make_model(tiny(Family::kT5), 1)->output_bias().defined());
+  EXPECT_FALSE(make_model(seq2seq_tiny(Family::kT5), 1)->output_bias().defined());
 }
 
 // feed_forward_proj calls both kinds of GELU behind a gate `gated-gelu`.
 TEST(EncoderDecoder, T5KeepsItsActivation) {
   using kernels::Activation;
-  auto options = tiny(Family::kT5);
+  auto options = seq2seq_tiny(Family::kT5);
   for (const auto activation : {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
     for (const bool is_gated : {false, true}) {
       options.activation = activation;
@@ -246,7 +251,7 @@ TEST(EncoderDecoder, T5KeepsItsActivation) {
 }
 
 TEST(EncoderDecoder, T5BeginsWithSmallQueries) {
-  auto options = tiny(Family::kT5);
+  auto options = seq2seq_tiny(Family::kT5);
   options.dim = 64;
   options.heads = 8;
   options.decoder.head_width = 16;

@@ -5,50 +5,51 @@
 
 #include <gtest/gtest.h>
 
+#include "models/config/family.h"
 #include "models/directory.h"
-#include "models/family.h"
 #include "support/tensors.h"
 #include "tiny.h"
 
 namespace weft::models {
 namespace {
 
-std::shared_ptr<Model> model_of(const ModelOptions& options) {
+std::shared_ptr<Model> encoder_model_of(const ModelOptions& options) {
   auto model = make_model(options, 3);
   test::fill_parameters(*model);
   return model;
 }
 
-TextInput ids(const std::vector<int64_t>& values) {
+TextInput encoder_ids(const std::vector<int64_t>& values) {
   return {.ids = at::tensor(values, at::kLong), .types = {}};
 }
 
 TEST(Encoder, BatchMatesChangeNothing) {
   for (const auto family : test::transformers()) {
-    const auto model = model_of(test::tiny_options(family));
-    const auto together =
-        model->hidden(ids({2, 5, 9, 3, 2, 7, 3, 2, 8, 11, 12, 3}), test::pass_of({0, 4, 7, 12}));
-    const auto alone = model->hidden(ids({2, 7, 3}), test::pass_of({0, 3}));
+    const auto model = encoder_model_of(test::tiny_options(family));
+    const auto together = model->hidden(encoder_ids({2, 5, 9, 3, 2, 7, 3, 2, 8, 11, 12, 3}),
+                                        test::pass_of({0, 4, 7, 12}));
+    const auto alone = model->hidden(encoder_ids({2, 7, 3}), test::pass_of({0, 3}));
     EXPECT_TRUE(test::near(together.slice(0, 4, 7), alone));
-    const auto turned = model->hidden(ids({2, 8, 11, 12, 3, 2, 7, 3}), test::pass_of({0, 5, 8}));
+    const auto turned =
+        model->hidden(encoder_ids({2, 8, 11, 12, 3, 2, 7, 3}), test::pass_of({0, 5, 8}));
     EXPECT_TRUE(test::near(turned.slice(0, 5), alone));
   }
 }
 
 TEST(Encoder, TokensOfASequenceSeeEachOther) {
-  const auto model = model_of(test::tiny_options());
-  const auto first = model->hidden(ids({2, 7, 3}), test::pass_of({0, 3}));
-  const auto second = model->hidden(ids({2, 8, 3}), test::pass_of({0, 3}));
+  const auto model = encoder_model_of(test::tiny_options());
+  const auto first = model->hidden(encoder_ids({2, 7, 3}), test::pass_of({0, 3}));
+  const auto second = model->hidden(encoder_ids({2, 8, 3}), test::pass_of({0, 3}));
   EXPECT_FALSE(test::near(first.select(0, 0), second.select(0, 0)));
 }
 
 TEST(Encoder, TheTiedOutputMatrixIsTheWordEmbedding) {
   auto options = test::tiny_options();
-  const auto tied = model_of(options);
+  const auto tied = encoder_model_of(options);
   EXPECT_EQ(tied->output_weight().data_ptr(),
             tied->named_parameters()["embeddings.word.weight"].data_ptr());
   options.ties_embeddings = false;
-  const auto untied = model_of(options);
+  const auto untied = encoder_model_of(options);
   EXPECT_EQ(untied->output_weight().data_ptr(),
             untied->named_parameters()["head.decoder.weight"].data_ptr());
 }
@@ -68,10 +69,10 @@ TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
   auto options = test::tiny_options(Family::kRoberta, Head::kSequence);
   options.dropout = options.attention_dropout = 0;
   options.head_dropout = 0.5;
-  const auto model = model_of(options);
+  const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
-  const auto hidden = model->hidden(ids({2, 7, 3, 2, 9}), whole);
-  const auto part = model->hidden(ids({2, 9}), second);
+  const auto hidden = model->hidden(encoder_ids({2, 7, 3, 2, 9}), whole);
+  const auto part = model->hidden(encoder_ids({2, 9}), second);
   EXPECT_TRUE(test::near(model->class_logits(hidden, whole).slice(0, 1),
                          model->class_logits(part, second)));
 }
@@ -104,9 +105,9 @@ void expect_same(Model& model,
 TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
   for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
                             Family::kModernBert}) {
-    const auto model = model_of(test::tiny_options(family, Head::kSequence));
+    const auto model = encoder_model_of(test::tiny_options(family, Head::kSequence));
     const auto pass = test::pass_of({0, 3, 4, 6});
-    const models::TextInput input = ids({2, 7, 3, 2, 9, 5});
+    const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
     expect_same(
         *model, [&] { return model->classify(input, pass); },
         [&] { return model->class_logits(model->hidden(input, pass), pass); });
@@ -116,9 +117,9 @@ TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
 TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
   for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
                             Family::kModernBert}) {
-    const auto model = model_of(test::tiny_options(family, Head::kMaskedLm));
+    const auto model = encoder_model_of(test::tiny_options(family, Head::kMaskedLm));
     const auto pass = test::pass_of({0, 3, 4, 6});
-    const models::TextInput input = ids({2, 7, 3, 2, 9, 5});
+    const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
     for (const auto& rows : std::vector<std::vector<int64_t>>{{0, 2, 4}, {3}, {1, 1, 5}, {}}) {
       const auto chosen = nn::ChosenRows::of(rows, pass, 0);
       expect_same(
@@ -131,12 +132,12 @@ TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
 TEST(Encoder, ChanceCountsTheChosenRows) {
   auto options = test::tiny_options(Family::kBert, Head::kMaskedLm);
   options.dropout = 0.5;
-  const auto model = model_of(options);
+  const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
   const auto rows = nn::ChosenRows::of({1, 2, 4}, whole, 0);
   const auto rest = nn::ChosenRows::of({1}, second, 2);
-  EXPECT_TRUE(test::near(model->hidden_rows(ids({2, 7, 3, 2, 9}), whole, rows).slice(0, 2),
-                         model->hidden_rows(ids({2, 9}), second, rest)));
+  EXPECT_TRUE(test::near(model->hidden_rows(encoder_ids({2, 7, 3, 2, 9}), whole, rows).slice(0, 2),
+                         model->hidden_rows(encoder_ids({2, 9}), second, rest)));
 }
 
 TEST(Encoder, RowsAreChosenOfTokensThatAreThere) {
@@ -149,16 +150,16 @@ TEST(Encoder, RowsAreChosenOfTokensThatAreThere) {
 TEST(Encoder, ClassifyingDrawsChanceBySequence) {
   auto options = test::tiny_options(Family::kBert, Head::kSequence);
   options.dropout = 0.5;
-  const auto model = model_of(options);
+  const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
-  EXPECT_TRUE(test::near(model->classify(ids({2, 7, 3, 2, 9}), whole).slice(0, 1),
-                         model->classify(ids({2, 9}), second)));
+  EXPECT_TRUE(test::near(model->classify(encoder_ids({2, 7, 3, 2, 9}), whole).slice(0, 1),
+                         model->classify(encoder_ids({2, 9}), second)));
 }
 
 TEST(Encoder, HeadsThatAreNotThereSaySo) {
-  const auto model = model_of(test::tiny_options());
+  const auto model = encoder_model_of(test::tiny_options());
   const auto pass = test::pass_of({0, 1});
-  const auto hidden = model->hidden(ids({2}), pass);
+  const auto hidden = model->hidden(encoder_ids({2}), pass);
   EXPECT_THROW(model->pooled(hidden, pass), c10::Error);
   EXPECT_THROW(model->class_logits(hidden, pass), c10::Error);
   EXPECT_THROW(make_model(test::tiny_options(Family::kRoberta, Head::kPretraining), 1), c10::Error);

@@ -14,7 +14,7 @@
 namespace weft::models {
 namespace {
 
-std::shared_ptr<Model> model_of(Family family, Head head) {
+std::shared_ptr<Model> inference_model_of(Family family, Head head) {
   auto options = test::tiny_options(family, head);
   options.dim = 64;
   options.width = 96;
@@ -46,10 +46,10 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
 
 TEST(Inference, AnswersStayNearThoseOfFp32) {
   for (const auto family : test::transformers()) {
-    const auto exact = logits(*model_of(family, Head::kSequence));
+    const auto exact = logits(*inference_model_of(family, Head::kSequence));
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       for (const bool is_quantized : {false, true}) {
-        const auto model = model_of(family, Head::kSequence);
+        const auto model = inference_model_of(family, Head::kSequence);
         prepare_for_inference(*model, {.type = type, .is_quantized = is_quantized});
         const double error = distance(logits(*model), exact);
         const bool is_same = type == at::kFloat && !is_quantized;
@@ -79,7 +79,7 @@ TEST(Inference, EveryLinearLayerIsQuantisedButTheOutputOverTheVocabulary) {
 }
 
 TEST(Inference, RefusesInt8WhereItCannotWork) {
-  const auto model = model_of(Family::kBert, Head::kSequence);
+  const auto model = inference_model_of(Family::kBert, Head::kSequence);
   EXPECT_THROW(
       prepare_for_inference(*model, {.device = at::Device(at::kCUDA, 0), .is_quantized = true}),
       UserError);
@@ -89,7 +89,7 @@ TEST(Inference, RefusesInt8WhereItCannotWork) {
 }
 
 TEST(Inference, AQuantisedModelDoesNotTrain) {
-  const auto model = model_of(Family::kBert, Head::kSequence);
+  const auto model = inference_model_of(Family::kBert, Head::kSequence);
   prepare_for_inference(*model, {.is_quantized = true});
   const auto ids = at::tensor({5, 6, 7}, at::kLong);
   EXPECT_THROW(model->classify({.ids = ids, .types = {}}, test::pass_of({0, 3})), c10::Error);

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cross_entropy.h"
+#include "models/adapters/lora.h"
 #include "models/directory.h"
-#include "models/lora.h"
 #include "models/tiny.h"
 #include "support/tensors.h"
 
@@ -84,7 +84,7 @@ void narrow(Model& model) {
   }
 }
 
-ModelOptions options_of(Family family, Head head) {
+ModelOptions recompute_options_of(Family family, Head head) {
   auto options = test::tiny_options(family, head);
   options.dropout = 0.3;
   options.attention_dropout = 0.2;
@@ -97,7 +97,7 @@ TEST(Recompute, GradientsOfEveryFamilyHaveTheSameBits) {
       if (!has_head(family, head)) {
         continue;
       }
-      const auto model = make_model(options_of(family, head), 1);
+      const auto model = make_model(recompute_options_of(family, head), 1);
       const std::string what =
           std::string(word_of(family)) + (head == Head::kSequence ? " classifies" : " guesses");
       expect_same_bits(*model, what);
@@ -109,7 +109,7 @@ TEST(Recompute, GradientsOfEveryFamilyHaveTheSameBits) {
 
 TEST(Recompute, FrozenLayersBelowAreNoHindrance) {
   for (const auto head : {Head::kMaskedLm, Head::kSequence}) {
-    const auto model = make_model(options_of(Family::kRoberta, head), 1);
+    const auto model = make_model(recompute_options_of(Family::kRoberta, head), 1);
     for (auto& item : model->named_parameters()) {
       const auto& name = item.key();
       item.value().set_requires_grad(!name.starts_with("embeddings.") &&
@@ -125,7 +125,7 @@ TEST(Recompute, FrozenLayersBelowAreNoHindrance) {
 }
 
 TEST(Recompute, AdaptersLearnTheSame) {
-  const auto model = make_model(options_of(Family::kBert, Head::kSequence), 1);
+  const auto model = make_model(recompute_options_of(Family::kBert, Head::kSequence), 1);
   Lora lora;
   lora.options.rank = 2;
   lora.options.alpha = 4;

@@ -14,12 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/sentences/model";
+const std::string kSentenceReference =
+    std::string(WEFT_SOURCE_DIR) + "/tests/reference/sentences/model";
 
 /// A copy of the reference directory whose files may be changed.
 class SentenceTest : public ::testing::Test {
  protected:
-  SentenceTest() { fs::copy(kReference, path(), fs::copy_options::recursive); }
+  SentenceTest() { fs::copy(kSentenceReference, path(), fs::copy_options::recursive); }
 
   std::string path() const { return folder_.path("model"); }
   void write(const std::string& name, const std::string& content) const {

@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "kernels/layout.h"
-#include "models/family.h"
+#include "models/config/family.h"
+#include "models/config/modern.h"
+#include "models/config/options.h"
+#include "models/config/traits.h"
 #include "models/model.h"
-#include "models/modern.h"
-#include "models/options.h"
-#include "models/traits.h"
 
 namespace weft::test {
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "formats/image_patches.h"
+#include "models/config/family_definition.h"
+#include "models/config/presets.h"
 #include "models/directory.h"
-#include "models/family_definition.h"
-#include "models/presets.h"
 #include "nn/patch_embeddings.h"
 #include "support/config.h"
 #include "support/folder.h"
@@ -15,7 +15,7 @@
 namespace weft::models {
 namespace {
 
-ModelOptions tiny(Family family, Head head) {
+ModelOptions vision_tiny(Family family, Head head) {
   auto options = family_defaults(family);
   options.head = head;
   options.dim = 8;
@@ -58,7 +58,7 @@ struct Images {
   nn::Pass pass;
 };
 
-int64_t parameters_of(std::string_view name, int64_t classes) {
+int64_t vision_parameters_of(std::string_view name, int64_t classes) {
   for (const auto& preset : presets()) {
     if (preset.name == name) {
       auto options = preset.options;
@@ -79,16 +79,16 @@ int64_t parameters_of(std::string_view name, int64_t classes) {
 }
 
 TEST(Vision, PresetsHaveThePublishedSizes) {
-  EXPECT_EQ(parameters_of("vit-tiny", 1000), 5'717'416);
-  EXPECT_EQ(parameters_of("vit-small", 1000), 22'050'664);
-  EXPECT_EQ(parameters_of("vit-base", 1000), 86'567'656);
-  EXPECT_EQ(parameters_of("vit-large", 1000), 304'326'632);
-  EXPECT_EQ(parameters_of("deit-base", 1000), 86'567'656 + 2 * 768);
+  EXPECT_EQ(vision_parameters_of("vit-tiny", 1000), 5'717'416);
+  EXPECT_EQ(vision_parameters_of("vit-small", 1000), 22'050'664);
+  EXPECT_EQ(vision_parameters_of("vit-base", 1000), 86'567'656);
+  EXPECT_EQ(vision_parameters_of("vit-large", 1000), 304'326'632);
+  EXPECT_EQ(vision_parameters_of("deit-base", 1000), 86'567'656 + 2 * 768);
 }
 
 TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
   for (const auto family : {Family::kVit, Family::kDeit}) {
-    const auto model = make_model(tiny(family, Head::kImage), 3);
+    const auto model = make_model(vision_tiny(family, Head::kImage), 3);
     const Images images({{2, 2}, {2, 2}}, family == Family::kDeit);
     const auto hidden = model->hidden(images.input, images.pass);
     EXPECT_TRUE(test::near(model->classify(images.input, images.pass),
@@ -97,7 +97,7 @@ TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
 }
 
 TEST(Vision, TaughtModelsTakeTheMeanOfBothHeads) {
-  const auto model = make_model(tiny(Family::kDeit, Head::kTaughtImage), 3);
+  const auto model = make_model(vision_tiny(Family::kDeit, Head::kTaughtImage), 3);
   const Images images({{2, 2}, {1, 2}}, true);
   const auto hidden = model->hidden(images.input, images.pass);
   const auto parameters = model->named_parameters();
@@ -110,7 +110,7 @@ TEST(Vision, TaughtModelsTakeTheMeanOfBothHeads) {
 }
 
 TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
-  const auto model = make_model(tiny(Family::kVit, Head::kImage), 3);
+  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 3);
   const Images both({{2, 2}, {3, 1}}, false);
   const auto logits = model->classify(both.input, both.pass);
   const Images first({{2, 2}}, false);
@@ -121,7 +121,7 @@ TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
 }
 
 TEST(Vision, HiddenPatchesDoNotShowTheirPixels) {
-  const auto model = make_model(tiny(Family::kVit, Head::kMaskedImage), 3);
+  const auto model = make_model(vision_tiny(Family::kVit, Head::kMaskedImage), 3);
   test::fill_parameters(*model);
   Images images({{2, 2}}, false);
   images.input.types = at::tensor({0, 0, 1, 0, 0}, at::kLong);
@@ -135,7 +135,7 @@ TEST(Vision, HiddenPatchesDoNotShowTheirPixels) {
 }
 
 TEST(Vision, BrokenGridsAreRefused) {
-  const auto model = make_model(tiny(Family::kVit, Head::kImage), 3);
+  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 3);
   Images images({{2, 2}}, false);
   images.input.ids = images.input.ids.clone();
   images.input.ids[4] = formats::patch_id(2, 1);
@@ -144,7 +144,7 @@ TEST(Vision, BrokenGridsAreRefused) {
 
 TEST(Vision, DirectoryGivesTheSameModelBack) {
   const test::Folder folder;
-  const auto model = make_model(tiny(Family::kVit, Head::kImage), 5);
+  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 5);
   save_model(folder.path(), *model, formats::DType::kF32);
   const auto options = read_model_config(folder.path());
   EXPECT_EQ(options.vision, model->options().vision);
@@ -159,7 +159,7 @@ TEST(Vision, DirectoryGivesTheSameModelBack) {
 /// Fine-tuning at another resolution: all weights are kept, the positions interpolated.
 TEST(Vision, AnotherImageSizeInterpolatesThePositions) {
   const test::Folder folder;
-  const auto model = make_model(tiny(Family::kVit, Head::kImage), 5);
+  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 5);
   save_model(folder.path(), *model, formats::DType::kF32);
   auto options = read_model_config(folder.path());
   options.vision.image_size = 6;

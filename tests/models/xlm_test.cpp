@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/json.h"
-#include "models/config_json.h"
+#include "models/config/config_json.h"
 #include "models/directory.h"
 #include "support/config.h"
 #include "support/folder.h"
@@ -20,11 +20,11 @@ namespace {
 using formats::Json;
 using Names = std::vector<std::string>;
 
-ModelOptions read(const Json& json) { return options_from_json(json, "config.json"); }
+ModelOptions read_xlm(const Json& json) { return options_from_json(json, "config.json"); }
 
-std::string message(Json json) {
+std::string xlm_message(Json json) {
   json["model_type"] = "xlm";
-  return test::message_of<formats::Error>([&] { read(json); });
+  return test::message_of<formats::Error>([&] { read_xlm(json); });
 }
 
 ModelOptions configured(const std::vector<std::pair<std::string, std::string>>& keys,
@@ -38,7 +38,7 @@ std::string refusal(const std::vector<std::pair<std::string, std::string>>& keys
   return test::message_of<config::Error>([&] { configured(keys, base); });
 }
 
-int64_t parameters_of(std::string_view name, int64_t vocabulary) {
+int64_t xlm_parameters_of(std::string_view name, int64_t vocabulary) {
   int64_t count = 0;
   for (const auto& preset : presets()) {
     auto options = preset.options;
@@ -58,8 +58,8 @@ int64_t parameters_of(std::string_view name, int64_t vocabulary) {
 
 // Numbers of parameters of XLMWithLMHeadModel with the configs of the published models.
 TEST(Xlm, PresetsHaveThePublishedNumbersOfParameters) {
-  EXPECT_EQ(parameters_of("xlm-mlm-en-2048", 30145), 667'119'041);
-  EXPECT_EQ(parameters_of("xlm-mlm-tlm-xnli15-1024", 95000), 249'071'384);
+  EXPECT_EQ(xlm_parameters_of("xlm-mlm-en-2048", 30145), 667'119'041);
+  EXPECT_EQ(xlm_parameters_of("xlm-mlm-tlm-xnli15-1024", 95000), 249'071'384);
 }
 
 TEST(Xlm, WhatIsWrittenReadsBack) {
@@ -72,7 +72,7 @@ TEST(Xlm, WhatIsWrittenReadsBack) {
   EXPECT_EQ(json["lang2id"], (Json{{"de", 0}, {"en", 1}}));
   EXPECT_EQ(json["id2lang"], (Json{{"0", "de"}, {"1", "en"}}));
   EXPECT_EQ(json["n_langs"], 2);
-  const auto again = read(json);
+  const auto again = read_xlm(json);
   EXPECT_EQ(json_from_options(again, formats::DType::kF32), json);
   EXPECT_EQ(again.xlm.languages, (Names{"de", "en"}));
   EXPECT_EQ(again.segments, 2);
@@ -95,7 +95,7 @@ TEST(Xlm, ModelsThatGuessWordsCanBeginToGenerateInTransformers) {
 }
 
 TEST(Xlm, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
-  const auto options = read(Json{{"model_type", "xlm"}});
+  const auto options = read_xlm(Json{{"model_type", "xlm"}});
   EXPECT_EQ(options.vocabulary, 30145);
   EXPECT_EQ(options.dim, 2048);
   EXPECT_EQ(options.width, 8192);
@@ -110,7 +110,7 @@ TEST(Xlm, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
 
 TEST(Xlm, EachHeadHasTheDropoutOfTheLibrary) {
   auto options =
-      read(Json{{"model_type", "xlm"}, {"dropout", 0.2}, {"summary_first_dropout", 0.3}});
+      read_xlm(Json{{"model_type", "xlm"}, {"dropout", 0.2}, {"summary_first_dropout", 0.3}});
   const auto dropout_of = [&](Head head) {
     options.head = head;
     return classifier_dropout(options);
@@ -121,25 +121,26 @@ TEST(Xlm, EachHeadHasTheDropoutOfTheLibrary) {
 }
 
 TEST(Xlm, LanguagesWithoutNamesGoByTheirNumbers) {
-  const auto options = read(Json{{"model_type", "xlm"}, {"n_langs", 3}});
+  const auto options = read_xlm(Json{{"model_type", "xlm"}, {"n_langs", 3}});
   EXPECT_EQ(options.xlm.languages, (Names{"0", "1", "2"}));
   EXPECT_TRUE(tells_languages(options));
-  const auto untold = read(Json{{"model_type", "xlm"}, {"n_langs", 3}, {"use_lang_emb", false}});
+  const auto untold =
+      read_xlm(Json{{"model_type", "xlm"}, {"n_langs", 3}, {"use_lang_emb", false}});
   EXPECT_FALSE(tells_languages(untold));
   EXPECT_EQ(json_from_options(untold, formats::DType::kF32)["n_langs"], 3);
 }
 
 TEST(Xlm, WhatIsNotComputedIsRefused) {
-  EXPECT_EQ(message({{"causal", true}}),
+  EXPECT_EQ(xlm_message({{"causal", true}}),
             "config.json: causal: found true, allowed is false: tokens see both sides here");
-  EXPECT_EQ(message({{"asm", true}}),
+  EXPECT_EQ(xlm_message({{"asm", true}}),
             "config.json: asm: found true, allowed is false: all words have an output of their own "
             "here");
-  EXPECT_EQ(message({{"is_encoder", false}}),
+  EXPECT_EQ(xlm_message({{"is_encoder", false}}),
             "config.json: is_encoder: found false, allowed is true: this family is an encoder "
             "here");
   const auto classifier = [](const char* key, const Json& value) {
-    return message({{"architectures", {"XLMForSequenceClassification"}}, {key, value}});
+    return xlm_message({{"architectures", {"XLMForSequenceClassification"}}, {key, value}});
   };
   EXPECT_EQ(classifier("summary_type", "mean"),
             "config.json: summary_type: found 'mean', allowed is 'first'");
@@ -150,9 +151,9 @@ TEST(Xlm, WhatIsNotComputedIsRefused) {
             "that projection");
   EXPECT_EQ(classifier("summary_last_dropout", 0.1),
             "config.json: summary_last_dropout: found 0.1, allowed is 0");
-  EXPECT_EQ(message({{"n_langs", 3}, {"lang2id", {{"de", 0}, {"en", 1}}}}),
+  EXPECT_EQ(xlm_message({{"n_langs", 3}, {"lang2id", {{"de", 0}, {"en", 1}}}}),
             "config.json: lang2id: ids of 3 languages (n_langs) are expected");
-  EXPECT_EQ(message({{"n_langs", 2}, {"lang2id", {{"de", 1}, {"en", 1}}}}),
+  EXPECT_EQ(xlm_message({{"n_langs", 2}, {"lang2id", {{"de", 1}, {"en", 1}}}}),
             "config.json: lang2id: an id of its own is expected for each language, found 'en' with "
             "1");
 }

@@ -1,31 +1,34 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "nn/decoding_cache.h"
-#include "nn/relative_bias.h"
+#include "nn/attention/decoding_cache.h"
+#include "nn/position/relative_bias.h"
 #include "nn/stack.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
 namespace {
 
-constexpr int64_t kDim = 8;
+constexpr int64_t kDecoderStackDim = 8;
 
-Pass pass_of(std::vector<int64_t> offsets) {
+Pass decoder_stack_pass_of(std::vector<int64_t> offsets) {
   Pass pass;
   pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
   return pass;
 }
 
-at::Tensor rows(int64_t count, double step = 0.7) {
-  return at::arange(count * kDim, at::kFloat).view({count, kDim}).mul(step).sin();
+at::Tensor decoder_stack_rows(int64_t count, double step = 0.7) {
+  return at::arange(count * kDecoderStackDim, at::kFloat)
+      .view({count, kDecoderStackDim})
+      .mul(step)
+      .sin();
 }
 
 /// Everything at once: grouped heads of their own width, windows, rotary places, a bias by
 /// distance, and states of an encoder.
-StackOptions options_of(bool has_cross_attention, NormPlace place = NormPlace::kPre) {
+StackOptions decoder_stack_options_of(bool has_cross_attention, NormPlace place = NormPlace::kPre) {
   const AttentionOptions attention{.type = AttentionType::kWindow,
-                                   .dim = kDim,
+                                   .dim = kDecoderStackDim,
                                    .heads = 4,
                                    .window = 4,
                                    .is_causal = true,
@@ -38,9 +41,10 @@ StackOptions options_of(bool has_cross_attention, NormPlace place = NormPlace::k
   options.layers = 2;
   options.block.attention = attention;
   options.block.has_cross_attention = has_cross_attention;
-  options.block.cross_attention = {.dim = kDim, .heads = 2, .head_width = 3, .memory_dim = 5};
-  options.block.feed_forward = {.dim = kDim, .width = 12, .is_gated = true};
-  options.block.norm = {.type = NormType::kRms, .dim = kDim, .epsilon = 1e-6};
+  options.block.cross_attention = {
+      .dim = kDecoderStackDim, .heads = 2, .head_width = 3, .memory_dim = 5};
+  options.block.feed_forward = {.dim = kDecoderStackDim, .width = 12, .is_gated = true};
+  options.block.norm = {.type = NormType::kRms, .dim = kDecoderStackDim, .epsilon = 1e-6};
   options.block.norm_place = place;
   options.relative = {.buckets = 8, .distance = 16, .heads = 4, .is_causal = true};
   return options;
@@ -54,13 +58,13 @@ Memory memory_of(std::vector<int64_t> offsets) {
 }
 
 TEST(DecoderStack, SeesWhatCameBeforeAlone) {
-  Stack stack(options_of(false));
+  Stack stack(decoder_stack_options_of(false));
   test::fill_parameters(stack);
-  const auto x = rows(9);
+  const auto x = decoder_stack_rows(9);
   auto edited = x.clone();
   edited.select(0, 4).add_(1.0);
-  const auto before = stack.forward(x, pass_of({0, 7, 9}));
-  const auto after = stack.forward(edited, pass_of({0, 7, 9}));
+  const auto before = stack.forward(x, decoder_stack_pass_of({0, 7, 9}));
+  const auto after = stack.forward(edited, decoder_stack_pass_of({0, 7, 9}));
   EXPECT_TRUE(at::equal(before.slice(0, 0, 4), after.slice(0, 0, 4)));
   EXPECT_TRUE(at::equal(before.slice(0, 7), after.slice(0, 7)));
   EXPECT_FALSE(test::near(before[5], after[5]));
@@ -68,35 +72,35 @@ TEST(DecoderStack, SeesWhatCameBeforeAlone) {
 
 TEST(DecoderStack, EachSequenceReadsItsOwnSource) {
   for (const auto place : {NormPlace::kPre, NormPlace::kPost}) {
-    Stack stack(options_of(true, place));
+    Stack stack(decoder_stack_options_of(true, place));
     test::fill_parameters(stack);
     auto memory = memory_of({0, 3, 10});
-    auto pass = pass_of({0, 4, 6});
+    auto pass = decoder_stack_pass_of({0, 4, 6});
     pass.memory = &memory;
-    const auto before = stack.forward(rows(6), pass);
+    const auto before = stack.forward(decoder_stack_rows(6), pass);
     memory.states = memory.states.clone();
     memory.states.select(0, 8).add_(1.0);  // of the second
-    const auto after = stack.forward(rows(6), pass);
+    const auto after = stack.forward(decoder_stack_rows(6), pass);
     EXPECT_TRUE(at::equal(before.slice(0, 0, 4), after.slice(0, 0, 4)));
     EXPECT_FALSE(test::near(before[4], after[4]));
   }
 }
 
 TEST(DecoderStack, WithoutASourceCrossAttentionThrows) {
-  Stack stack(options_of(true));
+  Stack stack(decoder_stack_options_of(true));
   test::fill_parameters(stack);
-  EXPECT_THROW(stack.forward(rows(2), pass_of({0, 2})), c10::Error);
+  EXPECT_THROW(stack.forward(decoder_stack_rows(2), decoder_stack_pass_of({0, 2})), c10::Error);
 }
 
 TEST(DecoderStack, GradientsReachTheSourceThroughRecomputedLayers) {
-  Stack stack(options_of(true));
+  Stack stack(decoder_stack_options_of(true));
   test::fill_parameters(stack);
   const auto run = [&](bool recomputes) {
     auto memory = memory_of({0, 3, 10});
     memory.states.set_requires_grad(true);
-    auto x = rows(6);
+    auto x = decoder_stack_rows(6);
     x.set_requires_grad(true);
-    auto pass = pass_of({0, 4, 6});
+    auto pass = decoder_stack_pass_of({0, 4, 6});
     pass.recomputes_layers = recomputes;
     pass.memory = &memory;
     stack.forward(x, pass).square().sum().backward();
@@ -120,20 +124,20 @@ class DecodingStack : public ::testing::Test {
  protected:
   void SetUp() override { test::fill_parameters(stack_); }
 
-  Stack stack_{options_of(true)};
+  Stack stack_{decoder_stack_options_of(true)};
   Memory memory_ = memory_of({0, 3, 10});
 };
 
 TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
-  auto all = pass_of({0, 6, 10});
+  auto all = decoder_stack_pass_of({0, 6, 10});
   all.memory = &memory_;
-  const auto expected = stack_.forward(rows(10), all);
+  const auto expected = stack_.forward(decoder_stack_rows(10), all);
   const at::NoGradGuard no_grad;
   DecodingCache cache(2);
   Pass pass;
   pass.memory = &memory_;
   pass.cache = &cache;
-  const auto x = rows(10);
+  const auto x = decoder_stack_rows(10);
   pass.layout = cache.begin({4, 1}, at::kCPU);
   EXPECT_EQ(pass.layout.furthest, 4);
   auto found = stack_.forward(at::cat({x.slice(0, 0, 4), x.slice(0, 6, 7)}), pass);
@@ -151,14 +155,14 @@ TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
 
 TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
   const at::NoGradGuard no_grad;
-  auto all = pass_of({0, 3, 6, 9});
+  auto all = decoder_stack_pass_of({0, 3, 6, 9});
   auto sources = memory_;  // the second twice, then the first
   sources.states = at::cat(
       {memory_.states.slice(0, 3), memory_.states.slice(0, 3), memory_.states.slice(0, 0, 3)});
   sources.layout = kernels::Layout::of({0, 7, 14, 17}, at::kCPU);
   all.memory = &sources;
-  const auto x = rows(4);
-  const auto last = rows(3, 0.4);
+  const auto x = decoder_stack_rows(4);
+  const auto last = decoder_stack_rows(3, 0.4);
   const auto expected =
       stack_.forward(at::cat({x.slice(0, 2), last.slice(0, 0, 1), x.slice(0, 2),
                               last.slice(0, 1, 2), x.slice(0, 0, 2), last.slice(0, 2)}),
@@ -181,9 +185,9 @@ TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
 TEST_F(DecodingStack, CachesGrow) {
   const at::NoGradGuard no_grad;
   memory_ = memory_of({0, 3});
-  auto all = pass_of({0, 80});
+  auto all = decoder_stack_pass_of({0, 80});
   all.memory = &memory_;
-  const auto x = rows(80);
+  const auto x = decoder_stack_rows(80);
   const auto expected = stack_.forward(x, all);
   DecodingCache cache(1);
   Pass pass;
@@ -198,15 +202,15 @@ TEST_F(DecodingStack, CachesGrow) {
 }
 
 TEST(ParallelBlock, AddsBothToTheSameStream) {
-  BlockOptions options{.attention = {.dim = kDim, .heads = 2, .is_causal = true},
-                       .feed_forward = {.dim = kDim, .width = 12},
-                       .norm = {.dim = kDim}};
+  BlockOptions options{.attention = {.dim = kDecoderStackDim, .heads = 2, .is_causal = true},
+                       .feed_forward = {.dim = kDecoderStackDim, .width = 12},
+                       .norm = {.dim = kDecoderStackDim}};
   options.norm_place = NormPlace::kPre;
   options.is_parallel = true;
   const auto block = make_block(options);
   test::fill_parameters(*block);
-  const auto x = rows(3);
-  const auto pass = pass_of({0, 3});
+  const auto x = decoder_stack_rows(3);
+  const auto pass = decoder_stack_pass_of({0, 3});
   auto& attention = dynamic_cast<Attention&>(*block->find("attention"));
   auto& feed_forward = dynamic_cast<FeedForward&>(*block->find("feed_forward"));
   auto& first = dynamic_cast<Norm&>(*block->find("attention_norm"));

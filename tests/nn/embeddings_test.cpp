@@ -7,19 +7,19 @@
 namespace weft::nn {
 namespace {
 
-constexpr int64_t kDim = 4;
+constexpr int64_t kEmbeddingsDim = 4;
 
 std::shared_ptr<Embeddings> embeddings(int64_t offset, int64_t segments) {
   auto layer = std::make_shared<Embeddings>(
       EmbeddingsOptions{.vocabulary = 6,
-                        .dim = kDim,
+                        .dim = kEmbeddingsDim,
                         .segments = segments,
-                        .position = {.dim = kDim, .length = 3, .offset = offset},
-                        .norm = {.dim = kDim, .epsilon = 1e-12},
+                        .position = {.dim = kEmbeddingsDim, .length = 3, .offset = offset},
+                        .norm = {.dim = kEmbeddingsDim, .epsilon = 1e-12},
                         .dropout = 0.5});
   test::fill_parameters(*layer);
-  test::set_parameters(*layer,
-                       {{"norm.weight", at::ones({kDim})}, {"norm.bias", at::zeros({kDim})}});
+  test::set_parameters(*layer, {{"norm.weight", at::ones({kEmbeddingsDim})},
+                                {"norm.bias", at::zeros({kEmbeddingsDim})}});
   return layer;
 }
 
@@ -27,18 +27,20 @@ at::Tensor table(const std::shared_ptr<Embeddings>& layer, const std::string& na
   return layer->named_parameters()[name].detach();
 }
 
-Pass pass_of(std::vector<int64_t> offsets) {
+Pass embeddings_pass_of(std::vector<int64_t> offsets) {
   Pass pass;
   pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
   return pass;
 }
 
-at::Tensor normed(const at::Tensor& x) { return at::layer_norm(x, {kDim}, {}, {}, 1e-12); }
+at::Tensor normed(const at::Tensor& x) {
+  return at::layer_norm(x, {kEmbeddingsDim}, {}, {}, 1e-12);
+}
 
 TEST(Embeddings, AddWordPositionAndSegment) {
   auto layer = embeddings(0, 2);
   const auto y = layer->forward(at::tensor({5, 2, 4}, at::kLong), at::tensor({0, 1, 1}, at::kLong),
-                                pass_of({0, 2, 3}));
+                                embeddings_pass_of({0, 2, 3}));
   const auto word = table(layer, "word.weight");
   const auto position = table(layer, "position.weight");
   const auto segment = table(layer, "segment.weight");
@@ -51,13 +53,14 @@ TEST(Embeddings, AddWordPositionAndSegment) {
 TEST(Embeddings, WithoutTypesAllAreOfTheFirstSegment) {
   auto layer = embeddings(0, 2);
   const auto ids = at::tensor({5, 2}, at::kLong);
-  EXPECT_TRUE(test::near(layer->forward(ids, at::Tensor(), pass_of({0, 2})),
-                         layer->forward(ids, at::zeros_like(ids), pass_of({0, 2})), 0));
+  EXPECT_TRUE(test::near(layer->forward(ids, at::Tensor(), embeddings_pass_of({0, 2})),
+                         layer->forward(ids, at::zeros_like(ids), embeddings_pass_of({0, 2})), 0));
 }
 
 TEST(Embeddings, PositionsBeginAfterTheOffset) {
   auto layer = embeddings(2, 0);
-  const auto y = layer->forward(at::tensor({5, 2}, at::kLong), at::Tensor(), pass_of({0, 2}));
+  const auto y =
+      layer->forward(at::tensor({5, 2}, at::kLong), at::Tensor(), embeddings_pass_of({0, 2}));
   const auto word = table(layer, "word.weight");
   const auto position = table(layer, "position.weight");
   EXPECT_EQ(position.size(0), 5);
@@ -66,13 +69,14 @@ TEST(Embeddings, PositionsBeginAfterTheOffset) {
 
 TEST(Embeddings, SequencesLongerThanThePositionsAreRefused) {
   auto layer = embeddings(0, 2);
-  EXPECT_THROW(layer->forward(at::tensor({1, 1, 1, 1}, at::kLong), at::Tensor(), pass_of({0, 4})),
-               c10::Error);
+  EXPECT_THROW(
+      layer->forward(at::tensor({1, 1, 1, 1}, at::kLong), at::Tensor(), embeddings_pass_of({0, 4})),
+      c10::Error);
 }
 
 TEST(Embeddings, DropoutIsOfTrainingOnly) {
   auto layer = embeddings(0, 2);
-  auto pass = pass_of({0, 2});
+  auto pass = embeddings_pass_of({0, 2});
   const auto ids = at::tensor({5, 2}, at::kLong);
   const auto plain = layer->forward(ids, at::Tensor(), pass);
   pass.is_training = true;

@@ -10,7 +10,7 @@
 namespace weft::nn {
 namespace {
 
-Pass pass_of(std::vector<int64_t> offsets) {
+Pass patch_embeddings_pass_of(std::vector<int64_t> offsets) {
   Pass pass;
   pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
   return pass;
@@ -29,7 +29,7 @@ TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
   const auto x = embeddings.forward({.patches = at::tensor({5.0F, 7.0F}).view({2, 1}),
                                      .is_hidden = {},
                                      .grids = {{1, 1}, {1, 1}}},
-                                    pass_of({0, 3, 6}));
+                                    patch_embeddings_pass_of({0, 3, 6}));
   EXPECT_TRUE(test::near(x, at::tensor({11.0F, 12.0F, 23.0F, 24.0F, 35.0F, 25.5F,  //
                                         11.0F, 12.0F, 23.0F, 24.0F, 37.0F, 23.5F})
                                 .view({6, 2})));
@@ -55,8 +55,9 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
   const auto patches = at::arange(13 * 3, at::kFloat).view({13, 3}).cos();
   const auto hidden = at::arange(13).remainder(3).eq(0);
   const std::vector<PatchGrid> grids = {{2, 2}, {3, 1}, {2, 3}};
-  const auto together = embeddings.forward(
-      {.patches = patches, .is_hidden = hidden, .grids = grids}, pass_of({0, 5, 9, 16}));
+  const auto together =
+      embeddings.forward({.patches = patches, .is_hidden = hidden, .grids = grids},
+                         patch_embeddings_pass_of({0, 5, 9, 16}));
   int64_t first = 0;
   int64_t row = 0;
   for (const auto& grid : grids) {
@@ -64,7 +65,7 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
     const auto alone = embeddings.forward({.patches = patches.narrow(0, first, count),
                                            .is_hidden = hidden.narrow(0, first, count),
                                            .grids = {grid}},
-                                          pass_of({0, count + 1}));
+                                          patch_embeddings_pass_of({0, count + 1}));
     EXPECT_TRUE(test::near(together.narrow(0, row, count + 1), alone, 0));
     first += count;
     row += count + 1;
@@ -77,7 +78,7 @@ TEST(PathDropout, LeavesOutWholeSequencesAndKeepsTheMean) {
   for (int64_t b = 0; b <= kSequences; ++b) {
     offsets.push_back(3 * b);
   }
-  auto pass = pass_of(offsets);
+  auto pass = patch_embeddings_pass_of(offsets);
   const auto branch = at::ones({3 * kSequences, 2});
   EXPECT_TRUE(path_dropout(branch, 0.25, 9, pass).is_same(branch));
   pass.is_training = true;
@@ -94,10 +95,10 @@ TEST(PathDropout, LeavesOutWholeSequencesAndKeepsTheMean) {
 
 /// A batch cut in two draws as the whole.
 TEST(PathDropout, DoesNotDependOnTheCut) {
-  auto pass = pass_of({0, 2, 5, 6, 8});
+  auto pass = patch_embeddings_pass_of({0, 2, 5, 6, 8});
   pass.is_training = true;
   const auto whole = path_dropout(at::ones({8, 1}), 0.5, 3, pass);
-  auto second = pass_of({0, 1, 3});
+  auto second = patch_embeddings_pass_of({0, 1, 3});
   second.is_training = true;
   second.first_sequence = 2;
   second.first_row = 5;

@@ -13,13 +13,13 @@ const kernels::Layout kLayout = kernels::Layout::of({0, 3, 4}, at::kCPU);
 
 at::Tensor hidden() { return at::tensor({1.F, 8.F, 2.F, -6.F, 6.F, 1.F, 5.F, 7.F}).view({4, 2}); }
 
-at::Tensor rows(std::initializer_list<float> values) {
+at::Tensor pooling_rows(std::initializer_list<float> values) {
   return at::tensor(at::ArrayRef<float>(values.begin(), values.size())).view({2, 2});
 }
 
 TEST(Pooling, EachKindByHand) {
   const auto is = [](Pooling pooling, std::initializer_list<float> expected) {
-    return test::near(pool(hidden(), kLayout, pooling), rows(expected), 1e-6);
+    return test::near(pool(hidden(), kLayout, pooling), pooling_rows(expected), 1e-6);
   };
   EXPECT_TRUE(is(Pooling::kFirst, {1, 8, 5, 7}));
   EXPECT_TRUE(is(Pooling::kMax, {6, 8, 5, 7}));

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>
 
-#include "nn/attention_trace.h"
+#include "nn/attention/attention_trace.h"
 #include "nn/linear.h"
 #include "nn/stack.h"
 #include "support/tensors.h"
@@ -13,10 +13,13 @@
 namespace weft::nn {
 namespace {
 
-constexpr int64_t kDim = 8;
+constexpr int64_t kRecomputeDim = 8;
 
-at::Tensor input(int64_t tokens) {
-  return at::arange(tokens * kDim, at::kFloat).view({tokens, kDim}).mul(0.7).sin();
+at::Tensor recompute_input(int64_t tokens) {
+  return at::arange(tokens * kRecomputeDim, at::kFloat)
+      .view({tokens, kRecomputeDim})
+      .mul(0.7)
+      .sin();
 }
 
 /// A layer that counts how often it is run.
@@ -28,13 +31,13 @@ struct Counted {
       return linear.forward(y).tanh();
     });
   }
-  Linear linear{LinearOptions{kDim, kDim}};
+  Linear linear{LinearOptions{kRecomputeDim, kRecomputeDim}};
   int runs = 0;
 };
 
 TEST(Recompute, RunsOnceMoreInBackward) {
   Counted layer;
-  const auto y = layer.run(input(3)).sum();
+  const auto y = layer.run(recompute_input(3)).sum();
   EXPECT_EQ(layer.runs, 1);
   y.backward();
   EXPECT_EQ(layer.runs, 2);
@@ -45,8 +48,8 @@ TEST(Recompute, WhatTrainsNothingHasNoBackward) {
   for (auto& item : layer.linear.named_parameters()) {
     item.value().set_requires_grad(false);
   }
-  EXPECT_FALSE(layer.run(input(3)).requires_grad());
-  auto x = input(3);
+  EXPECT_FALSE(layer.run(recompute_input(3)).requires_grad());
+  auto x = recompute_input(3);
   x.set_requires_grad(true);  // but a gradient goes through to what lies below
   layer.run(x).sum().backward();
   const auto through = x.grad().clone();
@@ -57,7 +60,7 @@ TEST(Recompute, WhatTrainsNothingHasNoBackward) {
 
 TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
   Counted layer;
-  const auto x = input(3);
+  const auto x = recompute_input(3);
   layer.run(x).sum().backward();
   const auto parameters = layer.linear.named_parameters();
   const auto found = parameters["weight"].grad().clone();
@@ -68,14 +71,14 @@ TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
 
 TEST(Recompute, APassThatIsWatchedOrHasNoGradientsIsRunPlainly) {
   Stack stack({.layers = 1,
-               .block = {.attention = {.dim = kDim, .heads = 2},
-                         .feed_forward = {.dim = kDim, .width = 12},
-                         .norm = {.dim = kDim, .epsilon = 1e-5}}});
+               .block = {.attention = {.dim = kRecomputeDim, .heads = 2},
+                         .feed_forward = {.dim = kRecomputeDim, .width = 12},
+                         .norm = {.dim = kRecomputeDim, .epsilon = 1e-5}}});
   test::fill_parameters(stack);
   Pass pass;
   pass.layout = kernels::Layout::of({0, 3}, at::kCPU);
   pass.recomputes_layers = true;
-  const auto name = [&] { return stack.forward(input(3), pass).grad_fn()->name(); };
+  const auto name = [&] { return stack.forward(recompute_input(3), pass).grad_fn()->name(); };
   EXPECT_NE(name().find("Recompute"), std::string::npos);
   AttentionTrace trace({0});
   pass.trace = &trace;
@@ -83,7 +86,7 @@ TEST(Recompute, APassThatIsWatchedOrHasNoGradientsIsRunPlainly) {
   EXPECT_EQ(trace.layers().size(), 1);
   pass.trace = nullptr;
   const at::NoGradGuard guard;
-  EXPECT_FALSE(stack.forward(input(3), pass).requires_grad());
+  EXPECT_FALSE(stack.forward(recompute_input(3), pass).requires_grad());
 }
 
 }  // namespace

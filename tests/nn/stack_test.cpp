@@ -8,42 +8,43 @@
 namespace weft::nn {
 namespace {
 
-constexpr int64_t kDim = 8;
+constexpr int64_t kStackDim = 8;
 
-StackOptions options_of(NormPlace place, double dropout = 0.1) {
+StackOptions stack_options_of(NormPlace place, double dropout = 0.1) {
   return {.layers = 2,
           .block = {.layer = 0,
-                    .attention = {.dim = kDim, .heads = 2, .dropout = dropout},
-                    .feed_forward = {.dim = kDim, .width = 12},
-                    .norm = {.dim = kDim, .epsilon = 1e-5},
+                    .attention = {.dim = kStackDim, .heads = 2, .dropout = dropout},
+                    .feed_forward = {.dim = kStackDim, .width = 12},
+                    .norm = {.dim = kStackDim, .epsilon = 1e-5},
                     .norm_place = place,
                     .dropout = dropout}};
 }
 
-Pass pass_of(std::vector<int64_t> offsets) {
+Pass stack_pass_of(std::vector<int64_t> offsets) {
   Pass pass;
   pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
   return pass;
 }
 
-at::Tensor input(int64_t tokens) {
-  return at::arange(tokens * kDim, at::kFloat).view({tokens, kDim}).mul(0.7).sin();
+at::Tensor stack_input(int64_t tokens) {
+  return at::arange(tokens * kStackDim, at::kFloat).view({tokens, kStackDim}).mul(0.7).sin();
 }
 
 at::Tensor norm(const Module& module, const std::string& name, const at::Tensor& x) {
   const auto parameters = module.named_parameters();
-  return at::layer_norm(x, {kDim}, parameters[name + ".weight"], parameters[name + ".bias"], 1e-5);
+  return at::layer_norm(x, {kStackDim}, parameters[name + ".weight"], parameters[name + ".bias"],
+                        1e-5);
 }
 
 TEST(Block, PostNormIsNormOfTheSum) {
-  const auto options = options_of(NormPlace::kPost).block;
+  const auto options = stack_options_of(NormPlace::kPost).block;
   const auto block = make_block(options);
   test::fill_parameters(*block);
   const auto& children = block->children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
-  const auto pass = pass_of({0, 2, 5});
-  const auto x = input(5);
+  const auto pass = stack_pass_of({0, 2, 5});
+  const auto x = stack_input(5);
   const auto mixed = norm(*block, "attention_norm", x + attention->forward(x, pass));
   const auto expected =
       norm(*block, "feed_forward_norm", mixed + feed_forward->forward(mixed, pass));
@@ -51,13 +52,13 @@ TEST(Block, PostNormIsNormOfTheSum) {
 }
 
 TEST(Block, PreNormLeavesTheStreamAlone) {
-  const auto block = make_block(options_of(NormPlace::kPre).block);
+  const auto block = make_block(stack_options_of(NormPlace::kPre).block);
   test::fill_parameters(*block);
   const auto& children = block->children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
-  const auto pass = pass_of({0, 2, 5});
-  const auto x = input(5);
+  const auto pass = stack_pass_of({0, 2, 5});
+  const auto x = stack_input(5);
   const auto mixed = x + attention->forward(norm(*block, "attention_norm", x), pass);
   const auto expected =
       mixed + feed_forward->forward(norm(*block, "feed_forward_norm", mixed), pass);
@@ -65,13 +66,14 @@ TEST(Block, PreNormLeavesTheStreamAlone) {
 }
 
 TEST(Stack, OnlyPreNormEndsInANormOfItsOwn) {
-  EXPECT_FALSE(Stack(options_of(NormPlace::kPost)).named_parameters().contains("norm.weight"));
-  EXPECT_TRUE(Stack(options_of(NormPlace::kPre)).named_parameters().contains("norm.weight"));
+  EXPECT_FALSE(
+      Stack(stack_options_of(NormPlace::kPost)).named_parameters().contains("norm.weight"));
+  EXPECT_TRUE(Stack(stack_options_of(NormPlace::kPre)).named_parameters().contains("norm.weight"));
 }
 
 TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
-  auto options = options_of(NormPlace::kPre, 0);
-  const AttentionOptions full{.dim = kDim, .heads = 2, .dropout = 0};
+  auto options = stack_options_of(NormPlace::kPre, 0);
+  const AttentionOptions full{.dim = kStackDim, .heads = 2, .dropout = 0};
   auto narrow = full;
   narrow.type = AttentionType::kWindow;
   narrow.window = 1;  // itself alone
@@ -81,19 +83,19 @@ TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
   Stack mixed(options);
   test::fill_parameters(apart);
   test::fill_parameters(mixed);
-  auto edited = input(5);
+  auto edited = stack_input(5);
   edited.select(0, 4).select(0, 0).add_(1.0);
-  const auto pass = pass_of({0, 5});
+  const auto pass = stack_pass_of({0, 5});
   EXPECT_TRUE(test::near(apart.forward(edited, pass).slice(0, 0, 4),
-                         apart.forward(input(5), pass).slice(0, 0, 4)));
+                         apart.forward(stack_input(5), pass).slice(0, 0, 4)));
   EXPECT_FALSE(test::near(mixed.forward(edited, pass).slice(0, 0, 4),
-                          mixed.forward(input(5), pass).slice(0, 0, 4)));
+                          mixed.forward(stack_input(5), pass).slice(0, 0, 4)));
   options.attention = {full};
   EXPECT_THROW(Stack{options}, c10::Error);
 }
 
 TEST(Stack, TheFirstNormMayBeMissing) {
-  auto options = options_of(NormPlace::kPre);
+  auto options = stack_options_of(NormPlace::kPre);
   options.has_first_norm = false;
   const auto names = Stack(options).named_parameters();
   EXPECT_FALSE(names.contains("0.attention_norm.weight"));
@@ -102,10 +104,10 @@ TEST(Stack, TheFirstNormMayBeMissing) {
 }
 
 TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
-  auto options = options_of(NormPlace::kPre, 0.5).block;
+  auto options = stack_options_of(NormPlace::kPre, 0.5).block;
   options.attention.dropout = 0;
-  const auto x = input(5);
-  auto pass = pass_of({0, 5});
+  const auto x = stack_input(5);
+  auto pass = stack_pass_of({0, 5});
   const auto result = [&](bool is_training) {
     const auto block = make_block(options);
     test::fill_parameters(*block);
@@ -120,14 +122,14 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
 
 TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
   for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
-    Stack stack(options_of(place, 0.4));
+    Stack stack(stack_options_of(place, 0.4));
     test::fill_parameters(stack);
-    const auto x = input(9);
-    auto whole = pass_of({0, 4, 9});
+    const auto x = stack_input(9);
+    auto whole = stack_pass_of({0, 4, 9});
     whole.is_training = true;
-    auto first = pass_of({0, 4});
+    auto first = stack_pass_of({0, 4});
     first.is_training = true;
-    auto second = pass_of({0, 5});
+    auto second = stack_pass_of({0, 5});
     second.is_training = true;
     second.first_row = 4;
     second.first_sequence = 1;
@@ -141,11 +143,11 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
 }
 
 TEST(Stack, EveryLayerDrawsItsOwnChance) {
-  Stack stack(options_of(NormPlace::kPost, 0.5));
+  Stack stack(stack_options_of(NormPlace::kPost, 0.5));
   test::fill_parameters(stack);
-  auto pass = pass_of({0, 6});
+  auto pass = stack_pass_of({0, 6});
   pass.is_training = true;
-  const auto x = input(6);
+  const auto x = stack_input(6);
   const auto once = stack.forward(x, pass);
   EXPECT_TRUE(test::near(stack.forward(x, pass), once, 0));
   pass.step = 1;
@@ -155,12 +157,12 @@ TEST(Stack, EveryLayerDrawsItsOwnChance) {
 // Central differences in single precision: only as fine as that allows.
 TEST(Stack, GradientsAreThoseOfDifferences) {
   for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
-    Stack stack(options_of(place, 0.3));
+    Stack stack(stack_options_of(place, 0.3));
     test::fill_parameters(stack);
-    auto pass = pass_of({0, 3, 5});
+    auto pass = stack_pass_of({0, 3, 5});
     pass.is_training = true;
-    const auto x = input(5);
-    const auto weights = at::arange(5 * kDim, at::kFloat).view({5, kDim}).cos();
+    const auto x = stack_input(5);
+    const auto weights = at::arange(5 * kStackDim, at::kFloat).view({5, kStackDim}).cos();
     (stack.forward(x, pass) * weights).sum().backward();
     for (const auto& item : stack.named_parameters()) {
       auto flat = item.value().detach().view(-1);

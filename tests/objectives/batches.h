@@ -6,6 +6,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "batching/stage.h"
 #include "data/batch.h"
 #include "models/directory.h"
 #include "objectives/objective.h"
@@ -25,6 +26,18 @@ inline models::ModelOptions tiny_model(models::Head head) {
   options.deviation = 0.2;
   if (head == models::Head::kSequence) {
     options.labels = {"no", "perhaps", "yes"};
+  }
+  return options;
+}
+
+/// The same size as an XLM of two languages, with embeddings large enough to tell them apart.
+inline models::ModelOptions tiny_xlm(models::Head head) {
+  auto options = tiny_model(head);
+  options.family = models::Family::kXlm;
+  options.xlm.languages = {"de", "en"};
+  options.xlm.embedding_deviation = 1.0;
+  if (head == models::Head::kToken) {
+    options.labels = {"B-X", "O"};
   }
   return options;
 }
@@ -75,7 +88,7 @@ inline std::map<std::string, double> evaluated(const objectives::Objective& obje
   const at::NoGradGuard guard;
   const auto evaluation = objective.evaluation();
   for (const auto& batch : batches) {
-    evaluation->add(model, batch, objectives::stage(batch, at::kCPU).pass);
+    evaluation->add(model, batch, batching::stage(batch, at::kCPU).pass);
   }
   return evaluation->result();
 }

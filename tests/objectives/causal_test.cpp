@@ -7,7 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "batches.h"
-#include "kernels/linear.h"
+#include "batching/stage.h"
+#include "kernels/linear/linear.h"
 
 namespace weft::objectives {
 namespace {
@@ -36,7 +37,7 @@ data::Example example(int64_t number) {
   return made;
 }
 
-data::Batch batch_of(const std::vector<int64_t>& numbers) {
+data::Batch causal_batch_of(const std::vector<int64_t>& numbers) {
   data::Batch batch;
   for (const auto number : numbers) {
     batch.add(number, example(number));
@@ -47,7 +48,9 @@ data::Batch batch_of(const std::vector<int64_t>& numbers) {
 class CausalObjectiveTest : public ::testing::Test {
  protected:
   double loss(const data::Batch& batch) {
-    return objective_->losses(*model_, batch, stage(batch, at::kCPU).pass).front().item<double>();
+    return objective_->losses(*model_, batch, batching::stage(batch, at::kCPU).pass)
+        .front()
+        .item<double>();
   }
 
   std::unique_ptr<Objective> objective_ = make_causal_objective({});
@@ -55,8 +58,8 @@ class CausalObjectiveTest : public ::testing::Test {
 };
 
 TEST_F(CausalObjectiveTest, IsTheCrossEntropyOfTheNextToken) {
-  const auto batch = batch_of({1, 4});
-  const auto staged = stage(batch, at::kCPU);
+  const auto batch = causal_batch_of({1, 4});
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto hidden = model_->hidden(staged.input, staged.pass);
   const auto logits = kernels::linear(model_->token_features(hidden), model_->output_weight(),
                                       model_->output_bias());
@@ -71,12 +74,12 @@ TEST_F(CausalObjectiveTest, IsTheCrossEntropyOfTheNextToken) {
 }
 
 TEST_F(CausalObjectiveTest, NothingIsSeenOfTheFutureAndOfOthers) {
-  auto batch = batch_of({4, 2});
-  const double before = loss(batch_of({4}));
-  EXPECT_NEAR(loss(batch) - loss(batch_of({2})), before, 1e-4);
+  auto batch = causal_batch_of({4, 2});
+  const double before = loss(causal_batch_of({4}));
+  EXPECT_NEAR(loss(batch) - loss(causal_batch_of({2})), before, 1e-4);
   batch.ids.back() = batch.ids.back() == 7 ? 8 : 7;  // the last token of the last sequence
-  const auto staged = stage(batch, at::kCPU);
-  const auto other = stage(batch_of({4, 2}), at::kCPU);
+  const auto staged = batching::stage(batch, at::kCPU);
+  const auto other = batching::stage(causal_batch_of({4, 2}), at::kCPU);
   const auto a = model_->hidden(staged.input, staged.pass);
   const auto b = model_->hidden(other.input, other.pass);
   EXPECT_TRUE(at::allclose(a.slice(0, 0, -1), b.slice(0, 0, -1), 1e-5, 1e-6));
@@ -84,15 +87,16 @@ TEST_F(CausalObjectiveTest, NothingIsSeenOfTheFutureAndOfOthers) {
 }
 
 TEST_F(CausalObjectiveTest, FiguresByWordAndByteDoNotDependOnTheCut) {
-  const auto one = test::evaluated(*objective_, *model_, {batch_of({1, 2, 3, 4, 5})});
+  const auto one = test::evaluated(*objective_, *model_, {causal_batch_of({1, 2, 3, 4, 5})});
   const auto many =
-      test::evaluated(*objective_, *model_, {batch_of({5, 3}), batch_of({1}), batch_of({4, 2})});
+      test::evaluated(*objective_, *model_,
+                      {causal_batch_of({5, 3}), causal_batch_of({1}), causal_batch_of({4, 2})});
   ASSERT_EQ(one.size(), many.size());
   for (const auto& [name, value] : one) {
     EXPECT_NEAR(many.at(name), value, 1e-6 * std::max(1.0, std::abs(value))) << name;
   }
   const double nats = one.at("eval_loss") * one.at("eval_tokens");
-  EXPECT_NEAR(nats, loss(batch_of({1, 2, 3, 4, 5})), 1e-3);
+  EXPECT_NEAR(nats, loss(causal_batch_of({1, 2, 3, 4, 5})), 1e-3);
   EXPECT_EQ(one.at("eval_words"), 6);
   EXPECT_NEAR(one.at("eval_word_perplexity"), std::exp(nats / 6), 1e-3 * std::exp(nats / 6));
   EXPECT_NEAR(one.at("eval_bits_per_character"), nats / 30 / std::numbers::ln2, 1e-6);

@@ -6,12 +6,13 @@
 
 #include "base/error.h"
 #include "batches.h"
+#include "batching/stage.h"
 #include "formats/image_patches.h"
-#include "kernels/linear.h"
-#include "models/family_definition.h"
-#include "objectives/attention_distance.h"
-#include "objectives/image_data.h"
-#include "objectives/teacher.h"
+#include "kernels/linear/linear.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/image_data.h"
+#include "objectives/loss/attention_distance.h"
+#include "objectives/loss/teacher.h"
 #include "support/config.h"
 #include "support/folder.h"
 
@@ -40,11 +41,11 @@ class DistillTest : public ::testing::Test {
   static std::vector<at::Tensor> losses(const Objective& objective,
                                         models::Model& model,
                                         const data::Batch& batch) {
-    return objective.losses(model, batch, stage(batch, at::kCPU).pass);
+    return objective.losses(model, batch, batching::stage(batch, at::kCPU).pass);
   }
 
   static at::Tensor logits(models::Model& model, const data::Batch& batch) {
-    const auto staged = stage(batch, at::kCPU);
+    const auto staged = batching::stage(batch, at::kCPU);
     const auto rows = model.hidden(staged.input, staged.pass)
                           .index_select(0, at::tensor(batch.target_rows, at::kLong));
     return kernels::linear(model.token_features(rows), model.output_weight(), model.output_bias());
@@ -70,7 +71,7 @@ TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
   const auto hard =
       at::cross_entropy_loss(said, at::tensor(batch.targets, at::kLong), {}, at::Reduction::Sum);
   EXPECT_NEAR(found[1].item<double>(), 2 * hard.item<double>(), 1e-3);
-  const auto staged = stage(batch, at::kCPU);
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto a = student->hidden(staged.input, staged.pass);
   const auto b = teaching->hidden(staged.input, staged.pass);
   const auto hidden = at::cosine_embedding_loss(a, b, at::ones({a.size(0)}), 0, at::Reduction::Sum);
@@ -82,7 +83,7 @@ std::vector<at::Tensor> attention_by_hand(models::Model& model,
                                           const data::Batch& batch,
                                           int64_t layer) {
   nn::AttentionTrace trace({layer});
-  auto staged = stage(batch, at::kCPU);
+  auto staged = batching::stage(batch, at::kCPU);
   staged.pass.trace = &trace;
   model.hidden(staged.input, staged.pass);
   return trace.layers().at(layer);
@@ -214,11 +215,11 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   bare.head = head_for(make_objective(wanted)->head(), bare);
   ASSERT_EQ(bare.head, models::Head::kTaughtImage);
   const auto student = models::make_model(bare, 3);
-  const auto staged = stage(batch, at::kCPU);
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto both = student->classifiers(staged.input, staged.pass);
   ASSERT_EQ(both.size(), 2U);
   EXPECT_TRUE(at::allclose((both[0] + both[1]) / 2, student->classify(staged.input, staged.pass)));
-  const auto plain = stage(with_own_tokens(batch, teaching->options().vision), at::kCPU);
+  const auto plain = batching::stage(with_own_tokens(batch, teaching->options().vision), at::kCPU);
   const auto said = teaching->classify(plain.input, plain.pass);  // (B, C), by one token less
   const auto labels = at::tensor(batch.labels, at::kLong);
   const auto entropy = [](const at::Tensor& logits, const at::Tensor& right) {
@@ -250,7 +251,7 @@ TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
   auto batch = images({2, 0});
   batch = with_own_tokens(batch, vision.vision);
   batch.values = {0.25, 0, 0.75, 1, 0, 0};
-  const auto staged = stage(batch, at::kCPU);
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto logits = student->classify(staged.input, staged.pass);
   const auto shares = at::tensor(batch.values).view({2, 3}).to(at::kFloat);
   const auto wanted = -(shares * at::log_softmax(logits, -1)).sum();

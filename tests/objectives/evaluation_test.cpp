@@ -6,9 +6,10 @@
 
 #include "base/text.h"
 #include "batches.h"
+#include "batching/stage.h"
 #include "fixed_model.h"
 #include "formats/json.h"
-#include "objectives/class_evaluation.h"
+#include "objectives/evaluation/class_evaluation.h"
 #include "objectives/sequence.h"
 #include "support/config.h"
 
@@ -49,7 +50,7 @@ void show(Evaluation& evaluation,
       batch.add(static_cast<int64_t>(row), example);
     }
     if (batch.sequences() > 0) {
-      evaluation.add(model, batch, stage(batch, at::kCPU).pass);
+      evaluation.add(model, batch, batching::stage(batch, at::kCPU).pass);
     }
   }
 }
@@ -72,7 +73,7 @@ std::unique_ptr<Evaluation> of_flags(const Logits& logits,
   return evaluation;
 }
 
-Json reference() {
+Json evaluation_reference() {
   return formats::read_json(text(WEFT_SOURCE_DIR, "/tests/reference/metrics.json"));
 }
 
@@ -97,7 +98,7 @@ void expect_per_class(const Json& found, const Json& wanted, int64_t classes) {
 
 // Written by scripts/make_metrics_reference.py.
 TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
-  for (const auto& item : reference()["scores"]) {
+  for (const auto& item : evaluation_reference()["scores"]) {
     const auto classes = item["classes"].get<int64_t>();
     const auto evaluation =
         of_classes(item["logits"].get<Logits>(), item["labels"].get<std::vector<int64_t>>());
@@ -125,7 +126,7 @@ TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
 }
 
 TEST(FlagEvaluation, FiguresEqualThoseOfScikitLearn) {
-  for (const auto& item : reference()["flags"]) {
+  for (const auto& item : evaluation_reference()["flags"]) {
     const auto logits = item["logits"].get<Logits>();
     const auto wanted = item["wanted"].get<std::vector<std::vector<double>>>();
     const auto evaluation = of_flags(logits, wanted);
@@ -147,7 +148,8 @@ TEST(FlagEvaluation, FiguresEqualThoseOfScikitLearn) {
                 item["confusion_matrix"][static_cast<std::size_t>(name)]);
     }
     const auto tuned =
-        of_flags(logits, wanted, {.multi_label = true, .tunes_threshold = ThresholdGoal::kF1})
+        of_flags(logits, wanted,
+                 {.multi_label = true, .tunes_threshold = metrics::ThresholdGoal::kF1})
             ->result();
     EXPECT_NEAR(tuned.at("eval_f1"), item["best_f1"].get<double>(), 1e-9);
   }
@@ -165,7 +167,7 @@ TEST(ClassEvaluation, AThresholdDecidesBetweenTwo) {
 TEST(ClassEvaluation, TuningFindsTheThresholdAndTellsIt) {
   const Logits logits = {{2, 0}, {1, 0}, {0.5F, 0}, {0, 3}};
   const auto figures =
-      of_classes(logits, {0, 1, 1, 1}, {.tunes_threshold = ThresholdGoal::kF1})->result();
+      of_classes(logits, {0, 1, 1, 1}, {.tunes_threshold = metrics::ThresholdGoal::kF1})->result();
   EXPECT_EQ(figures.at("eval_f1"), 1);
   const double lower = 1 / (1 + std::exp(2.0));
   const double upper = 1 / (1 + std::exp(1.0));
@@ -226,9 +228,10 @@ TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
 }
 
 TEST(Evaluation, OfNothingIsZeroOrUndefinedAndDoesNotCrash) {
-  EXPECT_EQ(
-      make_class_evaluation({.tunes_threshold = ThresholdGoal::kF1})->result().at("eval_accuracy"),
-      0);
+  EXPECT_EQ(make_class_evaluation({.tunes_threshold = metrics::ThresholdGoal::kF1})
+                ->result()
+                .at("eval_accuracy"),
+            0);
   EXPECT_EQ(make_flag_evaluation({})->result().at("eval_f1"), 0);
   EXPECT_TRUE(make_class_evaluation({})->worst(3).value().empty());
 }

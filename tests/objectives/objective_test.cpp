@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "batches.h"
-#include "kernels/linear.h"
-#include "objectives/hidden_states.h"
+#include "batching/hidden_states.h"
+#include "batching/stage.h"
+#include "kernels/linear/linear.h"
 
 namespace weft::objectives {
 namespace {
@@ -45,22 +46,22 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-data::Batch batch_of(const Case& made, const std::vector<int64_t>& numbers) {
+data::Batch objective_batch_of(const Case& made, const std::vector<int64_t>& numbers) {
   return made.options.type == ObjectiveType::kRegress ? test::valued_batch_of(numbers)
                                                       : test::batch_of(numbers);
 }
 
-std::vector<at::Tensor> losses(const Case& made, const data::Batch& batch) {
-  return made.objective->losses(*made.model, batch, stage(batch, at::kCPU).pass);
+std::vector<at::Tensor> objective_losses(const Case& made, const data::Batch& batch) {
+  return made.objective->losses(*made.model, batch, batching::stage(batch, at::kCPU).pass);
 }
 
 TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
   for (const auto& made : all_cases()) {
-    const auto whole = losses(made, batch_of(made, {1, 2, 3, 4, 5}));
-    const auto first = losses(made, batch_of(made, {1, 2}));
-    const auto second = losses(made, batch_of(made, {3, 4, 5}));
+    const auto whole = objective_losses(made, objective_batch_of(made, {1, 2, 3, 4, 5}));
+    const auto first = objective_losses(made, objective_batch_of(made, {1, 2}));
+    const auto second = objective_losses(made, objective_batch_of(made, {3, 4, 5}));
     ASSERT_EQ(whole.size(), made.objective->terms().size());
-    ASSERT_EQ(made.objective->counts(batch_of(made, {1, 2})).size(), whole.size());
+    ASSERT_EQ(made.objective->counts(objective_batch_of(made, {1, 2})).size(), whole.size());
     for (std::size_t term = 0; term < whole.size(); ++term) {
       EXPECT_NEAR(whole[term].item<double>(),
                   first[term].item<double>() + second[term].item<double>(), 1e-4);
@@ -75,26 +76,26 @@ TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
     options.layers = 2;
     made.model = models::make_model(options, 3);
     const auto training = [&](const data::Batch& batch) {
-      auto pass = stage(batch, at::kCPU).pass;
+      auto pass = batching::stage(batch, at::kCPU).pass;
       pass.is_training = true;
       pass.seed = 9;
       return pass;
     };
-    const auto all = batch_of(made, {1, 2, 3, 4, 5});
+    const auto all = objective_batch_of(made, {1, 2, 3, 4, 5});
     const auto whole = made.objective->losses(*made.model, all, training(all));
     std::vector<double> sums(whole.size(), 0);
     nn::Pass before;
     for (const auto& numbers : std::vector<std::vector<int64_t>>{{1, 2}, {3}, {4, 5}}) {
-      const auto part = batch_of(made, numbers);
+      const auto part = objective_batch_of(made, numbers);
       auto pass = training(part);
       pass.first_row = before.first_row;
       pass.first_target = before.first_target;
       pass.first_sequence = before.first_sequence;
-      const auto losses = made.objective->losses(*made.model, part, pass);
+      const auto objective_losses = made.objective->losses(*made.model, part, pass);
       for (std::size_t term = 0; term < sums.size(); ++term) {
-        sums[term] += losses[term].item<double>();
+        sums[term] += objective_losses[term].item<double>();
       }
-      go_past(part, before);
+      batching::go_past(part, before);
     }
     for (std::size_t term = 0; term < sums.size(); ++term) {
       EXPECT_NEAR(sums[term], whole[term].item<double>(), 1e-4) << made.objective->terms()[term];
@@ -104,11 +105,12 @@ TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
 
 TEST(Objective, EvaluationIsTheSameForEveryCut) {
   for (const auto& made : all_cases()) {
-    const auto one =
-        test::evaluated(*made.objective, *made.model, {batch_of(made, {0, 1, 2, 3, 4, 5, 6, 7})});
-    const auto many = test::evaluated(*made.objective, *made.model,
-                                      {batch_of(made, {7, 3}), batch_of(made, {0}),
-                                       batch_of(made, {5, 1, 6}), batch_of(made, {2, 4})});
+    const auto one = test::evaluated(*made.objective, *made.model,
+                                     {objective_batch_of(made, {0, 1, 2, 3, 4, 5, 6, 7})});
+    const auto many =
+        test::evaluated(*made.objective, *made.model,
+                        {objective_batch_of(made, {7, 3}), objective_batch_of(made, {0}),
+                         objective_batch_of(made, {5, 1, 6}), objective_batch_of(made, {2, 4})});
     ASSERT_EQ(one.size(), many.size());
     for (const auto& [name, value] : one) {
       EXPECT_NEAR(many.at(name), value, 1e-6 * std::max(1.0, std::abs(value))) << name;
@@ -121,9 +123,9 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
     if (made.options.classes.label_smoothing > 0) {
       continue;  // smoothing is of training only
     }
-    const auto batch = batch_of(made, {1, 2, 3});
+    const auto batch = objective_batch_of(made, {1, 2, 3});
     const auto counts = made.objective->counts(batch);
-    const auto sums = losses(made, batch);
+    const auto sums = objective_losses(made, batch);
     double expected = 0;
     for (std::size_t term = 0; term < sums.size(); ++term) {
       expected += sums[term].item<double>() / static_cast<double>(counts[term]);
@@ -135,8 +137,8 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
 
 TEST(MaskedObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
   const auto made = case_of(ObjectiveType::kMlm);
-  const auto batch = batch_of(made, {4, 9});
-  const auto staged = stage(batch, at::kCPU);
+  const auto batch = objective_batch_of(made, {4, 9});
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto hidden = made.model->hidden(staged.input, staged.pass);
   const auto logits = kernels::linear(made.model->token_features(hidden),
                                       made.model->output_weight(), made.model->output_bias());
@@ -144,7 +146,7 @@ TEST(MaskedObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
   for (std::size_t i = 0; i < batch.targets.size(); ++i) {
     expected -= at::log_softmax(logits[batch.target_rows[i]], 0)[batch.targets[i]].item<double>();
   }
-  EXPECT_NEAR(test::total(losses(made, batch)), expected, 1e-4);
+  EXPECT_NEAR(test::total(objective_losses(made, batch)), expected, 1e-4);
   const auto figures = test::evaluated(*made.objective, *made.model, {batch});
   EXPECT_NEAR(figures.at("eval_perplexity"), std::exp(expected / 4), 1e-2);
 }
@@ -156,7 +158,7 @@ TEST(MaskedObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
   example.target_positions.clear();
   data::Batch batch;
   batch.add(0, example);
-  const auto loss = losses(made, batch).front();
+  const auto loss = objective_losses(made, batch).front();
   EXPECT_EQ(loss.item<double>(), 0);
   loss.backward();
 }
@@ -164,11 +166,11 @@ TEST(MaskedObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
 TEST(MaskedObjective, IgnoredPairsDoNotCount) {
   const auto made = case_of(ObjectiveType::kMlm, data::PairTask::kSentenceOrder);
   EXPECT_EQ(made.objective->terms(), (std::vector<std::string>{"mlm", "sentence_order"}));
-  auto batch = batch_of(made, {1, 2, 3});
-  const double whole = losses(made, batch_of(made, {1, 3}))[1].item<double>();
+  auto batch = objective_batch_of(made, {1, 2, 3});
+  const double whole = objective_losses(made, objective_batch_of(made, {1, 3}))[1].item<double>();
   batch.labels[1] = data::kIgnored;
   EXPECT_EQ(made.objective->counts(batch)[1], 2);
-  EXPECT_NEAR(losses(made, batch)[1].item<double>(), whole, 1e-5);
+  EXPECT_NEAR(objective_losses(made, batch)[1].item<double>(), whole, 1e-5);
   EXPECT_TRUE(test::evaluated(*made.objective, *made.model, {batch})
                   .contains("eval_sentence_order_accuracy"));
 }
@@ -177,17 +179,18 @@ TEST(ClassifyObjective, SmoothingSpreadsTheTarget) {
   const auto plain = case_of(ObjectiveType::kClassify);
   const auto smooth = case_of(ObjectiveType::kClassify, data::PairTask::kNone, 0.3);
   const auto batch = test::batch_of({1, 2});
-  const auto staged = stage(batch, at::kCPU);
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto logits =
       plain.model->class_logits(plain.model->hidden(staged.input, staged.pass), staged.pass);
   const auto expected = at::cross_entropy_loss(logits, at::tensor(batch.labels, at::kLong), {},
                                                at::Reduction::Sum, -100, 0.3);
-  EXPECT_NEAR(test::total(losses(smooth, batch)), expected.item<double>(), 1e-4);
+  EXPECT_NEAR(test::total(objective_losses(smooth, batch)), expected.item<double>(), 1e-4);
 }
 
 TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
   const auto made = case_of(ObjectiveType::kClassify);
-  const auto figures = test::evaluated(*made.objective, *made.model, {batch_of(made, {1, 2, 3})});
+  const auto figures =
+      test::evaluated(*made.objective, *made.model, {objective_batch_of(made, {1, 2, 3})});
   for (const auto* name : {"eval_loss", "eval_accuracy", "eval_f1", "eval_precision", "eval_recall",
                            "eval_matthews_correlation"}) {
     EXPECT_TRUE(figures.contains(name)) << name;
@@ -196,8 +199,8 @@ TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
 
 TEST(RegressObjective, IsTheSumOfSquares) {
   const auto made = case_of(ObjectiveType::kRegress);
-  const auto batch = batch_of(made, {1, 2});
-  const auto staged = stage(batch, at::kCPU);
+  const auto batch = objective_batch_of(made, {1, 2});
+  const auto staged = batching::stage(batch, at::kCPU);
   const auto values =
       made.model->class_logits(made.model->hidden(staged.input, staged.pass), staged.pass);
   double expected = 0;
@@ -205,18 +208,18 @@ TEST(RegressObjective, IsTheSumOfSquares) {
     expected +=
         std::pow(values[i][0].item<double>() - batch.values[static_cast<std::size_t>(i)], 2);
   }
-  EXPECT_NEAR(test::total(losses(made, batch)), expected, 1e-5);
+  EXPECT_NEAR(test::total(objective_losses(made, batch)), expected, 1e-5);
   EXPECT_TRUE(test::evaluated(*made.objective, *made.model, {batch}).contains("eval_pearson"));
 }
 
 TEST(Objective, HalfPrecisionStaysNear) {
   for (const auto& made : all_cases()) {
-    const auto batch = batch_of(made, {1, 2, 3, 4, 5, 6});
-    const double exact = test::total(losses(made, batch));
+    const auto batch = objective_batch_of(made, {1, 2, 3, 4, 5, 6});
+    const double exact = test::total(objective_losses(made, batch));
     for (auto& parameter : made.model->named_parameters().values()) {
       parameter.set_data(parameter.detach().to(at::kBFloat16));
     }
-    const auto rough = losses(made, batch);
+    const auto rough = objective_losses(made, batch);
     EXPECT_EQ(rough.front().scalar_type(), at::kFloat);
     EXPECT_NEAR(test::total(rough), exact, 0.03 * std::abs(exact));
     rough.front().backward();
@@ -230,7 +233,7 @@ TEST(Objective, LearnsAFewSequencesByHeart) {
     if (made.options.classes.label_smoothing > 0) {
       continue;
     }
-    auto batch = batch_of(made, {1, 2, 3, 4});
+    auto batch = objective_batch_of(made, {1, 2, 3, 4});
     const auto counts = made.objective->counts(batch);
     std::vector<at::Tensor> moments;
     for (const auto& parameter : made.model->named_parameters().values()) {
@@ -238,7 +241,7 @@ TEST(Objective, LearnsAFewSequencesByHeart) {
     }
     for (int step = 0; step < 150; ++step) {
       test::drop_gradients(*made.model);
-      const auto sums = losses(made, batch);
+      const auto sums = objective_losses(made, batch);
       at::Tensor loss = sums[0] / counts[0];
       for (std::size_t term = 1; term < sums.size(); ++term) {
         loss = loss + sums[term] / counts[term];

@@ -2,30 +2,30 @@
 
 #include <gtest/gtest.h>
 
-#include "models/presets.h"
+#include "models/config/presets.h"
 #include "support/config.h"
 
 namespace weft::objectives {
 namespace {
 
-using Keys = std::vector<std::pair<std::string, std::string>>;
+using OptionsKeys = std::vector<std::pair<std::string, std::string>>;
 
-ObjectiveOptions read(const Keys& keys) {
+ObjectiveOptions read_options(const OptionsKeys& keys) {
   auto section = test::section("objective", keys);
   return read_objective_options(section);
 }
 
-std::string message(const Keys& keys) {
-  return test::message_of<config::Error>([&] { read(keys); });
+std::string message(const OptionsKeys& keys) {
+  return test::message_of<config::Error>([&] { read_options(keys); });
 }
 
 TEST(ObjectiveOptions, MlmReadsItsKeys) {
-  const auto options = read({{"type", "mlm"},
-                             {"mask_fraction", "0.3"},
-                             {"mask_unit", "span"},
-                             {"span_longest", "7"},
-                             {"static_masks", "true"},
-                             {"next_sentence", "true"}});
+  const auto options = read_options({{"type", "mlm"},
+                                     {"mask_fraction", "0.3"},
+                                     {"mask_unit", "span"},
+                                     {"span_longest", "7"},
+                                     {"static_masks", "true"},
+                                     {"next_sentence", "true"}});
   EXPECT_EQ(options.mask.fraction, 0.3);
   EXPECT_EQ(options.mask.unit, data::MaskUnit::kSpan);
   EXPECT_EQ(options.mask.span_longest, 7);
@@ -34,8 +34,8 @@ TEST(ObjectiveOptions, MlmReadsItsKeys) {
 }
 
 TEST(ObjectiveOptions, TagReadsWhichPiecesBearTags) {
-  EXPECT_EQ(read({{"type", "tag"}}).label_pieces, data::LabelPieces::kFirst);
-  const auto options = read({{"type", "tag"}, {"label_pieces", "all"}});
+  EXPECT_EQ(read_options({{"type", "tag"}}).label_pieces, data::LabelPieces::kFirst);
+  const auto options = read_options({{"type", "tag"}, {"label_pieces", "all"}});
   EXPECT_EQ(options.type, ObjectiveType::kTag);
   EXPECT_EQ(options.label_pieces, data::LabelPieces::kAll);
   EXPECT_NE(message({{"type", "classify"}, {"label_pieces", "all"}})
@@ -58,9 +58,9 @@ TEST(ObjectiveOptions, SharesAreAtMostOneTogether) {
   EXPECT_NE(message({{"type", "mlm"}, {"mask_share", "0.9"}, {"random_share", "0.2"}})
                 .find("objective.random_share"),
             std::string::npos);
-  EXPECT_EQ(
-      read({{"type", "mlm"}, {"mask_share", "0.9"}, {"random_share", "0.1"}}).mask.random_share,
-      0.1);
+  EXPECT_EQ(read_options({{"type", "mlm"}, {"mask_share", "0.9"}, {"random_share", "0.1"}})
+                .mask.random_share,
+            0.1);
 }
 
 TEST(ObjectiveOptions, OneTaskOnPairsAtMost) {
@@ -77,7 +77,7 @@ TEST(ObjectiveOptions, FractionsOutOfRangeAndUnknownTypesAreRefused) {
 }
 
 TEST(ObjectiveOptions, PairsNeedAFamilyThatHasTheirHead) {
-  const auto options = read({{"type", "mlm"}, {"next_sentence", "true"}});
+  const auto options = read_options({{"type", "mlm"}, {"next_sentence", "true"}});
   EXPECT_FALSE(misfit(options, models::family_defaults(models::Family::kBert)));
   const auto wrong = misfit(options, models::family_defaults(models::Family::kRoberta));
   ASSERT_TRUE(wrong);

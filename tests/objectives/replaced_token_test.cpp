@@ -8,10 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "batches.h"
+#include "batching/hidden_states.h"
+#include "batching/stage.h"
 #include "models/generator.h"
-#include "models/names.h"
-#include "models/stored_layout.h"
-#include "objectives/hidden_states.h"
+#include "models/weights/names.h"
+#include "models/weights/stored_layout.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/parity.h"
@@ -49,9 +50,9 @@ struct Losses {
   std::vector<double> tallies;
 };
 
-Losses losses(models::Model& model, const data::Batch& batch, nn::Pass place = {}) {
+Losses replaced_token_losses(models::Model& model, const data::Batch& batch, nn::Pass place = {}) {
   const auto objective = make_objective(objective_options());
-  place.layout = stage(batch, at::kCPU).pass.layout;
+  place.layout = batching::stage(batch, at::kCPU).pass.layout;
   const auto found = objective->losses(model, batch, place);
   EXPECT_EQ(found.size(), 3U);
   EXPECT_EQ(found[2].numel(), objective->tallies());
@@ -118,7 +119,7 @@ TEST(ReplacedToken, CountsWhatTheLossesStandOn) {
   const auto batch = test::batch_of({1, 2, 3});
   EXPECT_EQ(objective->counts(batch), (std::vector<int64_t>{6, batch.tokens()}));
   const auto model = pair_of();
-  const auto found = losses(*model, batch, at_step(3));
+  const auto found = replaced_token_losses(*model, batch, at_step(3));
   EXPECT_NEAR(found.tallies[kGeneratorLoss], found.generator.item<double>(), 1e-6);
   EXPECT_EQ(found.tallies[kHidden], 6);
   EXPECT_NEAR(50 * found.tallies[kFoundOut], found.discriminator.item<double>(), 1e-3);
@@ -140,11 +141,11 @@ TEST(ReplacedToken, ATokenThatIsDrawnRightIsNotReplaced) {
   auto batch = test::batch_of({1, 2, 3});
   set_guesses(*model, at::zeros({30}).index_fill(0, at::tensor({7}, at::kLong), 99.0));
   batch.targets.assign(batch.targets.size(), 7);
-  auto right = losses(*model, batch);
+  auto right = replaced_token_losses(*model, batch);
   EXPECT_EQ(right.tallies[kReplaced], 0);
   EXPECT_EQ(right.tallies[kGuessed], 6);
   batch.targets.assign(batch.targets.size(), 8);
-  auto wrong = losses(*model, batch);
+  auto wrong = replaced_token_losses(*model, batch);
   EXPECT_EQ(wrong.tallies[kReplaced], 6);
   EXPECT_EQ(wrong.tallies[kGuessed], 0);
 }
@@ -162,7 +163,7 @@ TEST(ReplacedToken, DrawsFromTheGeneratorsDistribution) {
   constexpr int kSteps = 60;
   const at::NoGradGuard no_grad;
   for (uint64_t step = 0; step < kSteps; ++step) {
-    replaced += losses(*model, batch, at_step(step)).tallies[kReplaced];
+    replaced += replaced_token_losses(*model, batch, at_step(step)).tallies[kReplaced];
   }
   const double draws = kSteps * static_cast<double>(batch.targets.size());
   const double deviation = std::sqrt(draws * right * (1 - right));
@@ -173,7 +174,7 @@ TEST(ReplacedToken, DrawsAreOfSeedAndStep) {
   const auto model = pair_of();
   const auto batch = test::batch_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   const auto value = [&](const nn::Pass& pass) {
-    return losses(*model, batch, pass).discriminator.item<double>();
+    return replaced_token_losses(*model, batch, pass).discriminator.item<double>();
   };
   EXPECT_EQ(value(at_step(4)), value(at_step(4)));
   EXPECT_NE(value(at_step(4)), value(at_step(5)));
@@ -187,19 +188,19 @@ TEST(ReplacedToken, MicroBatchesAddUpToTheStep) {
   const auto model = pair_of(options);
   auto pass = at_step(6);
   pass.is_training = true;
-  const auto whole = losses(*model, test::batch_of({1, 2, 3, 4}), pass);
+  const auto whole = replaced_token_losses(*model, test::batch_of({1, 2, 3, 4}), pass);
   double generator = 0;
   double discriminator = 0;
   std::vector<double> tallies(whole.tallies.size(), 0);
   for (const auto& numbers : std::vector<std::vector<int64_t>>{{1}, {2, 3}, {4}}) {
     const auto batch = test::batch_of(numbers);
-    const auto part = losses(*model, batch, pass);
+    const auto part = replaced_token_losses(*model, batch, pass);
     generator += part.generator.item<double>();
     discriminator += part.discriminator.item<double>();
     for (std::size_t i = 0; i < tallies.size(); ++i) {
       tallies[i] += part.tallies[i];
     }
-    go_past(batch, pass);
+    batching::go_past(batch, pass);
   }
   EXPECT_NEAR(generator, whole.generator.item<double>(), 1e-3);
   EXPECT_NEAR(discriminator, whole.discriminator.item<double>(), 1e-2);
@@ -211,14 +212,14 @@ TEST(ReplacedToken, MicroBatchesAddUpToTheStep) {
 TEST(ReplacedToken, NoGradientPassesThroughTheDraws) {
   const auto model = pair_of();
   const auto batch = test::batch_of({1, 2, 3});
-  losses(*model, batch).discriminator.backward();
+  replaced_token_losses(*model, batch).discriminator.backward();
   for (const auto& parameter : model->named_parameters()) {
     const bool is_own = parameter.key().starts_with("generator.") &&
                         !parameter.key().starts_with("generator.embeddings.");
     EXPECT_EQ(parameter.value().grad().defined(), !is_own) << parameter.key();
   }
   test::drop_gradients(*model);
-  losses(*model, batch).generator.backward();
+  replaced_token_losses(*model, batch).generator.backward();
   for (const auto& parameter : model->named_parameters()) {
     const bool is_the_generators =
         parameter.key().starts_with("generator.") || parameter.key().starts_with("embeddings.");
@@ -233,13 +234,13 @@ TEST(ReplacedToken, TheGeneratorDropsOtherFeatures) {
   auto pass = at_step(6);
   pass.is_training = true;
   const auto batch = test::batch_of({1, 2});
-  pass.layout = stage(batch, at::kCPU).pass.layout;
+  pass.layout = batching::stage(batch, at::kCPU).pass.layout;
   const auto mlm = make_objective(ObjectiveOptions{});
-  const auto with_its_own = losses(*model, batch, pass).generator.item<double>();
+  const auto with_its_own = replaced_token_losses(*model, batch, pass).generator.item<double>();
   const auto alone = mlm->losses(*models::generator_of(*model), batch, pass);
   EXPECT_NE(with_its_own, alone[0].item<double>());
   pass.is_training = false;
-  EXPECT_NEAR(losses(*model, batch, pass).generator.item<double>(),
+  EXPECT_NEAR(replaced_token_losses(*model, batch, pass).generator.item<double>(),
               mlm->losses(*models::generator_of(*model), batch, pass)[0].item<double>(), 1e-5);
 }
 
@@ -248,7 +249,7 @@ TEST(ReplacedToken, ABatchWithoutHiddenTokensTeachesTheDiscriminatorAlone) {
   auto batch = test::batch_of({1, 2});
   batch.targets.clear();
   batch.target_rows.clear();
-  const auto found = losses(*model, batch);
+  const auto found = replaced_token_losses(*model, batch);
   EXPECT_EQ(found.generator.item<double>(), 0);
   EXPECT_FALSE(found.generator.requires_grad());
   EXPECT_EQ(found.tallies[kReplaced], 0);
@@ -299,7 +300,7 @@ class Reference {
 
   void expect_equal() {
     const auto batch = this->batch();
-    const auto found = losses(*model_, batch, pass_);
+    const auto found = replaced_token_losses(*model_, batch, pass_);
     const auto generator = found.generator / static_cast<double>(batch.targets.size());
     const auto discriminator = found.discriminator / static_cast<double>(batch.tokens());
     EXPECT_TRUE(test::near(generator.detach(), expected_.at("generator_loss"), 1e-5));

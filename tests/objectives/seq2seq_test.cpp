@@ -3,13 +3,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "kernels/linear.h"
+#include "batching/hidden_states.h"
+#include "batching/stage.h"
+#include "kernels/linear/linear.h"
+#include "models/config/presets.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/presets.h"
 #include "objectives/batches.h"
-#include "objectives/hidden_states.h"
-#include "objectives/image_data.h"
-#include "objectives/token_evaluation.h"
+#include "objectives/data/image_data.h"
+#include "objectives/evaluation/token_evaluation.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -60,9 +61,10 @@ std::unique_ptr<Objective> objective_of(double smoothing = 0) {
 TEST(Seq2Seq, LossIsTorchsWithSmoothing) {
   const auto model = models::make_model(tiny(), 1);
   const auto batch = pairs_of({1, 2, 3});
-  const auto pass = stage(batch, at::kCPU).pass;
-  const auto logits = kernels::linear(model->token_features(hidden_states(*model, batch, pass)),
-                                      model->output_weight(), model->output_bias());
+  const auto pass = batching::stage(batch, at::kCPU).pass;
+  const auto logits =
+      kernels::linear(model->token_features(batching::hidden_states(*model, batch, pass)),
+                      model->output_weight(), model->output_bias());
   const auto expected = at::cross_entropy_loss(logits, at::tensor(batch.targets, at::kLong), {},
                                                at::Reduction::Sum, -100, 0.2);
   const auto objective = objective_of(0.2);
@@ -82,9 +84,9 @@ TEST(Seq2Seq, ChanceDoesNotDependOnHowAStepIsCut) {
       place.step = 5;
       double sum = 0;
       for (const auto& batch : micro) {
-        place.layout = stage(batch, at::kCPU).pass.layout;
+        place.layout = batching::stage(batch, at::kCPU).pass.layout;
         sum += test::total(objective->losses(*model, batch, place));
-        go_past(batch, place);
+        batching::go_past(batch, place);
       }
       return sum;
     };
@@ -139,11 +141,11 @@ TEST(PrefixOfADecoder, LossIsThatOfTheRestBehindAPrefixSeenBothWays) {
   options.deviation = 0.3;
   const auto model = models::make_model(options, 1);
   const auto batch = prefixed(pair(3));
-  auto pass = stage(batch, at::kCPU).pass;
+  auto pass = batching::stage(batch, at::kCPU).pass;
   const double found = test::total(objective->losses(*model, batch, pass));
   pass.prefixes = {batch.prefixes[0]};
   const auto by_hand = [&] {
-    const auto hidden = model->hidden(stage_input(batch, at::kCPU), pass);
+    const auto hidden = model->hidden(batching::stage_input(batch, at::kCPU), pass);
     const auto rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong));
     return at::cross_entropy_loss(
                kernels::linear(rows, model->output_weight(), model->output_bias()),
@@ -160,7 +162,7 @@ TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
     const auto model = models::make_model(tiny(family), 1);
     const auto batch = pairs_of({1, 2, 3});
     const auto gradients = [&](bool recomputes) {
-      auto pass = stage(batch, at::kCPU).pass;
+      auto pass = batching::stage(batch, at::kCPU).pass;
       pass.is_training = true;
       pass.recomputes_layers = recomputes;
       test::drop_gradients(*model);

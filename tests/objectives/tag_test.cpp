@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "batches.h"
-#include "objectives/tag_evaluation.h"
-#include "objectives/tag_scheme.h"
+#include "batching/hidden_states.h"
+#include "batching/stage.h"
+#include "metrics/tag_scheme.h"
+#include "objectives/evaluation/tag_evaluation.h"
 #include "support/folder.h"
 
 namespace weft::objectives {
@@ -14,7 +16,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 /// What seqeval makes of random tags (scripts/make_tagging_reference.py).
-nlohmann::json reference() {
+nlohmann::json tag_reference() {
   return nlohmann::json::parse(
       test::Folder::read(std::string(WEFT_SOURCE_DIR) + "/tests/reference/tagging/scores.json"));
 }
@@ -28,7 +30,7 @@ std::vector<int64_t> ids_of(const nlohmann::json& tags, const Names& labels) {
 }
 
 TEST(TagEvaluation, GivesTheFiguresOfSeqeval) {
-  for (const auto& expected : reference()) {
+  for (const auto& expected : tag_reference()) {
     const auto labels = expected["labels"].get<Names>();
     TagEvaluation evaluation;
     const auto count = expected["wanted"].size();
@@ -56,28 +58,28 @@ TEST(TagEvaluation, GivesTheFiguresOfSeqeval) {
 }
 
 TEST(TagScheme, ReadsEveryWayOfMarking) {
-  const std::vector<Entity> expected = {{.type = 0, .begin = 0, .end = 2},
-                                        {.type = 0, .begin = 2, .end = 3},
-                                        {.type = 1, .begin = 4, .end = 5}};
-  const TagScheme iob2(Names{"O", "B-A", "I-A", "B-B", "I-B"});
+  const std::vector<metrics::Entity> expected = {{.type = 0, .begin = 0, .end = 2},
+                                                 {.type = 0, .begin = 2, .end = 3},
+                                                 {.type = 1, .begin = 4, .end = 5}};
+  const metrics::TagScheme iob2(Names{"O", "B-A", "I-A", "B-B", "I-B"});
   EXPECT_EQ(iob2.entities({1, 2, 1, 0, 3}), expected);
   EXPECT_EQ(iob2.types(), (Names{"A", "B"}));
-  const TagScheme iob1(Names{"O", "B-A", "I-A", "I-B"});
+  const metrics::TagScheme iob1(Names{"O", "B-A", "I-A", "I-B"});
   EXPECT_EQ(iob1.entities({2, 2, 1, 0, 3}), expected);
-  const TagScheme iobes(Names{"O", "B-A", "E-A", "S-A", "S-B"});
+  const metrics::TagScheme iobes(Names{"O", "B-A", "E-A", "S-A", "S-B"});
   EXPECT_EQ(iobes.entities({1, 2, 3, 0, 4}), expected);
-  const TagScheme bilou(Names{"O", "B-A", "L-A", "U-A", "U-B"});
+  const metrics::TagScheme bilou(Names{"O", "B-A", "L-A", "U-A", "U-B"});
   EXPECT_EQ(bilou.entities({1, 2, 3, 0, 4}), expected);
   EXPECT_EQ(iob2.entities({1, -1, 2}).size(), 2U);  // a word without a tag parts two
 }
 
 TEST(TagScheme, SeesThatPartsOfSpeechMarkNoEntities) {
-  EXPECT_FALSE(TagScheme(Names{"ADJ", "NOUN"}).marks_entities());
-  EXPECT_FALSE(TagScheme(Names{"B-A", "NOUN"}).marks_entities());
-  EXPECT_FALSE(TagScheme(Names{"O"}).marks_entities());
-  EXPECT_FALSE(TagScheme(Names{"OB-A", "O"}).marks_entities());
-  EXPECT_TRUE(TagScheme(Names{"B", "I", "O"}).marks_entities());
-  EXPECT_TRUE(TagScheme(Names{"ADJ", "NOUN"}).entities({0, 1}).empty());
+  EXPECT_FALSE(metrics::TagScheme(Names{"ADJ", "NOUN"}).marks_entities());
+  EXPECT_FALSE(metrics::TagScheme(Names{"B-A", "NOUN"}).marks_entities());
+  EXPECT_FALSE(metrics::TagScheme(Names{"O"}).marks_entities());
+  EXPECT_FALSE(metrics::TagScheme(Names{"OB-A", "O"}).marks_entities());
+  EXPECT_TRUE(metrics::TagScheme(Names{"B", "I", "O"}).marks_entities());
+  EXPECT_TRUE(metrics::TagScheme(Names{"ADJ", "NOUN"}).entities({0, 1}).empty());
 }
 
 class TagObjectiveTest : public ::testing::Test {
@@ -112,10 +114,10 @@ TEST_F(TagObjectiveTest, LossIsTheSumOverLabelledTokens) {
   const auto both = batch({1, 2, 3});
   EXPECT_EQ(objective_->counts(both), std::vector<int64_t>{6});
   const auto loss_of = [&](const data::Batch& one) {
-    return test::total(objective_->losses(*model_, one, stage(one, at::kCPU).pass));
+    return test::total(objective_->losses(*model_, one, batching::stage(one, at::kCPU).pass));
   };
   EXPECT_NEAR(loss_of(both), loss_of(batch({1})) + loss_of(batch({2, 3})), 1e-5);
-  const auto staged = stage(both, at::kCPU);
+  const auto staged = batching::stage(both, at::kCPU);
   const auto logits =
       model_->token_logits(model_->hidden(staged.input, staged.pass), staged.pass);  // (N, C)
   double expected = 0;
@@ -131,7 +133,7 @@ TEST_F(TagObjectiveTest, ABatchWithoutTargetsHasNoLoss) {
   example.target_positions.clear();
   example.targets.clear();
   empty.add(0, example);
-  const auto losses = objective_->losses(*model_, empty, stage(empty, at::kCPU).pass);
+  const auto losses = objective_->losses(*model_, empty, batching::stage(empty, at::kCPU).pass);
   EXPECT_EQ(losses.at(0).item<double>(), 0);
   EXPECT_TRUE(losses.at(0).requires_grad());
 }
@@ -149,10 +151,10 @@ TEST_F(TagObjectiveTest, FiguresDoNotDependOnBatches) {
 TEST_F(TagObjectiveTest, ScoresAreTheProbabilitiesOfWhatIsFound) {
   const auto both = batch({1, 2});
   TagEvaluation evaluation;
-  const auto staged = stage(both, at::kCPU);
+  const auto staged = batching::stage(both, at::kCPU);
   evaluation.add(*model_, both, staged.pass);
   const auto shares =
-      tag_logits(*model_, staged.input, both, staged.pass).softmax(1).amax(1);  // (M)
+      batching::tag_logits(*model_, staged.input, both, staged.pass).softmax(1).amax(1);  // (M)
   int64_t row = 0;
   auto worst = evaluation.worst(2).value();
   std::sort(worst.begin(), worst.end(),

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "models/config/presets.h"
 #include "models/directory.h"
-#include "models/presets.h"
 #include "support/toy_tokenizer.h"
 
 namespace weft::test {

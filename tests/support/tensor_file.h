@@ -7,7 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "formats/safetensors.h"
-#include "models/tensors.h"
+#include "models/weights/tensors.h"
 
 namespace weft::test {
 

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "support/config.h"
 #include "support/folder.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace weft::train {
 namespace {
@@ -129,7 +129,7 @@ Config changed(const Row& row) {
 }
 
 /// Lines `= BASE`, changes, and `> MESSAGE` that ends a row; others are kept by nobody.
-std::vector<Row> rows_of(const std::string& text) {
+std::vector<Row> bad_configs_rows_of(const std::string& text) {
   std::vector<Row> rows;
   Row row;
   std::istringstream lines(text);
@@ -220,7 +220,7 @@ TEST_F(BadConfigs, TheConfigsThatTheTableSpoilsAreRight) {
 
 TEST_F(BadConfigs, GiveExactlyTheMessagesOfTheTableAndLoadAndCreateNothing) {
   const auto text = test::Folder::read(kTable);
-  const auto rows = rows_of(text);
+  const auto rows = bad_configs_rows_of(text);
   EXPECT_GE(rows.size(), 200U);
   const bool writes = std::getenv("WEFT_WRITE_TABLE") != nullptr;
   std::vector<std::string> messages;

@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "support/config.h"
+#include "train/run/train.h"
 #include "train/small_run.h"
-#include "train/train.h"
 
 namespace weft::train {
 namespace {

@@ -17,9 +17,9 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "train/checkpoint.h"
-#include "train/run_directory.h"
-#include "train/train.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/run/run_directory.h"
+#include "train/run/train.h"
 
 namespace weft::test {
 

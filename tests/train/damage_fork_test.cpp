@@ -11,8 +11,8 @@
 #include "formats/error.h"
 #include "formats/safetensors.h"
 #include "support/config.h"
+#include "train/checkpoint/manifest.h"
 #include "train/forked_runs.h"
-#include "train/manifest.h"
 
 namespace weft::train {
 namespace {

@@ -4,15 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
-#include "data/labelled_dataset.h"
+#include "data/datasets/labelled_dataset.h"
 #include "models/directory.h"
-#include "objectives/decision.h"
+#include "objectives/evaluation/decision.h"
 #include "support/config.h"
 #include "support/toy_tokenizer.h"
-#include "train/device.h"
-#include "train/evaluate.h"
-#include "train/evaluate_directory.h"
+#include "train/run/device.h"
 #include "train/small_run.h"
+#include "train/step/evaluate.h"
+#include "train/step/evaluate_directory.h"
 
 namespace weft::train {
 namespace {

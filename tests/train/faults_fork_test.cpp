@@ -13,8 +13,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "support/limits.h"
+#include "train/checkpoint/manifest.h"
 #include "train/forked_runs.h"
-#include "train/manifest.h"
 
 namespace weft::train {
 namespace {

@@ -9,12 +9,12 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/directory.h"
-#include "models/tensors.h"
+#include "models/weights/tensors.h"
 #include "support/config.h"
 #include "support/tensor_file.h"
-#include "train/cost.h"
+#include "train/cost/cost.h"
+#include "train/run/train.h"
 #include "train/small_run.h"
-#include "train/train.h"
 
 namespace weft::train {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "train/run/train.h"
 #include "train/small_run.h"
-#include "train/train.h"
 
 namespace weft::train {
 namespace {

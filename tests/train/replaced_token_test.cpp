@@ -11,12 +11,12 @@
 #include "models/generator.h"
 #include "support/config.h"
 #include "support/tensor_file.h"
-#include "train/arena.h"
-#include "train/cost.h"
-#include "train/evaluate_directory.h"
-#include "train/manifest.h"
+#include "train/checkpoint/manifest.h"
+#include "train/cost/cost.h"
+#include "train/optimizer/arena.h"
+#include "train/run/train.h"
 #include "train/small_run.h"
-#include "train/train.h"
+#include "train/step/evaluate_directory.h"
 
 namespace weft::train {
 namespace {

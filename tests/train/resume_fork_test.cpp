@@ -8,8 +8,8 @@
 #include "nn/activation_probe.h"
 #include "train/forked_runs.h"
 #include "train/resume_rows.h"
-#include "train/run_comparison.h"
-#include "train/verify_resume.h"
+#include "train/run/run_comparison.h"
+#include "train/run/verify_resume.h"
 
 namespace weft::train {
 namespace {

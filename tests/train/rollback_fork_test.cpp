@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "train/checkpoint/manifest.h"
 #include "train/forked_runs.h"
-#include "train/manifest.h"
 
 namespace weft::train {
 namespace {

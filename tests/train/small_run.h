@@ -11,8 +11,8 @@
 #include "base/stop.h"
 #include "config/section.h"
 #include "support/folder.h"
-#include "train/run_config.h"
-#include "train/train.h"
+#include "train/run/run_config.h"
+#include "train/run/train.h"
 
 namespace weft::test {
 

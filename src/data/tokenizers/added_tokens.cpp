@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/codepoints.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "data/tokenizers/codepoints.h"
 
 namespace weft::data {
 

@@ -8,7 +8,7 @@
 
 #include "data/tokenizers/aligned_text.h"
 #include "data/tokenizers/json_fields.h"
-#include "data/tokenizers/normalizer.h"
+#include "data/tokenizers/normalizers/normalizer.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace weft::data {

@@ -10,7 +10,7 @@ namespace weft::data {
 namespace {
 
 /// Rules that make texts longer can be put one upon another in a file that means harm.
-constexpr std::size_t kMostBytes = std::size_t{1} << 28;
+constexpr std::size_t kAlignedTextMostBytes = std::size_t{1} << 28;
 
 }  // namespace
 
@@ -47,7 +47,8 @@ void AlignedText::append_changed(const AlignedText& from,
                                  std::size_t begin,
                                  std::size_t end,
                                  std::string_view bytes) {
-  if (bytes.size() > kMostBytes || bytes_.size() > kMostBytes - bytes.size()) {
+  if (bytes.size() > kAlignedTextMostBytes ||
+      bytes_.size() > kAlignedTextMostBytes - bytes.size()) {
     throw Error("the tokenizer's normalizer makes more than 256 MiB of one text");
   }
   bytes_.append(bytes);

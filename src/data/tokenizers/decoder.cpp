@@ -27,12 +27,12 @@ class DecoderSequence : public TokenDecoder {
   std::vector<std::unique_ptr<TokenDecoder>> parts_;
 };
 
-std::unique_ptr<TokenDecoder> make_sequence(const JsonFields& fields) {
+std::unique_ptr<TokenDecoder> make_decoder_sequence(const JsonFields& fields) {
   return std::make_unique<DecoderSequence>(fields);
 }
 
 constexpr std::array<std::pair<std::string_view, MakeTokenDecoder>, 9> kDecoders = {{
-    {"Sequence", make_sequence},
+    {"Sequence", make_decoder_sequence},
     {"WordPiece", make_word_piece_decoder},
     {"ByteLevel", make_byte_level_decoder},
     {"Metaspace", make_metaspace_decoder},

@@ -26,7 +26,7 @@ Json token_table(const std::vector<NamedId>& tokens) {
   return table;
 }
 
-Json template_of(Json single, Json pair, const std::vector<NamedId>& tokens) {
+Json documents_template_of(Json single, Json pair, const std::vector<NamedId>& tokens) {
   return {{"type", "TemplateProcessing"},
           {"single", std::move(single)},
           {"pair", std::move(pair)},
@@ -97,7 +97,7 @@ Json bert_template(const NamedId& classify, const NamedId& separate) {
   Json pair = single;
   pair.push_back(text_step("B", 1));
   pair.push_back(token_step(separate, 1));
-  return template_of(single, std::move(pair), {classify, separate});
+  return documents_template_of(single, std::move(pair), {classify, separate});
 }
 
 Json roberta_processing(const NamedId& classify, const NamedId& separate, bool prepends_space) {
@@ -114,7 +114,7 @@ Json roberta_template(const NamedId& begin, const NamedId& end) {
   pair.push_back(token_step(end, 0));
   pair.push_back(text_step("B", 0));
   pair.push_back(token_step(end, 0));
-  return template_of(single, std::move(pair), {begin, end});
+  return documents_template_of(single, std::move(pair), {begin, end});
 }
 
 Json ending_template(const NamedId& end) {
@@ -122,14 +122,14 @@ Json ending_template(const NamedId& end) {
   Json pair = single;
   pair.push_back(text_step("B", 0));
   pair.push_back(token_step(end, 0));
-  return template_of(single, std::move(pair), {end});
+  return documents_template_of(single, std::move(pair), {end});
 }
 
 Json language_template(const NamedId& end, const NamedId& language) {
   const Json single = {text_step("A", 0), token_step(end, 0), token_step(language, 0)};
   const Json pair = {text_step("A", 0), text_step("B", 0), token_step(end, 0),
                      token_step(language, 0)};
-  return template_of(single, pair, {end, language});
+  return documents_template_of(single, pair, {end, language});
 }
 
 Json framing_template(const std::optional<NamedId>& begin, const std::optional<NamedId>& end) {
@@ -155,7 +155,7 @@ Json framing_template(const std::optional<NamedId>& begin, const std::optional<N
   for (const Json& step : framed("B", 1)) {
     pair.push_back(step);
   }
-  return template_of(single, std::move(pair), tokens);
+  return documents_template_of(single, std::move(pair), tokens);
 }
 
 Json byte_level(bool prepends_space) {

@@ -8,9 +8,9 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "data/tokenizers/config_files.h"
+#include "data/tokenizers/models/word_cache.h"
 #include "data/tokenizers/special_names.h"
 #include "data/tokenizers/template_side.h"
-#include "data/tokenizers/word_cache.h"
 
 namespace weft::data {
 

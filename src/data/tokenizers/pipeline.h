@@ -10,10 +10,10 @@
 #include "data/tokenizer.h"
 #include "data/tokenizers/added_tokens.h"
 #include "data/tokenizers/decoder.h"
-#include "data/tokenizers/model.h"
-#include "data/tokenizers/normalizer.h"
+#include "data/tokenizers/models/model.h"
+#include "data/tokenizers/normalizers/normalizer.h"
 #include "data/tokenizers/post_processor.h"
-#include "data/tokenizers/pre_tokenizer.h"
+#include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
 namespace weft::data {
 

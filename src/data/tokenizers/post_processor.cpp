@@ -11,9 +11,9 @@ namespace weft::data {
 
 namespace {
 
-using Kind = TemplateStep::Kind;
+using PostKind = TemplateStep::Kind;
 
-TemplateStep special(int32_t id, int32_t type) { return {Kind::kSpecial, {id}, type}; }
+TemplateStep special(int32_t id, int32_t type) { return {PostKind::kSpecial, {id}, type}; }
 
 /// `["[SEP]", 102]`.
 int32_t named_id(const JsonFields& fields, std::string_view key) {
@@ -28,9 +28,9 @@ SequenceSteps bert_steps(const JsonFields& fields) {
   const int32_t classify = named_id(fields, "cls");
   const int32_t separate = named_id(fields, "sep");
   SequenceSteps steps;
-  steps.single = {special(classify, 0), {Kind::kFirst, {}, 0}, special(separate, 0)};
+  steps.single = {special(classify, 0), {PostKind::kFirst, {}, 0}, special(separate, 0)};
   steps.pair = steps.single;
-  steps.pair.push_back({Kind::kSecond, {}, 1});
+  steps.pair.push_back({PostKind::kSecond, {}, 1});
   steps.pair.push_back(special(separate, 1));
   return steps;
 }
@@ -39,10 +39,10 @@ SequenceSteps roberta_steps(const JsonFields& fields) {
   const int32_t classify = named_id(fields, "cls");
   const int32_t separate = named_id(fields, "sep");
   SequenceSteps steps;
-  steps.single = {special(classify, 0), {Kind::kFirst, {}, 0}, special(separate, 0)};
+  steps.single = {special(classify, 0), {PostKind::kFirst, {}, 0}, special(separate, 0)};
   steps.pair = steps.single;
   steps.pair.push_back(special(separate, 0));
-  steps.pair.push_back({Kind::kSecond, {}, 0});
+  steps.pair.push_back({PostKind::kSecond, {}, 0});
   steps.pair.push_back(special(separate, 0));
   return steps;
 }
@@ -82,10 +82,10 @@ std::vector<TemplateStep> template_steps(const JsonFields& fields, std::string_v
         sequence.fail("id", weft::text("'", shown(which), "' is not one of A, B"));
       }
       ++uses[which == "B" ? 1 : 0];
-      steps.push_back({which == "A" ? Kind::kFirst : Kind::kSecond, {}, type_id(sequence)});
+      steps.push_back({which == "A" ? PostKind::kFirst : PostKind::kSecond, {}, type_id(sequence)});
     } else {
       const JsonFields token = step.fields("SpecialToken");
-      steps.push_back({Kind::kSpecial, template_ids(fields, token.text("id")), type_id(token)});
+      steps.push_back({PostKind::kSpecial, template_ids(fields, token.text("id")), type_id(token)});
     }
   }
   const bool is_pair = key == "pair";

@@ -5,13 +5,15 @@
 
 #include "base/text.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/mbart_codes.h"
+#include "data/tokenizers/sentencepiece/mbart_codes.h"
 
 namespace weft::data {
 
 namespace {
 
-formats::Json template_of(SpecialStyle style, const NamedId& classify, const NamedId& separate) {
+formats::Json layout_template_of(SpecialStyle style,
+                                 const NamedId& classify,
+                                 const NamedId& separate) {
   switch (style) {
     case SpecialStyle::kBert:
     case SpecialStyle::kBertNoSegments:
@@ -131,7 +133,8 @@ void add_special_tokens(TokenizerParts& parts,
     const auto found = std::find(layout.first.begin(), layout.first.end(), content);
     return NamedId{content, static_cast<int32_t>(found - layout.first.begin())};
   };
-  document["post_processor"] = template_of(style, named(layout.classify), named(layout.separate));
+  document["post_processor"] =
+      layout_template_of(style, named(layout.classify), named(layout.separate));
   formats::Json& config = parts.config;
   const auto name = [&](const char* key, const std::string& content) {
     if (!content.empty()) {

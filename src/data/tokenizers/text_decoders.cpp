@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "data/tokenizers/decoder.h"
-#include "data/tokenizers/pattern.h"
+#include "data/tokenizers/pre_tokenizers/pattern.h"
 
 namespace weft::data {
 

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "data/tokenizers/class_parts.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/mbart_codes.h"
+#include "data/tokenizers/sentencepiece/mbart_codes.h"
 #include "data/tokenizers/special_names.h"
 
 namespace weft::data {

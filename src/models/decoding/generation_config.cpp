@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <string_view>
 
-#include "models/family_definition.h"
-#include "models/json_fields.h"
+#include "models/config/family_definition.h"
+#include "models/config/json_fields.h"
 
 namespace weft::models {
 namespace {
 
-constexpr int64_t kMostTokens = int64_t{1} << 24;
+constexpr int64_t kMostGeneratedTokens = int64_t{1} << 24;
 constexpr int64_t kMostIds = int64_t{1} << 31;
 constexpr int64_t kDefaultNew = 128;  // tokens, where nothing says how many
 
@@ -65,14 +65,14 @@ void read_id(const JsonFields& fields, std::string_view key, int64_t& id) {
 void read_bound(const JsonFields& fields, std::string_view key, std::optional<int64_t>& bound) {
   if (fields.has(key)) {
     bound = 0;
-    fields.read(key, *bound, 0, kMostTokens);
+    fields.read(key, *bound, 0, kMostGeneratedTokens);
   }
 }
 
 void read_rules(const JsonFields& fields, TokenRules& rules) {
   constexpr double kPenalties = 1e6;
   fields.read("repetition_penalty", rules.repetition_penalty, 1e-6, kPenalties);
-  fields.read("no_repeat_ngram_size", rules.no_repeat, 0, kMostTokens);
+  fields.read("no_repeat_ngram_size", rules.no_repeat, 0, kMostGeneratedTokens);
   fields.read("renormalize_logits", rules.renormalizes);
   read_ids(fields, "suppress_tokens", rules.suppressed);
   read_ids(fields, "begin_suppress_tokens", rules.suppressed_first);

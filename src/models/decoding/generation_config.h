@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "models/config/options.h"
 #include "models/decoding/search_options.h"
-#include "models/options.h"
 
 namespace weft::models {
 

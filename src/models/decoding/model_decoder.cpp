@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "kernels/to_device.h"
-#include "models/family_definition.h"
+#include "models/config/family_definition.h"
 
 namespace weft::models {
 

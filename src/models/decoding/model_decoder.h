@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/product.h"
+#include "kernels/linear/product.h"
 #include "models/decoding/decoder.h"
 #include "models/model.h"
-#include "nn/decoding_cache.h"
+#include "nn/attention/decoding_cache.h"
 #include "nn/memory.h"
 
 namespace weft::models {

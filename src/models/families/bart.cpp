@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/families/bart_json.h"
-#include "models/stored_builder.h"
+#include "models/weights/stored_builder.h"
 
 namespace weft::models {
 
@@ -32,13 +32,13 @@ ModelOptions common(Family family) {
 }
 
 ModelOptions bart_defaults() {
-  auto options = sized(common(Family::kBart), {768, 6, 12, 3072});
+  auto options = sized_encoder_decoder(common(Family::kBart), {768, 6, 12, 3072});
   options.decoder.position_offset = 2;  // of fairseq, whose table begins with the pad id's rows
   return options;
 }
 
 ModelOptions mbart_defaults() {
-  auto options = sized(common(Family::kMbart), {1024, 12, 16, 4096});
+  auto options = sized_encoder_decoder(common(Family::kMbart), {1024, 12, 16, 4096});
   options.norm_place = NormPlace::kPre;
   options.decoder.position_offset = 2;
   options.decoder.scales_embedding = true;
@@ -47,7 +47,7 @@ ModelOptions mbart_defaults() {
 }
 
 ModelOptions marian_defaults() {
-  auto options = sized(common(Family::kMarian), {512, 6, 8, 2048});
+  auto options = sized_encoder_decoder(common(Family::kMarian), {512, 6, 8, 2048});
   options.length = 512;
   options.begins_sinusoidal = true;
   options.activation = Activation::kSilu;
@@ -65,9 +65,9 @@ ModelOptions transformer_defaults() {
 }
 
 std::vector<Preset> bart_presets() {
-  return {{"bart-mini", sized(bart_defaults(), {256, 4, 4, 1024})},
+  return {{"bart-mini", sized_encoder_decoder(bart_defaults(), {256, 4, 4, 1024})},
           {"bart-base", bart_defaults()},
-          {"bart-large", sized(bart_defaults(), {1024, 12, 16, 4096})}};
+          {"bart-large", sized_encoder_decoder(bart_defaults(), {1024, 12, 16, 4096})}};
 }
 
 std::vector<Preset> mbart_presets() { return {{"mbart-large", mbart_defaults()}}; }
@@ -75,7 +75,7 @@ std::vector<Preset> mbart_presets() { return {{"mbart-large", mbart_defaults()}}
 std::vector<Preset> marian_presets() { return {{"marian-base", marian_defaults()}}; }
 
 std::vector<Preset> transformer_presets() {
-  auto big = sized(transformer_defaults(), {1024, 6, 16, 4096});
+  auto big = sized_encoder_decoder(transformer_defaults(), {1024, 6, 16, 4096});
   big.dropout = 0.3;  // table 3 of the paper, English to German
   return {{"transformer-base", transformer_defaults()}, {"transformer-big", std::move(big)}};
 }
@@ -102,11 +102,11 @@ void read_marian_keys(config::Section& section, ModelOptions& options, const Mod
                              .has_three_ties = true});
 }
 
-void add_layer(StoredBuilder& builder,
-               const ModelOptions& options,
-               bool is_decoder,
-               const std::string& ours,
-               const std::string& theirs) {
+void add_bart_layer(StoredBuilder& builder,
+                    const ModelOptions& options,
+                    bool is_decoder,
+                    const std::string& ours,
+                    const std::string& theirs) {
   const int64_t dim = options.dim;
   const int64_t width = is_decoder ? options.decoder.width : options.width;
   const auto linear = [&](const std::string& name, const std::string& stored, int64_t first = 0) {
@@ -143,15 +143,15 @@ void add_side(StoredBuilder& builder, const ModelOptions& options, bool is_decod
   }
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    add_layer(builder, options, is_decoder, text(stack, layer, "."),
-              text(side, "layers.", layer, "."));
+    add_bart_layer(builder, options, is_decoder, text(stack, layer, "."),
+                   text(side, "layers.", layer, "."));
   }
   if (options.norm_place == NormPlace::kPre) {
     builder.norm(stack + "norm", side + "layer_norm", options.dim);
   }
 }
 
-void add_head(StoredBuilder& builder, const ModelOptions& options) {
+void add_bart_head(StoredBuilder& builder, const ModelOptions& options) {
   const int64_t dim = options.dim;
   if (options.head == Head::kSequence) {
     builder.linear("head.dense", "classification_head.dense",
@@ -170,7 +170,7 @@ void add_head(StoredBuilder& builder, const ModelOptions& options) {
                             .may_be_missing = true});
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> bart_tensors(const ModelOptions& options) {
   const auto& decoder = options.decoder;
   StoredBuilder builder;
   if (decoder.ties_source) {
@@ -184,11 +184,11 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
   }
   add_side(builder, options, false);
   add_side(builder, options, true);
-  add_head(builder, options);
+  add_bart_head(builder, options);
   return std::move(builder.result);
 }
 
-std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& options) {
+std::vector<std::string> bart_spellings(const StoredTensor& tensor, const ModelOptions& options) {
   if (tensor.name == "model.shared.weight" ||
       (tensor.name == "model.encoder.embed_tokens.weight" && options.decoder.ties_source)) {
     return {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"};
@@ -196,7 +196,7 @@ std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOption
   return {};
 }
 
-bool is_harmless(std::string_view name, const ModelOptions& options) {
+bool is_bart_harmless(std::string_view name, const ModelOptions& options) {
   constexpr std::array kTied = {std::string_view("shared.weight"),
                                 std::string_view("encoder.embed_tokens.weight"),
                                 std::string_view("decoder.embed_tokens.weight")};
@@ -209,7 +209,7 @@ bool is_harmless(std::string_view name, const ModelOptions& options) {
 }
 
 /// All from one normal.
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues bart_initial(const std::string& parameter, const ModelOptions& options) {
   if (parameter == "logits_bias") {
     return {.kind = InitialValues::Kind::kZero};
   }
@@ -234,7 +234,7 @@ InitialValues glorot(const std::string& parameter, const ModelOptions& options) 
   return {.kind = InitialValues::Kind::kUniform, .bound = std::sqrt(6 / fans)};
 }
 
-FamilyDefinition definition(const FamilyFacts& facts) {
+FamilyDefinition shared_definition(const FamilyFacts& facts) {
   auto made = encoder_decoder_definition(facts);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"},
                 {Head::kConditional, "Model"},  // whose output is its embeddings
@@ -243,16 +243,16 @@ FamilyDefinition definition(const FamilyFacts& facts) {
   made.traits.classifier_activation = Activation::kTanh;
   made.read_json = read_bart_json;
   made.write_json = write_bart_json;
-  made.tensors = tensors;
-  made.spellings = spellings;
-  made.is_harmless = is_harmless;
-  made.initial = initial;
+  made.tensors = bart_tensors;
+  made.spellings = bart_spellings;
+  made.is_harmless = is_bart_harmless;
+  made.initial = bart_initial;
   made.style = formats::SpecialStyle::kRoberta;
   return made;
 }
 
 FamilyDefinition bart_definition() {
-  auto made = definition({Family::kBart, NormPlace::kPost, "bart", "model", "Bart"});
+  auto made = shared_definition({Family::kBart, NormPlace::kPost, "bart", "model", "Bart"});
   made.defaults = bart_defaults;
   made.presets = bart_presets;
   made.read_keys = read_bart_keys;
@@ -260,7 +260,7 @@ FamilyDefinition bart_definition() {
 }
 
 FamilyDefinition mbart_definition() {
-  auto made = definition({Family::kMbart, NormPlace::kPre, "mbart", "model", "MBart"});
+  auto made = shared_definition({Family::kMbart, NormPlace::kPre, "mbart", "model", "MBart"});
   made.defaults = mbart_defaults;
   made.presets = mbart_presets;
   made.read_keys = read_mbart_keys;
@@ -270,7 +270,7 @@ FamilyDefinition mbart_definition() {
 
 FamilyDefinition marian_definition(Family family) {
   const bool is_marian = family == Family::kMarian;
-  auto made = definition({family, NormPlace::kPost, "marian", "model", "Marian"});
+  auto made = shared_definition({family, NormPlace::kPost, "marian", "model", "Marian"});
   made.word = is_marian ? "marian" : "transformer";
   made.heads = {{Head::kConditional, "MTModel"}, {Head::kConditional, "Model"}};
   made.defaults = is_marian ? marian_defaults : transformer_defaults;

@@ -1,10 +1,10 @@
 #include "models/families/bart_json.h"
 
 #include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "models/config/stack_json.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/family.h"
-#include "models/family_definition.h"
-#include "models/stack_json.h"
 
 namespace weft::models {
 
@@ -46,7 +46,7 @@ void read_vocabularies(const JsonFields& fields, ModelOptions& options) {
   }
 }
 
-void read_sizes(const JsonFields& fields, ModelOptions& options) {
+void read_bart_sizes(const JsonFields& fields, ModelOptions& options) {
   auto& decoder = options.decoder;
   fields.read_size("d_model", options.dim, kMostFeatures);
   fields.read_size("encoder_layers", options.layers, kMostLayers);
@@ -69,7 +69,7 @@ void read_sizes(const JsonFields& fields, ModelOptions& options) {
 void read_bart_json(const JsonFields& fields, ModelOptions& options) {
   set_defaults(options);
   read_vocabularies(fields, options);
-  read_sizes(fields, options);
+  read_bart_sizes(fields, options);
   read_activation(fields, "activation_function", options.activation);
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "formats/json.h"
-#include "models/json_fields.h"
-#include "models/options.h"
+#include "models/config/json_fields.h"
+#include "models/config/options.h"
 
 namespace weft::models {
 

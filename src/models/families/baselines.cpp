@@ -4,10 +4,10 @@
 
 #include "base/text.h"
 #include "models/bag_of_words.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/decomposable_attention.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
-#include "models/stored_builder.h"
+#include "models/weights/stored_builder.h"
 
 namespace weft::models {
 
@@ -28,7 +28,7 @@ const config::Choices<Weighting>& weightings() {
   return kWords;
 }
 
-std::string word_of(Weighting weighting) {
+std::string baselines_word_of(Weighting weighting) {
   for (const auto& [word, value] : weightings()) {
     if (value == weighting) {
       return std::string(word);
@@ -175,7 +175,7 @@ void write_words(Json& json, const ModelOptions& options) {
 void read_bag_json(const JsonFields& fields, ModelOptions& options) {
   begin_json(fields, options, bag_defaults());
   auto& bag = options.bag;
-  auto word = word_of(bag.weighting);
+  auto word = baselines_word_of(bag.weighting);
   fields.read("weighting", word);
   const auto& words = weightings();
   const auto found = std::find_if(words.begin(), words.end(),
@@ -190,7 +190,7 @@ void read_bag_json(const JsonFields& fields, ModelOptions& options) {
 
 void write_bag_json(Json& json, const ModelOptions& options) {
   write_words(json, options);
-  json["weighting"] = word_of(options.bag.weighting);
+  json["weighting"] = baselines_word_of(options.bag.weighting);
   json["ngrams"] = options.bag.ngrams;
   json["buckets"] = options.bag.buckets;
 }
@@ -316,7 +316,7 @@ int64_t bag_rows(const ModelOptions& options) {
 
 std::vector<std::pair<std::string, std::string>> baseline_facts(const ModelOptions& options) {
   if (options.family == Family::kBagOfWords) {
-    return {{"weighting", word_of(options.bag.weighting)},
+    return {{"weighting", baselines_word_of(options.bag.weighting)},
             {"features", text("words", options.bag.ngrams > 1
                                            ? text(" and pairs of them in ",
                                                   with_commas(options.bag.buckets), " buckets")

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/family_definition.h"
+#include "models/config/family_definition.h"
 
 namespace weft::models {
 

@@ -1,9 +1,9 @@
 #include "models/families/bert.h"
 
+#include "models/config/modern.h"
+#include "models/config/stack_json.h"
 #include "models/encoder.h"
 #include "models/families/bert_kind.h"
-#include "models/modern.h"
-#include "models/stack_json.h"
 
 namespace weft::models {
 
@@ -154,7 +154,7 @@ void write_modernbert_json(Json& json, const ModelOptions& options) {
   bert_kind::write_json(json, options, kModernWords);
 }
 
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues bert_initial(const std::string& parameter, const ModelOptions& options) {
   const bool is_position = parameter == "embeddings.position.weight";
   if (is_position && options.begins_sinusoidal) {
     return {.kind = InitialValues::Kind::kSinusoids};
@@ -166,12 +166,12 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
 }
 
 InitialValues modern_initial(const std::string& parameter, const ModelOptions& options) {
-  auto values = initial(parameter, options);
+  auto values = bert_initial(parameter, options);
   values.deviation = modern_deviation(options, parameter);
   return values;
 }
 
-FamilyDefinition definition(const FamilyFacts& facts, const FamilyTraits& traits) {
+FamilyDefinition bert_definition(const FamilyFacts& facts, const FamilyTraits& traits) {
   return {.word = facts.model_type,
           .facts = facts,
           .heads = {{Head::kNone, "Model"},
@@ -186,15 +186,15 @@ FamilyDefinition definition(const FamilyFacts& facts, const FamilyTraits& traits
           .tensors = bert_kind::tensors,
           .spellings = bert_kind::spellings,
           .is_harmless = bert_kind::is_harmless,
-          .initial = initial,
+          .initial = bert_initial,
           .make = construct<Encoder>,
           .ends_like_bert = true};
 }
 
 FamilyDefinition roberta_definition(const FamilyFacts& facts) {
-  auto made = definition(facts, {.counts_from_pad = true,
-                                 .classifier_activation = Activation::kTanh,
-                                 .guess_activation = Activation::kGelu});
+  auto made = bert_definition(facts, {.counts_from_pad = true,
+                                      .classifier_activation = Activation::kTanh,
+                                      .guess_activation = Activation::kGelu});
   made.read_json = read_roberta_json;
   return made;
 }
@@ -203,8 +203,8 @@ FamilyDefinition roberta_definition(const FamilyFacts& facts) {
 
 const FamilyDefinition& bert() {
   static const FamilyDefinition kDefinition = [] {
-    auto made = definition({Family::kBert, NormPlace::kPost, "bert", "bert", "Bert"},
-                           {.classifies_pooled = true});
+    auto made = bert_definition({Family::kBert, NormPlace::kPost, "bert", "bert", "Bert"},
+                                {.classifies_pooled = true});
     // transformers has pre-norm RoBERTa but no pre-norm BERT: that one gets a type of our own, so
     // that nobody opens it as another.
     made.other_facts = {Family::kBert, NormPlace::kPre, "weft-bert-prelayernorm", "bert",
@@ -246,7 +246,7 @@ const FamilyDefinition& xlm_roberta() {
 
 const FamilyDefinition& distilbert() {
   static const FamilyDefinition kDefinition = [] {
-    auto made = definition(
+    auto made = bert_definition(
         {Family::kDistilBert, NormPlace::kPost, "distilbert", "distilbert", "DistilBert"},
         {.has_pooler = false,
          .has_segments = false,
@@ -266,11 +266,12 @@ const FamilyDefinition& distilbert() {
 
 const FamilyDefinition& electra() {
   static const FamilyDefinition kDefinition = [] {
-    auto made = definition({Family::kElectra, NormPlace::kPost, "electra", "electra", "Electra"},
-                           {.has_pooler = false,
-                            .projects_embeddings = true,
-                            .classifier_activation = Activation::kGelu,
-                            .guess_activation = Activation::kGelu});
+    auto made =
+        bert_definition({Family::kElectra, NormPlace::kPost, "electra", "electra", "Electra"},
+                        {.has_pooler = false,
+                         .projects_embeddings = true,
+                         .classifier_activation = Activation::kGelu,
+                         .guess_activation = Activation::kGelu});
     made.heads.push_back({Head::kReplacedToken, "ForPreTraining"});
     made.defaults = electra_defaults;
     made.presets = electra_presets;
@@ -283,8 +284,8 @@ const FamilyDefinition& electra() {
 const FamilyDefinition& modernbert() {
   static const FamilyDefinition kDefinition = [] {
     auto made =
-        definition({Family::kModernBert, NormPlace::kPre, "modernbert", "model", "ModernBert"},
-                   {.has_pooler = false, .has_segments = false, .drops_first = false});
+        bert_definition({Family::kModernBert, NormPlace::kPre, "modernbert", "model", "ModernBert"},
+                        {.has_pooler = false, .has_segments = false, .drops_first = false});
     made.defaults = modern_defaults;
     made.presets = modernbert_presets;
     made.read_json = read_modernbert_json;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/family_definition.h"
+#include "models/config/family_definition.h"
 
 /// Encoders of BERT's kind.
 namespace weft::models {

@@ -1,9 +1,9 @@
 #include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/modern.h"
+#include "models/config/stack_json.h"
+#include "models/config/traits.h"
 #include "models/families/bert_kind.h"
-#include "models/family.h"
-#include "models/modern.h"
-#include "models/stack_json.h"
-#include "models/traits.h"
 
 namespace weft::models::bert_kind {
 
@@ -11,9 +11,11 @@ namespace {
 
 using formats::Json;
 
-std::string quote(std::string_view word) { return "'" + std::string(word.substr(0, 80)) + "'"; }
+std::string bert_json_quote(std::string_view word) {
+  return "'" + std::string(word.substr(0, 80)) + "'";
+}
 
-void read_sizes(const JsonFields& fields, ModelOptions& options, const Words& words) {
+void read_bert_json_sizes(const JsonFields& fields, ModelOptions& options, const Words& words) {
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   // Where a family has a word of its own, the common one is known to its config class too.
   fields.read_size("hidden_size", options.dim, kMostFeatures);
@@ -51,7 +53,9 @@ void read_special(const JsonFields& fields, ModelOptions& options) {
   options.length -= position_offset(options);
 }
 
-void read_arithmetic(const JsonFields& fields, ModelOptions& options, const Words& words) {
+void read_bert_json_arithmetic(const JsonFields& fields,
+                               ModelOptions& options,
+                               const Words& words) {
   const auto& traits = traits_of(options.family);
   read_activation(fields, words.activation, options.activation);
   if (!traits.has_fixed_epsilon) {
@@ -70,7 +74,7 @@ void read_arithmetic(const JsonFields& fields, ModelOptions& options, const Word
 }
 
 /// What the keys would change and this program does not compute.
-void refuse_foreign(const JsonFields& fields) {
+void refuse_bert_json_foreign(const JsonFields& fields) {
   for (const auto* key : {"is_decoder", "add_cross_attention"}) {
     bool is_on = false;
     fields.read(key, is_on);
@@ -81,7 +85,8 @@ void refuse_foreign(const JsonFields& fields) {
   std::string position = "absolute";
   fields.read("position_embedding_type", position);
   if (position != "absolute") {
-    fields.fail("position_embedding_type", "found " + quote(position) + ", allowed is 'absolute'");
+    fields.fail("position_embedding_type",
+                "found " + bert_json_quote(position) + ", allowed is 'absolute'");
   }
 }
 
@@ -121,13 +126,13 @@ void write_arithmetic(Json& json, const ModelOptions& options, const Words& word
 }  // namespace
 
 void read_json(const JsonFields& fields, ModelOptions& options, const Words& words) {
-  read_sizes(fields, options, words);
+  read_bert_json_sizes(fields, options, words);
   read_special(fields, options);
-  read_arithmetic(fields, options, words);
+  read_bert_json_arithmetic(fields, options, words);
   if (is_modern(options.family)) {
     read_modern(fields, options);
   }
-  refuse_foreign(fields);
+  refuse_bert_json_foreign(fields);
 }
 
 void write_json(Json& json, const ModelOptions& options, const Words& words) {

@@ -1,9 +1,9 @@
 #include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/modern.h"
+#include "models/config/traits.h"
 #include "models/families/bert_kind.h"
-#include "models/family.h"
-#include "models/modern.h"
-#include "models/traits.h"
-#include "nn/norm.h"
+#include "nn/norm/norm.h"
 
 namespace weft::models::bert_kind {
 
@@ -77,7 +77,7 @@ void read_position(Section section, Reading& reading) {
   section.reject_unread();
 }
 
-void read_feed_forward(Section section, Reading& reading) {
+void read_bert_feed_forward(Section section, Reading& reading) {
   auto& options = reading.options;
   section.read("width", options.width,
                {.help = "Width between the two projections; 4 * dim where dim "
@@ -136,7 +136,7 @@ void refuse_sizes(const Section& section, const ModelOptions& options) {
   }
 }
 
-void read_sizes(Section& section, Reading& reading) {
+void read_bert_sizes(Section& section, Reading& reading) {
   auto& options = reading.options;
   section.read("dim", options.dim,
                {.help = "Width of the residual stream.",
@@ -200,11 +200,11 @@ void read_rest(Section& section, Reading& reading) {
 
 void read_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
   Reading reading{.options = options, .base = base};
-  read_sizes(section, reading);
+  read_bert_sizes(section, reading);
   read_dropouts(section, options);
   read_attention(section.section("attention", {.help = "How tokens see each other."}), reading);
   read_position(section.section("position", {.help = "Where a token stands."}), reading);
-  read_feed_forward(
+  read_bert_feed_forward(
       section.section("feed_forward", {.help = "The sub-layer that changes each token by itself."}),
       reading);
   read_norm(section.section("norm", {.help = "The norms of the stack."}), reading);

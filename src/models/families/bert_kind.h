@@ -6,9 +6,9 @@
 
 #include "config/section.h"
 #include "formats/json.h"
-#include "models/json_fields.h"
-#include "models/names.h"
-#include "models/options.h"
+#include "models/config/json_fields.h"
+#include "models/config/options.h"
+#include "models/weights/names.h"
 
 /// What the encoders of BERT's kind share: keys, words of config.json, names.
 namespace weft::models::bert_kind {

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/options.h"
+#include "models/config/options.h"
 
 namespace weft::models {
 

@@ -2,11 +2,11 @@
 #include <utility>
 
 #include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/modern.h"
+#include "models/config/traits.h"
 #include "models/families/bert_kind.h"
 #include "models/families/bert_rows.h"
-#include "models/family.h"
-#include "models/modern.h"
-#include "models/traits.h"
 
 namespace weft::models::bert_kind {
 
@@ -118,7 +118,7 @@ void add_backbone(Builder& builder, const ModelOptions& options, const NameTable
   }
 }
 
-void add_head(Builder& builder, const ModelOptions& options, const NameTable& table) {
+void add_bert_head(Builder& builder, const ModelOptions& options, const NameTable& table) {
   switch (options.head) {
     case Head::kNone:
       return;
@@ -173,7 +173,7 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
   const auto& table = name_table(options);
   Builder builder(options);
   add_backbone(builder, options, table);
-  add_head(builder, options, table);
+  add_bert_head(builder, options, table);
   settle(builder.result, options);
   return std::move(builder.result);
 }

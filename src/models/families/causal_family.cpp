@@ -1,13 +1,13 @@
 #include "models/families/causal_family.h"
 
 #include "models/causal_model.h"
-#include "models/stack_json.h"
+#include "models/config/stack_json.h"
 
 namespace weft::models {
 
 namespace {
 
-InitialValues initial(const std::string& /*parameter*/, const ModelOptions& options) {
+InitialValues causal_initial(const std::string& /*parameter*/, const ModelOptions& options) {
   return {.deviation = options.deviation};
 }
 
@@ -22,7 +22,7 @@ FamilyDefinition causal_definition(const FamilyFacts& facts) {
                     {Head::kToken, "ForTokenClassification"}},
           .traits = {.has_pooler = false, .has_segments = false},
           .generation_json = plain_generation_json,
-          .initial = initial,
+          .initial = causal_initial,
           .make = construct<CausalModel>,
           .style = formats::SpecialStyle::kGpt2};
 }

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "models/family_definition.h"
-#include "models/stored_builder.h"
+#include "models/config/family_definition.h"
+#include "models/weights/stored_builder.h"
 
 /// What the families share whose stacks read from left to right: GPT-2, Llama and their kin.
 namespace weft::models {

@@ -6,28 +6,28 @@ namespace weft::models {
 
 namespace {
 
-ModelOptions defaults() { return vision_family::defaults(Family::kDeit); }
+ModelOptions deit_defaults() { return vision_family::defaults(Family::kDeit); }
 
-std::vector<Preset> presets() {
-  const auto begin = defaults();
+std::vector<Preset> deit_presets() {
+  const auto begin = deit_defaults();
   return {{"deit-tiny", sized(begin, {12, 192, 3})},
           {"deit-small", sized(begin, {12, 384, 6})},
           {"deit-base", sized(begin, {12, 768, 12})}};
 }
 
-FamilyDefinition definition() {
+FamilyDefinition deit_definition() {
   auto made = vision_family::definition({Family::kDeit, NormPlace::kPre, "deit", "deit", "DeiT"});
   made.heads.insert(made.heads.begin() + 2,
                     {Head::kTaughtImage, "ForImageClassificationWithTeacher"});
-  made.defaults = defaults;
-  made.presets = presets;
+  made.defaults = deit_defaults;
+  made.presets = deit_presets;
   return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& deit() {
-  static const auto kDefinition = definition();
+  static const auto kDefinition = deit_definition();
   return kDefinition;
 }
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/families/causal_family.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
 
 namespace weft::models {
 
@@ -14,7 +14,7 @@ namespace {
 
 using formats::Json;
 
-ModelOptions defaults() {
+ModelOptions gpt2_defaults() {
   ModelOptions options;
   options.family = Family::kGpt2;
   options.length = 1024;
@@ -27,22 +27,22 @@ ModelOptions defaults() {
   return options;
 }
 
-ModelOptions mini() {
-  auto options = sized(defaults(), {6, 384, 6});
+ModelOptions gpt2_mini() {
+  auto options = sized(gpt2_defaults(), {6, 384, 6});
   options.length = 512;
   return options;
 }
 
-std::vector<Preset> presets() {
-  const auto begin = defaults();
-  return {{"gpt-mini", mini()},
+std::vector<Preset> gpt2_presets() {
+  const auto begin = gpt2_defaults();
+  return {{"gpt-mini", gpt2_mini()},
           {"gpt2", sized(begin, {12, 768, 12})},
           {"gpt2-medium", sized(begin, {24, 1024, 16})},
           {"gpt2-large", sized(begin, {36, 1280, 20})},
           {"gpt2-xl", sized(begin, {48, 1600, 25})}};
 }
 
-void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+void read_gpt2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_stack_keys(section, options, base,
                   {.only = "type: gpt2",
                    .has_layer_scale = true,
@@ -50,13 +50,13 @@ void read_keys(config::Section& section, ModelOptions& options, const ModelOptio
                    .has_norm_place = true});
 }
 
-void refuse_foreign(const JsonFields& fields) {
+void refuse_gpt2_foreign(const JsonFields& fields) {
   demand(fields, "add_cross_attention", false, "this family has no encoder here");
   demand(fields, "scale_attn_weights", true, "scores are scaled here");
 }
 
-void read_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, defaults());
+void read_gpt2_json(const JsonFields& fields, ModelOptions& options) {
+  options = begun(options, gpt2_defaults());
   options.vocabulary = 50257;
   options.begin_id = 50256;
   options.end_id = 50256;
@@ -86,13 +86,13 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("attn_pdrop", options.attention_dropout, 0.0, 1.0);
   fields.read("scale_attn_by_inverse_layer_idx", options.decoder.scales_by_layer);
   fields.read("tie_word_embeddings", options.ties_embeddings);
-  refuse_foreign(fields);
+  refuse_gpt2_foreign(fields);
   options.begin_id = std::min(options.begin_id, options.vocabulary - 1);
   options.end_id = std::min(options.end_id, options.vocabulary - 1);
   read_ids(fields, options);
 }
 
-void write_json(Json& json, const ModelOptions& options) {
+void write_gpt2_json(Json& json, const ModelOptions& options) {
   json["vocab_size"] = options.vocabulary;
   json["n_positions"] = options.length;
   json["n_embd"] = options.dim;
@@ -116,7 +116,7 @@ void write_json(Json& json, const ModelOptions& options) {
   write_ids(json, options);
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> gpt2_tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
   const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
   StoredBuilder builder;
@@ -145,13 +145,13 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
 }
 
 /// The causal mask of first files, and tied copies.
-bool says_nothing(std::string_view name, const ModelOptions& options) {
+bool says_gpt2_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          (options.ties_embeddings && name == "lm_head.weight");
 }
 
 /// What enters the stream begins smaller the more layers there are (section 2.3 of the paper).
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues gpt2_initial(const std::string& parameter, const ModelOptions& options) {
   const bool enters_stream = parameter.ends_with(".attention.output.weight") ||
                              parameter.ends_with(".feed_forward.down.weight");
   return {.deviation = enters_stream ? options.deviation /
@@ -159,26 +159,26 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
                                      : options.deviation};
 }
 
-FamilyDefinition definition() {
+FamilyDefinition gpt2_definition() {
   auto made = causal_definition({Family::kGpt2, NormPlace::kPre, "gpt2", "transformer", "GPT2"});
   made.other_facts = {Family::kGpt2, NormPlace::kPost, "weft-gpt2-postnorm", "transformer",
                       "WeftGpt2PostNorm"};
   made.heads[1].ending = "LMHeadModel";
-  made.defaults = defaults;
-  made.presets = presets;
-  made.read_keys = read_keys;
-  made.read_json = read_json;
-  made.write_json = write_json;
-  made.tensors = tensors;
-  made.is_harmless = says_nothing;
-  made.initial = initial;
+  made.defaults = gpt2_defaults;
+  made.presets = gpt2_presets;
+  made.read_keys = read_gpt2_keys;
+  made.read_json = read_gpt2_json;
+  made.write_json = write_gpt2_json;
+  made.tensors = gpt2_tensors;
+  made.is_harmless = says_gpt2_nothing;
+  made.initial = gpt2_initial;
   return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& gpt2() {
-  static const auto kDefinition = definition();
+  static const auto kDefinition = gpt2_definition();
   return kDefinition;
 }
 

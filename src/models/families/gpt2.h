@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/family_definition.h"
+#include "models/config/family_definition.h"
 
 namespace weft::models {
 

@@ -4,9 +4,9 @@
 
 #include "base/text.h"
 #include "models/causal_model.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/families/causal_family.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
 
 namespace weft::models {
 
@@ -14,7 +14,7 @@ namespace {
 
 using formats::Json;
 
-ModelOptions defaults() {
+ModelOptions gpt_neox_defaults() {
   ModelOptions options;
   options.family = Family::kGptNeoX;
   options.length = 2048;
@@ -31,15 +31,15 @@ ModelOptions defaults() {
   return options;
 }
 
-std::vector<Preset> presets() {
-  const auto begin = defaults();
+std::vector<Preset> gpt_neox_presets() {
+  const auto begin = gpt_neox_defaults();
   return {{"pythia-14m", sized(begin, {6, 128, 4})},
           {"pythia-70m", sized(begin, {6, 512, 8})},
           {"pythia-160m", sized(begin, {12, 768, 12})},
           {"pythia-410m", sized(begin, {24, 1024, 16})}};
 }
 
-void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+void read_gpt_neox_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_stack_keys(section, options, base,
                   {.only = "type: gpt_neox", .has_rotary = true, .has_embedding_dropout = false});
 }
@@ -54,8 +54,8 @@ void check_rotary(const JsonFields& fields, const ModelOptions& options) {
   }
 }
 
-void read_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, defaults());
+void read_gpt_neox_json(const JsonFields& fields, ModelOptions& options) {
+  options = begun(options, gpt_neox_defaults());
   options.vocabulary = 50432;
   options.dim = 6144;
   options.layers = 44;
@@ -83,7 +83,7 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   read_ids(fields, options);
 }
 
-void write_json(Json& json, const ModelOptions& options) {
+void write_gpt_neox_json(Json& json, const ModelOptions& options) {
   json["vocab_size"] = options.vocabulary;
   json["hidden_size"] = options.dim;
   json["num_hidden_layers"] = options.layers;
@@ -106,10 +106,10 @@ void write_json(Json& json, const ModelOptions& options) {
   write_ids(json, options);
 }
 
-void add_layer(StoredBuilder& builder,
-               const ModelOptions& options,
-               const std::string& ours,
-               const std::string& stored) {
+void add_gpt_neox_layer(StoredBuilder& builder,
+                        const ModelOptions& options,
+                        const std::string& ours,
+                        const std::string& stored) {
   const int64_t dim = options.dim;
   builder.norm(ours + "attention_norm", stored + "input_layernorm", dim);
   builder.linear(ours + "attention.qkv", stored + "attention.query_key_value",
@@ -126,12 +126,13 @@ void add_layer(StoredBuilder& builder,
                  {.inputs = options.width, .outputs = dim});
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> gpt_neox_tensors(const ModelOptions& options) {
   const std::string prefix = options.head == Head::kNone ? "" : "gpt_neox.";
   StoredBuilder builder;
   builder.table("embeddings.word", prefix + "embed_in", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    add_layer(builder, options, text("layers.", layer, "."), text(prefix, "layers.", layer, "."));
+    add_gpt_neox_layer(builder, options, text("layers.", layer, "."),
+                       text(prefix, "layers.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "final_layer_norm", options.dim);
   add_causal_head(builder, options, "embed_out", "classifier");
@@ -139,29 +140,29 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
 }
 
 /// Buffers of files of other times, and tied copies.
-bool says_nothing(std::string_view name, const ModelOptions& options) {
+bool says_gpt_neox_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq") ||
          (options.ties_embeddings && name == "embed_out.weight");
 }
 
-FamilyDefinition definition() {
+FamilyDefinition gpt_neox_definition() {
   auto made =
       causal_definition({Family::kGptNeoX, NormPlace::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
-  made.defaults = defaults;
-  made.presets = presets;
-  made.read_keys = read_keys;
-  made.read_json = read_json;
-  made.write_json = write_json;
-  made.tensors = tensors;
-  made.is_harmless = says_nothing;
+  made.defaults = gpt_neox_defaults;
+  made.presets = gpt_neox_presets;
+  made.read_keys = read_gpt_neox_keys;
+  made.read_json = read_gpt_neox_json;
+  made.write_json = write_gpt_neox_json;
+  made.tensors = gpt_neox_tensors;
+  made.is_harmless = says_gpt_neox_nothing;
   return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& gpt_neox() {
-  static const auto kDefinition = definition();
+  static const auto kDefinition = gpt_neox_definition();
   return kDefinition;
 }
 

@@ -1,9 +1,9 @@
 #include "models/families/llama.h"
 
 #include "base/text.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/families/causal_family.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
 
 namespace weft::models {
 
@@ -55,7 +55,7 @@ struct Size {
   int64_t length;
 };
 
-ModelOptions sized(ModelOptions options, const Size& size) {
+ModelOptions sized_decoder(ModelOptions options, const Size& size) {
   options.layers = size.layers;
   options.dim = size.dim;
   options.heads = size.heads;
@@ -84,19 +84,20 @@ ModelOptions stretched(ModelOptions options, double factor) {
 
 std::vector<Preset> llama_presets() {
   const auto begin = llama_defaults();
-  return {{"llama-mini", tied(sized(begin, {4, 256, 4, 2, 688, 512}))},
-          {"smollm-135m", tied(sized(begin, {30, 576, 9, 3, 1536, 2048}))},
-          {"tinyllama-1.1b", sized(begin, {22, 2048, 32, 4, 5632, 2048})},
-          {"llama-2-7b", sized(begin, {32, 4096, 32, 32, 11008, 4096})},
-          {"llama-3.2-1b", tied(stretched(sized(begin, {16, 2048, 32, 8, 8192, 131072}), 32))}};
+  return {
+      {"llama-mini", tied(sized_decoder(begin, {4, 256, 4, 2, 688, 512}))},
+      {"smollm-135m", tied(sized_decoder(begin, {30, 576, 9, 3, 1536, 2048}))},
+      {"tinyllama-1.1b", sized_decoder(begin, {22, 2048, 32, 4, 5632, 2048})},
+      {"llama-2-7b", sized_decoder(begin, {32, 4096, 32, 32, 11008, 4096})},
+      {"llama-3.2-1b", tied(stretched(sized_decoder(begin, {16, 2048, 32, 8, 8192, 131072}), 32))}};
 }
 
 std::vector<Preset> mistral_presets() {
-  return {{"mistral-7b", sized(mistral_defaults(), {32, 4096, 32, 8, 14336, 32768})}};
+  return {{"mistral-7b", sized_decoder(mistral_defaults(), {32, 4096, 32, 8, 14336, 32768})}};
 }
 
 std::vector<Preset> qwen2_presets() {
-  auto options = turned(sized(qwen2_defaults(), {24, 896, 14, 2, 4864, 131072}), 1'000'000);
+  auto options = turned(sized_decoder(qwen2_defaults(), {24, 896, 14, 2, 4864, 131072}), 1'000'000);
   options.norm_epsilon = 1e-6;
   return {{"qwen2-0.5b", tied(options)}};
 }
@@ -209,7 +210,7 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
   }
 }
 
-void read_json(const JsonFields& fields, ModelOptions& options) {
+void read_llama_json(const JsonFields& fields, ModelOptions& options) {
   options = begun(options, absent(options.family));
   read_stack_sizes(fields, options);
   read_heads(fields, options);
@@ -245,7 +246,7 @@ void write_window(Json& json, const ModelOptions& options) {
   }
 }
 
-void write_json(Json& json, const ModelOptions& options) {
+void write_llama_json(Json& json, const ModelOptions& options) {
   json["vocab_size"] = options.vocabulary;
   json["hidden_size"] = options.dim;
   json["num_hidden_layers"] = options.layers;
@@ -272,10 +273,10 @@ void write_json(Json& json, const ModelOptions& options) {
   write_ids(json, options);
 }
 
-void add_layer(StoredBuilder& builder,
-               const ModelOptions& options,
-               const std::string& ours,
-               const std::string& stored) {
+void add_llama_layer(StoredBuilder& builder,
+                     const ModelOptions& options,
+                     const std::string& ours,
+                     const std::string& stored) {
   const int64_t dim = options.dim;
   const int64_t own = query_width(options);
   const int64_t shared = key_width(options);
@@ -296,24 +297,25 @@ void add_layer(StoredBuilder& builder,
                  {options.width, dim, has_wide_bias});
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> llama_tensors(const ModelOptions& options) {
   const std::string prefix = options.head == Head::kNone ? "" : "model.";
   StoredBuilder builder;
   builder.table("embeddings.word", prefix + "embed_tokens", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    add_layer(builder, options, text("layers.", layer, "."), text(prefix, "layers.", layer, "."));
+    add_llama_layer(builder, options, text("layers.", layer, "."),
+                    text(prefix, "layers.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "norm", options.dim, false);
   add_causal_head(builder, options, "lm_head", "score");
   return builder.result;
 }
 
-bool says_nothing(std::string_view name, const ModelOptions& options) {
+bool says_llama_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with(".rotary_emb.inv_freq") ||
          (options.ties_embeddings && name == "lm_head.weight");
 }
 
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues llama_initial(const std::string& parameter, const ModelOptions& options) {
   return {.deviation = options.deviation, .zeroes_pad = parameter == "embeddings.word.weight"};
 }
 
@@ -324,16 +326,16 @@ struct Own {
   decltype(FamilyDefinition::read_keys) read_keys;
 };
 
-FamilyDefinition definition(const FamilyFacts& facts, const Own& own) {
+FamilyDefinition llama_definition(const FamilyFacts& facts, const Own& own) {
   auto made = causal_definition(facts);
   made.defaults = own.defaults;
   made.presets = own.presets;
   made.read_keys = own.read_keys;
-  made.read_json = read_json;
-  made.write_json = write_json;
-  made.tensors = tensors;
-  made.is_harmless = says_nothing;
-  made.initial = initial;
+  made.read_json = read_llama_json;
+  made.write_json = write_llama_json;
+  made.tensors = llama_tensors;
+  made.is_harmless = says_llama_nothing;
+  made.initial = llama_initial;
   return made;
 }
 
@@ -341,22 +343,22 @@ FamilyDefinition definition(const FamilyFacts& facts, const Own& own) {
 
 const FamilyDefinition& llama() {
   static const auto kDefinition =
-      definition({Family::kLlama, NormPlace::kPre, "llama", "model", "Llama"},
-                 {llama_defaults, llama_presets, read_llama_keys});
+      llama_definition({Family::kLlama, NormPlace::kPre, "llama", "model", "Llama"},
+                       {llama_defaults, llama_presets, read_llama_keys});
   return kDefinition;
 }
 
 const FamilyDefinition& mistral() {
   static const auto kDefinition =
-      definition({Family::kMistral, NormPlace::kPre, "mistral", "model", "Mistral"},
-                 {mistral_defaults, mistral_presets, read_mistral_keys});
+      llama_definition({Family::kMistral, NormPlace::kPre, "mistral", "model", "Mistral"},
+                       {mistral_defaults, mistral_presets, read_mistral_keys});
   return kDefinition;
 }
 
 const FamilyDefinition& qwen2() {
   static const auto kDefinition = [] {
-    auto made = definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"},
-                           {qwen2_defaults, qwen2_presets, read_qwen2_keys});
+    auto made = llama_definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"},
+                                 {qwen2_defaults, qwen2_presets, read_qwen2_keys});
     made.style = formats::SpecialStyle::kQwen2;
     return made;
   }();

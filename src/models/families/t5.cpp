@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "models/config/stack_json.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/stack_json.h"
-#include "models/stored_builder.h"
-#include "models/weights.h"
+#include "models/weights/stored_builder.h"
+#include "models/weights/weights.h"
 
 namespace weft::models {
 
@@ -75,23 +75,23 @@ ModelOptions mt5_defaults() {
 }
 
 ModelOptions gated(const EncoderDecoderSize& size) {
-  auto options = sized(t5_defaults(), size);
+  auto options = sized_encoder_decoder(t5_defaults(), size);
   make_gated(options);
   return options;
 }
 
 /// arXiv:2109.10686, table 2.
-ModelOptions mini() {
-  auto options = sized(t5_defaults(), {384, 4, 8, 1536});
+ModelOptions t5_mini() {
+  auto options = sized_encoder_decoder(t5_defaults(), {384, 4, 8, 1536});
   options.decoder.head_width = 32;
   return options;
 }
 
 std::vector<Preset> t5_presets() {
-  return {{"t5-mini", mini()},
+  return {{"t5-mini", t5_mini()},
           {"t5-small", t5_defaults()},
-          {"t5-base", sized(t5_defaults(), {768, 12, 12, 3072})},
-          {"t5-large", sized(t5_defaults(), {1024, 24, 16, 4096})},
+          {"t5-base", sized_encoder_decoder(t5_defaults(), {768, 12, 12, 3072})},
+          {"t5-large", sized_encoder_decoder(t5_defaults(), {1024, 24, 16, 4096})},
           {"t5-v1_1-small", gated({512, 8, 6, 1024})},
           {"t5-v1_1-base", gated({768, 12, 12, 2048})},
           {"t5-v1_1-large", gated({1024, 24, 16, 2816})}};
@@ -99,8 +99,8 @@ std::vector<Preset> t5_presets() {
 
 std::vector<Preset> mt5_presets() {
   return {{"mt5-small", mt5_defaults()},
-          {"mt5-base", sized(mt5_defaults(), {768, 12, 12, 2048})},
-          {"mt5-large", sized(mt5_defaults(), {1024, 24, 16, 2816})}};
+          {"mt5-base", sized_encoder_decoder(mt5_defaults(), {768, 12, 12, 2048})},
+          {"mt5-large", sized_encoder_decoder(mt5_defaults(), {1024, 24, 16, 2816})}};
 }
 
 void read_t5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
@@ -113,7 +113,7 @@ void read_mt5_keys(config::Section& section, ModelOptions& options, const ModelO
 
 /// `gated-gelu`: the activation behind its gate; both kinds of GELU bear that name there.
 /// dense_act_fn and is_gated_act tell them apart, and count where they stand beside it.
-void read_feed_forward(const JsonFields& fields, ModelOptions& options) {
+void read_t5_feed_forward(const JsonFields& fields, ModelOptions& options) {
   std::string kind = options.modern.is_gated ? "gated-gelu" : "relu";
   fields.read("feed_forward_proj", kind);
   options.modern.is_gated = kind.starts_with("gated-");
@@ -126,7 +126,7 @@ void read_feed_forward(const JsonFields& fields, ModelOptions& options) {
   fields.read("is_gated_act", options.modern.is_gated);
 }
 
-void read_json(const JsonFields& fields, ModelOptions& options) {
+void read_t5_json(const JsonFields& fields, ModelOptions& options) {
   const bool is_mt5 = options.family == Family::kMt5;
   options = begun(options, is_mt5 ? mt5_defaults() : t5_defaults());
   options.vocabulary = is_mt5 ? 250112 : 32128;
@@ -149,7 +149,7 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   options.modern.feed_forward_dropout = options.dropout;
   fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_factor", options.deviation, 0.0, 100.0);
-  read_feed_forward(fields, options);
+  read_t5_feed_forward(fields, options);
   if (!is_mt5) {
     // Of transformers 4 the sign of both; 5 writes `scale_decoder_outputs`. Whether the output
     // matrix is tied, the weights tell.
@@ -165,7 +165,7 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   read_decoding_ids(fields, options);
 }
 
-void write_json(Json& json, const ModelOptions& options) {
+void write_t5_json(Json& json, const ModelOptions& options) {
   const auto& decoder = options.decoder;
   json["vocab_size"] = options.vocabulary;
   json["d_model"] = options.dim;
@@ -211,14 +211,14 @@ void look_at_files(ModelOptions& options, const WeightFiles& files) {
   options.ties_embeddings = output == nullptr || is_copy;
 }
 
-std::string stack_of(bool is_decoder) { return is_decoder ? "decoder_layers." : "layers."; }
+std::string t5_stack_of(bool is_decoder) { return is_decoder ? "decoder_layers." : "layers."; }
 std::string side_of(bool is_decoder) { return is_decoder ? "decoder." : "encoder."; }
 
-void add_layer(StoredBuilder& builder,
-               const ModelOptions& options,
-               bool is_decoder,
-               int64_t layer) {
-  const auto ours = text(stack_of(is_decoder), layer, ".");
+void add_t5_layer(StoredBuilder& builder,
+                  const ModelOptions& options,
+                  bool is_decoder,
+                  int64_t layer) {
+  const auto ours = text(t5_stack_of(is_decoder), layer, ".");
   const auto theirs = text(side_of(is_decoder), "block.", layer, ".layer.");  // numbers follow
   const int64_t dim = options.dim;
   const int64_t heads = is_decoder ? options.decoder.heads : options.heads;
@@ -235,7 +235,7 @@ void add_layer(StoredBuilder& builder,
   linear("attention.qkv", own + "v", dim, inner, 2 * inner);
   linear("attention.output", own + "o", inner, dim);
   if (layer == 0) {
-    builder.table(stack_of(is_decoder) + "relative_bias", own + "relative_attention_bias",
+    builder.table(t5_stack_of(is_decoder) + "relative_bias", own + "relative_attention_bias",
                   {options.decoder.relative_buckets, heads});
   }
   if (is_decoder) {
@@ -261,13 +261,13 @@ void add_layer(StoredBuilder& builder,
 void add_stack(StoredBuilder& builder, const ModelOptions& options, bool is_decoder) {
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    add_layer(builder, options, is_decoder, layer);
+    add_t5_layer(builder, options, is_decoder, layer);
   }
-  builder.norm(text(stack_of(is_decoder), "norm"), text(side_of(is_decoder), "final_layer_norm"),
+  builder.norm(text(t5_stack_of(is_decoder), "norm"), text(side_of(is_decoder), "final_layer_norm"),
                options.dim, false);
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> t5_tensors(const ModelOptions& options) {
   StoredBuilder builder;
   builder.table("embeddings.word", "shared", {options.vocabulary, options.dim});
   add_stack(builder, options, false);
@@ -280,21 +280,21 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
   return std::move(builder.result);
 }
 
-std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& /*options*/) {
+std::vector<std::string> t5_spellings(const StoredTensor& tensor, const ModelOptions& /*options*/) {
   if (tensor.name == kShared) {
     return {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
   }
   return {};
 }
 
-bool is_harmless(std::string_view name, const ModelOptions& options) {
+bool is_t5_harmless(std::string_view name, const ModelOptions& options) {
   return name == "encoder.embed_tokens.weight" || name == "decoder.embed_tokens.weight" ||
          (name == kOutput && options.ties_embeddings) ||
          name == "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
 }
 
 /// As Mesh TensorFlow has it: scores need no scale, since queries begin so much smaller.
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues t5_initial(const std::string& parameter, const ModelOptions& options) {
   const auto& decoder = options.decoder;
   const auto root = [](int64_t fan) { return 1 / std::sqrt(static_cast<double>(fan)); };
   const bool is_decoder = parameter.starts_with("decoder_layers.");
@@ -314,20 +314,20 @@ InitialValues initial(const std::string& parameter, const ModelOptions& options)
   return values;
 }
 
-FamilyDefinition definition(const FamilyFacts& facts) {
+FamilyDefinition t5_definition(const FamilyFacts& facts) {
   const bool is_mt5 = facts.family == Family::kMt5;
   auto made = encoder_decoder_definition(facts);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"}, {Head::kNone, "EncoderModel"}};
   made.defaults = is_mt5 ? mt5_defaults : t5_defaults;
   made.presets = is_mt5 ? mt5_presets : t5_presets;
   made.read_keys = is_mt5 ? read_mt5_keys : read_t5_keys;
-  made.read_json = read_json;
-  made.write_json = write_json;
+  made.read_json = read_t5_json;
+  made.write_json = write_t5_json;
   made.look_at_files = look_at_files;
-  made.tensors = tensors;
-  made.spellings = spellings;
-  made.is_harmless = is_harmless;
-  made.initial = initial;
+  made.tensors = t5_tensors;
+  made.spellings = t5_spellings;
+  made.is_harmless = is_t5_harmless;
+  made.initial = t5_initial;
   made.style = formats::SpecialStyle::kT5;
   return made;
 }
@@ -335,12 +335,12 @@ FamilyDefinition definition(const FamilyFacts& facts) {
 }  // namespace
 
 const FamilyDefinition& t5() {
-  static const auto kDefinition = definition({Family::kT5, NormPlace::kPre, "t5", "", "T5"});
+  static const auto kDefinition = t5_definition({Family::kT5, NormPlace::kPre, "t5", "", "T5"});
   return kDefinition;
 }
 
 const FamilyDefinition& mt5() {
-  static const auto kDefinition = definition({Family::kMt5, NormPlace::kPre, "mt5", "", "MT5"});
+  static const auto kDefinition = t5_definition({Family::kMt5, NormPlace::kPre, "mt5", "", "MT5"});
   return kDefinition;
 }
 

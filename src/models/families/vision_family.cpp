@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
-#include "models/stored_builder.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/vision.h"
+#include "models/weights/stored_builder.h"
 
 namespace weft::models::vision_family {
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kLargestImage = 1 << 15;
 constexpr int64_t kMostGrid = 1 << 12;  // patches of a side
-constexpr std::string_view kOnly = "type: vit or deit";
+constexpr std::string_view kVisionOnly = "type: vit or deit";
 
 /// A convolution is stored with the shape of its kernel; here it is a matrix.
 void add_convolution(StoredBuilder& builder,
@@ -59,10 +59,10 @@ void add_embeddings(StoredBuilder& builder,
                   {options.dim, vision.channels, vision.patch, vision.patch}, Part::kBackbone);
 }
 
-void add_layer(StoredBuilder& builder,
-               const ModelOptions& options,
-               const std::string& ours,
-               const std::string& stored) {
+void add_vision_layer(StoredBuilder& builder,
+                      const ModelOptions& options,
+                      const std::string& ours,
+                      const std::string& stored) {
   const int64_t dim = options.dim;
   builder.norm(ours + "attention_norm", stored + "layernorm_before", dim);
   int64_t first = 0;
@@ -77,7 +77,7 @@ void add_layer(StoredBuilder& builder,
   builder.linear(ours + "feed_forward.down", stored + "output.dense", {options.width, dim});
 }
 
-void add_head(StoredBuilder& builder, const ModelOptions& options) {
+void add_vision_head(StoredBuilder& builder, const ModelOptions& options) {
   const auto linear = [&](const std::string& ours, const std::string& stored) {
     builder.linear(ours, stored,
                    {.inputs = options.dim, .outputs = head_outputs(options), .part = Part::kHead});
@@ -126,8 +126,9 @@ ModelOptions defaults(Family family) {
 
 namespace {
 
-void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_stack_keys(section, options, base, {.only = kOnly, .has_length = false, .has_ties = false});
+void read_vision_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+  read_stack_keys(section, options, base,
+                  {.only = kVisionOnly, .has_length = false, .has_ties = false});
   auto& vision = options.vision;
   section.read("image_size", vision.image_size,
                {.help = "Height and width of the images, a whole number of patches; with init_from "
@@ -135,24 +136,24 @@ void read_keys(config::Section& section, ModelOptions& options, const ModelOptio
                         "interpolated.",
                 .unit = "pixels",
                 .range = config::between(1, static_cast<double>(kLargestImage)),
-                .only = kOnly});
+                .only = kVisionOnly});
   section.read("patch", vision.patch,
                {.help = "Height and width of a patch.",
                 .unit = "pixels",
                 .range = config::between(1, 1024),
-                .only = kOnly});
+                .only = kVisionOnly});
   section.read("channels", vision.channels,
                {.help = "Channels of the images: 1 (grey) or 3 (colours); images that have others "
                         "are converted.",
                 .range = config::between(1, 3),
-                .only = kOnly});
+                .only = kVisionOnly});
   section.read("query_key_value_bias", vision.query_key_value_bias,
-               {.help = "Whether queries, keys and values have biases.", .only = kOnly});
+               {.help = "Whether queries, keys and values have biases.", .only = kVisionOnly});
   section.read("path_dropout", vision.path_dropout,
                {.help = "Stochastic depth (arXiv:1603.09382): share of the images for which the "
                         "last layer's sub-layers are left out in training; less in those before.",
                 .range = config::from_to_below(0, 1),
-                .only = kOnly});
+                .only = kVisionOnly});
   if (section.is_describing()) {
     return;
   }
@@ -187,7 +188,7 @@ void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
   fields.read_size(key, side, kLargestImage);
 }
 
-void read_json(const JsonFields& fields, ModelOptions& options) {
+void read_vision_json(const JsonFields& fields, ModelOptions& options) {
   const auto head = options.head;
   options = begun(options, defaults(options.family));
   fields.read_size("hidden_size", options.dim, kMostFeatures);
@@ -229,7 +230,7 @@ void read_json(const JsonFields& fields, ModelOptions& options) {
   options.length = vision.grid() * vision.grid() + 2;
 }
 
-void write_json(formats::Json& json, const ModelOptions& options) {
+void write_vision_json(formats::Json& json, const ModelOptions& options) {
   const auto& vision = options.vision;
   json["attention_probs_dropout_prob"] = options.attention_dropout;
   json["encoder_stride"] = vision.patch;
@@ -271,26 +272,26 @@ std::string name_in_module(const StoredTensor& tensor) {
   return name;
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> vision_tensors(const ModelOptions& options) {
   const std::string prefix =
       options.head == Head::kNone ? "" : std::string(facts_of(options).prefix) + ".";
   StoredBuilder builder;
   add_embeddings(builder, options, prefix);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    add_layer(builder, options, text("layers.", layer, "."),
-              text(prefix, "encoder.layer.", layer, "."));
+    add_vision_layer(builder, options, text("layers.", layer, "."),
+                     text(prefix, "encoder.layer.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "layernorm", options.dim);
-  add_head(builder, options);
+  add_vision_head(builder, options);
   return std::move(builder.result);
 }
 
 /// The bare model's token for hidden patches, where it was saved with one.
-bool is_harmless(std::string_view name, const ModelOptions& options) {
+bool is_vision_harmless(std::string_view name, const ModelOptions& options) {
   return options.head != Head::kMaskedImage && name.ends_with("embeddings.mask_token");
 }
 
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues vision_initial(const std::string& parameter, const ModelOptions& options) {
   if (parameter == "embeddings.mask_token") {
     return {.kind = InitialValues::Kind::kZero};
   }
@@ -306,13 +307,13 @@ FamilyDefinition definition(const FamilyFacts& facts) {
                     {Head::kImage, "ForImageClassification"},
                     {Head::kMaskedImage, "ForMaskedImageModeling"}},
           .traits = {.has_segments = false},
-          .read_keys = read_keys,
-          .read_json = read_json,
-          .write_json = write_json,
-          .tensors = tensors,
+          .read_keys = read_vision_keys,
+          .read_json = read_vision_json,
+          .write_json = write_vision_json,
+          .tensors = vision_tensors,
           .name_in_module = name_in_module,
-          .is_harmless = is_harmless,
-          .initial = initial,
+          .is_harmless = is_vision_harmless,
+          .initial = vision_initial,
           .make = construct<Vision>,
           .reads_images = true};
 }

@@ -6,36 +6,36 @@ namespace weft::models {
 
 namespace {
 
-ModelOptions defaults() { return vision_family::defaults(Family::kVit); }
+ModelOptions vit_defaults() { return vision_family::defaults(Family::kVit); }
 
 /// For images of 32 x 32 pixels.
-ModelOptions mini() {
-  auto options = sized(defaults(), {6, 192, 3});
+ModelOptions vit_mini() {
+  auto options = sized(vit_defaults(), {6, 192, 3});
   options.vision.image_size = 32;
   options.vision.patch = 4;
   return options;
 }
 
-std::vector<Preset> presets() {
-  const auto begin = defaults();
-  return {{"vit-mini", mini()},
+std::vector<Preset> vit_presets() {
+  const auto begin = vit_defaults();
+  return {{"vit-mini", vit_mini()},
           {"vit-tiny", sized(begin, {12, 192, 3})},
           {"vit-small", sized(begin, {12, 384, 6})},
           {"vit-base", sized(begin, {12, 768, 12})},
           {"vit-large", sized(begin, {24, 1024, 16})}};
 }
 
-FamilyDefinition definition() {
+FamilyDefinition vit_definition() {
   auto made = vision_family::definition({Family::kVit, NormPlace::kPre, "vit", "vit", "ViT"});
-  made.defaults = defaults;
-  made.presets = presets;
+  made.defaults = vit_defaults;
+  made.presets = vit_presets;
   return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& vit() {
-  static const auto kDefinition = definition();
+  static const auto kDefinition = vit_definition();
   return kDefinition;
 }
 

@@ -7,10 +7,10 @@
 
 #include "base/text.h"
 #include "formats/in_quotes.h"
+#include "models/config/stack_json.h"
+#include "models/config/stack_keys.h"
 #include "models/encoder.h"
-#include "models/stack_json.h"
-#include "models/stack_keys.h"
-#include "models/stored_builder.h"
+#include "models/weights/stored_builder.h"
 
 namespace weft::models {
 
@@ -19,7 +19,7 @@ namespace {
 using formats::Json;
 using kernels::Activation;
 
-constexpr auto kOnly = "type: xlm";
+constexpr auto kXlmOnly = "type: xlm";
 constexpr int64_t kMostLanguages = 10'000;
 
 /// Rows of the table of languages, which others have for segments.
@@ -29,7 +29,7 @@ int64_t language_rows(const XlmOptions& xlm) {
              : 0;
 }
 
-ModelOptions defaults() {
+ModelOptions xlm_defaults() {
   ModelOptions options;
   options.family = Family::kXlm;
   options.dim = 2048;
@@ -46,16 +46,16 @@ ModelOptions defaults() {
 
 /// The languages of XNLI (arXiv:1809.05053).
 ModelOptions xnli() {
-  auto options = sized(defaults(), {12, 1024, 8});
+  auto options = sized(xlm_defaults(), {12, 1024, 8});
   options.xlm.languages = {"ar", "bg", "de", "el", "en", "es", "fr", "hi",
                            "ru", "sw", "th", "tr", "ur", "vi", "zh"};
   options.segments = language_rows(options.xlm);
   return options;
 }
 
-std::vector<Preset> presets() {
-  return {{"xlm-mini", sized(defaults(), {4, 256, 4})},
-          {"xlm-mlm-en-2048", sized(defaults(), {12, 2048, 16})},
+std::vector<Preset> xlm_presets() {
+  return {{"xlm-mini", sized(xlm_defaults(), {4, 256, 4})},
+          {"xlm-mlm-en-2048", sized(xlm_defaults(), {12, 2048, 16})},
           {"xlm-mlm-tlm-xnli15-1024", xnli()}};
 }
 
@@ -78,26 +78,26 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
                {.help = "Languages that the model tells apart, by their ids from 0 on; an item of "
                         "data says by `language` which is its own. None or one: all texts are "
                         "alike.",
-                .only = kOnly});
+                .only = kXlmOnly});
   section.read(
       "language_embeddings", xlm.embeds_languages,
-      {.help = "Whether each language has a vector, which its tokens bear.", .only = kOnly});
+      {.help = "Whether each language has a vector, which its tokens bear.", .only = kXlmOnly});
   const std::set<std::string> names(xlm.languages.begin(), xlm.languages.end());
   if (names.size() != xlm.languages.size() || names.contains("")) {
     section.fail("languages", "each must have a name of its own");
   }
 }
 
-void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
+void read_xlm_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& xlm = options.xlm;
-  read_stack_keys(section, options, base, {.only = kOnly, .has_sinusoids = true});
+  read_stack_keys(section, options, base, {.only = kXlmOnly, .has_sinusoids = true});
   check_stack(section, options);
   read_languages(section, xlm);
   section.read("embedding_deviation", xlm.embedding_deviation,
                {.help = "Standard deviation of the normal that initialises embeddings; null: "
                         "dim ^ -0.5.",
                 .range = {.min = 0, .max = 1, .excludes_min = true},
-                .only = kOnly});
+                .only = kXlmOnly});
   keep_same(section, "languages", base == nullptr || xlm.languages == base->xlm.languages);
   keep_same(section, "language_embeddings",
             base == nullptr || xlm.embeds_languages == base->xlm.embeds_languages);
@@ -132,7 +132,7 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
   return names;
 }
 
-void refuse_foreign(const JsonFields& fields, Head head) {
+void refuse_xlm_foreign(const JsonFields& fields, Head head) {
   demand(fields, "causal", false, "tokens see both sides here");
   demand(fields, "asm", false, "all words have an output of their own here");
   demand(fields, "is_encoder", true, "this family is an encoder here");
@@ -159,7 +159,7 @@ void refuse_foreign(const JsonFields& fields, Head head) {
   }
 }
 
-void read_sizes(const JsonFields& fields, ModelOptions& options) {
+void read_xlm_sizes(const JsonFields& fields, ModelOptions& options) {
   for (const auto* key : {"vocab_size", "n_words"}) {
     fields.read_size(key, options.vocabulary, kMostTokens);
   }
@@ -179,7 +179,7 @@ void read_sizes(const JsonFields& fields, ModelOptions& options) {
   }
 }
 
-void read_arithmetic(const JsonFields& fields, ModelOptions& options) {
+void read_xlm_arithmetic(const JsonFields& fields, ModelOptions& options) {
   bool is_gelu = true;
   fields.read("gelu_activation", is_gelu);
   options.activation = is_gelu ? Activation::kGelu : Activation::kRelu;
@@ -195,12 +195,12 @@ void read_arithmetic(const JsonFields& fields, ModelOptions& options) {
   fields.read("tie_word_embeddings", options.ties_embeddings);
 }
 
-void read_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, defaults());
+void read_xlm_json(const JsonFields& fields, ModelOptions& options) {
+  options = begun(options, xlm_defaults());
   options.vocabulary = 30145;
-  read_sizes(fields, options);
-  read_arithmetic(fields, options);
-  refuse_foreign(fields, options.head);
+  read_xlm_sizes(fields, options);
+  read_xlm_arithmetic(fields, options);
+  refuse_xlm_foreign(fields, options.head);
   fields.read("use_lang_emb", options.xlm.embeds_languages);
   options.xlm.languages = languages_of(fields);
   options.segments = language_rows(options.xlm);
@@ -229,7 +229,7 @@ void write_languages(Json& json, const XlmOptions& xlm) {
   }
 }
 
-void write_json(Json& json, const ModelOptions& options) {
+void write_xlm_json(Json& json, const ModelOptions& options) {
   json["vocab_size"] = options.vocabulary;
   json["emb_dim"] = options.dim;
   json["n_layers"] = options.layers;
@@ -255,10 +255,10 @@ void write_json(Json& json, const ModelOptions& options) {
   write_ids(json, options);
 }
 
-void add_layer(StoredBuilder& builder,
-               const ModelOptions& options,
-               int64_t layer,
-               const std::string& prefix) {
+void add_xlm_layer(StoredBuilder& builder,
+                   const ModelOptions& options,
+                   int64_t layer,
+                   const std::string& prefix) {
   const int64_t dim = options.dim;
   const auto ours = text("layers.", layer, ".");
   const auto stored = [&](std::string_view list, std::string_view rest = "") {
@@ -279,7 +279,7 @@ void add_layer(StoredBuilder& builder,
   builder.norm(ours + "feed_forward_norm", stored("layer_norm2"), dim);
 }
 
-void add_head(StoredBuilder& builder, const ModelOptions& options) {
+void add_xlm_head(StoredBuilder& builder, const ModelOptions& options) {
   if (options.head == Head::kMaskedLm) {
     if (!options.ties_embeddings) {
       builder.table("head.decoder", "pred_layer.proj", {options.vocabulary, options.dim},
@@ -298,7 +298,7 @@ void add_head(StoredBuilder& builder, const ModelOptions& options) {
   }
 }
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
+std::vector<StoredTensor> xlm_tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
   const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
   StoredBuilder builder;
@@ -309,18 +309,18 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
   }
   builder.norm("embeddings.norm", prefix + "layer_norm_emb", dim);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    add_layer(builder, options, layer, prefix);
+    add_xlm_layer(builder, options, layer, prefix);
   }
-  add_head(builder, options);
+  add_xlm_head(builder, options);
   return builder.result;
 }
 
-bool says_nothing(std::string_view name, const ModelOptions& options) {
+bool says_xlm_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with("position_ids") ||
          (options.ties_embeddings && name == "pred_layer.proj.weight");
 }
 
-InitialValues initial(const std::string& parameter, const ModelOptions& options) {
+InitialValues xlm_initial(const std::string& parameter, const ModelOptions& options) {
   if (parameter == "embeddings.position.weight" && options.begins_sinusoidal) {
     return {.kind = InitialValues::Kind::kSinusoids};
   }
@@ -345,15 +345,15 @@ const FamilyDefinition& xlm() {
                  .restarts_positions = true,
                  .has_own_dropouts = true,
                  .has_guess_layer = false},
-      .defaults = defaults,
-      .presets = presets,
-      .read_keys = read_keys,
-      .read_json = read_json,
-      .write_json = write_json,
+      .defaults = xlm_defaults,
+      .presets = xlm_presets,
+      .read_keys = read_xlm_keys,
+      .read_json = read_xlm_json,
+      .write_json = write_xlm_json,
       .generation_json = plain_generation_json,  // transformers has its guesser of words generate
-      .tensors = tensors,
-      .is_harmless = says_nothing,
-      .initial = initial,
+      .tensors = xlm_tensors,
+      .is_harmless = says_xlm_nothing,
+      .initial = xlm_initial,
       .make = construct<Encoder>,
       .style = formats::SpecialStyle::kXlm};
   return kDefinition;

@@ -9,12 +9,12 @@
 #include "base/file.h"
 #include "fuzz/replay.h"
 #include "fuzz/target.h"
-#include "models/adapter_reader.h"
+#include "models/adapters/adapter_reader.h"
 #include "models/directory.h"
 #include "models/sentence.h"
-#include "train/manifest.h"
-#include "train/run_config.h"
-#include "train/state.h"
+#include "train/checkpoint/manifest.h"
+#include "train/run/run_config.h"
+#include "train/step/state.h"
 
 namespace weft::fuzz {
 namespace {

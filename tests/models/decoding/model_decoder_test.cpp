@@ -4,21 +4,21 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
+#include "models/config/family_definition.h"
 #include "models/decoding/search.h"
 #include "models/directory.h"
-#include "models/family_definition.h"
 #include "models/inference.h"
 
 namespace weft::models {
 namespace {
 
-constexpr int64_t kWords = 20;
+constexpr int64_t kModelDecoderWords = 20;
 
-ModelOptions tiny(Family family) {
+ModelOptions model_decoder_tiny(Family family) {
   auto options = definition_of(family).defaults();
   options.head = definition_of(family).reads_source ? Head::kConditional : Head::kCausalLm;
-  options.vocabulary = kWords;
+  options.vocabulary = kModelDecoderWords;
   options.dim = 16;
   options.layers = 2;
   options.heads = 2;
@@ -140,7 +140,7 @@ class ModelDecoderOf : public ::testing::TestWithParam<Family> {};
 
 TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
   const at::NoGradGuard guard;
-  const auto model = make_model(tiny(GetParam()), 5);
+  const auto model = make_model(model_decoder_tiny(GetParam()), 5);
   ASSERT_TRUE(can_generate(*model));
   expect_same_texts(*model, prompts());
 }
@@ -149,7 +149,7 @@ TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
   const at::NoGradGuard guard;
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const auto first = [&](bool is_packed) {
-      const auto model = make_model(tiny(GetParam()), 5);
+      const auto model = make_model(model_decoder_tiny(GetParam()), 5);
       prepare_for_inference(*model, {.type = type});
       const auto plain = kernels::PackedMatrix{.panels = {}, .whole = model->output_weight().t()};
       const auto output = is_packed ? prepare_for_decoding(*model) : plain;
@@ -163,7 +163,7 @@ TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
 TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
   const at::NoGradGuard guard;
   for (const auto family : {Family::kGpt2, Family::kLlama}) {
-    auto options = tiny(family);
+    auto options = model_decoder_tiny(family);
     options.decoder.sees_prompt = true;
     const auto model = make_model(options, 5);
     auto asked = prompts();

@@ -18,7 +18,7 @@ namespace {
 
 using formats::Json;
 
-constexpr int64_t kWords = 14;
+constexpr int64_t kSearchWords = 14;
 constexpr int64_t kEnd = 13;
 
 /// The formula of scripts/make_decoding_reference.py.
@@ -55,11 +55,11 @@ class ToyDecoder : public Decoder {
 
  private:
   at::Tensor logits() const {
-    auto result = at::empty({static_cast<int64_t>(sequences_.size()), kWords}, at::kFloat);
+    auto result = at::empty({static_cast<int64_t>(sequences_.size()), kSearchWords}, at::kFloat);
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
       const auto& tokens = sequences_[i];
       const auto before = tokens.size() > 1 ? tokens[tokens.size() - 2] : 0;
-      for (int64_t word = 0; word < kWords; ++word) {
+      for (int64_t word = 0; word < kSearchWords; ++word) {
         result[static_cast<int64_t>(i)][word] = toy_logit(before, tokens.back(), word);
       }
     }
@@ -76,7 +76,7 @@ const Json& reference() {
   return json;
 }
 
-SearchOptions options_of(const Json& settings) {
+SearchOptions search_options_of(const Json& settings) {
   SearchOptions options;
   options.end_ids = {kEnd};
   if (settings.contains("eos_token_id")) {
@@ -122,7 +122,7 @@ TEST(Search, EqualsTransformers) {
   for (const auto& wanted : reference()["cases"]) {
     const auto prompts = prompts_of(wanted["settings"]);
     ToyDecoder decoder(prompts);
-    const auto found = search(decoder, prompts, options_of(wanted["settings"]));
+    const auto found = search(decoder, prompts, search_options_of(wanted["settings"]));
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       const auto& answer = wanted["answers"][i];
       ASSERT_EQ(found[i].size(), answer["tokens"].size()) << wanted["settings"];
@@ -164,7 +164,7 @@ TEST(Search, GreedyScoresAreLogProbabilities) {
   int64_t last = 1;
   for (const auto token : found.tokens) {
     double mass = 0;
-    for (int64_t word = 0; word < kWords; ++word) {
+    for (int64_t word = 0; word < kSearchWords; ++word) {
       mass += std::exp(toy_logit(before, last, word));
     }
     sum += toy_logit(before, last, token) - std::log(mass);
@@ -302,7 +302,7 @@ TEST(Search, RefusesWhatCannotGoTogether) {
   EXPECT_EQ(refusal({.beams = 2, .best = 3}),
             "3 hypotheses are wanted, but there are 2 beams: at least as many are needed");
   Tokens all;
-  for (int64_t word = 0; word < kWords; ++word) {
+  for (int64_t word = 0; word < kSearchWords; ++word) {
     all.push_back(word);
   }
   EXPECT_NE(refusal({.rules = {.suppressed = all}}).find("no token may come next"),

@@ -1,0 +1,89 @@
+#include "base/codepoints.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <vector>
+
+namespace weft {
+
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+struct LowerRange {
+  char32_t first, last;
+  int32_t distance;
+  int32_t step;
+};
+
+#include "base/unicode_ranges.inc"
+
+constexpr char32_t kCodes = 0x110000;
+
+std::vector<uint8_t> class_table() {
+  std::vector<uint8_t> table(kCodes, 0);
+  const auto mark = [&](std::span<const Range> ranges, uint8_t bit) {
+    for (const Range& range : ranges) {
+      for (char32_t code = range.first; code <= range.last; ++code) {
+        table[code] |= bit;
+      }
+    }
+  };
+  mark(kControl, kIsControl);
+  mark(kPunctuation, kIsPunctuation);
+  mark(kNonspacingMark, kIsNonspacingMark);
+  mark(kCombiningMark, kIsCombiningMark);
+  mark(kLetter, kIsLetter);
+  mark(kNumber, kIsNumber);
+  mark(kWord, kIsWord);
+  mark(kInert, kIsInert);
+  return table;
+}
+
+}  // namespace
+
+uint8_t classes_of(char32_t code) {
+  static const std::vector<uint8_t> table = class_table();
+  return code < kCodes ? table[code] : 0;
+}
+
+bool is_white_space(char32_t code) {
+  if (code < 0x80) {
+    return code == ' ' || (code >= 0x9 && code <= 0xD);
+  }
+  return code == 0x85 || code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) ||
+         code == 0x2028 || code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
+}
+
+bool is_ideograph(char32_t code) {
+  static constexpr std::array<Range, 7> blocks = {{{0x3400, 0x4DBF},
+                                                   {0x4E00, 0x9FFF},
+                                                   {0xF900, 0xFAFF},
+                                                   {0x20000, 0x2A6DF},
+                                                   {0x2A700, 0x2B81F},
+                                                   {0x2B920, 0x2CEAF},
+                                                   {0x2F800, 0x2FA1F}}};
+  return code >= blocks.front().first &&
+         std::any_of(blocks.begin(), blocks.end(),
+                     [&](Range block) { return code >= block.first && code <= block.last; });
+}
+
+char32_t lower_case(char32_t code) {
+  const LowerRange* found =
+      std::upper_bound(std::begin(kLower), std::end(kLower), code,
+                       [](char32_t c, const LowerRange& range) { return c < range.first; });
+  if (found == std::begin(kLower)) {
+    return code;
+  }
+  --found;
+  if (code > found->last || (found->step == 2 && (code - found->first) % 2 != 0)) {
+    return code;
+  }
+  return static_cast<char32_t>(static_cast<int32_t>(code) + found->distance);
+}
+
+}  // namespace weft

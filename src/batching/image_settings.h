@@ -1,0 +1,15 @@
+#pragma once
+
+#include "data/images/image_dataset.h"
+#include "data/images/image_options.h"
+#include "data/tokenizer.h"
+#include "models/config/options.h"
+
+namespace weft::batching {
+
+/// How the model takes images, apart from what training changes. `pixels`: data/pixel_tokenizer.h.
+data::ImageSettings image_settings(const models::ModelOptions& model,
+                                   const data::ImageOptions& options,
+                                   const data::Tokenizer& pixels);
+
+}  // namespace weft::batching

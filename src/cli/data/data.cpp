@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "batching/token_types.h"
+#include "cli/data/data_report.h"
+#include "cli/data/image_report.h"
+#include "cli/data/preview.h"
+#include "cli/verbs.h"
+#include "config/section.h"
+#include "data/loader.h"
+#include "data/store/store_file.h"
+#include "data/store/token_store.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/running_text.h"
+#include "objectives/data/training_texts.h"
+#include "objectives/objective.h"
+#include "train/run/run_config.h"
+#include "train/step/task.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr int64_t kMostExamples = 1'000'000;  // that `inspect` looks at
+
+/// The texts of a config, with what is needed to make examples of them.
+struct Source {
+  train::RunConfig config;
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+
+  bool is_running_text() const {
+    return objectives::is_running_text(config.objective) &&
+           !objectives::reads_pairs(config.objective, config.data);
+  }
+};
+
+Source open_source(const Arguments& arguments) {
+  Source source;
+  source.config = train::read_run_config(
+      config::Document::load(arguments.positional().at(1), arguments.all("set")));
+  source.tokenizer = train::prepare_tokenizer(source.config, std::nullopt);
+  return source;
+}
+
+objectives::TaskData open_data(const Source& source) {
+  const auto objective = objectives::make_objective(source.config.objective);
+  const auto model = train::complete_options(source.config, *objective, *source.tokenizer);
+  auto data = objectives::make_task_data(
+      source.config.objective, source.config.data, model, source.tokenizer,
+      static_cast<uint64_t>(source.config.run.seed), train::show_progress());
+  log::set_status("");
+  for (const std::string& remark : data.remarks) {
+    log::info("[data] " + remark);
+  }
+  for (const std::string& warning : data.warnings) {
+    log::warning("[data] " + warning);
+  }
+  return data;
+}
+
+/// Calls visit(name, store) for each store of the config. What there is to remark on them comes
+/// with open_data.
+template <class Visit>
+void visit_stores(const Source& source, const Visit& visit) {
+  const auto open = [&](const std::string& which, const std::vector<data::DataItem>& items) {
+    for (const data::DataItem& item : items) {
+      std::vector<std::string> remarks;
+      const auto options = objectives::store_options(source.config.objective, source.config.data,
+                                                     source.config.model);
+      const auto store =
+          data::open_token_store(item, options, *source.tokenizer, train::show_progress(), remarks);
+      log::set_status("");
+      visit(which + " " + item.path, *store);
+    }
+  };
+  open("train", source.config.data.train);
+  open("evaluate", source.config.data.evaluate);
+}
+
+void build(const Arguments& arguments) {
+  const Source source = open_source(arguments);
+  if (source.is_running_text()) {
+    visit_stores(source, [](const std::string& name, const data::TokenStore& store) {
+      const auto size = static_cast<double>(std::filesystem::file_size(store.path()));
+      std::cout << name << ": " << with_commas(store.documents()) << " documents, "
+                << with_commas(store.sentences()) << " sentences, " << with_commas(store.tokens())
+                << " tokens in " << store.path() << " (" << byte_size(size) << ")\n";
+    });
+  }
+  const auto data = open_data(source);
+  std::cout << "train: " << with_commas(data.train->size(0)) << " sequences an epoch\n";
+  if (data.evaluate) {
+    std::cout << "evaluate: " << with_commas(data.evaluate->size(0)) << " sequences\n";
+  }
+}
+
+/// Whether the file begins as token stores do; its head then.
+std::optional<data::StoreHead> read_store_head(const std::string& path) {
+  data::StoreHead head;
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(&head), sizeof(head));
+  return file && head.magic == data::StoreHead{}.magic ? std::optional(head) : std::nullopt;
+}
+
+bool is_of_images(const Source& source) { return models::reads_images(source.config.model); }
+
+void inspect_images(const Source& source) {
+  constexpr int64_t kMostImages = 10'000;
+  const auto data = open_data(source);
+  const int64_t patch = source.config.model.vision.patch;
+  std::cout << "train\n" << show_images(*data.train, data.labels, patch, kMostImages);
+  if (data.evaluate) {
+    std::cout << "evaluate\n" << show_images(*data.evaluate, data.labels, patch, kMostImages);
+  }
+}
+
+void inspect_data(const std::string& which,
+                  const data::Dataset& dataset,
+                  const std::vector<std::string>& labels,
+                  int64_t unknown) {
+  std::cout << which << ", as the model sees it\n"
+            << show_dataset(data::dataset_statistics(dataset, 0, unknown, kMostExamples),
+                            dataset.size(0), labels);
+}
+
+void inspect(const Arguments& arguments) {
+  const std::string& path = arguments.positional().at(1);
+  if (const auto head = read_store_head(path)) {
+    data::StoreFoot foot;
+    const auto store = data::open_store_file(path, head->width, head->key, foot);
+    std::cout << path << ": " << with_commas(store->tokens()) << " tokens of " << head->width
+              << " bytes\n"
+              << show_store(data::store_statistics(*store, -1), false);
+    return;
+  }
+  const Source source = open_source(arguments);
+  if (is_of_images(source)) {
+    return inspect_images(source);
+  }
+  const int64_t unknown = source.tokenizer->special().unknown;
+  if (source.is_running_text()) {
+    visit_stores(source, [&](const std::string& name, const data::TokenStore& store) {
+      std::cout << name << ": " << with_commas(store.tokens()) << " tokens in " << store.path()
+                << "\n"
+                << show_store(data::store_statistics(store, unknown), true);
+    });
+  }
+  const auto data = open_data(source);
+  inspect_data("train", *data.train, data.labels, unknown);
+  if (data.evaluate) {
+    inspect_data("evaluate", *data.evaluate, data.labels, unknown);
+  }
+}
+
+/// `, label spam`; nothing where the example has none.
+std::string label_of(const data::Example& example,
+                     const objectives::ObjectiveOptions& objective,
+                     const std::vector<std::string>& labels) {
+  if (objective.type == objectives::ObjectiveType::kRegress) {
+    std::vector<std::string> values;
+    for (const double value : example.values) {
+      values.push_back(shortest(value));
+    }
+    return (values.size() == 1 ? ", value " : ", values ") + join(values);
+  }
+  if (objective.classes.multi_label) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < example.values.size(); ++i) {
+      if (example.values[i] != 0) {
+        names.push_back(labels.at(i));
+      }
+    }
+    return names.empty() ? ", no label" : ", labels " + join(names);
+  }
+  if (example.label == data::kIgnored) {
+    return "";
+  }
+  const bool is_first = example.label == 0;
+  switch (objective.pair) {
+    case data::PairTask::kNextSentence:
+      return is_first ? ", label 0: the second text is the next" : ", label 1: it is another's";
+    case data::PairTask::kSentenceOrder:
+      return is_first ? ", label 0: in order" : ", label 1: swapped";
+    case data::PairTask::kNone:
+      break;
+  }
+  const auto index = static_cast<std::size_t>(example.label);
+  return ", label " + (index < labels.size() ? labels[index] : text(example.label));
+}
+
+std::string share_of(int64_t part, int64_t whole) {
+  const double share = static_cast<double>(part) / static_cast<double>(std::max<int64_t>(1, whole));
+  return text(std::fixed, std::setprecision(1), 100 * share, " %");
+}
+
+void preview(const Arguments& arguments) {
+  const int64_t count = arguments.integer("count", 5, 1, 1'000'000);
+  const int64_t epoch = arguments.integer("epoch", 0, 0, 1'000'000'000);
+  const Source source = open_source(arguments);
+  const auto data = open_data(source);
+  const bool is_evaluation = arguments.has("evaluate");
+  const auto& dataset = is_evaluation ? data.evaluate : data.train;
+  if (!dataset) {
+    throw UsageError("weft data preview: --evaluate: the config has no data.evaluate");
+  }
+  const data::LoaderOptions order{.seed = static_cast<uint64_t>(source.config.run.seed),
+                                  .shuffles = source.config.data.shuffle && !is_evaluation};
+  const bool has_colors = log::has_colors() && isatty(STDOUT_FILENO) != 0;
+  MaskCounts counts;
+  for (int64_t i = 0; i < std::min(count, dataset->size(epoch)); ++i) {
+    const int64_t item = data::item_at(order, *dataset, {epoch, i});
+    const data::Example example = dataset->example(epoch, item);
+    if (is_of_images(source)) {
+      std::cout << "# " << dataset->place(epoch, item) << show_classes(example, data.labels) << "\n"
+                << show_image(example, source.config.model.vision.patch) << "\n";
+      continue;
+    }
+    const bool is_tagged = source.config.objective.type == objectives::ObjectiveType::kTag;
+    const bool is_masked = !is_tagged && !predicts_order(example);
+    if (is_masked) {
+      count_masks(example, *source.tokenizer, counts);
+    }
+    std::cout << "# " << dataset->place(epoch, item) << ": "
+              << example.source_ids.size() + example.ids.size() << " tokens"
+              << label_of(example, source.config.objective, data.labels) << "\n"
+              << (is_tagged   ? show_tagged(example, *source.tokenizer, data.labels)
+                  : is_masked ? show_example(example, *source.tokenizer, has_colors)
+                              : show_order(example, *source.tokenizer, has_colors))
+              << "\n";
+    const auto places = show_places(example, batching::languages_of(source.config.model));
+    std::cout << places << (places.empty() ? "" : "\n") << "\n";
+  }
+  if (counts.targets() > 0) {
+    std::cout << show_legend(has_colors) << "\n"
+              << share_of(counts.targets(), counts.tokens) << " of " << with_commas(counts.tokens)
+              << " tokens: " << share_of(counts.masked, counts.targets()) << " hidden, "
+              << share_of(counts.replaced, counts.targets()) << " replaced, "
+              << share_of(counts.kept, counts.targets()) << " kept\n";
+  }
+}
+
+}  // namespace
+
+int run_data(std::vector<std::string> raw) {
+  Arguments arguments(
+      {.usage = "weft data build|inspect|preview CONFIG [options]",
+       .about = "build: tokenises the texts of a config into token stores, which later runs use.\n"
+                "inspect: documents, sentences, lengths, unknown and repeated ones; also of a "
+                "store's file.\n"
+                "preview: examples as the model will see them, after pairing and masking.",
+       .examples = {"weft data build configs/quickstart_pretrain.yaml",
+                    "weft data inspect configs/quickstart_pretrain.yaml",
+                    "weft data preview configs/quickstart_pretrain.yaml --count 3 --epoch 1"}},
+      2, 2);
+  arguments.value("set", "KEY=VALUE", "override a key of the config; may be repeated")
+      .value("count", "N", "preview: how many examples (5)")
+      .value("epoch", "E", "preview: of which epoch, from 0 (0)")
+      .flag("evaluate", "preview: of data.evaluate instead of data.train");
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  const std::string& action = arguments.positional().front();
+  if (action == "build") {
+    build(arguments);
+  } else if (action == "inspect") {
+    inspect(arguments);
+  } else if (action == "preview") {
+    preview(arguments);
+  } else {
+    throw UsageError(text("weft data: '", action, "' is not one of build, inspect, preview"));
+  }
+  return 0;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,173 @@
+#include "cli/data/preview.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kStruck = "\x1b[9;31m";
+constexpr std::string_view kUnderlined = "\x1b[4;32m";
+constexpr std::string_view kMasked = "\x1b[33m";
+constexpr std::string_view kReplaced = "\x1b[35m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+std::string painted(std::string_view color, std::string_view word, bool has_colors) {
+  return has_colors ? text(color, word, kPlain) : std::string(word);
+}
+
+/// The piece without the signs that say where words begin.
+std::string word_of(const data::Tokenizer& tokenizer, int64_t id) {
+  const auto number = static_cast<int32_t>(id);
+  std::string piece = tokenizer.piece(number);
+  constexpr std::string_view kWordBegin = "\xe2\x96\x81";  // of SentencePiece
+  if (piece.starts_with(kWordBegin) && piece.size() > kWordBegin.size()) {
+    piece.erase(0, kWordBegin.size());
+  } else if (tokenizer.continues_word(number) && piece.starts_with("##") && piece.size() > 2) {
+    piece.erase(0, 2);
+  }
+  for (char& byte : piece) {  // a vocabulary may hold anything: keep it on the line
+    byte = static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f ? '?' : byte;
+  }
+  return piece;
+}
+
+std::string show_target(const std::string& right,
+                        const std::string& seen,
+                        bool is_kept,
+                        bool is_masked,
+                        bool has_colors) {
+  if (!has_colors) {
+    return is_kept ? text("{", right, "}") : text("{", right, ">", seen, "}");
+  }
+  if (is_kept) {
+    return painted(kUnderlined, right, true);
+  }
+  return painted(kStruck, right, true) + painted(is_masked ? kMasked : kReplaced, seen, true);
+}
+
+}  // namespace
+
+std::string show_example(const data::Example& example,
+                         const data::Tokenizer& tokenizer,
+                         bool has_colors) {
+  const int64_t mask = tokenizer.special().mask;
+  std::string line;
+  std::size_t target = 0;
+  for (std::size_t i = 0; i < example.ids.size(); ++i) {
+    const int64_t id = example.ids[i];
+    const bool is_target = target < example.targets.size() &&
+                           example.target_positions[target] == static_cast<int64_t>(i);
+    const int64_t right = is_target ? example.targets[target] : id;
+    target += is_target ? 1 : 0;
+    const bool is_special = tokenizer.is_special(static_cast<int32_t>(right));
+    const bool is_glued = !is_special && tokenizer.continues_word(static_cast<int32_t>(right));
+    line += line.empty() || is_glued ? "" : " ";
+    const std::string word = word_of(tokenizer, right);
+    if (is_target) {
+      line += show_target(word, word_of(tokenizer, id), id == right, id == mask, has_colors);
+    } else {
+      line += is_special ? painted(kDim, word, has_colors) : word;
+    }
+  }
+  return line;
+}
+
+std::string show_places(const data::Example& example, const std::vector<std::string>& languages) {
+  if (languages.empty() && example.positions.empty()) {
+    return "";
+  }
+  const auto position = [&](std::size_t i) {
+    return example.positions.empty() ? static_cast<int64_t>(i) : example.positions[i];
+  };
+  const auto name = [&](std::size_t i) {
+    return languages.empty() ? ""
+                             : languages.at(static_cast<std::size_t>(example.types.at(i))) + " at ";
+  };
+  std::vector<std::string> stretches;
+  for (std::size_t begin = 0, end = 0; begin < example.ids.size(); begin = end) {
+    end = begin + 1;
+    while (end < example.ids.size() && position(end) == position(end - 1) + 1 &&
+           name(end) == name(begin)) {
+      ++end;
+    }
+    stretches.push_back(
+        text(name(begin), "positions ", position(begin), " to ", position(end - 1)));
+  }
+  return join(stretches);
+}
+
+bool predicts_order(const data::Example& example) {
+  const auto first = std::max<int64_t>(0, example.prefix - 1);  // place that tells the first target
+  const auto guessed = static_cast<int64_t>(example.ids.size()) - first;
+  return !example.targets.empty() && static_cast<int64_t>(example.targets.size()) == guessed &&
+         std::equal(example.ids.begin() + first + 1, example.ids.end(), example.targets.begin());
+}
+
+std::string show_order(const data::Example& example,
+                       const data::Tokenizer& tokenizer,
+                       bool has_colors) {
+  const auto plain_of = [&](const data::Tokenizer& side, const std::vector<int64_t>& ids) {
+    data::Example shown;
+    shown.ids = ids;
+    return show_example(shown, side, has_colors);
+  };
+  if (!example.source_ids.empty()) {
+    return text("source: ", plain_of(tokenizer, example.source_ids),
+                "\ntarget: ", plain_of(tokenizer.target(), example.targets));
+  }
+  const auto plain = [&](const std::vector<int64_t>& ids) { return plain_of(tokenizer, ids); };
+  if (example.prefix > 0) {
+    return text("prefix: ", plain({example.ids.begin(), example.ids.begin() + example.prefix}),
+                "\nrest: ", plain(example.targets));
+  }
+  auto whole = example.ids;
+  whole.push_back(example.targets.back());
+  return plain(whole);
+}
+
+std::string show_tagged(const data::Example& example,
+                        const data::Tokenizer& tokenizer,
+                        const std::vector<std::string>& labels) {
+  std::string line;
+  std::size_t target = 0;
+  for (std::size_t i = 0; i < example.ids.size(); ++i) {
+    line += line.empty() ? "" : " ";
+    line += tokenizer.piece(static_cast<int32_t>(example.ids[i]));
+    if (target < example.targets.size() &&
+        example.target_positions[target] == static_cast<int64_t>(i)) {
+      line += text("[", labels.at(static_cast<std::size_t>(example.targets[target])), "]");
+      ++target;
+    }
+  }
+  return line;
+}
+
+std::string show_legend(bool has_colors) {
+  return text("the loss looks at: ", show_target("right", "[MASK]", false, true, has_colors),
+              " hidden, ", show_target("right", "other", false, false, has_colors),
+              " replaced by a random token, ",
+              show_target("right", "right", true, false, has_colors), " kept as it is");
+}
+
+void count_masks(const data::Example& example,
+                 const data::Tokenizer& tokenizer,
+                 MaskCounts& counts) {
+  counts.tokens += static_cast<int64_t>(example.ids.size());
+  for (std::size_t i = 0; i < example.targets.size(); ++i) {
+    const int64_t seen = example.ids[static_cast<std::size_t>(example.target_positions[i])];
+    if (seen == example.targets[i]) {
+      ++counts.kept;
+    } else if (seen == tokenizer.special().mask) {
+      ++counts.masked;
+    } else {
+      ++counts.replaced;
+    }
+  }
+}
+
+}  // namespace weft::cli

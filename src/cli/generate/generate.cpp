@@ -1,0 +1,291 @@
+#include "inference/generate.h"
+
+#include <iostream>
+#include <memory>
+
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "cli/generate/generation_options.h"
+#include "cli/generate/prompts.h"
+#include "cli/predict/answers.h"
+#include "cli/predict/inference_options.h"
+#include "cli/predict/queries.h"
+#include "cli/shared_options.h"
+#include "cli/verbs.h"
+#include "data/tokenizer.h"
+#include "formats/json.h"
+#include "models/directory.h"
+#include "train/run/device.h"
+
+namespace weft::cli {
+namespace {
+
+using inference::GenerationAnswer;
+using inference::GenerationQuery;
+
+/// What one line of output holds.
+struct LineForm {
+  bool is_plain = false;  // the text alone
+  bool has_ids = false;   // ids too
+  bool has_texts = true;
+  bool is_list = false;  // n-best
+};
+
+formats::Json generate_json_of(const inference::GeneratedText& found, const LineForm& form) {
+  formats::Json json = formats::Json::object();
+  if (form.has_texts) {
+    json["text"] = found.text;
+  }
+  json["score"] = found.score;
+  if (form.has_ids) {
+    json["ids"] = found.ids;
+  }
+  if (found.is_cut) {
+    json["is_cut"] = true;
+  }
+  return json;
+}
+
+std::string generate_line_of(const GenerationQuery& query,
+                             const GenerationAnswer& answer,
+                             const LineForm& form) {
+  if (form.is_plain) {
+    std::string lines;
+    for (const auto& found : answer.texts) {
+      lines += plain_line(found.text) + "\n";
+    }
+    return lines;
+  }
+  formats::Json json = formats::Json::object();
+  if (query.ids.empty()) {
+    json["prompt"] = query.prompt;
+  } else {
+    json["prompt_ids"] = query.ids;
+  }
+  json.update(generate_json_of(answer.texts.at(0), form));
+  if (form.is_list) {
+    auto all = formats::Json::array();
+    for (const auto& found : answer.texts) {
+      all.push_back(generate_json_of(found, form));
+    }
+    json["n_best"] = std::move(all);
+  }
+  return json.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n";
+}
+
+/// A model that generates, with all that its directory and the command line say.
+struct Loaded {
+  std::shared_ptr<models::Model> model;
+  std::unique_ptr<inference::Generator> generator;
+};
+
+/// What the model's length took away.
+struct CutCounts {
+  int64_t length = 0;  // positions of the model
+  int64_t prompts = 0;
+  int64_t texts = 0;
+
+  void add(const GenerationAnswer& answer) {
+    prompts += answer.was_cut ? 1 : 0;
+    for (const auto& found : answer.texts) {
+      texts += found.is_cut ? 1 : 0;
+    }
+  }
+  void report() const;
+};
+
+std::string counted(int64_t count, std::string_view what) {
+  return text(with_commas(count), " ", what, count == 1 ? " was" : "s were");
+}
+
+void CutCounts::report() const {
+  if (prompts > 0) {
+    log::warning(text("[generate] ", counted(prompts, "prompt"), " cut to the model's length"));
+  }
+  if (texts > 0) {
+    log::warning(text("[generate] ", counted(texts, "text"), " cut where the model's length of ",
+                      length,
+                      " tokens was reached, prompt and text together (model.position.length"
+                      " of the run that trained it): shorten the prompts, or ask for less by "
+                      "--max-new"));
+  }
+}
+
+/// Nothing where the directory has none and ids suffice.
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const std::string& directory, bool is_needed) {
+  try {
+    return data::load_tokenizer(directory);
+  } catch (const UserError&) {
+    if (is_needed) {
+      throw;
+    }
+    return nullptr;
+  }
+}
+
+Loaded load(const Arguments& arguments, LineForm& form) {
+  const auto directory = models::model_directory(arguments.positional()[0]);
+  const auto tokenizer = tokenizer_of(directory, !form.has_ids);
+  form.has_texts = tokenizer != nullptr;
+  auto loaded = models::load_model(directory, models::read_model_config(directory), 0);
+  if (!loaded.fresh.empty()) {
+    throw formats::Error(
+        text(directory, ": ", loaded.fresh.front(), " is missing: the model has no trained head"));
+  }
+  inference::GenerationSettings settings;
+  settings.config = models::read_generation_config(directory, loaded.model->options());
+  settings.gives_text = form.has_texts;
+  settings.on_step = [] { leave_if_stopped("generating"); };
+  if (!settings.config.unused.empty()) {
+    log::warning(text("[generate] not obeyed, of the model's generation_config.json: ",
+                      join(settings.config.unused)));
+  }
+  read_generation(arguments, directory, tokenizer.get(), settings);
+  form.is_list = settings.config.search.best > 1;
+  models::prepare_for_inference(*loaded.model, read_inference(arguments));
+  auto generator = std::make_unique<inference::Generator>(*loaded.model, tokenizer, settings);
+  return {.model = loaded.model, .generator = std::move(generator)};
+}
+
+std::unique_ptr<Prompts> prompts_from(const Arguments& arguments) {
+  if (arguments.has("prompt")) {
+    for (const std::string name : {"input", "prompt-column"}) {
+      if (arguments.has(name)) {
+        throw UsageError("weft generate: --prompt and --" + name + " exclude each other");
+      }
+    }
+    return prompts_of(arguments.all("prompt"));
+  }
+  PromptSource source{.path = arguments.get("input", "-"), .column = {}};
+  source.is_plain = arguments.has("plain");
+  if (arguments.has("prompt-column")) {
+    source.column = arguments.get("prompt-column");
+    if (source.is_plain) {
+      throw UsageError("weft generate: plain lines have no --prompt-column");
+    }
+  }
+  return open_prompts(source);
+}
+
+/// One text to standard output while it comes.
+int stream(const Arguments& arguments, inference::Generator& generator, CutCounts cut) {
+  const auto prompts = prompts_from(arguments);
+  GenerationQuery query;
+  GenerationQuery another;
+  if (!prompts->next(query)) {
+    throw UserError("weft generate: --stream: there is no prompt");
+  }
+  if (prompts->next(another)) {
+    throw UserError("weft generate: --stream shows the text of one prompt, and there are more");
+  }
+  query.prefix = arguments.get("prefix");
+  cut.add(
+      generator.stream(query, [](std::string_view piece) { std::cout << piece << std::flush; }));
+  std::cout << "\n";
+  cut.report();
+  return 0;
+}
+
+void check_stream(const Arguments& arguments) {
+  if (!arguments.has("stream")) {
+    return;
+  }
+  for (const std::string name : {"output", "n-best", "ids", "plain"}) {
+    if (arguments.has(name)) {
+      throw UsageError(
+          "weft generate: --stream writes the bare text of one prompt to standard "
+          "output: leave out --" +
+          name);
+    }
+  }
+  if (arguments.integer("beams", 1, 1, int64_t{1} << 20) > 1) {
+    throw UsageError("weft generate: --stream: of beams nothing is sure before the end");
+  }
+}
+
+int answer_all(const Arguments& arguments,
+               inference::Generator& generator,
+               const LineForm& form,
+               CutCounts cut) {
+  const auto prompts = prompts_from(arguments);
+  Answers answers(arguments.get("output", "-"));
+  const auto batch = static_cast<std::size_t>(arguments.integer("batch", 32, 1, int64_t{1} << 16));
+  std::vector<GenerationQuery> queries;
+  int64_t done = 0;
+  const auto flush = [&] {
+    const auto found = generator.answer(queries, done);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      answers.write(generate_line_of(queries[i], found[i], form));
+      cut.add(found[i]);
+    }
+    answers.flush();
+    done += static_cast<int64_t>(queries.size());
+    queries.clear();
+  };
+  for (GenerationQuery query; prompts->next(query);) {
+    leave_if_stopped("generating");
+    query.prefix = arguments.get("prefix");
+    queries.push_back(std::move(query));
+    if (queries.size() == batch) {
+      flush();
+    }
+  }
+  flush();
+  answers.commit();
+  cut.report();
+  QueryCounts::report_blank("generate", prompts->blank_lines());
+  return 0;
+}
+
+void declare_generate(Arguments& arguments) {
+  arguments.value("prompt", "TEXT", "What to go on with, or to translate; may be repeated")
+      .value("input", "FILE",
+             "JSON lines, or a .csv or .tsv table, to read (.gz is unpacked); - (default) is "
+             "standard input")
+      .value("prompt-column", "NAME", "Column (key) of the prompt; prompt, source or text else")
+      .value("output", "FILE", "Where to write; - (default) is standard output")
+      .flag("plain", "Read plain lines and write plain lines, as for translation")
+      .flag("ids", "Add the ids of the new tokens to each line")
+      .flag("stream", "Write the text of one prompt piece by piece as it comes");
+  declare_generation(arguments);
+  arguments.value("threads", "N", "Threads of the arithmetic (all cores)");
+  declare_inference(arguments);
+}
+
+}  // namespace
+
+int run_generate(std::vector<std::string> raw) {
+  Arguments arguments(
+      {.usage = "weft generate MODEL [--prompt TEXT | --input FILE|-] [--output FILE|-] [options]",
+       .about =
+           "Goes on with texts, or, of an encoder-decoder, answers or translates them. Reads JSON "
+           "lines {\"prompt\": ...} and writes one JSON line for each, in the same order: "
+           "{\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The score is "
+           "the sum of the tokens' log-probabilities, divided by their number to the power of "
+           "--length-penalty. A text that the model's length cut has \"is_cut\": true. What no "
+           "option says comes from the model's generation_config.json; "
+           "nothing said anywhere, the likeliest token is taken each time. With the same weights "
+           "and options greedy and beam search give the tokens that transformers gives.",
+       .examples =
+           {"weft generate runs/gpt-mini --prompt 'It was a' --temperature 0.8 --top-p 0.9 --seed "
+            "3",
+            "weft generate runs/multi30k-en-de --input test.en --plain --beams 5 --output test.de",
+            "weft generate runs/gpt-mini --prompt 'Once upon' --stream --max-new 200"}},
+      1, 1);
+  declare_generate(arguments);
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  check_stream(arguments);
+  train::set_threads(read_threads(arguments));
+  LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
+  const auto loaded = load(arguments, form);
+  const CutCounts cut{.length = loaded.model->options().length};
+  if (arguments.has("stream")) {
+    return stream(arguments, *loaded.generator, cut);
+  }
+  return answer_all(arguments, *loaded.generator, form, cut);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,213 @@
+#include "inference/embed.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "cli/predict/inference_options.h"
+#include "cli/predict/queries.h"
+#include "cli/predict/vectors.h"
+#include "cli/shared_options.h"
+#include "cli/verbs.h"
+#include "data/tokenizer.h"
+#include "formats/json.h"
+#include "formats/lines.h"
+#include "models/directory.h"
+#include "models/sentence.h"
+#include "train/run/device.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr std::size_t kEmbedBlock = 1024;  // lines at once: enough to batch texts of like length
+
+/// Lines of text, or JSON lines {"text": ...}: what the first line is, all are.
+class TextLines {
+ public:
+  TextLines(const std::string& path, bool are_plain) : lines_(path), are_plain_(are_plain) {}
+
+  std::optional<std::string> next() {
+    for (std::string_view line; lines_.next(line);) {
+      if (lines_.number() == 1) {
+        is_json_ = !are_plain_ && trim(line).starts_with('{');
+      }
+      if (!is_json_) {
+        return std::string(line);
+      }
+      if (!trim(line).empty()) {
+        return text_of(line);
+      }
+      ++blank_;
+    }
+    return std::nullopt;
+  }
+
+  /// Blank lines among JSON lines, which are no rows; a plain one is an empty text.
+  int64_t blank_lines() const { return blank_; }
+
+ private:
+  std::string text_of(std::string_view line) const {
+    const auto json = formats::parse_json(line, lines_.place());
+    if (!json.is_object() || !json.contains("text") || !json.at("text").is_string()) {
+      throw formats::Error(text(lines_.place(),
+                                ": not a JSON object with \"text\", as in {\"text\": \"...\"} "
+                                "(plain lines that begin with a brace need --plain)"));
+    }
+    return json.at("text").get<std::string>();
+  }
+
+  formats::LineReader lines_;
+  bool are_plain_;
+  bool is_json_ = false;
+  int64_t blank_ = 0;
+};
+
+nn::Pooling read_pooling(const std::string& word) {
+  std::vector<std::string> known;
+  for (const auto& [name, pooling] : models::poolings()) {
+    if (name == word) {
+      return pooling;
+    }
+    known.emplace_back(name);
+  }
+  throw UsageError(text("weft embed: --pooling: '", word, "' is not one of ", join(known)));
+}
+
+models::SentenceModel read_model(const Arguments& arguments) {
+  const auto& path = arguments.positional()[0];
+  auto model = models::read_sentence_model(path);
+  if (model.is_declared && arguments.has("pooling")) {
+    throw UsageError(
+        text("weft embed: --pooling: ", path, " says itself how it pools: leave the option out"));
+  }
+  if (arguments.has("pooling")) {
+    model.options.poolings = {read_pooling(arguments.get("pooling"))};
+  }
+  model.options.normalizes = model.options.normalizes || arguments.has("normalize");
+  model.options.prompt = arguments.get("prompt", model.options.prompt);
+  if (arguments.has("length")) {
+    model.options.length = arguments.integer("length", 0, 1, int64_t{1} << 30);
+  }
+  return model;
+}
+
+class Embedder {
+ public:
+  Embedder(models::SentenceModel sentence,
+           const models::InferenceOptions& inference,
+           int64_t batch_tokens,
+           std::string language)
+      : sentence_(std::move(sentence)),
+        tokenizer_(data::load_tokenizer(sentence_.directory)),
+        batch_tokens_(batch_tokens),
+        language_(std::move(language)) {
+    auto options = models::read_model_config(sentence_.directory);
+    options.head = models::Head::kNone;  // its pooler, where there is none, is not asked
+    model_ = models::load_model(sentence_.directory, options, 0).model;
+    models::prepare_for_inference(*model_, inference);
+  }
+
+  at::Tensor operator()(const std::vector<std::string>& texts) {
+    auto result =
+        inference::embed(*model_, *tokenizer_, texts, sentence_.options, batch_tokens_, language_);
+    texts_ += static_cast<int64_t>(texts.size());
+    cut_ += result.cut;
+    without_tokens_ += result.without_tokens;
+    return result.vectors;
+  }
+
+  void report() const {
+    if (cut_ > 0) {
+      log::warning(text("[embed] ", with_commas(cut_), " of ", with_commas(texts_),
+                        " texts were cut to ",
+                        std::min(sentence_.options.length.value_or(model_->options().length),
+                                 model_->options().length),
+                        " tokens"));
+    }
+    if (without_tokens_ > 0) {
+      log::warning(text("[embed] ", with_commas(without_tokens_), " of ", with_commas(texts_),
+                        " texts have no tokens: their vectors are zeros"));
+    }
+  }
+
+ private:
+  models::SentenceModel sentence_;
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+  std::shared_ptr<models::Model> model_;
+  int64_t batch_tokens_;
+  std::string language_;
+  int64_t texts_ = 0;
+  int64_t cut_ = 0;
+  int64_t without_tokens_ = 0;
+};
+
+void declare_embed(Arguments& arguments) {
+  arguments.value("input", "FILE", "Lines to read (.gz is unpacked); - (default) is standard input")
+      .value("output", "FILE", "Where to write; - (default) is standard output")
+      .value("format", "FORMAT", "jsonl (default), tsv or safetensors (one tensor `embeddings`)")
+      .value("pooling", "HOW",
+             "Of a plain model: mean (default), cls, max, mean_sqrt_len_tokens, weightedmean or "
+             "lasttoken")
+      .flag("normalize", "Scale every vector to length 1")
+      .value("prompt", "TEXT", "Put before every text")
+      .value("length", "N", "Most tokens of a text, special ones counted; the rest is cut")
+      .value("language", "NAME",
+             "Language of the texts, for a model that tells languages apart (xlm)")
+      .flag("plain", "Lines are texts even where they look like JSON")
+      .value("batch-tokens", "N", "Tokens of a batch (4096): speed and memory, not the result")
+      .value("threads", "N", "Threads of the arithmetic (all cores)");
+  declare_inference(arguments);
+}
+
+}  // namespace
+
+int run_embed(std::vector<std::string> raw) {
+  Arguments arguments(
+      {.usage = "weft embed MODEL [--input FILE|-] [--output FILE|-] [options]",
+       .about =
+           "Reads lines of text, or JSON lines {\"text\": ...}, and writes one vector for each "
+           "in the same order. MODEL is a sentence-transformers directory, whose pooling, "
+           "length and normalisation are taken, or any encoder.",
+       .examples = {"echo 'A man plays a guitar.' | weft embed pretrained/minilm",
+                    "weft embed runs/bert-mini --input texts.jsonl.gz --pooling cls --normalize "
+                    "--format safetensors --output vectors.safetensors"}},
+      1, 1);
+  declare_embed(arguments);
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  train::set_threads(read_threads(arguments));
+  const auto writer =
+      make_vector_writer(arguments.get("format", "jsonl"), arguments.get("output", "-"));
+  Embedder embedder(read_model(arguments), read_inference(arguments),
+                    arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
+                    arguments.get("language", ""));
+  TextLines lines(arguments.get("input", "-"), arguments.has("plain"));
+  std::vector<std::string> texts;
+  const auto embed_block = [&] {
+    if (!texts.empty()) {
+      writer->write(embedder(texts));
+      texts.clear();
+    }
+  };
+  while (auto line = lines.next()) {
+    leave_if_stopped("embedding");
+    texts.push_back(*std::move(line));
+    if (texts.size() == kEmbedBlock) {
+      embed_block();
+    }
+  }
+  embed_block();
+  writer->commit();
+  embedder.report();
+  QueryCounts::report_blank("embed", lines.blank_lines());
+  return 0;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,43 @@
+#include "cli/predict/inference_options.h"
+
+#include "base/text.h"
+#include "cli/shared_options.h"
+
+namespace weft::cli {
+namespace {
+
+at::ScalarType read_type(const Arguments& arguments, const at::Device& device) {
+  const auto word = arguments.get("precision", "fp32");
+  if (word == "fp32") {
+    return at::kFloat;
+  }
+  if (word == "bf16") {
+    return at::kBFloat16;
+  }
+  if (word == "auto") {
+    return models::fast_type(device);
+  }
+  throw UsageError(text("--precision: '", word, "' is not one of fp32, bf16, auto"));
+}
+
+}  // namespace
+
+void declare_inference(Arguments& arguments) {
+  arguments
+      .value("precision", "FORMAT",
+             "fp32 (default: the same answers everywhere), bf16 (two or three digits, several "
+             "times faster), or auto: bf16 where the processor or GPU multiplies it, else fp32")
+      .flag("int8",
+            "Weights of linear layers in int8, on the CPU: faster still, with some loss that "
+            "`weft evaluate MODEL --data FILE --int8` shows")
+      .value("device", "DEVICE", "auto (default), cpu or cuda");
+}
+
+models::InferenceOptions read_inference(const Arguments& arguments) {
+  const auto device = read_device(arguments);
+  return {.device = device,
+          .type = read_type(arguments, device),
+          .is_quantized = arguments.has("int8")};
+}
+
+}  // namespace weft::cli

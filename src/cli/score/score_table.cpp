@@ -1,0 +1,64 @@
+#include "cli/score/score_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <optional>
+
+#include "base/columns.h"
+#include "base/text.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr std::string_view kItems = "items";
+constexpr std::string_view kError = "_stderr";
+
+std::optional<double> figure_of(const TaskFigures& task, const std::string& name) {
+  for (const auto& [found, value] : task.figures) {
+    if (found == name) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Names of the figures that stand in columns, in the order in which the tasks bring them.
+std::vector<std::string> figure_names(const std::vector<TaskFigures>& tasks) {
+  std::vector<std::string> names;
+  for (const auto& task : tasks) {
+    for (const auto& [name, value] : task.figures) {
+      const bool is_column = name != kItems && !name.ends_with(kError);
+      if (is_column && std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  }
+  return names;
+}
+
+std::string number(double value) {
+  return std::abs(value) < 1e4 ? text(std::fixed, std::setprecision(4), value)
+                               : text(std::scientific, std::setprecision(3), value);
+}
+
+}  // namespace
+
+std::string score_table(const std::vector<TaskFigures>& tasks) {
+  const auto names = figure_names(tasks);
+  std::vector<std::vector<std::string>> rows{{"task", std::string(kItems)}};
+  rows[0].insert(rows[0].end(), names.begin(), names.end());
+  for (const auto& task : tasks) {
+    const auto items = figure_of(task, std::string(kItems)).value_or(0);
+    rows.push_back({task.task, std::to_string(static_cast<int64_t>(items))});
+    for (const auto& name : names) {
+      const auto value = figure_of(task, name);
+      const auto error = figure_of(task, name + std::string(kError));
+      rows.back().push_back(value ? number(*value) + (error ? " +- " + number(*error) : "") : "-");
+    }
+  }
+  return in_columns(rows);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,315 @@
+#include "data/tokenizer.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/tokenizer/token_lines.h"
+#include "cli/tokenizer/tokenizer_bench.h"
+#include "cli/verbs.h"
+#include "data/tokenizer_options.h"
+#include "formats/json.h"
+#include "formats/lines.h"
+
+namespace weft::cli {
+
+namespace {
+
+using Verbs = std::vector<std::pair<std::string_view, int (*)(const std::vector<std::string>&)>>;
+
+template <class Value>
+Value tokenizer_chosen(const Arguments& arguments,
+                       const std::string& option,
+                       Value otherwise,
+                       const std::vector<std::pair<std::string, Value>>& choices) {
+  if (!arguments.has(option)) {
+    return otherwise;
+  }
+  std::vector<std::string> words;
+  for (const auto& [word, value] : choices) {
+    if (word == arguments.get(option)) {
+      return value;
+    }
+    words.push_back(word);
+  }
+  throw UsageError(text("weft tokenizer: --", option, ": '", arguments.get(option),
+                        "' is not one of ", join(words)));
+}
+
+/// Refuses what another kind of tokenizer would make of the options.
+void check_type_options(const Arguments& arguments, data::TokenizerType type) {
+  using Type = data::TokenizerType;
+  const std::vector<std::pair<std::string, std::vector<Type>>> belongings = {
+      {"cased", {Type::kWordPiece}},
+      {"min-frequency", {Type::kWordPiece, Type::kByteLevelBpe}},
+      {"add-prefix-space", {Type::kByteLevelBpe}},
+      {"byte-fallback", {Type::kUnigram, Type::kBpe}},
+      {"character-coverage", {Type::kUnigram, Type::kBpe}},
+      {"normalization", {Type::kUnigram, Type::kBpe}}};
+  for (const auto& [option, types] : belongings) {
+    if (arguments.has(option) && std::find(types.begin(), types.end(), type) == types.end()) {
+      throw UsageError(text("weft tokenizer train: --", option, " does not go with --type ",
+                            arguments.has("type") ? arguments.get("type") : "wordpiece"));
+    }
+  }
+}
+
+data::TokenizerOptions training_options(const Arguments& arguments) {
+  data::TokenizerOptions options;
+  options.type =
+      tokenizer_chosen<data::TokenizerType>(arguments, "type", options.type,
+                                            {{"wordpiece", data::TokenizerType::kWordPiece},
+                                             {"unigram", data::TokenizerType::kUnigram},
+                                             {"bpe", data::TokenizerType::kBpe},
+                                             {"byte_level_bpe", data::TokenizerType::kByteLevelBpe},
+                                             {"characters", data::TokenizerType::kCharacters}});
+  check_type_options(arguments, options.type);
+  options.vocab_size = arguments.integer("vocab-size", options.vocab_size, 16, 1'000'000);
+  options.lowercase = !arguments.has("cased");
+  options.byte_fallback = arguments.has("byte-fallback");
+  options.add_prefix_space = arguments.has("add-prefix-space");
+  options.character_coverage =
+      arguments.number("character-coverage", options.character_coverage, 0.98, 1.0);
+  options.sample_lines = arguments.integer("sample-lines", options.sample_lines, 1, 100'000'000);
+  options.min_frequency =
+      arguments.integer("min-frequency", options.min_frequency, 1, 1'000'000'000);
+  options.normalization =
+      tokenizer_chosen<std::string>(arguments, "normalization", options.normalization,
+                                    {{"nmt_nfkc", "nmt_nfkc"},
+                                     {"nfkc", "nfkc"},
+                                     {"nmt_nfkc_cf", "nmt_nfkc_cf"},
+                                     {"nfkc_cf", "nfkc_cf"},
+                                     {"identity", "identity"}});
+  if (arguments.has("languages")) {
+    const auto given = arguments.get("languages");
+    const auto codes = split(given, ',');
+    options.languages.source = codes.front();
+    options.languages.target = codes.size() == 2 ? codes.back() : "";
+    options.languages.others = {codes.begin(), codes.end()};
+  }
+  return options;
+}
+
+std::vector<std::string> input_files(const Arguments& arguments) {
+  std::vector<std::string> files;
+  for (const std::string& pattern : arguments.all("input")) {
+    const std::vector<std::string> found = glob_paths(pattern);
+    if (found.empty()) {
+      throw UsageError(text("weft tokenizer train: --input: '", pattern, "' matches no file"));
+    }
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  if (files.empty()) {
+    throw UsageError("weft tokenizer train: --input FILE is missing");
+  }
+  return files;
+}
+
+int run_training(const std::vector<std::string>& raw) {
+  Arguments arguments(
+      {.usage = "weft tokenizer train --input FILE [--input FILE ...] --output DIR [options]",
+       .about = "Trains a tokenizer on the lines of text files (also .gz) and writes it as a "
+                "directory that AutoTokenizer of transformers opens too.",
+       .examples =
+           {"weft tokenizer train --input 'corpus/*.txt' --output tokenizer --vocab-size 8192",
+            "weft tokenizer train --input text.txt --output tokenizer --type unigram "
+            "--style roberta"}},
+      0, 0);
+  arguments.value("input", "FILE", "Text files, a shell pattern; may be repeated")
+      .value("output", "DIR", "Directory to write")
+      .value("type", "TYPE",
+             "wordpiece (default), unigram, bpe (SentencePiece's), byte_level_bpe or characters")
+      .value("vocab-size", "N", "Pieces, special tokens counted (30522)")
+      .value("style", "STYLE",
+             "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
+             "xlm, gpt2, qwen2, t5, marian or mbart")
+      .value("languages", "CODES",
+             "Of mbart: codes such as en_XX,de_DE; the first stands behind sources, of two the "
+             "second behind targets (en_XX)")
+      .flag("cased", "wordpiece: keep upper case and accents")
+      .value("min-frequency", "N", "wordpiece, byte_level_bpe: rarer pairs make no piece (2)")
+      .flag("add-prefix-space", "byte_level_bpe: a space before the first word of a text")
+      .flag("byte-fallback", "unigram, bpe: bytes for characters without a piece")
+      .value("character-coverage", "SHARE", "unigram, bpe: of characters that get pieces (0.9995)")
+      .value("normalization", "RULES",
+             "unigram, bpe: nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf, identity (--style "
+             "mbart: it must be)")
+      .value("sample-lines", "N", "Lines drawn where there are more (2000000)")
+      .value("max-length", "N", "model_max_length written to tokenizer_config.json (512)")
+      .value("seed", "N", "Seed of the sample (1)");
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  if (!arguments.has("output")) {
+    throw UsageError("weft tokenizer train: --output DIR is missing");
+  }
+  const auto options = training_options(arguments);
+  const auto style =
+      tokenizer_chosen<data::SpecialStyle>(arguments, "style", data::SpecialStyle::kBert,
+                                           {{"bert", data::SpecialStyle::kBert},
+                                            {"distilbert", data::SpecialStyle::kBertNoSegments},
+                                            {"modernbert", data::SpecialStyle::kBertNoSegments},
+                                            {"roberta", data::SpecialStyle::kRoberta},
+                                            {"xlm-roberta", data::SpecialStyle::kXlmRoberta},
+                                            {"xlm", data::SpecialStyle::kXlm},
+                                            {"gpt2", data::SpecialStyle::kGpt2},
+                                            {"qwen2", data::SpecialStyle::kQwen2},
+                                            {"t5", data::SpecialStyle::kT5},
+                                            {"marian", data::SpecialStyle::kEnding},
+                                            {"mbart", data::SpecialStyle::kMbart}});
+  if (arguments.has("languages") && style != data::SpecialStyle::kMbart) {
+    throw UsageError("weft tokenizer train: --languages goes with --style mbart only");
+  }
+  const std::vector<std::string> files = input_files(arguments);
+  data::TokenizerReport report;
+  const auto tokenizer = data::train_tokenizer(
+      options, style, static_cast<uint64_t>(arguments.integer("seed", 1, 0, int64_t{1} << 62)),
+      [&](const data::TextVisitor& visit) {
+        for (const std::string& file : files) {
+          formats::LineReader reader(file);
+          for (std::string_view line; reader.next(line);) {
+            visit(line);
+          }
+        }
+      },
+      report);
+  tokenizer->save(arguments.get("output"),
+                  arguments.integer("max-length", 512, 1, int64_t{1} << 30));
+  log::info(text("[tokenizer] ", with_commas(tokenizer->size()), " pieces from ",
+                 with_commas(report.sampled), " of ", with_commas(report.lines), " lines, ",
+                 byte_size(static_cast<double>(report.bytes))));
+  if (report.skipped_long > 0) {
+    log::warning(text("[tokenizer] ", report.skipped_long, " lines were too long and left out"));
+  }
+  if (report.pruned_words > 0) {
+    log::warning(text("[tokenizer] ", report.pruned_words,
+                      " rare words were left out, there were too many"));
+  }
+  return 0;
+}
+
+constexpr const char* kTargetHelp =
+    "The texts are targets, where the tokenizer has two sides (Marian)";
+
+const data::Tokenizer& side_of(const data::Tokenizer& tokenizer, const Arguments& arguments) {
+  return arguments.has("target") ? tokenizer.target() : tokenizer;
+}
+
+int run_encoding(const std::vector<std::string>& raw) {
+  Arguments arguments(
+      {.usage = "weft tokenizer encode --model MODEL [options]",
+       .about =
+           "Reads lines from standard input and writes one JSON object for each: ids and tokens. "
+           "Only a line feed ends a line.",
+       .examples = {"echo 'Hello world' | weft tokenizer encode --model runs/bert-mini/last"}},
+      0, 0);
+  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
+      .flag("pairs", "A line is two texts with a tab between them")
+      .flag("no-special-tokens", "Leave out the special tokens around texts")
+      .flag("target", kTargetHelp)
+      .flag("offsets", "Also write the bytes of the text that each token stands for");
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  const auto tokenizer = data::load_tokenizer(required_model(arguments, "encode"));
+  encode_lines(side_of(*tokenizer, arguments), {.are_pairs = arguments.has("pairs"),
+                                                .adds_special = !arguments.has("no-special-tokens"),
+                                                .has_offsets = arguments.has("offsets")});
+  return 0;
+}
+
+int run_decoding(const std::vector<std::string>& raw) {
+  Arguments arguments(
+      {.usage = "weft tokenizer decode --model MODEL",
+       .about =
+           "Reads JSON lines {\"ids\": [...]} from standard input and writes one line of text for "
+           "each, special tokens left out.",
+       .examples =
+           {"echo '{\"ids\": [5, 6]}' | weft tokenizer decode --model runs/bert-mini/last"}},
+      0, 0);
+  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
+      .flag("target", kTargetHelp);
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  const auto tokenizer = data::load_tokenizer(required_model(arguments, "decode"));
+  decode_lines(side_of(*tokenizer, arguments));
+  return 0;
+}
+
+std::string pieces_of(const data::Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::string> pieces;
+  for (const data::Token& token : tokenizer.tokens(text)) {
+    pieces.push_back(tokenizer.piece(token.id));
+  }
+  return join(pieces, " ");
+}
+
+int run_inspection(const std::vector<std::string>& raw) {
+  Arguments arguments(
+      {.usage = "weft tokenizer inspect MODEL",
+       .about = "What a tokenizer is: size, special tokens, and how it cuts a few texts.",
+       .examples = {"weft tokenizer inspect runs/bert-mini/last"}},
+      1, 1);
+  if (!arguments.parse(raw)) {
+    return 0;
+  }
+  const auto tokenizer = data::load_tokenizer(arguments.positional()[0]);
+  const data::SpecialIds special = tokenizer->special();
+  std::cout << "pieces        " << with_commas(tokenizer->size()) << "\n"
+            << "added         " << tokenizer->added_tokens(false) << " tokens to a text, "
+            << tokenizer->added_tokens(true) << " to a pair\n";
+  const std::vector<std::pair<std::string_view, int32_t>> names = {
+      {"pad", special.pad},  {"unknown", special.unknown},   {"begin", special.begin},
+      {"end", special.end},  {"classify", special.classify}, {"separate", special.separate},
+      {"mask", special.mask}};
+  for (const auto& [name, id] : names) {
+    std::cout << name << std::string(14 - name.size(), ' ')
+              << (id < 0 ? std::string("none") : text(tokenizer->piece(id), " (", id, ")")) << "\n";
+  }
+  for (const std::string_view example :
+       {"The quick brown fox jumps over the lazy dog.", "Fünf naïve Café-Gäste, 1,234.50 €!",
+        "日本語 и русский"}) {
+    const auto pieces = pieces_of(*tokenizer, example);
+    const auto target = pieces_of(tokenizer->target(), example);
+    std::cout << "\n" << example << "\n  " << pieces << "\n";
+    if (target != pieces) {
+      std::cout << "  as target: " << target << "\n";
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_tokenizer(std::vector<std::string> raw) {
+  static const Verbs verbs = {{"train", run_training},
+                              {"encode", run_encoding},
+                              {"decode", run_decoding},
+                              {"inspect", run_inspection},
+                              {"bench", run_tokenizer_bench}};
+  std::vector<std::string> names;
+  for (const auto& [name, run] : verbs) {
+    if (!raw.empty() && raw[0] == name) {
+      return run({raw.begin() + 1, raw.end()});
+    }
+    names.emplace_back(name);
+  }
+  if (raw.empty() || raw[0] == "--help" || raw[0] == "-h") {
+    std::cout
+        << "Usage: weft tokenizer " << join(names, "|")
+        << " ...\n\nTrains tokenizers and runs them. `weft tokenizer train --help` shows the "
+           "options of one.\n\n"
+           "Examples:\n  echo 'Hello world' | weft tokenizer encode --model runs/bert-mini/last\n";
+    return raw.empty() ? 2 : 0;
+  }
+  const std::string near = nearest(raw[0], names);
+  throw UsageError(text("weft tokenizer: '", raw[0], "' is not one of ", join(names),
+                        near.empty() ? "" : text(" (did you mean '", near, "'?)")));
+}
+
+}  // namespace weft::cli

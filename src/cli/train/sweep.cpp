@@ -1,0 +1,112 @@
+#include "cli/train/sweep.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+
+#include "base/text.h"
+#include "config/section.h"
+#include "train/run/run_config.h"
+#include "train/sweep/sweep.h"
+#include "train/sweep/sweep_report.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr int64_t kMostRuns = 1000;
+
+[[noreturn]] void refuse_seeds(std::string_view word) {
+  throw UsageError(text("--seeds: '", word, "', must be a number of runs from 1 to ", kMostRuns,
+                        ", or different seeds as in 1,2,7"));
+}
+
+int64_t seed_of(std::string_view part, std::string_view word) {
+  int64_t seed = -1;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), seed);
+  if (error != std::errc() || end != part.data() + part.size() || seed < 0) {
+    refuse_seeds(word);
+  }
+  return seed;
+}
+
+void refuse_alone(const Arguments& arguments, std::string_view option) {
+  if (arguments.has(std::string(option))) {
+    throw UsageError(
+        text("weft train: --", option,
+             " is for a single run, not for --seeds, --folds or a config with a grid"));
+  }
+}
+
+train::Resume resume_of(const std::string& word) {
+  if (word == "auto") {
+    return train::Resume::kAuto;
+  }
+  if (word == "never") {
+    return train::Resume::kNever;
+  }
+  throw UsageError(text("--resume: '", word, "' is for a single run, of many auto or never"));
+}
+
+}  // namespace
+
+void declare_sweep(Arguments& arguments) {
+  arguments
+      .value("seeds", "N|A,B,...",
+             "train with N seeds from run.seed on, or with these; each run in DIR/seed-S, then a "
+             "table of means and deviations of the best checkpoints' figures")
+      .value("folds", "K",
+             "k-fold cross-validation: K runs, each measured on another part of the labelled "
+             "training rows, in DIR/fold-N")
+      .value("test", "FILE",
+             "with --seeds, --folds or a grid: measure each run's best model on this file too; may "
+             "be repeated")
+      .flag("json", "with --seeds, --folds or a grid: JSON instead of the table");
+}
+
+bool asks_for_sweep(const Arguments& arguments) {
+  return arguments.has("seeds") || arguments.has("folds");
+}
+
+std::vector<int64_t> read_seeds(std::string_view word, int64_t first) {
+  const auto parts = split(word, ',');
+  std::vector<int64_t> seeds;
+  if (parts.size() == 1) {
+    const auto count = seed_of(word, word);
+    if (count < 1 || count > kMostRuns) {
+      refuse_seeds(word);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      seeds.push_back(first + i);
+    }
+    return seeds;
+  }
+  for (const auto part : parts) {
+    const auto seed = seed_of(part, word);
+    if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
+      refuse_seeds(word);
+    }
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+int run_sweep(const Arguments& arguments, const std::vector<std::string>& overrides) {
+  refuse_alone(arguments, "dry-run");
+  const auto& file = arguments.positional().front();
+  train::SweepRequest request{.config = file,
+                              .overrides = overrides,
+                              .seeds = {},
+                              .folds = arguments.integer("folds", 0, 2, kMostRuns),
+                              .tests = arguments.all("test"),
+                              .resume = resume_of(arguments.get("resume", "auto"))};
+  if (arguments.has("seeds")) {
+    const auto config = train::read_run_config(config::Document::load(file, overrides));
+    request.seeds = read_seeds(arguments.get("seeds"), config.run.seed);
+  }
+  const auto result = train::run_sweep(request);
+  std::cout << (arguments.has("json") ? train::to_json(result) + "\n" : train::to_table(result));
+  return 0;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,128 @@
+#include "train/run/train.h"
+
+#include <cmath>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/train/proofs.h"
+#include "cli/train/sweep.h"
+#include "cli/verb.h"
+#include "cli/verbs.h"
+#include "config/section.h"
+#include "formats/json.h"
+#include "train/run/run_config.h"
+
+namespace weft::cli {
+
+namespace {
+
+train::TrainRequest request_of(const std::string& resume) {
+  if (resume == "auto") {
+    return {.resume = train::Resume::kAuto};
+  }
+  if (resume == "never") {
+    return {.resume = train::Resume::kNever};
+  }
+  return {.resume = train::Resume::kFrom, .from = resume};
+}
+
+void print_forecast(const train::Forecast& forecast) {
+  log::info(text("[forecast] ", with_commas(forecast.parameters), " parameters, ",
+                 forecast.precision, " on ", forecast.device, ": ",
+                 with_commas(forecast.step_tokens), " tokens a step, ",
+                 std::llround(1e3 * forecast.step_seconds), " ms"));
+  log::info(text("[forecast] ", with_commas(forecast.steps),
+                 " steps: ", time_span(forecast.total_seconds), " without evaluation; memory ",
+                 byte_size(static_cast<double>(forecast.memory_bytes)), "; a checkpoint is ",
+                 byte_size(static_cast<double>(forecast.checkpoint_bytes)), ", saved in ",
+                 std::llround(1e3 * forecast.save_seconds), " ms; free disk ",
+                 byte_size(static_cast<double>(forecast.free_disk_bytes))));
+  formats::Json json;
+  json["parameters"] = forecast.parameters;
+  json["precision"] = forecast.precision;
+  json["device"] = forecast.device;
+  json["tokens_per_step"] = forecast.step_tokens;
+  json["seconds_per_step"] = forecast.step_seconds;
+  json["steps"] = forecast.steps;
+  json["total_seconds"] = forecast.total_seconds;
+  json["memory_bytes"] = forecast.memory_bytes;
+  json["checkpoint_bytes"] = forecast.checkpoint_bytes;
+  json["save_seconds"] = forecast.save_seconds;
+  json["free_disk_bytes"] = forecast.free_disk_bytes;
+  std::cout << json.dump() << "\n";
+}
+
+}  // namespace
+
+int run_train(std::vector<std::string> arguments) {
+  Arguments parsed(
+      {.usage = "weft train CONFIG [options]",
+       .about =
+           "Trains what the config says: pretraining, or fine-tuning where it has init_from. The "
+           "same command given again goes on where the run stopped.",
+       .examples = {"weft train configs/quickstart_pretrain.yaml",
+                    "weft train config.yaml --set train.optimizer.lr=5e-5 --output runs/lower",
+                    "weft train config.yaml --seeds 5 --test test.tsv",
+                    "weft train config.yaml --dry-run", "weft train config.yaml --verify-resume",
+                    "weft train --repeat runs/lower"}},
+      0, 1);
+  parsed.value("set", "KEY=VALUE", "override a key of the config; may be repeated")
+      .value("output", "DIR", "run directory, instead of run.directory")
+      .value("resume", "auto|never|DIR",
+             "go on where the run stopped (auto), begin anew and replace the run (never), or go on "
+             "from the "
+             "checkpoint DIR")
+      .flag("allow-changed-data",
+            "go on although the training data, or keys below data, are not those of the checkpoint")
+      .flag("dry-run",
+            "one step and one save in a temporary directory, then a forecast of time and memory");
+  declare_proofs(parsed);
+  declare_sweep(parsed);
+  if (!parsed.parse(arguments)) {
+    return 0;
+  }
+  if (parsed.has("repeat")) {
+    return run_repeat(parsed);
+  }
+  if (parsed.positional().empty()) {
+    throw UsageError("weft train: 0 arguments, too few: weft train CONFIG [options]");
+  }
+  auto overrides = parsed.all("set");
+  if (parsed.has("output")) {
+    overrides.push_back("run.directory=" + formats::Json(parsed.get("output")).dump());
+  }
+  if (asks_for_sweep(parsed) && !parsed.has("verify-resume")) {
+    return run_sweep(parsed, overrides);
+  }
+  const auto config =
+      train::read_run_config(config::Document::load(parsed.positional().front(), overrides));
+  if (parsed.has("verify-resume")) {
+    return run_verify_resume(parsed, config);
+  }
+  if (parsed.has("steps")) {
+    throw UsageError("weft train: --steps goes with --verify-resume");
+  }
+  if (!config.grid.empty()) {
+    return run_sweep(parsed, overrides);
+  }
+  for (const auto* option : {"test", "json"}) {
+    if (parsed.has(option)) {
+      throw UsageError(text("weft train: --", option,
+                            " goes with --seeds, --folds or a grid; one run is measured by `weft "
+                            "evaluate`"));
+    }
+  }
+  if (parsed.has("dry-run")) {
+    print_forecast(train::dry_run(config));
+    return 0;
+  }
+  auto request = request_of(parsed.get("resume", "auto"));
+  request.allows_changed_data = parsed.has("allow-changed-data");
+  train::run_training(config, request);
+  return 0;
+}
+
+}  // namespace weft::cli

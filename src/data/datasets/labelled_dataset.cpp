@@ -1,0 +1,273 @@
+#include "data/datasets/labelled_dataset.h"
+
+#include <bit>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/datasets/sequence_template.h"
+#include "data/error.h"
+#include "data/folds.h"
+#include "data/labels.h"
+#include "data/mixture.h"
+#include "data/rows/labelled_part.h"
+#include "data/rows/labelled_rows.h"
+#include "data/text/languages.h"
+
+namespace weft::data {
+namespace {
+
+constexpr uint64_t kLabelledMixtureSeed =
+    0x6c6162656c;  // weights draw rows the same way in every run
+
+class TableDataset : public LabelledDataset {
+ public:
+  TableDataset(const std::vector<DataItem>& items,
+               const LabelledSettings& settings,
+               const Tokenizer& tokenizer)
+      : settings_(settings), tokenizer_hash_(tokenizer.fingerprint()) {
+    if (settings.overflow == Overflow::kSplit) {
+      throw Error(
+          "data.overflow: split is for running text, of labelled texts must be cut or drop");
+    }
+    for (const DataItem& item : items) {
+      LabelledPart& part = parts_.emplace_back();
+      part.name = item.path;
+      part.language = language_id(item.language, settings.languages, item.path);
+      part.rows = read_labelled_rows(item, settings.form);
+      if (parts_.back().rows.is_pair != parts_.front().rows.is_pair) {
+        throw Error(text(item.path, ": all of the data must have one text in a row, or all two"));
+      }
+    }
+    template_.emplace(tokenizer, !parts_.empty() && parts_.front().rows.is_pair);
+    read_labels(items);
+    fit_parts(items, tokenizer);
+  }
+
+  int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
+
+  int64_t length(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const LabelledPart& part = parts_[place.part];
+    return part.first.size(place.index) + (part.rows.is_pair ? part.second.size(place.index) : 0) +
+           template_->added();
+  }
+
+  Example example(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const LabelledPart& part = parts_[place.part];
+    Example made;
+    made.ids.reserve(static_cast<std::size_t>(length(epoch, item)));
+    made.ids.insert(made.ids.end(), template_->before().begin(), template_->before().end());
+    part.first.read(place.index, made.ids);
+    int64_t second = 0;
+    if (part.rows.is_pair) {
+      second = part.second.size(place.index);
+      made.ids.insert(made.ids.end(), template_->between().begin(), template_->between().end());
+      part.second.read(place.index, made.ids);
+    }
+    made.ids.insert(made.ids.end(), template_->after().begin(), template_->after().end());
+    if (part.language) {
+      set_language(made, *part.language);
+    } else if (settings_.has_types) {
+      made.types = template_->types(part.first.size(place.index), second);
+    }
+    add_target(part, place.index, made);
+    return made;
+  }
+
+  std::string place(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    return parts_[place.part].rows.place(row_of(place));
+  }
+
+  std::vector<std::string> texts(int64_t epoch, int64_t item) const override {
+    const auto place = mixture_->locate(epoch, item);
+    const LabelledRows& rows = parts_[place.part].rows;
+    std::vector<std::string> found = {std::string(rows.first.at(row_of(place)))};
+    if (rows.is_pair) {
+      found.emplace_back(rows.second.at(row_of(place)));
+    }
+    return found;
+  }
+
+  std::vector<int64_t> class_counts() const override {
+    std::vector<int64_t> counts(labels_->names().size(), 0);
+    for (const LabelledPart& part : parts_) {
+      for (const int32_t id : part.classes.ids) {
+        ++counts[static_cast<std::size_t>(id)];
+      }
+    }
+    return counts;
+  }
+
+  int64_t rows() const override {
+    int64_t rows = 0;
+    for (const LabelledPart& part : parts_) {
+      rows += static_cast<int64_t>(part.kept.size());
+    }
+    return rows;
+  }
+
+  const std::vector<std::string>& labels() const override { return labels_->names(); }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::vector<std::string> remarks() const override;
+
+ private:
+  int64_t row_of(const Mixture::Place& place) const {
+    return parts_[place.part].kept[static_cast<std::size_t>(place.index)];
+  }
+
+  void add_target(const LabelledPart& part, int64_t index, Example& example) const;
+  void read_labels(const std::vector<DataItem>& items);
+  void read_value_names(const std::vector<DataItem>& items);
+  void fit_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
+  uint64_t hash() const;
+
+  LabelledSettings settings_;
+  uint64_t tokenizer_hash_;
+  uint64_t fingerprint_ = 0;
+  std::vector<LabelledPart> parts_;
+  std::optional<SequenceTemplate> template_;
+  std::optional<Labels> labels_;
+  int64_t width_ = 0;  // numbers of a row of a regression
+  std::optional<Mixture> mixture_;
+};
+
+void TableDataset::add_target(const LabelledPart& part, int64_t index, Example& example) const {
+  const auto at = static_cast<std::size_t>(index);
+  if (settings_.form.is_regression) {
+    const auto begin = part.values.begin() + index * width_;
+    example.values.assign(begin, begin + width_);
+    return;
+  }
+  const auto begin = static_cast<std::size_t>(part.classes.offsets[at]);
+  if (!settings_.form.is_multi_label) {
+    example.label = part.classes.ids[begin];
+    return;
+  }
+  example.values.assign(labels_->names().size(), 0);
+  for (auto i = begin; i < static_cast<std::size_t>(part.classes.offsets[at + 1]); ++i) {
+    example.values[static_cast<std::size_t>(part.classes.ids[i])] = 1;
+  }
+}
+
+/// The first row that has numbers tells how many there are.
+void TableDataset::read_value_names(const std::vector<DataItem>& items) {
+  for (const LabelledPart& part : parts_) {
+    for (int64_t row = 0; row < part.rows.size() && width_ == 0; ++row) {
+      width_ = static_cast<int64_t>(part.rows.labels_of(row).size());
+    }
+  }
+  std::vector<std::string> names = settings_.labels;
+  if (static_cast<int64_t>(names.size()) != width_) {
+    names = items.front().labels;
+  }
+  for (auto i = static_cast<int64_t>(names.size()); i < width_; ++i) {
+    names.push_back(text("LABEL_", i));
+  }
+  labels_.emplace(width_ > 1 ? std::move(names) : std::vector<std::string>());
+}
+
+void TableDataset::read_labels(const std::vector<DataItem>& items) {
+  if (settings_.form.is_regression) {
+    return read_value_names(items);
+  }
+  if (!settings_.labels.empty()) {
+    labels_.emplace(settings_.labels);
+    return;
+  }
+  if (!items.front().labels.empty()) {
+    labels_.emplace(items.front().labels);
+    return;
+  }
+  std::set<std::string, std::less<>> names;
+  for (const LabelledPart& part : parts_) {
+    for (int64_t label = 0; label < part.rows.labels.size(); ++label) {
+      const std::string_view name = part.rows.labels.at(label);
+      if (!names.contains(name)) {
+        names.emplace(name);
+      }
+    }
+  }
+  labels_.emplace(sorted_labels({names.begin(), names.end()}));
+}
+
+void TableDataset::fit_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer) {
+  const int64_t room = settings_.length - template_->added();
+  if (room < 1) {
+    throw Error(text("data.length: ", settings_.length, " tokens, must be more than the ",
+                     template_->added(), " special ones"));
+  }
+  std::vector<MixturePart> shares;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    fit_part(parts_[i], settings_, room, width_, *labels_, tokenizer);
+    keep_fold(parts_[i], settings_.form, settings_.fold, width_);
+    shares.push_back({static_cast<int64_t>(parts_[i].kept.size()), items[i].weight});
+  }
+  mixture_.emplace(shares, kLabelledMixtureSeed);
+  if (mixture_->size() == 0) {
+    throw Error(text(parts_.empty() ? "data" : parts_.front().name, ": no row of at most ",
+                     settings_.length, " tokens, nothing is left"));
+  }
+  fingerprint_ = hash();
+  for (const DataItem& item : items) {
+    fingerprint_ = mix(fingerprint_, std::bit_cast<uint64_t>(item.weight));
+  }
+}
+
+uint64_t TableDataset::hash() const {
+  uint64_t value = mix(tokenizer_hash_, static_cast<uint64_t>(settings_.length));
+  value = mix(value, settings_.has_types ? 1 : 0);
+  for (const std::string& name : labels_->names()) {
+    value = digest(name, value);
+  }
+  for (const LabelledPart& part : parts_) {
+    value = part.language ? mix(value, static_cast<uint64_t>(*part.language)) : value;
+    for (const IdList* list : {&part.first, &part.second}) {
+      value = digest(list->ids.data(), list->ids.size() * sizeof(int32_t), value);
+      value = digest(list->offsets.data(), list->offsets.size() * sizeof(int64_t), value);
+    }
+    value = digest(part.classes.ids.data(), part.classes.ids.size() * sizeof(int32_t), value);
+    if (settings_.form.is_multi_label) {
+      value =
+          digest(part.classes.offsets.data(), part.classes.offsets.size() * sizeof(int64_t), value);
+    }
+    value = digest(part.values.data(), part.values.size() * sizeof(double), value);
+  }
+  return value;
+}
+
+std::vector<std::string> TableDataset::remarks() const {
+  std::vector<std::string> remarks;
+  for (const LabelledPart& part : parts_) {
+    const auto remark = [&](int64_t count, const std::string& what) {
+      if (count > 0) {
+        remarks.push_back(text(part.name, ": ", with_commas(count), " ", what));
+      }
+    };
+    remark(part.rows.blank_lines, "blank lines are no rows");
+    remark(part.rows.repaired, "rows are not UTF-8, read with U+FFFD for the bytes that are wrong");
+    remark(part.empty, "rows with an empty text are kept");
+    remark(part.unlabelled, settings_.form.is_multi_label ? "rows belong to no class"
+                                                          : "rows without a label were left out");
+    remark(part.cut, text("texts longer than ", settings_.length, " tokens were cut"));
+    remark(part.dropped, text("texts longer than ", settings_.length, " tokens were left out"));
+  }
+  return remarks;
+}
+
+}  // namespace
+
+std::shared_ptr<const LabelledDataset> make_labelled_dataset(
+    const std::vector<DataItem>& items,
+    const LabelledSettings& settings,
+    std::shared_ptr<const Tokenizer> tokenizer) {
+  return std::make_shared<TableDataset>(items, settings, *tokenizer);
+}
+
+}  // namespace weft::data

@@ -1,0 +1,20 @@
+#include "data/datasets/language_dataset.h"
+
+#include <utility>
+
+#include "data/datasets/language_source.h"
+
+namespace weft::data {
+
+std::shared_ptr<const Dataset> make_language_dataset(const std::vector<DataItem>& items,
+                                                     const DataOptions& options,
+                                                     const LanguageSettings& settings,
+                                                     std::shared_ptr<const Tokenizer> tokenizer,
+                                                     const ProgressVisitor& progress) {
+  const auto sources = open_language_sources(items, options, *tokenizer, progress);
+  const LanguageShape shape{.pack = options.pack,
+                            .overflow = options.overflow.value_or(Overflow::kSplit)};
+  return make_language_dataset(sources, shape, settings, std::move(tokenizer));
+}
+
+}  // namespace weft::data

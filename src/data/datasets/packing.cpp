@@ -1,0 +1,170 @@
+#include "data/datasets/packing.h"
+
+#include <algorithm>
+
+#include "base/threads.h"
+
+namespace weft::data {
+namespace {
+
+constexpr int64_t kDocumentsAtOnce = 8192;
+
+/// Fills sequences one after another, in order.
+class Packer {
+ public:
+  Packer(const TokenStore& store, const PackSettings& settings)
+      : store_(store), settings_(settings) {}
+
+  void add(int64_t document) {
+    const int64_t first = store_.first_sentence(document);
+    const int64_t last = store_.first_sentence(document + 1);
+    if (settings_.pack == Pack::kDocument && settings_.overflow != Overflow::kSplit) {
+      add_whole(store_.first_token(first), store_.first_token(last));
+      return;
+    }
+    int64_t begin = store_.first_token(first);
+    for (int64_t sentence = first; sentence < last; ++sentence) {
+      const int64_t end = store_.first_token(sentence + 1);
+      if (settings_.pack == Pack::kNone) {
+        add_whole(begin, end);
+      } else {
+        fill(begin, end, sentence == first);
+      }
+      begin = end;
+    }
+    if (settings_.pack == Pack::kDocument) {
+      close();
+    }
+  }
+
+  Packed finish() {
+    close();
+    return std::move(packed_);
+  }
+
+ private:
+  void push(int64_t begin, int64_t tokens, int64_t length) {
+    packed_.ranges.push_back({begin, static_cast<uint32_t>(tokens), static_cast<uint32_t>(length)});
+  }
+
+  void close() {
+    if (open_.tokens > 0) {
+      packed_.ranges.push_back(open_);
+    }
+    open_ = {};
+  }
+
+  /// A text that shares its sequences with no other.
+  void add_whole(int64_t begin, int64_t end) {
+    if (end - begin <= settings_.room) {
+      push(begin, end - begin, end - begin);
+      return;
+    }
+    switch (settings_.overflow) {
+      case Overflow::kCut:
+        push(begin, settings_.room, settings_.room);
+        ++packed_.cut;
+        break;
+      case Overflow::kDrop:
+        ++packed_.dropped;
+        break;
+      case Overflow::kSplit:
+        for (; begin < end; begin += settings_.room) {
+          const int64_t tokens = std::min(settings_.room, end - begin);
+          push(begin, tokens, tokens);
+        }
+        break;
+    }
+  }
+
+  /// A sentence that goes into the open sequence where it fits.
+  void fill(int64_t begin, int64_t end, bool begins_document) {
+    const int64_t tokens = end - begin;
+    const int64_t separator = begins_document && settings_.separates && open_.tokens > 0 ? 1 : 0;
+    if (open_.tokens > 0 && open_.length + separator + tokens <= settings_.room) {
+      open_.tokens += static_cast<uint32_t>(tokens);
+      open_.length += static_cast<uint32_t>(separator + tokens);
+      return;
+    }
+    close();
+    if (tokens > settings_.room) {
+      add_whole(begin, end);
+      if (settings_.overflow == Overflow::kSplit) {  // the last piece may have room for more
+        open_ = packed_.ranges.back();
+        packed_.ranges.pop_back();
+      }
+      return;
+    }
+    open_ = {begin, static_cast<uint32_t>(tokens), static_cast<uint32_t>(tokens)};
+  }
+
+  const TokenStore& store_;
+  const PackSettings& settings_;
+  Packed packed_;
+  PackedRange open_;
+};
+
+Packed pack_documents(const TokenStore& store,
+                      const PackSettings& settings,
+                      int64_t begin,
+                      int64_t end) {
+  Packer packer(store, settings);
+  for (int64_t document = begin; document < end; ++document) {
+    packer.add(document);
+  }
+  return packer.finish();
+}
+
+/// Last index in [0, count) whose begin is not after `place`.
+template <class Begin>
+int64_t last_not_after(int64_t count, int64_t place, const Begin& begin) {
+  int64_t low = 0;
+  int64_t high = count;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (begin(middle) <= place ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+Packed pack_sequences(const TokenStore& store, const PackSettings& settings) {
+  if (settings.pack == Pack::kStream) {  // each sequence begins where the one before ended
+    return pack_documents(store, settings, 0, store.documents());
+  }
+  const int64_t blocks = (store.documents() + kDocumentsAtOnce - 1) / kDocumentsAtOnce;
+  std::vector<Packed> parts(static_cast<std::size_t>(blocks));
+  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block * kDocumentsAtOnce;
+      parts[static_cast<std::size_t>(block)] = pack_documents(
+          store, settings, first, std::min(first + kDocumentsAtOnce, store.documents()));
+    }
+  });
+  std::size_t total = 0;
+  for (const Packed& part : parts) {
+    total += part.ranges.size();
+  }
+  Packed all;
+  all.ranges.reserve(total);
+  for (const Packed& part : parts) {
+    all.ranges.insert(all.ranges.end(), part.ranges.begin(), part.ranges.end());
+    all.cut += part.cut;
+    all.dropped += part.dropped;
+  }
+  return all;
+}
+
+int64_t document_of_token(const TokenStore& store, int64_t token) {
+  return last_not_after(store.documents(), token, [&](int64_t document) {
+    return store.first_token(store.first_sentence(document));
+  });
+}
+
+int64_t document_of_sentence(const TokenStore& store, int64_t sentence) {
+  return last_not_after(store.documents(), sentence,
+                        [&](int64_t document) { return store.first_sentence(document); });
+}
+
+}  // namespace weft::data

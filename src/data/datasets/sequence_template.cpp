@@ -1,0 +1,84 @@
+#include "data/datasets/sequence_template.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "data/error.h"
+
+namespace weft::data {
+
+SequenceTemplate::SequenceTemplate(const Tokenizer& tokenizer, bool is_pair) {
+  int32_t plain = 0;
+  while (plain + 1 < tokenizer.size() && tokenizer.is_special(plain)) {
+    ++plain;
+  }
+  const Sequence probe =
+      is_pair ? tokenizer.sequence({plain}, {plain}) : tokenizer.sequence({plain});
+  int texts = 0;
+  for (std::size_t i = 0; i < probe.ids.size(); ++i) {
+    const int64_t type = i < probe.types.size() ? probe.types[i] : 0;
+    if (probe.is_special.at(i) == 0) {
+      (texts == 0 ? first_type_ : second_type_) = type;
+      ++texts;
+      continue;
+    }
+    auto& ids = texts == 0 ? before_ : is_pair && texts == 1 ? between_ : after_;
+    auto& types = texts == 0              ? before_types_
+                  : is_pair && texts == 1 ? between_types_
+                                          : after_types_;
+    ids.push_back(probe.ids[i]);
+    types.push_back(type);
+  }
+  if (texts != (is_pair ? 2 : 1)) {
+    throw std::logic_error(
+        "SequenceTemplate: the tokenizer's template repeats or leaves out a text");
+  }
+}
+
+int64_t SequenceTemplate::added() const {
+  return static_cast<int64_t>(before_.size() + between_.size() + after_.size());
+}
+
+std::vector<int64_t> SequenceTemplate::types(int64_t first, int64_t second) const {
+  std::vector<int64_t> all;
+  all.reserve(static_cast<std::size_t>(added() + first + second));
+  all.insert(all.end(), before_types_.begin(), before_types_.end());
+  all.insert(all.end(), static_cast<std::size_t>(first), first_type_);
+  all.insert(all.end(), between_types_.begin(), between_types_.end());
+  all.insert(all.end(), static_cast<std::size_t>(second), second_type_);
+  all.insert(all.end(), after_types_.begin(), after_types_.end());
+  return all;
+}
+
+int32_t token_of_nothing(const Tokenizer& tokenizer) {
+  const auto& special = tokenizer.special();
+  for (const int32_t id : {special.pad, special.end, special.unknown}) {
+    if (id >= 0) {
+      return id;
+    }
+  }
+  throw Error("a text without tokens: the tokenizer has no special token that could stand for it");
+}
+
+void cut(std::vector<int32_t>& ids, int64_t most, const Tokenizer& tokenizer) {
+  const auto size = static_cast<int64_t>(ids.size());
+  const int64_t kept = std::min(size, most);
+  ids.erase(ids.begin(), ids.begin() + tokenizer.first_kept(size, kept));
+  ids.resize(static_cast<std::size_t>(kept));
+}
+
+std::pair<int64_t, int64_t> cut_pair(int64_t first, int64_t second, int64_t room) {
+  if (first + second <= room) {
+    return {first, second};
+  }
+  const bool is_first_longer = first > second;
+  int64_t shorter = std::min(first, second);
+  int64_t longer = std::max(shorter, room - shorter);
+  if (shorter + longer > room) {
+    shorter = room / 2;
+    longer = shorter + room % 2;
+  }
+  return is_first_longer ? std::pair{longer, shorter} : std::pair{shorter, longer};
+}
+
+}  // namespace weft::data

@@ -1,0 +1,209 @@
+#include "data/images/image_color.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "data/images/image_resize.h"
+
+namespace weft::data {
+
+namespace {
+
+using formats::Image;
+using ImageColorTable = std::array<uint8_t, 256>;
+
+/// Between two images, or beyond the second: cut to bytes, not rounded, as Pillow blends.
+Image blended(const Image& from, const Image& to, double factor) {
+  Image made = to;
+  const auto share = static_cast<float>(factor);
+  for (std::size_t i = 0; i < made.pixels.size(); ++i) {
+    const int difference = to.pixels[i] - from.pixels[i];
+    const float value = static_cast<float>(from.pixels[i]) + share * static_cast<float>(difference);
+    made.pixels[i] = static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
+  }
+  return made;
+}
+
+Image filled_like(const Image& image, uint8_t value) {
+  Image made = image;
+  std::fill(made.pixels.begin(), made.pixels.end(), value);
+  return made;
+}
+
+std::array<int64_t, 256> histogram_of(const Image& image, int64_t channel) {
+  std::array<int64_t, 256> counts{};
+  for (auto i = static_cast<std::size_t>(channel); i < image.pixels.size();
+       i += static_cast<std::size_t>(image.channels)) {
+    ++counts[image.pixels[i]];
+  }
+  return counts;
+}
+
+Image mapped(const Image& image, const std::function<ImageColorTable(int64_t channel)>& table_of) {
+  Image made = image;
+  for (int64_t channel = 0; channel < image.channels; ++channel) {
+    const auto table = table_of(channel);
+    for (auto i = static_cast<std::size_t>(channel); i < made.pixels.size();
+         i += static_cast<std::size_t>(image.channels)) {
+      made.pixels[i] = table[made.pixels[i]];
+    }
+  }
+  return made;
+}
+
+ImageColorTable table_by(const std::function<int64_t(int64_t)>& value_of) {
+  ImageColorTable table{};
+  for (int64_t i = 0; i < 256; ++i) {
+    table[static_cast<std::size_t>(i)] =
+        static_cast<uint8_t>(std::clamp<int64_t>(value_of(i), 0, 255));
+  }
+  return table;
+}
+
+/// Each pixel five times and its eight neighbours once; the border stays.
+Image smoothed(const Image& image) {
+  Image made = image;
+  const int64_t row = image.width * image.channels;
+  for (int64_t y = 1; y + 1 < image.height; ++y) {
+    for (int64_t i = image.channels; i + image.channels < row; ++i) {
+      const auto* center = image.pixels.data() + y * row + i;
+      float sum = 0.5F;
+      for (const int64_t line : {row, int64_t{0}, -row}) {
+        for (const int64_t side : {-image.channels, int64_t{0}, image.channels}) {
+          const bool is_center = line == 0 && side == 0;
+          sum += static_cast<float>(center[line + side]) * ((is_center ? 5.0F : 1.0F) / 13.0F);
+        }
+      }
+      made.pixels[static_cast<std::size_t>(y * row + i)] =
+          static_cast<uint8_t>(std::clamp(sum, 0.0F, 255.0F));
+    }
+  }
+  return made;
+}
+
+struct Hsv {
+  double hue = 0;  // of a turn
+  double saturation = 0;
+  double value = 0;
+};
+
+Hsv hsv_of(const uint8_t* pixel) {
+  const double r = pixel[0];
+  const double g = pixel[1];
+  const double b = pixel[2];
+  const double most = std::max({r, g, b});
+  const double span = most - std::min({r, g, b});
+  if (span == 0) {
+    return {.value = most};
+  }
+  const double sector = most == r   ? (g - b) / span
+                        : most == g ? 2 + (b - r) / span
+                                    : 4 + (r - g) / span;
+  return {.hue = sector / 6 - std::floor(sector / 6), .saturation = span / most, .value = most};
+}
+
+void set_pixel(const Hsv& color, uint8_t* pixel) {
+  const auto channel = [&](double shift) {
+    const double k = std::fmod(shift + color.hue * 6, 6.0);
+    const double value =
+        color.value * (1 - color.saturation * std::clamp(std::min(k, 4 - k), 0.0, 1.0));
+    return static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
+  };
+  pixel[0] = channel(5);
+  pixel[1] = channel(3);
+  pixel[2] = channel(1);
+}
+
+}  // namespace
+
+Image with_brightness(const Image& image, double factor) {
+  return blended(filled_like(image, 0), image, factor);
+}
+
+Image with_contrast(const Image& image, double factor) {
+  const auto grey = with_channels(image, 1);
+  const auto sum = std::accumulate(grey.pixels.begin(), grey.pixels.end(), int64_t{0});
+  const auto mean =
+      static_cast<double>(sum) / static_cast<double>(std::max<std::size_t>(1, grey.pixels.size()));
+  return blended(filled_like(image, static_cast<uint8_t>(mean + 0.5)), image, factor);
+}
+
+Image with_saturation(const Image& image, double factor) {
+  if (image.channels == 1) {
+    return image;
+  }
+  return blended(with_channels(with_channels(image, 1), 3), image, factor);
+}
+
+Image with_sharpness(const Image& image, double factor) {
+  return blended(smoothed(image), image, factor);
+}
+
+Image with_hue(const Image& image, double turn) {
+  if (image.channels == 1 || turn == 0) {
+    return image;
+  }
+  Image made = image;
+  for (std::size_t i = 0; i < made.pixels.size(); i += 3) {
+    auto color = hsv_of(image.pixels.data() + i);
+    color.hue = color.hue + turn - std::floor(color.hue + turn);
+    set_pixel(color, made.pixels.data() + i);
+  }
+  return made;
+}
+
+Image posterized(const Image& image, int64_t bits) {
+  const int64_t mask = 255 & ~((int64_t{1} << (8 - bits)) - 1);
+  return mapped(image, [&](int64_t) { return table_by([&](int64_t i) { return i & mask; }); });
+}
+
+Image solarized(const Image& image, int64_t threshold) {
+  return mapped(image, [&](int64_t) {
+    return table_by([&](int64_t i) { return i < threshold ? i : 255 - i; });
+  });
+}
+
+Image stretched(const Image& image) {
+  return mapped(image, [&](int64_t channel) {
+    const auto counts = histogram_of(image, channel);
+    int64_t low = 0;
+    int64_t high = 255;
+    while (low < 255 && counts[static_cast<std::size_t>(low)] == 0) {
+      ++low;
+    }
+    while (high > 0 && counts[static_cast<std::size_t>(high)] == 0) {
+      --high;
+    }
+    if (high <= low) {
+      return table_by([](int64_t i) { return i; });
+    }
+    const double scale = 255.0 / static_cast<double>(high - low);
+    const double offset = -static_cast<double>(low) * scale;
+    return table_by(
+        [&](int64_t i) { return static_cast<int64_t>(static_cast<double>(i) * scale + offset); });
+  });
+}
+
+Image equalized(const Image& image) {
+  return mapped(image, [&](int64_t channel) {
+    const auto counts = histogram_of(image, channel);
+    const auto last = std::find_if(counts.rbegin(), counts.rend(), [](auto n) { return n > 0; });
+    const auto total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    const int64_t step = last == counts.rend() ? 0 : (total - *last) / 255;
+    if (step == 0) {
+      return table_by([](int64_t i) { return i; });
+    }
+    ImageColorTable table{};
+    int64_t sum = step / 2;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      table[i] = static_cast<uint8_t>(std::clamp<int64_t>(sum / step, 0, 255));
+      sum += counts[i];
+    }
+    return table;
+  });
+}
+
+}  // namespace weft::data

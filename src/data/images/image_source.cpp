@@ -1,0 +1,354 @@
+#include "data/images/image_source.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/error.h"
+#include "formats/lines.h"
+#include "formats/pixel_rows.h"
+#include "formats/table.h"
+
+namespace weft::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+using formats::Image;
+using formats::ImageSize;
+using formats::PixelRows;
+
+constexpr std::array<std::string_view, 2> kImageColumns = {"image", "file_name"};
+
+/// Names of classes in the order of their numbers, a line each.
+std::vector<std::string> read_names(const std::string& path) {
+  std::vector<std::string> names;
+  formats::LineReader lines(path, 1 << 16);
+  for (std::string_view line; lines.next(line);) {
+    names.emplace_back(trim(line));
+  }
+  while (!names.empty() && names.back().empty()) {
+    names.pop_back();
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) {
+      throw Error(text(path, ":", i + 1, ": class ", i, " has no name of its own"));
+    }
+  }
+  return names;
+}
+
+/// Images that lie in memory, of files with many in one.
+class PixelImages : public ImageSource {
+ public:
+  PixelImages(const DataItem& item, ImageKind kind, bool needs_labels) {
+    const auto names =
+        item.image.names_file ? read_names(*item.image.names_file) : std::vector<std::string>();
+    for (const auto& path : item.files) {
+      auto rows = read(item, kind, path, needs_labels);
+      if (needs_labels && static_cast<int64_t>(rows.labels.size()) != rows.size()) {
+        throw Error(text(path, ": ", rows.size(), " images, but ", rows.labels.size(), " labels"));
+      }
+      for (const int64_t label : rows.labels) {
+        labels_.push_back(name_of(label, names, path));
+      }
+      begins_.push_back(size_);
+      size_ += rows.size();
+      hash_ = mix(hash_, digest(rows.pixels.data(), rows.pixels.size()));
+      files_.push_back({path, std::move(rows)});
+    }
+  }
+
+  int64_t size() const override { return size_; }
+  Image image(int64_t index) const override {
+    const auto file = file_of(index);
+    return files_[file].rows.image(index - begins_[file]);
+  }
+  ImageSize shape(int64_t index) const override {
+    const auto& rows = files_[file_of(index)].rows;
+    return {rows.height, rows.width};
+  }
+  std::string place(int64_t index) const override {
+    const auto file = file_of(index);
+    return text(files_[file].path, ", image ", index - begins_[file] + 1);
+  }
+  uint64_t fingerprint() const override { return hash_; }
+
+ private:
+  struct File {
+    std::string path;
+    PixelRows rows;
+  };
+
+  static PixelRows read(const DataItem& item,
+                        ImageKind kind,
+                        const std::string& path,
+                        bool needs_labels) {
+    if (kind == ImageKind::kPixels) {
+      return formats::read_pixel_table(path, {.label = item.label, .white = item.image.white});
+    }
+    if (kind != ImageKind::kIdx) {
+      return formats::read_cifar(path, kind == ImageKind::kCifar100 ? formats::CifarKind::kCifar100
+                                                                    : formats::CifarKind::kCifar10);
+    }
+    auto rows = formats::read_idx_images(path);
+    if (needs_labels) {
+      rows.labels = formats::read_idx_labels(labels_file(item, path));
+    }
+    return rows;
+  }
+
+  /// The file of labels beside one of images: `train-labels-idx1-ubyte` for
+  /// `train-images-idx3-ubyte`.
+  static std::string labels_file(const DataItem& item, const std::string& path) {
+    if (item.image.labels_file) {
+      if (item.files.size() > 1) {
+        throw Error(text(item.path, ": one labels_file for ", item.files.size(),
+                         " files of images: give each an item of its own"));
+      }
+      return *item.image.labels_file;
+    }
+    std::string found = path;
+    for (const auto& [images, labels] :
+         {std::pair{"images", "labels"}, std::pair{"idx3", "idx1"}, std::pair{"idx4", "idx1"}}) {
+      const auto at = found.rfind(images);
+      if (at != std::string::npos) {
+        found.replace(at, std::string_view(images).size(), labels);
+      }
+    }
+    if (found == path || !fs::exists(found)) {
+      throw Error(text(path, ": its labels were not found", found == path ? "" : " at " + found,
+                       ": name them by labels_file"));
+    }
+    return found;
+  }
+
+  static std::string name_of(int64_t label,
+                             const std::vector<std::string>& names,
+                             const std::string& path) {
+    if (names.empty()) {
+      return std::to_string(label);
+    }
+    if (label >= static_cast<int64_t>(names.size())) {
+      throw Error(
+          text(path, ": label ", label, ", names_file has names for 0 to ", names.size() - 1));
+    }
+    return names[static_cast<std::size_t>(label)];
+  }
+
+  std::size_t file_of(int64_t index) const {
+    const auto after = std::upper_bound(begins_.begin(), begins_.end(), index);
+    return static_cast<std::size_t>(after - begins_.begin()) - 1;
+  }
+
+  std::vector<File> files_;
+  std::vector<int64_t> begins_;
+  int64_t size_ = 0;
+  uint64_t hash_ = 0;
+};
+
+/// Images in files of their own, read when they are wanted.
+class ImageFiles : public ImageSource {
+ public:
+  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
+  Image image(int64_t index) const override { return formats::read_image(path(index)); }
+  ImageSize shape(int64_t index) const override { return formats::read_image_size(path(index)); }
+  std::string place(int64_t index) const override { return path(index); }
+  uint64_t fingerprint() const override { return hash_; }
+
+  std::vector<std::string> remarks() const override {
+    return skipped_ == 0 ? std::vector<std::string>()
+                         : std::vector{text(name_, ": ", with_commas(skipped_),
+                                            " files that are no images were passed over")};
+  }
+
+ protected:
+  void add(const std::string& path, const std::string& label) {
+    std::error_code failed;
+    const auto bytes = fs::file_size(path, failed);
+    if (failed) {
+      throw Error(text(path, ": cannot be read: ", failed.message()));
+    }
+    paths_.push_back(path);
+    labels_.push_back(label);
+    hash_ = mix(digest(path, hash_), bytes);
+  }
+
+  std::string name_;
+  int64_t skipped_ = 0;
+
+ private:
+  const std::string& path(int64_t index) const { return paths_[static_cast<std::size_t>(index)]; }
+
+  std::vector<std::string> paths_;
+  uint64_t hash_ = 0;
+};
+
+/// A folder for each class; within it folders do not count.
+class FolderImages : public ImageFiles {
+ public:
+  FolderImages(const DataItem& item, bool needs_labels) {
+    name_ = item.path;
+    for (const auto& root : item.files) {
+      for (const auto& name : names_in(root)) {
+        const auto path = root + "/" + name;
+        if (fs::is_directory(path)) {
+          visit(path, name, kMostDepth);
+        } else if (formats::is_image_name(name) && needs_labels) {
+          throw Error(text(path, ": an image beside the folders of the classes, must lie in one"));
+        } else {
+          look_at(path, "");
+        }
+      }
+    }
+    if (size() == 0) {
+      throw Error(text(item.path,
+                       ": no images, must have a folder for each class with PNG, JPEG, "
+                       "PPM or PGM files in it"));
+    }
+    if (!needs_labels) {
+      labels_.clear();
+    }
+  }
+
+ private:
+  static constexpr int kMostDepth = 16;  // of folders; a link may lead back up
+
+  void look_at(const std::string& path, const std::string& label) {
+    if (formats::is_image_name(path)) {
+      add(path, label);
+    } else {
+      ++skipped_;
+    }
+  }
+
+  void visit(const std::string& folder, const std::string& label, int depth) {
+    for (const auto& name : names_in(folder)) {
+      const auto path = folder + "/" + name;
+      if (!fs::is_directory(path)) {
+        look_at(path, label);
+      } else if (depth > 0) {
+        visit(path, label, depth - 1);
+      }
+    }
+  }
+};
+
+/// Rows of a table with the path of an image, from the table's folder or the working directory.
+class TableImages : public ImageFiles {
+ public:
+  TableImages(const DataItem& item, bool needs_labels) {
+    name_ = item.path;
+    for (const auto& path : item.files) {
+      const auto kind = formats::table_kind(path);
+      if (!kind) {
+        throw Error(path + ": not a table, must be csv, tsv or jsonl");
+      }
+      std::vector<std::string> columns = {image_column(item, path, *kind)};
+      if (needs_labels) {
+        columns.push_back(item.label.value_or("label"));
+      }
+      formats::TableReader reader(path, *kind, columns);
+      for (std::vector<std::optional<std::string>> fields; reader.next(fields);) {
+        add_row(fields, path, reader.place());
+      }
+    }
+    if (size() == 0) {
+      throw Error(item.path + ": no rows, must have at least one");
+    }
+    if (!needs_labels) {
+      labels_.clear();
+    }
+  }
+
+ private:
+  static std::string image_column(const DataItem& item,
+                                  const std::string& path,
+                                  formats::TableKind kind) {
+    if (item.image.column) {
+      return *item.image.column;
+    }
+    const auto columns = formats::columns_of(path, kind);
+    for (const auto name : kImageColumns) {
+      if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
+        return std::string(name);
+      }
+    }
+    throw Error(
+        text(path, ": no column image or file_name, name one of ", join(columns), " by `image:`"));
+  }
+
+  void add_row(const std::vector<std::optional<std::string>>& fields,
+               const std::string& table,
+               const std::string& place) {
+    for (const auto& field : fields) {
+      if (!field || trim(*field).empty()) {
+        throw Error(place + ": without image or label, must have both");
+      }
+    }
+    const auto beside = fs::path(table).parent_path() / *fields[0];
+    const auto path = fs::exists(beside) ? beside.string() : *fields[0];
+    if (!fs::exists(path)) {
+      throw Error(text(place, ": '", fields[0]->substr(0, 200), "': no such image"));
+    }
+    add(path, fields.size() > 1 ? *fields[1] : "");
+  }
+};
+
+bool has_image_column(const std::string& path, formats::TableKind kind) {
+  const auto columns = formats::columns_of(path, kind);
+  return std::any_of(kImageColumns.begin(), kImageColumns.end(), [&](auto name) {
+    return std::find(columns.begin(), columns.end(), name) != columns.end();
+  });
+}
+
+}  // namespace
+
+ImageKind image_kind_of(const DataItem& item) {
+  if (item.image.kind) {
+    return *item.image.kind;
+  }
+  if (item.image.column) {
+    return ImageKind::kTable;
+  }
+  const auto& path = item.files.front();
+  if (fs::is_directory(path)) {
+    return ImageKind::kFolder;
+  }
+  if (const auto kind = formats::table_kind(path)) {
+    const bool names_images = *kind == formats::TableKind::kJsonl || has_image_column(path, *kind);
+    return names_images ? ImageKind::kTable : ImageKind::kPixels;
+  }
+  if (formats::is_idx(path)) {
+    return ImageKind::kIdx;
+  }
+  if (path.ends_with(".bin") || path.ends_with(".bin.gz")) {
+    return ImageKind::kCifar10;
+  }
+  throw Error(text(path,
+                   ": not images that are known, must be a folder with one for each class, an "
+                   "IDX file, a .bin file of CIFAR, a csv, tsv or jsonl table, or named by "
+                   "`kind:`"));
+}
+
+std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels) {
+  const auto kind = image_kind_of(item);
+  switch (kind) {
+    case ImageKind::kFolder:
+      return std::make_unique<FolderImages>(item, needs_labels);
+    case ImageKind::kTable:
+      return std::make_unique<TableImages>(item, needs_labels);
+    case ImageKind::kIdx:
+    case ImageKind::kCifar10:
+    case ImageKind::kCifar100:
+    case ImageKind::kPixels:
+      return std::make_unique<PixelImages>(item, kind, needs_labels);
+  }
+  return nullptr;
+}
+
+}  // namespace weft::data

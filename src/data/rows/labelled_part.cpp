@@ -1,0 +1,136 @@
+#include "data/rows/labelled_part.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "base/threads.h"
+#include "data/datasets/sequence_template.h"
+#include "data/error.h"
+
+namespace weft::data {
+namespace {
+
+constexpr int64_t kLabelledRowsAtOnce = 256;
+
+double number_at(std::string_view field, const std::string& place) {
+  if (const auto value = number_of(field)) {
+    return *value;
+  }
+  throw Error(text(place, ": '", field.substr(0, 100), "' is not a finite number"));
+}
+
+void add_values(LabelledPart& part, int64_t row, int64_t width) {
+  const auto fields = part.rows.labels_of(row);
+  if (static_cast<int64_t>(fields.size()) != width) {
+    throw Error(text(part.rows.place(row), ": ", fields.size(), " numbers, must be ", width,
+                     " as in the first row"));
+  }
+  for (const auto field : fields) {
+    part.values.push_back(number_at(field, part.rows.place(row)));
+  }
+}
+
+void add_classes(LabelledPart& part, int64_t row, const Labels& labels) {
+  std::vector<int32_t> found;
+  for (const auto name : part.rows.labels_of(row)) {
+    const auto id = labels.find(name);
+    if (!id) {
+      labels.refuse(name, part.rows.place(row));
+    }
+    found.push_back(static_cast<int32_t>(*id));
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  part.classes.add(found.data(), static_cast<int64_t>(found.size()));
+}
+
+}  // namespace
+
+int64_t IdList::size(int64_t text) const {
+  const auto i = static_cast<std::size_t>(text);
+  return offsets[i + 1] - offsets[i];
+}
+
+void IdList::add(const int32_t* begin, int64_t count) {
+  ids.insert(ids.end(), begin, begin + count);
+  offsets.push_back(static_cast<int64_t>(ids.size()));
+}
+
+void IdList::read(int64_t text, std::vector<int64_t>& out) const {
+  const auto i = static_cast<std::size_t>(text);
+  out.insert(out.end(), ids.begin() + offsets[i], ids.begin() + offsets[i + 1]);
+}
+
+IdList tokenize(const TextList& texts, const Tokenizer& tokenizer) {
+  const int64_t blocks = (texts.size() + kLabelledRowsAtOnce - 1) / kLabelledRowsAtOnce;
+  std::vector<IdList> parts(static_cast<std::size_t>(blocks));
+  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      IdList& part = parts[static_cast<std::size_t>(block)];
+      const int64_t last = std::min((block + 1) * kLabelledRowsAtOnce, texts.size());
+      for (int64_t row = block * kLabelledRowsAtOnce; row < last; ++row) {
+        tokenizer.encode(texts.at(row), part.ids);
+        part.offsets.push_back(static_cast<int64_t>(part.ids.size()));
+      }
+    }
+  });
+  IdList all;
+  for (const IdList& part : parts) {
+    const auto base = static_cast<int64_t>(all.ids.size());
+    all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
+    for (std::size_t i = 1; i < part.offsets.size(); ++i) {
+      all.offsets.push_back(base + part.offsets[i]);
+    }
+  }
+  return all;
+}
+
+void fit_part(LabelledPart& part,
+              const LabelledSettings& settings,
+              int64_t room,
+              int64_t width,
+              const Labels& labels,
+              const Tokenizer& tokenizer) {
+  const bool is_pair = part.rows.is_pair;
+  const IdList first = tokenize(part.rows.first, tokenizer);
+  const IdList second = tokenize(part.rows.second, tokenizer);
+  const auto begin_of = [](const IdList& list, int64_t row) {
+    return list.ids.data() + list.offsets[static_cast<std::size_t>(row)];
+  };
+  for (int64_t row = 0; row < part.rows.size(); ++row) {
+    const bool has_label = !part.rows.labels_of(row).empty();
+    part.unlabelled += has_label ? 0 : 1;
+    if (!has_label && !settings.form.is_multi_label) {
+      continue;
+    }
+    const int64_t a = first.size(row);
+    const int64_t b = is_pair ? second.size(row) : 0;
+    const bool is_long = a + b > room;
+    if (is_long && settings.overflow == Overflow::kDrop) {
+      ++part.dropped;
+      continue;
+    }
+    part.cut += is_long ? 1 : 0;
+    part.empty += a == 0 || (is_pair && b == 0) ? 1 : 0;
+    part.kept.push_back(row);
+    if (settings.form.is_regression) {
+      add_values(part, row, width);
+    } else {
+      add_classes(part, row, labels);
+    }
+    const auto [kept_a, kept_b] = is_pair ? cut_pair(a, b, room) : std::pair{std::min(a, room), b};
+    if (a + b == 0 && room == settings.length) {  // nor are there special tokens
+      const int32_t nothing = token_of_nothing(tokenizer);
+      part.first.add(&nothing, 1);
+    } else {
+      part.first.add(begin_of(first, row) + tokenizer.first_kept(a, kept_a), kept_a);
+    }
+    if (is_pair) {
+      part.second.add(begin_of(second, row) + tokenizer.first_kept(b, kept_b), kept_b);
+    }
+  }
+}
+
+}  // namespace weft::data

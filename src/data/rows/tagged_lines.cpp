@@ -1,0 +1,133 @@
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "data/error.h"
+#include "data/rows/tagged_files.h"
+#include "formats/lines.h"
+
+namespace weft::data {
+namespace {
+
+constexpr std::string_view kDocumentBegin = "-DOCSTART-";
+
+using Columns = std::vector<std::string_view>;
+
+/// Columns of a line that is not empty.
+Columns columns_of_line(std::string_view line) {
+  Columns columns;
+  if (line.find('\t') != std::string_view::npos) {
+    columns = split(line, '\t');
+    for (auto& column : columns) {
+      column = trim(column);
+    }
+    return columns;
+  }
+  for (const std::string_view part : split(line, ' ')) {
+    if (!part.empty()) {
+      columns.push_back(trim(part));
+    }
+  }
+  return columns;
+}
+
+/// Reads one file.
+class TaggedLines {
+ public:
+  TaggedLines(const DataItem& item, const std::string& file, TaggedRows& rows)
+      : names_(tagged_columns(file)), lines_(file), rows_(rows) {
+    word_ = named_column(item.text, "FORM", 0);
+    tag_ = named_column(item.label, "UPOS", -1);
+  }
+
+  void read() {
+    for (std::string_view line; lines_.next(line);) {
+      const std::string_view content = trim(line);
+      if (content.empty() || content.starts_with(kDocumentBegin)) {
+        rows_.end_sentence();
+      } else if (!is_universal() || content.front() != '#') {
+        read_word(columns_of_line(line.find('\t') == std::string_view::npos ? content : line));
+      }
+    }
+    rows_.end_sentence();
+  }
+
+ private:
+  bool is_universal() const { return !names_.empty(); }
+
+  /// Place of the column: as the item names it, else the usual one.
+  int64_t named_column(const std::optional<std::string>& named,
+                       std::string_view usual,
+                       int64_t otherwise) const {
+    if (named) {
+      if (const auto number = column_number(*named)) {
+        return *number - 1;
+      }
+    }
+    const std::string_view wanted = named ? std::string_view(*named) : usual;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (names_[i] == wanted) {
+        return static_cast<int64_t>(i);
+      }
+    }
+    return otherwise;
+  }
+
+  void check_width(const Columns& columns) {
+    if (columns.size() < 2) {
+      fail("one column, every line must have a word and its tag, or be empty");
+    }
+    if (width_ == 0) {
+      width_ = columns.size();
+      first_ = lines_.number();
+    }
+    if (columns.size() != width_) {
+      fail(text(columns.size(), " columns, but line ", first_, " has ", width_));
+    }
+  }
+
+  void read_word(const Columns& columns) {
+    check_width(columns);
+    if (is_universal() && columns.front().find_first_of("-.") != std::string_view::npos) {
+      return;  // 3-4 and 5.1: words that are told again, or not said
+    }
+    const std::string_view word = at(columns, word_);
+    const std::string_view tag = at(columns, tag_);
+    if (word.empty() || tag.empty()) {
+      fail(word.empty() ? "a tag without a word" : "a word without a tag");
+    }
+    if (utf8::first_invalid(tag)) {
+      fail("the tag is not UTF-8");
+    }
+    rows_.add_word(word, tag, false, lines_.number());
+  }
+
+  std::string_view at(const Columns& columns, int64_t place) const {
+    if (place >= static_cast<int64_t>(columns.size())) {
+      fail(text("column ", place + 1, " is asked for, there are ", columns.size()));
+    }
+    return place < 0 ? columns.back() : columns[static_cast<std::size_t>(place)];
+  }
+
+  [[noreturn]] void fail(std::string_view message) const {
+    throw Error(text(lines_.place(), ": ", message));
+  }
+
+  const std::vector<std::string>& names_;
+  formats::LineReader lines_;
+  TaggedRows& rows_;
+  int64_t word_ = 0;
+  int64_t tag_ = -1;       // the last one
+  std::size_t width_ = 0;  // of the first line with words
+  int64_t first_ = 0;      // its number
+};
+
+}  // namespace
+
+void read_tagged_lines(const DataItem& item, const std::string& file, TaggedRows& rows) {
+  TaggedLines(item, file, rows).read();
+}
+
+}  // namespace weft::data

@@ -1,0 +1,112 @@
+#include "data/rows/tagged_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/stop.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "data/error.h"
+#include "data/rows/tagged_files.h"
+#include "data/text/text_source.h"
+#include "formats/table.h"
+
+namespace weft::data {
+namespace {
+
+constexpr int64_t kMostColumns = 1000;
+
+bool has_ending(std::string_view file, std::string_view ending) {
+  return file.ends_with(ending) || file.ends_with(text(ending, ".gz"));
+}
+
+}  // namespace
+
+void TaggedRows::begin_file(const std::string& file) { files_.push_back({file, words_.size()}); }
+
+void TaggedRows::add_word(std::string_view word,
+                          std::string_view tag,
+                          bool is_number,
+                          int64_t line) {
+  const auto next = static_cast<int32_t>(names_.size());
+  const auto [found, is_new] = numbers_.emplace(std::pair{std::string(tag), is_number}, next);
+  if (is_new) {
+    names_.push_back({std::string(tag), is_number});
+  }
+  if (utf8::first_invalid(word)) {
+    words_.add(utf8::repaired(word));
+    ++repaired_;
+  } else {
+    words_.add(word);
+  }
+  tags_.push_back(found->second);
+  lines_.push_back(line);
+}
+
+void TaggedRows::end_sentence() {
+  if (words_.size() > offsets_.back()) {
+    offsets_.push_back(words_.size());
+  }
+}
+
+std::string TaggedRows::place(int64_t word) const {
+  const auto after = std::upper_bound(files_.begin(), files_.end(), word,
+                                      [](int64_t w, const File& file) { return w < file.begin; });
+  return text((after - 1)->path, ":", lines_[static_cast<std::size_t>(word)]);
+}
+
+TaggedRows read_tagged_rows(const DataItem& item) {
+  TaggedRows rows;
+  for (const std::string& file : item.files) {
+    leave_if_stopped("reading the sentences");
+    rows.begin_file(file);
+    const auto kind = formats::table_kind(file);
+    if (kind == formats::TableKind::kCsv) {
+      throw Error(text(file,
+                       ": a table, sentences with tags must be in jsonl files or have one "
+                       "word a line (CoNLL)"));
+    }
+    if (kind == formats::TableKind::kJsonl) {
+      read_tagged_json(item, file, rows);
+    } else {
+      read_tagged_lines(item, file, rows);
+    }
+  }
+  if (rows.size() == 0) {
+    throw Error(text(item.path, ": no sentence, must have at least one"));
+  }
+  return rows;
+}
+
+void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& visit) {
+  for (const DataItem& item : items) {
+    const TaggedRows rows = read_tagged_rows(item);
+    for (int64_t sentence = 0; sentence < rows.size(); ++sentence) {
+      std::string joined;
+      for (int64_t word = rows.begin(sentence); word < rows.end(sentence); ++word) {
+        joined += joined.empty() ? "" : " ";
+        joined += rows.word(word);
+      }
+      visit_text(joined, visit);
+    }
+  }
+}
+
+const std::vector<std::string>& tagged_columns(std::string_view file) {
+  static const std::vector<std::string> kUniversal = {"ID",    "FORM", "LEMMA",  "UPOS", "XPOS",
+                                                      "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"};
+  static const std::vector<std::string> kNone;
+  return has_ending(file, ".conllu") ? kUniversal : kNone;
+}
+
+std::optional<int64_t> column_number(std::string_view text) {
+  int64_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  const bool is_fine =
+      error == std::errc() && stopped == end && number >= 1 && number <= kMostColumns;
+  return is_fine ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace weft::data

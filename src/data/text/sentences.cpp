@@ -1,0 +1,162 @@
+#include "data/text/sentences.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include <utf8proc.h>
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace weft::data {
+
+namespace {
+
+template <std::size_t size>
+bool is_one_of(char32_t code, const std::array<char32_t, size>& codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+// ellipsis, Arabic question mark and full stop, danda, double danda, Ethiopic and Khmer full stops
+constexpr std::array<char32_t, 10> kStops = {'.',    '!',    '?',    0x2026, 0x061F,
+                                             0x06D4, 0x0964, 0x0965, 0x1362, 0x17D4};
+// ideographic full stop, full-width exclamation and question marks and full stop, half-width
+// ideographic full stop
+constexpr std::array<char32_t, 5> kWideStops = {0x3002, 0xFF01, 0xFF1F, 0xFF0E, 0xFF61};
+
+constexpr std::array<std::string_view, 40> kAbbreviations = {
+    "mr",  "mrs",  "ms",   "dr",   "prof", "rev",  "hon", "st",     "mt",   "messrs",
+    "mme", "mlle", "gen",  "col",  "capt", "lt",   "sgt", "maj",    "cmdr", "gov",
+    "sen", "rep",  "pres", "supt", "insp", "e.g",  "i.e", "cf",     "vs",   "viz",
+    "nos", "vol",  "vols", "pp",   "fig",  "figs", "eq",  "approx", "ca",   "al"};
+
+bool is_sentence_space(char32_t code) {
+  return code == ' ' || (code >= '\t' && code <= '\r') || code == 0xA0 || code == 0x3000;
+}
+
+utf8proc_category_t category(char32_t code) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(code));
+}
+
+/// Straight quotes open as well as close.
+bool is_straight_quote(char32_t code) { return code == '"' || code == '\''; }
+
+bool closes(char32_t code) {
+  const auto kind = category(code);
+  return is_straight_quote(code) || kind == UTF8PROC_CATEGORY_PE || kind == UTF8PROC_CATEGORY_PF;
+}
+
+bool opens(char32_t code) {
+  const auto kind = category(code);
+  return is_straight_quote(code) || kind == UTF8PROC_CATEGORY_PS || kind == UTF8PROC_CATEGORY_PI;
+}
+
+bool begins_sentence(char32_t code) {
+  const auto kind = category(code);
+  return kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LT ||
+         kind == UTF8PROC_CATEGORY_LO;
+}
+
+/// Whether the text ends in a word whose full stop is part of it.
+bool ends_in_abbreviation(std::string_view text) {
+  constexpr std::size_t kLongest = 8;
+  constexpr std::string_view kBefore = " \t\"'([{-";
+  // No further back: else lines without spaces would take quadratic time.
+  text = text.substr(text.size() - std::min(text.size(), kLongest + 1));
+  const auto before = text.find_last_of(kBefore);
+  std::string word(before == std::string_view::npos ? text : text.substr(before + 1));
+  if (word.empty() || word.size() > kLongest) {
+    return false;
+  }
+  const auto last_part = std::string_view(word).substr(word.rfind('.') + 1);
+  if (utf8::count(last_part) == 1) {
+    std::size_t at = 0;
+    const auto kind = category(utf8::next(last_part, at));
+    if (kind == UTF8PROC_CATEGORY_LU && word != "I") {
+      return true;  // an initial
+    }
+  }
+  for (char& c : word) {
+    c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return std::find(kAbbreviations.begin(), kAbbreviations.end(), word) != kAbbreviations.end();
+}
+
+/// Moves past the code points that fulfil the condition; gives the first that does not (0 at the
+/// end).
+template <class Condition>
+char32_t skip(std::string_view text, std::size_t& at, const Condition& condition) {
+  while (at < text.size()) {
+    std::size_t behind = at;
+    const char32_t code = utf8::next(text, behind);
+    if (!condition(code)) {
+      return code;
+    }
+    at = behind;
+  }
+  return 0;
+}
+
+/// Whether a sentence ends with the stop that stands at [stop, at). In any case `at` moves behind
+/// the stops and closing marks that follow, as none of them can end another.
+bool ends_sentence(std::string_view line, std::size_t stop, std::size_t& at) {
+  bool is_wide = false;
+  at = stop;
+  skip(line, at, [&](char32_t code) {
+    const bool is_wide_stop = is_one_of(code, kWideStops);
+    is_wide = is_wide || is_wide_stop;
+    return is_wide_stop || is_one_of(code, kStops) || closes(code);
+  });
+  if (is_wide) {
+    return true;
+  }
+  std::size_t next = at;
+  if (!is_sentence_space(skip(line, next, [](char32_t) { return false; }))) {
+    return false;
+  }
+  skip(line, next, is_sentence_space);
+  return begins_sentence(skip(line, next, opens)) &&
+         !(line[stop] == '.' && ends_in_abbreviation(line.substr(0, stop)));
+}
+
+}  // namespace
+
+void visit_sentences(std::string_view line,
+                     SentenceBorder border,
+                     const std::function<void(std::string_view)>& visit) {
+  if (border == SentenceBorder::kNone) {
+    if (!line.empty()) {
+      visit(line);
+    }
+    return;
+  }
+  line = trim(line);
+  std::size_t begin = 0;
+  if (border == SentenceBorder::kPunctuation) {
+    for (std::size_t at = 0; at < line.size();) {
+      const std::size_t stop = at;
+      const auto byte = static_cast<unsigned char>(line[at]);
+      if (byte < 0x80 && byte != '.' && byte != '!' && byte != '?') {
+        ++at;  // most bytes
+        continue;
+      }
+      const char32_t code = utf8::next(line, at);
+      if (!is_one_of(code, kStops) && !is_one_of(code, kWideStops)) {
+        continue;
+      }
+      if (ends_sentence(line, stop, at)) {
+        if (const auto sentence = trim(line.substr(begin, at - begin)); !sentence.empty()) {
+          visit(sentence);
+        }
+        begin = at;
+      }
+    }
+  }
+  if (const auto rest = trim(line.substr(begin)); !rest.empty()) {
+    visit(rest);
+  }
+}
+
+}  // namespace weft::data

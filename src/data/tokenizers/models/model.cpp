@@ -1,0 +1,78 @@
+#include "data/tokenizers/models/model.h"
+
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+
+namespace weft::data {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, MakeTokenModel>, 4> kModels = {{
+    {"WordPiece", make_word_piece},
+    {"BPE", make_byte_pair},
+    {"Unigram", make_unigram},
+    {"WordLevel", make_word_level},
+}};
+
+/// Files older than tokenizers 0.9 have no `type`.
+std::string type_of(const JsonFields& fields) {
+  if (fields.has("type")) {
+    return fields.text("type");
+  }
+  if (fields.has("merges")) {
+    return "BPE";
+  }
+  return fields.has("unk_id") ? "Unigram" : "WordPiece";
+}
+
+}  // namespace
+
+std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields) {
+  const std::string type = type_of(fields);
+  std::vector<std::string> known;
+  for (const auto& [name, make] : kModels) {
+    if (name == type) {
+      return make(fields);
+    }
+    known.emplace_back(name);
+  }
+  fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+}
+
+Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place) {
+  if (!pieces.is_object() || pieces.empty()) {
+    throw Error(place + ": an object of pieces with their ids is needed");
+  }
+  const int64_t largest = Vocabulary::largest_id(static_cast<int64_t>(pieces.size()));
+  Vocabulary vocabulary;
+  for (const auto& [piece, value] : pieces.get_ref<const formats::Json::object_t&>()) {
+    const int32_t id = token_id(value, place);
+    if (id > largest) {
+      throw Error(weft::text(place, ": id ", id, " is too large for ", pieces.size(), " pieces"));
+    }
+    if (vocabulary.has(id)) {
+      throw Error(weft::text(place, ": id ", id, " stands twice, at '", shown(piece), "' again"));
+    }
+    vocabulary.add(piece, id);
+  }
+  return vocabulary;
+}
+
+Vocabulary read_vocabulary(const JsonFields& fields) {
+  return read_vocabulary(fields.at("vocab"), fields.place() + ".vocab");
+}
+
+int32_t read_unknown(const JsonFields& fields,
+                     const Vocabulary& vocabulary,
+                     std::string_view otherwise) {
+  const std::string unknown = fields.text("unk_token", otherwise);
+  const int32_t id = vocabulary.find(unknown);
+  if (id == Vocabulary::kNone) {
+    fields.fail("unk_token", weft::text("'", shown(unknown), "' is not in the vocabulary"));
+  }
+  return id;
+}
+
+}  // namespace weft::data

@@ -1,0 +1,152 @@
+#include "data/tokenizers/normalizers/character_map.h"
+
+#include <algorithm>
+
+namespace weft::data {
+
+namespace {
+
+// The fields of a unit, as Darts-clone packs them.
+bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1U) == 1U; }
+uint32_t value(uint32_t unit) { return unit & 0x7FFFFFFFU; }
+uint32_t label(uint32_t unit) { return unit & (0x80000000U | 0xFFU); }
+uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
+
+uint32_t read_unit(std::string_view bytes, std::size_t at) {
+  uint32_t unit = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    unit |= uint32_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  }
+  return unit;
+}
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
+
+std::optional<CharacterMap> CharacterMap::read(std::string_view bytes) {
+  if (bytes.size() < 8) {
+    return std::nullopt;
+  }
+  const uint32_t size = read_unit(bytes, 0);
+  if (size < 4 || size % 4 != 0 || size >= bytes.size() - 4) {
+    return std::nullopt;
+  }
+  CharacterMap map;
+  map.units_.reserve(size / 4);
+  for (std::size_t at = 4; at < std::size_t{4} + size; at += 4) {
+    map.units_.push_back(read_unit(bytes, at));
+  }
+  map.texts_ = std::string(bytes.substr(std::size_t{4} + size));
+  if (map.texts_.back() != '\0' || !map.stays_inside()) {
+    return std::nullopt;
+  }
+  return map;
+}
+
+/// Whether no walk leaves the array and no value the texts: libsentencepiece, which walks the same
+/// bytes, does not look.
+bool CharacterMap::stays_inside() const {
+  for (std::size_t node = 0; node < units_.size(); ++node) {
+    const uint32_t unit = units_[node];
+    const bool is_value = (unit >> 31) == 1U;
+    const bool is_inside =
+        is_value ? value(unit) < texts_.size() : ((node ^ offset(unit)) | 0xFFU) < units_.size();
+    if (!is_inside) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Calls visit(rule) for each rule that the text begins with, shorter ones first, until it returns
+/// false.
+template <class Visit>
+void CharacterMap::visit_rules(std::string_view text, const Visit& visit) const {
+  std::size_t node = offset(units_[0]);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    node ^= byte;
+    if (byte == 0 || node >= units_.size() || label(units_[node]) != byte) {
+      return;
+    }
+    const bool ends = has_leaf(units_[node]);
+    node ^= offset(units_[node]);
+    if (ends) {
+      const std::size_t place = node < units_.size() ? value(units_[node]) : texts_.size();
+      if (place >= texts_.size()) {
+        return;
+      }
+      const auto becomes = std::string_view(texts_).substr(place, texts_.find('\0', place) - place);
+      if (!visit(Rule{becomes, at + 1})) {
+        return;
+      }
+    }
+  }
+}
+
+std::optional<std::string_view> CharacterMap::find(std::string_view text) const {
+  std::optional<std::string_view> found;
+  visit_rules(text, [&](const Rule& rule) {
+    found = rule.becomes;
+    return false;
+  });
+  return found;
+}
+
+std::optional<CharacterMap::Rule> CharacterMap::find_longest(std::string_view text) const {
+  std::optional<Rule> found;
+  visit_rules(text, [&](const Rule& rule) {
+    found = rule;
+    return true;
+  });
+  return found;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) {
+    return std::nullopt;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    uint32_t group = 0;
+    std::size_t signs = 0;
+    for (; signs < 4 && text[at + signs] != '='; ++signs) {
+      const std::size_t digit = kAlphabet.find(text[at + signs]);
+      if (digit == std::string_view::npos) {
+        return std::nullopt;
+      }
+      group |= static_cast<uint32_t>(digit) << (18 - 6 * signs);
+    }
+    const bool is_padded = signs < 4;
+    const bool is_sound =
+        signs >= 2 && (!is_padded || (at + 4 == text.size() && text[at + 3] == '='));
+    if (!is_sound) {
+      return std::nullopt;
+    }
+    for (std::size_t i = 0; i + 1 < signs; ++i) {
+      bytes.push_back(static_cast<char>((group >> (16 - 8 * i)) & 0xFFU));
+    }
+  }
+  return bytes;
+}
+
+std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    uint32_t group = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      group |= uint32_t{static_cast<unsigned char>(bytes[at + i])} << (16 - 8 * i);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      text.push_back(i <= count ? kAlphabet[(group >> (18 - 6 * i)) & 63U] : '=');
+    }
+  }
+  return text;
+}
+
+}  // namespace weft::data

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/codepoints.h"
+#include "base/utf8.h"
+#include "data/tokenizers/normalizers/normalizer.h"
+#include "data/tokenizers/pre_tokenizers/pattern.h"
+
+namespace weft::data {
+
+namespace {
+
+class Replace : public Normalizer {
+ public:
+  explicit Replace(const JsonFields& fields)
+      : pattern_(fields.fields("pattern")), content_(fields.text("content")) {}
+
+  void apply(AlignedText& text) const override {
+    int64_t left = Pattern::steps_for(text.view());
+    if (!pattern_.find(text.view(), 0, left)) {
+      return;
+    }
+    AlignedText made(text.is_tracked());
+    visit_parts(pattern_, text.view(), [&](const PatternPart& part) {
+      if (part.is_match) {
+        made.append_changed(text, part.range.begin, part.range.end, content_);
+      } else {
+        made.append_kept(text, part.range.begin, part.range.end);
+      }
+    });
+    text = std::move(made);
+  }
+
+ private:
+  Pattern pattern_;
+  std::string content_;
+};
+
+/// White space off the ends.
+class Strip : public Normalizer {
+ public:
+  explicit Strip(const JsonFields& fields)
+      : left_(fields.truth("strip_left", true)), right_(fields.truth("strip_right", true)) {}
+
+  void apply(AlignedText& text) const override {
+    const std::string_view bytes = text.view();
+    std::size_t begin = 0;
+    for (std::size_t at = 0; left_ && at < bytes.size() && is_white_space(utf8::next(bytes, at));) {
+      begin = at;
+    }
+    std::size_t end = bytes.size();
+    if (right_) {
+      end = begin;
+      for (std::size_t at = begin; at < bytes.size();) {
+        if (!is_white_space(utf8::next(bytes, at))) {
+          end = at;
+        }
+      }
+    }
+    if (begin > 0 || end < bytes.size()) {
+      AlignedText made(text.is_tracked());
+      made.append_kept(text, begin, end);
+      text = std::move(made);
+    }
+  }
+
+ private:
+  bool left_;
+  bool right_;
+};
+
+class NormalizerPrepend : public Normalizer {
+ public:
+  explicit NormalizerPrepend(const JsonFields& fields) : prefix_(fields.text("prepend")) {}
+
+  void apply(AlignedText& text) const override {
+    if (text.size() == 0) {
+      return;
+    }
+    AlignedText made(text.is_tracked());
+    made.append_changed(text, 0, 0, prefix_);
+    made.append_kept(text, 0, text.size());
+    text = std::move(made);
+  }
+
+ private:
+  std::string prefix_;
+};
+
+/// What SentencePiece's `nmt` does beside the forms of Unicode: control characters go, signs of
+/// space and of nothing become spaces.
+class Nmt : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    Rewriting made(text);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t begin = at;
+      const char32_t code = utf8::next(text.view(), at);
+      if (is_one_of(kRemoved, code)) {
+        made.change(begin, at, "");
+      } else if (is_one_of(kSpaces, code)) {
+        made.change(begin, at, " ");
+      }
+    }
+    text = made.finish();
+  }
+
+ private:
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  static constexpr std::array<Range, 6> kRemoved = {
+      {{0x1, 0x8}, {0xB, 0xB}, {0xE, 0x1F}, {0x7F, 0x7F}, {0x8F, 0x8F}, {0x9F, 0x9F}}};
+  static constexpr std::array<Range, 8> kSpaces = {{{0x9, 0xA},
+                                                    {0xC, 0xD},
+                                                    {0x1680, 0x1680},
+                                                    {0x200B, 0x200F},
+                                                    {0x2028, 0x2029},
+                                                    {0x2581, 0x2581},
+                                                    {0xFEFF, 0xFEFF},
+                                                    {0xFFFD, 0xFFFD}}};
+
+  template <std::size_t kCount>
+  static bool is_one_of(const std::array<Range, kCount>& ranges, char32_t code) {
+    return std::ranges::any_of(
+        ranges, [&](const Range& range) { return range.first <= code && code <= range.last; });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Normalizer> make_nmt(const JsonFields&) { return std::make_unique<Nmt>(); }
+
+std::unique_ptr<Normalizer> make_replace(const JsonFields& fields) {
+  return std::make_unique<Replace>(fields);
+}
+
+std::unique_ptr<Normalizer> make_strip(const JsonFields& fields) {
+  return std::make_unique<Strip>(fields);
+}
+
+std::unique_ptr<Normalizer> make_prepend(const JsonFields& fields) {
+  return std::make_unique<NormalizerPrepend>(fields);
+}
+
+}  // namespace weft::data

@@ -1,0 +1,329 @@
+#include "data/tokenizers/sentencepiece/marian_tokenizer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/character_kind.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "data/tokenizers/added_tokens.h"
+#include "data/tokenizers/class_parts.h"
+#include "data/tokenizers/config_files.h"
+#include "data/tokenizers/models/model.h"
+#include "data/tokenizers/sentencepiece/sentencepiece_coder.h"
+#include "data/tokenizers/special_names.h"
+
+namespace weft::data {
+
+namespace {
+
+using formats::Json;
+namespace fs = std::filesystem;
+
+constexpr const char* kSourceModel = "source.spm";
+constexpr const char* kTargetModel = "target.spm";
+constexpr const char* kPieces = "vocab.json";
+constexpr const char* kTargetPieces = "target_vocab.json";
+constexpr std::string_view kMarianSpaceSign = "\u2581";
+
+/// The files of a directory, which both sides share.
+struct MarianFiles {
+  std::string directory;                                        // for messages
+  std::vector<std::pair<std::string, std::string>> files = {};  // names and bytes
+  Json config = Json::object();                                 // tokenizer_config.json
+  std::vector<AddedToken> added = {};
+  std::string unknown = {};  // its piece
+  int32_t end = 0;           // what ends each text
+  bool cuts_begin = false;
+  uint64_t fingerprint = 0;
+
+  std::string path(const char* name) const { return directory + "/" + name; }
+  const std::string& bytes(std::string_view name) const {
+    return std::find_if(files.begin(), files.end(),
+                        [&](const auto& file) { return file.first == name; })
+        ->second;
+  }
+};
+
+/// `>>fra<<` at the begin: the language that a text is to be translated into. 0: there is none.
+std::size_t code_length(std::string_view text) {
+  const std::size_t end = text.starts_with(">>") ? text.find("<<") : std::string_view::npos;
+  return end == std::string_view::npos ? 0 : end + 2;
+}
+
+/// Without white space at its ends, as Python takes it.
+std::string stripped(const std::string& text) {
+  const std::u32string codes = utf8::decode(text);
+  std::size_t begin = 0;
+  std::size_t end = codes.size();
+  while (begin < end && is_python_space(codes[begin])) {
+    ++begin;
+  }
+  while (end > begin && is_python_space(codes[end - 1])) {
+    --end;
+  }
+  return utf8::encode(std::u32string_view(codes).substr(begin, end - begin));
+}
+
+/// The tokenizer of one side.
+class MarianTokenizer : public Tokenizer {
+ public:
+  MarianTokenizer(std::shared_ptr<const MarianFiles> files,
+                  const char* model,
+                  const char* pieces,
+                  std::unique_ptr<const MarianTokenizer> target)
+      : files_(std::move(files)),
+        target_(std::move(target)),
+        coder_(files_->bytes(model), files_->path(model)),
+        vocabulary_(
+            read_vocabulary(formats::parse_json(files_->bytes(pieces), files_->path(pieces)),
+                            files_->path(pieces))) {
+    const std::string place = files_->path(pieces);
+    unknown_ = vocabulary_.find(files_->unknown);
+    if (unknown_ == Vocabulary::kNone) {
+      throw Error(text(place, ": no piece '", shown(files_->unknown),
+                       "', which must stand for all that are not in it"));
+    }
+    add_tokens(place);
+    for (const SentencePieceModel::Item& item : coder_.model().pieces) {
+      ids_.push_back(id(item.piece).value_or(unknown_));
+    }
+  }
+
+  std::vector<Token> tokens(std::string_view text) const override {
+    std::vector<Token> made;
+    run(utf8::repaired(text), [&](const Token& token) { made.push_back(token); });
+    return made;
+  }
+  void encode(std::string_view text, std::vector<int32_t>& ids) const override {
+    run(utf8::repaired(text), [&](const Token& token) { ids.push_back(token.id); });
+  }
+
+  Sequence sequence(const std::vector<int32_t>& first) const override {
+    return sequence(first, {});
+  }
+  Sequence sequence(const std::vector<int32_t>& first,
+                    const std::vector<int32_t>& second) const override {
+    Sequence made{.ids = first,
+                  .types = std::vector<int32_t>(first.size(), 0),
+                  .is_special = std::vector<uint8_t>(first.size() + second.size(), 0)};
+    made.ids.insert(made.ids.end(), second.begin(), second.end());
+    made.types.resize(made.ids.size(), 1);
+    made.ids.push_back(files_->end);
+    made.types.push_back(second.empty() ? 0 : 1);
+    made.is_special.push_back(1);
+    return made;
+  }
+
+  std::string decode(const std::vector<int32_t>& ids, bool skips_special) const override {
+    std::string made;
+    std::vector<std::string> pieces;
+    for (const int32_t id : ids) {
+      if (!is_special(id)) {
+        if (added_.has(id) || vocabulary_.has(id)) {
+          pieces.push_back(piece(id));
+        }
+      } else if (!skips_special) {
+        made += coder_.decode(pieces) + piece(id) + " ";
+        pieces.clear();
+      }
+    }
+    made += coder_.decode(pieces);
+    for (std::size_t at = made.find(kMarianSpaceSign); at != std::string::npos;
+         at = made.find(kMarianSpaceSign, at)) {  // of pieces that only the other side's model has
+      made.replace(at, kMarianSpaceSign.size(), " ");
+    }
+    return stripped(made);
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(is_special_.size()); }
+  std::string piece(int32_t id) const override {
+    return std::string(added_.has(id) ? added_.piece(id) : vocabulary_.piece(id));
+  }
+  std::optional<int32_t> id(std::string_view piece) const override {
+    const int32_t added = added_.find(piece);
+    const int32_t found = added != Vocabulary::kNone ? added : vocabulary_.find(piece);
+    return found == Vocabulary::kNone ? std::nullopt : std::optional(found);
+  }
+  SpecialIds special() const override { return special_; }
+  bool is_special(int32_t id) const override {
+    return id >= 0 && id < size() && is_special_[static_cast<std::size_t>(id)] != 0;
+  }
+  bool continues_word(int32_t id) const override {
+    const std::string_view piece = vocabulary_.piece(id);
+    return !piece.empty() && !is_special(id) && !piece.starts_with(kMarianSpaceSign) &&
+           code_length(piece) != piece.size();
+  }
+
+  const Tokenizer& target() const override { return target_ ? *target_ : *this; }
+
+  void save(const std::string& directory, int64_t max_length) const override {
+    make_directories(directory);
+    for (const auto& [name, bytes] : files_->files) {
+      write_file(directory + "/" + name, bytes);
+    }
+    save_tokenizer_config(files_->config, max_length, directory);
+  }
+
+  bool cuts_begin() const override { return files_->cuts_begin; }
+  uint64_t fingerprint() const override { return files_->fingerprint; }
+
+ private:
+  void add_tokens(const std::string& place) {
+    is_special_.assign(static_cast<std::size_t>(vocabulary_.size()), 0);
+    for (const AddedToken& token : files_->added) {
+      const auto at = static_cast<std::size_t>(token.id);
+      const int32_t known = vocabulary_.find(token.content);
+      if (known != token.id && (known != Vocabulary::kNone || vocabulary_.has(token.id))) {
+        throw Error(text(place, ": '", shown(token.content), "' is not ", token.id, " as in ",
+                         kPieces, ", added and special tokens must have one id on both sides"));
+      }
+      is_special_.resize(std::max(is_special_.size(), at + 1), 0);
+      is_special_[at] = token.is_special ? 1 : 0;
+      added_.add(token.content, token.id);
+      finder_.add(token, token.content);
+    }
+    for (const SpecialName& name : special_names()) {
+      if (const auto content = special_token(files_->config, name.key)) {
+        special_.*name.member = id(*content).value_or(-1);
+      }
+    }
+  }
+
+  /// Calls `emit` for each token of a text.
+  template <class Emit>
+  void run(const std::string& text, const Emit& emit) const {
+    std::vector<Stretch> stretches;
+    finder_.cut(text, {0, text.size()}, stretches);
+    for (const Stretch& stretch : stretches) {
+      const auto [begin, end] = stretch.range;
+      if (stretch.id >= 0) {
+        emit(Token{stretch.id, static_cast<int64_t>(begin), static_cast<int64_t>(end)});
+      } else {
+        run_stretch(std::string_view(text).substr(begin, end - begin), begin, emit);
+      }
+    }
+  }
+
+  template <class Emit>
+  void run_stretch(std::string_view text, std::size_t begin, const Emit& emit) const {
+    const std::size_t code = code_length(text);
+    if (code > 0) {
+      emit(Token{id(text.substr(0, code)).value_or(unknown_), static_cast<int64_t>(begin),
+                 static_cast<int64_t>(begin + code)});
+    }
+    const auto first = static_cast<int64_t>(begin + code);
+    for (const SurfaceToken& found : coder_.tokens(text.substr(code))) {
+      const Token& token = found.token;
+      // What this side's model does not know may still be a piece of the other's.
+      const int32_t own = found.unknown.empty() ? ids_[static_cast<std::size_t>(token.id)]
+                                                : id(found.unknown).value_or(unknown_);
+      emit(Token{own, first + token.begin, first + token.end});
+    }
+  }
+
+  std::shared_ptr<const MarianFiles> files_;
+  std::unique_ptr<const MarianTokenizer> target_;  // nothing: this is the target's
+  SentencePieceCoder coder_;
+  Vocabulary vocabulary_;
+  Vocabulary added_;
+  TokenFinder finder_;
+  std::vector<int32_t> ids_;         // by the model's own
+  std::vector<uint8_t> is_special_;  // by id
+  SpecialIds special_;
+  int32_t unknown_ = 0;
+};
+
+/// Reads what tokenizer_config.json and its companions say of added and special tokens, which have
+/// their ids in the vocabulary of the sources.
+void read_added(MarianFiles& files) {
+  TokenizerParts parts{.document = Json::object(),
+                       .config = tokenizer_config_in(files.directory),
+                       .place = files.path("tokenizer_config.json")};
+  name_tokens(parts.config,
+              {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}});
+  parts.document["model"]["vocab"] = formats::parse_json(files.bytes(kPieces), files.path(kPieces));
+  parts.document["added_tokens"] = Json::array();
+  if (!parts.config.contains("added_tokens_decoder")) {
+    add_older_tokens(parts, object_in(files.path("added_tokens.json")));
+  }
+  add_listed_tokens(parts, true);
+  add_configured_tokens(parts);
+  Json& list = parts.document["added_tokens"];
+  files.added = read_added_tokens(list, parts.place);
+  std::sort(list.begin(), list.end(), [](const Json& a, const Json& b) {
+    return a["id"].get<int32_t>() < b["id"].get<int32_t>();  // as the files list them once saved
+  });
+  files.config = std::move(parts.config);
+  Json& listed = files.config["added_tokens_decoder"];
+  listed = Json::object();
+  for (const Json& token : list) {
+    if (token.value("single_word", false)) {
+      throw Error(text(parts.place, ": '", shown(token.value("content", "")),
+                       "' is single_word, which a Marian tokenizer's tokens may not be here"));
+    }
+    Json kept = token;
+    kept.erase("id");
+    listed[text(token["id"].get<int32_t>())] = std::move(kept);
+  }
+  files.config["tokenizer_class"] = "MarianTokenizer";
+}
+
+std::shared_ptr<const MarianFiles> read_files(const std::string& directory) {
+  auto files = std::make_shared<MarianFiles>();
+  files->directory = directory;
+  const auto read = [&](const char* name) {
+    if (!fs::is_regular_file(files->path(name))) {
+      throw Error(text(directory, ": a Marian tokenizer without ", name));
+    }
+    files->files.emplace_back(name, read_file(files->path(name), kLargestTokenizerFile));
+  };
+  read(kSourceModel);
+  read(kTargetModel);
+  read(kPieces);
+  read_added(*files);
+  const JsonFields config(files->config, files->path("tokenizer_config.json"));
+  if (config.has("sp_model_kwargs") && !config.at("sp_model_kwargs").empty()) {
+    config.fail("sp_model_kwargs", "SentencePiece's cuts are not drawn by chance here, must be {}");
+  }
+  if (config.truth("separate_vocabs", false)) {
+    read(kTargetPieces);
+  }
+  files->cuts_begin = cuts_begin(files->config, Json::object(), config.place());
+  files->unknown = special_token(files->config, "unk_token").value_or("");
+  const std::string end = special_token(files->config, "eos_token").value_or("");
+  for (const AddedToken& token : files->added) {
+    files->end = token.content == end ? token.id : files->end;
+  }
+  for (const auto& [name, bytes] : files->files) {
+    files->fingerprint = digest(bytes, digest(name, files->fingerprint));
+  }
+  files->fingerprint = digest(files->config["added_tokens_decoder"].dump(), files->fingerprint);
+  if (files->cuts_begin) {
+    files->fingerprint = digest(std::string_view("left"), files->fingerprint);
+  }
+  return files;
+}
+
+}  // namespace
+
+bool has_marian_tokenizer(const std::string& directory) {
+  return fs::exists(directory + "/" + kSourceModel) || fs::exists(directory + "/" + kTargetModel);
+}
+
+std::shared_ptr<const Tokenizer> load_marian_tokenizer(const std::string& directory) {
+  try {
+    const auto files = read_files(directory);
+    const bool are_separate = files->files.back().first == kTargetPieces;
+    auto target = std::make_unique<const MarianTokenizer>(
+        files, kTargetModel, are_separate ? kTargetPieces : kPieces, nullptr);
+    return std::make_shared<MarianTokenizer>(files, kSourceModel, kPieces, std::move(target));
+  } catch (const Json::exception& error) {
+    throw Error(text(directory, "/tokenizer_config.json: it is damaged: ", shown(error.what())));
+  }
+}
+
+}  // namespace weft::data

@@ -1,0 +1,52 @@
+#include "data/tokenizers/sentencepiece/mbart_codes.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "data/tokenizers/json_fields.h"
+
+namespace weft::data {
+
+namespace {
+
+/// Tokens are found wherever they stand, so a plain word would be cut out of longer ones.
+bool is_apart(const std::string& code) {
+  const auto is_space = [](char byte) { return static_cast<unsigned char>(byte) <= 0x20; };
+  const auto is_sign = [](char byte) {
+    const auto value = static_cast<unsigned char>(byte);
+    const auto letter = static_cast<unsigned char>(value | 0x20U);
+    return value < 0x80 && !(value >= '0' && value <= '9') && !(letter >= 'a' && letter <= 'z');
+  };
+  return std::none_of(code.begin(), code.end(), is_space) &&
+         std::any_of(code.begin(), code.end(), is_sign);
+}
+
+}  // namespace
+
+const std::vector<std::string>& mbart_codes() {
+  static const std::vector<std::string> codes = {
+      "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN",
+      "hi_IN", "it_IT", "ja_XX", "kk_KZ", "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP",
+      "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN"};
+  return codes;
+}
+
+std::vector<std::string> mbart_codes(const LanguageCodes& languages) {
+  std::vector<std::string> codes = mbart_codes();
+  std::vector<std::string> named = {languages.source, languages.target};
+  named.insert(named.end(), languages.others.begin(), languages.others.end());
+  for (const std::string& code : named) {
+    if (code.empty() || std::find(codes.begin(), codes.end(), code) != codes.end()) {
+      continue;
+    }
+    if (!is_apart(code)) {
+      throw Error(text("language: '", shown(code),
+                       "' can be no token, as it would be found inside of words too: codes of "
+                       "mbart look like en_XX"));
+    }
+    codes.push_back(code);
+  }
+  return codes;
+}
+
+}  // namespace weft::data

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "data/tokenizers/documents.h"
+#include "data/tokenizers/normalizers/character_map.h"
+#include "data/tokenizers/sentencepiece/sentencepiece_model.h"
+
+namespace weft::data {
+
+namespace {
+
+using formats::Json;
+
+Json unigram_model(const SentencePieceModel& model) {
+  Json vocabulary = Json::array();
+  for (const SentencePieceModel::Item& item : model.pieces) {
+    vocabulary.push_back(Json::array({item.piece, static_cast<double>(item.score)}));
+  }
+  return {{"type", "Unigram"},
+          {"unk_id", model.unknown_id},
+          {"vocab", std::move(vocabulary)},
+          {"byte_fallback", model.byte_fallback}};
+}
+
+/// SentencePiece merges whatever two pieces make the best piece; a list of merges has to name the
+/// two. All ways to make a piece are named, in the order of the pieces made.
+Json merges_of(const SentencePieceModel& model, const Vocabulary& vocabulary) {
+  struct Way {
+    float score;
+    int32_t id;
+    std::size_t cut;  // bytes of the left piece
+  };
+  std::vector<Way> ways;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const SentencePieceModel::Item& item = model.pieces[id];
+    if (item.type != SentencePieceType::kNormal) {
+      continue;
+    }
+    const std::string_view piece = item.piece;
+    for (std::size_t cut = 0; cut < piece.size();) {
+      utf8::next(piece, cut);
+      if (cut < piece.size() && vocabulary.find(piece.substr(0, cut)) != Vocabulary::kNone &&
+          vocabulary.find(piece.substr(cut)) != Vocabulary::kNone) {
+        ways.push_back({item.score, static_cast<int32_t>(id), cut});
+      }
+    }
+  }
+  std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
+    return std::tie(b.score, a.id) < std::tie(a.score, b.id);
+  });
+  Json merges = Json::array();
+  for (const Way& way : ways) {
+    const std::string& piece = model.pieces[static_cast<std::size_t>(way.id)].piece;
+    merges.push_back(Json::array({piece.substr(0, way.cut), piece.substr(way.cut)}));
+  }
+  return merges;
+}
+
+Json byte_pair_model(const SentencePieceModel& model) {
+  Vocabulary vocabulary;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    vocabulary.add(model.pieces[id].piece, static_cast<int32_t>(id));
+  }
+  Json merges = merges_of(model, vocabulary);
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", model.pieces[static_cast<std::size_t>(model.unknown_id)].piece},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", true},
+          {"byte_fallback", model.byte_fallback},
+          {"ignore_merges", false},
+          {"vocab", vocabulary_object(vocabulary)},
+          {"merges", std::move(merges)}};
+}
+
+Json normalizer_of(const SentencePieceModel& model) {
+  std::vector<Json> parts;
+  if (!model.character_map.empty()) {
+    parts.push_back(
+        {{"type", "Precompiled"}, {"precompiled_charsmap", to_base64(model.character_map)}});
+  }
+  if (model.removes_extra_spaces) {
+    parts.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
+    parts.push_back(replacement("Regex", " {2,}", " "));
+  }
+  if (parts.empty()) {
+    return nullptr;
+  }
+  return sequence_of("normalizers", std::move(parts));
+}
+
+Json decoder_of(const SentencePieceModel& model) {
+  if (!model.byte_fallback) {
+    return metaspace(model.adds_dummy_prefix ? "always" : "never", true);
+  }
+  return byte_fallback_decoder(model.adds_dummy_prefix);
+}
+
+}  // namespace
+
+Json sentencepiece_document(const SentencePieceModel& model, const std::string& place) {
+  if (model.model_type > 2) {
+    throw Error(place + ": a model of type word or char, only unigram and bpe are supported here");
+  }
+  Json document = empty_document();
+  document["normalizer"] = normalizer_of(model);
+  document["pre_tokenizer"] = metaspace(model.adds_dummy_prefix ? "always" : "never", true);
+  document["decoder"] = decoder_of(model);
+  document["model"] = model.model_type == 2 ? byte_pair_model(model) : unigram_model(model);
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const SentencePieceModel::Item& item = model.pieces[id];
+    const bool is_special = item.type == SentencePieceType::kControl;
+    if (is_special || item.type == SentencePieceType::kUserDefined) {
+      add_token(document, static_cast<int32_t>(id), item.piece, {.is_special = is_special});
+      document["added_tokens"].back()["normalized"] = false;
+    }
+  }
+  return document;
+}
+
+}  // namespace weft::data

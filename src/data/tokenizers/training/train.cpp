@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "data/tokenizer_options.h"
+#include "data/tokenizers/documents.h"
+#include "data/tokenizers/sentencepiece/mbart_codes.h"
+#include "data/tokenizers/sentencepiece/sentencepiece_trainer.h"
+#include "data/tokenizers/special_layout.h"
+#include "data/tokenizers/tokenizer_classes.h"
+#include "data/tokenizers/training/byte_level_trainer.h"
+#include "data/tokenizers/training/character_trainer.h"
+#include "data/tokenizers/training/text_sample.h"
+#include "data/tokenizers/training/word_piece_trainer.h"
+
+namespace weft::data {
+
+namespace {
+
+constexpr int64_t kTrainMostBytes = int64_t{256} << 20;  // of sampled texts
+constexpr const char* kTrainPlace = "tokenizer";
+
+Vocabulary train_sample_pieces(const TokenizerOptions& options,
+                               const SpecialLayout& layout,
+                               const formats::Json& normalizer,
+                               const std::vector<std::string>& texts,
+                               TokenizerReport& report) {
+  const formats::Json pre_tokenizer = {{"type", "BertPreTokenizer"}};
+  const WordCounts counts =
+      count_words(texts, *make_normalizer(JsonFields(normalizer, kTrainPlace)),
+                  *make_pre_tokenizer(JsonFields(pre_tokenizer, kTrainPlace)), kMostWords);
+  report.pruned_words = counts.pruned;
+  WordPieceTraining training{
+      .vocab_size = options.vocab_size - static_cast<int64_t>(layout.last.size()),
+      .min_frequency = options.min_frequency,
+      .first = layout.first};
+  // A small vocabulary keeps a quarter for longer pieces, unless there are too few of them.
+  const int64_t room = training.vocab_size - static_cast<int64_t>(layout.first.size());
+  training.alphabet_room = room * 3 / 4;
+  Vocabulary vocabulary = train_word_piece(counts, training);
+  if (vocabulary.size() < training.vocab_size) {
+    training.alphabet_room = room;
+    vocabulary = train_word_piece(counts, training);
+  }
+  for (const std::string& last : layout.last) {
+    vocabulary.add(last, static_cast<int32_t>(vocabulary.size()));
+  }
+  if (vocabulary.size() < options.vocab_size) {
+    throw Error(text("tokenizer.vocab_size: ", options.vocab_size,
+                     " is too many, these texts give at most ", vocabulary.size(),
+                     " pieces (pairs seen ", options.min_frequency, " times or more)"));
+  }
+  return vocabulary;
+}
+
+std::shared_ptr<const Tokenizer> train_word_piece_tokenizer(const TokenizerOptions& options,
+                                                            SpecialStyle style,
+                                                            const std::vector<std::string>& texts,
+                                                            TokenizerReport& report) {
+  const SpecialLayout layout = special_layout(style);
+  TokenizerParts parts{.document = empty_document(), .place = kTrainPlace};
+  formats::Json& document = parts.document;
+  document["normalizer"] =
+      bert_normalizer({.lowercase = options.lowercase, .strip_accents = options.strip_accents});
+  document["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
+  document["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
+  const Vocabulary vocabulary =
+      train_sample_pieces(options, layout, document["normalizer"], texts, report);
+  document["model"] = word_piece_model(vocabulary, layout.unknown);
+  // BertTokenizer would give texts BERT's template, so the other style asks for the class that
+  // takes the file as it is.
+  parts.config["tokenizer_class"] =
+      is_bert_style(style) ? "BertTokenizer" : "PreTrainedTokenizerFast";
+  parts.config["do_lower_case"] = options.lowercase;
+  parts.config["strip_accents"] =
+      options.strip_accents ? formats::Json(*options.strip_accents) : formats::Json();
+  parts.config["tokenize_chinese_chars"] = true;
+  add_special_tokens(parts, style, layout, vocabulary.size());
+  return std::make_shared<Pipeline>(std::move(parts));
+}
+
+/// XLM-RoBERTa's and mBART's classes build a unigram tokenizer anew, without bytes for unknown
+/// characters.
+bool has_fairseq_form(const TokenizerOptions& options, SpecialStyle style) {
+  return (style == SpecialStyle::kXlmRoberta || style == SpecialStyle::kMbart) &&
+         options.type == TokenizerType::kUnigram && !options.byte_fallback;
+}
+
+std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions& options,
+                                                         SpecialStyle style,
+                                                         const std::vector<std::string>& texts) {
+  const SpecialLayout layout = special_layout(style, options.languages);
+  SpecialLayout inner = layout;
+  inner.first = {inner.unknown, inner.classify, inner.separate};  // as fairseq's models have them
+  std::string bytes = train_sentencepiece(options, inner, texts);
+  TokenizerParts parts{.place = kTrainPlace};
+  parts.document =
+      sentencepiece_document(read_sentencepiece_model(bytes, kTrainPlace), kTrainPlace);
+  lay_out_as_fairseq(parts.document, layout.last);
+  parts.sentencepiece = std::move(bytes);
+  const bool is_mbart = style == SpecialStyle::kMbart;
+  const std::string name = is_mbart ? "MBartTokenizer" : "XLMRobertaTokenizer";
+  parts.config["tokenizer_class"] = name;
+  if (is_mbart) {
+    parts.config["src_lang"] = options.languages.source;
+    if (!options.languages.target.empty()) {
+      parts.config["tgt_lang"] = options.languages.target;
+    }
+    parts.config["additional_special_tokens"] = mbart_codes(options.languages);
+  }
+  add_special_tokens(parts, style, layout, options.vocab_size);
+  apply_tokenizer_class(parts, name);
+  return std::make_shared<Pipeline>(std::move(parts));
+}
+
+std::shared_ptr<const Tokenizer> train_mbart_tokenizer(const TokenizerOptions& options,
+                                                       const std::vector<std::string>& texts) {
+  if (!has_fairseq_form(options, SpecialStyle::kMbart)) {
+    throw Error(
+        "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
+        "transformers knows no other");
+  }
+  if (options.normalization != "identity") {
+    throw Error(text("tokenizer.normalization: ", options.normalization,
+                     ", must be identity: mBART's tokenizer class in transformers has no rules"));
+  }
+  return train_fairseq_tokenizer(options, SpecialStyle::kMbart, texts);
+}
+
+std::shared_ptr<const Tokenizer> train_sentencepiece_tokenizer(
+    const TokenizerOptions& options, SpecialStyle style, const std::vector<std::string>& texts) {
+  if (has_fairseq_form(options, style)) {
+    return train_fairseq_tokenizer(options, style, texts);
+  }
+  const SpecialLayout layout = special_layout(style);
+  std::string bytes = train_sentencepiece(options, layout, texts);
+  TokenizerParts parts{.place = kTrainPlace};
+  parts.document =
+      sentencepiece_document(read_sentencepiece_model(bytes, kTrainPlace), kTrainPlace);
+  parts.sentencepiece = std::move(bytes);
+  parts.config["tokenizer_class"] = "PreTrainedTokenizerFast";
+  add_special_tokens(parts, style, layout, options.vocab_size);
+  return std::make_shared<Pipeline>(std::move(parts));
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options,
+                                                 SpecialStyle style,
+                                                 uint64_t seed,
+                                                 const TextSource& source,
+                                                 TokenizerReport& report) {
+  const bool is_sentencepiece =
+      options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
+  if (style == SpecialStyle::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
+      options.type != TokenizerType::kCharacters) {
+    throw Error(
+        "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
+  }
+  if (style == SpecialStyle::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
+    throw Error(
+        "tokenizer.type: Qwen2's tokenizer class in transformers is of byte_level_bpe only");
+  }
+  report = {};
+  TextSample sample(seed, options.sample_lines, kTrainMostBytes);
+  source([&](std::string_view text) {
+    ++report.lines;
+    if (is_sentencepiece && static_cast<int64_t>(text.size()) > kLongestSentence) {
+      ++report.skipped_long;
+    } else if (!text.empty()) {
+      sample.offer(text);
+    }
+  });
+  const std::vector<std::string> texts = sample.take();
+  report.sampled = static_cast<int64_t>(texts.size());
+  for (const std::string& line : texts) {
+    report.bytes += static_cast<int64_t>(line.size());
+  }
+  if (texts.empty()) {
+    throw Error("tokenizer: no text to train on");
+  }
+  if (style == SpecialStyle::kMbart) {
+    return train_mbart_tokenizer(options, texts);
+  }
+  switch (options.type) {
+    case TokenizerType::kWordPiece:
+      return train_word_piece_tokenizer(options, style, texts, report);
+    case TokenizerType::kByteLevelBpe:
+      return train_byte_level_tokenizer(options, style, texts, report);
+    case TokenizerType::kCharacters:
+      return train_character_tokenizer(options, style, texts);
+    case TokenizerType::kUnigram:
+    case TokenizerType::kBpe:
+      break;
+  }
+  return train_sentencepiece_tokenizer(options, style, texts);
+}
+
+}  // namespace weft::data

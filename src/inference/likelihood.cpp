@@ -1,0 +1,269 @@
+#include "inference/likelihood.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include "base/character_kind.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "batching/rows.h"
+#include "data/datasets/sequence_template.h"
+#include "kernels/to_device.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "models/decoding/model_decoder.h"
+#include "nn/memory.h"
+
+namespace weft::inference {
+
+using models::Tokens;
+
+namespace {
+
+constexpr int64_t kEndless = std::numeric_limits<int64_t>::max() / 4;
+
+/// White space at the context's end goes to the continuation.
+Continuation with_space_moved(const Continuation& item) {
+  auto context = utf8::decode(item.context);
+  std::size_t end = context.size();
+  while (end > 0 && is_python_space(context[end - 1])) {
+    --end;
+  }
+  return {
+      .context = utf8::encode(std::u32string_view(context).substr(0, end)),
+      .continuation = utf8::encode(std::u32string_view(context).substr(end)) + item.continuation};
+}
+
+kernels::Layout layout_of(const std::vector<int64_t>& offsets, const at::Device& device) {
+  return kernels::Layout::of(offsets, device);
+}
+
+}  // namespace
+
+LikelihoodScorer::LikelihoodScorer(models::Model& model,
+                                   const data::Tokenizer& tokenizer,
+                                   LikelihoodSettings settings)
+    : model_(model),
+      tokenizer_(tokenizer),
+      settings_(std::move(settings)),
+      reads_source_(models::reads_source(model.options())) {
+  if (!models::can_generate(model)) {
+    throw UserError(models::architecture_of(model.options()) +
+                    ": gives no likelihood of texts; models with a causal or conditional head do");
+  }
+  const auto& options = model.options();
+  const bool is_endless = options.decoder.relative_buckets > 0 || options.length <= 0;
+  length_ = is_endless ? kEndless : options.length;
+  if (reads_source_ && options.decoder.start_id < 0) {
+    throw UserError(
+        "no decoder_start_token_id in config.json: it is not known what the decoder begins with");
+  }
+}
+
+int64_t LikelihoodScorer::beginning() const {
+  const auto special = tokenizer_.special();
+  const auto& options = model_.options();
+  for (const int64_t id :
+       {int64_t{special.begin}, int64_t{special.end}, options.begin_id, options.end_id}) {
+    if (id >= 0) {
+      return id;
+    }
+  }
+  throw UserError(
+      "an empty context: neither the tokenizer nor the model names a token that begins "
+      "or ends a text");
+}
+
+void LikelihoodScorer::add_continuation(std::size_t item,
+                                        const Continuation& raw,
+                                        std::vector<Window>& windows,
+                                        Likelihood& result) const {
+  const auto [before, after] = with_space_moved(raw);
+  Window window{.item = item, .source = {}, .inputs = {}, .targets = {}};
+  const auto& decoder = model_.options().decoder;
+  Tokens context;
+  if (reads_source_) {
+    const data::SequenceTemplate frame(tokenizer_, false);
+    context = frame.before();
+    const auto ids = tokenizer_.ids(before);
+    context.insert(context.end(), ids.begin(), ids.end());
+    context.insert(context.end(), frame.after().begin(), frame.after().end());
+    window.targets = tokenizer_.target().ids(after);
+  } else if (const auto end = decoder.prompt_end_id; end >= 0 && !before.empty()) {
+    context = tokenizer_.ids(before);
+    context.push_back(end);
+    // A text of its own, as in training.
+    window.targets = tokenizer_.target().ids(trim(after));
+  } else {
+    context = tokenizer_.ids(before);
+    const auto whole = tokenizer_.ids(before + after);
+    const auto begin = std::min(context.size(), whole.size());
+    window.targets.assign(whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.end());
+    if (context.empty()) {
+      context = {beginning()};
+    }
+  }
+  const auto limit = static_cast<std::size_t>(length_);
+  if (window.targets.size() > limit) {
+    result.was_cut = true;
+    if (!reads_source_ && !decoder.sees_prompt && decoder.prompt_end_id < 0) {
+      return add_windows(item, context.back(), window.targets, windows);
+    }
+    window.targets.erase(window.targets.begin(), window.targets.end() - length_);
+  }
+  if (reads_source_) {
+    if (context.size() > limit) {
+      context.erase(context.begin(), context.end() - length_);
+      result.was_cut = true;
+    }
+    window.source = std::move(context);
+    window.inputs = {decoder.start_id};
+  } else {
+    const auto most = limit + 1 - window.targets.size();
+    if (context.size() > most) {
+      context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));
+      result.was_cut = true;
+    }
+    window.inputs = std::move(context);
+    window.prefix = decoder.sees_prompt ? static_cast<int64_t>(window.inputs.size()) : 0;
+  }
+  if (!window.targets.empty()) {
+    window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
+  }
+  windows.push_back(std::move(window));
+}
+
+void LikelihoodScorer::add_windows(std::size_t item,
+                                   int64_t before,
+                                   const Tokens& tokens,
+                                   std::vector<Window>& windows) const {
+  const auto limit =
+      static_cast<std::size_t>(std::min<int64_t>(length_, static_cast<int64_t>(tokens.size())));
+  Window first{.item = item, .source = {}, .inputs = {before}, .targets = {}};
+  first.targets.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit));
+  first.inputs.insert(first.inputs.end(), first.targets.begin(), first.targets.end() - 1);
+  windows.push_back(std::move(first));
+  for (auto done = limit; done < tokens.size();) {
+    const auto end = std::min(done + static_cast<std::size_t>(length_), tokens.size());
+    Window next{.item = item, .source = {}, .inputs = {}, .targets = {}};
+    const auto at = [&](std::size_t place) {
+      return tokens.begin() + static_cast<std::ptrdiff_t>(place);
+    };
+    next.targets.assign(at(done), at(end));
+    next.inputs.assign(at(end - static_cast<std::size_t>(length_) - 1), at(end - 1));
+    windows.push_back(std::move(next));
+    done = end;
+  }
+}
+
+std::vector<Likelihood> LikelihoodScorer::score(const std::vector<Continuation>& items) const {
+  std::vector<Likelihood> results(items.size());
+  std::vector<Window> windows;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    add_continuation(i, items[i], windows, results[i]);
+  }
+  compute(windows, results);
+  return results;
+}
+
+std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::string>& texts) const {
+  if (reads_source_) {
+    throw UserError(models::architecture_of(model_.options()) +
+                    ": an encoder-decoder answers a source; whole texts by themselves have a "
+                    "likelihood by a causal model only");
+  }
+  std::vector<Likelihood> results(texts.size());
+  std::vector<Window> windows;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (const auto tokens = tokenizer_.ids(texts[i]); !tokens.empty()) {
+      add_windows(i, beginning(), tokens, windows);
+    }
+  }
+  compute(windows, results);
+  return results;
+}
+
+void LikelihoodScorer::compute(std::vector<Window>& windows,
+                               std::vector<Likelihood>& results) const {
+  const at::NoGradGuard guard;
+  std::erase_if(windows, [](const Window& window) { return window.targets.empty(); });
+  std::vector<const Window*> order;
+  for (const auto& window : windows) {
+    order.push_back(&window);
+  }
+  // Like with like: attention pads inside a batch.
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Window* a, const Window* b) { return a->cost() < b->cost(); });
+  std::vector<const Window*> batch;
+  int64_t cost = 0;
+  for (const auto* window : order) {
+    if (!batch.empty() && cost + window->cost() > settings_.batch_tokens) {
+      compute_batch(batch, results);
+      batch.clear();
+      cost = 0;
+    }
+    batch.push_back(window);
+    cost += window->cost();
+  }
+  if (!batch.empty()) {
+    compute_batch(batch, results);
+  }
+}
+
+void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
+                                     std::vector<Likelihood>& results) const {
+  if (settings_.on_step) {
+    settings_.on_step();
+  }
+  Tokens source;
+  Tokens ids;
+  Tokens rows;
+  Tokens targets;
+  std::vector<int64_t> source_offsets{0};
+  std::vector<int64_t> offsets{0};
+  nn::Pass pass;
+  for (const auto* window : batch) {
+    source.insert(source.end(), window->source.begin(), window->source.end());
+    source_offsets.push_back(static_cast<int64_t>(source.size()));
+    ids.insert(ids.end(), window->inputs.begin(), window->inputs.end());
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+    if (model_.options().decoder.sees_prompt) {
+      pass.prefixes.push_back(window->prefix);
+    }
+    const auto count = static_cast<int64_t>(window->targets.size());
+    for (int64_t i = 0; i < count; ++i) {
+      rows.push_back(offsets.back() - count + i);
+    }
+    targets.insert(targets.end(), window->targets.begin(), window->targets.end());
+  }
+  const auto device = model_.device();
+  nn::Memory memory;
+  pass.layout = layout_of(offsets, device);
+  if (reads_source_) {
+    nn::Pass source_pass;
+    source_pass.layout = layout_of(source_offsets, device);
+    memory.states =
+        model_.encode({.ids = kernels::to_device(source, device), .patches = {}}, source_pass);
+    memory.layout = source_pass.layout;
+    pass.memory = &memory;
+  }
+  const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
+  const auto states = model_.hidden_rows(input, pass, nn::ChosenRows::of(rows, pass, 0));  // (M, D)
+  const auto figures = batching::guess_figures(model_, states, targets);
+  std::size_t at = 0;
+  for (const auto* window : batch) {
+    auto& result = results[window->item];
+    for (const auto target : window->targets) {
+      result.log_probability -= figures.losses[at];
+      result.is_greedy = result.is_greedy && figures.best[at] == target;
+      ++result.tokens;
+      ++at;
+    }
+  }
+}
+
+}  // namespace weft::inference

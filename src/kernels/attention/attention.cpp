@@ -1,0 +1,276 @@
+#include "kernels/attention/attention.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "kernels/attention/attention_pass.h"
+#include "kernels/fused.h"
+#include "kernels/gpu.h"
+#include "kernels/operation_clock.h"
+#include "kernels/reference.h"
+
+namespace weft::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Plan = AttentionPlan;
+using Tensors = AttentionTensors;
+
+Tensors parts_of(const at::Tensor& qkv, const Plan& plan) {
+  const int64_t own = plan.heads * plan.width;
+  const int64_t shared = plan.key_heads * plan.width;
+  Tensors tensors;
+  tensors.q = qkv.narrow(1, 0, own);
+  tensors.k = qkv.narrow(1, own, shared);
+  tensors.v = qkv.narrow(1, own + shared, shared);
+  return tensors;
+}
+
+class Attention : public torch::autograd::Function<Attention> {
+ public:
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& given,
+                            const std::optional<at::Tensor>& bias,
+                            const c10::intrusive_ptr<Plan>& plan) {
+    const auto qkv = given.contiguous();
+    auto tensors = parts_of(qkv, *plan);
+    tensors.bias = padded_bias(bias);
+    attend(*plan, tensors);
+    context->save_for_backward({qkv, tensors.out, tensors.lse, tensors.bias});
+    context->saved_data["plan"] = c10::IValue::make_capsule(plan);
+    return tensors.out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["plan"].toCapsule();
+    const auto& plan = static_cast<const Plan&>(*capsule);
+    auto tensors = parts_of(saved[0], plan);
+    const auto dqkv = at::empty_like(saved[0]);
+    const auto slopes = parts_of(dqkv, plan);
+    tensors.out = saved[1];
+    tensors.lse = saved[2];
+    tensors.bias = saved[3];
+    tensors.gradient = gradients[0].contiguous();
+    tensors.dq = slopes.q;
+    tensors.dk = slopes.k;
+    tensors.dv = slopes.v;
+    return {dqkv, attend_back(plan, tensors), {}};
+  }
+};
+
+/// Keys and values, which lie side by side where the second is missing.
+std::pair<at::Tensor, at::Tensor> sides_of(const at::Tensor& key,
+                                           const std::optional<at::Tensor>& value) {
+  if (value) {
+    return {key, *value};
+  }
+  const int64_t shared = key.size(1) / 2;
+  return {key.narrow(1, 0, shared), key.narrow(1, shared, shared)};
+}
+
+/// The same where queries are a tensor of their own.
+class SplitAttention : public torch::autograd::Function<SplitAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& query,
+                            const at::Tensor& key,
+                            const std::optional<at::Tensor>& value,
+                            const std::optional<at::Tensor>& bias,
+                            const c10::intrusive_ptr<Plan>& plan) {
+    Tensors tensors;
+    tensors.q = query;
+    std::tie(tensors.k, tensors.v) = sides_of(key, value);
+    tensors.bias = padded_bias(bias);
+    attend(*plan, tensors);
+    context->save_for_backward(
+        {query, key, value.value_or(at::Tensor()), tensors.out, tensors.lse, tensors.bias});
+    context->saved_data["plan"] = c10::IValue::make_capsule(plan);
+    return tensors.out;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto capsule = context->saved_data["plan"].toCapsule();
+    const auto& plan = static_cast<const Plan&>(*capsule);
+    const auto like = [&](const at::Tensor& x) {
+      return plan.has_gaps ? at::zeros(x.sizes(), x.options()) : at::empty(x.sizes(), x.options());
+    };
+    const auto& key = saved[1];
+    const auto value = optional(saved[2]);
+    const auto dkey = like(key);
+    const auto dvalue = value ? optional(like(*value)) : std::nullopt;
+    Tensors tensors;
+    tensors.q = saved[0];
+    std::tie(tensors.k, tensors.v) = sides_of(key, value);
+    tensors.out = saved[3];
+    tensors.lse = saved[4];
+    tensors.bias = saved[5];
+    tensors.gradient = gradients[0].contiguous();
+    tensors.dq = like(tensors.q);
+    std::tie(tensors.dk, tensors.dv) = sides_of(dkey, dvalue);
+    const auto dbias = attend_back(plan, tensors);
+    return {tensors.dq, dkey, dvalue.value_or(at::Tensor()), dbias, {}};
+  }
+};
+
+void check_rotary(const at::Tensor& table, int64_t longest, int64_t width) {
+  const bool is_table = table.dim() == 2 && table.is_contiguous() &&
+                        table.scalar_type() == at::kFloat && table.size(0) >= longest &&
+                        table.size(1) <= width && table.size(1) % 2 == 0;
+  TORCH_CHECK(is_table, "attention expects a rotary table (", longest, " or more, ", width,
+              " or less) of fp32 with an even width, got ", table.sizes());
+}
+
+int64_t key_heads_of(const AttentionSettings& settings) {
+  const int64_t key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  TORCH_CHECK(settings.heads > 0 && settings.heads % key_heads == 0, "attention expects that ",
+              key_heads, " heads of keys divide ", settings.heads, " of queries");
+  return key_heads;
+}
+
+// The bias with one column for each distance below `span` on both sides.
+at::Tensor spanned(const at::Tensor& bias, int64_t span, int64_t heads) {
+  if (!bias.defined()) {
+    return {};
+  }
+  TORCH_CHECK(bias.dim() == 2 && bias.size(0) == heads && bias.size(1) % 2 == 1 &&
+                  bias.scalar_type() == at::kFloat,
+              "attention expects a bias (", heads, ", 2 S - 1) of fp32, got ", bias.sizes());
+  const int64_t given = (bias.size(1) + 1) / 2;
+  if (given == span) {
+    return bias;
+  }
+  const auto columns =
+      at::arange(1 - span, span, at::TensorOptions(bias.device()).dtype(at::kLong));
+  return bias.index_select(1, (columns + given - 1).clamp(0, bias.size(1) - 1));
+}
+
+at::Tensor with_close_features(const at::Tensor& x) {
+  return x.stride(1) == 1 || x.size(1) == 1 ? x : x.contiguous();
+}
+
+void check_prefixes(const AttentionSettings& settings, int64_t sequences) {
+  const auto& prefixes = settings.prefixes;
+  TORCH_CHECK(
+      prefixes.empty() ||
+          (settings.is_causal && static_cast<int64_t>(prefixes.size()) == sequences &&
+           std::all_of(prefixes.begin(), prefixes.end(), [](auto count) { return count >= 0; })),
+      "causal attention expects no prefixes or one of 0 or more keys for each of ", sequences,
+      " sequences, got ", prefixes.size(), settings.is_causal ? "" : " where it is not causal");
+}
+
+void check_sides(const AttentionInput& input,
+                 const Layout& queries,
+                 const Layout& keys,
+                 const AttentionSettings& settings) {
+  const int64_t key_heads = key_heads_of(settings);
+  const auto& [query, key, value, begins] = input;
+  const int64_t sides = value.defined() ? 1 : 2;  // in `key`
+  const bool fits = query.dim() == 2 && key.dim() == 2 &&
+                    (!value.defined() || value.sizes() == key.sizes()) &&
+                    query.size(1) % settings.heads == 0 &&
+                    query.size(1) / settings.heads * key_heads * sides == key.size(1);
+  TORCH_CHECK(fits, "attention expects query (N, ", settings.heads, " K) and key and value (M, ",
+              key_heads, " K), got ", query.sizes(), " and ", key.sizes(),
+              value.defined() ? c10::str(" and ", value.sizes()) : "");
+  TORCH_CHECK(query.size(0) == queries.tokens() && queries.sequences() == keys.sequences() &&
+                  (!begins.empty() || key.size(0) == keys.tokens()),
+              "attention expects layouts of as many sequences and rows, got ", queries.sequences(),
+              " of ", queries.tokens(), " and ", keys.sequences(), " of ", keys.tokens());
+  TORCH_CHECK(begins.empty() || static_cast<int64_t>(begins.size()) == keys.sequences(),
+              "attention expects where ", keys.sequences(), " sequences begin, got ",
+              begins.size());
+  check_prefixes(settings, queries.sequences());
+  for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    TORCH_CHECK(
+        queries.offsets[i + 1] - queries.offsets[i] <= keys.offsets[i + 1] - keys.offsets[i],
+        "causal attention expects a key for each query, sequence ", b, " has fewer");
+  }
+}
+
+// Where the vector code does not serve.
+at::Tensor attention_elsewhere(const AttentionInput& given,
+                               const Layout& queries,
+                               const Layout& keys,
+                               const AttentionSettings& settings,
+                               const Chance& chance) {
+  auto input = given;
+  std::tie(input.key, input.value) = sides_of(given.key, optional(given.value));
+  const auto device = input.query.device();
+  const bool takes_flash = device.is_cuda() && gpu::suits_flash_attention(input, settings) &&
+                           gpu::has_flash_attention(device);
+  return takes_flash ? gpu::flash_attention(input, queries, keys, settings, chance)
+                     : reference::attention(input, queries, keys, settings, chance);
+}
+
+}  // namespace
+
+at::Tensor attention(const at::Tensor& qkv,
+                     const Layout& layout,
+                     const AttentionSettings& settings,
+                     const Chance& chance) {
+  const Timed timed(Operation::kAttention);
+  const int64_t heads = settings.heads + 2 * key_heads_of(settings);
+  TORCH_CHECK(qkv.dim() == 2 && qkv.size(1) % heads == 0, "attention expects qkv (N, ", heads,
+              " heads * K), got ", qkv.sizes());
+  TORCH_CHECK(qkv.size(0) == layout.tokens(),
+              "attention expects as many rows as the layout has tokens, ", layout.tokens(),
+              ", got ", qkv.size(0));
+  check_prefixes(settings, layout.sequences());
+  const int64_t width = qkv.size(1) / heads;
+  if (settings.rotary.defined()) {
+    check_rotary(settings.rotary, layout.longest, width);
+  }
+  if (!is_served(qkv)) {
+    const int64_t own = settings.heads * width;
+    const int64_t shared = key_heads_of(settings) * width;
+    const auto parts = qkv.split_with_sizes({own, shared, shared}, 1);
+    return attention_elsewhere({.query = parts[0], .key = parts[1], .value = parts[2]}, layout,
+                               layout, settings, chance);
+  }
+  const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, chance);
+  plan->span = std::max<int64_t>(1, layout.longest);
+  return Attention::apply(qkv, optional(spanned(settings.distance_bias, plan->span, plan->heads)),
+                          plan);
+}
+
+at::Tensor attention(const AttentionInput& input,
+                     const Layout& queries,
+                     const Layout& keys,
+                     const AttentionSettings& settings,
+                     const Chance& chance) {
+  const Timed timed(Operation::kAttention);
+  check_sides(input, queries, keys, settings);
+  const int64_t width = input.query.size(1) / settings.heads;
+  const int64_t longest = std::max(queries.longest, keys.longest);
+  if (settings.rotary.defined()) {
+    check_rotary(settings.rotary, longest, width);
+  }
+  if (!is_served(input.query)) {
+    return attention_elsewhere(input, queries, keys, settings, chance);
+  }
+  const auto plan = make_attention_plan(width, {queries, keys, input.key_begins}, settings, chance);
+  plan->span = std::max<int64_t>(1, longest);
+  auto key = with_close_features(input.key);
+  auto value = optional(input.value);
+  if (value) {
+    value = with_close_features(*value);
+    if (value->stride(0) != key.stride(0)) {
+      key = key.contiguous();
+      value = value->contiguous();
+    }
+  }
+  return SplitAttention::apply(with_close_features(input.query), key, value,
+                               optional(spanned(settings.distance_bias, plan->span, plan->heads)),
+                               plan);
+}
+
+}  // namespace weft::kernels

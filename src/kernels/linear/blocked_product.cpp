@@ -1,0 +1,393 @@
+#include "kernels/linear/blocked_product.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include <ATen/Context.h>
+
+#include "kernels/block_kernel.h"
+#include "kernels/cpu/packing.h"
+#include "kernels/parallel.h"
+#include "kernels/workspace.h"
+
+namespace weft::kernels {
+namespace {
+
+using cpu::Bf16;
+
+constexpr int64_t kColumns = cpu::kPanelColumns;
+constexpr int64_t kRows = 48;     // of a block of sums at most: whole tiles of AVX-512 and AMX (16)
+constexpr int64_t kTileRows = 6;  // of AVX-512
+constexpr int64_t kDepthBytes = 6144;  // of a row, at most at once
+constexpr int64_t kTransposedDepthBytes = 1024;
+template <class T>
+constexpr int64_t kDepthStep = cpu::kSumDepth;  // parts are cut at the ends of sums
+template <>
+constexpr int64_t kDepthStep<Bf16> = 32;
+template <class T>
+constexpr int64_t kPadding = 1;  // the depth of what is packed on both sides is a multiple of it
+template <>
+constexpr int64_t kPadding<Bf16> = 32;
+constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, which stay in L2
+constexpr int64_t kLeftBlocks = 4;           // rows of the left side that are packed at once
+constexpr int64_t kKeptBlocks = 16;          // rows of one task that keeps its sums
+
+int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
+
+template <class T>
+struct Workspaces {
+  Workspace<T> left;
+  Workspace<T> right;
+  Workspace<float> sums;
+};
+
+template <class T>
+Workspaces<T>& workspaces() {
+  static thread_local Workspaces<T> spaces;
+  return spaces;
+}
+
+struct Range {
+  int64_t begin;
+  int64_t end;
+  int64_t size() const { return end - begin; }
+};
+
+/// Piece `index` of `pieces` nearly equal ones.
+Range piece(int64_t items, int64_t pieces, int64_t index) {
+  return {items * index / pieces, items * (index + 1) / pieces};
+}
+
+/// The same of a range, cut at multiples of `step` from its beginning on.
+Range piece(const Range& range, int64_t step, int64_t pieces, int64_t index) {
+  const auto steps = piece(divide_up(range.size(), step), pieces, index);
+  return {range.begin + steps.begin * step, std::min(range.end, range.begin + steps.end * step)};
+}
+
+/// The depth is cut where its panels would not stay in L2, with a transposed left side earlier, for
+/// both sides are packed there. The cut depends on the depth alone.
+template <class T>
+int64_t depth_parts(const BlockedProduct<T>& p) {
+  return divide_up(p.depth * static_cast<int64_t>(sizeof(T)),
+                   p.a_is_transposed ? kTransposedDepthBytes : kDepthBytes);
+}
+
+template <class T>
+int64_t part_size(const BlockedProduct<T>& p) {
+  const int64_t parts = depth_parts(p);
+  return parts == 1 && !p.a_is_transposed ? p.depth
+                                          : round_up(divide_up(p.depth, parts), kDepthStep<T>);
+}
+
+/// How the blocks of the result are shared out: which task has which decides about speed alone.
+struct Grid {
+  int64_t row_pieces;
+  int64_t panel_pieces;
+};
+
+struct Task {
+  Range rows;
+  Range panels;
+};
+
+/// Where rows are cut: anywhere between tiles, but where they are transposed in whole lines of the
+/// cache.
+template <class T>
+int64_t row_step(const BlockedProduct<T>& p) {
+  return p.a_is_transposed ? kRows : kTileRows;
+}
+
+template <class T>
+Task product_task_of(const BlockedProduct<T>& p, const Grid& grid, int64_t index) {
+  return {
+      .rows = piece({0, p.rows}, row_step(p), grid.row_pieces, index % grid.row_pieces),
+      .panels = piece(divide_up(p.columns, kColumns), grid.panel_pieces, index / grid.row_pieces)};
+}
+
+int64_t row_blocks_of(const Task& task) { return divide_up(task.rows.size(), kRows); }
+
+template <class T>
+Range product_rows_of(const BlockedProduct<T>& p, const Task& task, int64_t block) {
+  return piece(task.rows, row_step(p), row_blocks_of(task), block);
+}
+
+/// The time of a grid, in products of one block.
+template <class T>
+double cost_of(const BlockedProduct<T>& p, const Grid& grid) {
+  constexpr double kPackRight = 0.3;  // a panel
+  constexpr double kPackLeft = 0.3;   // rows of a block
+  const double blocks =
+      static_cast<double>(product_task_of(p, grid, grid.row_pieces - 1).rows.size()) / kRows;
+  const auto panels =
+      static_cast<double>(divide_up(divide_up(p.columns, kColumns), grid.panel_pieces));
+  const int64_t rounds = divide_up(grid.row_pieces * grid.panel_pieces, parallel_threads());
+  return static_cast<double>(rounds) *
+         (blocks * panels + kPackRight * panels + (p.a_is_transposed ? kPackLeft * blocks : 0.0));
+}
+
+template <class T>
+Grid grid_of(const BlockedProduct<T>& p) {
+  const int64_t threads = parallel_threads();
+  const int64_t blocks = divide_up(p.rows, kRows);
+  const int64_t panels = divide_up(p.columns, kColumns);
+  const int64_t most_panels = std::max<int64_t>(
+      1, kPanelBytes / (kColumns * part_size(p) * static_cast<int64_t>(sizeof(T))));
+  const int64_t most_blocks = depth_parts(p) > 1 ? kKeptBlocks : blocks;
+  const int64_t least = divide_up(panels, most_panels);
+  Grid best{};
+  double least_cost = std::numeric_limits<double>::infinity();
+  for (int64_t pieces = least; pieces <= std::min(panels, least + threads); ++pieces) {
+    const int64_t rows = std::max(divide_up(blocks, most_blocks), divide_up(threads, pieces));
+    const int64_t even = threads / std::gcd(threads, pieces);  // as many tasks for every thread
+    for (const int64_t row_pieces : {rows, round_up(rows, even)}) {
+      const Grid grid{.row_pieces = std::min(blocks, row_pieces), .panel_pieces = pieces};
+      const double cost = cost_of(p, grid);
+      if (cost < least_cost) {
+        best = grid;
+        least_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
+template <class T>
+Range columns_of(const BlockedProduct<T>& p, int64_t panel) {
+  return {panel * kColumns, std::min(p.columns, (panel + 1) * kColumns)};
+}
+
+template <class T>
+int64_t width_of(const BlockedProduct<T>& p, int64_t panel) {
+  return cpu::panel_width(panel * kColumns, p.columns);
+}
+
+/// Some of the depth; `padded` is what is multiplied.
+struct Depth {
+  int64_t begin;
+  int64_t size;
+  int64_t padded;
+};
+
+/// One panel of the right side -> pairs (padded / 2, width, 2).
+template <class T>
+void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, T* out) {
+  const auto columns = columns_of(p, panel);
+  const int64_t width = width_of(p, panel);
+  if (p.b_is_transposed) {
+    cpu::pack_columns(cpu::Pack<T>{.in = p.b + columns.begin * p.b_stride + depth.begin,
+                                   .stride = p.b_stride,
+                                   .rows = columns.size(),
+                                   .columns = depth.size,
+                                   .out = out,
+                                   .out_rows = width,
+                                   .out_columns = depth.padded});
+  } else {
+    cpu::pack_rows(cpu::Pack<T>{.in = p.b + depth.begin * p.b_stride + columns.begin,
+                                .stride = p.b_stride,
+                                .rows = depth.size,
+                                .columns = columns.size(),
+                                .out = out,
+                                .out_rows = depth.padded,
+                                .out_columns = width});
+  }
+}
+
+template <class T>
+const T* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range& panels) {
+  const int64_t size = depth.padded * kColumns;
+  T* const out = workspaces<T>().right.take(panels.size() * size);
+  for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    pack_panel(p, depth, panel, out + (panel - panels.begin) * size);
+  }
+  return out;
+}
+
+/// What pack_right has made of it.
+template <class T>
+const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel) {
+  return p.panels + panel * kColumns * p.depth + depth.begin * width_of(p, panel);
+}
+
+/// Where the sums of a block go.
+template <class T>
+cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
+                           const float* sums,
+                           const Range& rows,
+                           int64_t panel) {
+  const auto columns = columns_of(p, panel);
+  return {.sums = sums,
+          .sums_stride = kColumns,
+          .rows = rows.size(),
+          .columns = columns.size(),
+          .out = p.out + rows.begin * p.out_stride + columns.begin,
+          .out_stride = p.out_stride,
+          .bias = p.bias == nullptr ? nullptr : p.bias + columns.begin,
+          .scale = p.scale,
+          .adds = p.adds};
+}
+
+/// The rows of the left side from a block on.
+template <class T>
+struct Left {
+  const T* rows;
+  int64_t stride;
+};
+
+template <class T>
+Left<T> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& rows) {
+  if (!p.a_is_transposed) {
+    return {.rows = p.a + rows.begin * p.a_stride + depth.begin, .stride = p.a_stride};
+  }
+  T* const out = workspaces<T>().left.take(kLeftBlocks * kRows * depth.padded);
+  cpu::pack_transposed(cpu::Pack<T>{.in = p.a + depth.begin * p.a_stride + rows.begin,
+                                    .stride = p.a_stride,
+                                    .rows = depth.size,
+                                    .columns = rows.size(),
+                                    .out = out,
+                                    .out_rows = depth.padded,
+                                    .out_columns = rows.size()});
+  return {.rows = out, .stride = depth.padded};
+}
+
+/// One part of the depth. `sums` has a place for each block of the task, or for one alone where the
+/// depth has one part.
+template <class T>
+void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, float* sums) {
+  const bool keeps_sums = depth.size < p.depth;
+  const T* const right = p.panels == nullptr ? pack_panels(p, depth, task.panels) : nullptr;
+  Left<T> left{};
+  const int64_t blocks = row_blocks_of(task);
+  int64_t first = 0;  // row of `left`
+  for (int64_t block = 0; block < blocks; ++block) {
+    const auto rows = product_rows_of(p, task, block);
+    if (block % kLeftBlocks == 0) {
+      const int64_t last = std::min(block + kLeftBlocks, blocks) - 1;
+      first = rows.begin;
+      left = left_of(p, depth, {first, product_rows_of(p, task, last).end});
+    }
+    for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
+      const Block<T> product{
+          .rows = rows.size(),
+          .columns = width_of(p, panel),
+          .depth = depth.padded,
+          .a = left.rows + (rows.begin - first) * left.stride,
+          .a_stride = left.stride,
+          .b = right != nullptr ? right + (panel - task.panels.begin) * depth.padded * kColumns
+                                : packed_panel(p, depth, panel),
+          .sums = sums,
+          .adds = depth.begin > 0};
+      multiply_block(product, depth.begin + depth.size == p.depth
+                                  ? std::optional(out_of(p, sums, rows, panel))
+                                  : std::nullopt);
+      sums += keeps_sums ? kRows * kColumns : 0;
+    }
+  }
+}
+
+template <class T>
+void run_product(const BlockedProduct<T>& p, const Task& task) {
+  const int64_t parts = depth_parts(p);
+  const int64_t most = part_size(p);
+  const int64_t places = parts > 1 ? row_blocks_of(task) * task.panels.size() : 1;
+  float* const sums = workspaces<T>().sums.take(places * kRows * kColumns);
+  for (int64_t begin = 0; begin < p.depth; begin += most) {
+    const int64_t size = std::min(most, p.depth - begin);
+    run_part(p, task,
+             {.begin = begin,
+              .size = size,
+              .padded = p.a_is_transposed ? round_up(size, kPadding<T>) : size},
+             sums);
+  }
+}
+
+/// One small product that is known: LibTorch refuses where its block kernel does not serve.
+template <class T>
+bool multiplies(T one, T sum) {
+  constexpr int64_t kSize = 32;
+  std::array<T, kSize * kSize> ones;
+  ones.fill(one);
+  std::array<T, kSize * kSize> out{};
+  try {
+    run_product<T>({.rows = kSize,
+                    .columns = kSize,
+                    .depth = kSize,
+                    .a = ones.data(),
+                    .a_stride = kSize,
+                    .b = ones.data(),
+                    .b_stride = kSize,
+                    .out = out.data(),
+                    .out_stride = kSize},
+                   {.rows = {0, kSize}, .panels = {0, 1}});
+    release_block_kernel<T>();
+  } catch (const std::exception&) {
+    return false;
+  }
+  return std::all_of(out.begin(), out.end(),
+                     [&](const T& x) { return std::memcmp(&x, &sum, sizeof(T)) == 0; });
+}
+
+}  // namespace
+
+bool has_bf16_instructions() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+template <>
+bool can_multiply_blocked<Bf16>() {
+  static const bool is_right =
+      has_bf16_instructions() && multiplies(Bf16{0x3F80}, Bf16{0x4200});  // 1 and 32
+  return is_right && at::globalContext().userEnabledMkldnn();
+}
+
+template <>
+bool can_multiply_blocked<float>() {
+  static const bool is_right = multiplies(1.0F, 32.0F);
+  return is_right && at::globalContext().userEnabledMkldnn();
+}
+
+template <class T>
+void multiply_blocked(const BlockedProduct<T>& product) {
+  const auto grid = grid_of(product);
+  parallel_for(0, grid.row_pieces * grid.panel_pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const auto task = product_task_of(product, grid, index);
+      run_product(product, task);
+    }
+    release_block_kernel<T>();  // AMX's tiles
+  });
+}
+
+template <class T>
+int64_t packed_size(const BlockedProduct<T>& p) {
+  const int64_t last = p.columns / kColumns * kColumns;
+  return p.depth * (last + cpu::panel_width(last, p.columns));
+}
+
+template <class T>
+void pack_right(const BlockedProduct<T>& p, T* out) {
+  const Depth all{.begin = 0, .size = p.depth, .padded = p.depth};
+  parallel_for(0, divide_up(p.columns, kColumns), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      pack_panel(p, all, panel, out + panel * kColumns * p.depth);
+    }
+  });
+}
+
+template int64_t packed_size(const BlockedProduct<float>&);
+template int64_t packed_size(const BlockedProduct<Bf16>&);
+template void pack_right(const BlockedProduct<float>&, float*);
+template void pack_right(const BlockedProduct<Bf16>&, Bf16*);
+template void multiply_blocked(const BlockedProduct<float>&);
+template void multiply_blocked(const BlockedProduct<Bf16>&);
+
+}  // namespace weft::kernels

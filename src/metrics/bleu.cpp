@@ -1,0 +1,146 @@
+#include "metrics/bleu.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "base/character_kind.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
+namespace weft::metrics {
+namespace {
+
+using BleuCounts = std::unordered_map<std::string, int64_t>;
+
+/// n-grams of each order; words hold no white space, so that a space between them is unambiguous.
+std::array<BleuCounts, kBleuOrder> bleu_grams_of(const std::vector<std::string>& words) {
+  std::array<BleuCounts, kBleuOrder> counts;
+  for (std::size_t begin = 0; begin < words.size(); ++begin) {
+    std::string gram;
+    for (std::size_t n = 0; n < kBleuOrder && begin + n < words.size(); ++n) {
+      gram += (n > 0 ? " " : "") + words[begin + n];
+      ++counts[n][gram];
+    }
+  }
+  return counts;
+}
+
+std::vector<std::string> bleu_words_of(std::string_view line, const BleuOptions& options) {
+  if (!options.is_lowercased) {
+    return bleu_words(line, options.tokens);
+  }
+  return bleu_words(utf8::encode(python_lower(utf8::decode(line))), options.tokens);
+}
+
+double smoothing_value(const BleuOptions& options) {
+  return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::kFloor ? 0.1 : 1.0);
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string_view, BleuSmoothing>>& bleu_smoothings() {
+  static const std::vector<std::pair<std::string_view, BleuSmoothing>> table{
+      {"exp", BleuSmoothing::kExponential},
+      {"floor", BleuSmoothing::kFloor},
+      {"add-k", BleuSmoothing::kAdd},
+      {"none", BleuSmoothing::kNone}};
+  return table;
+}
+
+void Bleu::add(std::string_view hypothesis, const std::vector<std::string>& references) {
+  const auto words = bleu_words_of(hypothesis, options_);
+  const auto length = static_cast<int64_t>(words.size());
+  std::array<BleuCounts, kBleuOrder> wanted;
+  int64_t nearest = -1;
+  for (const auto& reference : references) {
+    const auto reference_words = bleu_words_of(reference, options_);
+    const auto other = static_cast<int64_t>(reference_words.size());
+    const auto gap = std::abs(length - other);
+    const auto least = std::abs(length - nearest);
+    if (nearest < 0 || gap < least || (gap == least && other < nearest)) {
+      nearest = other;
+    }
+    const auto grams = bleu_grams_of(reference_words);
+    for (std::size_t n = 0; n < kBleuOrder; ++n) {
+      for (const auto& [gram, count] : grams[n]) {
+        auto& most = wanted[n][gram];
+        most = std::max(most, count);
+      }
+    }
+  }
+  const auto grams = bleu_grams_of(words);
+  for (std::size_t n = 0; n < kBleuOrder; ++n) {
+    for (const auto& [gram, count] : grams[n]) {
+      totals_[n] += count;
+      const auto found = wanted[n].find(gram);
+      hits_[n] += found == wanted[n].end() ? 0 : std::min(count, found->second);
+    }
+  }
+  length_ += length;
+  reference_length_ += std::max<int64_t>(nearest, 0);
+  const auto given = static_cast<int64_t>(references.size());
+  references_ = references_ == 0 || references_ == given ? given : -1;
+}
+
+BleuScore Bleu::score() const {
+  BleuScore result{.length = length_, .reference_length = reference_length_};
+  if (length_ < reference_length_) {
+    result.brevity_penalty =
+        length_ > 0
+            ? std::exp(1 - static_cast<double>(reference_length_) / static_cast<double>(length_))
+            : 0.0;
+  }
+  if (std::all_of(hits_.begin(), hits_.end(), [](auto hits) { return hits == 0; })) {
+    return result;
+  }
+  double halved = 1;
+  std::size_t order = kBleuOrder;
+  for (std::size_t n = 0; n < kBleuOrder; ++n) {
+    const double added =
+        options_.smoothing == BleuSmoothing::kAdd && n > 0 ? smoothing_value(options_) : 0;
+    const double hits = static_cast<double>(hits_[n]) + added;
+    const double total = static_cast<double>(totals_[n]) + added;
+    if (total == 0) {
+      break;
+    }
+    order = options_.has_effective_order ? n + 1 : order;
+    if (hits > 0) {
+      result.precisions[n] = 100 * hits / total;
+    } else if (options_.smoothing == BleuSmoothing::kExponential) {
+      halved *= 2;
+      result.precisions[n] = 100 / (halved * total);
+    } else if (options_.smoothing == BleuSmoothing::kFloor) {
+      result.precisions[n] = 100 * smoothing_value(options_) / total;
+    }
+  }
+  double logarithms = 0;
+  for (std::size_t n = 0; n < order; ++n) {
+    logarithms += result.precisions[n] > 0 ? std::log(result.precisions[n]) : -9999999999.0;
+  }
+  result.score = result.brevity_penalty * std::exp(logarithms / static_cast<double>(order));
+  return result;
+}
+
+std::string Bleu::signature() const {
+  std::string smoothing;
+  for (const auto& [word, value] : bleu_smoothings()) {
+    smoothing = value == options_.smoothing ? std::string(word) : smoothing;
+  }
+  if (options_.smoothing == BleuSmoothing::kFloor || options_.smoothing == BleuSmoothing::kAdd) {
+    std::array<char, 32> number{};
+    std::snprintf(number.data(), number.size(), "[%.2f]", smoothing_value(options_));
+    smoothing += number.data();
+  }
+  return text("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
+              "|case:", options_.is_lowercased ? "lc" : "mixed",
+              "|eff:", options_.has_effective_order ? "yes" : "no",
+              "|tok:", signature_of(options_.tokens), "|smooth:", smoothing,
+              "|version:", kSacrebleuVersion);
+}
+
+}  // namespace weft::metrics

@@ -1,0 +1,164 @@
+#include "metrics/chrf.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/character_kind.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "metrics/bleu.h"
+#include "metrics/bleu_tokens.h"
+
+namespace weft::metrics {
+namespace {
+
+using ChrfText = std::u32string;
+using ChrfCounts = std::unordered_map<std::u32string, int64_t>;
+
+constexpr std::u32string_view kSigns = U"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+
+/// Words with one sign at an end cut off.
+std::vector<ChrfText> chrf_words_of(const ChrfText& line) {
+  std::vector<ChrfText> words;
+  for (auto& word : split_at_space(line)) {
+    const auto is_sign = [](char32_t code) { return kSigns.find(code) != kSigns.npos; };
+    if (word.size() > 1 && is_sign(word.back())) {
+      words.push_back(word.substr(0, word.size() - 1));
+      words.push_back(word.substr(word.size() - 1));
+    } else if (word.size() > 1 && is_sign(word.front())) {
+      words.push_back(word.substr(0, 1));
+      words.push_back(word.substr(1));
+    } else {
+      words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
+
+ChrfText characters_of(const ChrfText& line, bool keeps_space) {
+  ChrfText result;
+  for (const auto code : line) {
+    if (keeps_space || !is_python_space(code)) {
+      result += code;
+    }
+  }
+  return result;
+}
+
+ChrfCounts character_grams(const ChrfText& text, std::size_t order) {
+  ChrfCounts counts;
+  for (std::size_t i = 0; i + order <= text.size(); ++i) {
+    ++counts[text.substr(i, order)];
+  }
+  return counts;
+}
+
+ChrfCounts word_grams(const std::vector<ChrfText>& words, std::size_t order) {
+  ChrfCounts counts;
+  for (std::size_t i = 0; i + order <= words.size(); ++i) {
+    ChrfText gram = words[i];
+    for (std::size_t n = 1; n < order; ++n) {
+      gram += U' ' + words[i + n];
+    }
+    ++counts[gram];
+  }
+  return counts;
+}
+
+}  // namespace
+
+Chrf::Chrf(const ChrfOptions& options)
+    : options_(options),
+      sums_(static_cast<std::size_t>(options.character_order + options.word_order)) {}
+
+std::vector<Chrf::Matches> Chrf::compare(const ChrfText& hypothesis,
+                                         const ChrfText& reference) const {
+  std::vector<Matches> result;
+  const auto compare_counts = [&](const ChrfCounts& found, const ChrfCounts& wanted) {
+    Matches matches;
+    for (const auto& [gram, count] : found) {
+      matches.found += wanted.empty() ? 0 : count;  // nothing to be found does not count
+      const auto at = wanted.find(gram);
+      matches.hits += at == wanted.end() ? 0 : std::min(count, at->second);
+    }
+    for (const auto& [gram, count] : wanted) {
+      matches.wanted += count;
+    }
+    result.push_back(matches);
+  };
+  const auto left = characters_of(hypothesis, options_.keeps_space);
+  const auto right = characters_of(reference, options_.keeps_space);
+  for (int64_t n = 1; n <= options_.character_order; ++n) {
+    const auto order = static_cast<std::size_t>(n);
+    compare_counts(character_grams(left, order), character_grams(right, order));
+  }
+  if (options_.word_order > 0) {
+    const auto left_words = chrf_words_of(hypothesis);
+    const auto right_words = chrf_words_of(reference);
+    for (int64_t n = 1; n <= options_.word_order; ++n) {
+      const auto order = static_cast<std::size_t>(n);
+      compare_counts(word_grams(left_words, order), word_grams(right_words, order));
+    }
+  }
+  return result;
+}
+
+double Chrf::score_of(const std::vector<Matches>& matches) const {
+  double precision = 0;
+  double recall = 0;
+  int64_t orders = 0;  // those that both sides are long enough for
+  for (const auto& order : matches) {
+    if (order.found > 0 && order.wanted > 0) {
+      precision += static_cast<double>(order.hits) / static_cast<double>(order.found);
+      recall += static_cast<double>(order.hits) / static_cast<double>(order.wanted);
+      ++orders;
+    }
+  }
+  if (orders == 0 || precision + recall == 0) {
+    return 0;
+  }
+  precision /= static_cast<double>(orders);
+  recall /= static_cast<double>(orders);
+  const double factor = options_.beta * options_.beta;
+  return 100 * ((1 + factor) * precision * recall / (factor * precision + recall));
+}
+
+void Chrf::add(std::string_view hypothesis, const std::vector<std::string>& references) {
+  const auto read = [&](std::string_view line) {
+    const auto decoded = utf8::decode(line);
+    return options_.is_lowercased ? python_lower(decoded) : decoded;
+  };
+  const auto left = read(hypothesis);
+  std::vector<Matches> best;
+  double best_score = -1;
+  for (const auto& reference : references) {
+    auto matches = compare(left, read(reference));
+    if (const double score = score_of(matches); score > best_score) {
+      best_score = score;
+      best = std::move(matches);
+    }
+  }
+  for (std::size_t n = 0; n < best.size(); ++n) {
+    sums_[n].found += best[n].found;
+    sums_[n].wanted += best[n].wanted;
+    sums_[n].hits += best[n].hits;
+  }
+  const auto given = static_cast<int64_t>(references.size());
+  references_ = references_ == 0 || references_ == given ? given : -1;
+}
+
+double Chrf::score() const { return score_of(sums_); }
+
+std::string Chrf::signature() const {
+  return text("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
+              "|case:", options_.is_lowercased ? "lc" : "mixed",
+              "|eff:yes|nc:", options_.character_order, "|nw:", options_.word_order,
+              "|space:", options_.keeps_space ? "yes" : "no", "|version:", kSacrebleuVersion);
+}
+
+std::string Chrf::name() const {
+  return text("chrF", options_.beta) +
+         std::string(static_cast<std::size_t>(options_.word_order), '+');
+}
+
+}  // namespace weft::metrics

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::metrics {
+
+struct ChrfOptions {
+  int64_t character_order = 6;
+  int64_t word_order = 0;  // 2: chrF++
+  double beta = 2;         // weight of recall
+  bool is_lowercased = false;
+  bool keeps_space = false;
+};
+
+/// chrF (Popovic, WMT 2015; with words WMT 2017) of lines added one by one, equal to sacreBLEU's.
+class Chrf {
+ public:
+  explicit Chrf(const ChrfOptions& options = {});
+
+  /// Of several references the one that is nearest counts.
+  void add(std::string_view hypothesis, const std::vector<std::string>& references);
+  double score() const;  // in [0, 100]
+  /// `nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0`
+  std::string signature() const;
+  /// `chrF2`, `chrF2++`
+  std::string name() const;
+
+ private:
+  /// Of one order.
+  struct Matches {
+    int64_t found = 0;   // n-grams of the hypothesis
+    int64_t wanted = 0;  // of the reference
+    int64_t hits = 0;
+  };
+  std::vector<Matches> compare(const std::u32string& hypothesis,
+                               const std::u32string& reference) const;
+  double score_of(const std::vector<Matches>& matches) const;
+
+  ChrfOptions options_;
+  int64_t references_ = 0;
+  std::vector<Matches> sums_;
+};
+
+}  // namespace weft::metrics

@@ -1,0 +1,234 @@
+#include "metrics/porter_stemmer.h"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace weft::metrics {
+namespace {
+
+using StemView = std::string_view;
+
+/// For each letter whether it is a consonant: `y` after a consonant is none.
+std::vector<bool> consonants_of(StemView word) {
+  std::vector<bool> result;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const bool is_vowel = StemView("aeiou").find(word[i]) != StemView::npos;
+    result.push_back(word[i] == 'y' ? i == 0 || !result[i - 1] : !is_vowel);
+  }
+  return result;
+}
+
+/// m of the paper: how often a vowel is followed by a consonant.
+int64_t measure(StemView stem) {
+  const auto consonants = consonants_of(stem);
+  int64_t count = 0;
+  for (std::size_t i = 1; i < consonants.size(); ++i) {
+    count += !consonants[i - 1] && consonants[i] ? 1 : 0;
+  }
+  return count;
+}
+
+bool has_vowel(StemView stem) {
+  for (const bool is_consonant : consonants_of(stem)) {
+    if (!is_consonant) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ends_double(StemView word) {
+  return word.size() >= 2 && word.back() == word[word.size() - 2] && consonants_of(word).back();
+}
+
+/// *o of the paper, which NLTK extends to words of two letters.
+bool ends_short(StemView word) {
+  const auto consonants = consonants_of(word);
+  const auto size = word.size();
+  if (size == 2) {
+    return !consonants[0] && consonants[1];
+  }
+  return size >= 3 && consonants[size - 3] && !consonants[size - 2] && consonants[size - 1] &&
+         StemView("wxy").find(word.back()) == StemView::npos;
+}
+
+struct Rule {
+  StemView suffix;
+  StemView instead;
+};
+
+StemView without(StemView word, StemView suffix) {
+  return word.substr(0, word.size() - suffix.size());
+}
+
+/// The first rule whose suffix is there decides; it acts if m of the stem is above `least`.
+std::string by_measure(StemView word, std::span<const Rule> rules, int64_t least) {
+  for (const auto& [suffix, instead] : rules) {
+    if (word.ends_with(suffix)) {
+      const auto stem = without(word, suffix);
+      return measure(stem) > least ? std::string(stem) + std::string(instead) : std::string(word);
+    }
+  }
+  return std::string(word);
+}
+
+std::string plural(StemView word) {
+  if (word.size() == 4 && word.ends_with("ies")) {
+    return std::string(without(word, "s"));
+  }
+  constexpr std::array<Rule, 4> kRules{{{"sses", "ss"}, {"ies", "i"}, {"ss", "ss"}, {"s", ""}}};
+  return by_measure(word, kRules, -1);
+}
+
+std::string past_mended(std::string stem) {
+  for (const StemView suffix : {"at", "bl", "iz"}) {
+    if (stem.ends_with(suffix)) {
+      return stem + "e";
+    }
+  }
+  if (ends_double(stem)) {
+    if (StemView("lsz").find(stem.back()) == StemView::npos) {
+      stem.pop_back();
+    }
+    return stem;
+  }
+  return measure(stem) == 1 && ends_short(stem) ? stem + "e" : stem;
+}
+
+std::string past(StemView word) {
+  if (word.ends_with("ied")) {
+    return std::string(without(word, word.size() == 4 ? StemView("d") : StemView("ed")));
+  }
+  if (word.ends_with("eed")) {
+    return std::string(measure(without(word, "eed")) > 0 ? without(word, "d") : word);
+  }
+  for (const StemView suffix : {"ed", "ing"}) {
+    if (word.ends_with(suffix) && has_vowel(without(word, suffix))) {
+      return past_mended(std::string(without(word, suffix)));
+    }
+  }
+  return std::string(word);
+}
+
+std::string final_y(StemView word) {
+  if (!word.ends_with("y")) {
+    return std::string(word);
+  }
+  const auto stem = without(word, "y");
+  const bool turns = stem.size() > 1 && consonants_of(stem).back();
+  return std::string(stem) + (turns ? "i" : "y");
+}
+
+std::string double_suffix(StemView word) {
+  if (word.ends_with("alli") && measure(without(word, "alli")) > 0) {
+    return double_suffix(without(word, "li"));
+  }
+  constexpr std::array<Rule, 21> kRules{{
+      {"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},   {"anci", "ance"},
+      {"izer", "ize"},    {"bli", "ble"},     {"alli", "al"},     {"entli", "ent"},
+      {"eli", "e"},       {"ousli", "ous"},   {"ization", "ize"}, {"ation", "ate"},
+      {"ator", "ate"},    {"alism", "al"},    {"iveness", "ive"}, {"fulness", "ful"},
+      {"ousness", "ous"}, {"aliti", "al"},    {"iviti", "ive"},   {"biliti", "ble"},
+      {"fulli", "ful"},
+  }};
+  if (word.ends_with("logi")) {
+    return std::string(measure(without(word, "ogi")) > 0 ? without(word, "i") : word);
+  }
+  return by_measure(word, kRules, 0);
+}
+
+std::string third_suffix(StemView word) {
+  constexpr std::array<Rule, 7> kRules{{{"icate", "ic"},
+                                        {"ative", ""},
+                                        {"alize", "al"},
+                                        {"iciti", "ic"},
+                                        {"ical", "ic"},
+                                        {"ful", ""},
+                                        {"ness", ""}}};
+  return by_measure(word, kRules, 0);
+}
+
+std::string last_suffix(StemView word) {
+  constexpr std::array<Rule, 11> kFirst{{{"al", ""},
+                                         {"ance", ""},
+                                         {"ence", ""},
+                                         {"er", ""},
+                                         {"ic", ""},
+                                         {"able", ""},
+                                         {"ible", ""},
+                                         {"ant", ""},
+                                         {"ement", ""},
+                                         {"ment", ""},
+                                         {"ent", ""}}};
+  constexpr std::array<Rule, 7> kRest{
+      {{"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""}}};
+  if (word.ends_with("ion")) {
+    const auto stem = without(word, "ion");
+    const bool goes = measure(stem) > 1 && (stem.back() == 's' || stem.back() == 't');
+    return std::string(goes ? stem : word);
+  }
+  for (const auto& rule : kFirst) {
+    if (word.ends_with(rule.suffix)) {
+      return by_measure(word, kFirst, 1);
+    }
+  }
+  return by_measure(word, kRest, 1);
+}
+
+std::string tidied(StemView word) {
+  if (word.ends_with("e")) {
+    const auto stem = without(word, "e");
+    const auto m = measure(stem);
+    if (m > 1 || (m == 1 && !ends_short(stem))) {
+      word = stem;
+    }
+  }
+  if (word.ends_with("ll") && measure(without(word, "l")) > 1) {
+    word = without(word, "l");
+  }
+  return std::string(word);
+}
+
+/// Irregular forms, from the errors that were found over the years.
+StemView irregular(StemView word) {
+  constexpr std::array<std::pair<StemView, StemView>, 15> kForms{{
+      {"sky", "sky"},
+      {"skies", "sky"},
+      {"dying", "die"},
+      {"lying", "lie"},
+      {"tying", "tie"},
+      {"news", "news"},
+      {"innings", "inning"},
+      {"inning", "inning"},
+      {"outings", "outing"},
+      {"outing", "outing"},
+      {"cannings", "canning"},
+      {"canning", "canning"},
+      {"howe", "howe"},
+      {"proceed", "proceed"},
+      {"exceed", "exceed"},
+  }};
+  for (const auto& [form, stem] : kForms) {
+    if (form == word) {
+      return stem;
+    }
+  }
+  return word == "succeed" ? word : StemView();
+}
+
+}  // namespace
+
+std::string porter_stem(StemView word) {
+  if (const auto form = irregular(word); !form.empty()) {
+    return std::string(form);
+  }
+  if (word.size() <= 2) {
+    return std::string(word);
+  }
+  return tidied(last_suffix(third_suffix(double_suffix(final_y(past(plural(word)))))));
+}
+
+}  // namespace weft::metrics

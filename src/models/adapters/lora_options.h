@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/section.h"
+#include "models/config/options.h"
+
+namespace weft::models {
+
+/// `train.lora:` low-rank adapters beside frozen matrices (arXiv:2106.09685).
+struct LoraOptions {
+  int64_t rank = 0;
+  double alpha = 16;                          // the product counts alpha / rank
+  double dropout = 0;                         // on the input of the adapters
+  std::vector<std::string> targets = {};      // names of linear layers; none: query and value
+  std::vector<std::string> train = {"head"};  // trained whole beside the adapters
+
+  double scale() const { return alpha / static_cast<double>(rank); }
+};
+
+/// A linear layer, as transformers names it, that gets an adapter.
+struct LoraSite {
+  std::string module;     // `bert.encoder.layer.0.attention.self.query`
+  std::string name;       // its last word, `query`
+  std::string linear;     // our layer that holds its rows, `layers.0.attention.qkv`
+  int64_t first_row = 0;  // of that layer
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t interleaved_heads = 0;  // as StoredTensor has it: of what others save of B
+
+  std::string a() const { return linear + ".lora_a_" + name; }
+  std::string b() const { return linear + ".lora_b_" + name; }
+  std::string weight() const { return linear + ".weight"; }
+};
+
+/// The layers that the options choose in a model, in the order of computation. A target is the end
+/// of a layer's name, whole words: `query`, `attention.output.dense`; `all-linear` is every linear
+/// layer of the stack. Throws std::invalid_argument naming those that exist.
+std::vector<LoraSite> lora_sites(const ModelOptions& model, const LoraOptions& options);
+
+/// Reads `train.lora`; nothing where its rank is null. Throws config::Error.
+std::optional<LoraOptions> read_lora_options(config::Section section);
+
+}  // namespace weft::models

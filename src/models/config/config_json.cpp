@@ -1,0 +1,96 @@
+#include "models/config/config_json.h"
+
+#include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "models/config/json_fields.h"
+#include "models/config/label_json.h"
+#include "models/config/stack_json.h"
+
+namespace weft::models {
+
+using formats::Json;
+
+namespace {
+
+std::string config_quote(std::string_view word) { return "'" + std::string(word) + "'"; }
+
+/// Family and place of the norms.
+void read_type(const JsonFields& fields, ModelOptions& options) {
+  std::string type;
+  fields.read("model_type", type);
+  const auto* facts = find_model_type(type);
+  if (facts == nullptr) {
+    const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
+    fields.fail("model_type", "found " + found + ", allowed is " + join(known_model_types()));
+  }
+  options.family = facts->family;
+  options.norm_place = facts->norm_place;
+}
+
+void read_head(const JsonFields& fields, ModelOptions& options) {
+  if (!fields.has("architectures")) {
+    return;
+  }
+  const auto& list = fields.at("architectures");
+  if (!list.is_array() || list.size() != 1 || !list[0].is_string()) {
+    fields.fail("architectures", "a list with one name is expected");
+  }
+  const auto name = list[0].get<std::string>();
+  std::vector<std::string> allowed;
+  for (const auto& head : heads_of(options.family)) {
+    allowed.push_back(text(facts_of(options).classes, head.ending));
+    if (allowed.back() == name) {
+      options.head = head.head;
+      return;
+    }
+  }
+  fields.fail("architectures",
+              "found " + config_quote(name.substr(0, 80)) + ", allowed is " + join(allowed));
+}
+
+std::string_view torch_name(formats::DType dtype) {
+  return dtype == formats::DType::kBF16  ? "bfloat16"
+         : dtype == formats::DType::kF16 ? "float16"
+                                         : "float32";
+}
+
+}  // namespace
+
+void read_prompt(const JsonFields& fields, ModelOptions& options) {
+  if (options.head == Head::kCausalLm) {
+    fields.read("is_prefix_lm", options.decoder.sees_prompt);
+    fields.read("prefix_end_token_id", options.decoder.prompt_end_id, 0, options.vocabulary - 1);
+  }
+}
+
+void write_prompt(Json& json, const ModelOptions& options) {
+  if (options.decoder.sees_prompt) {
+    json["is_prefix_lm"] = true;
+    json["prefix_end_token_id"] = id_or_null(options.decoder.prompt_end_id);
+  }
+}
+
+ModelOptions options_from_json(const Json& json, const std::string& place) {
+  const JsonFields fields(json, place);
+  ModelOptions options;
+  read_type(fields, options);
+  read_head(fields, options);
+  definition_of(options.family).read_json(fields, options);
+  read_prompt(fields, options);
+  read_labels(fields, options);
+  return options;
+}
+
+Json json_from_options(const ModelOptions& options, formats::DType dtype) {
+  Json json;
+  json["architectures"] = Json::array({architecture_of(options)});
+  json["model_type"] = facts_of(options).model_type;
+  json["dtype"] = torch_name(dtype);
+  definition_of(options.family).write_json(json, options);
+  write_prompt(json, options);
+  write_labels(json, options);
+  return json;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "formats/json.h"
+#include "models/config/json_fields.h"
+#include "models/config/options.h"
+
+namespace weft::models {
+
+/// Names of the classes and the kind of problem, from config.json and into it. Heads that do not
+/// classify have neither.
+void read_labels(const JsonFields& fields, ModelOptions& options);
+void write_labels(formats::Json& json, const ModelOptions& options);
+
+}  // namespace weft::models

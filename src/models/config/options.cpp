@@ -1,0 +1,154 @@
+#include "models/config/options.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "models/config/modern.h"
+#include "models/config/presets.h"
+#include "models/config/traits.h"
+
+namespace weft::models {
+
+namespace {
+
+using config::Section;
+
+enum class CustomOrPreset : int { kCustom = -1 };
+
+/// `preset:`, as the index of a preset.
+int read_preset(Section& section) {
+  config::Choices<CustomOrPreset> choices = {{"custom", CustomOrPreset::kCustom}};
+  for (std::size_t i = 0; i < presets().size(); ++i) {
+    choices.emplace_back(presets()[i].name, static_cast<CustomOrPreset>(i));
+  }
+  auto choice = CustomOrPreset::kCustom;
+  section.read_choice("preset", choice, choices,
+                      {.help = "A published size to begin with; any key beside it overrides it. "
+                               "`custom`: the keys alone count."});
+  return static_cast<int>(choice);
+}
+
+/// With init_from a preset may only name what is there.
+void keep_preset(const Section& section, const ModelOptions& base, const Preset& preset) {
+  const auto& options = preset.options;
+  const bool fits = options.family == base.family && options.dim == base.dim &&
+                    options.layers == base.layers && options.heads == base.heads;
+  if (!fits) {
+    section.fail("preset", text("'", preset.name, "' contradicts the model that init_from names (",
+                                word_of(base.family), ", ", base.layers, " layers of ", base.dim,
+                                "); leave it out"));
+  }
+}
+
+/// Where the values of absent keys come from: init_from, the preset, or the family.
+ModelOptions starting_point(Section& section, const ModelOptions* base) {
+  const int index = read_preset(section);
+  const Preset* preset = index >= 0 ? &presets()[index] : nullptr;
+  if (base != nullptr && preset != nullptr) {
+    keep_preset(section, *base, *preset);
+  }
+  auto options = base != nullptr ? *base : preset != nullptr ? preset->options : ModelOptions{};
+  const auto family = options.family;
+  section.read_choice("type", options.family, families(),
+                      {.help = "The family: which details of the published models hold."});
+  if (options.family == family || base != nullptr) {
+    return options;
+  }
+  if (preset != nullptr) {
+    section.fail("type", text(word_of(options.family), " contradicts the preset '", preset->name,
+                              "', allowed is ", word_of(family)));
+  }
+  return family_defaults(options.family);
+}
+
+}  // namespace
+
+int64_t head_outputs(const ModelOptions& options) {
+  switch (options.head) {
+    case Head::kSequence:
+    case Head::kToken:
+    case Head::kImage:
+    case Head::kTaughtImage:
+      return options.is_regression
+                 ? std::max<int64_t>(1, static_cast<int64_t>(options.labels.size()))
+                 : static_cast<int64_t>(options.labels.size());
+    case Head::kSpan:
+    case Head::kNextSentence:
+      return 2;
+    case Head::kReplacedToken:
+      return 1;
+    case Head::kNone:
+    case Head::kMaskedLm:
+    case Head::kPretraining:
+    case Head::kCausalLm:
+    case Head::kConditional:
+    case Head::kMaskedImage:
+      return 0;
+  }
+  return 0;
+}
+
+int64_t key_value_heads(const ModelOptions& options) {
+  return options.decoder.key_value_heads > 0 ? options.decoder.key_value_heads : options.heads;
+}
+
+int64_t head_width(const ModelOptions& options) {
+  return options.decoder.head_width > 0 ? options.decoder.head_width : options.dim / options.heads;
+}
+
+int64_t query_width(const ModelOptions& options) { return options.heads * head_width(options); }
+
+int64_t key_width(const ModelOptions& options) {
+  return key_value_heads(options) * head_width(options);
+}
+
+bool tells_segments(const ModelOptions& options) {
+  return options.segments > 1 && !traits_of(options.family).tells_languages;
+}
+
+bool tells_languages(const ModelOptions& options) {
+  return options.segments > 1 && traits_of(options.family).tells_languages;
+}
+
+int64_t embedding_width(const ModelOptions& options) {
+  return options.embedding_dim > 0 ? options.embedding_dim : options.dim;
+}
+
+double classifier_dropout(const ModelOptions& options) {
+  if (is_modern(options.family)) {
+    return options.head_dropout.value_or(options.dropout);
+  }
+  const bool is_own = traits_of(options.family).has_own_dropouts;
+  if (options.head == Head::kSpan) {
+    return is_own ? options.head_dropout.value_or(options.span_dropout) : 0.0;
+  }
+  const bool is_sequence = options.head == Head::kSequence;
+  return options.head_dropout.value_or(is_own && is_sequence ? options.sequence_dropout
+                                                             : options.dropout);
+}
+
+int64_t position_offset(const ModelOptions& options) {
+  return traits_of(options.family).counts_from_pad ? options.pad_id + 1 : 0;
+}
+
+ModelOptions read_model_options(Section& section, const ModelOptions* base) {
+  auto options = starting_point(section, base);
+  if (section.is_describing()) {
+    for (const auto* definition : family_table()) {
+      auto its = definition->defaults();
+      definition->read_keys(section, its, nullptr);
+    }
+    return options;
+  }
+  if (base != nullptr && options.family != base->family) {
+    section.fail("type", text(word_of(options.family), " contradicts ", word_of(base->family),
+                              " of the model that init_from names; leave it out"));
+  }
+  definition_of(options.family).read_keys(section, options, base);
+  section.reject_unread();
+  return options;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,10 @@
+#include "nn/attention/window_attention.h"
+
+namespace weft::nn {
+
+WindowAttention::WindowAttention(const AttentionOptions& options)
+    : FullAttention(options), reach_(options.is_causal ? options.window - 1 : options.window / 2) {
+  TORCH_CHECK(options.window > 0, "a window of ", options.window, " tokens, at least 1 is needed");
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,22 @@
+#include "nn/norm/rms_norm.h"
+
+#include <ATen/Functions.h>
+
+#include "kernels/norm.h"
+
+namespace weft::nn {
+
+RmsNorm::RmsNorm(const NormOptions& options) : epsilon_(options.epsilon) {
+  weight_ = register_parameter("weight", at::empty({options.dim}));
+}
+
+at::Tensor RmsNorm::forward(const at::Tensor& x) { return kernels::rms_norm(x, weight_, epsilon_); }
+
+at::Tensor RmsNorm::after(const Residual& residual) {
+  return kernels::add_dropout_norm(
+      residual.stream, residual.branch,
+      {.weight = weight_, .bias = {}, .epsilon = epsilon_, .is_rms = true}, residual.dropout,
+      residual.chance);
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,277 @@
+#include "train/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "formats/safetensors.h"
+#include "models/generator.h"
+#include "train/checkpoint/manifest.h"
+#include "train/optimizer/lora_run.h"
+
+namespace weft::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "checkpoint-";
+constexpr auto kOptimizer = "/training/optimizer.safetensors";
+constexpr auto kWeights = "/training/weights.safetensors";  // only where the model is an average
+
+void write_plain(const std::string& path, std::string_view text) {
+  FileWriter writer(path, FileWriter::Mode::kPlain);
+  writer.write(text);
+  writer.commit();
+}
+
+using Flats = std::vector<std::pair<std::string, at::Tensor>>;
+
+// Flat tensors of the trained part, one tensor of the file for each parameter:
+// `<flat>.<parameter>`.
+void write_flats(const std::string& path, const Arena& arena, const Flats& flats) {
+  std::vector<at::Tensor> kept;  // on the host, for as long as the views are used
+  std::vector<formats::NamedTensor> tensors;
+  for (const auto& [name, flat] : flats) {
+    kept.push_back(flat.cpu());
+    for (const auto& entry : arena.entries()) {
+      if (!entry.is_trained) {
+        continue;
+      }
+      const auto part = Arena::part(kept.back(), entry);
+      tensors.push_back({.name = name + "." + entry.name,
+                         .view = {.dtype = formats::DType::kF32,
+                                  .shape = part.sizes().vec(),
+                                  .bytes = {static_cast<const std::byte*>(part.const_data_ptr()),
+                                            static_cast<std::size_t>(part.nbytes())}}});
+    }
+  }
+  formats::write_safetensors(path, tensors, {{"format", "pt"}}, FileWriter::Mode::kPlain);
+}
+
+void read_flats(const std::string& path, const Arena& arena, const Flats& flats) {
+  const at::NoGradGuard no_grad;
+  const formats::TensorFile file(path);
+  for (const auto& [flat_name, flat] : flats) {
+    for (const auto& entry : arena.entries()) {
+      if (!entry.is_trained) {
+        continue;
+      }
+      const auto name = flat_name + "." + entry.name;
+      const auto& view = file.at(name);
+      auto part = Arena::part(flat, entry);
+      if (view.dtype != formats::DType::kF32 || view.shape != part.sizes().vec()) {
+        throw formats::Error(file.path() + ": " + name +
+                             " has another shape or type than the model");
+      }
+      // from_blob wants memory that may be written; it is only read.
+      auto* const bytes = const_cast<std::byte*>(view.bytes.data());
+      part.copy_(at::from_blob(bytes, part.sizes(), at::kFloat));
+    }
+  }
+}
+
+// The generator that the model carries, whole by itself.
+void write_generator(const std::string& directory,
+                     const CheckpointParts& parts,
+                     const models::ParameterSource& source) {
+  if (models::generator_of(parts.model) != nullptr) {
+    const auto below = models::generator_directory(directory);
+    models::save_generator(directory, parts.model, formats::DType::kF32, source);
+    parts.tokenizer.save(below, parts.model.options().length);
+    flush_directory(below);
+  }
+}
+
+void write_files(const std::string& directory,
+                 const CheckpointParts& parts,
+                 const TrainState& state) {
+  make_directories(directory + "/training");
+  const models::ParameterSource source = [&](const std::string& name) {
+    const auto& entry = parts.arena.at(name);
+    const bool is_averaged = entry.is_trained && parts.average.defined();
+    return Arena::part(is_averaged ? parts.average : parts.master, entry);
+  };
+  models::save_model(directory, parts.model, formats::DType::kF32,
+                     parts.lora == nullptr ? source : models::merged(*parts.lora, source));
+  if (parts.lora != nullptr) {
+    write_lora(directory, parts.model.options(), *parts.lora, source);
+  }
+  write_generator(directory, parts, source);
+  parts.tokenizer.save(directory, parts.model.options().length);
+  write_plain(directory + "/weft.yaml", parts.resolved_config);
+  objectives::write_decision(directory, state.decision);
+  write_flats(directory + kOptimizer, parts.arena, parts.moments);
+  if (parts.average.defined()) {
+    const auto trained = parts.master.narrow(0, 0, parts.arena.trained_size());
+    write_flats(directory + kWeights, parts.arena, {{"weight", trained}});
+  }
+  write_plain(directory + "/training/state.json", to_json(state));
+  write_manifest(directory);
+  flush_directory(directory + "/training");
+  flush_directory(directory);
+}
+
+// Renames the finished directory into place. A checkpoint of that name changes places with it in
+// one step and is then removed.
+void put_in_place(const std::string& from, const std::string& to) {
+  if (!fs::exists(to)) {
+    rename_and_flush(from, to);
+    return;
+  }
+  if (exchange_and_flush(from, to)) {
+    remove_tree(from);
+    return;
+  }
+  // A file system without exchange: the older one steps aside first; whoever finds it alone puts it
+  // back (RunDirectory::remove_leftovers).
+  const auto aside = to + kReplaced;
+  rename_and_flush(to, aside);
+  rename_and_flush(from, to);
+  remove_tree(aside);
+}
+
+// What the files will take, rather too much than too little.
+int64_t expected_bytes(const CheckpointParts& parts) {
+  constexpr int64_t kOfFp32 = 4;
+  constexpr int64_t kOfAPiece = 128;     // a piece of the vocabulary, in all files of the tokenizer
+  constexpr int64_t kOfAName = 512;      // a tensor's lines in headers and manifest
+  constexpr int64_t kOfTexts = 1 << 16;  // configs, state
+  int64_t flats = static_cast<int64_t>(parts.moments.size());
+  flats += (parts.average.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
+  const auto names = static_cast<int64_t>(parts.arena.entries().size()) * (flats + 1);
+  // A generator has what both embed and the tokenizer once more.
+  const int64_t models = models::generator_of(parts.model) != nullptr ? 2 : 1;
+  return kOfFp32 * (models * parts.arena.parameters() + flats * parts.arena.trained_parameters()) +
+         models * (kOfAPiece * parts.tokenizer.size() + kOfTexts) + kOfAName * names;
+}
+
+void expect_space(const std::string& directory, int64_t bytes) {
+  const auto free = free_bytes(directory);
+  if (free < bytes) {
+    throw FileError(text(directory, ": not enough space for a checkpoint: it takes up to ",
+                         byte_size(static_cast<double>(bytes)), ", ",
+                         byte_size(static_cast<double>(free)), " are free"));
+  }
+}
+
+std::optional<int64_t> step_of(const std::string& name) {
+  int64_t step = 0;
+  if (!name.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  const auto* const end = name.data() + name.size();
+  const auto result = std::from_chars(name.data() + kPrefix.size(), end, step);
+  return result.ec == std::errc() && result.ptr == end ? std::optional(step) : std::nullopt;
+}
+
+Resumable read_checkpoint(const std::string& directory) {
+  verify(directory);
+  return {.directory = directory, .state = read_state(directory + "/training/state.json")};
+}
+
+}  // namespace
+
+std::string checkpoint_name(int64_t step) { return text(kPrefix, step); }
+
+void remove_quietly(const std::string& path) {
+  try {
+    remove_tree(path);
+  } catch (const FileError& error) {
+    log::warning(text("[run] ", error.what()));
+  }
+}
+
+std::string save_checkpoint(const std::string& run_directory,
+                            const CheckpointParts& parts,
+                            const TrainState& state) {
+  const auto final_path = run_directory + "/" + checkpoint_name(state.clock.steps);
+  const auto temporary = final_path + ".tmp";
+  remove_tree(temporary);
+  expect_space(run_directory, expected_bytes(parts));
+  try {
+    write_files(temporary, parts, state);
+    put_in_place(temporary, final_path);
+  } catch (const fs::filesystem_error& error) {
+    remove_quietly(temporary);
+    throw FileError(text(temporary, ": cannot list: ", error.code().message()));
+  } catch (...) {
+    remove_quietly(temporary);
+    throw;
+  }
+  return final_path;
+}
+
+void load_weights(const std::string& checkpoint, Arena& arena) {
+  const auto path = checkpoint + kWeights;
+  if (fs::exists(path)) {
+    read_flats(path, arena, {{"weight", arena.trained_master()}});
+    arena.refresh_compute();
+  }
+}
+
+void load_optimizer(const std::string& checkpoint, const Arena& arena, Optimizer& optimizer) {
+  read_flats(checkpoint + kOptimizer, arena, optimizer.moments());
+}
+
+std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  if (fs::status(run_directory, error).type() == fs::file_type::not_found) {
+    return steps;
+  }
+  for (const auto& name : names_in(run_directory)) {
+    const auto step = step_of(name);
+    std::error_code ignored;
+    if (step && fs::is_directory(text(run_directory, "/", name), ignored)) {
+      steps.push_back(*step);
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::optional<Resumable> newest_valid_checkpoint(const std::string& run_directory) {
+  auto steps = checkpoint_steps(run_directory);
+  std::reverse(steps.begin(), steps.end());
+  for (const auto step : steps) {
+    try {
+      return read_checkpoint(run_directory + "/" + checkpoint_name(step));
+    } catch (const UserError& error) {
+      log::warning(text("[checkpoint] passed over: ", error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+Resumable open_checkpoint(const std::string& path) {
+  if (!fs::is_directory(path)) {
+    throw UserError(
+        path + ": does not exist, must be a checkpoint or a run directory, or `auto` or `never`");
+  }
+  if (has_manifest(path)) {
+    return read_checkpoint(path);
+  }
+  auto found = newest_valid_checkpoint(path);
+  if (!found) {
+    throw UserError(path + ": holds no whole checkpoint to go on from");
+  }
+  return *std::move(found);
+}
+
+void remove_checkpoint(const std::string& directory) {
+  const auto doomed = directory + ".old.tmp";
+  remove_tree(doomed);
+  rename_and_flush(directory, doomed);
+  remove_tree(doomed);
+}
+
+}  // namespace weft::train

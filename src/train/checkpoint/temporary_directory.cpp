@@ -1,0 +1,25 @@
+#include "train/checkpoint/temporary_directory.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace weft::train {
+
+TemporaryDirectory::TemporaryDirectory(const std::string& name)
+    : path_((std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string()) {
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw FileError(path_ + ": cannot make a temporary directory");
+  }
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  try {
+    remove_tree(path_);
+  } catch (const FileError&) {
+    // A folder too many among the temporary ones does no harm.
+  }
+}
+
+}  // namespace weft::train

@@ -1,0 +1,394 @@
+#include "train/optimizer/train_options.h"
+
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+
+namespace weft::train {
+
+namespace {
+
+const config::Choices<OptimizerType> kOptimizers = {{"adamw", OptimizerType::kAdamw},
+                                                    {"sgd", OptimizerType::kSgd}};
+const config::Choices<DecayOn> kDecayOn = {{"matrices", DecayOn::kMatrices},
+                                           {"all", DecayOn::kAll}};
+const config::Choices<ScheduleType> kSchedules = {
+    {"constant", ScheduleType::kConstant},
+    {"linear", ScheduleType::kLinear},
+    {"cosine", ScheduleType::kCosine},
+    {"polynomial", ScheduleType::kPolynomial},
+    {"inverse_square_root", ScheduleType::kInverseSquareRoot},
+    {"warmup_stable_decay", ScheduleType::kWarmupStableDecay}};
+const config::Choices<Precision> kPrecisions = {
+    {"auto", Precision::kAuto}, {"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}};
+const config::Choices<Checkpointing> kCheckpointing = {{"none", Checkpointing::kNone},
+                                                       {"layers", Checkpointing::kLayers}};
+const config::Choices<Determinism> kDeterminism = {
+    {"auto", Determinism::kAuto}, {"always", Determinism::kAlways}, {"never", Determinism::kNever}};
+const config::Choices<OnBadStep> kOnBadStep = {
+    {"skip", OnBadStep::kSkip}, {"rollback", OnBadStep::kRollBack}, {"stop", OnBadStep::kStop}};
+const config::Choices<LeavesOut> kLeavesOut = {{"batch", LeavesOut::kBatch},
+                                               {"since_checkpoint", LeavesOut::kSinceCheckpoint}};
+const config::Choices<DeviceChoice> kDevices = {
+    {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
+
+// A key that belongs to one type of its section: read only there or in describing, refused
+// elsewhere.
+bool belongs(config::Section& section,
+             std::string_view key,
+             bool is_its_type,
+             std::string_view only) {
+  if (is_its_type || section.is_describing()) {
+    return true;
+  }
+  if (section.has(key)) {
+    section.fail(key, text("has no effect here, only with ", only));
+  }
+  return false;
+}
+
+OptimizerOptions read_optimizer(config::Section section) {
+  OptimizerOptions options;
+  section.read_choice("type", options.type, kOptimizers,
+                      {.help = "How gradients change the weights."});
+  section.read("lr", options.lr,
+               {.help = "Learning rate after the warm-up.", .range = config::above(0)});
+  const bool is_adamw = options.type == OptimizerType::kAdamw;
+  if (belongs(section, "betas", is_adamw, "type: adamw")) {
+    std::vector<double> betas(options.betas.begin(), options.betas.end());
+    section.read("betas", betas,
+                 {.help = "Decay of the running mean of gradients and of their squares.",
+                  .range = config::from_to_below(0, 1),
+                  .only = "type: adamw"});
+    if (betas.size() != 2) {
+      section.fail("betas", text("a list of ", betas.size(), ", must hold 2 numbers"));
+    }
+    options.betas = {betas[0], betas[1]};
+  }
+  if (belongs(section, "epsilon", is_adamw, "type: adamw")) {
+    section.read("epsilon", options.epsilon,
+                 {.help = "Added to the root of the mean square, against division by nothing.",
+                  .range = config::above(0),
+                  .only = "type: adamw"});
+  }
+  if (belongs(section, "momentum", !is_adamw, "type: sgd")) {
+    section.read("momentum", options.momentum,
+                 {.help = "Share of the last update that is kept.",
+                  .range = config::from_to_below(0, 1),
+                  .only = "type: sgd"});
+  }
+  section.read("weight_decay", options.weight_decay,
+               {.help = "Pull of the weights towards zero; decoupled from the gradient in adamw, "
+                        "added to it in sgd.",
+                .range = config::at_least(0)});
+  section.read_choice(
+      "decay_on", options.decay_on, kDecayOn,
+      {.help = "Which parameters decay: those of two or more dimensions, embeddings too, or all."});
+  section.read("layer_decay", options.layer_decay,
+               {.help = "Factor of the learning rate from each layer to the one below: with d and "
+                        "L layers the head has lr, the top layer lr * d, the embeddings "
+                        "lr * d^(L + 1).",
+                .range = {.min = 0, .max = 1, .excludes_min = true}});
+  section.read("head_lr", options.head_lr,
+               {.help = "Learning rate of what stands on the layers, pooler and head, after the "
+                        "warm-up; null: lr.",
+                .range = config::above(0)});
+  section.read("scales_by_parameter", options.scales_by_parameter,
+               {.help = "Whether each parameter learns at lr times the root of the mean square of "
+                        "its numbers, at least 0.001 of it: Adafactor's way (arXiv:1804.04235), by "
+                        "which T5 is trained, with an lr of about 0.01."});
+  section.reject_unread();
+  return options;
+}
+
+void read_schedule_shape(config::Section& section, ScheduleOptions& options) {
+  if (belongs(section, "power", options.type == ScheduleType::kPolynomial, "type: polynomial")) {
+    section.read("power", options.power,
+                 {.help = "Exponent of the falling curve.",
+                  .range = config::above(0),
+                  .only = "type: polynomial"});
+  }
+  const bool falls_to_floor =
+      options.type != ScheduleType::kConstant && options.type != ScheduleType::kInverseSquareRoot;
+  const std::string_view falling = "type: linear, cosine, polynomial or warmup_stable_decay";
+  if (belongs(section, "floor", falls_to_floor, falling)) {
+    section.read("floor", options.floor,
+                 {.help = "Least rate at the end, as a share of lr.",
+                  .range = config::between(0, 1),
+                  .only = falling});
+  }
+  const std::string_view stable = "type: warmup_stable_decay";
+  if (belongs(section, "decay", options.type == ScheduleType::kWarmupStableDecay, stable)) {
+    section.read(
+        "decay", options.decay,
+        {.help = "Length of the last part, in which the rate falls; null: a tenth of the run.",
+         .only = stable});
+  }
+}
+
+ScheduleOptions read_schedule(config::Section section, const config::Duration& duration) {
+  ScheduleOptions options;
+  section.read_choice("type", options.type, kSchedules,
+                      {.help = "How the learning rate goes over the run, after the warm-up."});
+  section.read("warmup", options.warmup,
+               {.help = "Length of the first part, in which the rate rises from zero in a straight "
+                        "line; `0 steps`: none.",
+                .range = config::at_least(0)});
+  if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
+    section.fail("warmup", text("a warm-up of ", config::to_string(options.warmup),
+                                " is longer than the run, which is ", config::to_string(duration)));
+  }
+  read_schedule_shape(section, options);
+  if (options.decay) {
+    const double rest =
+        duration.amount - (options.warmup.unit == duration.unit ? options.warmup.amount : 0);
+    if (options.decay->unit != duration.unit) {
+      section.fail("decay", "must have the unit of train.duration, " + config::to_string(duration));
+    }
+    if (options.decay->amount > rest) {
+      section.fail("decay", text(config::to_string(*options.decay),
+                                 " are longer than what train.duration leaves after the warm-up"));
+    }
+  }
+  section.reject_unread();
+  return options;
+}
+
+void read_batch(config::Section& section, TrainOptions& options) {
+  if (section.has("batch_sequences")) {
+    options.batch_tokens.reset();
+  }
+  section.read("batch_tokens", options.batch_tokens,
+               {.help = "Real tokens of a step at most, over its micro-batches.",
+                .unit = "tokens",
+                .range = config::between(1, 1e12)});
+  section.read("batch_sequences", options.batch_sequences,
+               {.help = "Sequences of a step, instead of batch_tokens.",
+                .unit = "sequences",
+                .range = config::between(1, 1e12)});
+  section.read("micro_batch_tokens", options.micro_batch_tokens,
+               {.help = "A step is cut into pieces of at most so many tokens, with the same result "
+                        "in less memory (on a GPU but for the drops of dropout); null: one piece.",
+                .unit = "tokens",
+                .range = config::between(1, 1e12)});
+  if (options.batch_tokens && options.batch_sequences) {
+    section.fail("batch_sequences",
+                 "batch_tokens and batch_sequences exclude each other, leave one of them out");
+  }
+  if (!options.batch_tokens && !options.batch_sequences) {
+    section.fail("batch_tokens",
+                 "null, must be a number of tokens where batch_sequences is not given");
+  }
+}
+
+void read_rhythm(config::Section& section, TrainOptions& options) {
+  section.read("evaluate_every", options.evaluate_every,
+               {.help = "How often data.evaluate is gone through, and once more at the end; "
+                        "`never`: not even then."});
+  section.read("save_every", options.save_every,
+               {.help = "How often a checkpoint is saved; `never`: only at the end and when the "
+                        "run is stopped."});
+  section.read("save_async", options.saves_async,
+               {.help = "Checkpoints are copied and then written in the background, while the run "
+                        "goes on, for the memory of one copy of weights and optimizer; false: the "
+                        "run waits. Their bytes are the same."});
+  section.read("log_every", options.log_every,
+               {.help = "How often figures go to the log and to metrics.jsonl."});
+  section.read("best_by", options.best_by,
+               {.help = "The figure of the evaluation that says which checkpoint is best; a loss "
+                        "is better low, others high; null: what the objective prefers."});
+}
+
+AverageOptions read_average(config::Section section) {
+  AverageOptions options;
+  section.read("decay", options.decay,
+               {.help = "Share of the average that an update keeps; null: no average.",
+                .range = {.min = 0, .max = 1, .excludes_min = true, .excludes_max = true}});
+  if (belongs(section, "warmup", options.decay.has_value(), "a number for ema.decay")) {
+    section.read(
+        "warmup", options.warms_up,
+        {.help = "Whether early updates, t of them, keep (1 + t) / (10 + t) of it at most.",
+         .only = "a number for ema.decay"});
+  }
+  section.reject_unread();
+  return options;
+}
+
+EarlyStoppingOptions read_early_stopping(config::Section section, const TrainOptions& train) {
+  constexpr std::string_view kOnly = "a number for early_stopping.patience";
+  EarlyStoppingOptions options;
+  section.read("patience", options.patience,
+               {.help = "The run ends after so many evaluations in a row whose figure best_by was "
+                        "no better; null: never early.",
+                .unit = "evaluations",
+                .range = config::between(1, 1e9)});
+  if (belongs(section, "min_delta", options.patience.has_value(), kOnly)) {
+    section.read("min_delta", options.min_delta,
+                 {.help = "A figure must be better by more than this to count.",
+                  .range = config::at_least(0),
+                  .only = kOnly});
+  }
+  if (options.patience && !train.evaluate_every) {
+    section.fail("patience", "needs evaluations, but train.evaluate_every is `never`");
+  }
+  section.reject_unread();
+  return options;
+}
+
+void read_kit(config::Section& section, TrainOptions& options) {
+  section.read("freeze", options.freeze,
+               {.help = "What is not trained: parts or parameters by name (`embeddings`, "
+                        "`layers.3`), ranges (`layers.0-5`), patterns (`*.bias`), or `backbone`: "
+                        "all but pooler and head."});
+  options.average = read_average(section.section(
+      "ema",
+      {.help = "Moving average of the weights, which evaluation and saved models use; "
+               "training/weights.safetensors of a checkpoint holds the weights themselves."}));
+  options.early_stopping = read_early_stopping(
+      section.section("early_stopping", {.help = "The end of a run that gets no better."}),
+      options);
+}
+
+NonFiniteOptions read_nonfinite(config::Section section) {
+  NonFiniteOptions options;
+  section.read_choice(
+      "action", options.action, kOnBadStep,
+      {.help = "What a step brings whose loss or gradient is not finite, and again so when it is "
+               "computed a second time. It never changes the weights. skip: the next step; "
+               "rollback: the last good checkpoint, without such data; stop: the end."});
+  section.read("stop_after", options.stop_after,
+               {.help = "So many skipped steps in a row, spikes too, end the run.",
+                .unit = "steps",
+                .range = config::between(1, 1e9)});
+  section.reject_unread();
+  return options;
+}
+
+SpikeOptions read_spike(config::Section section) {
+  constexpr std::string_view kOnly = "a number for spike.sigma";
+  SpikeOptions options;
+  section.read("sigma", options.sigma,
+               {.help = "A step is a spike whose loss or gradient norm lies more than so many "
+                        "standard deviations above the mean of the last steps; 6 is usual. null: "
+                        "spikes are not looked for.",
+                .range = config::above(0)});
+  if (belongs(section, "window", options.sigma.has_value(), kOnly)) {
+    section.read("window", options.window,
+                 {.help = "Steps that the mean is of, skipped ones left out; none is a spike "
+                          "before half of them are seen.",
+                  .unit = "steps",
+                  .range = config::between(4, 10000),
+                  .only = kOnly});
+  }
+  if (belongs(section, "action", options.sigma.has_value(), kOnly)) {
+    section.read_choice("action", options.action, kOnBadStep,
+                        {.help = "What a spike brings, as with nonfinite.action.", .only = kOnly});
+  }
+  section.reject_unread();
+  return options;
+}
+
+RollbackOptions read_rollback(config::Section section, bool is_used) {
+  constexpr std::string_view kOnly = "`rollback` for nonfinite.action or spike.action";
+  RollbackOptions options;
+  if (belongs(section, "most", is_used, kOnly)) {
+    section.read("most", options.most,
+                 {.help = "Rollbacks of the whole run; one more that is needed ends it.",
+                  .unit = "rollbacks",
+                  .range = config::between(1, 1e6),
+                  .only = kOnly});
+  }
+  if (belongs(section, "leaves_out", is_used, kOnly)) {
+    section.read_choice("leaves_out", options.leaves_out, kLeavesOut,
+                        {.help = "The data that are passed over from then on: those of the bad "
+                                 "step, or all since the checkpoint, so that other data lead away "
+                                 "from it.",
+                         .only = kOnly});
+  }
+  section.reject_unread();
+  return options;
+}
+
+void read_bad_steps(config::Section& section, TrainOptions& options) {
+  options.nonfinite = read_nonfinite(
+      section.section("nonfinite", {.help = "Steps whose loss or gradient is not finite."}));
+  options.spike = read_spike(
+      section.section("spike", {.help = "Steps whose loss or gradient is far from the usual."}));
+  const bool is_used = options.nonfinite.action == OnBadStep::kRollBack ||
+                       options.spike.action == OnBadStep::kRollBack;
+  options.rollback = read_rollback(
+      section.section("rollback", {.help = "The way back to the last good checkpoint."}), is_used);
+}
+
+}  // namespace
+
+TrainOptions read_train_options(config::Section& section) {
+  TrainOptions options;
+  section.read(
+      "duration", options.duration,
+      {.help = "Length of the run: `2000 steps`, `3 epochs`, `10M tokens` or `45 minutes`."});
+  read_batch(section, options);
+  options.optimizer = read_optimizer(section.section("optimizer", {.help = "The optimizer."}));
+  options.schedule = read_schedule(
+      section.section("schedule", {.help = "The course of the learning rate."}), options.duration);
+  section.read(
+      "clip_norm", options.clip_norm,
+      {.help = "Gradients longer than this, over all parameters, are shortened to it; null: never.",
+       .range = config::above(0)});
+  section.read_choice("precision", options.precision, kPrecisions,
+                      {.help = "Number format of the arithmetic; weights and optimizer are kept in "
+                               "fp32. auto: bf16 where the machine is faster with it."});
+  section.read_choice("checkpoint_activations", options.checkpoint_activations, kCheckpointing,
+                      {.help = "layers: each layer keeps its input alone and computes the rest "
+                               "again in the backward pass: the same results in less memory, for "
+                               "about a third more time; none: everything is kept."});
+  read_rhythm(section, options);
+  read_kit(section, options);
+  options.lora = models::read_lora_options(section.section(
+      "lora", {.help = "Low-rank adapters beside frozen matrices (arXiv:2106.09685)."}));
+  if (options.lora && !options.freeze.empty()) {
+    section.fail("freeze", "does not go with lora, which freezes all that it does not name");
+  }
+  section.read("threads", options.threads,
+               {.help = "Threads of the arithmetic; null: all cores.",
+                .unit = "threads",
+                .range = config::between(1, 1024)});
+  read_bad_steps(section, options);
+  section.reject_unread();
+  return options;
+}
+
+RunOptions read_run_options(config::Section& section) {
+  RunOptions options;
+  section.read("directory", options.directory,
+               {.help = "Where the run's logs and checkpoints go."});
+  if (options.directory.empty()) {
+    section.fail("directory", "'', must name a directory");
+  }
+  section.read(
+      "seed", options.seed,
+      {.help =
+           "Decides initial weights, order, masks and dropout; the same seed gives the same run.",
+       .range = config::at_least(0)});
+  section.read_choice("device", options.device, kDevices,
+                      {.help = "Where to compute; auto: a GPU where there is one."});
+  section.read_choice(
+      "deterministic", options.deterministic, kDeterminism,
+      {.help = "Whether every run has the same bits: on the CPU whatever the number of threads, on "
+               "a GPU with slower kernels where LibTorch has such. auto: on the CPU, not on a "
+               "GPU."});
+  auto keep = section.section("keep", {.help = "How many checkpoints stay on disk."});
+  keep.read("best", options.keep_best,
+            {.help = "Checkpoints with the best figures.",
+             .unit = "checkpoints",
+             .range = config::between(0, 1e9)});
+  keep.read(
+      "last", options.keep_last,
+      {.help = "The newest checkpoints.", .unit = "checkpoints", .range = config::between(1, 1e9)});
+  keep.reject_unread();
+  section.reject_unread();
+  return options;
+}
+
+}  // namespace weft::train

@@ -1,0 +1,247 @@
+#include "train/run/idle_keys.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "batching/token_types.h"
+#include "data/error.h"
+#include "data/images/image_source.h"
+#include "data/text/languages.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/image_data.h"
+#include "objectives/data/running_text.h"
+#include "objectives/objective.h"
+#include "train/optimizer/freeze.h"
+#include "train/optimizer/layer_rates.h"
+
+namespace weft::train {
+
+namespace {
+
+using config::Section;
+using objectives::ObjectiveType;
+
+constexpr std::string_view kPairs =
+    "pairs of texts (objective.type: seq2seq, translation_lm, or prefix of a decoder): source and "
+    "target name such";
+
+bool has_pairs(const std::vector<data::DataItem>& items) {
+  return std::any_of(items.begin(), items.end(),
+                     [](const auto& item) { return item.source || item.target; });
+}
+
+/// Behind the prefixes of a decoder stand the rests of texts, or the targets of pairs.
+void check_prefixes(const Section& data, const data::DataOptions& options) {
+  auto items = options.train;
+  items.insert(items.end(), options.evaluate.begin(), options.evaluate.end());
+  const bool is_mixed = std::any_of(items.begin(), items.end(), [&](const auto& item) {
+    return has_pairs({item}) != has_pairs(options.train);
+  });
+  if (is_mixed) {
+    data.fail("train",
+              "some items here or of evaluate name source or target, others neither: all "
+              "must be pairs, or all running text");
+  }
+}
+
+/// Keys that tell how running text is cut, and keys of labels.
+void refuse_idle_data(const Section& data, const RunConfig& config) {
+  const data::DataOptions plain;
+  const auto& options = config.data;
+  const auto type = config.objective.type;
+  const bool is_decoder_prefix = objectives::has_decoder_prefix(config.objective, config.model);
+  const bool is_parallel = type == ObjectiveType::kSeq2Seq ||
+                           type == ObjectiveType::kTranslationLm ||
+                           (is_decoder_prefix && has_pairs(options.train));
+  const bool is_running_text = objectives::is_running_text(config.objective) && !is_parallel;
+  const bool is_table = objectives::is_of_texts(type);
+  const auto refuse = [&](bool is_idle, std::string_view key, std::string_view only) {
+    if (is_idle) {
+      data.fail(key, text("has no effect here, only with ", only));
+    }
+  };
+  if (!is_running_text) {
+    constexpr std::string_view kOnly = "running text (objective.type: mlm, causal, ...)";
+    refuse(options.pack != plain.pack, "pack", kOnly);
+    refuse(options.document != plain.document, "document", kOnly);
+    refuse(options.sentence != plain.sentence, "sentence", kOnly);
+  }
+  if (is_decoder_prefix) {
+    check_prefixes(data, options);
+  }
+  if (type == ObjectiveType::kCausal || (is_decoder_prefix && is_running_text)) {
+    refuse(options.sentence != plain.sentence, "sentence", "other objectives: documents are whole");
+    refuse(options.overflow && options.pack == data::Pack::kStream, "overflow",
+           "data.pack: document");
+    if (options.pack == data::Pack::kNone) {
+      data.fail("pack", "none is nothing for the next token, must be document or stream");
+    }
+  }
+  if (!is_running_text) {
+    refuse(options.languages.alpha.has_value(), "language_alpha",
+           "running text (objective.type: mlm, causal, ...)");
+  }
+  if (!is_table) {
+    constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
+    refuse(options.folds.has_value(), "folds", kOnly);
+    refuse(options.unlabelled != plain.unlabelled, "unlabelled", kOnly);
+  }
+  refuse(!is_parallel && has_pairs(options.train), "train", kPairs);
+  refuse(!is_parallel && has_pairs(options.evaluate), "evaluate", kPairs);
+  const bool takes_several =
+      type == ObjectiveType::kRegress || config.objective.classes.multi_label;
+  refuse(options.label_separator && !(is_table && takes_several), "label_separator",
+         "objective.multi_label: true or objective.type: regress");
+}
+
+/// A model of images must have some.
+void refuse_texts(const Section& data,
+                  std::string_view key,
+                  const std::vector<data::DataItem>& items) {
+  for (const auto& item : items) {
+    try {
+      data::image_kind_of(item);
+    } catch (const data::Error& error) {
+      data.fail(key, error.what());
+    }
+  }
+}
+
+/// Keys of images are nothing for texts, and the other way round.
+void refuse_idle_images(const Section& data, const RunConfig& config) {
+  const data::DataOptions plain;
+  const auto& options = config.data;
+  const bool is_of_images = models::reads_images(config.model);
+  const auto refuse = [&](bool is_idle, std::string_view key) {
+    if (is_idle) {
+      data.fail(key, text("has no effect here, only with models of ",
+                          is_of_images ? "text" : "images (model.type: vit or deit)"));
+    }
+  };
+  if (!is_of_images) {
+    const auto has_image_keys = [](const auto& items) {
+      return std::any_of(items.begin(), items.end(),
+                         [](const auto& item) { return item.image != data::ImageItem{}; });
+    };
+    refuse(options.images != plain.images, "images");
+    refuse(options.augment != plain.augment, "augment");
+    refuse(has_image_keys(options.train), "train");
+    refuse(has_image_keys(options.evaluate), "evaluate");
+    return;
+  }
+  refuse_texts(data, "train", options.train);
+  refuse_texts(data, "evaluate", options.evaluate);
+  refuse(options.length.has_value(), "length");
+  refuse(options.overflow.has_value(), "overflow");
+  refuse(options.folds.has_value(), "folds");
+  refuse(options.unlabelled != plain.unlabelled, "unlabelled");
+  const auto& augment = options.augment;
+  if (options.images.keeps_shape && (augment.crop_area || augment.pad_crop > 0)) {
+    data.fail("augment", "crops do not go with images.keeps_shape: true");
+  }
+  if (config.objective.type == ObjectiveType::kMaskedImage && augment.mixes()) {
+    data.fail("augment", "mixup and cutmix are for classes, objective.type is masked_image");
+  }
+}
+
+/// Languages are told to models that tell them apart: of each of their items one that they know. An
+/// mbart model's are tokens, those of pairs their own, of other texts the tokenizer's.
+void check_languages(const Section& data,
+                     std::string_view key,
+                     const std::vector<data::DataItem>& items,
+                     const RunConfig& config) {
+  const auto known = batching::languages_of(config.model);
+  const bool is_translation = config.objective.type == ObjectiveType::kTranslationLm;
+  const bool is_mbart = config.model.family == models::Family::kMbart;
+  const bool has_pairs = is_mbart && config.objective.type == ObjectiveType::kSeq2Seq;
+  for (const auto& item : items) {
+    if (!item.target_language.empty() && (known.empty() || !is_translation) && !has_pairs) {
+      data.fail(key,
+                "target_language has no effect here, only with objective.type: translation_lm "
+                "of a model that tells languages apart (model.type: xlm), or seq2seq of one whose "
+                "tokenizer puts them behind texts (model.type: mbart)");
+    }
+    if (is_mbart && !has_pairs && item.language != items.front().language) {
+      data.fail(key, text(item.path, ": language: '", item.language, "', but before '",
+                          items.front().language,
+                          "': only pairs (objective.type: seq2seq) may be of several"));
+    }
+    const auto check = [&](std::string_view name, const std::string& language) {
+      if (const auto mistake = data::language_mistake(language, known)) {
+        data.fail(key, text(item.path, ": ", name, ": ", *mistake));
+      }
+    };
+    if (!known.empty()) {
+      check("language", item.language);
+    }
+    if (!known.empty() && is_translation) {
+      check("target_language", item.target_language);
+    }
+  }
+}
+
+/// A sweep may be sorted by a figure of its test files.
+void refuse_idle_best_by(const Section& train, const RunConfig& config) {
+  const auto& best_by = config.train.best_by;
+  if (!best_by || best_by->starts_with("test_")) {
+    return;
+  }
+  if (!config.train.evaluate_every) {
+    train.fail("best_by", "has no effect: train.evaluate_every is `never`; leave one of them out");
+  }
+  if (config.data.evaluate.empty() && !config.data.folds) {
+    train.fail("best_by", "has no effect: there is no data.evaluate; name one or leave this out");
+  }
+}
+
+std::vector<std::string> trained_parameters(const RunConfig& config) {
+  auto model = config.model;
+  model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
+  auto names = parameter_names(model, config.objective);
+  const auto frozen = frozen_parameters(config.train.freeze, names);
+  std::erase_if(names, [&](const auto& name) { return frozen.contains(name); });
+  return names;
+}
+
+/// With adapters, which parameters there are is known when the model is loaded.
+void refuse_idle_rates(const Section& train, const RunConfig& config) {
+  const auto& optimizer = config.train.optimizer;
+  if (config.train.lora || (optimizer.layer_decay == 1 && !optimizer.head_lr)) {
+    return;
+  }
+  const auto names = trained_parameters(config);
+  const auto layers = layers_in(names);
+  const auto is_head = [&](const auto& name) { return depth_of(name, layers) > layers; };
+  const bool has_head = std::any_of(names.begin(), names.end(), is_head);
+  const bool has_layers = !std::all_of(names.begin(), names.end(), is_head);
+  if (optimizer.layer_decay != 1 && !has_layers) {
+    train.fail("optimizer",
+               text("layer_decay: has no effect, ", models::word_of(config.model.family),
+                    " has no layers below its head that are trained; allowed is 1"));
+  }
+  if (optimizer.head_lr && !has_head) {
+    train.fail("optimizer", "head_lr: has no effect, train.freeze holds pooler and head");
+  }
+}
+
+}  // namespace
+
+void refuse_idle_keys(const Section& data, const Section& train, const RunConfig& config) {
+  if (!data.is_describing()) {
+    refuse_idle_images(data, config);
+  }
+  if (train.is_describing()) {
+    return;
+  }
+  refuse_idle_data(data, config);
+  check_languages(data, "train", config.data.train, config);
+  check_languages(data, "evaluate", config.data.evaluate, config);
+  refuse_idle_best_by(train, config);
+  refuse_idle_rates(train, config);
+}
+
+}  // namespace weft::train

@@ -1,0 +1,123 @@
+#include "train/run/run_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "base/descriptor.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "train/checkpoint/checkpoint.h"
+
+namespace weft::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the run writes beside its checkpoints.
+bool is_written_by_a_run(const std::string& name) {
+  return name.starts_with("last") || name.starts_with("best") || name.starts_with("config.yaml") ||
+         name.starts_with("metrics.jsonl") || name.starts_with("run.json") ||
+         name.starts_with("events.out.tfevents.");
+}
+
+bool is_half_done(const std::string& name) {
+  return (name.starts_with("checkpoint-") && name.ends_with(".tmp")) ||
+         (is_written_by_a_run(name) && name.find(".tmp-") != std::string::npos);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
+  make_lasting_directories(path_);
+  lock_ = std::make_unique<Descriptor>(path_ + "/.lock", O_RDWR | O_CREAT);
+  if (::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      throw UserError(
+          path_ +
+          ": another process trains in this run directory, give another --output or wait for it");
+    }
+    fail_with_errno(lock_->path(), "lock");
+  }
+}
+
+RunDirectory::~RunDirectory() = default;
+
+void RunDirectory::remove_leftovers() const {
+  const auto names = names_in(path_);
+  for (const auto& name : names) {
+    const auto entry = path_ + "/" + name;
+    if (is_half_done(name)) {
+      remove_quietly(entry);
+    } else if (name.starts_with("checkpoint-") && name.ends_with(kReplaced)) {
+      const auto original = entry.substr(0, entry.size() - std::string_view(kReplaced).size());
+      std::error_code ignored;
+      fs::exists(original, ignored) ? remove_quietly(entry) : rename_and_flush(entry, original);
+    }
+  }
+}
+
+void RunDirectory::clear() const {
+  for (const auto step : checkpoint_steps(path_)) {
+    remove_checkpoint(path_ + "/" + checkpoint_name(step));
+  }
+  for (const auto& name : names_in(path_)) {
+    const bool is_ours = name == "last" || name == "best" || name == "metrics.jsonl" ||
+                         name == "run.json" || name == "train.log" || name == "report.html" ||
+                         name.starts_with("events.out.tfevents.");
+    if (is_ours) {
+      remove_quietly(path_ + "/" + name);
+    }
+  }
+}
+
+void RunDirectory::set_aside_after(int64_t step) const {
+  for (const auto later : checkpoint_steps(path_)) {
+    if (later > step) {
+      const auto from = path_ + "/" + checkpoint_name(later);
+      remove_quietly(from + ".superseded");
+      rename_and_flush(from, from + ".superseded");
+      log::warning(
+          text("[run] ", from, " is set aside as ", checkpoint_name(later), ".superseded"));
+    }
+  }
+}
+
+void RunDirectory::update_links(const std::vector<Scored>& scored,
+                                const RunOptions& options,
+                                const std::vector<int64_t>& also) const {
+  const auto steps = checkpoint_steps(path_);
+  if (steps.empty()) {
+    return;
+  }
+  std::set<int64_t> kept(also.begin(), also.end());
+  const auto newest =
+      std::min<std::size_t>(steps.size(), static_cast<std::size_t>(options.keep_last));
+  kept.insert(steps.end() - static_cast<std::ptrdiff_t>(newest), steps.end());
+  replace_link(checkpoint_name(steps.back()), path_ + "/last");
+
+  const auto best =
+      std::min<std::size_t>(scored.size(), static_cast<std::size_t>(options.keep_best));
+  for (std::size_t i = 0; i < best; ++i) {
+    kept.insert(scored[i].step);
+  }
+  if (best > 0 && std::binary_search(steps.begin(), steps.end(), scored.front().step)) {
+    replace_link(checkpoint_name(scored.front().step), path_ + "/best");
+  } else {
+    remove_quietly(path_ + "/best");
+  }
+  for (const auto step : steps) {
+    if (!kept.contains(step)) {
+      remove_checkpoint(path_ + "/" + checkpoint_name(step));
+    }
+  }
+}
+
+}  // namespace weft::train

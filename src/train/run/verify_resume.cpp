@@ -1,0 +1,126 @@
+#include "train/run/verify_resume.h"
+
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/system_calls.h"
+#include "base/text.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/temporary_directory.h"
+#include "train/run/determinism.h"
+#include "train/run/train.h"
+#include "train/step/trainer.h"
+
+namespace weft::train {
+
+namespace {
+
+constexpr int kFailed = 1;
+
+/// Trains until the step, or the run's end. In a process of its own, with nothing of another run.
+[[noreturn]] void train_and_exit(const RunConfig& config, int64_t step, const std::string& log) {
+  const int file = system_calls::open(log, O_WRONLY | O_CREAT | O_TRUNC);
+  if (file < 0 || ::dup2(file, STDERR_FILENO) < 0) {
+    ::_exit(kFailed);
+  }
+  bool is_there = false;
+  try {
+    run_training(config, {.on_step = [&](const TrainState& state) {
+                   is_there = state.clock.steps >= step;
+                   if (is_there && !Trainer::is_finished(state, config.train)) {
+                     request_stop(true);
+                   }
+                 }});
+  } catch (const Stopped&) {
+    ::_exit(is_there ? 0 : kFailed);
+  } catch (const std::exception& error) {
+    log::error(error.what());
+    ::_exit(kFailed);
+  }
+  ::_exit(0);
+}
+
+std::string last_words(const std::string& log) {
+  const auto content = read_file(log);
+  std::string words;
+  for (const auto line : split(content, '\n')) {
+    words = trim(line).empty() ? words : std::string(line);
+  }
+  return words.empty() ? "it said nothing" : words;
+}
+
+void train_in_child(const RunConfig& config, int64_t step, const std::string& log) {
+  const auto child = ::fork();
+  if (child < 0) {
+    throw UserError("weft train --verify-resume: the system starts no other process");
+  }
+  if (child == 0) {
+    train_and_exit(config, step, log);
+  }
+  int status = 0;
+  bool was_told = false;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (stop_requested() && !was_told) {
+      ::kill(child, SIGTERM);
+      was_told = true;
+    }
+  }
+  leave_if_stopped("proving the resume");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw UserError("weft train --verify-resume: a training failed: " + last_words(log));
+  }
+}
+
+Resumable last_of(const std::string& run) {
+  auto found = newest_valid_checkpoint(run);
+  if (!found) {
+    throw UserError("weft train --verify-resume: this run has fewer than 2 steps");
+  }
+  return *std::move(found);
+}
+
+}  // namespace
+
+ResumeProof verify_resume(const RunConfig& config, int64_t steps) {
+  if (const auto key = clock_key(config.train); !key.empty()) {
+    throw UserError(text("weft train --verify-resume: ", key,
+                         ": the clock decides what this run does, no two are the same; give a "
+                         "number of steps by --set"));
+  }
+  const TemporaryDirectory place("weft-resume");
+  auto straight = config;
+  straight.run.directory = place.path() + "/straight";
+  auto parts = config;
+  parts.run.directory = place.path() + "/parts";
+  const auto log = place.path() + "/log";
+
+  log::info(text("[resume] ", steps, " steps in one process"));
+  train_in_child(straight, steps, log);
+  ResumeProof proof;
+  const auto last = last_of(straight.run.directory);
+  // What `auto` means is measured: twice may be two things.
+  parts.train.precision = last.state.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
+  proof.steps = last.state.clock.steps;
+  proof.half = proof.steps / 2;
+  if (proof.half == 0) {
+    throw UserError("weft train --verify-resume: this run has fewer than 2 steps");
+  }
+  log::info(text("[resume] ", proof.half, " steps, then a new process to step ", proof.steps));
+  train_in_child(parts, proof.half, log);
+  train_in_child(parts, proof.steps, log);
+  proof.comparison = compare_runs(straight.run.directory, parts.run.directory, proof.steps);
+  return proof;
+}
+
+}  // namespace weft::train

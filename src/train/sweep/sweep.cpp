@@ -1,0 +1,209 @@
+#include "train/sweep/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "formats/json.h"
+#include "objectives/objective.h"
+#include "train/log/run_figures.h"
+#include "train/run/device.h"
+#include "train/step/evaluate_directory.h"
+#include "train/sweep/sweep_report.h"
+
+namespace weft::train {
+
+namespace {
+
+RunConfig read_config(const SweepRequest& request, const std::vector<std::string>& more) {
+  auto overrides = request.overrides;
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return read_run_config(config::Document::load(request.config, overrides));
+}
+
+/// Of what all runs have in common. With folds data.evaluate gives way to them.
+RunConfig read_sweep_base(const SweepRequest& request) {
+  return request.folds > 0
+             ? read_config(request, {"data.evaluate=[]", text("data.folds=", request.folds)})
+             : read_config(request, {});
+}
+
+std::vector<int64_t> fold_numbers(int64_t folds) {
+  std::vector<int64_t> numbers(static_cast<std::size_t>(std::max<int64_t>(folds, 1)));
+  std::iota(numbers.begin(), numbers.end(), folds > 0 ? 1 : 0);
+  return numbers;
+}
+
+std::string name_of_run(const SweepRequest& request, const PlannedRun& run) {
+  std::vector<std::string> words;
+  if (!run.setting.empty()) {
+    words.push_back(name_of(run.setting));
+  }
+  if (!request.seeds.empty()) {
+    words.push_back(text("seed-", run.seed));
+  }
+  if (run.fold > 0) {
+    words.push_back(text("fold-", run.fold));
+  }
+  return join(words, "/");
+}
+
+/// What makes the run out of the config.
+std::vector<std::string> overrides_of(const SweepRequest& request,
+                                      const PlannedRun& run,
+                                      const std::string& directory) {
+  std::vector<std::string> result = {"grid=null"};
+  for (const auto& [key, value] : run.setting) {
+    result.push_back(text(key, "=", value));
+  }
+  result.push_back(text("run.seed=", run.seed));
+  result.push_back("run.directory=" + formats::Json(directory + "/" + run.name).dump());
+  if (run.fold > 0) {
+    result.emplace_back("data.evaluate=[]");
+    result.push_back(text("data.folds=", request.folds));
+    result.push_back(text("data.fold=", run.fold));
+  }
+  return result;
+}
+
+void check_measured(const SweepRequest& request, const PlannedRun& run) {
+  const auto& config = run.config;
+  const bool is_measured = config.train.evaluate_every &&
+                           (!config.data.evaluate.empty() || config.data.folds.has_value());
+  if (!is_measured && request.tests.empty()) {
+    throw UserError(text(request.config,
+                         ": the runs would be measured on nothing: data.evaluate, --folds or "
+                         "--test is needed, and train.evaluate_every other than never"));
+  }
+}
+
+std::string best_by_of(const RunConfig& config) {
+  return config.train.best_by.value_or(objectives::make_objective(config.objective)->best_by());
+}
+
+SweepRun measured(const SweepRequest& request, const PlannedRun& run) {
+  SweepRun result{.name = run.name, .seed = run.seed, .fold = run.fold, .step = 0, .figures = {}};
+  const auto found = figures_of_run(run.config.run.directory);
+  result.step = found.step;
+  result.figures = found.figures;
+  if (!request.tests.empty()) {
+    const auto device = choose_device(run.config.run.device);
+    set_threads(run.config.train.threads);
+    for (const auto& [name, value] : evaluate_directory(run.config.run.directory, request.tests,
+                                                        {.inference = {.device = device}})) {
+      result.figures[name.starts_with("eval_") ? "test_" + name.substr(5) : "test_" + name] = value;
+    }
+  }
+  return result;
+}
+
+void summarise(SweepGroup& group) {
+  std::map<std::string, std::vector<double>> values;
+  for (const auto& run : group.runs) {
+    for (const auto& [name, value] : run.figures) {
+      values[name].push_back(value);
+    }
+  }
+  for (auto& [name, list] : values) {
+    if (list.size() == group.runs.size()) {
+      group.figures[name] = spread_of(std::move(list));
+    }
+  }
+}
+
+/// Best first; those without the figure come last.
+void sort_groups(SweepResult& result) {
+  const auto value = [&](const SweepGroup& group) {
+    const auto found = group.figures.find(result.best_by);
+    const double sign = is_better_low(result.best_by) ? 1 : -1;
+    return found == group.figures.end() || !std::isfinite(found->second.mean)
+               ? std::numeric_limits<double>::infinity()
+               : sign * found->second.mean;
+  };
+  std::stable_sort(result.groups.begin(), result.groups.end(),
+                   [&](const auto& a, const auto& b) { return value(a) < value(b); });
+}
+
+std::string file_of(const SweepRequest& request, const SweepResult& result) {
+  const bool has_grid = !result.groups.front().setting.empty();
+  const auto* name = has_grid ? "grid.json" : request.folds > 0 ? "folds.json" : "seeds.json";
+  return result.directory + "/" + name;
+}
+
+}  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  Spread result;
+  const auto count = static_cast<double>(values.size());
+  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  if (values.size() > 1) {
+    double squares = 0;
+    for (const double value : values) {
+      squares += (value - result.mean) * (value - result.mean);
+    }
+    result.deviation = std::sqrt(squares / (count - 1));
+  }
+  result.values = std::move(values);
+  return result;
+}
+
+std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
+  const auto base = read_sweep_base(request);
+  const auto seeds = request.seeds.empty() ? std::vector{base.run.seed} : request.seeds;
+  std::vector<PlannedRun> runs;
+  std::set<std::string> names;
+  for (const auto& setting : combinations(base.grid)) {
+    for (const auto seed : seeds) {
+      for (const auto fold : fold_numbers(request.folds)) {
+        PlannedRun run{.name = {}, .setting = setting, .seed = seed, .fold = fold, .config = {}};
+        run.name = name_of_run(request, run);
+        run.config = read_config(request, overrides_of(request, run, base.run.directory));
+        check_measured(request, run);
+        if (!names.insert(run.name).second) {
+          throw UserError(text("two runs of the sweep are called ", run.name,
+                               ": give their values in the grid other spellings"));
+        }
+        runs.push_back(std::move(run));
+      }
+    }
+  }
+  return runs;
+}
+
+SweepResult run_sweep(const SweepRequest& request) {
+  const auto runs = plan_sweep(request);
+  const auto base = read_sweep_base(request);
+  if (request.folds > 0) {
+    log::info("[sweep] each fold is measured on its own rows, data.evaluate is not used");
+  }
+  SweepResult result{.directory = base.run.directory, .best_by = best_by_of(base), .groups = {}};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& run = runs[i];
+    leave_if_stopped("sweep: between two runs");
+    log::info(text("[sweep] run ", i + 1, " of ", runs.size(), ": ", run.name));
+    run_training(run.config, {.resume = request.resume});
+    if (result.groups.empty() || result.groups.back().setting != run.setting) {
+      result.groups.push_back({.setting = run.setting,
+                               .name = run.setting.empty() ? "" : name_of(run.setting),
+                               .runs = {},
+                               .figures = {}});
+    }
+    result.groups.back().runs.push_back(measured(request, run));
+  }
+  for (auto& group : result.groups) {
+    summarise(group);
+  }
+  sort_groups(result);
+  write_file(file_of(request, result), to_json(result) + "\n");
+  log::info(text("[sweep] done: ", runs.size(), " runs; ", file_of(request, result)));
+  return result;
+}
+
+}  // namespace weft::train

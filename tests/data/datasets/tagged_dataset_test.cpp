@@ -1,0 +1,235 @@
+#include "data/datasets/tagged_dataset.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "data/error.h"
+#include "data/rows/tagged_rows.h"
+#include "formats/error.h"
+#include "support/folder.h"
+#include "support/toy_tokenizer.h"
+
+namespace weft::data {
+namespace {
+
+using Ids = std::vector<int64_t>;
+using WordList = std::vector<std::string>;
+
+class TaggedDatasetTest : public ::testing::Test {
+ protected:
+  DataItem item(const std::string& name, const std::string& content) {
+    DataItem made;
+    made.path = folder_.write(name, content);
+    made.files = {made.path};
+    return made;
+  }
+
+  std::shared_ptr<const TaggedDataset> make(const std::vector<DataItem>& items,
+                                            const TaggedSettings& settings = {}) {
+    return make_tagged_dataset(items, settings, tokenizer_);
+  }
+
+  std::string message(const std::vector<DataItem>& items, const TaggedSettings& settings = {}) {
+    try {
+      make(items, settings);
+    } catch (const UserError& error) {
+      std::string text = error.what();
+      const auto at = text.find(folder_.path() + "/");
+      return at == std::string::npos ? text : text.erase(at, folder_.path().size() + 1);
+    }
+    return "nothing thrown";
+  }
+
+  test::Folder folder_;
+  std::shared_ptr<const Tokenizer> tokenizer_ = std::make_shared<test::ToyTokenizer>(
+      WordList{"a", "b", "c", "d", "##x", "##y"});  // from 5 on
+};
+
+TEST_F(TaggedDatasetTest, TypesAreTheLanguageOfTheItem) {
+  auto made = item("x.conll", "a##x O\nb B-P\n");
+  made.language = "en";
+  const TaggedSettings settings{.has_types = false, .languages = {"de", "en"}};
+  EXPECT_EQ(make({made}, settings)->example(0, 0).types, Ids(5, 1));
+  made.language = "sw";
+  EXPECT_EQ(message({made}, settings),
+            "x.conll: language: 'sw', must be one of those that the model tells apart: de, en");
+}
+
+TEST_F(TaggedDatasetTest, LabelsTheFirstPieceOfEachWord) {
+  const auto dataset = make({item("x.conll", "a##x O\nb B-P\n\nc##x##y\tI-P\n")});
+  EXPECT_EQ(dataset->labels(), (WordList{"B-P", "I-P", "O"}));
+  ASSERT_EQ(dataset->size(0), 2);
+  const auto first = dataset->example(0, 0);
+  EXPECT_EQ(first.ids, (Ids{2, 5, 9, 6, 3}));
+  EXPECT_EQ(first.types, (Ids{0, 0, 0, 0, 0}));
+  EXPECT_EQ(first.target_positions, (Ids{1, 3}));
+  EXPECT_EQ(first.targets, (Ids{2, 0}));
+  EXPECT_EQ(first.label, kIgnored);
+  EXPECT_EQ(dataset->words(0, 0), (WordList{"a##x", "b"}));
+  EXPECT_EQ(dataset->length(0, 0), 5);
+  EXPECT_EQ(dataset->example(0, 1).target_positions, (Ids{1}));
+  EXPECT_TRUE(dataset->place(0, 1).ends_with("x.conll:4"));
+  EXPECT_TRUE(dataset->remarks().empty());
+}
+
+TEST_F(TaggedDatasetTest, LabelsAllPiecesWithTheInnerTag) {
+  const auto dataset = make({item("x.conll", "a##x B-P\nb##y I-P\nc##x O\nd##x B-Q\n")},
+                            {.pieces = LabelPieces::kAll});
+  const auto example = dataset->example(0, 0);  // B-P 0, B-Q 1, I-P 2, O 3
+  EXPECT_EQ(example.target_positions, (Ids{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(example.targets, (Ids{0, 2, 2, 2, 3, 3, 1, 1}));
+}
+
+TEST_F(TaggedDatasetTest, ReadsTheSameFromEveryKindOfFile) {
+  const auto expected = make({item("x.conll", "a X\nb##x Y\n\nc X\n")});
+  DataItem numbered = item("n.txt", "X 1 a\nY 2 b##x\n\nX 3 c\n");
+  numbered.text = "3";
+  numbered.label = "1";
+  DataItem named = item("k.jsonl",
+                        "{\"w\": [\"a\", \"b##x\"], \"t\": [\"X\", \"Y\"]}\n"
+                        "{\"w\": [\"c\"], \"t\": [\"X\"]}\n");
+  named.text = "w";
+  named.label = "t";
+  for (const DataItem& from :
+       {item("a.conll", "-DOCSTART- -X- O\n\na p X\r\nb##x p Y\r\n\r\n\r\nc p X"),
+        item("b.tsv", "a\tX\nb##x\tY\n \nc\tX\n"),
+        item("c.jsonl",
+             "{\"words\": [\"a\", \"b##x\"], \"labels\": [\"X\", \"Y\"]}\n\n"
+             "{\"tokens\": [\"c\"], \"ner_tags\": [\"X\"]}\n"),
+        item("d.conllu",
+             "# text = a b\n1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n2-3\tbx\t_\t_\t_\t_\t_\t_\t_\t_\n"
+             "2\tb##x\t_\tY\t_\t_\t_\t_\t_\t_\n\n1\tc\t_\tX\t_\t_\t_\t_\t_\t_\n\n"),
+        numbered, named}) {
+    const auto dataset = make({from});
+    ASSERT_EQ(dataset->size(0), 2) << from.path;
+    for (int64_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(dataset->example(0, i).ids, expected->example(0, i).ids) << from.path;
+      EXPECT_EQ(dataset->example(0, i).targets, expected->example(0, i).targets) << from.path;
+    }
+    EXPECT_EQ(dataset->fingerprint(), expected->fingerprint()) << from.path;
+  }
+}
+
+TEST_F(TaggedDatasetTest, ReadsPackedFiles) {
+  DataItem from = item("x.conll.gz", "");
+  gzFile file = gzopen(from.path.c_str(), "wb");
+  gzputs(file, "a X\nb Y\n");
+  gzclose(file);
+  EXPECT_EQ(make({from})->example(0, 0).ids, (Ids{2, 5, 6, 3}));
+}
+
+TEST_F(TaggedDatasetTest, NumbersKeepTheirPlace) {
+  const auto counted =
+      make({item("x.jsonl", "{\"words\": [\"a\", \"b\"], \"ner_tags\": [3, 0]}\n")});
+  EXPECT_EQ(counted->labels(), (WordList{"0", "1", "2", "3"}));
+  EXPECT_EQ(counted->example(0, 0).targets, (Ids{3, 0}));
+  const auto known = make({item("y.jsonl", "{\"words\": [\"a\", \"b\"], \"tags\": [2, \"O\"]}\n")},
+                          {.labels = {"O", "B-P", "I-P"}});
+  EXPECT_EQ(known->example(0, 0).targets, (Ids{2, 0}));
+}
+
+TEST_F(TaggedDatasetTest, CutsAndTellsHowManyWordsAreLost) {
+  const auto dataset = make({item("x.conll", "a##x X\nb##x X\nc Y\n\na X\n")}, {.length = 5});
+  EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 9, 6, 3}));
+  EXPECT_EQ(dataset->example(0, 0).target_positions, (Ids{1, 3}));
+  ASSERT_EQ(dataset->remarks().size(), 1U);
+  EXPECT_TRUE(dataset->remarks()[0].ends_with(
+      "1 sentences longer than 5 tokens were cut, 1 words are lost"));
+}
+
+TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
+  const auto dataset = make({item("x.conll", "a##x X\nb##x X\nc Y\nd##x##y##x X\na Y\n\nb X\n")},
+                            {.length = 5, .overflow = Overflow::kSplit});
+  std::vector<Ids> ids;
+  int64_t words = 0;
+  for (int64_t i = 0; i < dataset->size(0); ++i) {
+    ids.push_back(dataset->example(0, i).ids);
+    words += static_cast<int64_t>(dataset->example(0, i).targets.size());
+  }
+  EXPECT_EQ(ids, (std::vector<Ids>{
+                     {2, 5, 9, 3}, {2, 6, 9, 7, 3}, {2, 8, 9, 10, 3}, {2, 5, 3}, {2, 6, 3}}));
+  EXPECT_EQ(words, 6);
+  EXPECT_TRUE(dataset->place(0, 2).ends_with("x.conll:4"));
+}
+
+TEST_F(TaggedDatasetTest, WordsAreThoseThatBearATagInTheSequence) {
+  const auto file = item("long.conll", "a X\nb X\nc##x##y X\nd X\n");
+  for (const auto overflow : {Overflow::kCut, Overflow::kSplit}) {
+    const auto dataset = make({file}, {.length = 6, .overflow = overflow});
+    for (int64_t i = 0; i < dataset->size(0); ++i) {
+      EXPECT_EQ(dataset->words(0, i).size(), dataset->example(0, i).targets.size()) << i;
+    }
+    EXPECT_EQ(dataset->words(0, 0).front(), "a");
+  }
+  const auto split = make({file}, {.length = 6, .overflow = Overflow::kSplit});
+  EXPECT_EQ(split->words(0, split->size(0) - 1).back(), "d");
+}
+
+TEST_F(TaggedDatasetTest, BlankLinesOfJsonAreCounted) {
+  const auto dataset = make({item("x.jsonl",
+                                  "{\"words\": [\"a\"], \"tags\": [\"X\"]}\n\n \n"
+                                  "{\"words\": [\"b\"], \"tags\": [\"Y\"]}\n")});
+  EXPECT_EQ(dataset->size(0), 2);
+  ASSERT_EQ(dataset->remarks().size(), 1U);
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 2 blank lines are no rows"));
+}
+
+TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
+  const auto dataset = make({item("x.conll", "a\xFF X\nb Y\n")});
+  EXPECT_EQ(dataset->words(0, 0).front(), "a\uFFFD");
+  ASSERT_EQ(dataset->remarks().size(), 1U);
+  EXPECT_TRUE(dataset->remarks()[0].ends_with(
+      "x.conll: 1 words are not UTF-8, read with U+FFFD for the bytes that are wrong"));
+}
+
+TEST_F(TaggedDatasetTest, DropsAndTellsSo) {
+  const auto dataset = make({item("x.conll", "a##x X\nb##x Y\n\na X\n")},
+                            {.length = 5, .overflow = Overflow::kDrop});
+  ASSERT_EQ(dataset->size(0), 1);
+  EXPECT_EQ(dataset->labels(), (WordList{"X", "Y"}));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentences longer than 5 tokens were left out"));
+}
+
+TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
+  EXPECT_EQ(message({item("x.conll", "a X\n\nb\n")}),
+            "x.conll:3: one column, every line must have a word and its tag, or be empty");
+  EXPECT_EQ(message({item("x.conll", "a p X\nb X\n")}), "x.conll:2: 2 columns, but line 1 has 3");
+  EXPECT_EQ(message({item("x.conll", "a\tX\nb\t\n")}), "x.conll:2: a word without a tag");
+  EXPECT_EQ(message({item("x.conll", "\n-DOCSTART- O\n\n")}),
+            "x.conll: no sentence, must have at least one");
+  EXPECT_EQ(message({item("x.csv", "a,b\n")}),
+            "x.csv: a table, sentences with tags must be in jsonl files or have one word a line "
+            "(CoNLL)");
+  EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"tags\": []}\n")}),
+            "x.jsonl:1: 1 words and 0 tags, there must be one tag a word");
+  EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"]}\n")}),
+            "x.jsonl:1: no list labels or tags or ner_tags, every row must have one");
+  EXPECT_EQ(message({item("x.jsonl", "{\"words\": \"a\", \"tags\": []}\n")}),
+            "x.jsonl:1: \"words\" is not a list");
+  EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"tags\": [1.5]}\n")}),
+            "x.jsonl:1: a tag that is neither a name nor a whole number");
+  EXPECT_EQ(message({item("x.conll", "a O\n\nb B-P\nc I-PRE\n")}, {.labels = {"B-P", "I-P", "O"}}),
+            "x.conll:4: 'I-PRE' is not one of the classes B-P, I-P, O (did you mean 'I-P'?)");
+  DataItem wide = item("x.conll", "a X\n");
+  wide.label = "4";
+  EXPECT_EQ(message({wide}), "x.conll:1: column 4 is asked for, there are 2");
+}
+
+TEST_F(TaggedDatasetTest, FingerprintSeesTagsAndSettings) {
+  const auto base = make({item("x.conll", "a X\nb Y\n")})->fingerprint();
+  EXPECT_EQ(make({item("y.conll", "a X\nb Y\n")})->fingerprint(), base);
+  EXPECT_NE(make({item("x.conll", "a Y\nb X\n")})->fingerprint(), base);
+  EXPECT_NE(make({item("x.conll", "a X\n\nb Y\n")})->fingerprint(), base);
+  EXPECT_NE(make({item("x.conll", "a X\nb Y\n")}, {.pieces = LabelPieces::kAll})->fingerprint(),
+            base);
+}
+
+TEST_F(TaggedDatasetTest, TextsForATokenizerAreSentences) {
+  WordList texts;
+  visit_tagged_texts({item("x.conll", "a X\nb Y\n\nc X\n")},
+                     [&](std::string_view text) { texts.emplace_back(text); });
+  EXPECT_EQ(texts, (WordList{"a b", "c"}));
+}
+
+}  // namespace
+}  // namespace weft::data

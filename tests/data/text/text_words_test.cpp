@@ -1,0 +1,56 @@
+#include "data/text/text_words.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::data {
+namespace {
+
+using WordList = std::vector<std::string>;
+
+WordList text_word_texts(std::string_view text) {
+  WordList found;
+  for (const auto& word : words_of_text(text)) {
+    found.push_back(word.text);
+  }
+  return found;
+}
+
+TEST(TextWords, SetPunctuationApart) {
+  EXPECT_EQ(text_word_texts(" Ada (of Turin), said: \"No!\"\n"),
+            (WordList{"Ada", "(", "of", "Turin", ")", ",", "said", ":", "\"", "No", "!", "\""}));
+  EXPECT_EQ(text_word_texts("..."), (WordList{".", ".", "."}));
+  EXPECT_EQ(text_word_texts(""), WordList{});
+}
+
+TEST(TextWords, KeepWhatIsInsideOfAWord) {
+  EXPECT_EQ(text_word_texts("The U.S. well-known 3.5 O'Neill."),
+            (WordList{"The", "U.S.", "well-known", "3.5", "O'Neill", "."}));
+  EXPECT_EQ(text_word_texts("Ada's dog\xe2\x80\x99s"),
+            (WordList{"Ada", "'s", "dog", "\xe2\x80\x99s"}));
+}
+
+TEST(TextWords, AreCountedInCharacters) {
+  const auto words = words_of_text("\xc3\x9cm\xe2\x80\x83Z\xc3\xbcrich,");  // em space
+  ASSERT_EQ(words.size(), 3U);
+  EXPECT_EQ(words[0].end, 2);
+  EXPECT_EQ(words[1].text, "Z\xc3\xbcrich");
+  EXPECT_EQ(words[1].begin, 3);
+  EXPECT_EQ(words[1].end, 9);
+  EXPECT_EQ(words[2].begin, 9);
+}
+
+TEST(TextWords, OfAListStandOneSpaceApart) {
+  const auto words = place_words({"Z\xc3\xbcrich", "is"});
+  EXPECT_EQ(words[0].end, 6);
+  EXPECT_EQ(words[1].begin, 7);
+  EXPECT_EQ(words[1].end, 9);
+}
+
+TEST(TextWords, StretchesBreakBeforeTheWordThatIsTooMuch) {
+  EXPECT_EQ(word_stretches({2, 1, 4, 0, 1, 3}, 3), (std::vector<int64_t>{2, 3, 5, 6}));
+  EXPECT_EQ(word_stretches({}, 3), std::vector<int64_t>{});
+  EXPECT_EQ(word_stretches({1, 1}, 3), std::vector<int64_t>{2});
+}
+
+}  // namespace
+}  // namespace weft::data

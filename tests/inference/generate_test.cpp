@@ -1,0 +1,173 @@
+#include "inference/generate.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "data/datasets/sequence_template.h"
+#include "inference/text_stream.h"
+#include "objectives/tiny_gpt.h"
+#include "support/config.h"
+
+namespace weft::inference {
+namespace {
+
+class GeneratorOfTexts : public ::testing::Test {
+ protected:
+  GenerationSettings settings() const {
+    GenerationSettings result;
+    result.config.most_new = 12;
+    return result;
+  }
+
+  std::vector<GenerationAnswer> answers(const GenerationSettings& wanted,
+                                        const std::vector<std::string>& prompts) {
+    std::vector<GenerationQuery> queries;
+    for (const auto& prompt : prompts) {
+      queries.push_back({.prompt = prompt});
+    }
+    return Generator(*model_, tokenizer_, wanted).answer(queries, 0);
+  }
+
+  std::shared_ptr<models::Model> model_ = test::tiny_gpt();
+  std::shared_ptr<const data::Tokenizer> tokenizer_ =
+      std::make_shared<test::ToyTokenizer>(test::gpt_words());
+  const std::vector<std::string> prompts_{"the cat", "a dog sat on the red mat", "by", "",
+                                          "the big dog ran"};
+};
+
+TEST_F(GeneratorOfTexts, TextIsThatOfTheNewTokens) {
+  const auto found = answers(settings(), prompts_);
+  ASSERT_EQ(found.size(), prompts_.size());
+  for (const auto& answer : found) {
+    ASSERT_EQ(answer.texts.size(), 1U);
+    EXPECT_EQ(answer.texts[0].ids.size(), 12U);
+    EXPECT_FALSE(answer.was_cut);
+  }
+  EXPECT_FALSE(found[0].texts[0].text.empty());
+}
+
+TEST_F(GeneratorOfTexts, BatchesChangeNothing) {
+  for (const bool samples : {false, true}) {
+    auto wanted = settings();
+    wanted.config.search.sampling.is_on = samples;
+    const auto together = answers(wanted, prompts_);
+    wanted.batch = 2;
+    const auto apart = answers(wanted, prompts_);
+    for (std::size_t i = 0; i < prompts_.size(); ++i) {
+      EXPECT_EQ(together[i].texts[0].ids, apart[i].texts[0].ids);
+      EXPECT_NEAR(together[i].texts[0].score, apart[i].texts[0].score, 1e-5);
+    }
+  }
+}
+
+TEST_F(GeneratorOfTexts, EndsBeforeAStop) {
+  const auto free = answers(settings(), prompts_);
+  const auto& whole = free[0].texts[0].text;
+  const auto stop = whole.substr(whole.size() / 2, 4);
+  auto wanted = settings();
+  wanted.stops = {stop};
+  const auto stopped = answers(wanted, prompts_);
+  EXPECT_EQ(stopped[0].texts[0].text, whole.substr(0, whole.find(stop)));
+  EXPECT_LE(stopped[0].texts[0].ids.size(), free[0].texts[0].ids.size());
+}
+
+TEST_F(GeneratorOfTexts, StreamsWhatItAnswers) {
+  for (const std::vector<std::string>& stops : {std::vector<std::string>{}, {"mat", "dog s"}}) {
+    auto wanted = settings();
+    wanted.stops = stops;
+    const auto plain = answers(wanted, {prompts_[0]});
+    std::string shown;
+    Generator generator(*model_, tokenizer_, wanted);
+    const auto answer =
+        generator.stream({.prompt = prompts_[0]}, [&](std::string_view piece) { shown += piece; });
+    EXPECT_EQ(shown, plain[0].texts[0].text);
+    EXPECT_EQ(answer.texts[0].ids, plain[0].texts[0].ids);
+  }
+}
+
+TEST_F(GeneratorOfTexts, PrefixIsGoneOnWith) {
+  Generator generator(*model_, tokenizer_, settings());
+  const auto after = generator.answer({{.prompt = "the cat sat on"}}, 0);
+  const auto with = generator.answer({{.prompt = "the cat", .prefix = "sat on"}}, 0);
+  EXPECT_EQ(after[0].texts[0].ids, with[0].texts[0].ids);
+}
+
+TEST_F(GeneratorOfTexts, LongPromptsKeepTheirEnd) {
+  std::string long_prompt;
+  for (int i = 0; i < 30; ++i) {
+    long_prompt += i % 2 == 0 ? "cat " : "dog ";
+  }
+  auto wanted = settings();
+  const auto found = answers(wanted, {long_prompt});
+  EXPECT_TRUE(found[0].was_cut);
+  EXPECT_EQ(found[0].texts[0].ids.size(), 1U);  // all that fits
+}
+
+TEST_F(GeneratorOfTexts, TextsThatFillTheModelAreCut) {
+  auto wanted = settings();
+  wanted.config.most_new = 30;
+  const auto found = answers(wanted, prompts_);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto& text = found[i].texts[0];
+    EXPECT_TRUE(text.is_cut);
+    EXPECT_LT(text.ids.size(), 30U);
+    EXPECT_GT(static_cast<int64_t>(text.ids.size()), test::kGptLength - 10);
+  }
+  wanted.config.most_new = 4;
+  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_cut);  // as long as wanted
+  wanted.config.most_new = 30;
+  wanted.config.search.beams = 2;
+  EXPECT_TRUE(answers(wanted, prompts_)[0].texts[0].is_cut);
+  wanted.config.search.end_ids = {found[0].texts[0].ids[3]};
+  wanted.config.search.beams = 1;
+  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_cut);  // ended of itself
+}
+
+TEST_F(GeneratorOfTexts, PromptsOfPairsEndAsTheyWereTrained) {
+  auto options = model_->options();
+  options.decoder.sees_prompt = true;
+  options.decoder.prompt_end_id = 3;
+  model_ = models::make_model(options, 3);
+  Generator generator(*model_, tokenizer_, settings());
+  const auto found = generator.answer({{.prompt = "the cat"}}, 0);
+  std::vector<int32_t> ids;
+  tokenizer_->encode("the cat", ids);
+  const data::SequenceTemplate frame(*tokenizer_, false);
+  models::Tokens whole = frame.before();
+  whole.insert(whole.end(), ids.begin(), ids.end());
+  whole.push_back(3);
+  EXPECT_EQ(found[0].texts[0].ids,
+            generator.answer({{.prompt = "", .ids = whole}}, 0)[0].texts[0].ids);
+}
+
+TEST_F(GeneratorOfTexts, RefusesWhatItCannotDo) {
+  GenerationSettings ids_only;
+  EXPECT_EQ(test::message_of<UserError>([&] { Generator(*model_, nullptr, ids_only); }),
+            "texts need a tokenizer; ids alone do not");
+  ids_only.gives_text = false;
+  Generator generator(*model_, nullptr, ids_only);
+  EXPECT_EQ(test::message_of<UserError>([&] { generator.answer({{.prompt = "cat"}}, 0); }),
+            "a prompt of text needs a tokenizer");
+  EXPECT_EQ(
+      test::message_of<UserError>([&] { generator.answer({{.prompt = "", .ids = {20}}}, 0); }),
+      "prompt 1: id 20 is none of the model's 20");
+}
+
+TEST(TextStream, ShowsNoHalfCharactersAndNoBeginOfAStop) {
+  const std::vector<std::string> stops{"END"};
+  TextStream stream(stops);
+  EXPECT_EQ(stream.next("a\xEF\xBF\xBD"), "a");
+  EXPECT_EQ(stream.next("a\xC3\xA9 E"), "\xC3\xA9 ");
+  EXPECT_EQ(stream.next("a\xC3\xA9 EN"), "");
+  EXPECT_EQ(stream.next("a\xC3\xA9 ENx"), "ENx");
+  EXPECT_EQ(stream.next("a\xC3\xA9 ENxE"), "");
+  EXPECT_EQ(stream.rest("a\xC3\xA9 ENxE"), "E");
+}
+
+TEST(TextStream, StopsCutAtTheFirst) {
+  EXPECT_EQ(before_stops("one two three", {"three", "two"}), "one ");
+  EXPECT_EQ(before_stops("one", {"two"}), "one");
+}
+
+}  // namespace
+}  // namespace weft::inference

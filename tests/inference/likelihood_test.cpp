@@ -1,0 +1,250 @@
+#include "inference/likelihood.h"
+
+#include <cmath>
+#include <map>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "inference/choice_figures.h"
+#include "kernels/linear/linear.h"
+#include "objectives/tiny_gpt.h"
+
+namespace weft::inference {
+namespace {
+
+using models::Tokens;
+
+class LikelihoodOfTexts : public ::testing::Test {
+ protected:
+  /// log p of the last `count` tokens, each after all before it.
+  double by_hand(const Tokens& tokens, std::size_t count, int64_t prefix = 0) {
+    const at::NoGradGuard guard;
+    const Tokens read(tokens.begin(), tokens.end() - 1);
+    nn::Pass pass;
+    pass.layout = kernels::Layout::of({0, static_cast<int64_t>(read.size())}, at::kCPU);
+    pass.prefixes = {prefix};
+    const auto hidden =
+        model_->hidden({.ids = at::tensor(read, at::kLong), .types = {}}, pass);  // (N, D)
+    const auto logs = kernels::linear(model_->token_features(hidden), model_->output_weight(),
+                                      model_->output_bias())
+                          .log_softmax(1);  // (N, V)
+    double sum = 0;
+    for (auto i = tokens.size() - count; i < tokens.size(); ++i) {
+      sum += logs[static_cast<int64_t>(i) - 1][tokens[i]].item<double>();
+    }
+    return sum;
+  }
+
+  Tokens tokens_of(const std::string& text) const {
+    std::vector<int32_t> ids;
+    tokenizer_.encode(text, ids);
+    return {ids.begin(), ids.end()};
+  }
+
+  std::shared_ptr<models::Model> model_ = test::tiny_gpt();
+  test::ToyTokenizer tokenizer_ = test::gpt_words();
+};
+
+TEST_F(LikelihoodOfTexts, IsTheSumOverTheContinuation) {
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  const auto found = scorer.score({{"the cat", " sat on the mat"}, {"a dog  ", "ran"}});
+  EXPECT_EQ(found[0].tokens, 4);
+  EXPECT_NEAR(found[0].log_probability, by_hand(tokens_of("the cat sat on the mat"), 4), 1e-5);
+  EXPECT_EQ(found[1].tokens, 1);  // white space between them is no token
+  EXPECT_NEAR(found[1].log_probability, by_hand(tokens_of("a dog ran"), 1), 1e-5);
+}
+
+TEST_F(LikelihoodOfTexts, ContextsOfAPrefixModelAreSeenBothWays) {
+  auto options = model_->options();
+  options.decoder.sees_prompt = true;
+  model_ = models::make_model(options, 3);
+  const auto found = [&] {
+    return LikelihoodScorer(*model_, tokenizer_)
+        .score({{"a", "dog"}, {"the cat", " sat on the mat"}})[1]
+        .log_probability;
+  };
+  const auto tokens = tokens_of("the cat sat on the mat");
+  EXPECT_NEAR(found(), by_hand(tokens, 4, 2), 1e-5);
+  EXPECT_GT(std::abs(found() - by_hand(tokens, 4)), 1e-3);
+  options.decoder.prompt_end_id = 3;
+  model_ = models::make_model(options, 3);
+  auto apart = tokens;
+  apart.insert(apart.begin() + 2, 3);
+  EXPECT_NEAR(found(), by_hand(apart, 4, 3), 1e-5);
+}
+
+TEST_F(LikelihoodOfTexts, NothingBeforeIsWhatBeginsTexts) {
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  auto tokens = tokens_of("cat");
+  tokens.insert(tokens.begin(), model_->options().begin_id);
+  EXPECT_NEAR(scorer.score({{"", "cat"}})[0].log_probability, by_hand(tokens, 1), 1e-5);
+  EXPECT_EQ(scorer.score({{"the", ""}})[0].tokens, 0);
+}
+
+TEST_F(LikelihoodOfTexts, BatchesChangeNothing) {
+  std::vector<Continuation> items;
+  const std::vector<std::string> words{"the", "cat", "dog", "sat", "ran", "on", "mat", "red"};
+  for (std::size_t i = 0; i < 40; ++i) {
+    std::string context = words[i % 8];
+    for (std::size_t j = 0; j < i % 7; ++j) {
+      context += " " + words[(i * j) % 8];
+    }
+    items.push_back({context, " " + words[(3 * i) % 8] + " " + words[(5 * i) % 8]});
+  }
+  const auto wide = LikelihoodScorer(*model_, tokenizer_).score(items);
+  const auto narrow = LikelihoodScorer(*model_, tokenizer_, {.batch_tokens = 1}).score(items);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EXPECT_NEAR(wide[i].log_probability, narrow[i].log_probability, 1e-5);
+    EXPECT_EQ(wide[i].is_greedy, narrow[i].is_greedy);
+  }
+}
+
+TEST_F(LikelihoodOfTexts, GreedyMeansTheLikeliestEachTime) {
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  int64_t greedy = 0;
+  double best = -1e9;
+  std::size_t best_item = 0;
+  std::vector<Continuation> items;
+  for (int32_t id = 5; id < 20; ++id) {
+    if (!tokenizer_.continues_word(id)) {
+      items.push_back({"the cat", " " + tokenizer_.piece(id)});
+    }
+  }
+  const auto found = scorer.score(items);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    greedy += found[i].is_greedy ? 1 : 0;
+    if (found[i].log_probability > best) {
+      best = found[i].log_probability;
+      best_item = i;
+    }
+  }
+  EXPECT_LE(greedy, 1);
+  if (greedy == 1) {
+    EXPECT_TRUE(found[best_item].is_greedy);
+  }
+}
+
+TEST_F(LikelihoodOfTexts, LongContinuationsGoThroughInWindows) {
+  std::string text = "sat";
+  for (int i = 0; i < 100; ++i) {
+    text += i % 3 == 0 ? " cat" : " dog";
+  }
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  const auto found = scorer.score({{"", text}, {"the cat", " " + text}});
+  EXPECT_EQ(found[0].tokens, static_cast<int64_t>(tokenizer_.ids(text).size()));
+  EXPECT_GT(found[0].tokens, 2 * test::kGptLength);
+  EXPECT_NEAR(found[0].log_probability, scorer.score_texts({text})[0].log_probability, 1e-9);
+  EXPECT_TRUE(found[1].was_cut);
+  EXPECT_GE(found[1].tokens, found[0].tokens);
+  EXPECT_GT(std::abs(found[1].log_probability - found[0].log_probability), 1e-3);
+}
+
+TEST_F(LikelihoodOfTexts, LongContextsLoseTheirBegin) {
+  std::string context;
+  for (int i = 0; i < 40; ++i) {
+    context += i % 3 == 0 ? "cat " : "dog ";
+  }
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  const auto found = scorer.score({{context, "sat on"}});
+  EXPECT_TRUE(found[0].was_cut);
+  auto tokens = tokens_of(context + "sat on");
+  tokens.erase(tokens.begin(), tokens.end() - (test::kGptLength + 1));
+  // The last token is looked for, not read: its context is as long as the model reads.
+  const double last = by_hand(tokens, 1);
+  EXPECT_NEAR(found[0].log_probability, by_hand({tokens.begin(), tokens.end() - 1}, 1) + last,
+              1e-4);
+}
+
+TEST_F(LikelihoodOfTexts, WholeTextsAreSeenInWindows) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += i % 4 == 0 ? "cat " : i % 3 == 0 ? "sat " : "on ";
+  }
+  const LikelihoodScorer scorer(*model_, tokenizer_);
+  const auto found = scorer.score_texts({text, "the cat", ""});
+  const auto tokens = tokens_of(text);
+  ASSERT_EQ(found[0].tokens, 60);
+  EXPECT_EQ(found[1].tokens, 2);
+  EXPECT_EQ(found[2].tokens, 0);
+  auto first = tokens_of("the cat");
+  first.insert(first.begin(), model_->options().begin_id);
+  EXPECT_NEAR(found[1].log_probability, by_hand(first, 2), 1e-5);
+  EXPECT_LT(found[0].log_probability, 0);
+  const auto narrow =
+      LikelihoodScorer(*model_, tokenizer_, {.batch_tokens = 1}).score_texts({text});
+  EXPECT_NEAR(narrow[0].log_probability, found[0].log_probability, 1e-4);
+}
+
+TEST(ScoreFigures, JudgeByLengthBytesAndContext) {
+  ScoreFigures figures;
+  // By sum the first, by character and byte the second, less the unconditional the third.
+  figures.add({.texts = {"a", "abcd", "ab"},
+               .log_probabilities = {-2, -4, -3},
+               .unconditional = {-1, -4, -9},
+               .label = 0});
+  figures.add({.texts = {"a", "abcd", "ab"},
+               .log_probabilities = {-2, -4, -3},
+               .unconditional = {-1, -4, -9},
+               .label = 1});
+  figures.add({.texts = {"a", "abcd", "ab"},
+               .log_probabilities = {-2, -4, -3},
+               .unconditional = {-1, -4, -9},
+               .label = 2});
+  figures.add({.texts = {"\xC3\xA9\xC3\xA9", "abc"},  // 2 characters in 4 bytes
+               .log_probabilities = {-4, -4.5},
+               .unconditional = {0, 0},
+               .label = 0});
+  std::map<std::string, double> found;
+  for (const auto& [name, value] : figures.result()) {
+    found[name] = value;
+  }
+  EXPECT_EQ(found["items"], 4);
+  EXPECT_DOUBLE_EQ(found["accuracy"], 0.5);
+  EXPECT_DOUBLE_EQ(found["acc_norm"], 0.25);
+  EXPECT_DOUBLE_EQ(found["acc_bytes"], 0.5);
+  EXPECT_DOUBLE_EQ(found["acc_mutual_info"], 0.5);
+  // Deviation of 1, 0, 0, 1: root of 1/3; over the root of 4.
+  EXPECT_NEAR(found["accuracy_stderr"], std::sqrt(1.0 / 3) / 2, 1e-12);
+}
+
+TEST(ScoreFigures, PerplexitiesOfTexts) {
+  ScoreFigures figures;
+  figures.add_text({.log_probability = -10, .tokens = 4}, 5, 20);
+  figures.add_text({.log_probability = -20, .tokens = 9}, 10, 40);
+  std::map<std::string, double> found;
+  for (const auto& [name, value] : figures.result()) {
+    found[name] = value;
+  }
+  EXPECT_NEAR(found["word_perplexity"], std::exp(2), 1e-9);
+  EXPECT_NEAR(found["byte_perplexity"], std::exp(0.5), 1e-9);
+  EXPECT_NEAR(found["bits_per_byte"], 0.5 / std::log(2), 1e-9);
+  EXPECT_NEAR(found["word_perplexity_stderr"], 0, 1e-9);  // each text is as hard
+  for (const auto& [name, value] : figures.result(30)) {
+    found[name] = value;
+  }
+  EXPECT_NEAR(found["word_perplexity"], std::exp(1), 1e-9);
+}
+
+TEST(ScoreFigures, ContinuationsHaveAPerplexity) {
+  ScoreFigures figures;
+  figures.add_continuation({.log_probability = -1, .is_greedy = true});
+  figures.add_continuation({.log_probability = -3, .is_greedy = false});
+  std::map<std::string, double> found;
+  for (const auto& [name, value] : figures.result()) {
+    found[name] = value;
+  }
+  EXPECT_DOUBLE_EQ(found["accuracy"], 0.5);
+  EXPECT_NEAR(found["perplexity"], std::exp(2), 1e-12);
+  EXPECT_NEAR(found["perplexity_stderr"], std::exp(2) * 1, 1e-12);
+}
+
+TEST(ScoreFigures, WordsAreCountedAsPythonSplitsThem) {
+  EXPECT_EQ(split_count("a b  c\n"), 4);
+  EXPECT_EQ(split_count(""), 1);
+  EXPECT_EQ(split_count(" a"), 2);
+}
+
+}  // namespace
+}  // namespace weft::inference

@@ -1,0 +1,181 @@
+#include "models/config/config_json.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "models/config/family.h"
+#include "models/tiny.h"
+#include "support/config.h"
+
+namespace weft::models {
+namespace {
+
+using formats::Json;
+
+ModelOptions read_config(const Json& json) { return options_from_json(json, "config.json"); }
+
+std::string config_message(const Json& json) {
+  return test::message_of<formats::Error>([&] { read_config(json); });
+}
+
+Json written(const ModelOptions& options) {
+  return json_from_options(options, formats::DType::kF32);
+}
+
+TEST(ConfigJson, WhatIsWrittenReadsBack) {
+  for (const auto family : test::transformers()) {
+    for (const auto& facts : heads_of(family)) {
+      for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
+        if (!has_norm_place(family, place)) {
+          continue;
+        }
+        auto options = test::tiny_options(family, facts.head);
+        options.norm_place = place;
+        options.head_dropout = 0.25;
+        options.activation = kernels::Activation::kGeluTanh;
+        options.begin_id = 3;
+        const auto again = read_config(written(options));
+        EXPECT_EQ(written(again), written(options)) << architecture_of(options);
+        EXPECT_EQ(again.length, options.length);
+        EXPECT_EQ(again.segments, options.segments);
+        EXPECT_EQ(embedding_width(again), embedding_width(options));
+        EXPECT_EQ(again.labels, options.labels);
+      }
+    }
+  }
+}
+
+TEST(ConfigJson, NamesAreThoseOfTransformers) {
+  EXPECT_EQ(architecture_of(test::tiny_options(Family::kBert, Head::kMaskedLm)), "BertForMaskedLM");
+  EXPECT_EQ(architecture_of(test::tiny_options(Family::kRoberta, Head::kSequence)),
+            "RobertaForSequenceClassification");
+  auto pre = test::tiny_options(Family::kRoberta, Head::kMaskedLm);
+  pre.norm_place = NormPlace::kPre;
+  EXPECT_EQ(written(pre)["model_type"], "roberta-prelayernorm");
+  pre.family = Family::kBert;
+  EXPECT_FALSE(is_known_to_transformers(pre));
+}
+
+TEST(ConfigJson, RobertaKeepsItsPositionsAfterThePadId) {
+  const auto options = test::tiny_options(Family::kRoberta, Head::kMaskedLm);
+  EXPECT_EQ(written(options)["max_position_embeddings"], 12);
+  EXPECT_EQ(read_config(written(options)).length, 10);
+}
+
+TEST(ConfigJson, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
+  const auto bert = read_config(Json{{"model_type", "bert"}});
+  EXPECT_EQ(bert.vocabulary, 30522);
+  EXPECT_EQ(bert.head, Head::kNone);
+  EXPECT_EQ(bert.norm_epsilon, 1e-12);
+  EXPECT_TRUE(bert.ties_embeddings);
+  const auto roberta = read_config(Json{{"model_type", "roberta"}});
+  EXPECT_EQ(roberta.vocabulary, 50265);
+  EXPECT_EQ(roberta.length, 510);
+  EXPECT_EQ(roberta.norm_epsilon, 1e-12);
+  EXPECT_EQ(roberta.segments, 2);
+  const auto xlm = read_config(Json{{"model_type", "xlm-roberta"}});
+  EXPECT_EQ(xlm.vocabulary, 30522);
+  EXPECT_EQ(xlm.pad_id, 1);
+  const auto distilbert = read_config(Json{{"model_type", "distilbert"}});
+  EXPECT_EQ(distilbert.layers, 6);
+  EXPECT_EQ(distilbert.segments, 0);
+  const auto electra = read_config(Json{{"model_type", "electra"}});
+  EXPECT_EQ(electra.dim, 256);
+  EXPECT_EQ(electra.embedding_dim, 128);
+}
+
+TEST(ConfigJson, DistilBertHasWordsOfItsOwn) {
+  auto options = test::tiny_options(Family::kDistilBert, Head::kSequence);
+  auto json = written(options);
+  EXPECT_EQ(json["dim"], options.dim);
+  EXPECT_EQ(json["n_layers"], options.layers);
+  EXPECT_EQ(json["seq_classif_dropout"], 0.2);
+  EXPECT_FALSE(json.contains("type_vocab_size"));
+  json.erase("n_layers");
+  json["num_hidden_layers"] = 7;  // its config class takes the common words too
+  EXPECT_EQ(read_config(json).layers, 7);
+}
+
+TEST(ConfigJson, DistilBertsHeadsHaveDropoutsOfTheirOwn) {
+  auto options = test::tiny_options(Family::kDistilBert, Head::kSequence);
+  options.dropout = 0.3;
+  auto json = written(options);
+  json["seq_classif_dropout"] = 0.4;
+  json["qa_dropout"] = 0.5;
+  auto again = read_config(json);
+  EXPECT_EQ(classifier_dropout(again), 0.4);
+  again.head = Head::kSpan;
+  EXPECT_EQ(classifier_dropout(again), 0.5);
+  again.head = Head::kToken;
+  EXPECT_EQ(classifier_dropout(again), 0.3);
+  again.head_dropout = 0.6;
+  EXPECT_EQ(classifier_dropout(again), 0.6);
+  EXPECT_EQ(written(again)["seq_classif_dropout"], 0.6);
+}
+
+TEST(ConfigJson, OneLabelIsARegression) {
+  auto json = written(test::tiny_options(Family::kBert, Head::kSequence));
+  json["id2label"] = {{"0", "LABEL_0"}};
+  json["problem_type"] = nullptr;
+  EXPECT_TRUE(read_config(json).is_regression);
+  EXPECT_EQ(head_outputs(read_config(json)), 1);
+  json.erase("id2label");
+  EXPECT_EQ(head_outputs(read_config(json)), 2);
+  json["problem_type"] = "multi_label_classification";
+  EXPECT_TRUE(read_config(json).is_multi_label);
+}
+
+// As GPT2Config leaves them where vocab_size alone was given.
+TEST(ConfigJson, ABeginOrEndBeyondTheVocabularyIsNone) {
+  auto json = written(test::tiny_options(Family::kGpt2, Head::kCausalLm));
+  json["bos_token_id"] = 50256;
+  json["eos_token_id"] = 50256;
+  EXPECT_EQ(read_config(json).begin_id, -1);
+  EXPECT_EQ(read_config(json).end_id, -1);
+  json["pad_token_id"] = 50256;
+  EXPECT_NE(config_message(json).find("pad_token_id: found 50256"), std::string::npos);
+}
+
+TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
+  const auto sound = written(test::tiny_options());
+  const std::vector<std::pair<Json, std::string>> cases = {
+      {{{"hidden_size", 32.5}},
+       "config.json: hidden_size: found 32.5, allowed is a whole number from 1 to 1048576"},
+      {{{"hidden_size", "32"}},
+       "config.json: hidden_size: found \"32\", allowed is a whole number from 1 to 1048576"},
+      {{{"hidden_size", nullptr}},
+       "config.json: hidden_size: found null, allowed is a whole number from 1 to 1048576"},
+      {{{"num_attention_heads", 5}},
+       "config.json: num_attention_heads: 5 does not divide hidden_size 8"},
+      {{{"model_type", "blert"}},
+       "config.json: model_type: found 'blert', allowed is " + join(known_model_types())},
+      {{{"layer_norm_eps", -1.0}},
+       "config.json: layer_norm_eps: found -1.0, allowed is a number of at least 0 and below 1"},
+      {{{"is_decoder", true}},
+       "config.json: is_decoder: found true, allowed is false: this family is an encoder here"},
+  };
+  for (const auto& [change, expected] : cases) {
+    auto json = sound;
+    json.update(change);
+    EXPECT_EQ(config_message(json), expected);
+  }
+}
+
+TEST(ConfigJson, ForeignHeadsActivationsAndHugeSizesAreRefused) {
+  const auto sound = written(test::tiny_options());
+  for (const Json& change :
+       {Json{{"architectures", {"GPT2LMHeadModel"}}}, Json{{"architectures", {"BertForNothing"}}},
+        Json{{"hidden_act", "gleu"}}, Json{{"hidden_act", 7}}, Json{{"hidden_size", 1e30}},
+        Json{{"vocab_size", 1000000000000}}, Json{{"max_position_embeddings", 1000000000000}},
+        Json{{"num_hidden_layers", -2}}, Json{{"pad_token_id", 1000000}},
+        Json{{"position_embedding_type", "relative_key"}}}) {
+    auto json = sound;
+    json.update(change);
+    EXPECT_NE(config_message(json).find("config.json: " + change.items().begin().key()),
+              std::string::npos)
+        << config_message(json);
+  }
+}
+
+}  // namespace
+}  // namespace weft::models

@@ -1,0 +1,185 @@
+#include "models/config/options.h"
+
+#include <gtest/gtest.h>
+
+#include "models/config/family_definition.h"
+#include "models/config/presets.h"
+#include "support/config.h"
+
+namespace weft::models {
+namespace {
+
+using OptionsKeys = std::vector<std::pair<std::string, std::string>>;
+
+ModelOptions read_options(const OptionsKeys& keys, const ModelOptions* base = nullptr) {
+  auto section = test::section("model", keys);
+  return read_model_options(section, base);
+}
+
+std::string options_message(const OptionsKeys& keys, const ModelOptions* base = nullptr) {
+  return test::message_of<config::Error>([&] { read_options(keys, base); });
+}
+
+TEST(ModelOptions, PresetsHaveThePublishedSizes) {
+  const auto base = read_options({{"preset", "bert-base"}});
+  EXPECT_EQ(base.layers, 12);
+  EXPECT_EQ(base.dim, 768);
+  EXPECT_EQ(base.heads, 12);
+  EXPECT_EQ(base.width, 3072);
+  EXPECT_EQ(base.segments, 2);
+  EXPECT_EQ(base.norm_epsilon, 1e-12);
+  const auto roberta = read_options({{"preset", "roberta-large"}});
+  EXPECT_EQ(roberta.family, Family::kRoberta);
+  EXPECT_EQ(roberta.dim, 1024);
+  EXPECT_EQ(roberta.segments, 1);
+  EXPECT_EQ(roberta.norm_epsilon, 1e-5);
+}
+
+TEST(ModelOptions, NewerFamiliesHaveTheirPublishedSizes) {
+  const auto distilbert = read_options({{"preset", "distilbert-base"}});
+  EXPECT_EQ(distilbert.layers, 6);
+  EXPECT_EQ(distilbert.segments, 0);
+  const auto electra = read_options({{"preset", "electra-small"}});
+  EXPECT_EQ(electra.dim, 256);
+  EXPECT_EQ(electra.embedding_dim, 128);
+  const auto xlm = read_options({{"preset", "xlm-roberta-base"}});
+  EXPECT_EQ(xlm.family, Family::kXlmRoberta);
+  EXPECT_EQ(xlm.segments, 1);
+  EXPECT_EQ(xlm.pad_id, 1);
+}
+
+TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
+  EXPECT_EQ(options_message({{"type", "distilbert"}, {"segments", "2"}}),
+            "test.yaml:1:37: model.segments: 2 does not go with distilbert, allowed is 0");
+  EXPECT_EQ(options_message({{"type", "bert"}, {"segments", "0"}}),
+            "test.yaml:1:31: model.segments: 0 does not go with bert, allowed is 1 or more");
+  EXPECT_EQ(options_message({{"type", "bert"}, {"embedding_dim", "64"}}),
+            "test.yaml:1:36: model.embedding_dim: 64 does not go with bert, allowed is 0");
+  EXPECT_EQ(options_message({{"type", "electra"}, {"norm", "{place: pre}"}}),
+            "test.yaml:1:38: model.norm.place: pre does not go with electra, allowed is post");
+  EXPECT_EQ(options_message({{"type", "distilbert"}, {"norm", "{epsilon: 1e-5}"}}),
+            "test.yaml:1:43: model.norm.epsilon: distilbert has 1e-12 and no other");
+}
+
+TEST(ModelOptions, OneDropoutSpeaksForDistilBertsHeadsToo) {
+  auto options = read_options({{"type", "distilbert"}});
+  options.head = Head::kSequence;
+  EXPECT_EQ(classifier_dropout(options), 0.2);
+  options = read_options({{"type", "distilbert"}, {"dropout", "0"}});
+  options.head = Head::kSequence;
+  EXPECT_EQ(classifier_dropout(options), 0.0);
+}
+
+TEST(ModelOptions, EveryPresetReadsAndFits) {
+  for (const auto& preset : presets()) {
+    const auto options = read_options({{"preset", std::string(preset.name)}});
+    EXPECT_EQ(options.family, preset.options.family) << preset.name;
+    EXPECT_EQ(options.width, preset.options.width) << preset.name;
+    const bool is_of_berts_kind = definition_of(options.family).ends_like_bert;
+    if (is_of_berts_kind) {
+      EXPECT_EQ(options.dim % options.heads, 0) << preset.name;
+    }
+    if (is_of_berts_kind && options.family != Family::kModernBert) {
+      EXPECT_EQ(options.width, 4 * options.dim) << preset.name;
+    }
+  }
+}
+
+TEST(ModelOptions, KeysOverrideThePreset) {
+  const auto options = read_options({{"preset", "bert-mini"},
+                                     {"dim", "64"},
+                                     {"layers", "2"},
+                                     {"attention", "{type: full, heads: 2}"},
+                                     {"position", "{length: 128}"},
+                                     {"feed_forward", "{width: 100, activation: relu}"},
+                                     {"norm", "{place: pre}"}});
+  EXPECT_EQ(options.dim, 64);
+  EXPECT_EQ(options.layers, 2);
+  EXPECT_EQ(options.heads, 2);
+  EXPECT_EQ(options.length, 128);
+  EXPECT_EQ(options.width, 100);
+  EXPECT_EQ(options.activation, kernels::Activation::kRelu);
+  EXPECT_EQ(options.norm_place, NormPlace::kPre);
+}
+
+TEST(ModelOptions, WidthFollowsAGivenDim) {
+  EXPECT_EQ(read_options({{"preset", "bert-mini"}, {"dim", "64"}}).width, 256);
+}
+
+TEST(ModelOptions, OneDropoutSpeaksForAllUnlessTheySpeak) {
+  const auto all = read_options({{"dropout", "0"}});
+  EXPECT_EQ(all.dropout, 0);
+  EXPECT_EQ(all.attention_dropout, 0);
+  const auto some =
+      read_options({{"dropout", "0.3"}, {"attention", "{dropout: 0.2}"}, {"head_dropout", "0.4"}});
+  EXPECT_EQ(some.attention_dropout, 0.2);
+  EXPECT_EQ(some.head_dropout, 0.4);
+}
+
+TEST(ModelOptions, HeadsThatDoNotDivideAreNamedWithTheirDim) {
+  EXPECT_EQ(options_message({{"dim", "64"}, {"attention", "{heads: 5}"}}),
+            "test.yaml:1:37: model.attention.heads: 5 does not divide dim 64");
+}
+
+TEST(ModelOptions, SizesOutOfRangeAreRefused) {
+  for (const auto& [key, value] :
+       OptionsKeys{{"dim", "4000000000"}, {"layers", "0"}, {"dim", "-64"}, {"dropout", "1.0"}}) {
+    const auto found = options_message({{key, value}});
+    EXPECT_NE(found.find("model." + key), std::string::npos) << found;
+  }
+}
+
+TEST(ModelOptions, AFamilyThatContradictsThePresetIsRefused) {
+  EXPECT_NE(options_message({{"preset", "bert-mini"}, {"type", "roberta"}})
+                .find("contradicts the preset 'bert-mini'"),
+            std::string::npos);
+  EXPECT_EQ(read_options({{"type", "roberta"}}).segments, 1);
+}
+
+TEST(ModelOptions, InitFromLeavesDropoutsFree) {
+  auto base = presets().front().options;
+  base.head_dropout = 0.3;
+  base.labels = {"a", "b"};
+  const auto options = read_options({{"dropout", "0.0"}}, &base);
+  EXPECT_EQ(options.dropout, 0);
+  EXPECT_EQ(options.attention_dropout, 0);
+  EXPECT_FALSE(options.head_dropout.has_value());
+  EXPECT_EQ(options.dim, base.dim);
+  EXPECT_EQ(options.labels, base.labels);
+}
+
+TEST(ModelOptions, InitFromRefusesWhatContradictsTheWeights) {
+  const auto base = presets().front().options;  // bert-tiny
+  const auto dim = options_message({{"dim", "256"}}, &base);
+  EXPECT_NE(dim.find("model.dim: 256 contradicts 128"), std::string::npos) << dim;
+  const auto place = options_message({{"norm", "{place: pre}"}}, &base);
+  EXPECT_NE(place.find("model.norm.place: pre contradicts post"), std::string::npos) << place;
+  const auto preset = options_message({{"preset", "bert-mini"}}, &base);
+  EXPECT_NE(preset.find("model.preset: 'bert-mini' contradicts"), std::string::npos) << preset;
+  EXPECT_EQ(read_options({{"preset", "bert-tiny"}, {"dim", "128"}}, &base).dim, 128);
+}
+
+TEST(ModelOptions, AMistypedPresetGetsTheNearestName) {
+  const auto found = options_message({{"preset", "bert-mimi"}});
+  EXPECT_NE(found.find("bert-mini"), std::string::npos) << found;
+}
+
+TEST(ModelOptions, TheResolvedSectionReadsBackToTheSame) {
+  const std::string text =
+      "model: {preset: roberta-mini, dim: 64, dropout: 0.2, attention: {heads: 2, dropout: 0.1}}\n";
+  const auto first = config::Document::parse(text, "test.yaml");
+  auto section = first.root().section("model", {.help = "The model."});
+  const auto options = read_model_options(section);
+  const auto second = config::Document::parse(first.resolved(), "resolved.yaml");
+  auto again_section = second.root().section("model", {.help = "The model."});
+  const auto again = read_model_options(again_section);
+  EXPECT_EQ(again.family, options.family);
+  EXPECT_EQ(again.dim, 64);
+  EXPECT_EQ(again.width, options.width);
+  EXPECT_EQ(again.dropout, 0.2);
+  EXPECT_EQ(again.attention_dropout, 0.1);
+  EXPECT_EQ(again.norm_epsilon, 1e-5);
+}
+
+}  // namespace
+}  // namespace weft::models

@@ -1,0 +1,80 @@
+#include "objectives/loss/r_drop.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "batching/stage.h"
+#include "objectives/batches.h"
+#include "objectives/evaluation/seen.h"
+
+namespace weft::objectives {
+namespace {
+
+// p = (3/4, 1/4), q = (1/4, 3/4): each KL is 1/2 log 3.
+TEST(RDrop, DivergenceOfClassesEqualsTheOneByHand) {
+  const float ln3 = std::log(3.0F);
+  const auto first = at::tensor({ln3, 0.0F, 1.0F, 2.0F}).view({2, 2});
+  const auto second = at::tensor({0.0F, ln3, 5.0F, 6.0F}).view({2, 2});
+  const auto rows = class_divergence(first, second);
+  EXPECT_NEAR(rows[0].item<float>(), 0.5F * ln3, 1e-6F);
+  EXPECT_NEAR(rows[1].item<float>(), 0.0F, 1e-6F);  // the same distribution, shifted
+}
+
+TEST(RDrop, DivergenceOfAFlagIsThatOfItsTwoClasses) {
+  const auto first = at::tensor({0.3F, -1.2F}).view({2, 1});
+  const auto second = at::tensor({-0.5F, 2.0F}).view({2, 1});
+  const auto zero = at::zeros({2, 1});
+  const auto classes = class_divergence(at::cat({zero, first}, 1), at::cat({zero, second}, 1));
+  EXPECT_TRUE(at::allclose(flag_divergence(first, second).squeeze(1), classes, 1e-5, 1e-6));
+}
+
+TEST(RDrop, SecondDrawDiffersAndIsAPureFunction) {
+  nn::Pass pass;
+  pass.seed = 7;
+  pass.step = 3;
+  pass.first_row = 11;
+  const auto second = second_draw(pass);
+  EXPECT_NE(second.seed, pass.seed);
+  EXPECT_EQ(second.seed, second_draw(pass).seed);
+  EXPECT_EQ(second.step, pass.step);
+  EXPECT_EQ(second.first_row, pass.first_row);
+}
+
+// The loss of a training pass by its formula, from the outputs of both passes.
+TEST(RDrop, LossIsTheMeanOfBothPassesAndWhatTheyDifferBy) {
+  auto pass = batching::stage(test::batch_of({1, 2, 3, 4}), at::kCPU).pass;
+  pass.is_training = true;
+  pass.seed = 5;
+  for (const auto type : {ObjectiveType::kClassify, ObjectiveType::kRegress}) {
+    const auto batch = type == ObjectiveType::kRegress ? test::valued_batch_of({1, 2, 3, 4})
+                                                       : test::batch_of({1, 2, 3, 4});
+    ObjectiveOptions options;
+    options.type = type;
+    const auto plain = make_objective(options);
+    options.r_drop = 0.7;
+    const auto objective = make_objective(options);
+    auto shape = test::tiny_model(objective->head());
+    shape.is_regression = type == ObjectiveType::kRegress;
+    shape.labels.resize(shape.is_regression ? 0 : 3);
+    const auto model = models::make_model(shape, 3);
+
+    const auto first = sequence_outputs(*model, batch, pass);
+    const auto second = sequence_outputs(*model, batch, second_draw(pass));
+    const auto gap = shape.is_regression ? (first - second).square().sum()
+                                         : class_divergence(first, second).sum();
+    const double own = plain->losses(*model, batch, pass)[0].item<double>();
+    const double other = plain->losses(*model, batch, second_draw(pass))[0].item<double>();
+    EXPECT_GT(gap.item<double>(), 0);
+    EXPECT_NEAR(objective->losses(*model, batch, pass)[0].item<double>(),
+                (own + other) / 2 + 0.7 * gap.item<double>(), 1e-5);
+    pass.is_training = false;
+    EXPECT_EQ(objective->losses(*model, batch, pass)[0].item<double>(),
+              plain->losses(*model, batch, pass)[0].item<double>());
+    pass.is_training = true;
+  }
+}
+
+}  // namespace
+}  // namespace weft::objectives

@@ -1,0 +1,347 @@
+// What inspect says of a step's memory against the tensors that a step makes.
+#include "train/cost/step_memory.h"
+
+#include <string>
+#include <vector>
+
+#include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
+
+#include "models/adapters/lora.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "models/config/modern.h"
+#include "models/directory.h"
+#include "models/generator.h"
+#include "objectives/data/image_data.h"
+#include "objectives/distill.h"
+#include "objectives/objective.h"
+#include "objectives/replaced_token.h"
+#include "support/folder.h"
+#include "train/cost/cost.h"
+#include "train/cost/tensor_memory.h"
+#include "train/optimizer/arena.h"
+#include "train/optimizer/freeze.h"
+#include "train/step/stepper.h"
+
+namespace weft::train {
+namespace {
+
+using models::Family;
+using objectives::DistilledTask;
+using objectives::ObjectiveType;
+
+/// A model, an objective and the rows of a step.
+struct Case {
+  models::ModelOptions model;
+  objectives::ObjectiveOptions objective;
+  TrainOptions train;
+  int64_t sequences = 16;
+  int64_t length = 64;
+  bool is_bf16 = false;
+};
+
+Case base(Family family, ObjectiveType type) {
+  Case result;
+  auto& model = result.model;
+  if (family == Family::kModernBert) {
+    model = models::modern_defaults();
+    model.modern.window = 16;
+    model.modern.full_every = 2;
+  }
+  if (!models::definition_of(family).ends_like_bert) {
+    model = models::family_defaults(family);
+    model.decoder.key_value_heads = family == Family::kLlama ? 2 : 0;
+  }
+  model.family = family;
+  model.vocabulary = 2000;
+  model.dim = 128;
+  model.layers = 3;
+  model.heads = 4;
+  model.width = 384;
+  model.length = 128;
+  model.segments = family == Family::kBert || family == Family::kElectra ? 2 : 0;
+  if (family == Family::kRoberta) {
+    model.segments = 1;
+    model.pad_id = 1;
+  }
+  result.objective.type = type;
+  if (type == ObjectiveType::kClassify || type == ObjectiveType::kTag) {
+    model.labels = {"no", "perhaps", "yes"};
+  }
+  return result;
+}
+
+data::StepBatches batches_of(const Case& given) {
+  data::StepBatches batches;
+  batches.micro.emplace_back();
+  const auto objective = given.objective.type == ObjectiveType::kDistill
+                             ? objectives::task_of(given.objective)
+                             : given.objective;
+  const bool is_mlm =
+      objective.type == ObjectiveType::kMlm || objective.type == ObjectiveType::kReplacedToken;
+  const bool is_tag = objective.type == ObjectiveType::kTag;
+  const bool reads_on = objective.type == ObjectiveType::kCausal;
+  for (int64_t number = 0; number < given.sequences; ++number) {
+    data::Example example;
+    for (int64_t i = 0; i < given.length; ++i) {
+      example.ids.push_back(5 + (number * 71 + i * 13) % (given.model.vocabulary - 5));
+      example.types.push_back(given.model.segments > 1 && i >= given.length / 2 ? 1 : 0);
+      if (reads_on && i + 1 < given.length) {
+        example.target_positions.push_back(i);
+        example.targets.push_back(5 + i);
+      }
+      if ((is_mlm && i % 7 == 3) || (is_tag && i % 2 == 0)) {
+        example.target_positions.push_back(i);
+        example.targets.push_back(is_tag ? i % 3 : 5 + i);
+      }
+    }
+    example.label = number % 2;
+    if (given.objective.type == ObjectiveType::kRegress) {
+      example.values = {0.5};
+    }
+    batches.micro.front().add(number, example);
+  }
+  return batches;
+}
+
+StepRows step_memory_rows_of(const data::Batch& batch) {
+  return {.tokens = batch.tokens(),
+          .targets = static_cast<int64_t>(batch.targets.size()),
+          .sequences = batch.sequences()};
+}
+
+struct Found {
+  double expected = 0;
+  double measured = 0;
+  double kept = 0;
+};
+
+Found run(Case given) {
+  const auto objective = objectives::make_objective(given.objective);
+  given.model.head = objectives::head_for(objective->head(), given.model);
+  const auto model = models::make_model(given.model, 1);
+  if (given.train.lora) {
+    models::Lora lora;
+    lora.options = *given.train.lora;
+    lora.sites = models::lora_sites(given.model, lora.options);
+    lora.whole = models::whole_parts(given.model, lora.options, {});
+    models::attach_lora(*model, lora, 1);
+  }
+  if (const auto generator = objectives::generator_beside(given.model, given.objective)) {
+    models::make_generator(*model, *generator, 1);
+  }
+  freeze(*model, given.train.freeze);
+  Arena arena(*model, given.is_bf16 ? at::kBFloat16 : at::kFloat, DecayOn::kMatrices);
+  const auto optimizer = make_optimizer({}, arena);
+  const bool recomputes = given.train.checkpoint_activations == Checkpointing::kLayers;
+  StepperOptions options;
+  options.recomputes_layers = recomputes;
+  Stepper stepper(*objective, *model, arena, *optimizer, options);
+  const auto batches = batches_of(given);
+  if (given.objective.type == ObjectiveType::kDistill) {
+    stepper.compute(batches, 0);  // loads the teacher
+    stepper.drop();
+  }
+  Found found;
+  {
+    TensorMemory memory;
+    const auto before = memory.counts().live;
+    const auto result = stepper.compute(batches, 0);
+    EXPECT_TRUE(result.is_finite());
+    found.measured = static_cast<double>(memory.counts().peak - before);
+  }
+  auto shape = step_shape(given.model, given.objective, given.train, given.is_bf16);
+  shape.rows = step_memory_rows_of(batches.micro.front());
+  const auto expected = step_memory(given.model, given.objective, shape);
+  found.expected = expected.peak;
+  found.kept = expected.kept;
+  return found;
+}
+
+/// Both ways of keeping activations in both precisions.
+void expect_stated(Case given, const std::string& what, double tolerance = 0.1) {
+  for (const bool is_bf16 : {false, true}) {
+    for (const auto checkpointing : {Checkpointing::kNone, Checkpointing::kLayers}) {
+      if (checkpointing == Checkpointing::kLayers && given.objective.distill.attention_weight > 0) {
+        continue;  // a config may not have both
+      }
+      given.is_bf16 = is_bf16;
+      given.train.checkpoint_activations = checkpointing;
+      const auto found = run(given);
+      EXPECT_NEAR(found.expected / found.measured, 1, tolerance)
+          << what << (is_bf16 ? ", bf16" : ", fp32")
+          << (checkpointing == Checkpointing::kLayers ? ", checkpointed" : "") << ": expected "
+          << found.expected / 1e6 << " MB, measured " << found.measured / 1e6 << " MB";
+      EXPECT_LE(found.kept, found.expected);
+    }
+  }
+}
+
+TEST(StepMemory, OfBertMiniThatGuessesWords) {
+  for (const int64_t sequences : {4, 24}) {
+    auto given = base(Family::kBert, ObjectiveType::kMlm);
+    given.model.vocabulary = 8000;
+    given.model.dim = 256;
+    given.model.layers = 4;
+    given.model.width = 1024;
+    given.sequences = sequences;
+    expect_stated(given, "bert-mini of " + std::to_string(sequences) + " sequences");
+  }
+}
+
+TEST(StepMemory, OfMiniLmThatClassifies) {
+  for (const int64_t sequences : {6, 20}) {
+    auto given = base(Family::kBert, ObjectiveType::kClassify);
+    given.model.dim = 384;
+    given.model.layers = 6;
+    given.model.heads = 12;
+    given.model.width = 1536;
+    given.sequences = sequences;
+    expect_stated(given, "MiniLM of " + std::to_string(sequences) + " sequences");
+  }
+}
+
+TEST(StepMemory, OfEveryFamily) {
+  for (const auto family : {Family::kRoberta, Family::kModernBert, Family::kDistilBert}) {
+    for (const auto type : {ObjectiveType::kMlm, ObjectiveType::kClassify, ObjectiveType::kTag}) {
+      expect_stated(base(family, type), std::string(models::word_of(family)) + " " +
+                                            std::to_string(static_cast<int>(type)));
+    }
+  }
+  auto narrow = base(Family::kElectra, ObjectiveType::kMlm);
+  narrow.model.embedding_dim = 64;
+  expect_stated(narrow, "electra");
+}
+
+TEST(StepMemory, OfAGeneratorAndItsDiscriminator) {
+  auto given = base(Family::kElectra, ObjectiveType::kReplacedToken);
+  given.model.embedding_dim = 64;
+  given.objective.replaced_token.generator.share = 1;
+  expect_stated(given, "a generator as large");
+  given.objective.replaced_token.generator.share = 0.25;
+  given.model.vocabulary = 8000;
+  expect_stated(given, "a small generator of many words");
+}
+
+/// A student of a teacher that is twice as deep, and stored in the folder.
+Case taught(Family family, DistilledTask task, int64_t vocabulary, const test::Folder& folder) {
+  auto given = base(family, ObjectiveType::kDistill);
+  given.sequences = 8;
+  given.objective.distill.task = task;
+  given.objective.distill.teacher = folder.path();
+  given.model.vocabulary = vocabulary;
+  if (task == DistilledTask::kClassify) {
+    given.model.labels = {"no", "yes"};
+  }
+  auto teacher = given.model;
+  teacher.head =
+      objectives::head_for(objectives::make_objective(given.objective)->head(), given.model);
+  teacher.layers = 2 * given.model.layers;
+  models::save_model(folder.path(), *models::make_model(teacher, 2), formats::DType::kF32);
+  return given;
+}
+
+TEST(StepMemory, OfATeacherAndItsStudent) {
+  const test::Folder folder;
+  for (const int64_t vocabulary : {500, 4000}) {
+    const auto words = std::to_string(vocabulary) + " words";
+    auto given = taught(Family::kBert, DistilledTask::kMlm, vocabulary, folder);
+    expect_stated(given, words);
+    given.objective.distill.hidden_weight = 0;
+    given.objective.distill.hard_weight = 0;
+    expect_stated(given, words + ", their distribution alone");
+    given.objective.distill.attention_weight = 1;
+    expect_stated(given, words + ", and the last attention");
+    given.objective.distill.attention_layers = objectives::AttentionPairs::kUniform;
+    expect_stated(given, words + ", and all attention");
+    expect_stated(taught(Family::kGpt2, DistilledTask::kCausal, vocabulary, folder),
+                  words + ", the next");
+  }
+  expect_stated(taught(Family::kBert, DistilledTask::kClassify, 500, folder), "classes");
+}
+
+TEST(StepMemory, OfModelsThatReadFromLeftToRight) {
+  for (const auto family : {Family::kGpt2, Family::kLlama, Family::kGptNeoX}) {
+    for (const auto type : {ObjectiveType::kCausal, ObjectiveType::kClassify}) {
+      expect_stated(base(family, type), std::string(models::word_of(family)) + " " +
+                                            std::to_string(static_cast<int>(type)));
+    }
+  }
+}
+
+TEST(StepMemory, OfOtherObjectives) {
+  auto pairs = base(Family::kBert, ObjectiveType::kMlm);
+  pairs.objective.pair = data::PairTask::kNextSentence;
+  expect_stated(pairs, "pairs");
+  auto twice = base(Family::kBert, ObjectiveType::kClassify);
+  twice.objective.r_drop = 1;
+  expect_stated(twice, "two passes");
+  auto plain = base(Family::kBert, ObjectiveType::kRegress);
+  plain.model.is_regression = true;
+  plain.model.dropout = 0;
+  plain.model.attention_dropout = 0;
+  expect_stated(plain, "no dropout");
+}
+
+TEST(StepMemory, OfWhatIsTrainedInPart) {
+  auto frozen = base(Family::kBert, ObjectiveType::kClassify);
+  frozen.train.freeze = {"embeddings", "layers.0"};
+  expect_stated(frozen, "frozen layers");
+  auto adapted = base(Family::kBert, ObjectiveType::kClassify);
+  adapted.train.lora = models::LoraOptions{.rank = 8, .dropout = 0.1};
+  expect_stated(adapted, "adapters");
+}
+
+TEST(StepMemory, CheckpointingFallsAsStated) {
+  auto given = base(Family::kBert, ObjectiveType::kMlm);
+  given.model.layers = 8;
+  const auto plain = run(given);
+  given.train.checkpoint_activations = Checkpointing::kLayers;
+  const auto checkpointed = run(given);
+  EXPECT_LT(checkpointed.measured, 0.5 * plain.measured);
+  EXPECT_NEAR(plain.expected - checkpointed.expected, plain.measured - checkpointed.measured,
+              0.1 * plain.measured);
+}
+
+// As oneDNN frees its buffers: by the allocator of that moment, not the one that gave them.
+TEST(TensorMemory, EnduresThatAnotherAllocatorFrees) {
+  auto* const before = c10::GetCPUAllocator()->raw_allocate(4096);
+  void* during = nullptr;
+  {
+    TensorMemory memory;
+    c10::GetCPUAllocator()->raw_deallocate(before);
+    during = c10::GetCPUAllocator()->raw_allocate(4096);
+  }
+  c10::GetCPUAllocator()->raw_deallocate(during);
+  TensorMemory memory;
+  std::vector<at::Tensor> made;
+  for (int i = 0; i < 50; ++i) {
+    made.push_back(at::full({1024}, i));  // some lie where the freed ones lay
+  }
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(made[static_cast<std::size_t>(i)].sum().item<double>(), 1024.0 * i);
+  }
+}
+
+TEST(TensorMemory, CountsWhatIsMadeAndGoes) {
+  at::Tensor survivor;
+  {
+    TensorMemory memory;
+    const auto kept = at::empty({1000}, at::kFloat);
+    survivor = at::empty({10}, at::kFloat);
+    { const auto gone = at::empty({3000}, at::kFloat); }
+    auto counts = memory.counts();
+    EXPECT_EQ(counts.peak - counts.live, 12000);
+    EXPECT_EQ(counts.allocations, 3);
+    EXPECT_EQ(counts.allocated, 16040);
+    memory.mark();
+    counts = memory.counts();
+    EXPECT_EQ(counts.peak, counts.live);
+    EXPECT_EQ(counts.allocations, 0);
+  }
+  survivor.fill_(1);  // may outlive the counting
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,63 @@
+#include "train/optimizer/freeze.h"
+
+#include <stdexcept>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "support/config.h"
+
+namespace weft::train {
+namespace {
+
+const std::vector<std::string> kNames = {
+    "embeddings.word.weight", "embeddings.norm.bias", "layers.0.up.weight", "layers.0.up.bias",
+    "layers.1.up.weight",     "layers.1.up.bias",     "layers.10.up.bias",  "layers.norm.weight",
+    "pooler.dense.weight",    "head.output.weight",   "head.output.bias"};
+
+std::string refusal(const std::vector<std::string>& items) {
+  return test::message_of<std::invalid_argument>([&] { frozen_parameters(items, kNames); });
+}
+
+TEST(Freeze, TakesPartsWholeButNoLongerNames) {
+  EXPECT_EQ(frozen_parameters({"layers.1"}, kNames),
+            (std::set<std::string>{"layers.1.up.weight", "layers.1.up.bias"}));
+  EXPECT_EQ(frozen_parameters({"embeddings.word.weight"}, kNames),
+            (std::set<std::string>{"embeddings.word.weight"}));
+  EXPECT_TRUE(frozen_parameters({}, kNames).empty());
+}
+
+TEST(Freeze, TakesRangesPatternsAndTheBackbone) {
+  EXPECT_EQ(frozen_parameters({"layers.0-1"}, kNames).size(), 4U);
+  EXPECT_EQ(frozen_parameters({"layers.*.bias"}, kNames),
+            (std::set<std::string>{"layers.0.up.bias", "layers.1.up.bias", "layers.10.up.bias"}));
+  const auto backbone = frozen_parameters({"backbone"}, kNames);
+  EXPECT_EQ(backbone.size(), kNames.size() - 3);
+  EXPECT_TRUE(backbone.contains("layers.norm.weight"));
+  EXPECT_FALSE(backbone.contains("pooler.dense.weight"));
+}
+
+TEST(Freeze, RefusesWhatNamesNothingWithTheNearest) {
+  EXPECT_EQ(refusal({"embedings"}),
+            "'embedings' names nothing in the model, whose parts are embeddings, head, layers, "
+            "pooler; did you mean 'embeddings'?");
+  EXPECT_EQ(refusal({"layers.0-11"}), "'layers.0-11' goes past the last layer, layers.10");
+  EXPECT_EQ(refusal({"layers.1-0"}), "'layers.1-0' counts backwards");
+  EXPECT_NE(refusal({"layers.1-3"}).find("'layers.2' names nothing"), std::string::npos);
+  EXPECT_NE(refusal({"*.gamma"}).find("names nothing"), std::string::npos);
+  EXPECT_NE(refusal({""}).find("names nothing"), std::string::npos);
+  EXPECT_EQ(refusal({"*"}), "leaves nothing to train");
+}
+
+TEST(Freeze, SettlesWhichParametersRequireAGradient) {
+  nn::Module module;
+  const auto kept = module.register_parameter("kept", at::ones({2}));
+  const auto still = module.register_parameter("still", at::ones({2}));
+  freeze(module, {"still"});
+  EXPECT_TRUE(kept.requires_grad());
+  EXPECT_FALSE(still.requires_grad());
+  EXPECT_THROW(freeze(module, {"stil"}), UserError);
+}
+
+}  // namespace
+}  // namespace weft::train

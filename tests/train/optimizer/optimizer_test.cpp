@@ -1,0 +1,277 @@
+#include "train/optimizer/optimizer.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_sgd.h>
+#include <gtest/gtest.h>
+
+#include "nn/module.h"
+
+namespace weft::train {
+namespace {
+
+class OptimizerToy : public nn::Module {
+ public:
+  explicit OptimizerToy(uint64_t seed = 1) {
+    at::manual_seed(seed);
+    matrix_ = register_parameter("matrix", at::randn({13, 7}));
+    vector_ = register_parameter("vector", at::randn({31}));
+  }
+  at::Tensor matrix_, vector_;
+};
+
+// What the library's fused optimizer makes of the same parameter and gradients, one parameter at a
+// time.
+struct Reference {
+  at::Tensor parameter, first, second;
+  explicit Reference(const at::Tensor& start)
+      : parameter(start.detach().clone()),
+        first(at::zeros_like(start)),
+        second(at::zeros_like(start)) {}
+
+  void adamw(const at::Tensor& gradient, double lr, double decay, int64_t step) {
+    auto count = at::full({}, static_cast<double>(step), at::kFloat);
+    at::_fused_adamw_({parameter}, {gradient}, {first}, {second}, {}, {count}, lr, 0.8, 0.95, decay,
+                      1e-6, false, false);
+  }
+  void sgd(const at::Tensor& gradient, double lr, double decay, bool is_first) {
+    at::_fused_sgd_({parameter}, {gradient}, {first}, decay, 0.9, lr, 0.0, false, false, is_first);
+  }
+};
+
+class OptimizerTest : public ::testing::Test {
+ protected:
+  void fill_gradients(const Arena& arena, int64_t step) {
+    at::manual_seed(static_cast<uint64_t>(step) + 100);
+    for (const auto& entry : arena.entries()) {
+      Arena::part(arena.gradient(), entry).copy_(at::randn(entry.parameter.sizes()));
+    }
+  }
+};
+
+TEST_F(OptimizerTest, AdamwEqualsTheLibrarysFusedOne) {
+  OptimizerToy toy;
+  Reference matrix(toy.matrix_);
+  Reference vector(toy.vector_);
+  const at::NoGradGuard no_grad;
+  const Arena arena(toy, at::kFloat, DecayOn::kMatrices);
+  const auto optimizer =
+      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, arena);
+  for (int64_t step = 1; step <= 5; ++step) {
+    fill_gradients(arena, step);
+    const double lr = 0.01 * static_cast<double>(step);
+    matrix.adamw(toy.matrix_.grad() * 0.5, lr, 0.3, step);
+    vector.adamw(toy.vector_.grad() * 0.5, lr, 0.0, step);
+    optimizer->update(arena.gradient(), lr, 0.5);
+  }
+  EXPECT_EQ(optimizer->updates(), 5);
+  EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
+}
+
+TEST_F(OptimizerTest, SgdEqualsTheLibrarysFusedOne) {
+  OptimizerToy toy;
+  Reference matrix(toy.matrix_);
+  Reference vector(toy.vector_);
+  const at::NoGradGuard no_grad;
+  const Arena arena(toy, at::kFloat, DecayOn::kMatrices);
+  const auto optimizer =
+      make_optimizer({.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0.2}, arena);
+  for (int64_t step = 1; step <= 5; ++step) {
+    fill_gradients(arena, step);
+    matrix.sgd(toy.matrix_.grad() * 0.5, 0.05, 0.2, step == 1);
+    vector.sgd(toy.vector_.grad() * 0.5, 0.05, 0.0, step == 1);
+    optimizer->update(arena.gradient(), 0.05, 0.5);
+  }
+  EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
+}
+
+TEST_F(OptimizerTest, RefreshesTheBf16Copy) {
+  OptimizerToy toy;
+  const at::NoGradGuard no_grad;
+  const Arena arena(toy, at::kBFloat16, DecayOn::kMatrices);
+  const auto optimizer = make_optimizer({}, arena);
+  fill_gradients(arena, 1);
+  optimizer->update(arena.gradient(), 0.1, 1.0);
+  EXPECT_TRUE(at::equal(arena.compute(), arena.master().to(at::kBFloat16)));
+}
+
+TEST_F(OptimizerTest, FrozenParametersDoNotMoveByABitAndHaveNoState) {
+  for (const auto type : {OptimizerType::kAdamw, OptimizerType::kSgd}) {
+    OptimizerToy toy;
+    toy.matrix_.set_requires_grad(false);
+    const auto before = toy.matrix_.detach().clone();
+    const auto vector = toy.vector_.detach().clone();
+    const at::NoGradGuard no_grad;
+    const Arena arena(toy, at::kFloat, DecayOn::kAll);
+    const auto optimizer = make_optimizer({.type = type, .weight_decay = 0.5}, arena);
+    for (int step = 0; step < 3; ++step) {
+      arena.gradient().fill_(1);
+      optimizer->update(arena.gradient(), 0.1, 1.0);
+    }
+    EXPECT_TRUE(at::equal(toy.matrix_, before));
+    EXPECT_FALSE(at::equal(toy.vector_, vector));
+    for (const auto& [name, flat] : optimizer->moments()) {
+      EXPECT_EQ(flat.numel(), arena.trained_size()) << name;
+    }
+  }
+}
+
+TEST_F(OptimizerTest, RateOfASegmentMultipliesRateAndDecay) {
+  OptimizerToy toy;
+  Reference matrix(toy.matrix_);
+  Reference vector(toy.vector_);
+  const at::NoGradGuard no_grad;
+  const Arena arena(toy, at::kFloat, DecayOn::kMatrices,
+                    [](const std::string& name) { return name == "matrix" ? 0.25 : 3.0; });
+  const auto optimizer =
+      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, arena);
+  for (int64_t step = 1; step <= 3; ++step) {
+    fill_gradients(arena, step);
+    matrix.adamw(toy.matrix_.grad(), 0.25 * 0.02, 0.3, step);
+    vector.adamw(toy.vector_.grad(), 3.0 * 0.02, 0.0, step);
+    optimizer->update(arena.gradient(), 0.02, 1.0);
+  }
+  EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
+}
+
+// Two of one set of rules, which share no scale, and one that is all zero.
+class Pair : public nn::Module {
+ public:
+  Pair() {
+    at::manual_seed(5);
+    small_ = register_parameter("small", 0.02 * at::randn({13, 7}));
+    large_ = register_parameter("large", 4 * at::randn({5, 9}));
+    zero_ = register_parameter("zero", at::zeros({31}));
+  }
+  at::Tensor small_, large_, zero_;
+};
+
+TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
+  Pair pair;
+  std::vector<Reference> references;
+  for (const auto& parameter : {pair.small_, pair.large_, pair.zero_}) {
+    references.emplace_back(parameter);
+  }
+  const at::NoGradGuard no_grad;
+  const OptimizerOptions options = {
+      .betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3, .scales_by_parameter = true};
+  const Arena arena(pair, at::kFloat, DecayOn::kMatrices, {}, segments_of(options));
+  const auto optimizer = make_optimizer(options, arena);
+  for (int64_t step = 1; step <= 4; ++step) {
+    fill_gradients(arena, step);
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      auto& reference = references[i];
+      const double size = reference.parameter.square().mean().sqrt().item<double>();
+      if (i == 2 && step == 1) {
+        EXPECT_EQ(size, 0);
+      }
+      reference.adamw(arena.entries()[i].parameter.grad(), 0.05 * std::max(1e-3, size),
+                      i < 2 ? 0.3 : 0.0, step);
+    }
+    optimizer->update(arena.gradient(), 0.05, 1.0);
+    for (std::size_t i = 0; i < references.size(); ++i) {
+      EXPECT_TRUE(at::allclose(arena.entries()[i].parameter, references[i].parameter, 1e-5, 1e-8))
+          << step << " " << arena.entries()[i].name;
+    }
+  }
+}
+
+// A table whose rows lie in several blocks, and what one training of it keeps.
+class Table : public nn::Module {
+ public:
+  Table() {
+    at::manual_seed(3);
+    rows_ = register_parameter("rows", at::randn({40, 96}));
+    bias_ = register_parameter("bias", at::randn({96}));
+  }
+  at::Tensor rows_, bias_;
+};
+
+struct Training {
+  Table table;
+  Arena arena;
+  std::unique_ptr<Optimizer> optimizer;
+
+  Training(const OptimizerOptions& options, at::ScalarType type)
+      : arena(table, type, DecayOn::kMatrices), optimizer(make_optimizer(options, arena)) {}
+
+  // Steps have the gradient of a few rows that differ from step to step.
+  void step(int64_t step, bool knows_marks) {
+    const at::NoGradGuard no_grad;
+    at::manual_seed(static_cast<uint64_t>(step) + 7);
+    const auto rows = Arena::part(arena.gradient(), arena.at("rows"));
+    for (const int64_t row : {step, 3 * step, 39 - step}) {
+      rows[row].copy_(at::randn({96}));
+    }
+    const auto live = kernels::scan(arena.gradient()).live;
+    EXPECT_GT(std::count(live.begin(), live.end(), 0), 3);
+    optimizer->update(arena.gradient(), 0.01, 0.5, knows_marks ? live : kernels::BlockMarks{});
+    EXPECT_EQ(arena.gradient().count_nonzero().item<int64_t>(), 0);
+  }
+  void copy_from(const Training& other) {
+    const at::NoGradGuard no_grad;
+    arena.master().copy_(other.arena.master());
+    arena.refresh_compute();
+    for (std::size_t i = 0; i < optimizer->moments().size(); ++i) {
+      optimizer->moments()[i].second.copy_(other.optimizer->moments()[i].second);
+    }
+    optimizer->resume(other.optimizer->updates());
+  }
+};
+
+void expect_same_bits(const Training& actual, const Training& expected) {
+  EXPECT_TRUE(at::equal(actual.arena.master(), expected.arena.master()));
+  if (expected.arena.compute().defined()) {
+    EXPECT_TRUE(at::equal(actual.arena.compute(), expected.arena.compute()));
+  }
+  for (std::size_t i = 0; i < expected.optimizer->moments().size(); ++i) {
+    EXPECT_TRUE(
+        at::equal(actual.optimizer->moments()[i].second, expected.optimizer->moments()[i].second));
+  }
+}
+
+const std::vector<OptimizerOptions> kOptimizers = {
+    {.weight_decay = 0.1},
+    {.weight_decay = 0},
+    {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0.1},
+    {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0},
+    {.type = OptimizerType::kSgd, .momentum = 0, .weight_decay = 0}};
+
+TEST_F(OptimizerTest, BlocksThatRestEqualThoseThatAreUpdated) {
+  for (const auto& options : kOptimizers) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      Training knows(options, type);
+      Training plods(options, type);
+      for (int64_t step = 0; step < 8; ++step) {
+        knows.step(step, true);
+        plods.step(step, false);
+        expect_same_bits(knows, plods);
+      }
+    }
+  }
+}
+
+TEST_F(OptimizerTest, ResumesWithTheMomentsThatWereLoaded) {
+  for (const auto& options : kOptimizers) {
+    Training whole(options, at::kBFloat16);
+    for (int64_t step = 0; step < 4; ++step) {
+      whole.step(step, true);
+    }
+    Training resumed(options, at::kBFloat16);
+    resumed.copy_from(whole);
+    for (int64_t step = 4; step < 6; ++step) {
+      whole.step(step, true);
+      resumed.step(step, true);
+    }
+    expect_same_bits(resumed, whole);
+  }
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,104 @@
+#include "train/optimizer/schedule.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weft::train {
+namespace {
+
+using config::DurationUnit;
+
+constexpr double kLr = 1e-3;
+
+// Rates at the beginning of these steps, of a run of 100 steps with 10 of warm-up.
+const std::vector<int64_t> kSteps = {0, 5, 10, 11, 55, 70, 85, 99};
+
+void expect_rates(const ScheduleOptions& shape, const std::vector<double>& expected) {
+  auto options = shape;
+  options.warmup = {.amount = 10};
+  LearningRate rate(options, {.amount = 100}, kLr);
+  for (std::size_t i = 0; i < kSteps.size(); ++i) {
+    EXPECT_NEAR(rate.at({.steps = kSteps[i]}), expected[i], 1e-15) << "step " << kSteps[i];
+  }
+}
+
+// The numbers are those of transformers.get_scheduler (5.23) for the schedule of the same name.
+TEST(Schedule, LinearFallsAsInTransformers) {
+  expect_rates({.type = ScheduleType::kLinear},
+               {0, 5e-4, 1e-3, 0.00098888888888888898, 5e-4, 0.00033333333333333332,
+                0.00016666666666666666, 1.1111111111111112e-05});
+}
+
+TEST(Schedule, CosineFallsAsInTransformers) {
+  expect_rates({.type = ScheduleType::kCosine},
+               {0, 5e-4, 1e-3, 0.00099969541350954788, 5e-4, 0.00025000000000000011,
+                6.6987298107780649e-05, 3.0458649045211895e-07});
+  expect_rates({.type = ScheduleType::kCosine, .floor = 0.1},
+               {0, 5e-4, 1e-3, 0.0009997258721585931, 0.00055000000000000003,
+                0.00032500000000000015, 0.00016028856829700258, 0.0001002741278414069});
+}
+
+TEST(Schedule, PolynomialFallsAsInTransformers) {
+  expect_rates({.type = ScheduleType::kPolynomial, .power = 2.0, .floor = 0.1},
+               {0, 5e-4, 1e-3, 0.00098011111111111107, 0.00032499999999999999,
+                0.00020000000000000004, 0.000125, 0.00010011111111111112});
+}
+
+TEST(Schedule, InverseSquareRootFallsAsInTransformers) {
+  expect_rates({.type = ScheduleType::kInverseSquareRoot},
+               {0, 5e-4, 1e-3, 0.00095346258924559229, 0.00042640143271122083,
+                0.00037796447300922722, 0.00034299717028501764, 0.00031782086308186408});
+}
+
+TEST(Schedule, ConstantStaysAsInTransformers) {
+  expect_rates({.type = ScheduleType::kConstant}, {0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3});
+}
+
+TEST(Schedule, StableThenDecaysAsInTransformers) {
+  const config::Duration decay = {.amount = 30};
+  expect_rates({.type = ScheduleType::kWarmupStableDecay, .floor = 0.1, .decay = decay},
+               {0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3, 0.00055000000000000003, 0.00010246514708427702});
+}
+
+TEST(Schedule, NothingWarmsUpWhereNoWarmupIsAskedFor) {
+  LearningRate rate({.type = ScheduleType::kLinear}, {.amount = 4}, 1.0);
+  EXPECT_EQ(rate.at({.steps = 0}), 1.0);
+  EXPECT_EQ(rate.at({.steps = 3}), 0.25);
+}
+
+TEST(Schedule, CountsTheUnitOfTheDuration) {
+  const config::Duration epochs = {.amount = 2, .unit = DurationUnit::kEpochs};
+  LearningRate by_epochs({.type = ScheduleType::kLinear}, epochs, 1.0);
+  EXPECT_EQ(by_epochs.at({.steps = 17, .epochs = 0.5}), 0.75);
+  const config::Duration minutes = {.amount = 8, .unit = DurationUnit::kMinutes};
+  LearningRate by_minutes({.type = ScheduleType::kLinear}, minutes, 1.0);
+  EXPECT_EQ(by_minutes.at({.steps = 17, .minutes = 6}), 0.25);
+}
+
+TEST(Schedule, RemembersWhereAWarmupInAnotherUnitEnded) {
+  ScheduleOptions options;
+  options.warmup = {.amount = 10, .unit = DurationUnit::kSteps};
+  const config::Duration duration = {.amount = 1000, .unit = DurationUnit::kTokens};
+  LearningRate rate(options, duration, 1.0);
+  EXPECT_EQ(rate.at({.steps = 5, .tokens = 100}), 0.5);
+  EXPECT_FALSE(rate.warmup_end());
+  EXPECT_EQ(rate.at({.steps = 10, .tokens = 200}), 1.0);
+  EXPECT_EQ(rate.warmup_end(), 200.0);
+  EXPECT_EQ(rate.at({.steps = 30, .tokens = 600}), 0.5);
+
+  LearningRate resumed(options, duration, 1.0);
+  resumed.set_warmup_end(200);
+  EXPECT_EQ(resumed.at({.steps = 30, .tokens = 600}), 0.5);
+}
+
+TEST(Clock, BeatsOnceForEveryMultiple) {
+  const config::Duration every = {.amount = 0.5, .unit = DurationUnit::kEpochs};
+  EXPECT_FALSE(is_due({.epochs = 0.1}, {.epochs = 0.4}, every));
+  EXPECT_TRUE(is_due({.epochs = 0.4}, {.epochs = 0.5}, every));
+  EXPECT_FALSE(is_due({.epochs = 0.5}, {.epochs = 0.9}, every));
+  EXPECT_TRUE(is_due({.epochs = 0.9}, {.epochs = 1.3}, every));
+}
+
+}  // namespace
+}  // namespace weft::train

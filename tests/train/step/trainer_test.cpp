@@ -1,0 +1,263 @@
+#include <filesystem>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "support/config.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/manifest.h"
+#include "train/run/run_directory.h"
+#include "train/run/train.h"
+#include "train/small_run.h"
+#include "train/step/evaluate.h"
+#include "train/step/evaluate_directory.h"
+
+namespace weft::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  TrainerTest() { log::set_level(log::Level::kError); }
+
+  static void train(const RunConfig& config, Resume resume = Resume::kAuto) {
+    run_training(config, {.resume = resume});
+  }
+
+  /// Eight steps straight equal four, a stop, a new trainer and four more: every tensor and every
+  /// line.
+  void expect_exact_resume(const std::string& kind, const std::vector<std::string>& overrides) {
+    train(small_.config(kind, "straight", overrides));
+    ASSERT_TRUE(test::train_until(small_.config(kind, "parts", overrides), 4));
+    ASSERT_TRUE(fs::exists(small_.path("parts/checkpoint-4")));
+    train(small_.config(kind, "parts", overrides));
+    for (const auto* name :
+         {"model.safetensors", "training/optimizer.safetensors", "config.json"}) {
+      const auto straight = small_.file(std::string("straight/checkpoint-8/") + name);
+      EXPECT_FALSE(straight.empty()) << name;
+      EXPECT_TRUE(straight == small_.file(std::string("parts/checkpoint-8/") + name)) << name;
+    }
+    EXPECT_FALSE(small_.metrics("straight").empty());
+    EXPECT_EQ(small_.metrics("straight"), small_.metrics("parts"));
+  }
+
+  test::SmallRun small_;
+};
+
+TEST_F(TrainerTest, MlmGoesOnBitForBitInFp32) { expect_exact_resume("mlm", {"train.threads=2"}); }
+
+TEST_F(TrainerTest, MlmGoesOnBitForBitInBf16) {
+  expect_exact_resume("mlm", {"train.precision=bf16", "data.workers=0"});
+}
+
+TEST_F(TrainerTest, PairsGoOnBitForBitWithAccumulationInFp32) {
+  expect_exact_resume("pairs", {"train.micro_batch_tokens=40"});
+}
+
+TEST_F(TrainerTest, PairsGoOnBitForBitWithAccumulationInBf16) {
+  expect_exact_resume("pairs", {"train.micro_batch_tokens=40", "train.precision=bf16"});
+}
+
+TEST_F(TrainerTest, ClassifierGoesOnBitForBitWithEvaluation) {
+  expect_exact_resume("classify", {"train.evaluate_every=2 steps", "train.save_every=3 steps",
+                                   "train.precision=bf16"});
+}
+
+/// A model with windows, rotary positions and gates, in place of the small BERT.
+const std::vector<std::string> kModern = {
+    "model.preset=modernbert-base",   "model.position.type=rotary", "model.dropout=0.1",
+    "model.attention.type=window",    "model.attention.window=8",   "model.attention.full_every=2",
+    "model.feed_forward.dropout=0.1",
+};
+
+std::vector<std::string> modern(const std::vector<std::string>& more) {
+  auto overrides = kModern;
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+TEST_F(TrainerTest, ModernBertGoesOnBitForBitInBf16) {
+  expect_exact_resume("mlm", modern({"train.micro_batch_tokens=40", "train.precision=bf16"}));
+}
+
+TEST_F(TrainerTest, ModernBertClassifierGoesOnBitForBitInFp32) {
+  expect_exact_resume("classify", modern({"model.pooling=mean", "train.evaluate_every=2 steps"}));
+}
+
+TEST_F(TrainerTest, ModernBertLearnsAndIsCutIntoMicroBatchesAtWill) {
+  const std::vector<std::string> longer = {"train.duration=60 steps", "train.log_every=1 steps"};
+  train(small_.config("classify", "whole", modern(longer)));
+  train(small_.config("classify", "cut",
+                      modern({"train.log_every=1 steps", "train.micro_batch_tokens=30"})));
+  const auto loss = small_.values("whole", "train/loss");
+  EXPECT_LT(loss.at(60), 0.5 * loss.at(1));
+  const auto cut = small_.values("cut", "train/loss");
+  EXPECT_NEAR(cut.at(1), loss.at(1), 2e-6 * loss.at(1));
+}
+
+TEST_F(TrainerTest, StopInAnEvaluationLosesNone) {
+  const std::vector<std::string> overrides = {"train.evaluate_every=4 steps"};
+  train(small_.config("mlm", "straight", overrides));
+  // The stop is asked for before the evaluation that is due after step 4.
+  EXPECT_THROW(
+      run_training(small_.config("mlm", "parts", overrides), {.resume = Resume::kAuto,
+                                                              .on_step =
+                                                                  [](const TrainState& state) {
+                                                                    if (state.clock.steps == 3) {
+                                                                      request_stop(true);
+                                                                    }
+                                                                  }}),
+      Stopped);
+  request_stop(false);
+  train(small_.config("mlm", "parts", overrides));
+  EXPECT_EQ(small_.metrics("straight"), small_.metrics("parts"));
+}
+
+TEST_F(TrainerTest, AccumulationEqualsTheLargeBatch) {
+  for (const std::string kind : {"mlm", "pairs", "classify"}) {
+    const std::vector<std::string> all = {"train.log_every=1 steps"};
+    auto cut = all;
+    cut.emplace_back("train.micro_batch_tokens=30");
+    train(small_.config(kind, kind + "-whole", all));
+    train(small_.config(kind, kind + "-cut", cut));
+    const auto whole = small_.values(kind + "-whole", "train/loss");
+    const auto parts = small_.values(kind + "-cut", "train/loss");
+    ASSERT_EQ(whole.size(), 8U);
+    for (const auto& [step, loss] : whole) {
+      EXPECT_NEAR(parts.at(step), loss, 2e-4 * loss) << kind << " step " << step;
+    }
+    EXPECT_NEAR(parts.at(1), whole.at(1), 2e-6 * whole.at(1)) << kind;
+  }
+}
+
+TEST_F(TrainerTest, LossFalls) {
+  train(small_.config("classify", "run", {"train.duration=60 steps", "train.log_every=10 steps"}));
+  const auto loss = small_.values("run", "train/loss");
+  EXPECT_LT(loss.at(60), 0.5 * loss.at(10));
+}
+
+TEST_F(TrainerTest, FinishedRunIsLeftAlone) {
+  const auto config = small_.config("mlm", "run");
+  train(config);
+  const auto before = small_.file("run/metrics.jsonl");
+  train(config);
+  EXPECT_EQ(small_.file("run/metrics.jsonl"), before);
+  train(small_.config("mlm", "run", {"train.duration=10 steps"}));
+  EXPECT_EQ(small_.values("run", "train/loss").rbegin()->first, 10);
+}
+
+TEST_F(TrainerTest, KeepsTheNewestAndTheBestCheckpoints) {
+  train(small_.config(
+      "classify", "run",
+      {"train.save_every=1 steps", "train.evaluate_every=1 steps", "run.keep={best: 1, last: 2}"}));
+  const auto steps = checkpoint_steps(small_.path("run"));
+  const auto best = fs::read_symlink(small_.path("run/best")).string();
+  EXPECT_EQ(fs::read_symlink(small_.path("run/last")).string(), "checkpoint-8");
+  EXPECT_TRUE(fs::exists(small_.path("run/" + best)));
+  EXPECT_LE(steps.size(), 3U);
+  EXPECT_GE(steps.size(), 2U);
+  EXPECT_EQ(steps.back(), 8);
+  EXPECT_NO_THROW(verify(small_.path("run/last")));
+}
+
+TEST_F(TrainerTest, PassesOverADamagedCheckpoint) {
+  const std::vector<std::string> overrides = {"train.save_every=2 steps"};
+  train(small_.config("mlm", "straight", overrides));
+  train(small_.config("mlm", "run", overrides));
+  const auto weights = small_.path("run/checkpoint-8/model.safetensors");
+  auto bytes = test::Folder::read(weights);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  small_.folder().write("run/checkpoint-8/model.safetensors", bytes);
+  EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.clock.steps, 6);
+  train(small_.config("mlm", "run", overrides));
+  EXPECT_TRUE(small_.file("straight/checkpoint-8/model.safetensors") ==
+              small_.file("run/checkpoint-8/model.safetensors"));
+  EXPECT_TRUE(fs::exists(small_.path("run/checkpoint-8.superseded")));
+  EXPECT_EQ(small_.metrics("straight"), small_.metrics("run"));
+}
+
+TEST_F(TrainerTest, RefusesWhatCannotChangeOnResume) {
+  ASSERT_TRUE(test::train_until(small_.config("mlm", "run"), 4));
+  EXPECT_THROW(train(small_.config("mlm", "run", {"run.seed=8"})), UserError);
+  EXPECT_THROW(train(small_.config("pairs", "run")), UserError);
+  small_.folder().write("train.txt", "other words entirely.\nand more of them.\n\nA third line.\n");
+  EXPECT_THROW(train(small_.config("mlm", "run")), UserError);
+}
+
+TEST_F(TrainerTest, SecondProcessOnADirectoryIsRefused) {
+  const RunDirectory held(small_.path("run"));
+  EXPECT_THROW(train(small_.config("mlm", "run")), UserError);
+}
+
+TEST_F(TrainerTest, NeverResumingReplacesTheRun) {
+  const auto config = small_.config("mlm", "run");
+  train(config);
+  const auto lines = small_.metrics("run");
+  train(config, Resume::kNever);
+  EXPECT_EQ(small_.metrics("run"), lines);
+}
+
+TEST_F(TrainerTest, GoesOnFromANamedCheckpointInAnotherDirectory) {
+  train(small_.config("mlm", "run", {"train.save_every=4 steps"}));
+  run_training(small_.config("mlm", "other"),
+               {.resume = Resume::kFrom, .from = small_.path("run/checkpoint-4")});
+  EXPECT_TRUE(small_.file("run/checkpoint-8/model.safetensors") ==
+              small_.file("other/checkpoint-8/model.safetensors"));
+}
+
+TEST_F(TrainerTest, StepsThatAreNotFiniteNeverReachTheWeights) {
+  const std::vector<std::string> overrides = {
+      "train.optimizer.lr=1e38",         "train.schedule={type: constant}",
+      "train.nonfinite={stop_after: 3}", "train.clip_norm=null",
+      "train.save_every=1 steps",        "train.optimizer.type=sgd"};
+  const auto message =
+      test::message_of<std::runtime_error>([&] { train(small_.config("mlm", "run", overrides)); });
+  EXPECT_NE(message.find("3 steps in a row were skipped"), std::string::npos) << message;
+  const auto last = newest_valid_checkpoint(small_.path("run"));
+  ASSERT_TRUE(last);
+  EXPECT_GT(last->state.skipped, 0);
+  EXPECT_LT(last->state.updates, last->state.clock.steps);
+}
+
+TEST_F(TrainerTest, UnknownFigureForTheBestIsRefusedAtOnce) {
+  EXPECT_THROW(train(small_.config("classify", "run",
+                                   {"train.best_by=eval_acuracy", "train.evaluate_every=4 steps"})),
+               UserError);
+}
+
+TEST_F(TrainerTest, FineTunesWhatItPretrained) {
+  train(small_.config("mlm", "pretrained"));
+  const std::string yaml =
+      "init_from: " + small_.path("pretrained") +
+      "\ndata:\n  train: [{path: " + small_.path("train.tsv") +
+      "}]\n  evaluate: [{path: " + small_.path("held_out.tsv") +
+      "}]\nobjective: {type: classify}\ntrain: {duration: 2 epochs, batch_sequences: 8, "
+      "precision: fp32, optimizer: {lr: 1e-3}, evaluate_every: 1 epochs, best_by: "
+      "eval_accuracy}\nrun: {directory: " +
+      small_.path("tuned") + ", device: cpu}\n";
+  const auto config = read_run_config(config::Document::parse(yaml, "tune.yaml"));
+  train(config);
+  const auto figures =
+      evaluate_directory(small_.path("tuned/last"), {small_.path("held_out.tsv")}, {});
+  const auto logged = small_.values("tuned", "eval/accuracy");
+  ASSERT_EQ(logged.size(), 2U);
+  EXPECT_EQ(figures.at("eval_accuracy"), logged.rbegin()->second);
+  EXPECT_NEAR(figures.at("eval_loss"), small_.values("tuned", "eval/loss").rbegin()->second, 1e-6);
+  const auto again = evaluate_directory(small_.path("tuned/last"), {small_.path("held_out.tsv")},
+                                        {.batch_tokens = 16});
+  EXPECT_NEAR(figures.at("eval_loss"), again.at("eval_loss"), 1e-6);
+}
+
+TEST_F(TrainerTest, DryRunForecastsAndLeavesNothing) {
+  const auto forecast = dry_run(small_.config("mlm", "run"));
+  EXPECT_EQ(forecast.steps, 8);
+  EXPECT_GT(forecast.step_tokens, 0);
+  EXPECT_GT(forecast.checkpoint_bytes, 0);
+  EXPECT_FALSE(fs::exists(small_.path("run")));
+}
+
+}  // namespace
+}  // namespace weft::train
