@@ -19,7 +19,6 @@
 #include "kernels/activation.h"
 #include "kernels/linear/linear.h"
 #include "kernels/parallel.h"
-#include "objectives/objective.h"
 
 namespace weft::inference {
 

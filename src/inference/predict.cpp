@@ -18,8 +18,6 @@
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/image_data.h"
-#include "objectives/objective.h"
 
 namespace weft::inference {
 

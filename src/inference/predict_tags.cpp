@@ -14,8 +14,6 @@
 #include "data/datasets/sequence_template.h"
 #include "data/text/text_words.h"
 #include "data/text/word_encoder.h"
-#include "objectives/evaluation/tag_evaluation.h"
-#include "objectives/objective.h"
 
 namespace weft::inference {
 
