@@ -112,7 +112,7 @@ GPT2_GPU = Case("GPT-2 (124 M) on a GPU, the next token", "causal", "bf16", WIKI
                 warmup=10, device="cuda")
 
 
-def but(case, **changes):
+def variant(case, **changes):
     return dataclasses.replace(case, **changes)
 
 
@@ -122,23 +122,23 @@ SAMPLE_MLM = Case("bert-tiny, masked language model on the texts of data/", "mlm
 CASES = {
     "sample-mlm-fp32": SAMPLE_MLM,
     "bert-mini-mlm-bf16": MINI_MLM,
-    "bert-mini-mlm-fp32": but(MINI_MLM, precision="fp32", peers=("eager", "compiled"), learning=None),
+    "bert-mini-mlm-fp32": variant(MINI_MLM, precision="fp32", peers=("eager", "compiled"), learning=None),
     "bert-base-mlm-bf16": BASE_MLM,
-    "bert-base-mlm-fp32": but(BASE_MLM, precision="fp32", peers=("eager",)),
+    "bert-base-mlm-fp32": variant(BASE_MLM, precision="fp32", peers=("eager",)),
     "bert-mini-spam-bf16": SPAM_MINI,
     "minilm-trec-bf16": TREC_MINILM,
     "gpt-mini-causal-bf16": GPT_MINI,
     "char-gpt-bf16": CHAR_GPT,
-    "char-gpt-fp32": but(CHAR_GPT, precision="fp32"),
+    "char-gpt-fp32": variant(CHAR_GPT, precision="fp32"),
     "transformer-multi30k-bf16": MULTI30K_PAIRS,
     "vit-cifar10-bf16": VIT_MINI,
-    "bert-mini-mlm-fp32-avx2": but(MINI_MLM, title="bert-mini, masked language model, AVX2 only", precision="fp32",
+    "bert-mini-mlm-fp32-avx2": variant(MINI_MLM, title="bert-mini, masked language model, AVX2 only", precision="fp32",
                                    peers=("eager", "compiled"), environment=AVX2_ONLY, steps=10, learning=None),
     "bert-base-mlm-gpu": BASE_GPU,
     "gpt2-causal-gpu": GPT2_GPU,
-    "bert-mini-predict-bf16": but(SPAM_MINI, title="bert-mini, classes of SMS", kind="predicting", peers=("eager", "grouped"),
+    "bert-mini-predict-bf16": variant(SPAM_MINI, title="bert-mini, classes of SMS", kind="predicting", peers=("eager", "grouped"),
                                   learning=None),
-    "minilm-predict-bf16": but(TREC_MINILM, title="MiniLM (22 M), classes of questions", kind="predicting",
+    "minilm-predict-bf16": variant(TREC_MINILM, title="MiniLM (22 M), classes of questions", kind="predicting",
                                peers=("eager", "grouped"), learning=None),
 }
 

@@ -1,9 +1,9 @@
 """How the cost of a step grows: sweeps of `weft bench` over one quantity each, with powers fitted to what was measured."""
 import dataclasses, pathlib
 
-from . import cases, figures, process
+from . import cases, process, stats
 from .rounds import say
-from .workplace import found_texts
+from .workspace import found_texts
 
 TOKENS = 8192   # of a step, where the batch is not what grows
 
@@ -56,7 +56,7 @@ def corpus_seconds(place, case, config, lines, overrides):
     cache = place.folder / f"cache-{lines}"
     for file in cache.glob("*") if cache.exists() else ():
         file.unlink()
-    command = [place.weft, "data", "build", config, "--set", f"data.train.0.path={path}", "--set", f"data.cache={cache}", *overrides]
+    command = [place.weft, "data", "build", config, "--set", f"data.train.0.path={path}", "--set", f"data.cache_dir={cache}", *overrides]
     cold, warm = process.run(command), process.run(command)
     return dict(x=lines, build_seconds=max(cold["seconds"] - warm["seconds"], 1e-3), peak_mib=cold["peak_mib"], others=cold["others"])
 
@@ -71,7 +71,7 @@ def step_cost(place, config, value, overrides, steps):
 def point(place, case, sweep, value, steps):
     """What one value of a sweep costs."""
     settings = {"train.batch_tokens": TOKENS, "train.batch_sequences": "null", **sweep.settings(value)}
-    case = cases.but(case, vocabulary=settings.pop("vocabulary", case.vocabulary))
+    case = cases.variant(case, vocabulary=settings.pop("vocabulary", case.vocabulary))
     lines = settings.pop("lines", None)
     config = place.config(case, f"growth-{case.vocabulary}")
     overrides = [word for key, held in settings.items() for word in ("--set", f"{key}={held}")]
@@ -82,7 +82,7 @@ def point(place, case, sweep, value, steps):
 
 def middle_of(found):
     """One point of the rounds at one value: the median of each figure."""
-    return {key: figures.median([point[key] for point in found]) for key in found[0]}
+    return {key: stats.median([point[key] for point in found]) for key in found[0]}
 
 
 def rounds_of(place, case, sweep, rounds, steps):
@@ -111,8 +111,8 @@ def measured(place, case, name, rounds, steps):
 
 def fitted(sweep, points):
     xs, ys = [found["x"] for found in points], [found[sweep.measure] for found in points]
-    told = dict(title=sweep.title, note=sweep.note, measure=sweep.measure, points=points, fit=figures.fitted_power(xs, ys),
-                ends=figures.end_powers(xs, ys))
+    told = dict(title=sweep.title, note=sweep.note, measure=sweep.measure, points=points, fit=stats.fitted_power(xs, ys),
+                ends=stats.end_powers(xs, ys))
     if "products_ms" in points[0]:
-        told["products_fit"] = figures.fitted_power(xs, [found["products_ms"] for found in points])
+        told["products_fit"] = stats.fitted_power(xs, [found["products_ms"] for found in points])
     return told

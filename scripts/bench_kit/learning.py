@@ -2,9 +2,9 @@
 both on the same held-out texts, for a masked language model with the same masks. Optimizer and schedule are the same too."""
 import json, shutil
 
-from . import cases, figures, process
+from . import cases, process, stats
 from .rounds import say
-from .workplace import PEERS, found_items
+from .workspace import PEERS, found_items
 
 
 def evaluated(place, case, folder):
@@ -49,5 +49,5 @@ def measured(place, case, name, wanted, seeds):
                 told[who][key].append(judged[key])
             say(f"{name} learning, seed {seed}, {who}: " + ", ".join(f"{key} {judged[key]:.4f}" for key in keys))
     return dict(tokens=case.learning.tokens, rate=case.learning.rate, seeds=seeds, programs={
-        who: {key: dict(mean=figures.mean(values), deviation=figures.deviation(values), all=values) for key, values in found.items()}
+        who: {key: dict(mean=stats.mean(values), deviation=stats.sample_std(values), all=values) for key, values in found.items()}
         for who, found in told.items()})

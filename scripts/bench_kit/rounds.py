@@ -1,9 +1,9 @@
 """Runs Weft and the peers of a case in turns and puts the figures of all rounds together."""
 import json, sys
 
-from . import cases, figures, process
+from . import cases, process, stats
 from .tasks import TASKS
-from .workplace import PEERS, found_pattern, found_texts
+from .workspace import PEERS, found_pattern, found_texts
 
 FEW = 64   # texts of the run that tells what starting `weft predict` costs
 
@@ -105,18 +105,18 @@ def summary(case, name, runs, problems):
     table, ours = cases.peers_of(case), runs["weft"]
     programs = {}
     for who, told in runs.items():
-        programs[who] = dict(title="Weft" if who == "weft" else table[who].title, rate=figures.spread([run["rate"] for run in told]),
-                             peak_mib=figures.median([run["peak_mib"] for run in told]))
+        programs[who] = dict(title="Weft" if who == "weft" else table[who].title, rate=stats.spread([run["rate"] for run in told]),
+                             peak_mib=stats.median([run["peak_mib"] for run in told]))
         for key in ("parameters", "ms_per_step_median", "product_share", "optimizer_share", "padding_share", "same_class"):
             if key in told[0]:
-                programs[who][key] = figures.median([run[key] for run in told])
+                programs[who][key] = stats.median([run[key] for run in told])
         if who != "weft":
-            programs[who]["weft_times"] = figures.ratio([run["rate"] for run in ours], [run["rate"] for run in told])
+            programs[who]["weft_times"] = stats.ratio([run["rate"] for run in ours], [run["rate"] for run in told])
             programs[who]["weft_memory"] = programs["weft"]["peak_mib"] / programs[who]["peak_mib"]
     problems = {**problems, **other_models(programs)}
     texts = found_pattern(case.texts["train"])
     every = [run for told in runs.values() for run in told]
     return dict(name=name, title=case.title, kind=case.kind, unit=cases.unit_of(case), precision=case.precision, texts=texts,
                 batch=case.batch, length=case.length, environment=case.environment, rounds=len(ours), programs=programs,
-                problems=problems, weft_medians=figures.medians(ours), others=max(run["others"] for run in every),
+                problems=problems, weft_medians=stats.medians(ours), others=max(run["others"] for run in every),
                 withheld=max(run["withheld"] for run in every), runs=runs)

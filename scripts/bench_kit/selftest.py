@@ -8,7 +8,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from bench_kit import cases, figures, growth, machine, plot, process, report, rounds, tasks, workplace
+from bench_kit import cases, growth, machine, plot, process, report, rounds, stats, tasks, workspace
 
 MACHINE = dict(date="2020-01-02", cpu="Some CPU", flags=["avx2", "avx512f", "amx_bf16"], usable_cores=2, memory_gib=8.2, libtorch="2.13.0")
 
@@ -19,7 +19,7 @@ def case_of(rates, parameters=None):
     runs = {who: [dict(rate=rate, peak_mib=peak, others=0.5, withheld=0.0, ms_per_step_median=10.0, parameters=sizes.get(who, 7000))
                   for rate in found]
             for who, (peak, found) in rates.items()}
-    case = cases.but(cases.SAMPLE_MLM, title="A < B & C")
+    case = cases.variant(cases.SAMPLE_MLM, title="A < B & C")
     return {**rounds.summary(case, "sample", runs, {"compiled": "compiled does not run"}), "machine": MACHINE}
 
 
@@ -34,30 +34,30 @@ def results():
 
 class Figures(unittest.TestCase):
     def test_median_of_odd_and_even(self):
-        self.assertEqual(figures.median([3, 1, 2]), 2)
-        self.assertEqual(figures.median([4, 1, 2, 3]), 2.5)
+        self.assertEqual(stats.median([3, 1, 2]), 2)
+        self.assertEqual(stats.median([4, 1, 2, 3]), 2.5)
 
     def test_deviation_is_that_of_a_sample(self):
-        self.assertAlmostEqual(figures.deviation([1, 3]), 2**0.5)
-        self.assertIsNone(figures.deviation([1]))
+        self.assertAlmostEqual(stats.sample_std([1, 3]), 2**0.5)
+        self.assertIsNone(stats.sample_std([1]))
 
     def test_ratio_is_of_medians_and_spreads_over_rounds(self):
-        told = figures.ratio([300, 200, 400], [100, 100, 80])
+        told = stats.ratio([300, 200, 400], [100, 100, 80])
         self.assertEqual((told["median"], told["least"], told["most"]), (3.0, 2.0, 5.0))
 
     def test_medians_reach_into_objects(self):
-        told = figures.medians([{"a": 1, "b": {"c": 5.0}, "d": "x"}, {"a": 3, "b": {"c": 7.0}, "d": "y"}])
+        told = stats.medians([{"a": 1, "b": {"c": 5.0}, "d": "x"}, {"a": 3, "b": {"c": 7.0}, "d": "y"}])
         self.assertEqual(told, {"a": 2, "b": {"c": 6.0}})
 
     def test_power_is_found_again(self):
         xs = [1, 2, 4, 8]
-        fit = figures.fitted_power(xs, [3 * x**1.5 for x in xs])
+        fit = stats.fitted_power(xs, [3 * x**1.5 for x in xs])
         self.assertAlmostEqual(fit["exponent"], 1.5)
         self.assertAlmostEqual(fit["factor"], 3)
         self.assertAlmostEqual(fit["r2"], 1)
 
     def test_ends_tell_where_a_line_bends(self):
-        ends = figures.end_powers([1, 10, 100, 1000], [1, 1, 10, 1000])
+        ends = stats.end_powers([1, 10, 100, 1000], [1, 1, 10, 1000])
         self.assertAlmostEqual(ends["first"], 0)
         self.assertAlmostEqual(ends["last"], 2)
 
@@ -131,7 +131,7 @@ class Plot(unittest.TestCase):
 
 def keys_of(file, name):
     """The keys of a table in a program of the peers, which need not run here."""
-    tree = ast.parse((workplace.PEERS / file).read_text())
+    tree = ast.parse((workspace.PEERS / file).read_text())
     return next({key.value for key in part.value.keys} for part in tree.body if isinstance(part, ast.Assign) and part.targets[0].id == name)
 
 
@@ -149,8 +149,8 @@ class Cases(unittest.TestCase):
                 self.assertTrue(set(case.learning.peers) <= set(case.peers), name)
 
     def test_absent_texts_are_told(self):
-        with self.assertRaises(workplace.Absent):
-            workplace.found_texts(["no/such/*.txt"])
+        with self.assertRaises(workspace.Absent):
+            workspace.found_texts(["no/such/*.txt"])
 
     def test_of_images_they_count_and_not_their_patches(self):
         told = dict(real_tokens_per_s=650.0, tokens_per_step=130.0, sequences_per_step=2.0, matrix_products_ms=50.0, optimizer_ms=1.0,
@@ -173,12 +173,12 @@ class Configs(unittest.TestCase):
         for name in ("train.en", "train.de", "train.bin", "train.txt"):
             (self.folder / name).write_text("x\n")
         (self.folder / "train.tsv").write_text("text\tlabel\nx\ty\n")
-        self.place = workplace.Workplace(self.folder, os.environ.get("WEFT", "none"), sys.executable)
+        self.place = workspace.Workspace(self.folder, os.environ.get("WEFT", "none"), sys.executable)
 
     def path(self, name):
         case = cases.CASES[name]
         file = self.folder / f"train{pathlib.Path(case.texts['train'][0]).suffix}"
-        with mock.patch.object(workplace, "found_texts", return_value=[str(file)]), \
+        with mock.patch.object(workspace, "found_texts", return_value=[str(file)]), \
                 mock.patch.object(self.place, "tokenizer", return_value=self.folder / "tokenizer"):
             return self.place.config(case, name)
 
@@ -191,7 +191,7 @@ class Configs(unittest.TestCase):
 
     def test_the_next_token_is_of_whole_files(self):
         data = self.config("gpt-mini-causal-bf16")["data"]
-        self.assertEqual((data["document"], data["pack"], data["length"]), ("file", "stream", 256))
+        self.assertEqual((data["document_boundary"], data["pack"], data["length"]), ("file", "stream", 256))
 
     def test_images_have_neither_length_nor_tokenizer(self):
         config = self.config("vit-cifar10-bf16")

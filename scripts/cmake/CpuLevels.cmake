@@ -12,7 +12,7 @@ foreach(level plain avx2 avx512 avx512_bf16)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/level_${level}.cpp PROPERTIES
     SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${level_flags};${level_flags_${level}}")
 endforeach()
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/table.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/kernel_table.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 # at::parallel_for is a template that needs OpenMP where it is compiled: one file has it.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/parallel.cpp PROPERTIES

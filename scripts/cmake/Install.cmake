@@ -44,4 +44,4 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/WeftConfig.cmake.in ${CM
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/WeftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/WeftConfig.cmake ${CMAKE_BINARY_DIR}/WeftConfigVersion.cmake
-  ${CMAKE_CURRENT_LIST_DIR}/LibTorch.cmake ${CMAKE_CURRENT_LIST_DIR}/Libraries.cmake DESTINATION ${package_folder})
+  ${CMAKE_CURRENT_LIST_DIR}/LibTorch.cmake ${CMAKE_CURRENT_LIST_DIR}/SystemLibraries.cmake DESTINATION ${package_folder})

@@ -90,7 +90,7 @@ SEARCHES = {
     "beam 4, early": (dict(num_beams=4, early_stopping=True, length_penalty=0.6),
                       ["--beams", "4", "--early-stopping", "yes", "--length-penalty", "0.6"]),
     "rules": (dict(repetition_penalty=1.4, no_repeat_ngram_size=2, min_new_tokens=6),
-              ["--repetition-penalty", "1.4", "--no-repeat", "2", "--min-new", "6"]),
+              ["--repetition-penalty", "1.4", "--no-repeat-ngram-size", "2", "--min-new", "6"]),
 }
 
 
@@ -159,7 +159,7 @@ def compare(name, folder, model, asked):
     for search, (settings, options) in SEARCHES.items():
         wanted = generated(model, asked, settings)
         found = asked_of_weft(folder, asked, options)
-        alone = asked_of_weft(folder, asked[:8], options, "--batch", "1")
+        alone = asked_of_weft(folder, asked[:8], options, "--batch-size", "1")
         apart = [i for i in range(len(asked)) if wanted[i] != found[i]]
         ties = [i for i in apart if is_tie(model, asked[i], settings, wanted[i], found[i])]
         wrong = [i for i in apart if i not in ties]

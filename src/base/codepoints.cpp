@@ -22,10 +22,10 @@ struct LowerRange {
 
 #include "base/unicode_ranges.inc"
 
-constexpr char32_t kCodes = 0x110000;
+constexpr char32_t kCodepoints = 0x110000;
 
 std::vector<uint8_t> class_table() {
-  std::vector<uint8_t> table(kCodes, 0);
+  std::vector<uint8_t> table(kCodepoints, 0);
   const auto mark = [&](std::span<const Range> ranges, uint8_t bit) {
     for (const Range& range : ranges) {
       for (char32_t code = range.first; code <= range.last; ++code) {
@@ -48,7 +48,7 @@ std::vector<uint8_t> class_table() {
 
 uint8_t classes_of(char32_t code) {
   static const std::vector<uint8_t> table = class_table();
-  return code < kCodes ? table[code] : 0;
+  return code < kCodepoints ? table[code] : 0;
 }
 
 bool is_white_space(char32_t code) {

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
+#include "base/file_descriptor.h"
+#include "base/string_util.h"
 #include "base/system_calls.h"
-#include "base/text.h"
 
 namespace weft {
 
@@ -26,7 +26,7 @@ std::string parent_of(std::string path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-/// Makes the directory and its parents, and tells of each that is new.
+/// Creates the directory and its parents; calls `visit` for each new one.
 template <class Visit>
 void make_each(const std::string& path, const Visit& visit) {
   struct stat status {};
@@ -41,17 +41,17 @@ void make_each(const std::string& path, const Visit& visit) {
   const int reason = errno;
   const bool is_there = ::stat(path.c_str(), &status) == 0;
   if (is_there && S_ISDIR(status.st_mode)) {
-    return;  // another process was first
+    return;  // another process created it first
   }
   errno = is_there ? ENOTDIR : reason;
-  fail_with_errno(path, "make the directory");
+  throw_errno(path, "make the directory");
 }
 
 }  // namespace
 
 std::string read_file(const std::string& path, int64_t limit) {
-  const Descriptor file(path, O_RDONLY);
-  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  const FileDescriptor file(path, O_RDONLY);
+  constexpr std::size_t kChunk = std::size_t{1} << 16;
   struct stat status {};
   const bool has_size = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
   const int64_t expected = has_size ? int64_t{status.st_size} : 0;
@@ -59,15 +59,15 @@ std::string read_file(const std::string& path, int64_t limit) {
   std::size_t filled = 0;
   std::size_t got = 1;
   while (got > 0) {
-    // One byte more than expected, so that the end of an unchanged file needs no second growth.
+    // One byte more than expected, so that reaching the end of an unchanged file needs no resize.
     const std::size_t room =
-        std::max(filled + kPiece, static_cast<std::size_t>(std::min(expected, limit)) + 1);
+        std::max(filled + kChunk, static_cast<std::size_t>(std::min(expected, limit)) + 1);
     content.resize(std::max(content.size(), std::min(room, static_cast<std::size_t>(limit) + 1)));
     got = file.read(content.data() + filled, content.size() - filled);
     filled += got;
     if (static_cast<int64_t>(filled) > limit || expected > limit) {
       throw FileError(
-          text(path, ": cannot read: larger than ", byte_size(static_cast<double>(limit))));
+          str_cat(path, ": cannot read: larger than ", format_bytes(static_cast<double>(limit))));
     }
   }
   content.resize(filled);
@@ -84,11 +84,11 @@ void make_directories(const std::string& path) {
   make_each(path, [](const std::string&) {});
 }
 
-void make_lasting_directories(const std::string& path) {
+void make_durable_directories(const std::string& path) {
   make_each(path, [](const std::string& made) { flush_directory(parent_of(made)); });
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
+std::vector<std::string> list_directory(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
@@ -96,7 +96,7 @@ std::vector<std::string> names_in(const std::string& directory) {
     names.push_back(entry->path().filename().string());
   }
   if (error) {
-    throw FileError(text(directory, ": cannot list: ", error.message()));
+    throw FileError(str_cat(directory, ": cannot list: ", error.message()));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -108,21 +108,21 @@ void remove_tree(const std::string& path) {
     if (errno == ENOENT || errno == ENOTDIR) {
       return;
     }
-    fail_with_errno(path, "remove");
+    throw_errno(path, "remove");
   }
   if (S_ISDIR(status.st_mode)) {
-    for (const auto& name : names_in(path)) {
+    for (const auto& name : list_directory(path)) {
       remove_tree(path + "/" + name);
     }
   }
   if (system_calls::remove(path) != 0 && errno != ENOENT) {
-    fail_with_errno(path, "remove");
+    throw_errno(path, "remove");
   }
 }
 
 void rename_and_flush(const std::string& from, const std::string& to) {
   if (system_calls::rename(from, to) != 0) {
-    fail_with_errno(from, text("rename to '", to, "'"));
+    throw_errno(from, str_cat("rename to '", to, "'"));
   }
   flush_directory(parent_of(to));
 }
@@ -132,28 +132,28 @@ bool exchange_and_flush(const std::string& from, const std::string& to) {
     if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) {
       return false;
     }
-    fail_with_errno(from, text("exchange with '", to, "'"));
+    throw_errno(from, str_cat("exchange with '", to, "'"));
   }
   flush_directory(parent_of(to));
   return true;
 }
 
 void flush_directory(const std::string& path) {
-  const Descriptor directory(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
+  const FileDescriptor directory(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
   directory.flush();
 }
 
 void replace_link(const std::string& target, const std::string& link) {
-  const std::string fresh = text(link, ".tmp-", ::getpid());
+  const std::string fresh = str_cat(link, ".tmp-", ::getpid());
   remove_tree(fresh);
   if (system_calls::link(target, fresh) != 0) {
-    fail_with_errno(link, "make the link");
+    throw_errno(link, "make the link");
   }
   if (system_calls::rename(fresh, link) != 0) {
     const int reason = errno;
     system_calls::remove(fresh);
     errno = reason;
-    fail_with_errno(link, "replace the link");
+    throw_errno(link, "replace the link");
   }
   flush_directory(parent_of(link));
 }
@@ -163,7 +163,7 @@ int64_t free_bytes(const std::string& path) {
   int64_t free = system_calls::free_space(existing);
   while (free < 0) {
     if (existing == "." || existing == "/" || (errno != ENOENT && errno != ENOTDIR)) {
-      fail_with_errno(path, "tell the free space");
+      throw_errno(path, "tell the free space");
     }
     existing = parent_of(existing);
     existing = existing.empty() ? "." : existing;
@@ -175,7 +175,7 @@ int64_t free_bytes(const std::string& path) {
 std::vector<std::string> glob_paths(const std::string& pattern) {
   std::error_code error;
   if (std::filesystem::exists(pattern, error)) {
-    return {pattern};  // also a name that itself holds `[`
+    return {pattern};  // also covers names that contain `[`
   }
   glob_t found{};
   std::vector<std::string> paths;
@@ -187,7 +187,7 @@ std::vector<std::string> glob_paths(const std::string& pattern) {
   if (result == GLOB_NOSPACE || result == GLOB_ABORTED) {
     throw FileError(pattern + ": cannot list the files of this pattern");
   }
-  std::sort(paths.begin(), paths.end());  // by bytes, whatever the locale
+  std::sort(paths.begin(), paths.end());  // bytewise, independent of the locale
   return paths;
 }
 

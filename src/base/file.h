@@ -12,27 +12,26 @@
 
 namespace weft {
 
-class Descriptor;
+class FileDescriptor;
 
-/// A file or directory could not be opened, read, written, renamed: `path: cannot ...: reason of
-/// the system`.
+/// A file or directory could not be opened, read, written or renamed: `path: cannot ...: system
+/// error`.
 class FileError : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// A file that appears whole or not at all: bytes go to `<path>.tmp-<pid>`, `commit` flushes
-/// (fsync), renames and flushes the directory. Without `commit` the destructor removes the
-/// temporary file. Every call throws FileError. A device or a pipe is written as it lies, whatever
-/// the mode. Without `commit` the other modes keep what was written. All files that Weft keeps are
-/// written through this class. What is appended lands whole or not at all: after a failure the file
-/// is cut back to its last whole piece, and the bytes are kept for the next `flush`.
+/// Writes a file atomically: bytes go to `<path>.tmp-<pid>`; `commit` flushes (fsync), renames and
+/// flushes the directory. Without `commit` the destructor removes the temporary file; the other
+/// modes keep the bytes already written. A device or a pipe is written directly, whatever the mode.
+/// Appends are all-or-nothing: after a failure the file is truncated to the end of the last
+/// complete append, and the bytes are kept for the next `flush`. All files that Weft keeps are
+/// written through this class. Every call throws FileError.
 class FileWriter {
  public:
   enum class Mode {
     kAtomic,  // temporary file, renamed by commit
-    kPlain,   // straight into `path`, truncated first (files of a directory that is itself renamed
-              // whole)
+    kPlain,   // directly into `path`, truncated first (files of a directory that is itself renamed)
     kAppend,  // at the end of `path`
   };
   explicit FileWriter(std::string path, Mode mode = Mode::kAtomic);
@@ -42,9 +41,9 @@ class FileWriter {
 
   void write(const void* bytes, std::size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  /// Hands buffered bytes to the system (no fsync).
+  /// Passes buffered bytes to the operating system (no fsync).
   void flush();
-  /// `flush`, and waits until the bytes are on the disk (fsync); more may follow.
+  /// Flushes and waits until the bytes are on disk (fsync); more may be written afterwards.
   void sync();
   void commit();
   /// Bytes written so far.
@@ -54,16 +53,16 @@ class FileWriter {
   void append();
 
   std::string path_;
-  std::string writing_;  // the path that is open
+  std::string open_path_;  // path that is actually open
   std::string buffer_;
-  std::unique_ptr<Descriptor> file_;
+  std::unique_ptr<FileDescriptor> file_;
   int64_t size_ = 0;
   bool appends_ = false;
-  int64_t whole_ = 0;     // bytes of the file that end with a whole piece, where it appends
-  bool is_torn_ = false;  // an append failed in its midst
+  int64_t intact_size_ = 0;  // append mode: file size after the last complete append
+  bool is_torn_ = false;     // an append failed halfway
 };
 
-/// A read-only memory map of a whole file. Throws FileError. An empty file gives an empty span.
+/// Read-only memory map of a whole file. An empty file gives an empty span. Throws FileError.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -80,54 +79,54 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// The whole file; throws FileError, also where it is larger than `limit` bytes.
+/// Reads the whole file. Throws FileError, also if it is larger than `limit` bytes.
 std::string read_file(const std::string& path, int64_t limit = int64_t{1} << 30);
 
-/// Writes `text` whole or not at all (FileWriter::Mode::kAtomic).
+/// Writes `text` atomically (FileWriter::Mode::kAtomic).
 void write_file(const std::string& path, std::string_view text);
 
-/// Makes the directory and its parents; flushes nothing. Throws FileError.
+/// Creates the directory and its parents, without fsync. Throws FileError.
 void make_directories(const std::string& path);
 
-/// The same, and flushes the directories that hold new ones, so that they outlast a power cut.
-void make_lasting_directories(const std::string& path);
+/// The same, but flushes the parents of new directories, so that they survive a power failure.
+void make_durable_directories(const std::string& path);
 
-/// The names of what lies in a directory, sorted. Throws FileError.
-std::vector<std::string> names_in(const std::string& directory);
+/// Returns the names of the entries of a directory, sorted. Throws FileError.
+std::vector<std::string> list_directory(const std::string& directory);
 
-/// Removes a file, a link, or a directory with all it holds; what is not there is no error. Throws
+/// Removes a file, a link, or a directory with its contents; a missing path is not an error. Throws
 /// FileError.
 void remove_tree(const std::string& path);
 
-/// Renames a file or directory and flushes the directory that holds it. Throws FileError.
+/// Renames a file or directory and flushes its parent directory. Throws FileError.
 void rename_and_flush(const std::string& from, const std::string& to);
 
-/// Lets two names change places in one step and flushes their directory; false where the file
-/// system knows no such step. Throws FileError.
+/// Swaps two names atomically and flushes their directory; false if the file system does not
+/// support it. Throws FileError.
 bool exchange_and_flush(const std::string& from, const std::string& to);
 
-/// fsync of a directory. Throws FileError.
+/// Calls fsync on a directory. Throws FileError.
 void flush_directory(const std::string& path);
 
-/// Makes `link` point to `target` (relative to the link's directory), replacing an older link in
-/// one step.
+/// Points `link` to `target` (relative to the link's directory), atomically replacing an existing
+/// link.
 void replace_link(const std::string& target, const std::string& link);
 
-/// Free bytes of the file system that holds `path` (or its nearest existing parent).
+/// Free bytes of the file system of `path` (or of its nearest existing parent).
 int64_t free_bytes(const std::string& path);
 
-/// Paths matching a shell pattern (`*`, `?`, `[..]`; `**` is not special), sorted; a path without
-/// such signs matches itself when it exists.
+/// Paths matching a shell pattern (`*`, `?`, `[..]`; `**` is not special), sorted. An existing path
+/// matches itself.
 std::vector<std::string> glob_paths(const std::string& pattern);
 
-/// XXH3, 64 bits.
+/// 64-bit XXH3 hash.
 uint64_t digest(const void* bytes, std::size_t count, uint64_t seed = 0);
 inline uint64_t digest(std::string_view text, uint64_t seed = 0) {
   return digest(text.data(), text.size(), seed);
 }
-/// XXH3 of a file's bytes, read in pieces. Throws FileError.
+/// XXH3 hash of a file, read in chunks. Throws FileError.
 uint64_t digest_file(const std::string& path);
 /// 16 hexadecimal digits.
-std::string hex(uint64_t value);
+std::string to_hex(uint64_t value);
 
 }  // namespace weft

@@ -36,14 +36,14 @@ spdlog::level::level_enum level_of(Level level) {
   return spdlog::level::info;
 }
 
-/// Columns of the terminal, less one: a full last column makes some terminals wrap.
+/// Terminal width minus one: a full last column makes some terminals wrap.
 std::size_t columns() {
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   return known ? size.ws_col - 1U : 79U;
 }
 
-std::string cut_to(std::string_view text, std::size_t width) {
+std::string truncate_to_width(std::string_view text, std::size_t width) {
   std::string result;
   std::size_t at = 0;
   for (std::size_t shown = 0; at < text.size() && shown < width; ++shown) {
@@ -55,25 +55,25 @@ std::string cut_to(std::string_view text, std::size_t width) {
 
 class Log {
  public:
-  Log() : screen_(std::make_shared<spdlog::sinks::ansicolor_stderr_sink_st>()) {
-    screen_->set_color_mode(has_colors() ? spdlog::color_mode::always : spdlog::color_mode::never);
-    screen_->set_color(spdlog::level::info, "");
-    screen_->set_color(spdlog::level::debug, "\033[2m");
-    screen_->set_level(spdlog::level::info);
+  Log() : console_(std::make_shared<spdlog::sinks::ansicolor_stderr_sink_st>()) {
+    console_->set_color_mode(has_colors() ? spdlog::color_mode::always : spdlog::color_mode::never);
+    console_->set_color(spdlog::level::info, "");
+    console_->set_color(spdlog::level::debug, "\033[2m");
+    console_->set_level(spdlog::level::info);
   }
 
   void write(Level level, std::string_view text) {
     const std::lock_guard lock(mutex_);
-    const bool is_shown = screen_->should_log(level_of(level));
-    if (is_shown && !status_.empty()) {
+    const bool is_shown = console_->should_log(level_of(level));
+    if (is_shown && !progress_line_.empty()) {
       print("\r\033[K");
     }
     if (is_shown) {
-      screen_->set_pattern(level >= Level::kWarning ? "%^%l:%$ %v" : "%^%v%$");
-      send_to_screen(level, text);
+      console_->set_pattern(level >= Level::kWarning ? "%^%l:%$ %v" : "%^%v%$");
+      send_to_console(level, text);
     }
-    if (is_shown && !status_.empty()) {
-      print(status_);
+    if (is_shown && !progress_line_.empty()) {
+      print(progress_line_);
     }
     if (file_ && level >= Level::kInfo) {
       send_to_file(level, text);
@@ -82,7 +82,7 @@ class Log {
 
   void set_level(Level level) {
     const std::lock_guard lock(mutex_);
-    screen_->set_level(level_of(level));
+    console_->set_level(level_of(level));
   }
 
   void open_file(std::string_view path) {
@@ -100,13 +100,13 @@ class Log {
     file_.reset();
   }
 
-  void set_status(std::string_view text) {
+  void set_progress_line(std::string_view text) {
     const std::lock_guard lock(mutex_);
-    if (!is_terminal() || (text.empty() && status_.empty())) {
+    if (!is_terminal() || (text.empty() && progress_line_.empty())) {
       return;
     }
-    status_ = cut_to(text, columns());
-    print("\r" + status_ + "\033[K");
+    progress_line_ = truncate_to_width(text, columns());
+    print("\r" + progress_line_ + "\033[K");
   }
 
  private:
@@ -115,17 +115,17 @@ class Log {
             spdlog::string_view_t(text.data(), text.size())};
   }
 
-  void send_to_screen(Level level, std::string_view text) {
+  void send_to_console(Level level, std::string_view text) {
     try {
-      screen_->log(message(level, text));
-      screen_->flush();
+      console_->log(message(level, text));
+      console_->flush();
     } catch (const spdlog::spdlog_ex&) {
-      // Nowhere is left to tell it.
+      // Ignored: there is nowhere left to report it.
     }
   }
 
-  /// A log that cannot be written (a full disk) must not end the run: it is told once on standard
-  /// error, and the lines follow when it can be written again.
+  /// A failing log file (a full disk) must not end the run: the error is reported once on standard
+  /// error, and the lines are written once the file is writable again.
   void send_to_file(Level level, std::string_view text) {
     try {
       spdlog::memory_buf_t line;
@@ -147,29 +147,29 @@ class Log {
   }
 
   std::mutex mutex_;
-  std::shared_ptr<spdlog::sinks::ansicolor_stderr_sink_st> screen_;
+  std::shared_ptr<spdlog::sinks::ansicolor_stderr_sink_st> console_;
   spdlog::pattern_formatter pattern_{kFilePattern};
   std::unique_ptr<FileWriter> file_;
-  std::string status_;
+  std::string progress_line_;
   bool file_failed_ = false;
 };
 
 /// Never destroyed: a destructor of another static object may still log.
-Log& the_log() {
+Log& global_log() {
   static Log* log = std::make_unique<Log>().release();
   return *log;
 }
 
 }  // namespace
 
-void debug(std::string_view text) { the_log().write(Level::kDebug, text); }
-void info(std::string_view text) { the_log().write(Level::kInfo, text); }
-void warning(std::string_view text) { the_log().write(Level::kWarning, text); }
-void error(std::string_view text) { the_log().write(Level::kError, text); }
+void debug(std::string_view text) { global_log().write(Level::kDebug, text); }
+void info(std::string_view text) { global_log().write(Level::kInfo, text); }
+void warning(std::string_view text) { global_log().write(Level::kWarning, text); }
+void error(std::string_view text) { global_log().write(Level::kError, text); }
 
-void set_level(Level level) { the_log().set_level(level); }
-void open_file(std::string_view path) { the_log().open_file(path); }
-void close_file() { the_log().close_file(); }
+void set_level(Level level) { global_log().set_level(level); }
+void open_file(std::string_view path) { global_log().open_file(path); }
+void close_file() { global_log().close_file(); }
 
 bool is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
@@ -180,6 +180,6 @@ bool has_colors() {
   return is_terminal() && !is_refused && kind != nullptr && std::string_view(kind) != "dumb";
 }
 
-void set_status(std::string_view text) { the_log().set_status(text); }
+void set_progress_line(std::string_view text) { global_log().set_progress_line(text); }
 
 }  // namespace weft::log

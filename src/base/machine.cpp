@@ -8,14 +8,13 @@
 #include <dlfcn.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 
 namespace weft {
 namespace {
 
-/// The content of a file of /proc or /sys, whose size the system does not tell; empty where there
-/// is none.
+/// Reads a file of /proc or /sys, whose size is not known in advance; empty if missing.
 std::string machine_contents_of(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream content;
@@ -23,7 +22,7 @@ std::string machine_contents_of(const std::string& path) {
   return file ? content.str() : "";
 }
 
-/// The value of the first line `key : value`.
+/// Returns the value of the first line `key : value`.
 std::string machine_value_of(std::string_view lines, std::string_view key) {
   for (const auto line : split(lines, '\n')) {
     const auto colon = line.find(':');
@@ -34,13 +33,13 @@ std::string machine_value_of(std::string_view lines, std::string_view key) {
   return "";
 }
 
-int64_t kibibytes_of(std::string_view lines, std::string_view key) {
+int64_t size_in_bytes(std::string_view lines, std::string_view key) {
   const auto value = machine_value_of(lines, key);
   return value.empty() ? 0 : std::stoll(value) * 1024;
 }
 
 /// `always [madvise] never` -> `madvise`.
-std::string chosen_of(const std::string& words) {
+std::string bracketed_word(const std::string& words) {
   const auto begin = words.find('[');
   const auto end = words.find(']');
   return begin == std::string::npos || end == std::string::npos
@@ -50,7 +49,7 @@ std::string chosen_of(const std::string& words) {
 
 std::string find_allocator() {
   using VersionOf = const char* (*)(int*, int*, const char**);
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym gives is untyped.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dlsym returns void*.
   const auto version = reinterpret_cast<VersionOf>(::dlsym(RTLD_DEFAULT, "tc_version"));
   return version == nullptr ? "libc"
                             : std::string("tcmalloc ") + version(nullptr, nullptr, nullptr);
@@ -67,10 +66,10 @@ std::vector<std::string> find_gpus() {
 
 }  // namespace
 
-std::vector<std::string> features_of(const std::string& cpuinfo) {
+std::vector<std::string> cpu_features(const std::string& cpuinfo) {
   auto flags = machine_value_of(cpuinfo, "flags");
   if (flags.empty()) {
-    flags = machine_value_of(cpuinfo, "Features");  // so on ARM
+    flags = machine_value_of(cpuinfo, "Features");  // name on ARM
   }
   const auto words = split(flags, ' ');
   std::vector<std::string> found;
@@ -83,7 +82,7 @@ std::vector<std::string> features_of(const std::string& cpuinfo) {
   return found;
 }
 
-double quota_of(const std::string& cpu_max) {
+double cpu_quota(const std::string& cpu_max) {
   std::istringstream words(cpu_max);
   double quota = 0;
   double period = 0;
@@ -95,13 +94,14 @@ Machine read_machine() {
   const auto meminfo = machine_contents_of("/proc/meminfo");
   return {
       .cpu = machine_value_of(cpuinfo, "model name"),
-      .features = features_of(cpuinfo),
+      .features = cpu_features(cpuinfo),
       .cores = available_cores(),
-      .core_quota = quota_of(machine_contents_of("/sys/fs/cgroup/cpu.max")),
-      .memory = kibibytes_of(meminfo, "MemTotal"),
-      .free_memory = kibibytes_of(meminfo, "MemAvailable"),
+      .core_quota = cpu_quota(machine_contents_of("/sys/fs/cgroup/cpu.max")),
+      .memory = size_in_bytes(meminfo, "MemTotal"),
+      .free_memory = size_in_bytes(meminfo, "MemAvailable"),
       .free_disk = free_bytes("."),
-      .huge_pages = chosen_of(machine_contents_of("/sys/kernel/mm/transparent_hugepage/enabled")),
+      .huge_pages =
+          bracketed_word(machine_contents_of("/sys/kernel/mm/transparent_hugepage/enabled")),
       .allocator = find_allocator(),
       .gpus = find_gpus(),
   };

@@ -4,17 +4,17 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/descriptor.h"
 #include "base/file.h"
+#include "base/file_descriptor.h"
 
 namespace weft {
 
 MappedFile::MappedFile(const std::string& path) {
-  // Without O_NONBLOCK opening a pipe would wait for its writer.
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK);
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  const FileDescriptor file(path, O_RDONLY | O_NONBLOCK);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) {
-    fail_with_errno(path, "read");
+    throw_errno(path, "read");
   }
   if (!S_ISREG(status.st_mode)) {
     throw FileError(path + ": cannot read: not a file" +
@@ -27,7 +27,7 @@ MappedFile::MappedFile(const std::string& path) {
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (address == MAP_FAILED) {
     size_ = 0;
-    fail_with_errno(path, "map into memory");
+    throw_errno(path, "map into memory");
   }
   data_ = static_cast<const std::byte*>(address);
 }

@@ -5,17 +5,17 @@
 
 namespace weft {
 
-/// Bytes of memory that this process may still take without pushing others out: what the system
-/// tells, or less where a control group or a limit on the address space allows less.
+/// Bytes of memory that this process can still allocate without evicting others: the system's
+/// available memory, or less if a cgroup or an address-space limit is tighter.
 int64_t available_memory();
 
-/// Whether so many bytes can be mapped at this moment. They are given back at once.
+/// Whether this many bytes can be mapped right now; the mapping is released at once.
 bool can_map(int64_t bytes);
 
 namespace detail {
 
-/// `key` of a file whose lines are `key value`, or `key: value kB`, in bytes; -1: not there.
-int64_t bytes_of(std::string_view lines, std::string_view key);
+/// Value of `key` in lines `key value` or `key: value kB`, in bytes; -1: missing.
+int64_t parse_size(std::string_view lines, std::string_view key);
 
 }  // namespace detail
 

@@ -17,9 +17,9 @@ std::array<uint32_t, 2> halves(uint64_t value) {
   return {static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)};
 }
 
-/// A finaliser alone keeps 0 at 0; the two constants (golden ratio, sqrt 3) tell the places of a
-/// and b apart.
-uint64_t finalised(uint64_t value) {
+/// The finaliser maps 0 to 0, so hash_combine adds constants (golden ratio, sqrt 3) that differ for
+/// a and b.
+uint64_t finalize_splitmix64(uint64_t value) {
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ULL;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EBULL;
   return value ^ (value >> 31);
@@ -41,14 +41,15 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
   return counter;
 }
 
-uint64_t mix(uint64_t a, uint64_t b) {
-  return finalised(finalised(a + 0x9E3779B97F4A7C15ULL) + b + 0xBB67AE8584CAA73BULL);
+uint64_t hash_combine(uint64_t a, uint64_t b) {
+  return finalize_splitmix64(finalize_splitmix64(a + 0x9E3779B97F4A7C15ULL) + b +
+                             0xBB67AE8584CAA73BULL);
 }
 
-// The counter is (block, low half of time, item): streams of one (seed, purpose) never overlap
-// before 2^34 draws. What does not fit goes into the key.
-Random::Random(uint64_t seed, Purpose purpose, uint64_t time, uint64_t item)
-    : key_(halves(mix(mix(seed, static_cast<uint64_t>(purpose)), time >> 32))),
+// The counter is (block, low half of time, item), so streams of one (seed, purpose) never overlap
+// before 2^34 draws. The high half of time goes into the key.
+Random::Random(uint64_t seed, RandomPurpose purpose, uint64_t time, uint64_t item)
+    : key_(halves(hash_combine(hash_combine(seed, static_cast<uint64_t>(purpose)), time >> 32))),
       counter_{0, static_cast<uint32_t>(time), static_cast<uint32_t>(item),
                static_cast<uint32_t>(item >> 32)} {}
 
@@ -70,21 +71,21 @@ float Random::uniform() { return static_cast<float>(bits() >> 8) * 0x1p-24F; }
 
 double Random::uniform_double() { return static_cast<double>(bits64() >> 11) * 0x1p-53; }
 
-uint64_t Random::below(uint64_t bound) {
+uint64_t Random::uniform_int(uint64_t bound) {
   if (bound <= (uint64_t{1} << 32)) {
     // Lemire, "Fast random integer generation in an interval" (arXiv:1805.10941).
-    const uint64_t unfair = (uint64_t{1} << 32) % bound;
+    const uint64_t rejection_limit = (uint64_t{1} << 32) % bound;
     uint64_t product = 0;
     do {
       product = bits() * bound;
-    } while (static_cast<uint32_t>(product) < unfair);
+    } while (static_cast<uint32_t>(product) < rejection_limit);
     return product >> 32;
   }
-  const uint64_t unfair = (0 - bound) % bound;
+  const uint64_t rejection_limit = (0 - bound) % bound;
   uint64_t draw = 0;
   do {
     draw = bits64();
-  } while (draw < unfair);
+  } while (draw < rejection_limit);
   return draw % bound;
 }
 
@@ -93,19 +94,19 @@ double Random::normal() {
   return radius * std::cos(2.0 * std::numbers::pi * uniform_double());
 }
 
-Permutation::Permutation(int64_t size, uint64_t seed, Purpose purpose, uint64_t time)
+Permutation::Permutation(int64_t size, uint64_t seed, RandomPurpose purpose, uint64_t time)
     : size_(size),
-      key_(halves(mix(mix(seed, static_cast<uint64_t>(purpose)), ~(time >> 32)))),
+      key_(halves(hash_combine(hash_combine(seed, static_cast<uint64_t>(purpose)), ~(time >> 32)))),
       time_(static_cast<uint32_t>(time)) {
   const int bits = size > 1 ? std::bit_width(static_cast<uint64_t>(size - 1)) : 0;
   low_bits_ = static_cast<uint32_t>(bits / 2);
   high_bits_ = static_cast<uint32_t>(bits) - low_bits_;
 }
 
-// The network permutes 0 .. 2^bits - 1, less than twice `size`; walking on from outside stays a
+// The network permutes 0 .. 2^bits - 1, less than twice `size`; cycle walking restricts it to a
 // permutation of 0 .. size-1 (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
 int64_t Permutation::operator()(int64_t index) const {
-  // A round on few bits mixes little.
+  // Rounds on few bits mix poorly, so use more.
   const uint32_t rounds = low_bits_ < 6 ? 24 : 8;
   const uint64_t low_mask = (uint64_t{1} << low_bits_) - 1;
   const uint64_t high_mask = (uint64_t{1} << high_bits_) - 1;

@@ -5,11 +5,11 @@
 
 namespace weft {
 
-/// What a draw is for; part of the generator's key, so that two purposes never share bits. Values
-/// are public: they are part of what makes a run repeatable. Only ever append.
-enum class Purpose : uint32_t {
+/// Purpose of a random draw; part of the generator's key, so two purposes never share bits. The
+/// values are part of what makes a run reproducible: only append.
+enum class RandomPurpose : uint32_t {
   kInitialize = 1,
-  kOrder = 2,
+  kShuffle = 2,
   kMixture = 3,
   kMask = 4,
   kPair = 5,
@@ -18,28 +18,28 @@ enum class Purpose : uint32_t {
   kSample = 8,
   kTokenizer = 9,
   kFolds = 10,
-  kNoise = 11,      // of texts, beside masks
-  kGenerator = 12,  // what ELECTRA's generator puts in the place of hidden tokens
-  kAugment = 13,    // of images
+  kCorruption = 11,  // text corruption other than masking
+  kGenerator = 12,   // tokens that ELECTRA's generator samples for masked positions
+  kAugment = 13,     // image augmentation
 };
 
 /// One block of Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as 1,
 /// 2, 3", SC 2011).
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-/// A stream of draws that is a pure function of (seed, purpose, time, item): time is an epoch or a
-/// step. Copying it copies the place in the stream.
+/// Random stream that is a pure function of (seed, purpose, time, item), where time is an epoch or
+/// a step. A copy continues from the same position.
 class Random {
  public:
-  Random(uint64_t seed, Purpose purpose, uint64_t time, uint64_t item);
+  Random(uint64_t seed, RandomPurpose purpose, uint64_t time, uint64_t item);
 
   uint32_t bits();
   uint64_t bits64();
-  /// Uniform in [0, 1), from the 24 high bits of one draw; `uniform_double` uses 53 of two.
+  /// Uniform in [0, 1), from the 24 high bits of one draw; `uniform_double` uses 53 bits of two.
   float uniform();
   double uniform_double();
-  /// Uniform in [0, bound), without bias (rejection); bound > 0.
-  uint64_t below(uint64_t bound);
+  /// Uniform in [0, bound), unbiased (rejection sampling); bound > 0.
+  uint64_t uniform_int(uint64_t bound);
   /// Standard normal (Box-Muller on two uniforms).
   double normal();
 
@@ -50,11 +50,11 @@ class Random {
   int used_ = 4;
 };
 
-/// A pseudo-random permutation of 0 .. size-1 that needs no memory: a Feistel network over Philox
-/// with cycle walking. Pure function of (seed, purpose, time, size).
+/// Pseudo-random permutation of 0 .. size-1 in O(1) memory: a Feistel network over Philox with
+/// cycle walking. Pure function of (seed, purpose, time, size).
 class Permutation {
  public:
-  Permutation(int64_t size, uint64_t seed, Purpose purpose, uint64_t time);
+  Permutation(int64_t size, uint64_t seed, RandomPurpose purpose, uint64_t time);
   int64_t operator()(int64_t index) const;
   int64_t size() const { return size_; }
 
@@ -67,6 +67,6 @@ class Permutation {
 };
 
 /// Mixes values into one 64-bit key (splitmix64 finaliser).
-uint64_t mix(uint64_t a, uint64_t b);
+uint64_t hash_combine(uint64_t a, uint64_t b);
 
 }  // namespace weft

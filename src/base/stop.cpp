@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr int kStoppedStatus = 143;
-constexpr int64_t kSameWish = 100'000'000;  // nanoseconds
+constexpr int64_t kDebounceNanoseconds = 100'000'000;  // nanoseconds
 
 std::atomic<bool> requested{false};
 std::atomic<int64_t> requested_at{0};
@@ -31,17 +31,17 @@ extern "C" void handle_stop(int /*signal*/) {
   const int64_t time = now();
   if (!requested.exchange(true)) {
     requested_at.store(time);
-  } else if (time - requested_at.load() > kSameWish) {
+  } else if (time - requested_at.load() > kDebounceNanoseconds) {
     _exit(kStoppedStatus);
   }
 }
 
 }  // namespace
 
-void install_stop_signals() {
+void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = handle_stop;
-  // Without SA_RESTART: who waits for standard input wakes up and can leave.
+  // No SA_RESTART, so that a blocking read of standard input is interrupted and can exit.
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     sigaction(signal, &action, nullptr);
@@ -50,15 +50,15 @@ void install_stop_signals() {
 
 bool stop_requested() { return requested.load(std::memory_order_relaxed); }
 
-void leave_if_stopped(const char* doing) {
+void throw_if_stopped(const char* doing) {
   if (stop_requested()) {
     throw Stopped(std::string("stopped while ") + doing);
   }
 }
 
-void request_stop(bool wish) {
-  requested_at.store(wish ? now() : 0);
-  requested.store(wish);
+void request_stop(bool is_requested) {
+  requested_at.store(is_requested ? now() : 0);
+  requested.store(is_requested);
 }
 
 }  // namespace weft

@@ -2,18 +2,18 @@
 
 namespace weft {
 
-/// Installs handlers for SIGTERM, SIGINT and SIGUSR1: the first asks for a stop, a second leaves at
-/// once (status 143). A second one within a tenth of a second is the same wish: `timeout` and
-/// launchers signal a process and its group.
-void install_stop_signals();
+/// Installs handlers for SIGTERM, SIGINT and SIGUSR1: the first signal requests a stop, a second
+/// exits at once (status 143). A second one within 0.1 s is ignored, because `timeout` and
+/// launchers signal both a process and its group.
+void install_signal_handlers();
 
-/// Whether a stop was asked for. Long loops look at it and leave in order.
+/// Whether a stop was requested. Long loops poll it and exit cleanly.
 bool stop_requested();
 
-/// Throws Stopped where one was asked for; `doing` is named in the message ("tokenising").
-void leave_if_stopped(const char* doing);
+/// Throws Stopped if a stop was requested; `doing` appears in the message ("tokenising").
+void throw_if_stopped(const char* doing);
 
-/// Sets or clears the wish; for tests.
-void request_stop(bool wish);
+/// Sets or clears the request; for tests.
+void request_stop(bool is_requested);
 
 }  // namespace weft

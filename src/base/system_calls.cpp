@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/fault.h"
+#include "base/fault_injection.h"
 
 namespace weft::system_calls {
 
@@ -17,12 +17,12 @@ namespace {
 
 using fault::Call;
 
-/// Makes the call, unless it is one that the fault plan breaks.
+/// Makes the call, unless the fault plan makes it fail.
 template <class Make>
 auto made(Call call, const std::string& what, const Make& make) {
-  const auto verdict = fault::strike(call, what);
-  if (verdict.error != 0) {
-    errno = verdict.error;
+  const auto outcome = fault::inject(call, what);
+  if (outcome.error != 0) {
+    errno = outcome.error;
     return decltype(make())(-1);
   }
   return make();
@@ -33,20 +33,20 @@ auto made(Call call, const std::string& what, const Make& make) {
 int open(const std::string& path, int flags) {
   constexpr mode_t kMode = 0666;
   const auto make = [&] { return ::open(path.c_str(), flags | O_CLOEXEC, kMode); };
-  // A directory is opened only to be flushed.
+  // Directories are opened only to be flushed.
   const bool changes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_DIRECTORY) != 0;
   return changes ? made(Call::kOpen, path, make) : make();
 }
 
 ssize_t write(int descriptor, const std::string& path, const void* bytes, std::size_t count) {
-  const auto verdict = fault::strike(Call::kWrite, path);
-  if (verdict.is_torn) {
+  const auto outcome = fault::inject(Call::kWrite, path);
+  if (outcome.is_torn) {
     const auto half = ::write(descriptor, bytes, count / 2);
     std::raise(SIGKILL);
     return half;
   }
-  errno = verdict.error;
-  return verdict.error != 0 ? -1 : ::write(descriptor, bytes, count);
+  errno = outcome.error;
+  return outcome.error != 0 ? -1 : ::write(descriptor, bytes, count);
 }
 
 int flush(int descriptor, const std::string& path) {
@@ -54,12 +54,12 @@ int flush(int descriptor, const std::string& path) {
 }
 
 int close(int descriptor, const std::string& path) {
-  const auto verdict = fault::strike(Call::kClose, path);
-  const int result = ::close(descriptor);  // a failed one closes all the same
-  if (verdict.error == 0) {
+  const auto outcome = fault::inject(Call::kClose, path);
+  const int result = ::close(descriptor);  // closes the descriptor even if it fails
+  if (outcome.error == 0) {
     return result;
   }
-  errno = verdict.error;
+  errno = outcome.error;
   return -1;
 }
 
@@ -93,8 +93,8 @@ int make_directory(const std::string& path) {
 
 int64_t free_space(const std::string& path) {
   struct statvfs status {};
-  const auto verdict = fault::strike(Call::kSpace, path);
-  if (verdict.error != 0) {
+  const auto outcome = fault::inject(Call::kSpace, path);
+  if (outcome.error != 0) {
     return 0;
   }
   if (::statvfs(path.c_str(), &status) != 0) {

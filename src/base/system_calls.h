@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-/// The calls of the system by which Weft changes files, as the system has them (-1 and errno).
-/// Nothing else in Weft creates, writes, renames or removes a file, so `fault` breaks them all.
+/// System calls with which Weft changes files; errors are -1 and errno. Nothing else in Weft
+/// creates, writes, renames or removes a file, so `fault` can break every change.
 namespace weft::system_calls {
 
 int open(const std::string& path, int flags);
@@ -16,13 +16,13 @@ int flush(int descriptor, const std::string& path);
 int close(int descriptor, const std::string& path);
 int truncate(int descriptor, const std::string& path, int64_t size);
 int rename(const std::string& from, const std::string& to);
-/// Both change names in one step.
+/// Swaps two names atomically.
 int exchange(const std::string& from, const std::string& to);
 int link(const std::string& target, const std::string& path);
-/// A file, a link or an empty directory.
+/// Removes a file, a link or an empty directory.
 int remove(const std::string& path);
 int make_directory(const std::string& path);
-/// Bytes that the user may still write on the file system of `path`.
+/// Bytes that the user can still write to the file system of `path`.
 int64_t free_space(const std::string& path);
 
 }  // namespace weft::system_calls

@@ -16,8 +16,8 @@ namespace weft {
 namespace {
 
 int cores_of_affinity() {
-  // Machines with more than 1,024 CPUs need a larger set; the call fails with EINVAL until it is
-  // large enough.
+  // Machines with more than 1,024 CPUs need a larger set; the call fails with EINVAL if it is too
+  // small.
   for (int cpus = CPU_SETSIZE; cpus <= (1 << 20); cpus *= 4) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpus));
     if (set == nullptr) {
@@ -33,13 +33,13 @@ int cores_of_affinity() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Hands out pieces of 0 .. count-1 to whoever asks, until one piece fails.
-class Pieces {
+/// Hands out chunks of 0 .. count-1 to all threads, until one chunk fails.
+class ChunkQueue {
  public:
-  Pieces(int64_t count, int64_t length, const std::function<void(int64_t, int64_t)>& work)
+  ChunkQueue(int64_t count, int64_t length, const std::function<void(int64_t, int64_t)>& work)
       : count_(count), length_(length), work_(work) {}
 
-  void take_all() {
+  void run_all() {
     while (!failed_.load(std::memory_order_relaxed)) {
       const int64_t begin = next_.fetch_add(length_, std::memory_order_relaxed);
       if (begin >= count_) {
@@ -91,22 +91,22 @@ void parallel_for(int64_t count,
   grain = std::max<int64_t>(1, grain);
   const int64_t most = threads > 0 ? threads : available_cores();
   const int64_t useful = std::min(most, (count + grain - 1) / grain);
-  // Several pieces a thread even out pieces that cost unlike amounts.
-  Pieces pieces(count, std::max(grain, count / (useful * 8)), work);
+  // Several chunks per thread balance the load if their costs differ.
+  ChunkQueue queue(count, std::max(grain, count / (useful * 8)), work);
   std::vector<std::thread> helpers;
   helpers.reserve(static_cast<std::size_t>(useful));
   try {
     for (int64_t i = 1; i < useful; ++i) {
-      helpers.emplace_back([&pieces] { pieces.take_all(); });
+      helpers.emplace_back([&queue] { queue.run_all(); });
     }
   } catch (const std::system_error&) {
-    // The system gives no more threads: those at hand do the work.
+    // No more threads available: the existing ones do the work.
   }
-  pieces.take_all();
+  queue.run_all();
   for (auto& helper : helpers) {
     helper.join();
   }
-  pieces.rethrow();
+  queue.rethrow();
 }
 
 }  // namespace weft

@@ -4,15 +4,15 @@ namespace weft::utf8 {
 
 namespace {
 
-/// The well-formed second bytes after a lead byte, and how many bytes follow it (Unicode 15, table
+/// Range of valid second bytes after a lead byte, and number of following bytes (Unicode 15, table
 /// 3-7).
-struct Lead {
+struct LeadByte {
   int following = 0;  // 0: not a lead byte of two or more bytes
   unsigned char low = 0x80;
   unsigned char high = 0xBF;
 };
 
-Lead lead_of(unsigned char byte) {
+LeadByte classify_lead_byte(unsigned char byte) {
   if (byte >= 0xC2 && byte <= 0xDF) {
     return {.following = 1};
   }
@@ -39,7 +39,7 @@ Step step(std::string_view text, std::size_t& at) {
   if (first < 0x80) {
     return {.code = first, .is_valid = true};
   }
-  const Lead lead = lead_of(first);
+  const LeadByte lead = classify_lead_byte(first);
   if (lead.following == 0) {
     return {};
   }
@@ -122,7 +122,7 @@ int64_t count(std::string_view text) {
   return codes;
 }
 
-std::string repaired(std::string_view text) {
+std::string replace_invalid(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {

@@ -9,12 +9,12 @@ namespace weft::utf8 {
 
 inline constexpr char32_t kReplacement = 0xFFFD;
 
-/// Byte offset of the first byte that is not well-formed UTF-8 (overlong forms, surrogates and
-/// values above U+10FFFF are not), or nothing.
+/// Returns the byte offset of the first ill-formed UTF-8 sequence (overlong forms, surrogates and
+/// values above U+10FFFF included), or nullopt.
 std::optional<std::size_t> first_invalid(std::string_view text);
 
-/// The code point that begins at `at`, which moves past it. Ill-formed bytes give kReplacement, one
-/// for each maximal ill-formed part (Unicode, "substitution of maximal subparts").
+/// Returns the code point at `at` and advances `at` past it. Ill-formed bytes give one kReplacement
+/// per maximal ill-formed part (Unicode, "substitution of maximal subparts").
 char32_t next(std::string_view text, std::size_t& at);
 
 /// Appends the code point in UTF-8.
@@ -26,7 +26,7 @@ std::string encode(std::u32string_view text);
 /// Number of code points.
 int64_t count(std::string_view text);
 
-/// The text with every ill-formed part replaced by U+FFFD.
-std::string repaired(std::string_view text);
+/// Replaces every ill-formed part by U+FFFD.
+std::string replace_invalid(std::string_view text);
 
 }  // namespace weft::utf8

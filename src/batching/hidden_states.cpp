@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "batching/stage.h"
+#include "batching/device_batch.h"
 #include "kernels/to_device.h"
 
 namespace weft::batching {
@@ -10,74 +10,80 @@ namespace weft::batching {
 namespace {
 
 bool has_prefixes(const data::Batch& batch) {
-  return std::any_of(batch.prefixes.begin(), batch.prefixes.end(),
+  return std::any_of(batch.prefix_lengths.begin(), batch.prefix_lengths.end(),
                      [](int64_t count) { return count > 0; });
 }
 
-/// The batch's hidden states, or those of the chosen rows.
+/// The batch's hidden states, or those of the selected rows.
 at::Tensor states(models::Model& model,
                   const data::Batch& batch,
-                  const nn::Pass& pass,
-                  const nn::ChosenRows* rows) {
-  const auto input = stage_input(batch, pass.layout.positions.device());
-  return rows == nullptr ? model.hidden(input, pass) : model.hidden_rows(input, pass, *rows);
+                  const nn::ForwardContext& context,
+                  const nn::RowSelection* rows) {
+  const auto input = input_to_device(batch, context.layout.positions.device());
+  return rows == nullptr ? model.hidden(input, context)
+                         : model.selected_hidden_states(input, context, *rows);
 }
 
-/// The same where sources are read first and prefixes both ways.
-at::Tensor states_after_source(models::Model& model,
-                               const data::Batch& batch,
-                               const nn::Pass& pass,
-                               const nn::ChosenRows* rows) {
-  const auto device = pass.layout.positions.device();
-  auto shown = pass;
+/// The same, after running the encoder on the sources and with the prefixes in the context.
+at::Tensor states_with_source(models::Model& model,
+                              const data::Batch& batch,
+                              const nn::ForwardContext& context,
+                              const nn::RowSelection* rows) {
+  const auto device = context.layout.positions.device();
+  auto decoder_context = context;
   if (batch.source_ids.empty()) {
     if (has_prefixes(batch)) {
-      shown.prefixes = batch.prefixes;
+      decoder_context.prefix_lengths = batch.prefix_lengths;
     }
-    return states(model, batch, shown, rows);
+    return states(model, batch, decoder_context, rows);
   }
-  auto source = pass;
-  source.layout = kernels::Layout::of(batch.source_offsets, device);
-  source.first_row = pass.first_source_row;
-  const nn::Memory memory{
+  auto encoder_context = context;
+  encoder_context.layout = kernels::Layout::from_offsets(batch.source_offsets, device);
+  encoder_context.first_row = context.first_source_row;
+  const nn::EncoderStates encoder_states{
       .states = model.encode({.ids = kernels::to_device(batch.source_ids, device), .patches = {}},
-                             source),
-      .layout = source.layout};
-  shown.memory = &memory;
-  return states(model, batch, shown, rows);
+                             encoder_context),
+      .layout = encoder_context.layout};
+  decoder_context.encoder_states = &encoder_states;
+  return states(model, batch, decoder_context, rows);
 }
 
 }  // namespace
 
-at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  return states_after_source(model, batch, pass, nullptr);
+at::Tensor hidden_states(models::Model& model,
+                         const data::Batch& batch,
+                         const nn::ForwardContext& context) {
+  return states_with_source(model, batch, context, nullptr);
 }
 
-nn::ChosenRows target_rows(const data::Batch& batch, const nn::Pass& pass) {
-  return nn::ChosenRows::of(batch.target_rows, pass, pass.first_target);
+nn::RowSelection target_rows(const data::Batch& batch, const nn::ForwardContext& context) {
+  return nn::RowSelection::from_rows(batch.target_rows, context, context.first_target);
 }
 
-at::Tensor target_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
+at::Tensor target_states(models::Model& model,
+                         const data::Batch& batch,
+                         const nn::ForwardContext& context) {
   if (static_cast<int64_t>(batch.target_rows.size()) == batch.tokens()) {
-    return hidden_states(model, batch, pass);
+    return hidden_states(model, batch, context);
   }
-  const auto rows = target_rows(batch, pass);
-  return states_after_source(model, batch, pass, &rows);
+  const auto rows = target_rows(batch, context);
+  return states_with_source(model, batch, context, &rows);
 }
 
 at::Tensor tag_logits(models::Model& model,
                       const models::TextInput& input,
                       const data::Batch& batch,
-                      const nn::Pass& pass) {
-  const auto rows = target_rows(batch, pass);
-  return model.token_logits(model.hidden_rows(input, pass, rows), rows.of(pass));  // (M, C)
+                      const nn::ForwardContext& context) {
+  const auto rows = target_rows(batch, context);
+  return model.token_logits(model.selected_hidden_states(input, context, rows),
+                            rows.select(context));  // (M, C)
 }
 
-void go_past(const data::Batch& batch, nn::Pass& pass) {
-  pass.first_row += batch.tokens();
-  pass.first_sequence += batch.sequences();
-  pass.first_target += static_cast<int64_t>(batch.target_rows.size());
-  pass.first_source_row += batch.source_tokens();
+void advance_offsets(const data::Batch& batch, nn::ForwardContext& context) {
+  context.first_row += batch.tokens();
+  context.first_sequence += batch.sequences();
+  context.first_target += static_cast<int64_t>(batch.target_rows.size());
+  context.first_source_row += batch.source_tokens();
 }
 
 }  // namespace weft::batching

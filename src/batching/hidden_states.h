@@ -2,28 +2,32 @@
 
 #include "data/batch.h"
 #include "models/model.h"
-#include "nn/chosen_rows.h"
+#include "nn/row_selection.h"
 
 namespace weft::batching {
 
-/// Last hidden states (N, D) of the batch's tokens. Where it has sources, the model's encoder reads
-/// them first and its decoder sees what that gives; where it has prefixes, a decoder sees these
-/// both ways. `pass.layout` says on which device the model is.
-at::Tensor hidden_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
+/// Last hidden states (N, D) of the batch's tokens. If it has sources, the encoder runs on them
+/// first and the decoder attends to its states; if it has prefixes, a decoder's attention is
+/// bidirectional within them. `context.layout` determines the model's device.
+at::Tensor hidden_states(models::Model& model,
+                         const data::Batch& batch,
+                         const nn::ForwardContext& context);
 
-/// The rows that the loss looks at.
-nn::ChosenRows target_rows(const data::Batch& batch, const nn::Pass& pass);
+/// Rows that contribute to the loss.
+nn::RowSelection target_rows(const data::Batch& batch, const nn::ForwardContext& context);
 
-/// The hidden states of these, (M, D), for less. Where there are none, they hang on the graph.
-at::Tensor target_states(models::Model& model, const data::Batch& batch, const nn::Pass& pass);
+/// Hidden states of the target rows only, (M, D); in the autograd graph even if M = 0.
+at::Tensor target_states(models::Model& model,
+                         const data::Batch& batch,
+                         const nn::ForwardContext& context);
 
-/// The head's outputs for the batch's labelled tokens: (M, C).
+/// Head outputs for the batch's labelled tokens: (M, C).
 at::Tensor tag_logits(models::Model& model,
                       const models::TextInput& input,
                       const data::Batch& batch,
-                      const nn::Pass& pass);
+                      const nn::ForwardContext& context);
 
-/// Counts the batch among those that came before in the step.
-void go_past(const data::Batch& batch, nn::Pass& pass);
+/// Advances the step-level offsets past this batch.
+void advance_offsets(const data::Batch& batch, nn::ForwardContext& context);
 
 }  // namespace weft::batching

@@ -9,9 +9,10 @@ data::ImageSettings image_settings(const models::ModelOptions& model,
                                    const data::Tokenizer& pixels) {
   const auto& vision = model.vision;
   data::ImageSettings settings;
-  settings.format = data::image_format(options, data::image_format_of(pixels),
-                                       {vision.image_size, vision.grid(), vision.channels});
-  settings.patch = vision.patch;
+  settings.format =
+      data::make_preprocessor_config(options, data::preprocessor_config_of(pixels),
+                                     {vision.image_size, vision.grid(), vision.channels});
+  settings.patch = vision.patch_size;
   settings.has_class_token = vision.has_class_token;
   settings.has_distillation_token = vision.has_distillation_token;
   return settings;

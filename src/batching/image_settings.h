@@ -7,7 +7,7 @@
 
 namespace weft::batching {
 
-/// How the model takes images, apart from what training changes. `pixels`: data/pixel_tokenizer.h.
+/// The model's image settings, without training options. `pixels`: data/images/pixel_tokenizer.h.
 data::ImageSettings image_settings(const models::ModelOptions& model,
                                    const data::ImageOptions& options,
                                    const data::Tokenizer& pixels);

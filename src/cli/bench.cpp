@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "formats/json.h"
@@ -21,8 +21,8 @@ double bench_rounded(double value, double digits) {
 
 double mib(double bytes) { return bench_rounded(bytes / (1 << 20), 2); }
 
-/// Milliseconds by kind of operation, and what is left of `all`.
-formats::Json kinds_json(const kernels::OperationClock::Milliseconds& kinds, double all) {
+/// Milliseconds by kind of operation, and the remainder of `all`.
+formats::Json kinds_json(const kernels::OperationProfiler::Milliseconds& kinds, double all) {
   formats::Json parts = formats::Json::object();
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     parts[std::string(kernels::name_of(static_cast<kernels::Operation>(kind)))] =
@@ -33,7 +33,7 @@ formats::Json kinds_json(const kernels::OperationClock::Milliseconds& kinds, dou
   return parts;
 }
 
-/// What is counted by the CPU's allocator is left out where another device computes.
+/// Memory counted by the CPU's allocator is omitted on other devices.
 formats::Json memory_json(const train::BenchMemory& memory, bool is_on_cpu) {
   formats::Json json = {{"weights", mib(memory.weights)},
                         {"gradients", mib(memory.gradients)},
@@ -66,8 +66,8 @@ formats::Json to_json(const train::BenchReport& report) {
   line["optimizer_ms"] = bench_rounded(report.optimizer_ms, 2);
   line["other_ms"] = bench_rounded(report.other_ms, 2);
   line["loss"] = report.loss;
-  line["forward_parts_ms"] = kinds_json(report.forward_kinds, report.forward_ms);
-  line["backward_parts_ms"] = kinds_json(report.backward_kinds, report.backward_ms);
+  line["forward_parts_ms"] = kinds_json(report.forward_by_operation, report.forward_ms);
+  line["backward_parts_ms"] = kinds_json(report.backward_by_operation, report.backward_ms);
   line["idle_share"] = bench_rounded(report.idle_share, 3);
   const bool is_on_cpu = report.device == "cpu";
   line["memory_mib"] = memory_json(report.memory, is_on_cpu);
@@ -111,7 +111,7 @@ constexpr auto kAbout =
 int run_bench(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft bench CONFIG [--steps N] [--warmup N] [--set key=value ...]",
-       .about = kAbout,
+       .description = kAbout,
        .examples = {"weft bench configs/quickstart_pretrain.yaml --steps 20",
                     "weft bench configs/quickstart_pretrain.yaml --set train.precision=fp32"}},
       1, 1);
@@ -126,10 +126,10 @@ int run_bench(std::vector<std::string> raw) {
   const auto report = train::bench(config, arguments.integer("steps", 20, 1, 1'000'000),
                                    arguments.integer("warmup", 5, 0, 1'000'000));
   std::cout << to_json(report).dump() << "\n";
-  log::info(text("[bench] ", with_commas(std::llround(report.real_tokens_per_s)),
-                 " real tokens/s; the step takes ",
-                 bench_rounded(report.ms_per_step_median / report.matrix_products_ms, 2),
-                 " times its matrix products"));
+  log::info(str_cat("[bench] ", with_commas(std::llround(report.real_tokens_per_s)),
+                    " real tokens/s; the step takes ",
+                    bench_rounded(report.ms_per_step_median / report.matrix_products_ms, 2),
+                    " times its matrix products"));
   return 0;
 }
 

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "config/section.h"
@@ -18,7 +18,7 @@ HelpText help() {
               "       weft config show FILE [--set key=value]...\n"
               "       weft config explain [KEY]\n"
               "       weft config reference | schema",
-          .about =
+          .description =
               "check says whether a config can be used, show writes it with every default filled "
               "in, explain tells about a key\n(or lists all), reference writes docs/config.md, "
               "schema a JSON schema for editors.",
@@ -27,25 +27,25 @@ HelpText help() {
                        "weft config explain train.optimizer.lr"}};
 }
 
-/// The words after the action; `least` to `most` of them.
-Words rest_of(const Words& positional, std::size_t least, std::size_t most, std::string_view form) {
+/// Arguments after the action; `min` to `max` of them.
+Words rest_of(const Words& positional, std::size_t min, std::size_t max, std::string_view form) {
   const std::size_t given = positional.size() - 1;
-  if (given < least || given > most) {
+  if (given < min || given > max) {
     throw UsageError(
-        text("weft config ", positional[0], ": ", given, " arguments, must be: ", form));
+        str_cat("weft config ", positional[0], ": ", given, " arguments, must be: ", form));
   }
   return {positional.begin() + 1, positional.end()};
 }
 
-void refuse_set(const Arguments& arguments, const std::string& action) {
+void reject_set(const Arguments& arguments, const std::string& action) {
   if (arguments.has("set")) {
-    throw UsageError(text("weft config ", action, ": --set goes with check and show only"));
+    throw UsageError(str_cat("weft config ", action, ": --set goes with check and show only"));
   }
 }
 
 train::RunConfig read(const Arguments& arguments, const std::string& action) {
   const Words files = rest_of(arguments.positional(), 1, 1,
-                              text("weft config ", action, " FILE [--set key=value]"));
+                              str_cat("weft config ", action, " FILE [--set key=value]"));
   return train::read_run_config(config::Document::load(files[0], arguments.all("set")));
 }
 
@@ -57,23 +57,23 @@ void check(const Arguments& arguments) {
 void show(const Arguments& arguments) { std::cout << read(arguments, "show").resolved; }
 
 void explain(const Arguments& arguments) {
-  refuse_set(arguments, "explain");
+  reject_set(arguments, "explain");
   const Words keys = rest_of(arguments.positional(), 0, 1, "weft config explain [KEY]");
-  const auto described = config::describe(train::describe_run_config);
-  std::cout << (keys.empty() ? config::explain_all(described)
-                             : config::explain(described, keys[0]));
+  const auto declarations = config::collect_declarations(train::describe_run_config);
+  std::cout << (keys.empty() ? config::explain_all(declarations)
+                             : config::explain(declarations, keys[0]));
 }
 
 void reference(const Arguments& arguments) {
-  refuse_set(arguments, "reference");
+  reject_set(arguments, "reference");
   rest_of(arguments.positional(), 0, 0, "weft config reference");
-  std::cout << config::reference_page(config::describe(train::describe_run_config));
+  std::cout << config::reference_page(config::collect_declarations(train::describe_run_config));
 }
 
 void schema(const Arguments& arguments) {
-  refuse_set(arguments, "schema");
+  reject_set(arguments, "schema");
   rest_of(arguments.positional(), 0, 0, "weft config schema");
-  std::cout << config::json_schema(config::describe(train::describe_run_config));
+  std::cout << config::json_schema(config::collect_declarations(train::describe_run_config));
 }
 
 struct Action {
@@ -107,10 +107,10 @@ int run_config(std::vector<std::string> words) {
     }
     names.push_back(action.name);
   }
-  const std::string near = nearest(name, names);
-  throw UsageError(text("weft config: unknown action '", name, "', ",
-                        near.empty() ? "" : "did you mean '" + near + "'? ",
-                        "allowed: ", join(names)));
+  const std::string near = did_you_mean(name, names);
+  throw UsageError(str_cat("weft config: unknown action '", name, "', ",
+                           near.empty() ? "" : "did you mean '" + near + "'? ",
+                           "allowed: ", join(names)));
 }
 
 }  // namespace weft::cli

@@ -17,8 +17,8 @@
 #include <torch/version.h>
 
 #include "base/machine.h"
-#include "base/text.h"
-#include "cli/early_start.h"
+#include "base/string_util.h"
+#include "cli/environment_defaults.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
 #include "kernels/gpu.h"
@@ -29,18 +29,18 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-/// TFLOP/s of square matrix products on a device, the best of several short rounds: other work on
-/// the machine only ever lowers one.
+/// TFLOP/s of square matrix products on a device, the best of several short rounds: other load on
+/// the machine only lowers the result.
 double measure_rate(at::Device device, at::ScalarType dtype, int64_t size) {
   constexpr double kBudget = 0.3;  // seconds
   const auto a = at::ones({size, size}, at::device(device).dtype(dtype));
-  auto product = kernels::product(a, a);  // the first one sets the library up
+  auto product = kernels::product(a, a);  // the first one initialises the library
   double best = 0;
   const auto start = std::chrono::steady_clock::now();
   for (Seconds spent{0}; spent.count() < kBudget;) {
     const auto begin = std::chrono::steady_clock::now();
     product = kernels::product(a, a);
-    product[0][0].item();  // waits for a GPU
+    product[0][0].item();  // synchronizes the GPU
     const auto end = std::chrono::steady_clock::now();
     best = std::max(best,
                     2e-12 * static_cast<double>(size * size * size) / Seconds(end - begin).count());
@@ -49,8 +49,8 @@ double measure_rate(at::Device device, at::ScalarType dtype, int64_t size) {
   return best;
 }
 
-/// The same on a GPU, which only large ones keep busy: the largest up to 8192 that take no more
-/// than a moment each.
+/// The same on a GPU, which only large products keep busy: the largest up to 8192 that take at most
+/// a moment each.
 double measure_gpu_rate(at::Device device, at::ScalarType dtype) {
   constexpr double kMoment = 0.02;  // seconds
   double rate = 0;
@@ -62,7 +62,7 @@ double measure_gpu_rate(at::Device device, at::ScalarType dtype) {
   return rate;
 }
 
-/// Where the LibTorch that this process runs on lies.
+/// Directory of the LibTorch that this process uses.
 std::string libtorch_folder() {
   Dl_info place{};
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): dladdr takes any address.
@@ -78,10 +78,10 @@ bool is_cuda_build() { return at::detail::getCUDAHooks().hasCUDART(); }
 struct Diagnosis {
   Machine machine;
   int threads = 0;
-  int gpus = 0;                       // that LibTorch sees
+  int gpus = 0;                       // visible to LibTorch
   double fp32 = 0, bf16 = 0;          // TFLOP/s on the CPU
   double gpu_fp32 = 0, gpu_bf16 = 0;  // TFLOP/s on the first GPU
-  bool has_flash_attention = false;   // there
+  bool has_flash_attention = false;   // on the first GPU
 };
 
 Diagnosis diagnose() {
@@ -103,13 +103,13 @@ void advise_on_threads(const Diagnosis& found, std::vector<std::string>& hints) 
   const auto* asked = std::getenv("OMP_NUM_THREADS");
   const int online = static_cast<int>(std::thread::hardware_concurrency());
   if (asked != nullptr && found.threads < online) {
-    hints.push_back(text("OMP_NUM_THREADS=", asked, " holds the arithmetic to ", found.threads,
-                         " of ", online, " cores: unset it to use all"));
+    hints.push_back(str_cat("OMP_NUM_THREADS=", asked, " holds the arithmetic to ", found.threads,
+                            " of ", online, " cores: unset it to use all"));
   }
   if (found.machine.core_quota > 0 && found.machine.core_quota < found.threads) {
-    hints.push_back(text("the control group allows ", found.machine.core_quota,
-                         " cores' worth of time, but ", found.threads,
-                         " threads compute: set OMP_NUM_THREADS to that"));
+    hints.push_back(str_cat("the control group allows ", found.machine.core_quota,
+                            " cores' worth of time, but ", found.threads,
+                            " threads compute: set OMP_NUM_THREADS to that"));
   }
 }
 
@@ -130,7 +130,7 @@ std::vector<std::string> advise(const Diagnosis& found) {
         "can help large models");
   }
   if (found.gpus == 0 && !found.machine.gpus.empty()) {
-    hints.push_back(text(
+    hints.push_back(str_cat(
         "there is ", found.machine.gpus.front(),
         is_cuda_build() ? ", but its driver does not answer" : ", but this LibTorch is a CPU build",
         ": build with a CUDA LibTorch (LIBTORCH=FOLDER scripts/build)"));
@@ -141,8 +141,9 @@ std::vector<std::string> advise(const Diagnosis& found) {
   }
   constexpr int64_t kSmallMemory = int64_t{2} << 30;
   if (found.machine.free_memory > 0 && found.machine.free_memory < kSmallMemory) {
-    hints.push_back(text("only ", byte_size(static_cast<double>(found.machine.free_memory)),
-                         " of memory are free: train.micro_batch_tokens lowers what a step needs"));
+    hints.push_back(
+        str_cat("only ", format_bytes(static_cast<double>(found.machine.free_memory)),
+                " of memory are free: train.micro_batch_tokens lowers what a step needs"));
   }
   return hints;
 }
@@ -161,7 +162,7 @@ formats::Json as_json(const Diagnosis& found) {
         {"features", machine.features},
         {"cores", machine.cores},
         {"threads", found.threads},
-        {"thread_wait", thread_wait()}}},
+        {"thread_wait", omp_wait_policy()}}},
       {"tflops", {{"fp32", found.fp32}, {"bf16", found.bf16}}},
       {"memory",
        {{"total", machine.memory},
@@ -184,8 +185,8 @@ void print_doctor_line(std::string_view name, const std::string& value) {
 }
 
 std::string rates(double fp32, double bf16) {
-  return text(std::fixed, std::setprecision(2), "fp32 ", fp32, " TFLOP/s, bf16 ", bf16,
-              " TFLOP/s (", std::setprecision(1), bf16 / fp32, " times)");
+  return str_cat(std::fixed, std::setprecision(2), "fp32 ", fp32, " TFLOP/s, bf16 ", bf16,
+                 " TFLOP/s (", std::setprecision(1), bf16 / fp32, " times)");
 }
 
 void print(const Diagnosis& found) {
@@ -193,23 +194,24 @@ void print(const Diagnosis& found) {
   print_doctor_line("weft", WEFT_VERSION);
   print_doctor_line(
       "LibTorch",
-      text(TORCH_VERSION, is_cuda_build() ? " with CUDA, " : " for CPUs, ", libtorch_folder()));
-  print_doctor_line("CPU", text(machine.cpu.empty() ? "unknown" : machine.cpu,
-                                ", LibTorch computes with ", at::get_cpu_capability()));
+      str_cat(TORCH_VERSION, is_cuda_build() ? " with CUDA, " : " for CPUs, ", libtorch_folder()));
+  print_doctor_line("CPU", str_cat(machine.cpu.empty() ? "unknown" : machine.cpu,
+                                   ", LibTorch computes with ", at::get_cpu_capability()));
   print_doctor_line("features",
                     machine.features.empty() ? "none that matter" : join(machine.features));
-  print_doctor_line("threads", text(found.threads, " on ", machine.cores, " cores, waiting by ",
-                                    thread_wait().empty() ? "the library's rule" : thread_wait()));
+  print_doctor_line("threads",
+                    str_cat(found.threads, " on ", machine.cores, " cores, waiting by ",
+                            omp_wait_policy().empty() ? "the library's rule" : omp_wait_policy()));
   print_doctor_line("products", rates(found.fp32, found.bf16));
-  print_doctor_line("memory",
-                    text(byte_size(static_cast<double>(machine.memory)), ", ",
-                         byte_size(static_cast<double>(machine.free_memory)), " free, huge pages: ",
-                         machine.huge_pages.empty() ? "unknown" : machine.huge_pages));
+  print_doctor_line("memory", str_cat(format_bytes(static_cast<double>(machine.memory)), ", ",
+                                      format_bytes(static_cast<double>(machine.free_memory)),
+                                      " free, huge pages: ",
+                                      machine.huge_pages.empty() ? "unknown" : machine.huge_pages));
   print_doctor_line("allocator", machine.allocator);
-  print_doctor_line("disk", byte_size(static_cast<double>(machine.free_disk)) + " free here");
+  print_doctor_line("disk", format_bytes(static_cast<double>(machine.free_disk)) + " free here");
   print_doctor_line("GPUs", machine.gpus.empty() && found.gpus == 0
                                 ? "none"
-                                : text(found.gpus, " usable: ", join(machine.gpus)));
+                                : str_cat(found.gpus, " usable: ", join(machine.gpus)));
   if (found.gpus > 0) {
     print_doctor_line(
         "on GPU 0", rates(found.gpu_fp32, found.gpu_bf16) +
@@ -227,8 +229,9 @@ void print(const Diagnosis& found) {
 int run_doctor(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft doctor [--json]",
-       .about = "Says what this machine is (LibTorch, CPU, measured speed, memory, GPUs) and what "
-                "would make training faster.",
+       .description =
+           "Says what this machine is (LibTorch, CPU, measured speed, memory, GPUs) and what "
+           "would make training faster.",
        .examples = {"weft doctor", "weft doctor --json"}},
       0, 0);
   arguments.flag("json", "Write one JSON object instead");

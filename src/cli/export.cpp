@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/export_adapter.h"
 #include "cli/model_output.h"
 #include "cli/verbs.h"
@@ -15,9 +15,10 @@ namespace weft::cli {
 int run_export(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft export MODEL --output DIR [--dtype fp32|bf16|fp16] [--check] [--adapter]",
-       .about = "Writes a model directory without training state: config.json, model.safetensors, "
-                "tokenizer. MODEL is "
-                "a run, a checkpoint or a Hugging Face directory.",
+       .description =
+           "Writes a model directory without training state: config.json, model.safetensors, "
+           "tokenizer. MODEL is "
+           "a run, a checkpoint or a Hugging Face directory.",
        .examples = {"weft export runs/quickstart/spam --output spam-model --dtype bf16 --check",
                     "weft export runs/lora --output spam-adapter --adapter"}},
       1, 1);
@@ -36,31 +37,32 @@ int run_export(std::vector<std::string> raw) {
       throw UsageError("weft export: --adapter copies it as it is: leave --dtype and --check out");
     }
     export_adapter(source, output);
-    log::info(text("[export] adapter of ", source, " -> ", output));
+    log::info(str_cat("[export] adapter of ", source, " -> ", output));
     std::cout << output << "\n";
     return 0;
   }
   const auto loaded = models::load_model(source, models::read_model_config(source), 0);
-  if (!loaded.fresh.empty()) {
+  if (!loaded.missing_keys.empty()) {
     throw formats::Error(
-        text(source, ": ", loaded.fresh.front(), " is missing, nothing was exported"));
+        str_cat(source, ": ", loaded.missing_keys.front(), " is missing, nothing was exported"));
   }
 
   std::string checked;
   write_directory(output, [&](const std::string& working) {
-    copy_companions(source, working, *loaded.model);
+    copy_auxiliary_files(source, working, *loaded.model);
     models::save_model(working, *loaded.model, dtype);
     write_generator(source, working, *loaded.model, dtype);
     if (arguments.has("check")) {
       const double gap = check_written(working, *loaded.model, dtype);
-      checked = text(", read back and compared: outputs differ by ", gap, " of the largest");
+      checked = str_cat(", read back and compared: outputs differ by ", gap, " of the largest");
     }
   });
-  log::info(
-      text("[export] ", source, " -> ", output, " in ", arguments.get("dtype", "fp32"), checked));
+  log::info(str_cat("[export] ", source, " -> ", output, " in ", arguments.get("dtype", "fp32"),
+                    checked));
   if (!models::is_known_to_transformers(loaded.model->options())) {
-    log::info(text("[export] transformers has no model type ",
-                   models::facts_of(loaded.model->options()).model_type, ": Weft alone opens it"));
+    log::info(str_cat("[export] transformers has no model type ",
+                      models::hf_names_of(loaded.model->options()).model_type,
+                      ": Weft alone opens it"));
   }
   std::cout << output << "\n";
   return 0;

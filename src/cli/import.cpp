@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/model_output.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "models/adapters/adapter_reader.h"
 #include "models/config/family.h"
 #include "models/directory.h"
-#include "train/step/task.h"
+#include "train/step/run_components.h"
 
 namespace weft::cli {
 
@@ -35,7 +35,7 @@ const std::vector<std::pair<std::string, models::Head>>& heads() {
       {"causal_lm", models::Head::kCausalLm},
       {"conditional", models::Head::kConditional},
       {"image", models::Head::kImage},
-      {"taught_image", models::Head::kTaughtImage},
+      {"taught_image", models::Head::kDistilledImage},
       {"masked_image", models::Head::kMaskedImage}};
   return kHeads;
 }
@@ -52,8 +52,8 @@ models::Head read_head(const Arguments& arguments, models::Family family) {
     }
     allowed.push_back(name);
   }
-  throw UsageError(text("weft import: --head: '", word, "' is not one of ", join(allowed),
-                        ", the heads of ", models::word_of(family)));
+  throw UsageError(str_cat("weft import: --head: '", word, "' is not one of ", join(allowed),
+                           ", the heads of ", models::word_of(family)));
 }
 
 std::vector<std::string> read_labels(const Arguments& arguments) {
@@ -63,15 +63,15 @@ std::vector<std::string> read_labels(const Arguments& arguments) {
     const auto end = std::min(given.find(',', begin), given.size());
     labels.push_back(given.substr(begin, end - begin));
     if (labels.back().empty() || std::count(labels.begin(), labels.end(), labels.back()) > 1) {
-      throw UsageError(text("weft import: --labels: '", given,
-                            "': names between commas are expected, each once"));
+      throw UsageError(str_cat("weft import: --labels: '", given,
+                               "': names between commas are expected, each once"));
     }
     begin = end + 1;
   }
   return labels;
 }
 
-/// What is stored, with the head and the classes that the command line asks for.
+/// Stored options, with the head and the classes requested on the command line.
 models::ModelOptions wanted_options(const Arguments& arguments,
                                     const models::ModelOptions& stored) {
   auto options = stored;
@@ -92,11 +92,11 @@ models::ModelOptions wanted_options(const Arguments& arguments,
   return options;
 }
 
-/// Nothing where the directory has none.
+/// Returns null if the directory has none.
 std::shared_ptr<const data::Tokenizer> read_tokenizer(const std::string& directory,
                                                       const models::ModelOptions& options) {
   if (!data::has_tokenizer(directory)) {
-    log::warning(text("[import] ", directory, " has no tokenizer, and so none was written"));
+    log::warning(str_cat("[import] ", directory, " has no tokenizer, and so none was written"));
     return nullptr;
   }
   auto tokenizer = data::load_tokenizer(directory);
@@ -104,12 +104,12 @@ std::shared_ptr<const data::Tokenizer> read_tokenizer(const std::string& directo
   return tokenizer;
 }
 
-/// The adapter that is to be merged into its base; empty: a model is imported.
+/// Adapter to merge into its base; empty if a model is imported.
 std::string adapter_of(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
   const bool is_adapter = models::is_adapter_directory(path);
   if (!is_adapter && arguments.has("base")) {
-    throw UsageError(text("weft import: --base: ", path, " is no adapter directory"));
+    throw UsageError(str_cat("weft import: --base: ", path, " is no adapter directory"));
   }
   return is_adapter ? path : "";
 }
@@ -120,18 +120,18 @@ std::string model_of(const Arguments& arguments, const std::string& adapter) {
   }
   const auto base = arguments.get("base", models::adapter_base(adapter));
   if (!fs::exists(base)) {
-    throw UserError(
-        text(adapter, ": its base '", base, "' is not there: name the directory with --base DIR"));
+    throw UserError(str_cat(adapter, ": its base '", base,
+                            "' is not there: name the directory with --base DIR"));
   }
   return models::model_directory(base);
 }
 
 void say(const models::LoadedModel& loaded) {
-  if (!loaded.fresh.empty()) {
-    log::info("[import] not in the files, begun anew: " + join(loaded.fresh));
+  if (!loaded.missing_keys.empty()) {
+    log::info("[import] missing keys, newly initialised: " + join(loaded.missing_keys));
   }
-  if (!loaded.unused.empty()) {
-    log::info("[import] in the files, not used: " + join(loaded.unused));
+  if (!loaded.unexpected_keys.empty()) {
+    log::info("[import] in the files, not used: " + join(loaded.unexpected_keys));
   }
 }
 
@@ -140,7 +140,7 @@ void say(const models::LoadedModel& loaded) {
 int run_import(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft import DIR --output DIR [--head HEAD] [--labels A,B,...] [--dtype DTYPE]",
-       .about =
+       .description =
            "Reads a Hugging Face directory whatever version wrote it, checks it, says what was "
            "missing or not used, and writes it as a current one: config.json, "
            "model.safetensors, tokenizer. Pickle files are never read.",
@@ -150,7 +150,7 @@ int run_import(std::vector<std::string> raw) {
   arguments.value("output", "DIR", "Directory to write; must be new or empty")
       .value("head", "HEAD",
              "Another head than the stored one: none, mlm, pretraining, next_sentence, sequence, "
-             "token, span, replaced_token; what the files lack of it begins anew")
+             "token, span, replaced_token; missing keys are newly initialised")
       .value("labels", "NAMES", "Names of the classes, between commas")
       .value("base", "DIR", "Of a LoRA adapter in PEFT's layout: the model that it is merged into")
       .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16");
@@ -161,18 +161,18 @@ int run_import(std::vector<std::string> raw) {
   const auto dtype = read_dtype(arguments, "import");
   const auto adapter = adapter_of(arguments);
   const auto source = model_of(arguments, adapter);
-  auto stored = models::read_old_model_config(source);
+  auto stored = models::read_legacy_model_config(source);
   stored = adapter.empty() ? stored : models::adapter_options(adapter, stored);
   const auto options = wanted_options(arguments, stored);
   auto loaded = models::load_model(source, options, 0);
   if (!adapter.empty()) {
     const auto whole = models::apply_adapter(adapter, *loaded.model);
-    std::erase_if(loaded.fresh, [&](const auto& name) { return whole.contains(name); });
+    std::erase_if(loaded.missing_keys, [&](const auto& name) { return whole.contains(name); });
   }
   const auto tokenizer = read_tokenizer(source, options);
   double gap = 0;
   write_directory(output, [&](const std::string& working) {
-    copy_companions(source, working, *loaded.model, Companions::kPapers);
+    copy_auxiliary_files(source, working, *loaded.model, AuxiliaryFiles::kDocumentation);
     if (tokenizer) {
       tokenizer->save(working, options.length);
     }
@@ -181,9 +181,9 @@ int run_import(std::vector<std::string> raw) {
     gap = check_written(working, *loaded.model, dtype);
   });
   say(loaded);
-  log::info(text("[import] ", source, " -> ", output, ", ", models::architecture_of(options),
-                 " in ", arguments.get("dtype", "fp32"), ", outputs differ by ", gap,
-                 " of the largest"));
+  log::info(str_cat("[import] ", source, " -> ", output, ", ", models::architecture_of(options),
+                    " in ", arguments.get("dtype", "fp32"), ", outputs differ by ", gap,
+                    " of the largest"));
   std::cout << output << "\n";
   return 0;
 }

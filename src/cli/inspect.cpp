@@ -4,7 +4,7 @@
 #include <iostream>
 #include <optional>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "data/tokenizer.h"
@@ -13,8 +13,8 @@
 #include "models/directory.h"
 #include "models/families/baselines.h"
 #include "models/generator.h"
-#include "models/weights/names.h"
-#include "objectives/data/image_data.h"
+#include "models/weights/weight_map.h"
+#include "objectives/data/image_datasets.h"
 #include "objectives/loss/teacher.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
@@ -22,7 +22,7 @@
 #include "train/cost/cost.h"
 #include "train/run/device.h"
 #include "train/run/run_config.h"
-#include "train/step/task.h"
+#include "train/step/run_components.h"
 
 namespace weft::cli {
 namespace {
@@ -41,39 +41,39 @@ void print_inspect_line(const std::string& name, const std::string& value) {
   std::cout << "  " << std::left << std::setw(26) << name << value << "\n";
 }
 
-/// Heads of keys and values, where they are fewer.
+/// Number of key/value heads, if there are fewer.
 std::string grouped_text(const models::ModelOptions& model) {
   const int64_t groups = models::key_value_heads(model);
-  return groups == model.heads ? "" : text(" (", groups, " of keys and values)");
+  return groups == model.heads ? "" : str_cat(" (", groups, " of keys and values)");
 }
 
 void print_model(const models::ModelOptions& model) {
   std::cout << models::architecture_of(model) << "\n";
   if (models::is_baseline(model.family)) {
-    for (const auto& [name, value] : models::baseline_facts(model)) {
+    for (const auto& [name, value] : models::baseline_description(model)) {
       print_inspect_line(name, value);
     }
   } else {
     print_inspect_line("layers x dim",
-                       text(model.layers, " x ", model.dim, ", ", model.heads, " heads",
-                            grouped_text(model), ", feed-forward ", model.width));
+                       str_cat(model.layers, " x ", model.dim, ", ", model.heads, " heads",
+                               grouped_text(model), ", feed-forward ", model.width));
   }
   if (models::reads_images(model)) {
     const auto& vision = model.vision;
     print_inspect_line("images",
-                       text(vision.channels, " x ", vision.image_size, " x ", vision.image_size,
-                            " in patches of ", vision.patch, " x ", vision.patch));
+                       str_cat(vision.channels, " x ", vision.image_size, " x ", vision.image_size,
+                               " in patches of ", vision.patch_size, " x ", vision.patch_size));
   } else {
     print_inspect_line("vocabulary", with_commas(model.vocabulary));
   }
-  print_inspect_line("longest sequence", text(with_commas(model.length), " tokens"));
+  print_inspect_line("longest sequence", str_cat(with_commas(model.length), " tokens"));
   if (!model.labels.empty()) {
     print_inspect_line("labels", join(model.labels));
   }
 }
 
 void print_parameters(const models::ModelOptions& model) {
-  const auto tensors = models::stored_tensors(model);
+  const auto tensors = models::weight_map(model);
   std::size_t width = 0;
   int64_t total = 0;
   for (const auto& tensor : tensors) {
@@ -91,60 +91,61 @@ void print_parameters(const models::ModelOptions& model) {
             << std::setw(14) << with_commas(total) << "\n";
 }
 
-/// The generator that is trained with a discriminator, and what of it is not the discriminator's.
+/// Prints the generator trained with a discriminator, and the part of it that is not shared.
 void print_generator(const models::ModelOptions& generator) {
   std::cout << "\nGenerator, ";
   print_model(generator);
-  print_inspect_line("parameters of its own", text(with_commas(models::own_parameters(generator)),
-                                                   "; the embeddings are the discriminator's"));
+  print_inspect_line("parameters of its own",
+                     str_cat(with_commas(models::count_unshared_parameters(generator)),
+                             "; the embeddings are the discriminator's"));
 }
 
 std::string flops_text(double flops) {
-  return text(std::fixed, std::setprecision(2), flops / 1e6, " MFLOP");
+  return str_cat(std::fixed, std::setprecision(2), flops / 1e6, " MFLOP");
 }
 
 void print_memory(const train::Cost& cost) {
   std::cout << "\nMemory of a training step\n";
   if (cost.copy_bytes > 0) {
-    print_inspect_line("weights, fp32", byte_size(cost.weight_bytes - cost.copy_bytes));
-    print_inspect_line("weights, bf16 copy", byte_size(cost.copy_bytes));
+    print_inspect_line("weights, fp32", format_bytes(cost.weight_bytes - cost.copy_bytes));
+    print_inspect_line("weights, bf16 copy", format_bytes(cost.copy_bytes));
   } else {
-    print_inspect_line("weights", byte_size(cost.weight_bytes));
+    print_inspect_line("weights", format_bytes(cost.weight_bytes));
   }
-  print_inspect_line("gradients", byte_size(cost.gradient_bytes));
-  print_inspect_line("optimizer", byte_size(cost.optimizer_bytes));
-  if (cost.average_bytes > 0) {
-    print_inspect_line("average of the weights", byte_size(cost.average_bytes));
+  print_inspect_line("gradients", format_bytes(cost.gradient_bytes));
+  print_inspect_line("optimizer", format_bytes(cost.optimizer_bytes));
+  if (cost.ema_bytes > 0) {
+    print_inspect_line("average of the weights", format_bytes(cost.ema_bytes));
   }
   if (cost.teacher_bytes > 0) {
-    print_inspect_line("weights of the teacher", byte_size(cost.teacher_bytes));
+    print_inspect_line("weights of the teacher", format_bytes(cost.teacher_bytes));
   }
   if (cost.save_bytes > 0) {
-    print_inspect_line("copy while saving", byte_size(cost.save_bytes));
+    print_inspect_line("copy while saving", format_bytes(cost.save_bytes));
   }
-  print_inspect_line("activations", text(byte_size(cost.step.peak),
-                                         " at most at once, of them kept for the "
-                                         "backward pass ",
-                                         byte_size(cost.step.kept)));
+  print_inspect_line("activations", str_cat(format_bytes(cost.step.peak),
+                                            " at most at once, of them kept for the "
+                                            "backward pass ",
+                                            format_bytes(cost.step.kept)));
   if (cost.is_estimate) {
     print_inspect_line("",
                        "an estimate: this family's passes are not walked through layer by layer");
   }
   if (cost.step.head > 0) {
     print_inspect_line("head and logits",
-                       text("up to ", byte_size(cost.step.head), " of the activations"));
+                       str_cat("up to ", format_bytes(cost.step.head), " of the activations"));
   }
-  print_inspect_line("all tensors", byte_size(cost.total_bytes()));
+  print_inspect_line("all tensors", format_bytes(cost.total_bytes()));
   const auto bare = static_cast<double>(train::peak_memory());
   print_inspect_line("resident, expected",
-                     text(byte_size(cost.total_bytes() + bare), ", with ", byte_size(bare),
-                          " of the program and its libraries"));
+                     str_cat(format_bytes(cost.total_bytes() + bare), ", with ", format_bytes(bare),
+                             " of the program and its libraries"));
 }
 
 void print_cost(const train::Cost& cost, int64_t length) {
   if (cost.trained_parameters < cost.parameters) {
-    print_inspect_line("trained", text(with_commas(cost.trained_parameters), " of ",
-                                       with_commas(cost.parameters), " parameters"));
+    print_inspect_line("trained", str_cat(with_commas(cost.trained_parameters), " of ",
+                                          with_commas(cost.parameters), " parameters"));
   }
   std::cout << "\nWork per token, at " << length << " tokens a sequence\n";
   print_inspect_line("forward", flops_text(cost.forward_flops));
@@ -159,18 +160,18 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
   if (run.model.vocabulary == 0 && !models::reads_images(run.model)) {
     run.model.vocabulary = run.tokenizer.vocab_size;
     if (run.tokenizer.file) {
-      train::take_vocabulary(*data::load_tokenizer(*run.tokenizer.file), run.model);
+      train::set_vocabulary_size(*data::load_tokenizer(*run.tokenizer.file), run.model);
     }
   }
   if (models::is_baseline(run.model.family) && models::head_outputs(run.model) == 0) {
-    run.model.labels = {"LABEL_0", "LABEL_1"};  // the data tell; most of the weights hang on it
+    run.model.labels = {"LABEL_0", "LABEL_1"};  // set by the data; determines most of the weights
   }
   print_model(run.model);
   print_parameters(run.model);
-  if (const auto generator = objectives::generator_beside(run.model, run.objective)) {
+  if (const auto generator = objectives::generator_model_options(run.model, run.objective)) {
     print_generator(*generator);
   }
-  if (const auto teacher = objectives::teacher_beside(run.model, run.objective)) {
+  if (const auto teacher = objectives::teacher_model_options(run.model, run.objective)) {
     std::cout << "\nTeacher, ";
     print_model(*teacher);
   }
@@ -188,7 +189,7 @@ void inspect_model(const std::string& path) {
   const auto directory = models::model_directory(path);
   const bool is_checkpoint = train::has_manifest(directory);
   if (is_checkpoint) {
-    train::verify(directory);
+    train::verify_manifest(directory);
   }
   const auto options = models::read_model_config(directory);
   const auto loaded = models::load_model(directory, options, 0);
@@ -203,22 +204,25 @@ void inspect_model(const std::string& path) {
   if (is_checkpoint) {
     print_inspect_line("checksums", "every file is as it was written");
   }
-  print_inspect_line("missing in the file", loaded.fresh.empty() ? "none" : join(loaded.fresh));
-  print_inspect_line("not part of the model", loaded.unused.empty() ? "none" : join(loaded.unused));
+  print_inspect_line("missing in the file",
+                     loaded.missing_keys.empty() ? "none" : join(loaded.missing_keys));
+  print_inspect_line("not part of the model",
+                     loaded.unexpected_keys.empty() ? "none" : join(loaded.unexpected_keys));
 }
 
 }  // namespace
 
 int run_inspect(std::vector<std::string> raw) {
-  Arguments arguments({.usage = "weft inspect CONFIG|MODEL [--set key=value ...]",
-                       .about = "A config: its model's parameters, the work per token and the "
-                                "memory of a training step, before "
-                                "anything is run. A model directory, checkpoint or run: what it "
-                                "holds; the checksums of a "
-                                "checkpoint are compared with its files.",
-                       .examples = {"weft inspect configs/quickstart_pretrain.yaml",
-                                    "weft inspect runs/quickstart/spam"}},
-                      1, 1);
+  Arguments arguments(
+      {.usage = "weft inspect CONFIG|MODEL [--set key=value ...]",
+       .description = "A config: its model's parameters, the work per token and the "
+                      "memory of a training step, before "
+                      "anything is run. A model directory, checkpoint or run: what it "
+                      "holds; the checksums of a "
+                      "checkpoint are compared with its files.",
+       .examples = {"weft inspect configs/quickstart_pretrain.yaml",
+                    "weft inspect runs/quickstart/spam"}},
+      1, 1);
   arguments.value("set", "KEY=VALUE", "Override a key of the config; may be repeated");
   if (!arguments.parse(raw)) {
     return 0;

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/text.h"
-#include "cli/early_start.h"
+#include "base/string_util.h"
+#include "cli/environment_defaults.h"
 #include "cli/verbs.h"
 
 namespace weft::cli {
@@ -21,7 +21,7 @@ constexpr int kDone = 0;
 constexpr int kInternal = 1;
 constexpr int kUser = 2;
 constexpr int kStopped = 143;
-constexpr std::size_t kLongestError = 900;  // bytes: one line that a terminal and a log can take
+constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 
 void print_help() {
   std::cout << "Weft " WEFT_VERSION
@@ -43,10 +43,10 @@ const Verb& find_verb(const std::string& name) {
     }
     names.push_back(verb.name);
   }
-  const auto near = nearest(name, names);
-  throw UsageError(text("weft: unknown verb '", name, "', ",
-                        near.empty() ? "" : "did you mean '" + near + "'? ",
-                        "allowed: ", join(names)));
+  const auto near = did_you_mean(name, names);
+  throw UsageError(str_cat("weft: unknown verb '", name, "', ",
+                           near.empty() ? "" : "did you mean '" + near + "'? ",
+                           "allowed: ", join(names)));
 }
 
 int run(std::vector<std::string> arguments) {
@@ -72,8 +72,8 @@ int run(std::vector<std::string> arguments) {
   return status;
 }
 
-/// Prints the message as one line: what libraries throw may hold several, and a stack trace after
-/// the first.
+/// Prints the message as one line: exceptions of libraries may have several, and a stack trace
+/// after the first.
 void print_error(std::string_view message) {
   std::string line(message.substr(0, message.find("\nException raised from")));
   for (auto& sign : line) {
@@ -81,10 +81,10 @@ void print_error(std::string_view message) {
       sign = ' ';
     }
   }
-  if (line.size() > kLongestError) {
-    line = line.substr(0, kLongestError) + " ...";
+  if (line.size() > kMaxErrorLength) {
+    line = line.substr(0, kMaxErrorLength) + " ...";
   }
-  log::set_status("");
+  log::set_progress_line("");
   std::cerr << "error: " << line << "\n";
 }
 
@@ -106,23 +106,23 @@ int guarded(std::vector<std::string> arguments) {
   }
 }
 
-/// Ends the process without the destructors of static objects: LibTorch's take a tenth of a second
-/// to give back what the system takes back anyway.
+/// Exits without the destructors of static objects: LibTorch's take a tenth of a second to free
+/// memory that the system reclaims anyway.
 [[noreturn]] void leave(int status) {
   std::cout.flush();
   std::fflush(nullptr);
   std::_Exit(status);
 }
 
-// The system's loader calls it before the constructors of all libraries.
+// Called by the dynamic loader before the constructors of all libraries.
 [[gnu::section(".preinit_array"),
-  gnu::used]] void (*early_start)(int, char**, char**) = &restart_with_settings;
+  gnu::used]] void (*early_start)(int, char**, char**) = &reexec_with_environment;
 
 }  // namespace
 }  // namespace weft::cli
 
 int main(int count, char** values) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, not a death
-  weft::install_stop_signals();
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, not a crash
+  weft::install_signal_handlers();
   weft::cli::leave(weft::cli::guarded(std::vector<std::string>(values + 1, values + count)));
 }

@@ -11,9 +11,9 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "cli/forward/raw_inputs.h"
-#include "cli/forward/raw_pass.h"
+#include "base/string_util.h"
+#include "cli/forward/forward_inputs.h"
+#include "cli/forward/forward_pass.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/generator.h"
@@ -25,17 +25,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files that go along as they lie.
-bool goes_along(const fs::directory_entry& entry) {
-  static const std::vector<std::string> kLeft{".safetensors", ".bin",     ".pt", ".pth",
-                                              ".pkl",         ".msgpack", ".h5"};
+/// Files that are copied as is.
+bool is_copied_as_is(const fs::directory_entry& entry) {
+  static const std::vector<std::string> kOmittedExtensions{
+      ".safetensors", ".bin", ".pt", ".pth", ".pkl", ".msgpack", ".h5"};
   const auto name = entry.path().filename().string();
   return entry.is_regular_file() && name != "config.json" &&
          name.find(".safetensors") == std::string::npos &&
-         std::find(kLeft.begin(), kLeft.end(), entry.path().extension().string()) == kLeft.end();
+         std::find(kOmittedExtensions.begin(), kOmittedExtensions.end(),
+                   entry.path().extension().string()) == kOmittedExtensions.end();
 }
 
-bool is_paper(const std::string& name) {
+bool is_documentation(const std::string& name) {
   static const std::vector<std::string> kBegins{"LICENSE", "LICENCE", "NOTICE", "README",
                                                 "CITATION"};
   return std::any_of(kBegins.begin(), kBegins.end(),
@@ -43,12 +44,12 @@ bool is_paper(const std::string& name) {
 }
 
 void copy_file(const fs::path& from, const std::string& to) {
-  FileWriter copy(text(to, "/", from.filename().string()), FileWriter::Mode::kPlain);
+  FileWriter copy(str_cat(to, "/", from.filename().string()), FileWriter::Mode::kPlain);
   copy.write(MappedFile(from.string()).text());
   copy.commit();
 }
 
-double rounding_of(formats::DType dtype) {
+double rounding_error_of(formats::DType dtype) {
   return dtype == formats::DType::kF32 ? 0.0 : dtype == formats::DType::kBF16 ? 0x1p-8 : 0x1p-10;
 }
 
@@ -60,23 +61,23 @@ void check_tensors(const std::string& directory,
   for (const auto& parameter : model.named_parameters()) {
     const auto& value = parameter.value();
     const auto gap = (written[parameter.key()] - value).abs();
-    // Below the least normal number of fp16, rounding is absolute.
+    // Below the smallest normal fp16 number, rounding is absolute.
     const auto allowed =
-        value.abs() * rounding_of(dtype) + (dtype == formats::DType::kF16 ? 0x1p-24 : 0.0);
+        value.abs() * rounding_error_of(dtype) + (dtype == formats::DType::kF16 ? 0x1p-24 : 0.0);
     if (!gap.le(allowed).all().item<bool>()) {
-      throw formats::Error(text(directory, ": ", parameter.key(),
-                                " does not read back within the rounding of ",
-                                formats::name_of(dtype)));
+      throw formats::Error(str_cat(directory, ": ", parameter.key(),
+                                   " does not read back within the rounding of ",
+                                   formats::name_of(dtype)));
     }
   }
 }
 
-/// Two sequences, one padded, with ids from all over the vocabulary.
-RawInputs made_up_inputs(const models::ModelOptions& options) {
+/// Two sequences, one padded, with ids from the whole vocabulary.
+ForwardInputs synthetic_inputs(const models::ModelOptions& options) {
   if (models::reads_images(options)) {
     const auto& vision = options.vision;
     const auto pixels = at::arange(2 * vision.channels * vision.image_size * vision.image_size);
-    return RawInputs(
+    return ForwardInputs(
         {{"pixel_values", pixels.to(at::kFloat)
                               .mul(0.37)
                               .sin()
@@ -94,27 +95,27 @@ RawInputs made_up_inputs(const models::ModelOptions& options) {
   if (options.head == models::Head::kConditional) {
     inputs["decoder_input_ids"] = ids.flip(1).remainder(options.vocabulary);
     inputs["decoder_attention_mask"] = mask;
-  } else if (models::reads_source(options) && options.end_id >= 0) {
-    ids[0][columns - 1] = options.end_id;  // whose state such classifiers look at
-    ids[1][(columns + 1) / 2 - 1] = options.end_id;
+  } else if (models::is_encoder_decoder(options) && options.eos_id >= 0) {
+    ids[0][columns - 1] = options.eos_id;  // such classifiers read the state of this token
+    ids[1][(columns + 1) / 2 - 1] = options.eos_id;
   }
-  if (options.segments > 1) {
-    const auto* name = models::tells_languages(options) ? "langs" : "token_type_ids";
+  if (options.type_vocab_size > 1) {
+    const auto* name = models::uses_language_ids(options) ? "langs" : "token_type_ids";
     inputs[name] = at::arange(columns, at::kLong).ge(columns / 4).to(at::kLong) * mask;
   }
-  return RawInputs(std::move(inputs), options);
+  return ForwardInputs(std::move(inputs), options);
 }
 
 double compare_outputs(const std::string& directory, models::Model& again, models::Model& model) {
   const at::NoGradGuard guard;
-  const auto inputs = made_up_inputs(model.options());
-  const auto expected = raw_pass(model, inputs);
+  const auto inputs = synthetic_inputs(model.options());
+  const auto expected = forward_pass(model, inputs);
   double worst = 0;
-  for (const auto& [name, tensor] : raw_pass(again, inputs)) {
+  for (const auto& [name, tensor] : forward_pass(again, inputs)) {
     const auto& wanted = expected.at(name);
     const double gap = (tensor - wanted).abs().max().item<double>();
     if (!std::isfinite(gap)) {
-      throw formats::Error(text(directory, ": ", name, " is not finite"));
+      throw formats::Error(str_cat(directory, ": ", name, " is not finite"));
     }
     worst = std::max(worst, gap / std::max(1e-30, wanted.abs().max().item<double>()));
   }
@@ -134,17 +135,18 @@ formats::DType read_dtype(const Arguments& arguments, const std::string& verb) {
       return dtype;
     }
   }
-  throw UsageError(text("weft ", verb, ": --dtype: '", word, "' is not one of fp32, bf16, fp16"));
+  throw UsageError(
+      str_cat("weft ", verb, ": --dtype: '", word, "' is not one of fp32, bf16, fp16"));
 }
 
 std::string read_output(const Arguments& arguments, const std::string& verb) {
   auto output = arguments.get("output");
   if (output.empty()) {
-    throw UsageError(text("weft ", verb, ": --output DIR is missing"));
+    throw UsageError(str_cat("weft ", verb, ": --output DIR is missing"));
   }
   if (fs::exists(output) && (!fs::is_directory(output) || !fs::is_empty(output))) {
     throw UsageError(
-        text("weft ", verb, ": --output: '", output, "' exists and is not an empty directory"));
+        str_cat("weft ", verb, ": --output: '", output, "' exists and is not an empty directory"));
   }
   return output;
 }
@@ -158,22 +160,23 @@ void write_directory(const std::string& output,
   make_directories(working);
   fill(working);
   flush_directory(working);
-  rename_and_flush(working, target.string());  // in the place of an empty one, or of none
+  rename_and_flush(working, target.string());  // replaces an empty directory, or none
 }
 
-void copy_companions(const std::string& from,
-                     const std::string& to,
-                     const models::Model& model,
-                     Companions which) {
+void copy_auxiliary_files(const std::string& from,
+                          const std::string& to,
+                          const models::Model& model,
+                          AuxiliaryFiles which) {
   const auto of_sentences = models::sentence_files(from);
-  // Only a bare encoder is what its modules.json says; one with a head no longer gives vectors.
+  // modules.json only fits a bare encoder; a model with a head does not produce sentence vectors.
   const bool embeds = model.options().head == models::Head::kNone;
   for (const auto& entry : fs::directory_iterator(from)) {
     const auto name = entry.path().filename().string();
     const bool is_of_sentences =
         std::find(of_sentences.begin(), of_sentences.end(), name) != of_sentences.end();
-    const bool is_wanted = is_of_sentences ? embeds : which == Companions::kAll || is_paper(name);
-    if (goes_along(entry) && is_wanted) {
+    const bool is_wanted =
+        is_of_sentences ? embeds : which == AuxiliaryFiles::kAll || is_documentation(name);
+    if (is_copied_as_is(entry) && is_wanted) {
       copy_file(entry.path(), to);
     } else if (embeds && is_of_sentences && entry.is_directory()) {
       make_directories(to + "/" + name);
@@ -194,11 +197,11 @@ void write_generator(const std::string& from,
   const auto source = models::generator_directory(from);
   const auto below = models::generator_directory(to);
   const auto loaded = models::load_model(source, models::read_model_config(source), 0);
-  if (!loaded.fresh.empty()) {
-    throw formats::Error(text(source, ": ", loaded.fresh.front(), " is missing"));
+  if (!loaded.missing_keys.empty()) {
+    throw formats::Error(str_cat(source, ": ", loaded.missing_keys.front(), " is missing"));
   }
   make_directories(below);
-  copy_companions(source, below, *loaded.model);
+  copy_auxiliary_files(source, below, *loaded.model);
   models::save_model(below, *loaded.model, dtype);
   check_written(below, *loaded.model, dtype);
   flush_directory(below);
@@ -206,14 +209,15 @@ void write_generator(const std::string& from,
 
 double check_written(const std::string& directory, models::Model& model, formats::DType dtype) {
   const auto again = models::load_model(directory, models::read_model_config(directory), 0);
-  if (!again.fresh.empty()) {
-    throw formats::Error(text(directory, ": the written model lacks ", again.fresh.front()));
+  if (!again.missing_keys.empty()) {
+    throw formats::Error(
+        str_cat(directory, ": the written model lacks ", again.missing_keys.front()));
   }
   check_tensors(directory, *again.model, model, dtype);
   const double gap = compare_outputs(directory, *again.model, model);
   if (dtype == formats::DType::kF32 && gap > 1e-6) {
     throw formats::Error(
-        text(directory, ": outputs differ by ", gap, " of the largest from those of the model"));
+        str_cat(directory, ": outputs differ by ", gap, " of the largest from those of the model"));
   }
   return gap;
 }

@@ -1,6 +1,6 @@
 #include "cli/shared_options.h"
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
@@ -16,7 +16,7 @@ c10::Device read_device(const Arguments& arguments) {
   if (word == "cuda") {
     return train::choose_device(train::DeviceChoice::kCuda);
   }
-  throw UsageError(text("--device: '", word, "' is not one of auto, cpu, cuda"));
+  throw UsageError(str_cat("--device: '", word, "' is not one of auto, cpu, cuda"));
 }
 
 std::optional<int64_t> read_threads(const Arguments& arguments) {

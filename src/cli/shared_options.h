@@ -9,11 +9,10 @@
 
 namespace weft::cli {
 
-/// `--device auto|cpu|cuda`, auto where it is not given. Throws UsageError, UserError where there
-/// is no such device.
+/// `--device auto|cpu|cuda`, default auto. Throws UsageError, UserError if there is no such device.
 c10::Device read_device(const Arguments& arguments);
 
-/// `--threads N`, nothing where it is not given.
+/// `--threads N`, nullopt if not given.
 std::optional<int64_t> read_threads(const Arguments& arguments);
 
 }  // namespace weft::cli

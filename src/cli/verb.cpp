@@ -1,12 +1,15 @@
 #include "cli/verb.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <cxxopts.hpp>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::cli {
 
@@ -28,25 +31,54 @@ template <class Number>
 Number parsed(const std::string& verb,
               const std::string& name,
               const std::string& value,
-              Number least,
-              Number most) {
+              Number min,
+              Number max) {
   Number number{};
   const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (failure != std::errc{} || end != value.data() + value.size() ||
-      !(number >= least && number <= most)) {
-    throw UsageError(text("weft ", verb, ": --", name, ": '", value, "' is not a number from ",
-                          least, " to ", most));
+      !(number >= min && number <= max)) {
+    throw UsageError(str_cat("weft ", verb, ": --", name, ": '", value, "' is not a number from ",
+                             min, " to ", max));
   }
   return number;
 }
 
+/// The option of `names` meant by `word`: its current name if earlier versions used another,
+/// otherwise the nearest one; empty if none is near.
+std::string nearest_option(const std::string& word, const std::vector<std::string>& names) {
+  static const std::vector<std::pair<std::string_view, std::string>> kRenamedOptions = {
+      {"repeat", "reproduce"},
+      {"errors", "hardest"},
+      {"errors-limit", "hardest-limit"},
+      {"best", "top-k"},
+      {"length", "max-length"},
+      {"words", "word-count"},
+      {"stems", "stemmer"},
+      {"no-repeat", "no-repeat-ngram-size"},
+      {"diversity", "diversity-penalty"},
+      {"ban", "bad-word"},
+      {"vocabulary", "allowed-words"},
+      {"first-token", "forced-bos-token"},
+      {"batch", "batch-size"},
+  };
+  for (const auto& [before, now] : kRenamedOptions) {
+    if (before == word && std::find(names.begin(), names.end(), now) != names.end()) {
+      return now;
+    }
+  }
+  return did_you_mean(word, names);
+}
+
 }  // namespace
 
-Arguments::Arguments(HelpText help, std::size_t least, std::size_t most)
-    : state_(std::make_unique<State>()), help_(std::move(help)), least_(least), most_(most) {
+Arguments::Arguments(HelpText help, std::size_t min, std::size_t max)
+    : state_(std::make_unique<State>()),
+      help_(std::move(help)),
+      min_positional_(min),
+      max_positional_(max) {
   state_->verb = verb_of(help_.usage);
   state_->options.add_options()("h,help", "Show this help");
-  // Unknown ones are looked at below, where the nearest right one can be named.
+  // Unknown ones are handled below, where the nearest valid one can be suggested.
   state_->options.allow_unrecognised_options();
 }
 
@@ -74,10 +106,10 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
   try {
     state_->result = state_->options.parse(static_cast<int>(raw.size()), raw.data());
   } catch (const cxxopts::exceptions::exception& failure) {
-    throw UsageError(text("weft ", state_->verb, ": ", failure.what()));
+    throw UsageError(str_cat("weft ", state_->verb, ": ", failure.what()));
   }
   if (state_->result.count("help") > 0) {
-    std::cout << "Usage: " << help_.usage << "\n\n" << help_.about << "\n";
+    std::cout << "Usage: " << help_.usage << "\n\n" << help_.description << "\n";
     const auto options = state_->options.help({""});
     std::cout << "\n"
               << options.substr(options.find_first_not_of("\n", options.find("]\n") + 2)) << "\n";
@@ -93,24 +125,25 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
                                             ? 0
                                             : argument.find_first_not_of('-'));
       const auto word = name.substr(0, name.find('='));
-      const auto near = nearest(word, state_->names);
-      throw UsageError(text("weft ", state_->verb, ": unknown option '", argument, "'",
-                            near.empty() ? "" : ", did you mean '--" + near + "'?",
-                            near.empty() ? ", see `weft " + state_->verb + " --help`" : ""));
+      const auto near = nearest_option(word, state_->names);
+      throw UsageError(str_cat("weft ", state_->verb, ": unknown option '", argument, "'",
+                               near.empty() ? "" : ", did you mean '--" + near + "'?",
+                               near.empty() ? ", see `weft " + state_->verb + " --help`" : ""));
     }
     positional_.push_back(argument);
   }
-  if (positional_.size() < least_ || positional_.size() > most_) {
-    throw UsageError(text("weft ", state_->verb, ": ", positional_.size(), " arguments, ",
-                          positional_.size() < least_ ? "too few" : "too many", ": ", help_.usage));
+  if (positional_.size() < min_positional_ || positional_.size() > max_positional_) {
+    throw UsageError(str_cat("weft ", state_->verb, ": ", positional_.size(), " arguments, ",
+                             positional_.size() < min_positional_ ? "too few" : "too many", ": ",
+                             help_.usage));
   }
   return true;
 }
 
 bool Arguments::has(const std::string& name) const { return state_->result.count(name) > 0; }
 
-std::string Arguments::get(const std::string& name, const std::string& otherwise) const {
-  return has(name) ? all(name).back() : otherwise;
+std::string Arguments::get(const std::string& name, const std::string& fallback) const {
+  return has(name) ? all(name).back() : fallback;
 }
 
 std::vector<std::string> Arguments::all(const std::string& name) const {
@@ -124,21 +157,18 @@ std::vector<std::string> Arguments::all(const std::string& name) const {
 }
 
 int64_t Arguments::integer(const std::string& name,
-                           int64_t otherwise,
-                           int64_t least,
-                           int64_t most) const {
-  return has(name) ? parsed<int64_t>(state_->verb, name, get(name), least, most) : otherwise;
+                           int64_t fallback,
+                           int64_t min,
+                           int64_t max) const {
+  return has(name) ? parsed<int64_t>(state_->verb, name, get(name), min, max) : fallback;
 }
 
-double Arguments::number(const std::string& name,
-                         double otherwise,
-                         double least,
-                         double most) const {
-  return has(name) ? parsed<double>(state_->verb, name, get(name), least, most) : otherwise;
+double Arguments::number(const std::string& name, double fallback, double min, double max) const {
+  return has(name) ? parsed<double>(state_->verb, name, get(name), min, max) : fallback;
 }
 
-void Arguments::refuse(const std::string& message) const {
-  throw UsageError(text("weft ", state_->verb, ": ", message));
+void Arguments::fail(const std::string& message) const {
+  throw UsageError(str_cat("weft ", state_->verb, ": ", message));
 }
 
 }  // namespace weft::cli

@@ -19,7 +19,7 @@ const std::vector<Verb>& verbs() {
       {"data", "build token stores, inspect them, preview what a model will see", run_data},
       {"inspect", "parameters, FLOPs and memory of a config or a model", run_inspect},
       {"config", "check, show and explain configs", run_config},
-      {"forward", "the raw pass, tensors in and out, for checking against other libraries",
+      {"forward", "one forward pass, tensors in and out, for checking against other libraries",
        run_forward},
       {"bench", "speed of a config's training step, by parts", run_bench},
       {"doctor", "what this machine can do, and what would make it faster", run_doctor},

@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/override.h"
 #include "config/section.h"
 #include "config/state.h"
@@ -8,8 +8,8 @@
 namespace weft::config {
 
 Document Document::load(const std::string& path, const std::vector<std::string>& overrides) {
-  constexpr int64_t kLargest = int64_t{1} << 20;  // bytes; a config is some hundred lines
-  return parse(read_file(path, kLargest), path, overrides);
+  constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;  // a config has a few hundred lines
+  return parse(read_file(path, kMaxConfigBytes), path, overrides);
 }
 
 Document Document::parse(std::string_view content,
@@ -20,19 +20,20 @@ Document Document::parse(std::string_view content,
     root.kind = Node::Kind::kMap;
   }
   if (root.kind != Node::Kind::kMap) {
-    const std::string what =
-        root.kind == Node::Kind::kNull ? "nothing in this file" : found(root) + " at the top";
-    const Place begin{.source = std::make_shared<const std::string>(name), .line = 1, .column = 1};
-    const Place& place = root.kind == Node::Kind::kNull ? begin : root.place;
-    throw Error(
-        text(to_string(place), ": ", what, ", must be a map of keys (model, data, train, ...)"));
+    const std::string what = root.kind == Node::Kind::kNull ? "nothing in this file"
+                                                            : describe_value(root) + " at the top";
+    const SourceLocation begin{
+        .source = std::make_shared<const std::string>(name), .line = 1, .column = 1};
+    const SourceLocation& location = root.kind == Node::Kind::kNull ? begin : root.location;
+    throw Error(str_cat(to_string(location), ": ", what,
+                        ", must be a map of keys (model, data, train, ...)"));
   }
   for (const auto& override : overrides) {
     apply_override(root, override);
   }
   Document document;
   document.state_ = std::make_shared<Section::State>();
-  document.state_->place = {.source = std::make_shared<const std::string>(name)};
+  document.state_->location = {.source = std::make_shared<const std::string>(name)};
   document.state_->root = std::make_shared<const Node>(std::move(root));
   document.state_->node = document.state_->root.get();
   return document;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/node.h"
 
 namespace weft::config {
@@ -25,8 +25,8 @@ constexpr std::array<std::pair<std::string_view, DurationUnit>, 4> kUnits = {{
 constexpr std::string_view kAllowed =
     "must be a number and one of steps, epochs, tokens, minutes, as in 2000 steps or 10M tokens";
 
-[[noreturn]] void refuse(std::string_view whole, std::string_view reason) {
-  throw std::invalid_argument(text(quote(whole), reason, ", ", kAllowed));
+[[noreturn]] void reject(std::string_view whole, std::string_view reason) {
+  throw std::invalid_argument(str_cat(quote(whole), reason, ", ", kAllowed));
 }
 
 std::optional<DurationUnit> unit_of(std::string_view word) {
@@ -38,11 +38,11 @@ std::optional<DurationUnit> unit_of(std::string_view word) {
   return std::nullopt;
 }
 
-/// Takes `k`, `M` or `G` off the front when a unit or nothing follows it.
+/// Removes a leading `k`, `M` or `G` that is followed by a unit or the end, and returns its factor.
 double take_scale(std::string_view& rest) {
   constexpr std::array<std::pair<char, double>, 3> kScales = {{{'k', 1e3}, {'M', 1e6}, {'G', 1e9}}};
-  for (const auto& [sign, scale] : kScales) {
-    if (rest.starts_with(sign)) {
+  for (const auto& [suffix, scale] : kScales) {
+    if (rest.starts_with(suffix)) {
       rest = trim(rest.substr(1));
       return scale;
     }
@@ -68,21 +68,22 @@ Duration parse_duration(std::string_view text, bool allow_zero) {
   const char* end = number.data() + number.size();
   const auto [after, error] = std::from_chars(number.data(), end, amount);
   if (error != std::errc() || !std::isfinite(amount)) {
-    refuse(whole, " is not a duration");
+    reject(whole, " is not a duration");
   }
   if (number.size() > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9') {
-    refuse(whole, " has a leading zero");
+    reject(whole, " has a leading zero");
   }
   std::string_view rest = trim({after, static_cast<std::size_t>(end - after)});
   amount *= take_scale(rest);
   if (rest.empty()) {
-    refuse(whole, " has no unit");
+    reject(whole, " has no unit");
   }
   const auto unit = unit_of(rest);
   if (!unit) {
-    const auto near = nearest(rest, {"steps", "epochs", "tokens", "minutes"});
-    refuse(whole, weft::text(" has an unknown unit",
-                             near.empty() ? "" : weft::text(" (did you mean '", near, "'?)")));
+    const auto near = did_you_mean(rest, {"steps", "epochs", "tokens", "minutes"});
+    reject(whole,
+           weft::str_cat(" has an unknown unit",
+                         near.empty() ? "" : weft::str_cat(" (did you mean '", near, "'?)")));
   }
   if (amount < 0 || (amount == 0 && !allow_zero)) {
     throw std::invalid_argument(quote(whole) +
@@ -91,7 +92,7 @@ Duration parse_duration(std::string_view text, bool allow_zero) {
   const bool is_counted = *unit == DurationUnit::kSteps || *unit == DurationUnit::kTokens;
   if (is_counted && amount != std::floor(amount)) {
     throw std::invalid_argument(
-        weft::text(quote(whole), ", must be a whole number of ", duration_name_of(*unit)));
+        weft::str_cat(quote(whole), ", must be a whole number of ", duration_name_of(*unit)));
   }
   if (amount > 1e15) {
     throw std::invalid_argument(quote(whole) + ", must be at most 1e15");
@@ -101,9 +102,9 @@ Duration parse_duration(std::string_view text, bool allow_zero) {
 
 std::string to_string(const Duration& duration) {
   const bool is_whole = duration.amount == std::floor(duration.amount) && duration.amount < 1e18;
-  const std::string amount =
-      is_whole ? std::to_string(static_cast<int64_t>(duration.amount)) : shortest(duration.amount);
-  return text(amount, " ", duration_name_of(duration.unit));
+  const std::string amount = is_whole ? std::to_string(static_cast<int64_t>(duration.amount))
+                                      : shortest_repr(duration.amount);
+  return str_cat(amount, " ", duration_name_of(duration.unit));
 }
 
 }  // namespace weft::config

@@ -8,8 +8,8 @@ namespace weft::config {
 
 enum class DurationUnit { kSteps, kEpochs, kTokens, kMinutes };
 
-/// A length of training: `2000 steps`, `3 epochs`, `10M tokens` (k, M, G allowed before any unit),
-/// `45 minutes`.
+/// Duration of training: `2000 steps`, `3 epochs`, `10M tokens`, `45 minutes` (k, M, G are allowed
+/// before any unit).
 struct Duration {
   double amount = 0;
   DurationUnit unit = DurationUnit::kSteps;
@@ -17,8 +17,7 @@ struct Duration {
   bool operator==(const Duration&) const = default;
 };
 
-/// Throws std::invalid_argument whose text says what is allowed (amount > 0 unless `allow_zero`;
-/// steps are whole).
+/// Throws std::invalid_argument with what is allowed (amount > 0 unless `allow_zero`; whole steps).
 Duration parse_duration(std::string_view text, bool allow_zero = false);
 
 /// `2000 steps`.

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::config {
 
-std::string to_string(const Place& place) {
-  const std::string source = place.source ? *place.source : std::string("config");
-  if (place.line == 0) {
+std::string to_string(const SourceLocation& location) {
+  const std::string source = location.source ? *location.source : std::string("config");
+  if (location.line == 0) {
     return source;
   }
-  return place.column == 0 ? text(source, ":", place.line)
-                           : text(source, ":", place.line, ":", place.column);
+  return location.column == 0 ? str_cat(source, ":", location.line)
+                              : str_cat(source, ":", location.line, ":", location.column);
 }
 
 const Entry* Node::find(std::string_view key) const {
@@ -27,11 +27,11 @@ Entry* Node::find(std::string_view key) {
 }
 
 std::string one_line(std::string_view text) {
-  constexpr int kLongest = 100;  // code points
+  constexpr int kMaxLength = 100;  // code points
   std::string result;
   int shown = 0;
   for (std::size_t at = 0; at < text.size(); ++shown) {
-    if (shown == kLongest) {
+    if (shown == kMaxLength) {
       result += "...";
       break;
     }
@@ -43,7 +43,7 @@ std::string one_line(std::string_view text) {
 
 std::string quote(std::string_view text) { return "'" + one_line(text) + "'"; }
 
-std::string found(const Node& node) {
+std::string describe_value(const Node& node) {
   switch (node.kind) {
     case Node::Kind::kNull:
       return "null";

@@ -7,27 +7,27 @@
 
 namespace weft::config {
 
-/// Where something stands: `file:line:column`, counted from 1; an override has no line.
-struct Place {
+/// Source location `file:line:column`, 1-based; overrides have no line.
+struct SourceLocation {
   std::shared_ptr<const std::string> source;
   int line = 0;
   int column = 0;
 };
 
-std::string to_string(const Place& place);
+std::string to_string(const SourceLocation& location);
 
 struct Entry;
 
-/// A value of the file. Maps keep the order of the file.
+/// A value of the config file. Maps keep the order of the file.
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
 
   Kind kind = Kind::kNull;
-  Place place = {};  // what errors name: a scalar's own place, else that of its key
+  SourceLocation location = {};  // shown in errors: a scalar's location, else that of its key
   std::string scalar = {};
-  bool is_plain = true;  // without quotes; only such scalars can be numbers, booleans or none
+  bool is_plain = true;  // unquoted; only plain scalars can be numbers, booleans or none
   std::vector<Node> items = {};
-  std::vector<Entry> entries;  // no `= {}`: clang would want Entry whole here
+  std::vector<Entry> entries;  // no `= {}`: clang would need the complete type Entry here
 
   const Entry* find(std::string_view key) const;
   Entry* find(std::string_view key);
@@ -35,16 +35,16 @@ struct Node {
 
 struct Entry {
   std::string key;
-  Place place;
+  SourceLocation location;
   Node value;
 };
 
-/// What a message says was found: `'text'`, `null`, `a list`, `a map`.
-std::string found(const Node& node);
+/// Describes the value in an error message: `'text'`, `null`, `a list`, `a map`.
+std::string describe_value(const Node& node);
 
-/// The text, shortened and without control characters, so that a message stays one line.
+/// Shortens the text and replaces control characters, so that a message stays on one line.
 std::string one_line(std::string_view text);
-/// The same in quotes.
+/// The same, quoted.
 std::string quote(std::string_view text);
 
 }  // namespace weft::config

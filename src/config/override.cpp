@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/section.h"
 #include "config/yaml.h"
 
@@ -12,12 +12,12 @@ namespace weft::config {
 
 namespace {
 
-/// One override on its way down the tree.
-class Descent {
+/// Walks down the tree along the path of one override.
+class PathWalk {
  public:
-  explicit Descent(Place place) : place_(std::move(place)) {}
+  explicit PathWalk(SourceLocation location) : location_(std::move(location)) {}
 
-  /// What `word` names below `node`, made where it is missing.
+  /// Returns the child `word` of `node`, created if missing.
   Node& step(Node& node, std::string_view word) {
     Node& below = node.kind == Node::Kind::kList ? item(node, word) : value(node, word);
     path_ += path_.empty() ? "" : ".";
@@ -27,7 +27,7 @@ class Descent {
 
   [[noreturn]] void fail(std::string_view message) const {
     const std::string at = path_.empty() ? "" : path_ + ": ";
-    throw Error(text(to_string(place_), ": ", one_line(at), message));
+    throw Error(str_cat(to_string(location_), ": ", one_line(at), message));
   }
 
  private:
@@ -36,57 +36,60 @@ class Descent {
     const auto result = std::from_chars(word.data(), word.data() + word.size(), index);
     const bool is_number = result.ec == std::errc() && result.ptr == word.data() + word.size();
     if (!is_number || index > list.items.size()) {
-      fail(text("a list of ", list.items.size(), ", ", quote(word),
-                " is not the number of an item (from 0) nor of the one after the last"));
+      fail(str_cat("a list of ", list.items.size(), ", ", quote(word),
+                   " is not the number of an item (from 0) nor of the one after the last"));
     }
     if (index == list.items.size()) {
-      list.items.push_back({.place = place_, .entries = {}});
+      list.items.push_back({.location = location_, .entries = {}});
     }
     return list.items[index];
   }
 
   Node& value(Node& map, std::string_view word) {
     if (map.kind == Node::Kind::kNull) {
-      map = {.kind = Node::Kind::kMap, .place = place_, .entries = {}};
+      map = {.kind = Node::Kind::kMap, .location = location_, .entries = {}};
     }
     if (map.kind != Node::Kind::kMap) {
-      fail(text(found(map), " is not a map, ", quote(word), " cannot stand below it"));
+      fail(str_cat(describe_value(map), " is not a map, ", quote(word), " cannot stand below it"));
     }
     if (Entry* known = map.find(word)) {
       return known->value;
     }
-    map.entries.push_back(
-        {.key = std::string(word), .place = place_, .value = {.place = place_, .entries = {}}});
+    map.entries.push_back({.key = std::string(word),
+                           .location = location_,
+                           .value = {.location = location_, .entries = {}}});
     return map.entries.back().value;
   }
 
-  Place place_;
+  SourceLocation location_;
   std::string path_;
 };
 
 }  // namespace
 
 void apply_override(Node& root, const std::string& assignment) {
-  const Place place{.source = std::make_shared<const std::string>("--set " + one_line(assignment))};
+  const SourceLocation location{
+      .source = std::make_shared<const std::string>("--set " + one_line(assignment))};
   const std::size_t equals = assignment.find('=');
   const std::string key(trim(std::string_view(assignment).substr(0, equals)));
-  Descent descent(place);
+  PathWalk walk(location);
   if (equals == std::string::npos || key.empty()) {
-    descent.fail("must be key=value, as in train.optimizer.lr=1e-4");
+    walk.fail("must be key=value, as in train.optimizer.lr=1e-4");
   }
   const auto words = split(key, '.');
-  if (words.size() > kDeepest) {
-    descent.fail(text("more than ", kDeepest, " keys deep"));
+  if (words.size() > kMaxDepth) {
+    walk.fail(str_cat("more than ", kMaxDepth, " keys deep"));
   }
   Node* node = &root;
   for (const auto word : words) {
     if (word.empty()) {
-      descent.fail("an empty key between dots, must be key=value, as in train.optimizer.lr=1e-4");
+      walk.fail("an empty key between dots, must be key=value, as in train.optimizer.lr=1e-4");
     }
-    node = &descent.step(*node, word);
+    node = &walk.step(*node, word);
   }
-  *node = parse_override_value(std::string_view(assignment).substr(equals + 1), *place.source, key);
-  node->place = place;
+  *node =
+      parse_override_value(std::string_view(assignment).substr(equals + 1), *location.source, key);
+  node->location = location;
 }
 
 }  // namespace weft::config

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/scalar.h"
 #include "config/state.h"
 
@@ -28,11 +28,11 @@ std::string reference_name_of(KeyType type) {
       return "list of numbers";
     case KeyType::kTextList:
       return "list of texts";
-    case KeyType::kWord:
+    case KeyType::kChoice:
       return "one of ";
     case KeyType::kNamedNumbers:
       return "map of numbers or ";
-    case KeyType::kAxes:
+    case KeyType::kGrid:
       return "map of keys, each with a list of values";
     case KeyType::kSection:
       return "section";
@@ -46,7 +46,7 @@ bool is_reference_section(const Declaration& key) {
   return key.type == KeyType::kSection || key.type == KeyType::kSectionList;
 }
 
-/// What stands under `section`, one level down: `model.attention` gives `model.attention.heads`.
+/// Whether `key` is a direct child of `section`, as `model.attention.heads` of `model.attention`.
 bool is_directly_below(const Declaration& key, const Declaration& section) {
   const std::string prefix = section.path + (section.type == KeyType::kSectionList ? ".*." : ".");
   return key.path.starts_with(prefix) && key.path.find('.', prefix.size()) == std::string::npos;
@@ -72,22 +72,23 @@ std::string table_of(const std::vector<const Declaration*>& keys) {
   }
   std::string lines;
   for (const auto* key : keys) {
-    lines += text("  ", padded(key->path, path + 2), padded(reference_default_of(*key), value + 2),
-                  key->help, "\n");
+    lines += str_cat("  ", padded(key->path, path + 2),
+                     padded(reference_default_of(*key), value + 2), key->help, "\n");
   }
   return lines;
 }
 
-std::string reference_explained(const Described& described, const Declaration& key) {
-  std::string lines = text(key.path, "\n  ", key.help, "\n  type: ", type_of(key), "\n");
+std::string reference_explained(const Declarations& declarations, const Declaration& key) {
+  std::string lines = str_cat(key.path, "\n  ", key.help, "\n  type: ", type_of(key), "\n");
   if (!reference_default_of(key).empty()) {
-    lines += key.is_required ? "  must be given\n" : text("  default: ", key.default_value, "\n");
+    lines +=
+        key.is_required ? "  must be given\n" : str_cat("  default: ", key.default_value, "\n");
   }
-  if (!key.only.empty()) {
-    lines += text("  only with: ", key.only, "\n");
+  if (!key.only_if.empty()) {
+    lines += str_cat("  only with: ", key.only_if, "\n");
   }
   std::vector<const Declaration*> below;
-  for (const auto& other : described.keys) {
+  for (const auto& other : declarations.keys) {
     if (is_reference_section(key) && is_directly_below(other, key)) {
       below.push_back(&other);
     }
@@ -96,13 +97,13 @@ std::string reference_explained(const Described& described, const Declaration& k
 }
 
 /// `data.train.0.path` and `data.train[0].path` mean `data.train.*.path`.
-std::string general(std::string_view key) {
+std::string with_wildcards(std::string_view key) {
   std::string dotted;
-  for (const char sign : key) {
-    if (sign == '[') {
+  for (const char character : key) {
+    if (character == '[') {
       dotted += '.';
-    } else if (sign != ']') {
-      dotted += sign;
+    } else if (character != ']') {
+      dotted += character;
     }
   }
   std::vector<std::string> words;
@@ -124,13 +125,13 @@ std::string without_stars(std::string_view path) {
   return join(words, ".");
 }
 
-std::vector<const Declaration*> matches(const Described& described, const std::string& key) {
-  if (const Declaration* exact = described.find(key)) {
+std::vector<const Declaration*> matches(const Declarations& declarations, const std::string& key) {
+  if (const Declaration* exact = declarations.find(key)) {
     return {exact};
   }
   std::vector<const Declaration*> found;
   const std::string sought = without_stars(key);
-  for (const auto& known : described.keys) {
+  for (const auto& known : declarations.keys) {
     const std::string path = without_stars(known.path);
     if (path == sought || path.ends_with("." + sought)) {
       found.push_back(&known);
@@ -141,29 +142,29 @@ std::vector<const Declaration*> matches(const Described& described, const std::s
 
 }  // namespace
 
-const Declaration* Described::find(std::string_view path) const {
+const Declaration* Declarations::find(std::string_view path) const {
   const auto at = std::find_if(keys.begin(), keys.end(),
                                [&](const Declaration& key) { return key.path == path; });
   return at == keys.end() ? nullptr : &*at;
 }
 
-void Described::add(Declaration declaration) {
+void Declarations::add(Declaration declaration) {
   auto* known = const_cast<Declaration*>(find(declaration.path));
   if (known == nullptr) {
     keys.push_back(std::move(declaration));
     return;
   }
-  if (known->only.empty() || declaration.only.empty()) {
-    known->only.clear();
-  } else if (known->only.find(declaration.only) == std::string::npos) {
-    known->only += " or " + declaration.only;
+  if (known->only_if.empty() || declaration.only_if.empty()) {
+    known->only_if.clear();
+  } else if (known->only_if.find(declaration.only_if) == std::string::npos) {
+    known->only_if += " or " + declaration.only_if;
   }
 }
 
-Described describe(const std::function<void(Section)>& read_all) {
-  const Section root = Section::describing();
+Declarations collect_declarations(const std::function<void(Section)>& read_all) {
+  const Section root = Section::for_documentation();
   read_all(root);
-  return *root.state_->described;
+  return *root.state_->declarations;
 }
 
 std::string type_of(const Declaration& key) {
@@ -173,39 +174,39 @@ std::string type_of(const Declaration& key) {
     result += range.empty() ? "" : " " + range;
   }
   if (!key.unit.empty()) {
-    result += text(" (", key.unit, ")");
+    result += str_cat(" (", key.unit, ")");
   }
-  if (key.takes_none) {
+  if (key.is_nullable) {
     result += key.type == KeyType::kDuration ? ", or never" : ", or null";
   }
   return result;
 }
 
-std::string explain(const Described& described, std::string_view key) {
-  const auto found = matches(described, general(key));
+std::string explain(const Declarations& declarations, std::string_view key) {
+  const auto found = matches(declarations, with_wildcards(key));
   if (found.empty()) {
     std::vector<std::string> paths;
     std::vector<std::string> names;
-    for (const auto& known : described.keys) {
+    for (const auto& known : declarations.keys) {
       paths.push_back(known.path);
       names.emplace_back(split(known.path, '.').back());
     }
     const bool is_dotted = key.find('.') != std::string_view::npos;
-    const std::string near = nearest(key, is_dotted ? paths : names);
-    throw Error(text("config explain: unknown key ", quote(key),
-                     near.empty() ? ", `weft config explain` without a key lists all"
-                                  : ", did you mean " + quote(near) + "?"));
+    const std::string near = did_you_mean(key, is_dotted ? paths : names);
+    throw Error(str_cat("config explain: unknown key ", quote(key),
+                        near.empty() ? ", `weft config explain` without a key lists all"
+                                     : ", did you mean " + quote(near) + "?"));
   }
   std::string lines;
   for (const auto* known : found) {
-    lines += (lines.empty() ? "" : "\n") + reference_explained(described, *known);
+    lines += (lines.empty() ? "" : "\n") + reference_explained(declarations, *known);
   }
   return lines;
 }
 
-std::string explain_all(const Described& described) {
+std::string explain_all(const Declarations& declarations) {
   std::vector<const Declaration*> all;
-  for (const auto& key : described.keys) {
+  for (const auto& key : declarations.keys) {
     all.push_back(&key);
   }
   return table_of(all);

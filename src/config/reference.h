@@ -17,53 +17,52 @@ enum class KeyType {
   kDuration,
   kNumberList,
   kTextList,
-  kWord,          // one of `choices`
+  kChoice,        // one of `choices`
   kNamedNumbers,  // one of `choices`, or a map of numbers
-  kAxes,          // a map of dotted keys, each with a list of values
+  kGrid,          // a map of dotted keys, each with a list of values
   kSection,
   kSectionList,
 };
 
-/// All that is known about one key.
+/// Everything declared about one key.
 struct Declaration {
   std::string path;  // `model.attention.heads`; keys of the maps in a list: `data.train.*.path`
   KeyType type = KeyType::kText;
-  bool takes_none = false;  // `null` and `none` too
+  bool is_nullable = false;  // also accepts `null` and `none`
   bool is_required = false;
   std::string default_value = {};  // YAML; empty for sections
   std::string help = {};
   std::string unit = {};
-  std::string only = {};
+  std::string only_if = {};
   Range range = {};
   std::vector<std::string> choices = {};
 };
 
-/// The declarations of a config, in the order of reading; a section comes before its keys.
-struct Described {
+/// Declarations of a config, in reading order; a section comes before its keys.
+struct Declarations {
   std::vector<Declaration> keys;
 
   const Declaration* find(std::string_view path) const;
-  /// Adds a declaration; one of the same path only adds its condition.
+  /// Adds a declaration; a repeated path only adds its `only_if` condition.
   void add(Declaration declaration);
 };
 
-/// Collects what `read_all` reads.
-Described describe(const std::function<void(Section)>& read_all);
+/// Collects the declarations of all keys that `read_all` reads.
+Declarations collect_declarations(const std::function<void(Section)>& read_all);
 
-/// What `weft config explain KEY` prints: the key with all about it, a section with its keys. The
-/// last words of a dotted key suffice; every key that ends in them is shown. Throws Error for a key
-/// that nothing reads.
-std::string explain(const Described& described, std::string_view key);
-/// Without a key: a table of all.
-std::string explain_all(const Described& described);
+/// Output of `weft config explain KEY`: the key with its details, a section with its keys. A suffix
+/// of the dotted key is enough; all matching keys are shown. Throws Error for an unknown key.
+std::string explain(const Declarations& declarations, std::string_view key);
+/// Output without a KEY: a table of all keys.
+std::string explain_all(const Declarations& declarations);
 
-/// docs/config.md.
-std::string reference_page(const Described& described);
+/// Generates docs/config.md.
+std::string reference_page(const Declarations& declarations);
 
-/// JSON Schema, draft 2020-12, for editors.
-std::string json_schema(const Described& described);
+/// Generates the JSON Schema (draft 2020-12), for editors.
+std::string json_schema(const Declarations& declarations);
 
-/// `integer >= 1 (layers)`, `one of relu, gelu, silu`, `number in [0, 1) or none`.
+/// Type in words: `integer >= 1 (layers)`, `one of relu, gelu, silu`, `number in [0, 1) or none`.
 std::string type_of(const Declaration& declaration);
 
 }  // namespace weft::config

@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/reference.h"
 
 namespace weft::config {
@@ -9,11 +9,11 @@ bool is_page_section(const Declaration& key) {
   return key.type == KeyType::kSection || key.type == KeyType::kSectionList;
 }
 
-/// A cell of a Markdown table: `|` would end it.
+/// Escapes a Markdown table cell: `|` would end it.
 std::string cell(std::string_view content) {
   std::string result;
-  for (const char sign : content) {
-    result += sign == '|' ? "\\|" : std::string(1, sign);
+  for (const char character : content) {
+    result += character == '|' ? "\\|" : std::string(1, character);
   }
   return result;
 }
@@ -24,15 +24,15 @@ std::string row(const Declaration& key) {
   if (is_page_section(key) && !key.is_required) {
     value.clear();
   }
-  const std::string only = key.only.empty() ? "" : text(" Only with ", key.only, ".");
-  return text("| `", name, "` | ", cell(type_of(key)), " | ", cell(value), " | ", cell(key.help),
-              cell(only), " |\n");
+  const std::string only = key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
+  return str_cat("| `", name, "` | ", cell(type_of(key)), " | ", cell(value), " | ", cell(key.help),
+                 cell(only), " |\n");
 }
 
-/// The keys directly below `prefix` (`model.`), as a table.
-std::string table(const Described& described, const std::string& prefix) {
+/// Formats the keys directly below `prefix` (`model.`) as a table.
+std::string table(const Declarations& declarations, const std::string& prefix) {
   std::string rows;
-  for (const auto& key : described.keys) {
+  for (const auto& key : declarations.keys) {
     if (key.path.starts_with(prefix) && key.path.find('.', prefix.size()) == std::string::npos) {
       rows += row(key);
     }
@@ -43,7 +43,7 @@ std::string table(const Described& described, const std::string& prefix) {
 
 }  // namespace
 
-std::string reference_page(const Described& described) {
+std::string reference_page(const Declarations& declarations) {
   std::string page =
       "# Configuration reference\n\n"
       "Every key that a config file may hold. This page is written by `weft config reference`; "
@@ -51,15 +51,15 @@ std::string reference_page(const Described& described) {
       "editors. A duration is a number and a unit: `2000 steps`, `3 epochs`,\n`10M tokens` (k, M, "
       "G), `45 minutes`. `--set KEY=VALUE` overrides any key; an item of a list is named by its "
       "number, from 0:\n`--set data.train.0.weight=2`.\n\n## The top\n\n";
-  page += table(described, "");
-  for (const auto& key : described.keys) {
+  page += table(declarations, "");
+  for (const auto& key : declarations.keys) {
     if (!is_page_section(key)) {
       continue;
     }
     const bool is_list = key.type == KeyType::kSectionList;
-    const std::string only = key.only.empty() ? "" : text(" Only with ", key.only, ".");
-    page += text("\n## ", key.path, is_list ? " (each item)" : "", "\n\n", key.help, only, "\n\n",
-                 table(described, key.path + (is_list ? ".*." : ".")));
+    const std::string only = key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
+    page += str_cat("\n## ", key.path, is_list ? " (each item)" : "", "\n\n", key.help, only,
+                    "\n\n", table(declarations, key.path + (is_list ? ".*." : ".")));
   }
   return page;
 }

@@ -4,15 +4,15 @@
 #include <cmath>
 #include <string>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::config {
 
 namespace {
 
-bool is_digit(char sign) { return sign >= '0' && sign <= '9'; }
+bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
-/// The parts of `[+-] digits [. digits] [e [+-] digits]`.
+/// Properties of `[+-] digits [. digits] [e [+-] digits]`.
 struct Decimal {
   bool is_valid = false;
   bool has_leading_zero = false;
@@ -64,17 +64,17 @@ bool names_infinity_or_nan(std::string_view word) {
   return bare == ".inf" || bare == ".nan" || bare == "inf" || bare == "nan" || bare == "infinity";
 }
 
-NumberFault fault_of(const Node& scalar, const Decimal& decimal) {
+NumberError number_error(const Node& scalar, const Decimal& decimal) {
   if (decimal.is_valid && !scalar.is_plain) {
-    return NumberFault::kQuoted;
+    return NumberError::kQuoted;
   }
   if (names_infinity_or_nan(scalar.scalar)) {
-    return NumberFault::kNotFinite;
+    return NumberError::kNotFinite;
   }
   if (!decimal.is_valid) {
-    return NumberFault::kNotANumber;
+    return NumberError::kNotANumber;
   }
-  return decimal.has_leading_zero ? NumberFault::kLeadingZero : NumberFault::kNone;
+  return decimal.has_leading_zero ? NumberError::kLeadingZero : NumberError::kNone;
 }
 
 ParsedNumber<double> parse_decimal(std::string_view word) {
@@ -82,7 +82,7 @@ ParsedNumber<double> parse_decimal(std::string_view word) {
   word = without_plus(word);
   const auto result = std::from_chars(word.data(), word.data() + word.size(), parsed.value);
   if (result.ec == std::errc::result_out_of_range) {
-    parsed.fault = NumberFault::kTooLarge;
+    parsed.error = NumberError::kTooLarge;
   }
   return parsed;
 }
@@ -92,26 +92,26 @@ ParsedNumber<double> parse_decimal(std::string_view word) {
 ParsedNumber<int64_t> parse_integer(const Node& scalar) {
   const Decimal decimal = inspect(scalar.scalar);
   ParsedNumber<int64_t> parsed;
-  parsed.fault = fault_of(scalar, decimal);
-  if (parsed.fault != NumberFault::kNone) {
+  parsed.error = number_error(scalar, decimal);
+  if (parsed.error != NumberError::kNone) {
     return parsed;
   }
   if (!decimal.has_exponent) {
     const std::string_view word = without_plus(scalar.scalar);
     const auto result = std::from_chars(word.data(), word.data() + word.size(), parsed.value);
     if (decimal.has_point) {
-      parsed.fault = NumberFault::kNotANumber;
+      parsed.error = NumberError::kNotANumber;
     } else if (result.ec == std::errc::result_out_of_range) {
-      parsed.fault = NumberFault::kTooLarge;
+      parsed.error = NumberError::kTooLarge;
     }
     return parsed;
   }
-  const auto [value, fault] = parse_decimal(scalar.scalar);
-  constexpr double kExact = 9007199254740992.0;  // 2^53: every whole number up to it is a double
-  if (fault == NumberFault::kNone && value != std::floor(value)) {
-    parsed.fault = NumberFault::kNotANumber;
-  } else if (fault != NumberFault::kNone || std::abs(value) > kExact) {
-    parsed.fault = NumberFault::kTooLarge;
+  const auto [value, error] = parse_decimal(scalar.scalar);
+  constexpr double kExact = 9007199254740992.0;  // 2^53: integers up to it are exact doubles
+  if (error == NumberError::kNone && value != std::floor(value)) {
+    parsed.error = NumberError::kNotANumber;
+  } else if (error != NumberError::kNone || std::abs(value) > kExact) {
+    parsed.error = NumberError::kTooLarge;
   } else {
     parsed.value = static_cast<int64_t>(value);
   }
@@ -119,9 +119,9 @@ ParsedNumber<int64_t> parse_integer(const Node& scalar) {
 }
 
 ParsedNumber<double> parse_number(const Node& scalar) {
-  const NumberFault fault = fault_of(scalar, inspect(scalar.scalar));
-  if (fault != NumberFault::kNone) {
-    return {.fault = fault};
+  const NumberError error = number_error(scalar, inspect(scalar.scalar));
+  if (error != NumberError::kNone) {
+    return {.error = error};
   }
   return parse_decimal(scalar.scalar);
 }
@@ -146,8 +146,8 @@ bool is_none(const Node& node) {
 }
 
 bool holds(const Range& range, double value) {
-  const bool is_above = range.excludes_min ? value > range.min : value >= range.min;
-  const bool is_below = range.excludes_max ? value < range.max : value <= range.max;
+  const bool is_above = range.is_min_exclusive ? value > range.min : value >= range.min;
+  const bool is_below = range.is_max_exclusive ? value < range.max : value <= range.max;
   return std::isfinite(value) && is_above && is_below;
 }
 
@@ -155,13 +155,14 @@ std::string to_string(const Range& range) {
   const bool has_min = std::isfinite(range.min);
   const bool has_max = std::isfinite(range.max);
   if (has_min && has_max) {
-    return text("in ", range.excludes_min ? "(" : "[", shortest(range.min), ", ",
-                shortest(range.max), range.excludes_max ? ")" : "]");
+    return str_cat("in ", range.is_min_exclusive ? "(" : "[", shortest_repr(range.min), ", ",
+                   shortest_repr(range.max), range.is_max_exclusive ? ")" : "]");
   }
   if (has_min) {
-    return (range.excludes_min ? "> " : ">= ") + shortest(range.min);
+    return (range.is_min_exclusive ? "> " : ">= ") + shortest_repr(range.min);
   }
-  return has_max ? (range.excludes_max ? "< " : "<= ") + shortest(range.max) : std::string();
+  return has_max ? (range.is_max_exclusive ? "< " : "<= ") + shortest_repr(range.max)
+                 : std::string();
 }
 
 }  // namespace weft::config

@@ -9,25 +9,25 @@
 
 namespace weft::config {
 
-/// What keeps a scalar from being a number; the words go into the message.
-enum class NumberFault { kNone, kNotANumber, kLeadingZero, kQuoted, kTooLarge, kNotFinite };
+/// Reasons why a scalar is not a valid number, for the error message.
+enum class NumberError { kNone, kNotANumber, kLeadingZero, kQuoted, kTooLarge, kNotFinite };
 
 template <class Number>
 struct ParsedNumber {
   Number value = 0;
-  NumberFault fault = NumberFault::kNone;
+  NumberError error = NumberError::kNone;
 };
 
-/// Decimal digits, or an exponent form of a whole number (`1e6`); no leading zeros, other bases or
-/// fractions.
+/// Parses decimal digits or a whole number with an exponent (`1e6`); no leading zeros, other bases
+/// or fractions.
 ParsedNumber<int64_t> parse_integer(const Node& scalar);
 
-/// A decimal number; `.inf`, `.nan` and values beyond a double are faults.
+/// Parses a decimal number; `.inf`, `.nan` and values out of range for a double are errors.
 ParsedNumber<double> parse_number(const Node& scalar);
 
 std::optional<bool> parse_boolean(const Node& scalar);
 
-/// `null`, nothing at all, or the plain word `none`.
+/// Whether the value is `null`, empty, or the plain word `none`.
 bool is_none(const Node& node);
 
 bool holds(const Range& range, double value);

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/reference.h"
 
 namespace weft::config {
@@ -20,10 +20,10 @@ Json bounded(const char* type, const Range& range) {
                                                                 : Json(value);
   };
   if (std::isfinite(range.min)) {
-    schema[range.excludes_min ? "exclusiveMinimum" : "minimum"] = bound(range.min);
+    schema[range.is_min_exclusive ? "exclusiveMinimum" : "minimum"] = bound(range.min);
   }
   if (std::isfinite(range.max)) {
-    schema[range.excludes_max ? "exclusiveMaximum" : "maximum"] = bound(range.max);
+    schema[range.is_max_exclusive ? "exclusiveMaximum" : "maximum"] = bound(range.max);
   }
   return schema;
 }
@@ -41,7 +41,7 @@ Json schema_of(const Declaration& key) {
     case KeyType::kNumber:
       return bounded("number", key.range);
     case KeyType::kText:
-      // A plain 5 or true is text too where text is asked for.
+      // An unquoted 5 or true is also valid text.
       return {{"type", {"string", "number", "boolean"}}};
     case KeyType::kDuration:
       return {{"type", "string"}, {"pattern", kDuration}};
@@ -49,13 +49,13 @@ Json schema_of(const Declaration& key) {
       return {{"type", "array"}, {"items", bounded("number", key.range)}};
     case KeyType::kTextList:
       return {{"type", "array"}, {"items", {{"type", {"string", "number", "boolean"}}}}};
-    case KeyType::kWord:
+    case KeyType::kChoice:
       return {{"enum", key.choices}};
     case KeyType::kNamedNumbers:
       return {{"anyOf",
                {{{"enum", key.choices}},
                 {{"type", "object"}, {"additionalProperties", bounded("number", key.range)}}}}};
-    case KeyType::kAxes:
+    case KeyType::kGrid:
       return {{"type", "object"}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
     case KeyType::kSection:
       return empty_map();
@@ -65,11 +65,11 @@ Json schema_of(const Declaration& key) {
   return {};
 }
 
-/// The default as JSON, where it is one word of YAML that is JSON as well, else as text.
+/// Returns the default as JSON if its YAML is also valid JSON of the right type, else as text.
 Json schema_default_of(const Declaration& key) {
   const Json parsed = Json::parse(key.default_value, nullptr, false);
   const bool is_text =
-      key.type == KeyType::kText || key.type == KeyType::kWord || key.type == KeyType::kDuration;
+      key.type == KeyType::kText || key.type == KeyType::kChoice || key.type == KeyType::kDuration;
   if (parsed.is_discarded() || (is_text && !parsed.is_string() && !parsed.is_null())) {
     return key.default_value;
   }
@@ -77,7 +77,7 @@ Json schema_default_of(const Declaration& key) {
 }
 
 Json with_none(Json schema, const Declaration& key) {
-  if (!key.takes_none) {
+  if (!key.is_nullable) {
     return schema;
   }
   Json words = {nullptr, "none"};
@@ -90,8 +90,8 @@ Json with_none(Json schema, const Declaration& key) {
 Json annotated(const Declaration& key) {
   Json schema = with_none(schema_of(key), key);
   std::string about = key.help;
-  about += key.unit.empty() ? "" : text(" In ", key.unit, ".");
-  about += key.only.empty() ? "" : text(" Only with ", key.only, ".");
+  about += key.unit.empty() ? "" : str_cat(" In ", key.unit, ".");
+  about += key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
   schema["description"] = about;
   const bool has_default = key.type != KeyType::kSection && key.type != KeyType::kSectionList;
   if (has_default && !key.is_required) {
@@ -100,8 +100,8 @@ Json annotated(const Declaration& key) {
   return schema;
 }
 
-/// The map that holds the key of this path.
-Json& holder(Json& root, const std::vector<std::string_view>& words) {
+/// Returns the map that contains the key of this path.
+Json& parent_map(Json& root, const std::vector<std::string_view>& words) {
   Json* map = &root;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     map = words[i] == "*" ? &(*map)["items"] : &(*map)["properties"][std::string(words[i])];
@@ -111,16 +111,16 @@ Json& holder(Json& root, const std::vector<std::string_view>& words) {
 
 }  // namespace
 
-std::string json_schema(const Described& described) {
+std::string json_schema(const Declarations& declarations) {
   Json root = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                {"title", "Weft configuration"}};
   root.update(empty_map());
-  for (const auto& key : described.keys) {
+  for (const auto& key : declarations.keys) {
     const auto words = split(key.path, '.');
-    Json& map = holder(root, words);
+    Json& map = parent_map(root, words);
     const std::string name(words.back());
     map["properties"][name] = annotated(key);
-    if (key.is_required && key.only.empty()) {
+    if (key.is_required && key.only_if.empty()) {
       map["required"].push_back(name);
     }
   }

@@ -3,21 +3,20 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/text.h"
-#include "config/emit.h"
+#include "base/string_util.h"
 #include "config/scalar.h"
 #include "config/state.h"
+#include "config/yaml_writer.h"
 
 namespace weft::config {
 
 namespace {
 
-/// How a key of one type is read from a node, written and described. All of it per type stands
-/// here.
+/// Reads, writes and describes keys. All type-specific code is here.
 struct Reader {
   const Section::State& state;
   std::string_view key;
-  const Key& about;
+  const KeySpec& spec;
 
   [[noreturn]] void fail(const Node& node, std::string_view message) const {
     state.fail_at(node, key, message);
@@ -25,37 +24,37 @@ struct Reader {
 
   const Node& scalar(const Node& node, std::string_view kind) const {
     if (node.kind != Node::Kind::kScalar) {
-      state.fail_kind(node, key, kind);
+      state.fail_type(node, key, kind);
     }
     return node;
   }
 
-  /// `an integer >= 1`.
+  /// Describes the allowed values: `an integer >= 1`.
   std::string allowed(std::string_view kind) const {
-    const std::string range = to_string(about.range);
-    return text(kind, range.empty() ? "" : " ", range);
+    const std::string range = to_string(spec.range);
+    return str_cat(kind, range.empty() ? "" : " ", range);
   }
 
   template <class Number>
   Number number(const Node& node, const ParsedNumber<Number>& parsed, std::string_view kind) const {
     const std::string must_be = ", must be " + allowed(kind);
-    switch (parsed.fault) {
-      case NumberFault::kNone:
+    switch (parsed.error) {
+      case NumberError::kNone:
         break;
-      case NumberFault::kNotANumber:
+      case NumberError::kNotANumber:
         fail(node,
-             text(quote(node.scalar), " is not ", kind, about.range == Range{} ? "" : must_be));
-      case NumberFault::kLeadingZero:
+             str_cat(quote(node.scalar), " is not ", kind, spec.range == Range{} ? "" : must_be));
+      case NumberError::kLeadingZero:
         fail(node, quote(node.scalar) + " begins with a zero" + must_be + " without leading zeros");
-      case NumberFault::kQuoted:
+      case NumberError::kQuoted:
         fail(node, quote(node.scalar) + " stands in quotes and so is text" + must_be);
-      case NumberFault::kTooLarge:
+      case NumberError::kTooLarge:
         fail(node, quote(node.scalar) + " is too large" + must_be);
-      case NumberFault::kNotFinite:
+      case NumberError::kNotFinite:
         fail(node, quote(node.scalar) + " is not finite" + must_be);
     }
-    if (!holds(about.range, static_cast<double>(parsed.value))) {
-      fail(node, text(one_line(node.scalar), ", must be ", allowed(kind)));
+    if (!holds(spec.range, static_cast<double>(parsed.value))) {
+      fail(node, str_cat(one_line(node.scalar), ", must be ", allowed(kind)));
     }
     return parsed.value;
   }
@@ -81,7 +80,7 @@ struct Reader {
   void from(const Node& node, Duration& value) const {
     scalar(node, "a duration such as 2000 steps");
     try {
-      value = parse_duration(node.scalar, about.range.min == 0 && !about.range.excludes_min);
+      value = parse_duration(node.scalar, spec.range.min == 0 && !spec.range.is_min_exclusive);
     } catch (const std::invalid_argument& error) {
       fail(node, error.what());
     }
@@ -90,7 +89,7 @@ struct Reader {
   template <class Value>
   void from(const Node& node, std::vector<Value>& values) const {
     if (node.kind != Node::Kind::kList) {
-      state.fail_kind(node, key, "a list, as in [a, b]");
+      state.fail_type(node, key, "a list, as in [a, b]");
     }
     values.clear();
     for (const auto& item : node.items) {
@@ -161,91 +160,91 @@ struct IsOptional<std::optional<Value>> : std::true_type {
 Declaration declared(const Section::State& state,
                      std::string_view key,
                      KeyType type,
-                     const Key& about) {
+                     const KeySpec& spec) {
   return {.path = state.path_of(key),
           .type = type,
-          .is_required = about.is_required,
+          .is_required = spec.is_required,
           .default_value = {},
-          .help = std::string(about.help),
-          .unit = std::string(about.unit),
-          .only = std::string(about.only),
-          .range = about.range,
+          .help = std::string(spec.help),
+          .unit = std::string(spec.unit),
+          .only_if = std::string(spec.only_if),
+          .range = spec.range,
           .choices = {}};
 }
 
 template <class Value>
-void read_value(Section::State& state, std::string_view key, Value& value, const Key& about) {
-  if (state.described) {
+void read_value(Section::State& state, std::string_view key, Value& value, const KeySpec& spec) {
+  if (state.declarations) {
     Declaration declaration;
     if constexpr (IsOptional<Value>::value) {
-      declaration = declared(state, key, type_for(typename IsOptional<Value>::Inner{}), about);
-      declaration.takes_none = true;
+      declaration = declared(state, key, type_for(typename IsOptional<Value>::Inner{}), spec);
+      declaration.is_nullable = true;
     } else {
-      declaration = declared(state, key, type_for(value), about);
+      declaration = declared(state, key, type_for(value), spec);
     }
     declaration.default_value = section_written(value);
-    state.described->add(std::move(declaration));
+    state.declarations->add(std::move(declaration));
     return;
   }
-  if (const Node* node = state.ask(key)) {
-    Reader{state, key, about}.from(*node, value);
-  } else if (about.is_required) {
-    state.demand(key);
+  if (const Node* node = state.lookup(key)) {
+    Reader{state, key, spec}.from(*node, value);
+  } else if (spec.is_required) {
+    state.fail_missing(key);
   }
   state.record->at(key).value = section_written(value);
 }
 
 }  // namespace
 
-void Section::read(std::string_view key, bool& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, bool& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, int64_t& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, int64_t& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, double& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, double& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::string& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::string& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, Duration& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, Duration& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::vector<double>& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::vector<double>& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::vector<std::string>& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::vector<std::string>& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::optional<int64_t>& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::optional<int64_t>& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::optional<double>& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::optional<double>& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::optional<std::string>& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::optional<std::string>& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
-void Section::read(std::string_view key, std::optional<Duration>& value, const Key& about) {
-  read_value(*state_, key, value, about);
+void Section::read(std::string_view key, std::optional<Duration>& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
 }
 
 void Section::read(std::string_view key,
                    NamedNumbers& value,
                    const std::vector<std::string>& words,
-                   const Key& about) {
-  if (state_->described) {
-    Declaration declaration = declared(*state_, key, KeyType::kNamedNumbers, about);
+                   const KeySpec& spec) {
+  if (state_->declarations) {
+    Declaration declaration = declared(*state_, key, KeyType::kNamedNumbers, spec);
     declaration.default_value = section_written(value);
-    declaration.takes_none = true;
+    declaration.is_nullable = true;
     declaration.choices = words;
-    state_->described->add(std::move(declaration));
+    state_->declarations->add(std::move(declaration));
     return;
   }
-  if (const Node* node = state_->ask(key)) {
+  if (const Node* node = state_->lookup(key)) {
     value = {};
-    const Reader reader{*state_, key, about};
+    const Reader reader{*state_, key, spec};
     if (node->kind == Node::Kind::kMap) {
       for (const auto& entry : node->entries) {
         value.numbers.emplace_back(entry.key, 0.0);
@@ -254,7 +253,7 @@ void Section::read(std::string_view key,
     } else if (!is_none(*node)) {
       if (node->kind != Node::Kind::kScalar ||
           std::find(words.begin(), words.end(), node->scalar) == words.end()) {
-        state_->fail_kind(*node, key, join(words) + ", none or a map of numbers");
+        state_->fail_type(*node, key, join(words) + ", none or a map of numbers");
       }
       value.word = node->scalar;
     }
@@ -262,32 +261,33 @@ void Section::read(std::string_view key,
   state_->record->at(key).value = section_written(value);
 }
 
-std::size_t Section::read_word(std::string_view key,
-                               const std::vector<std::string>& words,
-                               std::size_t chosen,
-                               const Key& about) {
-  if (state_->described) {
-    Declaration declaration = declared(*state_, key, KeyType::kWord, about);
+std::size_t Section::read_choice_index(std::string_view key,
+                                       const std::vector<std::string>& words,
+                                       std::size_t chosen,
+                                       const KeySpec& spec) {
+  if (state_->declarations) {
+    Declaration declaration = declared(*state_, key, KeyType::kChoice, spec);
     declaration.default_value = words[chosen];
     declaration.choices = words;
-    state_->described->add(std::move(declaration));
+    state_->declarations->add(std::move(declaration));
     return chosen;
   }
-  if (const Node* node = state_->ask(key)) {
+  if (const Node* node = state_->lookup(key)) {
     if (node->kind != Node::Kind::kScalar) {
-      state_->fail_kind(*node, key, "one of " + join(words));
+      state_->fail_type(*node, key, "one of " + join(words));
     }
     const auto at = std::find(words.begin(), words.end(), node->scalar);
     if (at == words.end()) {
-      constexpr std::size_t kFew = 8;  // so many can be looked through without help
-      const std::string near = words.size() > kFew ? nearest(node->scalar, words) : std::string();
+      constexpr std::size_t kFew = 8;  // short lists need no suggestion
+      const std::string near =
+          words.size() > kFew ? did_you_mean(node->scalar, words) : std::string();
       state_->fail_at(*node, key,
-                      text(quote(node->scalar), " is not one of ", join(words),
-                           near.empty() ? "" : ", did you mean " + quote(near) + "?"));
+                      str_cat(quote(node->scalar), " is not one of ", join(words),
+                              near.empty() ? "" : ", did you mean " + quote(near) + "?"));
     }
     chosen = static_cast<std::size_t>(at - words.begin());
-  } else if (about.is_required) {
-    state_->demand(key);
+  } else if (spec.is_required) {
+    state_->fail_missing(key);
   }
   state_->record->at(key).value = yaml_text(words[chosen]);
   return chosen;

@@ -15,39 +15,39 @@
 
 namespace weft::config {
 
-/// `FILE:LINE:COLUMN: dotted.key: what was found, what is allowed`.
+/// `FILE:LINE:COLUMN: dotted.key: actual value, what is allowed`.
 class Error : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// Values that a number may take. Not finite numbers are never allowed.
+/// Allowed range of a number. Non-finite numbers are never allowed.
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool excludes_min = false;
-  bool excludes_max = false;
+  bool is_min_exclusive = false;
+  bool is_max_exclusive = false;
 
   bool operator==(const Range&) const = default;
 };
 constexpr Range at_least(double min) { return {.min = min}; }
-constexpr Range above(double min) { return {.min = min, .excludes_min = true}; }
+constexpr Range above(double min) { return {.min = min, .is_min_exclusive = true}; }
 constexpr Range between(double min, double max) { return {.min = min, .max = max}; }
-constexpr Range from_to_below(double min, double max) {
-  return {.min = min, .max = max, .excludes_max = true};
+constexpr Range half_open(double min, double max) {
+  return {.min = min, .max = max, .is_max_exclusive = true};
 }
 
-/// What is declared about a key, once, where it is read. Type and default come from the variable it
-/// is read into.
-struct Key {
+/// Declaration of a key, made once, where it is read. Type and default come from the variable it is
+/// read into.
+struct KeySpec {
   std::string_view help;       // one sentence
   std::string_view unit = "";  // "tokens", "layers", ...; empty: none
   Range range = {};            // numbers only
   bool is_required = false;
-  std::string_view only = "";  // when the key exists, if not always: "type: polynomial"
+  std::string_view only_if = "";  // condition for the key to exist: "type: polynomial"
 };
 
-/// A word, or numbers by name: `balanced`, `{ham: 1, spam: 6.5}`. No word and no numbers: none.
+/// A word or named numbers: `balanced`, `{ham: 1, spam: 6.5}`. Both empty: none.
 struct NamedNumbers {
   std::string word = {};
   std::vector<std::pair<std::string, double>> numbers = {};
@@ -55,63 +55,61 @@ struct NamedNumbers {
   bool operator==(const NamedNumbers&) const = default;
 };
 
-/// A dotted key and the values that it is to take in turn, each as YAML on one line.
-struct Axis {
+/// A dotted key and its values in a grid search, each as one-line YAML.
+struct GridAxis {
   std::string key = {};
   std::vector<std::string> values = {};
 
-  bool operator==(const Axis&) const = default;
+  bool operator==(const GridAxis&) const = default;
 };
 
-/// Names and values of an enum: the words that a config may use, in the order in which they are
-/// shown.
+/// Names and values of an enum: the words allowed in a config, in display order.
 template <class Enum>
 using Choices = std::vector<std::pair<std::string_view, Enum>>;
 
-struct Node;       // a value of the file with its place; config/node.h
-struct Described;  // the declarations collected so far; config/reference.h
+struct Node;          // a value of the file with its location, config/node.h
+struct Declarations;  // the declarations collected so far, config/reference.h
 
-/// One mapping of a config file, or nothing yet said about it. The same `read_*` function serves
-/// three ends: it reads and checks a file, it writes the resolved config (each value read is noted
-/// with its final value), and in describing mode, without a file, it collects the declarations for
-/// `config explain`, the reference page and the JSON schema.
+/// One mapping of a config file, possibly absent. The same `read_*` functions serve three purposes:
+/// they read and validate a file, record the final value of each key for the resolved config, and
+/// in documentation mode, without a file, collect the declarations for `config explain`, the
+/// reference page and the JSON schema.
 ///
-/// Every reader leaves `value` alone when the key is absent, so its content before the call is the
-/// default. All throw Error for a wrong type, range or word. null is refused except by the optional
-/// readers.
+/// Every reader leaves `value` unchanged if the key is absent, so its value before the call is the
+/// default. All throw Error for a wrong type, range or word. Only the optional readers accept null.
 class Section {
  public:
-  /// A section that reads nothing and collects declarations.
-  static Section describing();
+  /// Returns a section without a file that collects declarations.
+  static Section for_documentation();
 
-  void read(std::string_view key, bool& value, const Key& about);
-  void read(std::string_view key, int64_t& value, const Key& about);
-  void read(std::string_view key, double& value, const Key& about);
-  void read(std::string_view key, std::string& value, const Key& about);
-  void read(std::string_view key, Duration& value, const Key& about);
-  void read(std::string_view key, std::vector<double>& value, const Key& about);
-  void read(std::string_view key, std::vector<std::string>& value, const Key& about);
-  /// Take `null` or `none` (Duration: `never` too) as nothing.
-  void read(std::string_view key, std::optional<int64_t>& value, const Key& about);
-  void read(std::string_view key, std::optional<double>& value, const Key& about);
-  void read(std::string_view key, std::optional<std::string>& value, const Key& about);
-  void read(std::string_view key, std::optional<Duration>& value, const Key& about);
+  void read(std::string_view key, bool& value, const KeySpec& spec);
+  void read(std::string_view key, int64_t& value, const KeySpec& spec);
+  void read(std::string_view key, double& value, const KeySpec& spec);
+  void read(std::string_view key, std::string& value, const KeySpec& spec);
+  void read(std::string_view key, Duration& value, const KeySpec& spec);
+  void read(std::string_view key, std::vector<double>& value, const KeySpec& spec);
+  void read(std::string_view key, std::vector<std::string>& value, const KeySpec& spec);
+  /// Read `null` or `none` (Duration: also `never`) as nullopt.
+  void read(std::string_view key, std::optional<int64_t>& value, const KeySpec& spec);
+  void read(std::string_view key, std::optional<double>& value, const KeySpec& spec);
+  void read(std::string_view key, std::optional<std::string>& value, const KeySpec& spec);
+  void read(std::string_view key, std::optional<Duration>& value, const KeySpec& spec);
 
-  /// Takes `none`, one of the words, or a map of numbers; the range is that of the numbers.
+  /// Accepts `none`, one of the words, or a map of numbers; the range applies to the numbers.
   void read(std::string_view key,
             NamedNumbers& value,
             const std::vector<std::string>& words,
-            const Key& about);
+            const KeySpec& spec);
 
-  /// Takes `none`, or a map of dotted keys with a list of values each. Nothing is written to the
-  /// resolved config where there are none. Whether such keys exist is the caller's to check.
-  void read_axes(std::string_view key, std::vector<Axis>& value, const Key& about);
+  /// Accepts `none`, or a map of dotted keys, each with a list of values. An empty grid is left out
+  /// of the resolved config. The caller must check that the keys exist.
+  void read_grid(std::string_view key, std::vector<GridAxis>& value, const KeySpec& spec);
 
   template <class Enum>
   void read_choice(std::string_view key,
                    Enum& value,
                    const Choices<Enum>& choices,
-                   const Key& about) {
+                   const KeySpec& spec) {
     std::vector<std::string> words;
     std::size_t chosen = 0;
     for (const auto& [word, meaning] : choices) {
@@ -120,56 +118,56 @@ class Section {
       }
       words.emplace_back(word);
     }
-    value = choices[read_word(key, words, chosen, about)].second;
+    value = choices[read_choice_index(key, words, chosen, spec)].second;
   }
 
-  /// A mapping below this one; an absent one is a section with no keys. It must be read whole like
-  /// this one.
-  Section section(std::string_view key, const Key& about);
-  /// The mappings of a list. Describing: one, standing for each.
-  std::vector<Section> sections(std::string_view key, const Key& about);
+  /// Returns a nested mapping; an absent one gives a section without keys. Call reject_unread() on
+  /// it too.
+  Section section(std::string_view key, const KeySpec& spec);
+  /// Returns the mappings of a list. In documentation mode: one that represents every item.
+  std::vector<Section> sections(std::string_view key, const KeySpec& spec);
 
   bool has(std::string_view key) const;
-  bool is_describing() const;
-  /// `model.attention`; empty at the top.
+  bool is_documenting() const;
+  /// `model.attention`; empty for the root.
   std::string path() const;
 
-  /// Throws Error at the key's place (or at this section's, when the key is absent): `path.key:
+  /// Throws Error at the location of the key (or of this section if the key is absent): `path.key:
   /// message`.
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
-  /// Throws Error for the first key of the file that no reader asked for, with the nearest that one
-  /// did.
+  /// Throws Error for the first key of the file that was never read, with the most similar known
+  /// key.
   void reject_unread();
 
   struct State;  // config/state.h
 
  private:
   friend class Document;
-  friend Described describe(const std::function<void(Section)>& read_all);
+  friend Declarations collect_declarations(const std::function<void(Section)>& read_all);
   explicit Section(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::size_t read_word(std::string_view key,
-                        const std::vector<std::string>& words,
-                        std::size_t chosen,
-                        const Key& about);
+  std::size_t read_choice_index(std::string_view key,
+                                const std::vector<std::string>& words,
+                                std::size_t chosen,
+                                const KeySpec& spec);
 
   std::shared_ptr<State> state_;
 };
 
-/// A config file, parsed strictly: UTF-8 (a byte-order mark and CRLF are fine), one document, a
-/// mapping at the top; repeated keys, merge keys, type tags, anchors that grow, leading zeros and
-/// depth over 64 are refused.
+/// A config file, parsed strictly: UTF-8 (a byte-order mark and CRLF are accepted), one document, a
+/// mapping at the root. Rejects duplicate keys, merge keys, type tags, alias bombs, leading zeros
+/// and nesting deeper than 64.
 class Document {
  public:
-  /// Reads the file, then applies overrides `dotted.key=value` in order (value in YAML; their place
-  /// is named `--set ...`). Throws Error; FileError where the file cannot be read.
+  /// Reads the file, then applies overrides `dotted.key=value` in order (value in YAML; errors show
+  /// the location `--set ...`). Throws Error; FileError if the file cannot be read.
   static Document load(const std::string& path, const std::vector<std::string>& overrides = {});
   static Document parse(std::string_view text,
                         const std::string& name,
                         const std::vector<std::string>& overrides = {});
 
   Section root() const;
-  /// After the whole of root() was read: every key with its final value, as YAML that reads back to
-  /// the same.
+  /// Returns every key with its final value, as YAML that parses to the same config. Call it after
+  /// all of root() was read.
   std::string resolved() const;
 
  private:

@@ -1,8 +1,8 @@
-// The parts of Section that are about sections themselves: those below, their place, what is left
-// unread.
+// Section members for the section tree: nested sections, their location, unread keys.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
+#include "config/renamed_keys.h"
 #include "config/section.h"
 #include "config/state.h"
 
@@ -10,75 +10,75 @@ namespace weft::config {
 
 namespace {
 
-constexpr std::string_view kAMap = "a map of keys";
+constexpr std::string_view kExpectedMap = "a map of keys";
 
 std::shared_ptr<Section::State> below(const std::shared_ptr<Section::State>& state,
                                       std::string_view name,
                                       const Node* node) {
   auto child = std::make_shared<Section::State>();
   child->root = state->root;
-  child->described = state->described;
+  child->declarations = state->declarations;
   child->parent = state;
   child->node = node;
-  child->place = node == nullptr ? state->place : node->place;
+  child->location = node == nullptr ? state->location : node->location;
   child->path = state->path_of(name);
   return child;
 }
 
-void describe_section(const Section::State& state,
-                      std::string_view key,
-                      KeyType type,
-                      const Key& about) {
+void declare_section(const Section::State& state,
+                     std::string_view key,
+                     KeyType type,
+                     const KeySpec& spec) {
   Declaration declaration;
   declaration.path = state.path_of(key);
   declaration.type = type;
-  declaration.is_required = about.is_required;
-  declaration.help = about.help;
-  declaration.only = about.only;
-  state.described->add(std::move(declaration));
+  declaration.is_required = spec.is_required;
+  declaration.help = spec.help;
+  declaration.only_if = spec.only_if;
+  state.declarations->add(std::move(declaration));
 }
 
 }  // namespace
 
-Section Section::describing() {
+Section Section::for_documentation() {
   auto state = std::make_shared<State>();
-  state->described = std::make_shared<Described>();
+  state->declarations = std::make_shared<Declarations>();
   return Section(std::move(state));
 }
 
-Section Section::section(std::string_view key, const Key& about) {
-  if (state_->described) {
-    describe_section(*state_, key, KeyType::kSection, about);
+Section Section::section(std::string_view key, const KeySpec& spec) {
+  if (state_->declarations) {
+    declare_section(*state_, key, KeyType::kSection, spec);
     return Section(below(state_, key, nullptr));
   }
-  const Node* node = state_->ask(key);
-  if (node == nullptr && about.is_required) {
-    state_->demand(key);
+  const Node* node = state_->lookup(key);
+  if (node == nullptr && spec.is_required) {
+    state_->fail_missing(key);
   }
   if (node != nullptr && node->kind != Node::Kind::kMap) {
-    state_->fail_kind(*node, key, kAMap);
+    state_->fail_type(*node, key, kExpectedMap);
   }
   auto child = below(state_, key, node);
   state_->record->at(key).section = child->record;
   return Section(std::move(child));
 }
 
-std::vector<Section> Section::sections(std::string_view key, const Key& about) {
-  if (state_->described) {
-    describe_section(*state_, key, KeyType::kSectionList, about);
-    return {Section(below(state_, text(key, ".*"), nullptr))};
+std::vector<Section> Section::sections(std::string_view key, const KeySpec& spec) {
+  if (state_->declarations) {
+    declare_section(*state_, key, KeyType::kSectionList, spec);
+    return {Section(below(state_, str_cat(key, ".*"), nullptr))};
   }
-  const Node* node = state_->ask(key);
+  const Node* node = state_->lookup(key);
   if (node == nullptr) {
-    if (about.is_required) {
-      state_->demand(key);
+    if (spec.is_required) {
+      state_->fail_missing(key);
     }
     return {};
   }
   if (node->kind != Node::Kind::kList) {
-    state_->fail_kind(*node, key, "a list of maps, as in [{path: a.txt}]");
+    state_->fail_type(*node, key, "a list of maps, as in [{path: a.txt}]");
   }
-  if (node->items.empty() && about.is_required) {
+  if (node->items.empty() && spec.is_required) {
     state_->fail_at(*node, key, "an empty list, must hold at least one map");
   }
   Record::Item& record = state_->record->at(key);
@@ -86,9 +86,9 @@ std::vector<Section> Section::sections(std::string_view key, const Key& about) {
   record.list.clear();
   std::vector<Section> members;
   for (const auto& item : node->items) {
-    const std::string name = text(key, ".", members.size());
+    const std::string name = str_cat(key, ".", members.size());
     if (item.kind != Node::Kind::kMap) {
-      state_->fail_kind(item, name, kAMap);
+      state_->fail_type(item, name, kExpectedMap);
     }
     auto child = below(state_, name, &item);
     record.list.push_back(child->record);
@@ -102,7 +102,7 @@ bool Section::has(std::string_view key) const {
   return entry != nullptr && entry->value.kind != Node::Kind::kNull;
 }
 
-bool Section::is_describing() const { return state_->described != nullptr; }
+bool Section::is_documenting() const { return state_->declarations != nullptr; }
 
 std::string Section::path() const { return state_->path; }
 
@@ -112,9 +112,9 @@ void Section::fail(std::string_view key, std::string_view message) const {
     state_->fail_at(entry->value, key, message);
   }
   if (!key.empty()) {
-    state_->refuse_slip(key);
+    state_->reject_misspelling(key);
   }
-  state_->fail_at(state_->place, key, message);
+  state_->fail_at(state_->location, key, message);
 }
 
 void Section::reject_unread() {
@@ -122,15 +122,17 @@ void Section::reject_unread() {
     return;
   }
   for (const auto& entry : state_->node->entries) {
-    if (state_->was_asked(entry.key)) {
+    if (state_->was_requested(entry.key)) {
       continue;
     }
-    const std::string near = nearest(entry.key, state_->asked);
+    std::string near(renamed_key(state_->path_of(entry.key)));
+    near = near.empty() ? did_you_mean(entry.key, state_->requested_keys) : near;
     const std::string meant = near.empty() ? "" : ", did you mean " + quote(near) + "?";
-    const std::string allowed = state_->asked.empty() ? "none" : join(state_->asked);
-    state_->fail_at(entry.place, one_line(entry.key),
-                    text("unknown key ", quote(entry.key), meant,
-                         meant.empty() ? ", allowed: " : " allowed: ", allowed));
+    const std::string allowed =
+        state_->requested_keys.empty() ? "none" : join(state_->requested_keys);
+    state_->fail_at(entry.location, one_line(entry.key),
+                    str_cat("unknown key ", quote(entry.key), meant,
+                            meant.empty() ? ", allowed: " : " allowed: ", allowed));
   }
 }
 

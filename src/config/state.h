@@ -11,11 +11,11 @@
 
 namespace weft::config {
 
-/// The final values of a section in the order of reading, for the resolved config.
+/// Final values of a section in reading order, for the resolved config.
 struct Record {
   struct Item {
     std::string key;
-    std::string value = {};  // YAML on one line; empty where a section or a list of them follows
+    std::string value = {};  // YAML on one line; empty for a section or a list of sections
     std::shared_ptr<Record> section = {};
     std::vector<std::shared_ptr<Record>> list = {};
     bool is_list = false;
@@ -25,37 +25,37 @@ struct Record {
   Item& at(std::string_view key);
 };
 
-/// YAML in block style, two spaces a level.
+/// Writes block-style YAML, indented by two spaces per level.
 std::string to_yaml(const Record& record);
 
 struct Section::State {
-  std::shared_ptr<const Node> root;      // keeps `node` alive
-  std::shared_ptr<Described> described;  // describing mode only
+  std::shared_ptr<const Node> root;            // keeps `node` alive
+  std::shared_ptr<Declarations> declarations;  // documentation mode only
   std::shared_ptr<State> parent;
-  const Node* node = nullptr;  // null: the file does not hold this section
-  Place place;                 // of the section, or of the nearest one above that the file holds
+  const Node* node = nullptr;  // null: the file does not contain this section
+  SourceLocation location;     // of the section, or of its nearest ancestor in the file
   std::string path;
-  std::vector<std::string> asked;
+  std::vector<std::string> requested_keys;
   std::shared_ptr<Record> record = std::make_shared<Record>();
 
   std::string path_of(std::string_view key) const;
-  /// The key's value, or nothing. Notes that the key was asked for.
-  const Node* ask(std::string_view key);
-  /// Throws when a key that must be given is not.
-  void demand(std::string_view key) const;
-  /// Throws for a key of the file that nobody asked for yet and that is a slip of the pen for
+  /// Returns the key's value, or null. Records that the key was requested.
+  const Node* lookup(std::string_view key);
+  /// Throws Error for a missing required key.
+  void fail_missing(std::string_view key) const;
+  /// Throws Error if the file has a key, not requested so far, that looks like a misspelling of
   /// `key`.
-  void refuse_slip(std::string_view key) const;
-  bool was_asked(std::string_view key) const;
+  void reject_misspelling(std::string_view key) const;
+  bool was_requested(std::string_view key) const;
 
-  [[noreturn]] void fail_at(const Place& where,
+  [[noreturn]] void fail_at(const SourceLocation& where,
                             std::string_view key,
                             std::string_view message) const;
   [[noreturn]] void fail_at(const Node& node_of_key,
                             std::string_view key,
                             std::string_view message) const;
-  /// What was found is of another kind: `'x', must be a map`.
-  [[noreturn]] void fail_kind(const Node& value, std::string_view key, std::string_view kind) const;
+  /// Throws Error for a value of the wrong kind: `'x', must be a map`.
+  [[noreturn]] void fail_type(const Node& value, std::string_view key, std::string_view kind) const;
 };
 
 }  // namespace weft::config

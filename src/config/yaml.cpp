@@ -8,46 +8,47 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/section.h"
-#include "config/yaml_text.h"
+#include "config/yaml_source.h"
 
 namespace weft::config {
 
 namespace {
 
-/// Builds the tree from the parser's events and refuses what the strict layer does not allow.
+/// Builds the tree from parser events and rejects YAML features that are not allowed.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(const Places& places, std::string root) : places_(places), root_(std::move(root)) {}
+  Builder(const SourceLocator& locator, std::string root)
+      : locator_(locator), root_(std::move(root)) {}
 
   Node take() { return std::move(top_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
-      const bool is_marked = places_.line_of(mark).substr(0, 3) == "---";
-      fail(places_.at(mark), is_marked
-                                 ? "a second document begins here, a file holds one"
-                                 : "text after the end of the document, a file holds one map");
+      const bool is_marked = locator_.line_of(mark).substr(0, 3) == "---";
+      fail(locator_.at(mark), is_marked
+                                  ? "a second document begins here, a file holds one"
+                                  : "text after the end of the document, a file holds one map");
     }
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add({.place = places_.at(mark), .entries = {}}, anchor);
+    add({.location = locator_.at(mark), .entries = {}}, anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
     if (known == anchors_.end()) {
-      fail(places_.at(mark), "an alias of the value that it stands in, must name a finished one");
+      fail(locator_.at(mark), "an alias of the value that it stands in, must name a finished one");
     }
     if (expects_key()) {
-      fail(places_.at(mark), "an alias as a key, a key must be text");
+      fail(locator_.at(mark), "an alias as a key, a key must be text");
     }
     Node copy = known->second;
     count(copy);
-    copy.place = places_.at(mark);
+    copy.location = locator_.at(mark);
     add(std::move(copy), 0);
   }
 
@@ -55,11 +56,11 @@ class Builder : public YAML::EventHandler {
                 const std::string& tag,
                 YAML::anchor_t anchor,
                 const std::string& value) override {
-    refuse_tag(mark, tag, true);
+    reject_tag(mark, tag, true);
     const bool is_plain = tag != "!";
     if (!expects_key()) {
       add({.kind = Node::Kind::kScalar,
-           .place = places_.at(mark),
+           .location = locator_.at(mark),
            .scalar = value,
            .is_plain = is_plain,
            .entries = {}},
@@ -67,9 +68,9 @@ class Builder : public YAML::EventHandler {
       return;
     }
     open_.back().key = value;
-    open_.back().key_place = places_.at(mark);
+    open_.back().key_location = locator_.at(mark);
     open_.back().has_key = true;
-    refuse_key(value, is_plain);
+    reject_key(value, is_plain);
   }
 
   void OnSequenceStart(const YAML::Mark& mark,
@@ -88,9 +89,10 @@ class Builder : public YAML::EventHandler {
   }
   void OnMapEnd() override { end(); }
 
-  [[noreturn]] void fail(const Place& place, std::string_view message) const {
+  [[noreturn]] void fail(const SourceLocation& location, std::string_view message) const {
     const std::string path = dotted();
-    throw Error(text(to_string(place), ": ", one_line(path), path.empty() ? "" : ": ", message));
+    throw Error(
+        str_cat(to_string(location), ": ", one_line(path), path.empty() ? "" : ": ", message));
   }
 
  private:
@@ -98,7 +100,7 @@ class Builder : public YAML::EventHandler {
     Node node;
     YAML::anchor_t anchor = 0;
     std::string key;
-    Place key_place;
+    SourceLocation key_location;
     bool has_key = false;
   };
 
@@ -118,43 +120,44 @@ class Builder : public YAML::EventHandler {
     return path.size() > 200 ? path.substr(0, 200) + "..." : path;
   }
 
-  void refuse_key(const std::string& key, bool is_plain) {
+  void reject_key(const std::string& key, bool is_plain) {
     if (key == "<<" && is_plain) {
-      fail(open_.back().key_place, "merge keys ('<<') are not allowed, write the keys out");
+      fail(open_.back().key_location, "merge keys ('<<') are not allowed, write the keys out");
     }
     if (const Entry* earlier = open_.back().node.find(key)) {
-      const std::string line =
-          earlier->place.line > 0 ? text(", first at line ", earlier->place.line) : std::string();
-      fail(open_.back().key_place, text(quote(key), " is given twice", line));
+      const std::string line = earlier->location.line > 0
+                                   ? str_cat(", first at line ", earlier->location.line)
+                                   : std::string();
+      fail(open_.back().key_location, str_cat(quote(key), " is given twice", line));
     }
   }
 
-  void refuse_tag(const YAML::Mark& mark, const std::string& tag, bool is_scalar) const {
+  void reject_tag(const YAML::Mark& mark, const std::string& tag, bool is_scalar) const {
     if (tag.empty() || tag == "?" || (tag == "!" && is_scalar)) {
       return;
     }
     constexpr std::string_view kStandard = "tag:yaml.org,2002:";
     const bool is_standard = tag.starts_with(kStandard);
     const auto shown = is_standard ? "!!" + tag.substr(kStandard.size()) : tag;
-    fail(places_.at(mark), text("type tags are not allowed, found ", quote(shown)));
+    fail(locator_.at(mark), str_cat("type tags are not allowed, found ", quote(shown)));
   }
 
   void begin(Node::Kind kind,
              const YAML::Mark& mark,
              const std::string& tag,
              YAML::anchor_t anchor) {
-    refuse_tag(mark, tag, false);
+    reject_tag(mark, tag, false);
     if (expects_key()) {
-      fail(places_.at(mark),
+      fail(locator_.at(mark),
            "a list or map as a key, a key must be text; or a bracket is not closed");
     }
-    if (open_.size() >= kDeepest) {
-      fail(places_.at(mark), text("lists and maps stand more than ", kDeepest, " deep"));
+    if (open_.size() >= kMaxDepth) {
+      fail(locator_.at(mark), str_cat("lists and maps stand more than ", kMaxDepth, " deep"));
     }
-    open_.push_back({.node = {.kind = kind, .place = places_.at(mark), .entries = {}},
+    open_.push_back({.node = {.kind = kind, .location = locator_.at(mark), .entries = {}},
                      .anchor = anchor,
                      .key = {},
-                     .key_place = {}});
+                     .key_location = {}});
   }
 
   void end() {
@@ -164,8 +167,8 @@ class Builder : public YAML::EventHandler {
   }
 
   void count(const Node& node) {
-    if (++nodes_ > kMostNodes) {
-      fail(node.place, text("more than ", kMostNodes, " values (aliases repeat theirs)"));
+    if (++nodes_ > kMaxNodes) {
+      fail(node.location, str_cat("more than ", kMaxNodes, " values (aliases repeat theirs)"));
     }
     for (const auto& item : node.items) {
       count(item);
@@ -177,13 +180,13 @@ class Builder : public YAML::EventHandler {
 
   void add(Node node, YAML::anchor_t anchor) {
     if (expects_key()) {
-      fail(node.place, found(node) + " as a key, a key must be text");
+      fail(node.location, describe_value(node) + " as a key, a key must be text");
     }
-    if (++nodes_ > kMostNodes) {
-      fail(node.place, text("more than ", kMostNodes, " values"));
+    if (++nodes_ > kMaxNodes) {
+      fail(node.location, str_cat("more than ", kMaxNodes, " values"));
     }
     if (!open_.empty() && open_.back().has_key && node.kind != Node::Kind::kScalar) {
-      node.place = open_.back().key_place;
+      node.location = open_.back().key_location;
     }
     if (anchor != 0) {
       count(node);
@@ -196,12 +199,12 @@ class Builder : public YAML::EventHandler {
     } else {
       auto& map = open_.back();
       map.node.entries.push_back(
-          {.key = std::move(map.key), .place = map.key_place, .value = std::move(node)});
+          {.key = std::move(map.key), .location = map.key_location, .value = std::move(node)});
       map.has_key = false;
     }
   }
 
-  const Places& places_;
+  const SourceLocator& locator_;
   std::string root_;
   Node top_;
   std::vector<Open> open_;
@@ -215,15 +218,15 @@ Node parse(std::string_view bytes,
            const std::string& key,
            bool has_lines) {
   const std::string content = plain_text(bytes, name, has_lines);
-  const Places places(content, name, has_lines);
-  Builder builder(places, key);
+  const SourceLocator locator(content, name, has_lines);
+  Builder builder(locator, key);
   std::istringstream stream(content);
   try {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    refuse_syntax(error, places, content, key);
+    reject_syntax(error, locator, content, key);
   }
   return builder.take();
 }

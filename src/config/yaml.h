@@ -7,15 +7,15 @@
 
 namespace weft::config {
 
-/// Limits that keep hostile files from costing memory or time.
-inline constexpr int kDeepest = 64;        // lists and maps inside each other
-inline constexpr int kMostNodes = 10'000;  // with those that aliases repeat
+/// Limits that keep malicious files from exhausting memory or time.
+inline constexpr int kMaxDepth = 64;      // nested lists and maps
+inline constexpr int kMaxNodes = 10'000;  // including those repeated by aliases
 
-/// Parses YAML strictly (config/section.h, Document); `name` stands in the places of the nodes. A
-/// text without content gives null. Throws Error.
+/// Parses YAML strictly (see Document in config/section.h); `name` is the source name in the node
+/// locations. An empty text gives null. Throws Error.
 Node parse_yaml(std::string_view text, const std::string& name);
 
-/// Parses the value of an override: every place is `name` alone. Throws Error, with `key` as the
+/// Parses the value of an override; every location is just `name`. Throws Error, with `key` as the
 /// dotted key.
 Node parse_override_value(std::string_view text, const std::string& name, const std::string& key);
 

@@ -17,11 +17,12 @@ void Batch::add_patches(const Example& example) {
 }
 
 void Batch::add(int64_t item, const Example& example) {
-  const bool has_types = !example.types.empty();
-  if (has_types && example.types.size() != example.ids.size()) {
+  const bool has_token_type_ids = !example.token_type_ids.empty();
+  if (has_token_type_ids && example.token_type_ids.size() != example.ids.size()) {
     throw std::invalid_argument("Batch::add: an example has another number of types than ids");
   }
-  if (sequences() > 0 && has_types == types.empty() && !ids.empty() && !example.ids.empty()) {
+  if (sequences() > 0 && has_token_type_ids == token_type_ids.empty() && !ids.empty() &&
+      !example.ids.empty()) {
     throw std::invalid_argument("Batch::add: examples with and without types in one batch");
   }
   const bool has_positions = !example.positions.empty();
@@ -45,7 +46,8 @@ void Batch::add(int64_t item, const Example& example) {
   const int64_t begin = tokens();
   items.push_back(item);
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());
-  types.insert(types.end(), example.types.begin(), example.types.end());
+  token_type_ids.insert(token_type_ids.end(), example.token_type_ids.begin(),
+                        example.token_type_ids.end());
   positions.insert(positions.end(), example.positions.begin(), example.positions.end());
   const auto rows = example.ids.empty() && example.patch_width > 0
                         ? example.patches.size() / static_cast<std::size_t>(example.patch_width)
@@ -59,7 +61,7 @@ void Batch::add(int64_t item, const Example& example) {
     target_rows.push_back(begin + position);
   }
   targets.insert(targets.end(), example.targets.begin(), example.targets.end());
-  prefixes.push_back(example.prefix);
+  prefix_lengths.push_back(example.prefix_length);
   labels.push_back(example.label);
   values.insert(values.end(), example.values.begin(), example.values.end());
 }

@@ -12,44 +12,43 @@ namespace weft::data {
 
 /// One entry of `data.train` or `data.evaluate`.
 struct DataItem {
-  std::string path;                // as written: a glob
-  std::vector<std::string> files;  // what it matched, sorted
-  double weight = 1.0;             // how often an epoch sees each item; 0.5: a new half each epoch
-  // Column names; nothing: found by the usual names.
+  std::string path;                // glob pattern as written
+  std::vector<std::string> files;  // matching files, sorted
+  double weight = 1.0;             // passes over the items per epoch; 0.5: a new half each epoch
+  // Column names; nullopt: the usual names are tried.
   std::optional<std::string> text = std::nullopt;
   std::optional<std::string> text_pair = std::nullopt;
   std::optional<std::string> label = std::nullopt;
-  std::string language = {};             // of its texts; languages are mixed by their sizes
-  std::vector<std::string> labels = {};  // a column for each class or number
-  ImageItem image = {};                  // where the models are of images
-  // Of pairs of texts: columns; or, where `target_files` is not empty, patterns of line-aligned
-  // files, of which `files` are the sources.
+  std::string language = {};             // of the texts; languages are mixed by their sizes
+  std::vector<std::string> labels = {};  // one column per class or regression value
+  ImageItem image = {};                  // for image models
+  // For pairs of texts: columns; or, if `target_files` is not empty, patterns of line-aligned
+  // files, with the sources in `files`.
   std::optional<std::string> source = std::nullopt;
   std::optional<std::string> target = std::nullopt;
   std::vector<std::string> target_files = {};
-  std::string target_language = {};  // `language` is that of the source
+  std::string target_language = {};  // `language` is the source language
 };
 
-/// Texts longer than the length: their end is cut, they go on in further sequences, they are left
-/// out.
-enum class Overflow { kCut, kSplit, kDrop };
-/// What makes one sequence of running text: a sentence; sentences of one document up to the length
+/// Handling of texts longer than the maximum length: truncated, continued in further sequences, or
+/// dropped.
+enum class Truncation { kTruncate, kSplit, kDrop };
+/// Content of one sequence of running text: a sentence; sentences of one document up to the length
 /// (RoBERTa's DOC-SENTENCES, arXiv:1907.11692); sentences up to the length across documents
 /// (FULL-SENTENCES).
 enum class Pack { kNone, kDocument, kStream };
-/// What ends a document of plain text, beside the end of its file.
-enum class DocumentBorder { kEmptyLine, kLine, kFile };
-/// What ends a sentence of plain text. None: documents are taken whole, as they stand, with their
-/// line feeds.
-enum class SentenceBorder { kLine, kPunctuation, kNone };
+/// End of a document in plain text, besides the end of the file.
+enum class DocumentBoundary { kEmptyLine, kLine, kFile };
+/// End of a sentence in plain text. kNone: documents are kept whole, including their line feeds.
+enum class SentenceBoundary { kLine, kPunctuation, kNone };
 
-/// Rows whose label is empty: a mistake, or left out and counted.
+/// Rows with an empty label: an error, or dropped and counted.
 enum class Unlabelled { kRefuse, kDrop };
 
-/// How texts of several languages share an epoch.
+/// Sampling of several languages within an epoch.
 struct LanguageMixture {
-  // Each language is seen in proportion to its tokens to this power (arXiv:1901.07291, section
-  // 3.1); nothing: all as they stand.
+  // Each language is sampled in proportion to (its number of tokens)^alpha (arXiv:1901.07291,
+  // section 3.1); nullopt: without reweighting.
   std::optional<double> alpha = std::nullopt;
 };
 
@@ -58,20 +57,20 @@ struct DataOptions {
   std::vector<DataItem> train;
   std::vector<DataItem> evaluate;
   bool shuffle = true;
-  std::optional<Overflow> overflow;  // nothing: split for running text, cut for labelled texts
+  std::optional<Truncation> truncation;  // nullopt: split running text, truncate labelled texts
   Pack pack = Pack::kDocument;
-  std::optional<int64_t> length;  // longest sequence, special tokens counted; nothing: the model's
-  DocumentBorder document = DocumentBorder::kEmptyLine;
-  SentenceBorder sentence = SentenceBorder::kLine;
+  std::optional<int64_t> length;  // longest sequence, special tokens included; nullopt: the model's
+  DocumentBoundary document = DocumentBoundary::kEmptyLine;
+  SentenceBoundary sentence = SentenceBoundary::kLine;
   std::optional<std::string> label_separator;  // between several labels in one field of a table
   Unlabelled unlabelled = Unlabelled::kRefuse;
-  std::optional<int64_t> folds;  // parts of the training rows (k-fold); nothing: all are trained on
-  int64_t fold = 1;              // the part that is held out and measured on, from 1
-  std::optional<std::string> cache;  // of token stores; nothing: $WEFT_CACHE, else the user's
-  int64_t workers = 1;               // threads that make batches ahead of the step
+  std::optional<int64_t> folds;  // k-fold splits of the training rows; nullopt: train on all rows
+  int64_t fold = 1;              // held-out fold, used for evaluation; counted from 1
+  std::optional<std::string> cache;  // of token stores; nullopt: $WEFT_CACHE, else the user's
+  int64_t workers = 1;               // threads that prefetch batches
   LanguageMixture languages = {};
-  ImageOptions images = {};     // how images come to the model
-  AugmentOptions augment = {};  // what training changes of them
+  ImageOptions images = {};     // image preprocessing
+  AugmentOptions augment = {};  // training-time augmentation
 };
 
 /// Throws config::Error: no file matches, a column is missing, a weight is not positive.

@@ -4,7 +4,7 @@
 
 namespace weft::data {
 
-/// `FILE:LINE: what was found, what is allowed`.
+/// Message format: `FILE:LINE: actual value, allowed values`.
 class Error : public UserError {
  public:
   using UserError::UserError;

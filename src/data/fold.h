@@ -8,7 +8,7 @@ namespace weft::data {
 struct Fold {
   int64_t count = 0;         // 0: no folds, all rows
   int64_t number = 1;        // from 1 to count
-  bool is_held_out = false;  // the rows of this fold, or all others
+  bool is_held_out = false;  // true: the rows of this fold; false: all others
   uint64_t seed = 0;
 };
 

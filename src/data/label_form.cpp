@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 #include "data/labels.h"
 #include "formats/json.h"
@@ -21,7 +21,7 @@ void add_trimmed(Names& names, std::string_view name) {
   }
 }
 
-/// `["a", "b"]`, as JSONL files have lists; nothing for other text.
+/// Parses `["a", "b"]`, the form of lists in JSONL files; nullopt for other text.
 std::optional<Names> label_listed(std::string_view field) {
   if (!field.starts_with('[') || !field.ends_with(']')) {
     return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<Names> label_listed(std::string_view field) {
   return names;
 }
 
-Names parts_of(std::string_view field, std::string_view separator) {
+Names split_labels(std::string_view field, std::string_view separator) {
   Names parts;
   for (std::size_t begin = 0; begin <= field.size();) {
     const auto end = std::min(field.find(separator, begin), field.size());
@@ -49,38 +49,40 @@ Names parts_of(std::string_view field, std::string_view separator) {
 
 }  // namespace
 
-LabelReader::LabelReader(const DataItem& item, const LabelForm& form, Names columns)
-    : form_(form), columns_(std::move(columns)), has_columns_(!item.labels.empty()) {
-  if (has_columns_ && !form.takes_several()) {
-    throw Error(text(item.path,
-                     ": labels: several columns, but each text has one class; allowed with "
-                     "objective.multi_label: true or objective.type: regress"));
+LabelReader::LabelReader(const DataItem& item, const LabelFormat& label_format, Names columns)
+    : label_format_(label_format),
+      columns_(std::move(columns)),
+      has_columns_(!item.labels.empty()) {
+  if (has_columns_ && !label_format.allows_multiple()) {
+    throw Error(str_cat(item.path,
+                        ": labels: several columns, but each text has one class; allowed with "
+                        "objective.multi_label: true or objective.type: regress"));
   }
 }
 
 Names LabelReader::read(const std::vector<std::optional<std::string>>& fields,
-                        const std::string& place) const {
+                        const std::string& location) const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (fields[i] && (form_.is_multi_label || !trim(*fields[i]).empty())) {
+    if (fields[i] && (label_format_.is_multi_label || !trim(*fields[i]).empty())) {
       continue;
     }
-    if (form_.unlabelled == Unlabelled::kDrop) {
+    if (label_format_.unlabelled == Unlabelled::kDrop) {
       return {};
     }
-    throw Error(text(place, ": ", fields[i] ? "an empty `" : "no `", columns_[i],
-                     "`, every row must have one; data.unlabelled: drop leaves such rows out"));
+    throw Error(str_cat(location, ": ", fields[i] ? "an empty `" : "no `", columns_[i],
+                        "`, every row must have one; data.unlabelled: drop leaves such rows out"));
   }
-  return has_columns_ ? several_fields(fields, place) : one_field(*fields.front());
+  return has_columns_ ? several_fields(fields, location) : one_field(*fields.front());
 }
 
 Names LabelReader::one_field(const std::string& field) const {
   const auto bare = trim(field);
-  if (form_.takes_several()) {
+  if (label_format_.allows_multiple()) {
     if (const auto list = label_listed(bare)) {
       return *list;
     }
-    if (!form_.separator.empty()) {
-      return parts_of(bare, form_.separator);
+    if (!label_format_.separator.empty()) {
+      return split_labels(bare, label_format_.separator);
     }
   }
   Names names;
@@ -89,21 +91,21 @@ Names LabelReader::one_field(const std::string& field) const {
 }
 
 Names LabelReader::several_fields(const std::vector<std::optional<std::string>>& fields,
-                                  const std::string& place) const {
+                                  const std::string& location) const {
   Names names;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const std::string field(trim(*fields[i]));
-    if (form_.is_regression) {
+    if (label_format_.is_regression) {
       names.push_back(field);
       continue;
     }
-    const auto value = number_of(field);
-    const bool is_there = field == "true" || value == 1.0;
-    if (!is_there && field != "false" && value != 0.0) {
-      throw Error(text(place, ": `", columns_[i], "` is '", field.substr(0, 100),
-                       "', must be 1 or 0: does the row belong to this class?"));
+    const auto value = parse_number(field);
+    const bool is_positive = field == "true" || value == 1.0;
+    if (!is_positive && field != "false" && value != 0.0) {
+      throw Error(str_cat(location, ": `", columns_[i], "` is '", field.substr(0, 100),
+                          "', must be 1 or 0: does the row belong to this class?"));
     }
-    if (is_there) {
+    if (is_positive) {
       names.push_back(columns_[i]);
     }
   }

@@ -8,35 +8,37 @@
 
 namespace weft::data {
 
-/// How the labels of a row are written.
-struct LabelForm {
-  bool is_regression = false;   // numbers
-  bool is_multi_label = false;  // any number of classes in a row
-  std::string separator = {};   // between several in one field; empty: none
+/// Format of the labels of a row.
+struct LabelFormat {
+  bool is_regression = false;   // numeric labels
+  bool is_multi_label = false;  // any number of classes per row
+  std::string separator = {};   // between several labels in one field; empty: none
   Unlabelled unlabelled = Unlabelled::kRefuse;
 
-  bool takes_several() const { return is_regression || is_multi_label; }
+  bool allows_multiple() const { return is_regression || is_multi_label; }
 };
 
 /// Reads the label fields of rows.
 class LabelReader {
  public:
-  /// `columns`: where the labels stand, several where the item names several. Throws data::Error
-  /// where one class is wanted of several columns.
-  LabelReader(const DataItem& item, const LabelForm& form, std::vector<std::string> columns);
+  /// `columns`: label columns, several if the item names several. Throws data::Error if
+  /// single-label classification is requested with several columns.
+  LabelReader(const DataItem& item,
+              const LabelFormat& label_format,
+              std::vector<std::string> columns);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// The names of the row's classes, or its numbers, as they are written; empty for a row without.
-  /// Throws data::Error at `place`.
+  /// Returns the row's class names or numbers as written; empty for an unlabelled row. Throws
+  /// data::Error at `location`.
   std::vector<std::string> read(const std::vector<std::optional<std::string>>& fields,
-                                const std::string& place) const;
+                                const std::string& location) const;
 
  private:
   std::vector<std::string> one_field(const std::string& field) const;
   std::vector<std::string> several_fields(const std::vector<std::optional<std::string>>& fields,
-                                          const std::string& place) const;
+                                          const std::string& location) const;
 
-  LabelForm form_;
+  LabelFormat label_format_;
   std::vector<std::string> columns_;
   bool has_columns_;
 };

@@ -4,20 +4,20 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 
 namespace weft::data {
 namespace {
 
-constexpr std::size_t kMostNamed = 20;  // in a message
+constexpr std::size_t kMaxNamed = 20;  // in a message
 
 std::string labels_listed(const std::vector<std::string>& names) {
-  if (names.size() <= kMostNamed) {
+  if (names.size() <= kMaxNamed) {
     return join(names);
   }
-  const std::vector<std::string> some(names.begin(), names.begin() + kMostNamed);
-  return text(join(some), " and ", names.size() - kMostNamed, " more");
+  const std::vector<std::string> some(names.begin(), names.begin() + kMaxNamed);
+  return str_cat(join(some), " and ", names.size() - kMaxNamed, " more");
 }
 
 }  // namespace
@@ -26,9 +26,9 @@ Labels::Labels(std::vector<std::string> names) : names_(std::move(names)) {
   bool are_numbers = true;
   for (std::size_t id = 0; id < names_.size(); ++id) {
     if (!ids_.emplace(names_[id], static_cast<int64_t>(id)).second) {
-      throw Error(text("labels: '", names_[id], "' stands twice among the class names"));
+      throw Error(str_cat("labels: '", names_[id], "' stands twice among the class names"));
     }
-    are_numbers = are_numbers && names_[id] == text("LABEL_", id);
+    are_numbers = are_numbers && names_[id] == str_cat("LABEL_", id);
   }
   for (std::size_t id = 0; are_numbers && id < names_.size(); ++id) {
     ids_.emplace(std::to_string(id), static_cast<int64_t>(id));
@@ -40,26 +40,27 @@ std::optional<int64_t> Labels::find(std::string_view name) const {
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void Labels::refuse(std::string_view name, const std::string& place) const {
-  const std::string near = nearest(name, names_);
-  const std::string hint = near.empty() ? "" : text(" (did you mean '", near, "'?)");
-  throw Error(text(place, ": '", name.substr(0, 100), "' is not one of the classes ",
-                   labels_listed(names_), hint));
+void Labels::throw_unknown(std::string_view name, const std::string& location) const {
+  const std::string suggestion = did_you_mean(name, names_);
+  const std::string hint = suggestion.empty() ? "" : str_cat(" (did you mean '", suggestion, "'?)");
+  throw Error(str_cat(location, ": '", name.substr(0, 100), "' is not one of the classes ",
+                      labels_listed(names_), hint));
 }
 
 std::vector<std::string> sorted_labels(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  const bool is_numeric = std::all_of(names.begin(), names.end(),
-                                      [](const auto& name) { return number_of(name).has_value(); });
+  const bool is_numeric = std::all_of(
+      names.begin(), names.end(), [](const auto& name) { return parse_number(name).has_value(); });
   if (is_numeric) {
-    std::stable_sort(names.begin(), names.end(),
-                     [](const auto& a, const auto& b) { return *number_of(a) < *number_of(b); });
+    std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+      return *parse_number(a) < *parse_number(b);
+    });
   }
   return names;
 }
 
-std::optional<double> number_of(std::string_view text) {
+std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);

@@ -9,26 +9,26 @@
 
 namespace weft::data {
 
-/// Names of classes in the order of their ids. Where a model knows none and calls them LABEL_0,
-/// LABEL_1, ... their bare numbers name them too.
+/// Class names in id order. If the model has only the default names LABEL_0, LABEL_1, ..., the bare
+/// numbers are accepted too.
 class Labels {
  public:
   explicit Labels(std::vector<std::string> names);
 
   const std::vector<std::string>& names() const { return names_; }
   std::optional<int64_t> find(std::string_view name) const;
-  /// Throws data::Error `place: ...` for a name that is not among them.
-  [[noreturn]] void refuse(std::string_view name, const std::string& place) const;
+  /// Throws data::Error `location: ...` for an unknown name.
+  [[noreturn]] void throw_unknown(std::string_view name, const std::string& location) const;
 
  private:
   std::vector<std::string> names_;
   std::map<std::string, int64_t, std::less<>> ids_;
 };
 
-/// Sorted without repetition: by value where all are numbers, else by their bytes.
+/// Returns the distinct names: sorted by value if all are numbers, else by bytes.
 std::vector<std::string> sorted_labels(std::vector<std::string> names);
 
-/// A finite number, or nothing for other text.
-std::optional<double> number_of(std::string_view text);
+/// Parses a finite number; nullopt for any other text.
+std::optional<double> parse_number(std::string_view text);
 
 }  // namespace weft::data

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -23,21 +23,21 @@ Mixture::Mixture(const std::vector<MixturePart>& parts, uint64_t seed) : seed_(s
   }
 }
 
-Mixture::Place Mixture::locate(int64_t epoch, int64_t item) const {
+Mixture::Entry Mixture::locate(int64_t epoch, int64_t item) const {
   if (item < 0 || item >= size_) {
-    throw std::out_of_range(text("item ", item, " of an epoch with ", size_));
+    throw std::out_of_range(str_cat("item ", item, " of an epoch with ", size_));
   }
   const auto after = std::upper_bound(parts_.begin(), parts_.end(), item,
                                       [](int64_t i, const Part& part) { return i < part.begin; });
   const auto number = static_cast<std::size_t>(after - parts_.begin()) - 1;
   const Part& part = parts_[number];
-  const int64_t place = item - part.begin;
-  if (place < part.repeated) {
-    return {number, place % part.items, part.first_identity + place};
+  const int64_t offset = item - part.begin;
+  if (offset < part.repeated) {
+    return {number, offset % part.items, part.first_identity + offset};
   }
-  const Permutation chosen(part.items, seed_, Purpose::kMixture,
-                           mix(static_cast<uint64_t>(epoch), number));
-  const int64_t index = chosen(place - part.repeated);
+  const Permutation permutation(part.items, seed_, RandomPurpose::kMixture,
+                                hash_combine(static_cast<uint64_t>(epoch), number));
+  const int64_t index = permutation(offset - part.repeated);
   return {number, index, part.first_identity + part.repeated + index};
 }
 

@@ -12,11 +12,11 @@ struct MixturePart {
   double weight = 1;
 };
 
-/// Sources with weights: an epoch sees each item of a source floor(weight) times, and a random
-/// share of them, chosen by (seed, epoch), once more. Needs no memory per item.
+/// Weighted sources: each epoch contains each item of a source floor(weight) times, and a random
+/// fraction of the items, chosen by (seed, epoch), once more. Needs no memory per item.
 class Mixture {
  public:
-  struct Place {
+  struct Entry {
     std::size_t part = 0;
     int64_t index = 0;  // within the part
     int64_t identity =
@@ -26,7 +26,7 @@ class Mixture {
   Mixture(const std::vector<MixturePart>& parts, uint64_t seed);
 
   int64_t size() const { return size_; }
-  Place locate(int64_t epoch, int64_t item) const;
+  Entry locate(int64_t epoch, int64_t item) const;
 
  private:
   struct Part {

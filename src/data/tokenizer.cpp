@@ -3,17 +3,17 @@
 namespace weft::data {
 
 std::vector<int64_t> Tokenizer::ids(std::string_view text) const {
-  std::vector<int32_t> made;
-  encode(text, made);
-  return {made.begin(), made.end()};
+  std::vector<int32_t> result;
+  encode(text, result);
+  return {result.begin(), result.end()};
 }
 
-int64_t Tokenizer::added_tokens(bool is_pair) const {
-  const Sequence made = is_pair ? sequence({}, {}) : sequence({});
-  return static_cast<int64_t>(made.ids.size());
+int64_t Tokenizer::num_special_tokens_to_add(bool is_pair) const {
+  const Sequence result = is_pair ? sequence({}, {}) : sequence({});
+  return static_cast<int64_t>(result.ids.size());
 }
 
-bool Tokenizer::has_two_vocabularies() const {
+bool Tokenizer::has_separate_vocabularies() const {
   const Tokenizer& other = target();
   bool differs = other.size() != size();
   for (int32_t id = 0; !differs && &other != this && id < size(); ++id) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -32,7 +32,7 @@ constexpr std::string_view kOnlyMerging = "type: wordpiece or byte_level_bpe";
 
 struct TypeKey {
   const char* key;
-  std::string_view only;
+  std::string_view only_if;
 };
 constexpr std::array<TypeKey, 7> kTypeKeys = {{
     {"lowercase", kOnlyWordPiece},
@@ -51,22 +51,22 @@ void check_file(config::Section& section, const TokenizerOptions& options) {
   }
   for (const char* key : others) {
     if (section.has(key)) {
-      section.fail("file", text("a file is read as it is, so it cannot stand beside ", key));
+      section.fail("file", str_cat("a file is read as it is, so it cannot stand beside ", key));
     }
   }
   if (!std::filesystem::exists(*options.file)) {
-    section.fail("file", text("'", *options.file, "': no such file or directory"));
+    section.fail("file", str_cat("'", *options.file, "': no such file or directory"));
   }
 }
 
 void read_word_piece(config::Section& section, TokenizerOptions& options) {
   section.read("lowercase", options.lowercase,
-               {.help = "Whether texts are put in lower case.", .only = kOnlyWordPiece});
+               {.help = "Whether texts are put in lower case.", .only_if = kOnlyWordPiece});
   bool strips_accents = options.lowercase;
-  if (section.is_describing() || section.has("strip_accents")) {
-    section.read(
-        "strip_accents", strips_accents,
-        {.help = "Whether accents are taken off; left out: as lowercase.", .only = kOnlyWordPiece});
+  if (section.is_documenting() || section.has("strip_accents")) {
+    section.read("strip_accents", strips_accents,
+                 {.help = "Whether accents are taken off; left out: as lowercase.",
+                  .only_if = kOnlyWordPiece});
     options.strip_accents = strips_accents;
   }
 }
@@ -76,13 +76,13 @@ void read_merging(config::Section& section, TokenizerOptions& options) {
                {.help = "A pair of pieces rarer than this makes no new piece.",
                 .unit = "times",
                 .range = config::at_least(1),
-                .only = kOnlyMerging});
+                .only_if = kOnlyMerging});
 }
 
 void read_byte_level(config::Section& section, TokenizerOptions& options) {
   section.read("add_prefix_space", options.add_prefix_space,
                {.help = "Whether a text's first word gets a space before it, as all others have.",
-                .only = kOnlyByteLevel});
+                .only_if = kOnlyByteLevel});
 }
 
 void read_sentencepiece(config::Section& section, TokenizerOptions& options) {
@@ -90,23 +90,23 @@ void read_sentencepiece(config::Section& section, TokenizerOptions& options) {
       "character_coverage", options.character_coverage,
       {.help = "Share of the texts' characters that get pieces; the rest is unknown or bytes.",
        .range = config::between(0.98, 1.0),
-       .only = kOnlySentencePiece});
+       .only_if = kOnlySentencePiece});
   section.read(
       "byte_fallback", options.byte_fallback,
       {.help = "Whether characters without a piece become bytes instead of the unknown token.",
-       .only = kOnlySentencePiece});
+       .only_if = kOnlySentencePiece});
   section.read_choice(
       "normalization", options.normalization, kNormalizations,
       {.help = "Rules by which SentencePiece unifies characters (cf: lower case too); of an mbart "
                "model identity.",
-       .only = kOnlySentencePiece});
+       .only_if = kOnlySentencePiece});
 }
 
-/// What a type's keys are; of the others none may be given.
+/// Reads the keys of the tokenizer type; keys of other types are rejected.
 void read_type_keys(config::Section& section, TokenizerOptions& options) {
   const bool is_word_piece = options.type == TokenizerType::kWordPiece;
   const bool is_byte_level = options.type == TokenizerType::kByteLevelBpe;
-  const bool is_described = section.is_describing();
+  const bool is_described = section.is_documenting();
   std::vector<std::string_view> read;
   const auto read_where = [&](bool is_wanted, std::string_view only, auto read_keys) {
     if (is_wanted || is_described) {
@@ -121,8 +121,8 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
       options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
   read_where(is_sentencepiece, kOnlySentencePiece, read_sentencepiece);
   for (const TypeKey& one : kTypeKeys) {
-    if (section.has(one.key) && std::find(read.begin(), read.end(), one.only) == read.end()) {
-      section.fail(one.key, text("belongs to ", one.only));
+    if (section.has(one.key) && std::find(read.begin(), read.end(), one.only_if) == read.end()) {
+      section.fail(one.key, str_cat("belongs to ", one.only_if));
     }
   }
 }
@@ -141,7 +141,7 @@ void read_tokenizer_training(config::Section& section, TokenizerOptions& options
                 .range = config::between(1, 100'000'000)});
   if (options.train_on != "data" && glob_paths(options.train_on).empty()) {
     section.fail("train_on",
-                 text("'", options.train_on, "' matches no file, and is not the word `data`"));
+                 str_cat("'", options.train_on, "' matches no file, and is not the word `data`"));
   }
 }
 

@@ -10,64 +10,64 @@
 
 #include "config/section.h"
 #include "data/tokenizer.h"
-#include "formats/special_style.h"
+#include "formats/tokenizer_template.h"
 
 namespace weft::data {
 
 enum class TokenizerType { kWordPiece, kUnigram, kBpe, kByteLevelBpe, kCharacters };
 
-using formats::SpecialStyle;
+using formats::TokenizerTemplate;
 
-/// How many sentinels a T5 tokenizer gets.
+/// Number of sentinel tokens of a T5 tokenizer.
 inline constexpr int64_t kSentinels = 100;
 
-/// Languages whose codes are tokens (mBART's style).
+/// Languages whose codes are tokens (as in mBART).
 struct LanguageCodes {
-  std::string source = "en_XX";          // stands behind sources, and texts by themselves
-  std::string target = {};               // behind targets; empty: as behind sources
-  std::vector<std::string> others = {};  // that texts may name
+  std::string source = "en_XX";          // appended to sources and to single texts
+  std::string target = {};               // appended to targets; empty: same as for sources
+  std::vector<std::string> others = {};  // further codes that texts may use
 };
 
 /// The `tokenizer:` section.
 struct TokenizerOptions {
   TokenizerType type = TokenizerType::kWordPiece;
   int64_t vocab_size = 30522;
-  std::optional<std::string> file = {};  // read this one instead of training
+  std::optional<std::string> file = {};  // loaded instead of training a tokenizer
   std::string train_on = "data";  // `data`: the texts of data.train; else a glob of text files
   bool lowercase = true;          // wordpiece
-  std::optional<bool> strip_accents = {};  // wordpiece; nothing: as lowercase
+  std::optional<bool> strip_accents = {};  // wordpiece; nullopt: same as lowercase
   double character_coverage = 0.9995;      // unigram, bpe
   bool byte_fallback = false;              // unigram, bpe
   std::string normalization =
       "nmt_nfkc";  // unigram, bpe: nmt_nfkc | nfkc | nmt_nfkc_cf | nfkc_cf | identity
   bool add_prefix_space = false;     // byte_level_bpe
-  int64_t sample_lines = 2'000'000;  // lines drawn for training when there are more
+  int64_t sample_lines = 2'000'000;  // sample size for training if there are more lines
   int64_t min_frequency = 2;         // wordpiece, byte_level_bpe
-  LanguageCodes languages = {};      // of mBART's style; a run takes them from its data
+  LanguageCodes languages = {};      // mBART only; a run takes them from its data
 };
 
-/// Throws config::Error (`file` with `train_on` is refused, a missing file too).
+/// Throws config::Error (for example if `file` is combined with `train_on` or does not exist).
 TokenizerOptions read_tokenizer_options(config::Section& section);
 
-/// What training a tokenizer saw.
+/// Statistics of training a tokenizer.
 struct TokenizerReport {
   int64_t lines = 0;         // read
   int64_t sampled = 0;       // used
-  int64_t skipped_long = 0;  // longer than the trainer takes
+  int64_t skipped_long = 0;  // longer than the trainer's limit
   int64_t bytes = 0;         // used
-  int64_t pruned_words = 0;  // wordpiece, byte_level_bpe: rare words forgotten because there were
-                             // too many different ones
+  int64_t pruned_words = 0;  // wordpiece, byte_level_bpe: rare words discarded because there were
+                             // too many distinct words
 };
 
-/// Calls the function for each text; returns when there are no more.
+/// A TextSource calls the visitor for each text and returns when there are no more.
 using TextVisitor = std::function<void(std::string_view)>;
 using TextSource = std::function<void(const TextVisitor&)>;
 
-/// Trains a tokenizer in bounded memory on what `source` visits. Pure function of options, seed and
-/// texts, whatever the number of threads. Throws data::Error where the texts give fewer pieces than
-/// vocab_size asks (says how many at most).
+/// Trains a tokenizer in bounded memory on the texts of `source`. Pure function of options, seed
+/// and texts, independent of the number of threads. Throws data::Error if the texts yield fewer
+/// pieces than vocab_size (the message names the maximum).
 std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options,
-                                                 SpecialStyle style,
+                                                 TokenizerTemplate style,
                                                  uint64_t seed,
                                                  const TextSource& source,
                                                  TokenizerReport& report);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/error.h"
 
 namespace weft::formats {
@@ -59,7 +59,7 @@ class PlainSource : public ByteSource {
  private:
   [[noreturn]] void fail(const char* what) const {
     const std::string reason = std::strerror(errno);
-    throw Error(text(path_ == "-" ? "standard input" : path_, ": ", what, ": ", reason));
+    throw Error(str_cat(path_ == "-" ? "standard input" : path_, ": ", what, ": ", reason));
   }
 
   std::string path_;
@@ -68,7 +68,7 @@ class PlainSource : public ByteSource {
   int64_t total_ = -1;
 };
 
-/// Unpacks gzip, member after member. zlib's own file reader would pass over a cut or foreign end.
+/// Decompresses gzip, member by member. zlib's file API would ignore a truncated or garbage end.
 class GzipSource : public ByteSource {
  public:
   explicit GzipSource(const std::string& path) : path_(path), packed_(path), input_(kPackedBytes) {
@@ -94,7 +94,7 @@ class GzipSource : public ByteSource {
       if (status == Z_STREAM_END) {
         is_inside_ = false;
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
-        fail(text("is damaged (", stream_.msg != nullptr ? stream_.msg : zError(status), ")"));
+        fail(str_cat("is damaged (", stream_.msg != nullptr ? stream_.msg : zError(status), ")"));
       }
     }
     return room - stream_.avail_out;
@@ -109,8 +109,8 @@ class GzipSource : public ByteSource {
     return stream_.avail_in > 0;
   }
 
-  /// Whether there is a member to read; false at the end of the file. Zero bytes may fill up the
-  /// file (tapes do that).
+  /// Whether there is a member to read; false at the end of the file. Trailing zero bytes are
+  /// allowed (tape padding).
   bool begin_member() {
     while (!is_inside_) {
       if (stream_.avail_in == 0 && !fill()) {
@@ -132,14 +132,14 @@ class GzipSource : public ByteSource {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(text(path_, ": the gzip data ", what, " at byte ", consumed()));
+    throw Error(str_cat(path_, ": the gzip data ", what, " at byte ", consumed()));
   }
 
   std::string path_;
   PlainSource packed_;
   std::vector<char> input_;
   z_stream stream_{};
-  bool is_inside_ = false;  // of a member
+  bool is_inside_ = false;  // inside a gzip member
   int64_t members_ = 0;
 };
 

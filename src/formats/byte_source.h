@@ -7,20 +7,19 @@
 
 namespace weft::formats {
 
-/// The bytes of a file, of standard input (`-`), or what a gzip file (`.gz`) unpacks to, read in
-/// pieces.
+/// Stream of the bytes of a file, of standard input (`-`), or of a decompressed gzip file (`.gz`).
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
   /// Reads up to `size` bytes; 0 only at the end. Throws Error.
   virtual std::size_t read(char* bytes, std::size_t size) = 0;
-  /// Bytes of the file itself consumed so far, and in all (-1 unknown).
+  /// Bytes of the (compressed) file consumed so far, and its size (-1: unknown).
   virtual int64_t consumed() const = 0;
   virtual int64_t total() const = 0;
 };
 
-/// Throws Error where the file cannot be opened.
+/// Throws Error if the file cannot be opened.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
 }  // namespace weft::formats

@@ -1,8 +1,8 @@
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/byte_source.h"
-#include "formats/pixel_rows.h"
+#include "formats/image_array.h"
 
 namespace weft::formats {
 
@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSide = 32;
 constexpr int64_t kPlane = kSide * kSide;
 
-/// The next record whole; false at the end of the file.
+/// Reads the next complete record; false at the end of the file.
 bool read_record(ByteSource& source,
                  std::vector<char>& record,
                  int64_t row,
@@ -25,13 +25,13 @@ bool read_record(ByteSource& source,
     done += more;
   }
   if (done != 0 && done != record.size()) {
-    throw Error(
-        text(path, ": record ", row, " is cut short: ", done, " bytes, must be ", record.size()));
+    throw Error(str_cat(path, ": record ", row, " is cut short: ", done, " bytes, must be ",
+                        record.size()));
   }
   return done != 0;
 }
 
-/// Planes of colours to pixels of three.
+/// Converts colour planes to interleaved pixels.
 void add_pixels(const char* planes, std::vector<uint8_t>& pixels) {
   for (int64_t i = 0; i < kPlane; ++i) {
     for (int64_t c = 0; c < 3; ++c) {
@@ -42,21 +42,21 @@ void add_pixels(const char* planes, std::vector<uint8_t>& pixels) {
 
 }  // namespace
 
-PixelRows read_cifar(const std::string& path, CifarKind kind) {
+ImageArray read_cifar(const std::string& path, CifarKind kind) {
   const int64_t labels = kind == CifarKind::kCifar100 ? 2 : 1;
   const int64_t classes = kind == CifarKind::kCifar100 ? 100 : 10;
   const auto source = open_bytes(path);
   std::vector<char> record(static_cast<std::size_t>(labels + 3 * kPlane));
-  PixelRows rows{.height = kSide, .width = kSide, .channels = 3, .pixels = {}, .labels = {}};
+  ImageArray rows{.height = kSide, .width = kSide, .channels = 3, .pixels = {}, .labels = {}};
   while (read_record(*source, record, rows.size() + 1, path)) {
     const int64_t label = static_cast<uint8_t>(record[static_cast<std::size_t>(labels - 1)]);
     if (label >= classes) {
-      throw Error(text(path, ": record ", rows.size() + 1, ": label ", label, ", must be 0 to ",
-                       classes - 1));
+      throw Error(str_cat(path, ": record ", rows.size() + 1, ": label ", label, ", must be 0 to ",
+                          classes - 1));
     }
-    if (static_cast<int64_t>(rows.pixels.size()) > kMostPixelBytes) {
-      throw Error(text(path, ": more images than fit, allowed are ",
-                       byte_size(static_cast<double>(kMostPixelBytes))));
+    if (static_cast<int64_t>(rows.pixels.size()) > kMaxPixelBytes) {
+      throw Error(str_cat(path, ": more images than fit, allowed are ",
+                          format_bytes(static_cast<double>(kMaxPixelBytes))));
     }
     rows.labels.push_back(label);
     add_pixels(record.data() + labels, rows.pixels);

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "formats/events.h"
+#include "formats/tensorboard_events.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>

@@ -6,27 +6,29 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/error.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 
 namespace weft::formats {
 
 namespace {
 
-constexpr int64_t kLongestRow = int64_t{64} << 20;
+constexpr int64_t kMaxRowBytes = int64_t{64} << 20;
 
-/// What CSV and TSV share: a header line, then rows of its width.
+/// Common part of CSV and TSV: a header line, then rows with as many fields.
 class DelimitedReader : public RowReader {
  public:
-  DelimitedReader(const std::string& path, bool keeps_returns)
-      : lines_(path, LineOptions{.longest = kLongestRow, .keeps_returns = keeps_returns}) {}
+  DelimitedReader(const std::string& path, bool keeps_carriage_returns)
+      : lines_(path,
+               LineOptions{.max_line_bytes = kMaxRowBytes,
+                           .keeps_carriage_returns = keeps_carriage_returns}) {}
 
   const std::vector<std::string>& columns() const override { return columns_; }
 
-  void choose(const std::vector<std::string>& wanted) override {
+  void select_columns(const std::vector<std::string>& wanted) override {
     for (const auto& column : wanted) {
-      chosen_.push_back(static_cast<std::size_t>(
+      selected_.push_back(static_cast<std::size_t>(
           std::find(columns_.begin(), columns_.end(), column) - columns_.begin()));
     }
   }
@@ -38,37 +40,37 @@ class DelimitedReader : public RowReader {
     }
     read_row(line);
     if (row_.size() != columns_.size()) {
-      throw Error(text(place(), ": a row of ", row_.size(), " fields, expected ", columns_.size(),
-                       " as in the header"));
+      throw Error(str_cat(location(), ": a row of ", row_.size(), " fields, expected ",
+                          columns_.size(), " as in the header"));
     }
-    fields.resize(chosen_.size());
-    for (std::size_t index = 0; index < chosen_.size(); ++index) {
-      fields[index] = row_[chosen_[index]];
+    fields.resize(selected_.size());
+    for (std::size_t index = 0; index < selected_.size(); ++index) {
+      fields[index] = row_[selected_[index]];
     }
     return true;
   }
 
   int64_t consumed() const override { return lines_.consumed(); }
-  int64_t blank_lines() const override { return blank_; }
-  std::string place() const override {
-    // A row may go over several lines: the first counts.
-    const auto place = lines_.place();
-    return row_line_ == 0 ? place
-                          : place.substr(0, place.rfind(':') + 1) + std::to_string(row_line_);
+  int64_t blank_lines() const override { return blank_lines_; }
+  std::string location() const override {
+    // A row may span several lines: report the first.
+    const auto location = lines_.location();
+    return row_line_ == 0 ? location
+                          : location.substr(0, location.rfind(':') + 1) + std::to_string(row_line_);
   }
 
  protected:
   void read_header() {
     std::string_view line;
     if (!next_line(line)) {
-      throw Error(lines_.place().substr(0, lines_.place().rfind(':')) +
+      throw Error(lines_.location().substr(0, lines_.location().rfind(':')) +
                   ": empty, expected a line with the names of the columns");
     }
     read_row(line);
     columns_ = row_;
   }
 
-  /// Splits the row that begins with this line into row_.
+  /// Splits the row that starts with this line into row_.
   virtual void read_row(std::string_view line) = 0;
 
   LineReader lines_;
@@ -81,15 +83,15 @@ class DelimitedReader : public RowReader {
         row_line_ = lines_.number();
         return true;
       }
-      ++blank_;
+      ++blank_lines_;
     }
     return false;
   }
 
   std::vector<std::string> columns_;
-  std::vector<std::size_t> chosen_;
+  std::vector<std::size_t> selected_;
   int64_t row_line_ = 0;
-  int64_t blank_ = 0;
+  int64_t blank_lines_ = 0;
 };
 
 class TsvReader : public DelimitedReader {
@@ -107,7 +109,7 @@ class TsvReader : public DelimitedReader {
 
 class CsvReader : public DelimitedReader {
  public:
-  // Returns are kept, as those inside quotes belong to the text.
+  // Carriage returns are kept, as those inside quotes belong to the text.
   explicit CsvReader(const std::string& path) : DelimitedReader(path, true) { read_header(); }
 
  private:
@@ -133,16 +135,16 @@ class CsvReader : public DelimitedReader {
         line.remove_prefix(1);
       } else if (!line.empty() && line != "\r") {
         throw Error(
-            text(lines_.place(),
-                 ": text after a closing quote, allowed is a comma or the end of the line"));
+            str_cat(lines_.location(),
+                    ": text after a closing quote, allowed is a comma or the end of the line"));
       }
     }
   }
 
-  /// Reads to behind the closing quote, which may stand on a later line.
+  /// Reads past the closing quote, which may be on a later line.
   void read_quoted(std::string_view& line) {
     std::string& field = row_.back();
-    const auto opened = place();
+    const auto opened = location();
     for (;;) {
       const auto quote = line.find('"');
       const auto part = line.substr(0, quote);
@@ -155,7 +157,7 @@ class CsvReader : public DelimitedReader {
       } else if (line.starts_with('"')) {
         line.remove_prefix(1);
         return;
-      } else if (row_bytes_ > kLongestRow || !lines_.next(line)) {
+      } else if (row_bytes_ > kMaxRowBytes || !lines_.next(line)) {
         throw Error(opened + ": a row with a quote that is opened and never closed");
       } else {
         field += '\n';
@@ -163,7 +165,7 @@ class CsvReader : public DelimitedReader {
     }
   }
 
-  int64_t row_bytes_ = 0;  // quoted ones of the row so far
+  int64_t row_bytes_ = 0;  // quoted bytes of the row so far
 };
 
 }  // namespace

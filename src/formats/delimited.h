@@ -7,11 +7,11 @@
 
 namespace weft::formats {
 
-/// RFC 4180: fields between commas; one that begins with a quote ends with the next single quote,
-/// and may hold commas, line feeds and doubled quotes. Wholly empty lines are passed over.
+/// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
+/// contain commas, line feeds and doubled quotes. Empty lines are skipped.
 std::unique_ptr<RowReader> make_csv_reader(const std::string& path);
 
-/// Fields between tabs, quotes being letters like others. Wholly empty lines are passed over.
+/// Tab-separated fields; quotes have no special meaning. Empty lines are skipped.
 std::unique_ptr<RowReader> make_tsv_reader(const std::string& path);
 
 }  // namespace weft::formats

@@ -4,7 +4,7 @@
 
 namespace weft::formats {
 
-/// `FILE: what was found, what is allowed`.
+/// `FILE: actual content, what is allowed`.
 class Error : public UserError {
  public:
   using UserError::UserError;

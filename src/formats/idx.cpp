@@ -1,18 +1,18 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/byte_source.h"
-#include "formats/pixel_rows.h"
+#include "formats/image_array.h"
 
 namespace weft::formats {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-constexpr unsigned char kBytes = 8;  // the code of unsigned bytes
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+constexpr unsigned char kBytes = 8;  // type code of unsigned bytes
 
-/// Fills as much as the file has.
+/// Reads up to `count` bytes; fewer only at the end of the file.
 std::size_t read_up_to(ByteSource& source, char* bytes, std::size_t count) {
   std::size_t done = 0;
   while (done < count) {
@@ -37,14 +37,14 @@ int64_t read_number(ByteSource& source, const std::string& path) {
   return value;
 }
 
-/// The sizes of an IDX file whose head is right.
+/// Reads the dimensions of an IDX file. Throws Error for an invalid header.
 std::vector<int64_t> read_idx_head(ByteSource& source, const std::string& path) {
   const int64_t magic = read_number(source, path);
   const int64_t type = magic >> 8;
   const int64_t dimensions = magic & 0xff;
   if (type != kBytes || dimensions < 1 || dimensions > 4) {
-    throw Error(text(path, ": not an IDX file of bytes: it begins with ", magic,
-                     ", must be 2049 (labels), 2051 (images) or 2052 (images in colour)"));
+    throw Error(str_cat(path, ": not an IDX file of bytes: it begins with ", magic,
+                        ", must be 2049 (labels), 2051 (images) or 2052 (images in colour)"));
   }
   std::vector<int64_t> sizes;
   for (int64_t i = 0; i < dimensions; ++i) {
@@ -53,48 +53,49 @@ std::vector<int64_t> read_idx_head(ByteSource& source, const std::string& path) 
   return sizes;
 }
 
-/// Memory grows with what the file really has, not with what its head says.
+/// Memory grows with the actual file content, not with the size claimed by its header.
 std::vector<uint8_t> read_rest(ByteSource& source, int64_t count, const std::string& path) {
   std::vector<uint8_t> bytes;
   for (std::size_t wanted = static_cast<std::size_t>(count); bytes.size() < wanted;) {
     const std::size_t begin = bytes.size();
-    bytes.resize(begin + std::min(kPiece, wanted - begin));
+    bytes.resize(begin + std::min(kChunk, wanted - begin));
     const std::size_t got =
         read_up_to(source, reinterpret_cast<char*>(bytes.data() + begin), bytes.size() - begin);
     if (begin + got < bytes.size()) {
-      throw Error(text(path, ": the IDX file is cut short: ", begin + got,
-                       " bytes after its head, ", "must be ", count));
+      throw Error(str_cat(path, ": the IDX file is cut short: ", begin + got,
+                          " bytes after its head, ", "must be ", count));
     }
   }
   char more = 0;
   if (source.read(&more, 1) != 0) {
-    throw Error(text(path, ": the IDX file goes on after the ", count, " bytes of its head"));
+    throw Error(str_cat(path, ": the IDX file goes on after the ", count, " bytes of its head"));
   }
   return bytes;
 }
 
 }  // namespace
 
-PixelRows read_idx_images(const std::string& path) {
+ImageArray read_idx_images(const std::string& path) {
   const auto source = open_bytes(path);
   const auto sizes = read_idx_head(*source, path);
   if (sizes.size() < 3) {
-    throw Error(text(path, ": an IDX file of ", sizes.size(), " dimensions, images have 3 or 4"));
+    throw Error(
+        str_cat(path, ": an IDX file of ", sizes.size(), " dimensions, images have 3 or 4"));
   }
-  PixelRows rows{.height = sizes[1],
-                 .width = sizes[2],
-                 .channels = sizes.size() == 4 ? sizes[3] : 1,
-                 .pixels = {},
-                 .labels = {}};
+  ImageArray rows{.height = sizes[1],
+                  .width = sizes[2],
+                  .channels = sizes.size() == 4 ? sizes[3] : 1,
+                  .pixels = {},
+                  .labels = {}};
   check_image_size({rows.height, rows.width}, path);
   if (rows.channels != 1 && rows.channels != 3) {
-    throw Error(text(path, ": images of ", rows.channels, " channels, allowed are 1 and 3"));
+    throw Error(str_cat(path, ": images of ", rows.channels, " channels, allowed are 1 and 3"));
   }
   const int64_t bytes = rows.height * rows.width * rows.channels;
-  if (sizes[0] > kMostPixelBytes / bytes) {
-    throw Error(text(path, ": ", with_commas(sizes[0]), " images of ", bytes,
-                     " bytes are too many for memory, allowed are ",
-                     byte_size(static_cast<double>(kMostPixelBytes))));
+  if (sizes[0] > kMaxPixelBytes / bytes) {
+    throw Error(str_cat(path, ": ", with_commas(sizes[0]), " images of ", bytes,
+                        " bytes are too many for memory, allowed are ",
+                        format_bytes(static_cast<double>(kMaxPixelBytes))));
   }
   rows.pixels = read_rest(*source, sizes[0] * bytes, path);
   return rows;
@@ -104,7 +105,7 @@ std::vector<int64_t> read_idx_labels(const std::string& path) {
   const auto source = open_bytes(path);
   const auto sizes = read_idx_head(*source, path);
   if (sizes.size() != 1) {
-    throw Error(text(path, ": an IDX file of ", sizes.size(), " dimensions, labels have one"));
+    throw Error(str_cat(path, ": an IDX file of ", sizes.size(), " dimensions, labels have one"));
   }
   const auto bytes = read_rest(*source, sizes[0], path);
   return {bytes.begin(), bytes.end()};

@@ -5,14 +5,14 @@
 #include <cctype>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/image_codecs.h"
 
 namespace weft::formats {
 
 namespace {
 
-/// One line a kind of file.
+/// Decoder of one image format, recognised by its first bytes.
 struct Codec {
   std::string_view begin;
   Image (*decode)(std::string_view, const std::string&);
@@ -28,12 +28,12 @@ constexpr std::array kCodecs = {
     Codec{"P6", decode_pnm, pnm_size},
 };
 
-const Codec& codec_of(std::string_view bytes, const std::string& place) {
+const Codec& codec_of(std::string_view bytes, const std::string& location) {
   const auto* found = std::find_if(kCodecs.begin(), kCodecs.end(), [&](const auto& codec) {
     return bytes.starts_with(codec.begin);
   });
   if (found == kCodecs.end()) {
-    throw Error(place + (bytes.empty() ? ": an empty file" : ": not an image") +
+    throw Error(location + (bytes.empty() ? ": an empty file" : ": not an image") +
                 ", must be PNG, JPEG, PPM or PGM");
   }
   return *found;
@@ -41,24 +41,24 @@ const Codec& codec_of(std::string_view bytes, const std::string& place) {
 
 }  // namespace
 
-void check_image_size(const ImageSize& size, const std::string& place) {
+void check_image_size(const ImageSize& size, const std::string& location) {
   if (size.height < 1 || size.width < 1) {
-    throw Error(place + ": an image without pixels");
+    throw Error(location + ": an image without pixels");
   }
-  if (size.height > kLongestImageSide || size.width > kLongestImageSide ||
-      size.height * size.width > kMostImagePixels) {
-    throw Error(text(place, ": an image of ", size.width, " x ", size.height,
-                     " pixels, allowed are ", with_commas(kMostImagePixels), " in all and ",
-                     with_commas(kLongestImageSide), " a side"));
+  if (size.height > kMaxImageSide || size.width > kMaxImageSide ||
+      size.height * size.width > kMaxImagePixels) {
+    throw Error(str_cat(location, ": an image of ", size.width, " x ", size.height,
+                        " pixels, allowed are ", with_commas(kMaxImagePixels), " in all and ",
+                        with_commas(kMaxImageSide), " a side"));
   }
 }
 
-Image decode_image(std::string_view bytes, const std::string& place) {
-  return codec_of(bytes, place).decode(bytes, place);
+Image decode_image(std::string_view bytes, const std::string& location) {
+  return codec_of(bytes, location).decode(bytes, location);
 }
 
-ImageSize image_size(std::string_view bytes, const std::string& place) {
-  return codec_of(bytes, place).size(bytes, place);
+ImageSize image_size(std::string_view bytes, const std::string& location) {
+  return codec_of(bytes, location).size(bytes, location);
 }
 
 Image read_image(const std::string& path) { return decode_image(MappedFile(path).text(), path); }
@@ -71,8 +71,9 @@ bool is_image_name(std::string_view path) {
   constexpr std::array<std::string_view, 6> kEndings = {".png", ".jpg", ".jpeg",
                                                         ".ppm", ".pgm", ".pnm"};
   std::string low(path.substr(path.size() - std::min<std::size_t>(path.size(), 5)));
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](unsigned char sign) { return static_cast<char>(std::tolower(sign)); });
+  std::transform(low.begin(), low.end(), low.begin(), [](unsigned char character) {
+    return static_cast<char>(std::tolower(character));
+  });
   return std::any_of(kEndings.begin(), kEndings.end(),
                      [&](auto ending) { return low.ends_with(ending); });
 }

@@ -10,11 +10,11 @@
 
 namespace weft::formats {
 
-/// Larger images are refused before any memory is taken for their pixels.
-inline constexpr int64_t kMostImagePixels = int64_t{1} << 26;
-inline constexpr int64_t kLongestImageSide = 65500;
+/// Larger images are rejected before memory for their pixels is allocated.
+inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
+inline constexpr int64_t kMaxImageSide = 65500;
 
-/// Rows from above, in each pixel grey, or red, green, blue.
+/// Image with rows from top to bottom; a pixel is grey, or red, green, blue.
 struct Image {
   int64_t height = 0;
   int64_t width = 0;
@@ -29,23 +29,23 @@ struct ImageSize {
   int64_t width = 0;
 };
 
-/// Reads a PNG, JPEG, PPM or PGM file, told apart by its first bytes. Transparency is dropped, not
-/// blended; 16 bits become 8. Throws Error naming the file: of another kind, damaged, cut short,
-/// too large.
+/// Reads a PNG, JPEG, PPM or PGM file, recognised by its first bytes. Transparency is dropped, not
+/// blended; 16 bits become 8. Throws Error naming the file if it has another format, is corrupt,
+/// truncated or too large.
 Image read_image(const std::string& path);
 
-/// The same from bytes; `place` names them in errors.
-Image decode_image(std::string_view bytes, const std::string& place);
+/// The same from memory; `location` names the image in errors.
+Image decode_image(std::string_view bytes, const std::string& location);
 
-/// Of an image whose first bytes these are; no pixels are unpacked.
-ImageSize image_size(std::string_view bytes, const std::string& place);
+/// Reads the size from the first bytes of an image, without decoding pixels.
+ImageSize image_size(std::string_view bytes, const std::string& location);
 ImageSize read_image_size(const std::string& path);
 
-/// Whether the name ends as those of such files do (`.png`, `.jpg`, `.jpeg`, `.ppm`, `.pgm`,
-/// `.pnm`), in any letter case.
+/// Whether the name has an image extension (`.png`, `.jpg`, `.jpeg`, `.ppm`, `.pgm`, `.pnm`;
+/// case-insensitive).
 bool is_image_name(std::string_view path);
 
-/// Throws Error where an image would be empty or beyond the limits.
-void check_image_size(const ImageSize& size, const std::string& place);
+/// Throws Error if an image is empty or exceeds the limits.
+void check_image_size(const ImageSize& size, const std::string& location);
 
 }  // namespace weft::formats

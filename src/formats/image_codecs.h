@@ -5,17 +5,17 @@
 
 #include "formats/image.h"
 
-/// One decoder for each kind of image file; all throw Error.
+/// One decoder per image format; all throw Error.
 namespace weft::formats {
 
-Image decode_png(std::string_view bytes, const std::string& place);
-ImageSize png_size(std::string_view bytes, const std::string& place);
+Image decode_png(std::string_view bytes, const std::string& location);
+ImageSize png_size(std::string_view bytes, const std::string& location);
 
-Image decode_jpeg(std::string_view bytes, const std::string& place);
-ImageSize jpeg_size(std::string_view bytes, const std::string& place);
+Image decode_jpeg(std::string_view bytes, const std::string& location);
+ImageSize jpeg_size(std::string_view bytes, const std::string& location);
 
-/// PPM and PGM, with digits (P2, P3) or bytes (P5, P6).
-Image decode_pnm(std::string_view bytes, const std::string& place);
-ImageSize pnm_size(std::string_view bytes, const std::string& place);
+/// PPM and PGM, plain text (P2, P3) or binary (P5, P6).
+Image decode_pnm(std::string_view bytes, const std::string& location);
+ImageSize pnm_size(std::string_view bytes, const std::string& location);
 
 }  // namespace weft::formats

@@ -2,26 +2,26 @@
 #include <cstdio>
 
 #include <jpeglib.h>
-// After jpeglib.h, which does not include what it needs.
+// After jpeglib.h, which jerror.h needs but does not include.
 #include <jerror.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/image_codecs.h"
 
 namespace weft::formats {
 
 namespace {
 
-constexpr int kMostScans = 500;  // of a progressive image; more are an attack on our time
-constexpr long kMostMemory = 512L << 20;
+constexpr int kMaxScans = 500;  // of a progressive image; more would be a denial-of-service attempt
+constexpr long kMaxMemory = 512L << 20;
 
-/// What libjpeg needs of us. It reports mistakes by a jump over its own frames: between `setjmp`
-/// and its calls nothing may stand that has a destructor.
+/// State and callbacks for libjpeg. It reports errors by longjmp over its own frames: no object
+/// with a destructor may be created between `setjmp` and its calls.
 struct JpegReader {
   jpeg_error_mgr errors{};
   jpeg_progress_mgr progress{};
   jpeg_decompress_struct jpeg{};
-  std::jmp_buf place{};
+  std::jmp_buf jump_target{};
   char message[JMSG_LENGTH_MAX] = "";
 
   JpegReader() {
@@ -38,9 +38,9 @@ struct JpegReader {
   [[noreturn]] static void fail(j_common_ptr from) {
     auto* self = static_cast<JpegReader*>(from->client_data);
     from->err->format_message(from, self->message);
-    std::longjmp(self->place, 1);
+    std::longjmp(self->jump_target, 1);
   }
-  /// Warnings come here. Most are of use to nobody; an image of which the end is missing is none.
+  /// Handles warnings. Most are ignored; a truncated image is an error.
   static void look_at(j_common_ptr from, int level) {
     if (level < 0 && from->err->msg_code == JWRN_JPEG_EOF) {
       fail(from);
@@ -48,7 +48,7 @@ struct JpegReader {
   }
   static void watch(j_common_ptr from) {
     if (from->is_decompressor != 0 &&
-        reinterpret_cast<j_decompress_ptr>(from)->input_scan_number > kMostScans) {
+        reinterpret_cast<j_decompress_ptr>(from)->input_scan_number > kMaxScans) {
       from->err->msg_code = JERR_NOTIMPL;
       fail(from);
     }
@@ -56,20 +56,20 @@ struct JpegReader {
 };
 
 bool read_jpeg_head(JpegReader& reader, const unsigned char* bytes, unsigned long count) {
-  if (setjmp(reader.place) != 0) {
+  if (setjmp(reader.jump_target) != 0) {
     return false;
   }
   jpeg_create_decompress(&reader.jpeg);
   reader.jpeg.client_data = &reader;
   reader.jpeg.progress = &reader.progress;
-  reader.jpeg.mem->max_memory_to_use = kMostMemory;
+  reader.jpeg.mem->max_memory_to_use = kMaxMemory;
   jpeg_mem_src(&reader.jpeg, bytes, count);
   jpeg_read_header(&reader.jpeg, TRUE);
   return true;
 }
 
 bool begin(JpegReader& reader) {
-  if (setjmp(reader.place) != 0) {
+  if (setjmp(reader.jump_target) != 0) {
     return false;
   }
   const auto stored = reader.jpeg.jpeg_color_space;
@@ -81,7 +81,7 @@ bool begin(JpegReader& reader) {
 }
 
 bool read_rows(JpegReader& reader, unsigned char* pixels, std::size_t row) {
-  if (setjmp(reader.place) != 0) {
+  if (setjmp(reader.jump_target) != 0) {
     return false;
   }
   while (reader.jpeg.output_scanline < reader.jpeg.output_height) {
@@ -92,22 +92,22 @@ bool read_rows(JpegReader& reader, unsigned char* pixels, std::size_t row) {
   return true;
 }
 
-[[noreturn]] void refuse_jpeg(const JpegReader& reader, const std::string& place) {
-  throw Error(text(place, ": damaged JPEG: ", reader.message));
+[[noreturn]] void refuse_jpeg(const JpegReader& reader, const std::string& location) {
+  throw Error(str_cat(location, ": damaged JPEG: ", reader.message));
 }
 
-ImageSize jpeg_head_of(JpegReader& reader, std::string_view bytes, const std::string& place) {
+ImageSize jpeg_head_of(JpegReader& reader, std::string_view bytes, const std::string& location) {
   if (!read_jpeg_head(reader, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size())) {
-    refuse_jpeg(reader, place);
+    refuse_jpeg(reader, location);
   }
   const ImageSize size = {static_cast<int64_t>(reader.jpeg.image_height),
                           static_cast<int64_t>(reader.jpeg.image_width)};
-  check_image_size(size, place);
+  check_image_size(size, location);
   return size;
 }
 
-/// Print colours to red, green and blue. Files of Adobe's programs store them the other way round.
-Image without_ink(const Image& image, bool is_inverted) {
+/// Converts CMYK to RGB. Adobe programs store inverted values.
+Image cmyk_to_rgb(const Image& image, bool is_inverted) {
   Image made{.height = image.height, .width = image.width, .channels = 3, .pixels = {}};
   made.pixels.reserve(image.pixels.size() / 4 * 3);
   for (std::size_t i = 0; i < image.pixels.size(); i += 4) {
@@ -122,16 +122,16 @@ Image without_ink(const Image& image, bool is_inverted) {
 
 }  // namespace
 
-ImageSize jpeg_size(std::string_view bytes, const std::string& place) {
+ImageSize jpeg_size(std::string_view bytes, const std::string& location) {
   JpegReader reader;
-  return jpeg_head_of(reader, bytes, place);
+  return jpeg_head_of(reader, bytes, location);
 }
 
-Image decode_jpeg(std::string_view bytes, const std::string& place) {
+Image decode_jpeg(std::string_view bytes, const std::string& location) {
   JpegReader reader;
-  const auto size = jpeg_head_of(reader, bytes, place);
+  const auto size = jpeg_head_of(reader, bytes, location);
   if (!begin(reader)) {
-    refuse_jpeg(reader, place);
+    refuse_jpeg(reader, location);
   }
   Image image{.height = size.height,
               .width = size.width,
@@ -140,9 +140,9 @@ Image decode_jpeg(std::string_view bytes, const std::string& place) {
   const auto row = static_cast<std::size_t>(image.width * image.channels);
   image.pixels.resize(row * static_cast<std::size_t>(image.height));
   if (!read_rows(reader, image.pixels.data(), row)) {
-    refuse_jpeg(reader, place);
+    refuse_jpeg(reader, location);
   }
-  return image.channels == 4 ? without_ink(image, reader.jpeg.saw_Adobe_marker != 0) : image;
+  return image.channels == 4 ? cmyk_to_rgb(image, reader.jpeg.saw_Adobe_marker != 0) : image;
 }
 
 }  // namespace weft::formats

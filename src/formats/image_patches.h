@@ -2,15 +2,15 @@
 
 #include <cstdint>
 
-/// How an image stands among a batch's tokens: `ids` say for each token which patch it is, or that
-/// it is one of the model's own; the patches' pixels follow one another in the same order, without
-/// rows for the model's own tokens. `types`, where there are some, are 1 for hidden patches.
+/// Layout of an image in a batch: `ids` gives for each token its patch, or a special token of the
+/// model. Patch pixels are stored in the same order, without rows for special tokens. `types`, if
+/// present, is 1 for masked patches.
 namespace weft::formats {
 
 inline constexpr int64_t kClassToken = -1;
 inline constexpr int64_t kDistillationToken = -2;
 
-/// A place of the grid of patches, as one number.
+/// Position in the patch grid, packed into one number.
 constexpr int64_t patch_id(int64_t row, int64_t column) { return (row << 16) | column; }
 constexpr int64_t patch_row(int64_t id) { return id >> 16; }
 constexpr int64_t patch_column(int64_t id) { return id & 0xffff; }

@@ -3,17 +3,17 @@
 
 #include <png.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/image_codecs.h"
 
 namespace weft::formats {
 
 namespace {
 
-constexpr png_alloc_size_t kLargestChunk = png_alloc_size_t{8} << 20;
+constexpr png_alloc_size_t kMaxChunkBytes = png_alloc_size_t{8} << 20;
 
-/// What libpng needs of us. It reports mistakes by a jump over its own frames: between `setjmp` and
-/// its calls nothing may stand that has a destructor.
+/// State and callbacks for libpng. It reports errors by longjmp over its own frames: no object with
+/// a destructor may be created between `setjmp` and its calls.
 struct PngReader {
   std::string_view rest;
   char message[128] = "";
@@ -51,14 +51,14 @@ bool read_png_head(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) {
     return false;
   }
-  // The limits of the image as a whole are checked by us, with a message that says more.
+  // check_image_size checks the image dimensions, with a better message.
   png_set_user_limits(reader.png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-  png_set_chunk_malloc_max(reader.png, kLargestChunk);
+  png_set_chunk_malloc_max(reader.png, kMaxChunkBytes);
   png_read_info(reader.png, reader.info);
   return true;
 }
 
-/// Eight bits of grey, or of red, green and blue, whatever the file has.
+/// Converts any file to 8-bit grey or RGB.
 bool set_transforms(PngReader& reader) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) {
     return false;
@@ -81,32 +81,32 @@ bool read_pixels(PngReader& reader, png_bytepp rows) {
   return true;
 }
 
-[[noreturn]] void refuse_png(const PngReader& reader, const std::string& place) {
-  throw Error(text(place, ": damaged PNG: ", reader.message));
+[[noreturn]] void refuse_png(const PngReader& reader, const std::string& location) {
+  throw Error(str_cat(location, ": damaged PNG: ", reader.message));
 }
 
-ImageSize png_head_of(PngReader& reader, const std::string& place) {
+ImageSize png_head_of(PngReader& reader, const std::string& location) {
   if (reader.info == nullptr || !read_png_head(reader)) {
-    refuse_png(reader, place);
+    refuse_png(reader, location);
   }
   const ImageSize size = {static_cast<int64_t>(png_get_image_height(reader.png, reader.info)),
                           static_cast<int64_t>(png_get_image_width(reader.png, reader.info))};
-  check_image_size(size, place);
+  check_image_size(size, location);
   return size;
 }
 
 }  // namespace
 
-ImageSize png_size(std::string_view bytes, const std::string& place) {
+ImageSize png_size(std::string_view bytes, const std::string& location) {
   PngReader reader(bytes);
-  return png_head_of(reader, place);
+  return png_head_of(reader, location);
 }
 
-Image decode_png(std::string_view bytes, const std::string& place) {
+Image decode_png(std::string_view bytes, const std::string& location) {
   PngReader reader(bytes);
-  const auto size = png_head_of(reader, place);
+  const auto size = png_head_of(reader, location);
   if (!set_transforms(reader)) {
-    refuse_png(reader, place);
+    refuse_png(reader, location);
   }
   Image image{.height = size.height,
               .width = size.width,
@@ -115,7 +115,7 @@ Image decode_png(std::string_view bytes, const std::string& place) {
   const auto row = static_cast<std::size_t>(image.width * image.channels);
   if ((image.channels != 1 && image.channels != 3) ||
       png_get_rowbytes(reader.png, reader.info) != row) {
-    throw Error(place + ": damaged PNG: a kind of pixel that there is not");
+    throw Error(location + ": damaged PNG: a kind of pixel that there is not");
   }
   image.pixels.resize(row * static_cast<std::size_t>(image.height));
   std::vector<png_bytep> rows;
@@ -124,7 +124,7 @@ Image decode_png(std::string_view bytes, const std::string& place) {
     rows.push_back(image.pixels.data() + static_cast<std::size_t>(y) * row);
   }
   if (!read_pixels(reader, rows.data())) {
-    refuse_png(reader, place);
+    refuse_png(reader, location);
   }
   return image;
 }

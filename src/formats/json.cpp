@@ -4,23 +4,22 @@
 #include <vector>
 
 #include "base/file.h"
-#include "formats/json_events.h"
+#include "formats/json_sax.h"
 
 namespace weft::formats {
 
 namespace {
 
-/// Builds the tree. The library's own insertion compares each key with all before it, which a
-/// vocabulary of 100,000 pieces would take minutes for; JsonEvents has seen to repeated keys
-/// already.
-class TreeBuilder : public JsonEvents {
+/// Builds the tree. The library's insertion compares each key with all earlier ones, which takes
+/// minutes for a vocabulary of 100,000 tokens; JsonSaxReader already rejects duplicate keys.
+class TreeBuilder : public JsonSaxReader {
  public:
-  using JsonEvents::JsonEvents;
+  using JsonSaxReader::JsonSaxReader;
 
   Json take() { return std::move(root_); }
 
  private:
-  Json& place(Json&& value) {
+  Json& insert(Json&& value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return root_;
@@ -34,10 +33,10 @@ class TreeBuilder : public JsonEvents {
     return fields.emplace_back(std::move(key_), std::move(value)).second;
   }
 
-  void on_scalar(Json&& value, std::string_view) override { place(std::move(value)); }
-  // A parent does not grow while a child is open, so the addresses stay.
+  void on_scalar(Json&& value, std::string_view) override { insert(std::move(value)); }
+  // A parent does not grow while a child is open, so the addresses stay valid.
   void on_open(bool is_object) override {
-    open_.push_back(&place(is_object ? Json::object() : Json::array()));
+    open_.push_back(&insert(is_object ? Json::object() : Json::array()));
   }
   void on_close() override { open_.pop_back(); }
   void on_key(std::string&& key) override { key_ = std::move(key); }
@@ -49,8 +48,8 @@ class TreeBuilder : public JsonEvents {
 
 }  // namespace
 
-Json parse_json(std::string_view text, const std::string& place) {
-  TreeBuilder builder(text, place);
+Json parse_json(std::string_view text, const std::string& location) {
+  TreeBuilder builder(text, location);
   builder.walk();
   return builder.take();
 }

@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/text.h"
-#include "formats/in_quotes.h"
+#include "base/string_util.h"
 #include "formats/json.h"
+#include "formats/quoted_text.h"
 #include "formats/safetensors_header.h"
 
 namespace weft::formats {
@@ -22,26 +22,26 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "tensors are mapped as they lie");
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr uint64_t kLongestHeader = 100'000'000;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kAlignment = 8;
 
-struct DTypeFacts {
+struct DTypeInfo {
   DType dtype;
   std::string_view name;
   int64_t width;
 };
 
 constexpr std::array kDTypes = {
-    DTypeFacts{DType::kBool, "BOOL", 1}, DTypeFacts{DType::kU8, "U8", 1},
-    DTypeFacts{DType::kI8, "I8", 1},     DTypeFacts{DType::kI16, "I16", 2},
-    DTypeFacts{DType::kI32, "I32", 4},   DTypeFacts{DType::kI64, "I64", 8},
-    DTypeFacts{DType::kF16, "F16", 2},   DTypeFacts{DType::kBF16, "BF16", 2},
-    DTypeFacts{DType::kF32, "F32", 4},   DTypeFacts{DType::kF64, "F64", 8},
+    DTypeInfo{DType::kBool, "BOOL", 1}, DTypeInfo{DType::kU8, "U8", 1},
+    DTypeInfo{DType::kI8, "I8", 1},     DTypeInfo{DType::kI16, "I16", 2},
+    DTypeInfo{DType::kI32, "I32", 4},   DTypeInfo{DType::kI64, "I64", 8},
+    DTypeInfo{DType::kF16, "F16", 2},   DTypeInfo{DType::kBF16, "BF16", 2},
+    DTypeInfo{DType::kF32, "F32", 4},   DTypeInfo{DType::kF64, "F64", 8},
 };
 
-const DTypeFacts& facts_of(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
+const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<std::size_t>(dtype)]; }
 
-/// The bytes of the header, after all that can be known without parsing it.
+/// Returns the bytes of the header, after all checks that need no parsing.
 std::string_view header_of(std::string_view file, const std::string& path) {
   if (file.starts_with("PK\x03\x04") || file.starts_with("\x80\x02")) {
     throw Error(path +
@@ -49,17 +49,17 @@ std::string_view header_of(std::string_view file, const std::string& path) {
                 "convert the file)");
   }
   if (file.size() < kLengthBytes) {
-    throw Error(text(path, ": ", file.size(), " bytes, too short for a safetensors file"));
+    throw Error(str_cat(path, ": ", file.size(), " bytes, too short for a safetensors file"));
   }
   uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
-  if (length > kLongestHeader) {
-    throw Error(text(path, ": no safetensors file: its header would be ", length,
-                     " bytes long, at most ", kLongestHeader, " are allowed"));
+  if (length > kMaxHeaderBytes) {
+    throw Error(str_cat(path, ": no safetensors file: its header would be ", length,
+                        " bytes long, at most ", kMaxHeaderBytes, " are allowed"));
   }
   if (length > file.size() - kLengthBytes) {
-    throw Error(text(path, ": cut short: the safetensors header has ", length, " bytes, the file ",
-                     file.size()));
+    throw Error(str_cat(path, ": cut short: the safetensors header has ", length,
+                        " bytes, the file ", file.size()));
   }
   const auto header = file.substr(kLengthBytes, length);
   if (!header.starts_with('{')) {
@@ -68,7 +68,7 @@ std::string_view header_of(std::string_view file, const std::string& path) {
   return header;
 }
 
-/// The product, or nothing where it does not fit 63 bits. A zero anywhere makes the product zero.
+/// Returns the product, or nullopt if it overflows 63 bits. Any zero makes the product zero.
 std::optional<int64_t> product(const std::vector<int64_t>& shape, int64_t factor) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
     return 0;
@@ -82,8 +82,8 @@ std::optional<int64_t> product(const std::vector<int64_t>& shape, int64_t factor
   return result;
 }
 
-/// Tensors must lie one behind another and fill the file: that also rules out overlaps and every
-/// offset out of range.
+/// Checks that the tensors are contiguous and fill the file, which also rules out overlaps and
+/// offsets out of range.
 void check_offsets(std::vector<const HeaderEntry*> entries,
                    uint64_t available,
                    const std::string& path) {
@@ -93,22 +93,22 @@ void check_offsets(std::vector<const HeaderEntry*> entries,
   uint64_t reached = 0;
   for (const HeaderEntry* entry : entries) {
     if (entry->begin != reached || entry->end < entry->begin || entry->end > available) {
-      throw Error(text(path, ": tensor ", in_quotes(entry->name), ": data offsets ", entry->begin,
-                       " to ", entry->end, ", expected to begin at ", reached, " and to end by ",
-                       available));
+      throw Error(str_cat(path, ": tensor ", quoted_text(entry->name), ": data offsets ",
+                          entry->begin, " to ", entry->end, ", expected to begin at ", reached,
+                          " and to end by ", available));
     }
     reached = entry->end;
   }
   if (reached != available) {
     throw Error(
-        text(path, ": the tensors take ", reached, " bytes, but the file holds ", available));
+        str_cat(path, ": the tensors take ", reached, " bytes, but the file holds ", available));
   }
 }
 
 TensorView view_of(const HeaderEntry& entry,
                    std::span<const std::byte> data,
                    const std::string& path) {
-  const auto found = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeFacts& facts) {
+  const auto found = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeInfo& facts) {
     return facts.name == entry.dtype;
   });
   if (found == kDTypes.end()) {
@@ -116,13 +116,13 @@ TensorView view_of(const HeaderEntry& entry,
     for (const auto& facts : kDTypes) {
       names.emplace_back(facts.name);
     }
-    throw Error(text(path, ": tensor ", in_quotes(entry.name), ": dtype ", in_quotes(entry.dtype),
-                     ", allowed are ", join(names)));
+    throw Error(str_cat(path, ": tensor ", quoted_text(entry.name), ": dtype ",
+                        quoted_text(entry.dtype), ", allowed are ", join(names)));
   }
   const auto bytes = product(entry.shape, found->width);
   if (!bytes || static_cast<uint64_t>(*bytes) != entry.end - entry.begin) {
-    throw Error(text(path, ": tensor ", in_quotes(entry.name), ": its shape and dtype ",
-                     found->name, " do not make ", entry.end - entry.begin, " bytes"));
+    throw Error(str_cat(path, ": tensor ", quoted_text(entry.name), ": its shape and dtype ",
+                        found->name, " do not make ", entry.end - entry.begin, " bytes"));
   }
   return {.dtype = found->dtype,
           .shape = entry.shape,
@@ -131,9 +131,9 @@ TensorView view_of(const HeaderEntry& entry,
 
 }  // namespace
 
-int64_t byte_width(DType dtype) { return facts_of(dtype).width; }
+int64_t byte_width(DType dtype) { return dtype_info(dtype).width; }
 
-std::string_view name_of(DType dtype) { return facts_of(dtype).name; }
+std::string_view name_of(DType dtype) { return dtype_info(dtype).name; }
 
 int64_t TensorView::count() const {
   const auto elements = product(shape, 1);
@@ -143,7 +143,7 @@ int64_t TensorView::count() const {
   return *elements;
 }
 
-TensorFile::TensorFile(const std::string& path) : path_(path), file_(path) {
+SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(path) {
   const auto header_text = header_of(file_.text(), path);
   const auto header = read_safetensors_header(header_text, path);
   const auto data = file_.bytes().subspan(kLengthBytes + header_text.size());
@@ -158,10 +158,10 @@ TensorFile::TensorFile(const std::string& path) : path_(path), file_(path) {
   metadata_ = header.metadata;
 }
 
-const TensorView& TensorFile::at(const std::string& name) const {
+const TensorView& SafetensorsFile::at(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
-    throw Error(path_ + ": no tensor " + in_quotes(name));
+    throw Error(path_ + ": no tensor " + quoted_text(name));
   }
   return found->second;
 }
@@ -170,8 +170,7 @@ void write_safetensors(const std::string& path,
                        const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata,
                        FileWriter::Mode mode) {
-  // Readers view the bytes in place, so each tensor must begin at a multiple of its width: wider
-  // ones first.
+  // Readers use the bytes in place, so each tensor must be aligned to its width: wider ones first.
   std::vector<const NamedTensor*> order;
   for (const auto& tensor : tensors) {
     order.push_back(&tensor);
@@ -182,7 +181,7 @@ void write_safetensors(const std::string& path,
   std::string header = safetensors_header(order, metadata);
   header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
   const uint64_t length = header.size();
-  if (length > kLongestHeader) {
+  if (length > kMaxHeaderBytes) {
     throw std::invalid_argument("write_safetensors: the header would be longer than 100 MB");
   }
   FileWriter file(path, mode);

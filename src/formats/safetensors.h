@@ -18,8 +18,8 @@ enum class DType { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64 };
 int64_t byte_width(DType dtype);
 std::string_view name_of(DType dtype);  // `F32`, as the format spells it
 
-/// A tensor in a file or in memory: little-endian, C order, not owned. In files that others wrote
-/// it may begin at any byte.
+/// Non-owning view of a tensor in a file or in memory: little-endian, C order. In files from other
+/// writers it may be unaligned.
 struct TensorView {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
@@ -28,18 +28,18 @@ struct TensorView {
   int64_t count() const;
 };
 
-/// A safetensors file, mapped; its header is checked whole: length <= 100 MB, JSON without repeated
-/// names, every tensor's length equal to shape x dtype (overflow checked), offsets without overlap
-/// or hole, covering the file exactly.
-class TensorFile {
+/// Memory-mapped safetensors file. Its header is fully validated: length <= 100 MB, JSON without
+/// duplicate names, each tensor's length equal to shape x dtype (overflow checked), offsets without
+/// overlap or gap, covering the file exactly.
+class SafetensorsFile {
  public:
   /// Throws formats::Error naming the file.
-  explicit TensorFile(const std::string& path);
+  explicit SafetensorsFile(const std::string& path);
 
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& path() const { return path_; }
-  /// Throws formats::Error where there is no such tensor.
+  /// Throws formats::Error if there is no such tensor.
   const TensorView& at(const std::string& name) const;
 
  private:
@@ -54,9 +54,9 @@ struct NamedTensor {
   TensorView view;
 };
 
-/// Writes the tensors, those of wider dtypes first, else in the order given, so that each begins at
-/// a multiple of its width. `mode` as in FileWriter. Throws FileError; std::invalid_argument where
-/// a name stands twice or bytes do not fit their shape.
+/// Writes the tensors, wider dtypes first, else in the given order, so that each is aligned to its
+/// width. `mode` as in FileWriter. Throws FileError; std::invalid_argument for a duplicate name or
+/// bytes that do not match the shape.
 void write_safetensors(const std::string& path,
                        const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}},

@@ -5,21 +5,21 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/text.h"
-#include "formats/in_quotes.h"
-#include "formats/json_events.h"
+#include "base/string_util.h"
+#include "formats/json_sax.h"
+#include "formats/quoted_text.h"
 
 namespace weft::formats {
 
 namespace {
 
-constexpr std::size_t kMostDimensions = 64;
+constexpr std::size_t kMaxDimensions = 64;
 constexpr std::string_view kMetadata = "__metadata__";
 
 /// {name: {dtype, shape, data_offsets}, ..., "__metadata__": {name: text}}
-class HeaderReader : public JsonEvents {
+class HeaderReader : public JsonSaxReader {
  public:
-  HeaderReader(std::string_view text, const std::string& path) : JsonEvents(text, path) {}
+  HeaderReader(std::string_view text, const std::string& path) : JsonSaxReader(text, path) {}
 
   SafetensorsHeader take() { return std::move(header_); }
 
@@ -30,7 +30,7 @@ class HeaderReader : public JsonEvents {
                              : depth() == 2 ? !is_object && !in_metadata_ && field_ != "dtype"
                                             : false;
     if (!is_expected) {
-      refuse();
+      reject();
     }
     if (depth() == 1 && !in_metadata_) {
       header_.entries.push_back({.name = name_, .dtype = "", .shape = {}});
@@ -41,15 +41,15 @@ class HeaderReader : public JsonEvents {
   }
 
   void on_close() override {
-    // Called after the depth went down.
+    // Called after the depth has decreased.
     if (depth() == 1) {
       if (!in_metadata_ && seen_.size() != 3) {
-        fail(text("tensor ", in_quotes(name_), " lacks one of dtype, shape, data_offsets"));
+        fail(str_cat("tensor ", quoted_text(name_), " lacks one of dtype, shape, data_offsets"));
       }
       in_metadata_ = false;
     } else if (depth() == 2 && field_ == "data_offsets" && offsets_ != 2) {
-      fail(text("tensor ", in_quotes(name_), ": data_offsets are ", offsets_,
-                " numbers, expected 2"));
+      fail(str_cat("tensor ", quoted_text(name_), ": data_offsets are ", offsets_,
+                   " numbers, expected 2"));
     }
   }
 
@@ -62,8 +62,8 @@ class HeaderReader : public JsonEvents {
     field_ = std::move(key);
     if (!in_metadata_) {
       if (field_ != "dtype" && field_ != "shape" && field_ != "data_offsets") {
-        fail(text("tensor ", in_quotes(name_), ": unknown key ", in_quotes(field_),
-                  ", allowed are dtype, shape, data_offsets"));
+        fail(str_cat("tensor ", quoted_text(name_), ": unknown key ", quoted_text(field_),
+                     ", allowed are dtype, shape, data_offsets"));
       }
       seen_.insert(field_);
     }
@@ -77,7 +77,7 @@ class HeaderReader : public JsonEvents {
     } else if (depth() == 3 && value.is_number_unsigned()) {
       on_number(value.get<uint64_t>());
     } else {
-      refuse();
+      reject();
     }
   }
 
@@ -88,31 +88,32 @@ class HeaderReader : public JsonEvents {
       ++offsets_;
       return;
     }
-    if (entry.shape.size() == kMostDimensions) {
-      fail(text("tensor ", in_quotes(name_), " has more than ", kMostDimensions, " dimensions"));
+    if (entry.shape.size() == kMaxDimensions) {
+      fail(
+          str_cat("tensor ", quoted_text(name_), " has more than ", kMaxDimensions, " dimensions"));
     }
     if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      fail(text("tensor ", in_quotes(name_), ": a dimension of ", number));
+      fail(str_cat("tensor ", quoted_text(name_), ": a dimension of ", number));
     }
     entry.shape.push_back(static_cast<int64_t>(number));
   }
 
-  [[noreturn]] void refuse() const {
+  [[noreturn]] void reject() const {
     if (depth() == 0) {
       fail("the header is no object");
     }
     if (in_metadata_) {
       fail("__metadata__ is not a map of texts");
     }
-    fail(text("tensor ", in_quotes(name_),
-              ": not a map of dtype (a text), shape (whole numbers) and data_offsets (two whole "
-              "numbers)"));
+    fail(str_cat("tensor ", quoted_text(name_),
+                 ": not a map of dtype (a text), shape (whole numbers) and data_offsets (two whole "
+                 "numbers)"));
   }
 
   SafetensorsHeader header_;
   std::string name_;
   std::string field_;
-  std::set<std::string> seen_;  // fields of the tensor that is open
+  std::set<std::string> seen_;  // fields of the current tensor
   bool in_metadata_ = false;
   int offsets_ = 0;
 };
@@ -128,7 +129,7 @@ SafetensorsHeader read_safetensors_header(std::string_view text, const std::stri
 std::string safetensors_header(const std::vector<const NamedTensor*>& tensors,
                                const std::map<std::string, std::string>& metadata) {
   Json::object_t entries;
-  Json::object_t::Container& fields = entries;  // appends without comparing with all names before
+  Json::object_t::Container& fields = entries;  // append without comparing with all earlier names
   std::set<std::string_view> names{kMetadata};
   if (!metadata.empty()) {
     fields.emplace_back(std::string(kMetadata), Json(metadata));
@@ -138,7 +139,7 @@ std::string safetensors_header(const std::vector<const NamedTensor*>& tensors,
     const auto& view = tensor->view;
     const auto bytes = static_cast<uint64_t>(view.count() * byte_width(view.dtype));
     if (!names.insert(tensor->name).second || bytes != view.bytes.size()) {
-      throw std::invalid_argument("write_safetensors: " + in_quotes(tensor->name) +
+      throw std::invalid_argument("write_safetensors: " + quoted_text(tensor->name) +
                                   " is named twice, or its bytes do not fit its shape");
     }
     fields.emplace_back(tensor->name, Json{{"dtype", std::string(name_of(view.dtype))},

@@ -1,19 +1,20 @@
 #include "inference/attention_map.h"
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/datasets/sequence_template.h"
 #include "models/config/family.h"
+#include "nn/modules.h"
 
 namespace weft::inference {
 
-std::vector<AttentionMap> attention_maps(const nn::AttentionTrace& trace,
+std::vector<AttentionMap> attention_maps(const nn::AttentionRecorder& recorder,
                                          const data::Batch& batch) {
   std::vector<AttentionMap> maps(batch.items.size());
   for (std::size_t i = 0; i < maps.size(); ++i) {
     maps[i].ids.assign(batch.ids.begin() + batch.offsets[i],
                        batch.ids.begin() + batch.offsets[i + 1]);
-    for (const auto& [layer, weights] : trace.layers()) {
+    for (const auto& [layer, weights] : recorder.layers()) {
       maps[i].layers[layer] = weights.at(i).cpu().contiguous();
     }
   }
@@ -36,14 +37,14 @@ void check_attention_layers(const models::Model& model, const std::vector<int64_
   if (layers.empty()) {
     return;
   }
-  if (model.find("layers.0.attention") == nullptr) {
-    throw UserError(text("--attention: ", models::word_of(options.family),
-                         " has no layers with heads of attention to show"));
+  if (nn::find_module(model, "layers.0.attention") == nullptr) {
+    throw UserError(str_cat("--attention: ", models::word_of(options.family),
+                            " has no layers with heads of attention to show"));
   }
   for (const int64_t layer : layers) {
     if (layer < 0 || layer >= options.layers) {
-      throw UserError(text("--attention: there is no layer ", layer, ", the model has 0 to ",
-                           options.layers - 1));
+      throw UserError(str_cat("--attention: there is no layer ", layer, ", the model has 0 to ",
+                              options.layers - 1));
     }
   }
 }

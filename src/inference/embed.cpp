@@ -9,11 +9,11 @@
 
 #include "base/codepoints.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "base/utf8.h"
-#include "batching/stage.h"
-#include "batching/token_types.h"
+#include "batching/device_batch.h"
+#include "batching/token_type_ids.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/activation.h"
@@ -24,55 +24,55 @@ namespace weft::inference {
 
 namespace {
 
-constexpr int64_t kTextsOfThread = 16;  // to tokenise, at least
+constexpr int64_t kMinEmbeddedTextsPerThread = 16;  // minimum per thread, for tokenising
 
-std::string lowered(const std::string& text) {
+std::string to_lower(const std::string& text) {
   auto codes = utf8::decode(text);
   std::transform(codes.begin(), codes.end(), codes.begin(), lower_case);
   return utf8::encode(codes);
 }
 
-/// Tokens of the texts, each cut to the room that the special tokens leave.
-class Encoder {
+/// Tokenises texts, truncated to leave space for the special tokens.
+class TextEncoder {
  public:
-  Encoder(const data::Tokenizer& tokenizer,
-          const models::SentenceOptions& options,
-          const models::ModelOptions& model,
-          const std::string& language)
+  TextEncoder(const data::Tokenizer& tokenizer,
+              const models::SentenceOptions& options,
+              const models::ModelOptions& model,
+              const std::string& language)
       : tokenizer_(tokenizer),
         options_(options),
-        room_(std::min(options.length.value_or(model.length), model.length) -
-              tokenizer.added_tokens(false)),
+        max_tokens_(std::min(options.length.value_or(model.length), model.length) -
+                    tokenizer.num_special_tokens_to_add(false)),
         types_(model, language) {
-    if (room_ < 1) {
+    if (max_tokens_ < 1) {
       throw UserError("the special tokens leave no room for a text: the length is too small");
     }
   }
 
-  data::Example operator()(const std::string& text, bool& was_cut) const {
+  data::Example operator()(const std::string& text, bool& was_truncated) const {
     std::vector<int32_t> ids;
     const auto whole = options_.prompt + text;
-    tokenizer_.encode(options_.lowercases ? lowered(whole) : whole, ids);
-    was_cut = static_cast<int64_t>(ids.size()) > room_;
-    data::cut(ids, room_, tokenizer_);
+    tokenizer_.encode(options_.lowercases ? to_lower(whole) : whole, ids);
+    was_truncated = static_cast<int64_t>(ids.size()) > max_tokens_;
+    data::truncate(ids, max_tokens_, tokenizer_);
     const auto sequence = tokenizer_.sequence(ids);
     data::Example example;
     example.ids.assign(sequence.ids.begin(), sequence.ids.end());
-    types_.tell(example, {sequence.types.begin(), sequence.types.end()});
+    types_.assign(example, {sequence.token_type_ids.begin(), sequence.token_type_ids.end()});
     return example;
   }
 
  private:
   const data::Tokenizer& tokenizer_;
   const models::SentenceOptions& options_;
-  int64_t room_;
-  batching::TokenTypes types_;
+  int64_t max_tokens_;
+  batching::TokenTypeIds types_;
 };
 
-at::Tensor projected(const at::Tensor& vectors, const models::SentenceProjection& projection) {
+at::Tensor project(const at::Tensor& vectors, const models::SentenceProjection& projection) {
   if (projection.weight.size(1) != vectors.size(1)) {
-    throw UserError(text("the Dense module takes vectors of ", projection.weight.size(1), ", gets ",
-                         vectors.size(1)));
+    throw UserError(str_cat("the Dense module takes vectors of ", projection.weight.size(1),
+                            ", gets ", vectors.size(1)));
   }
   const auto on = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.to(vectors.options()) : tensor;
@@ -86,18 +86,19 @@ int64_t width_of(const models::ModelOptions& model, const models::SentenceOption
                                      : options.projections.back().weight.size(0);
 }
 
-at::Tensor vectors_of(models::Model& model,
-                      const data::Batch& batch,
-                      const models::SentenceOptions& options) {
-  const auto staged = batching::stage(batch, model.device());
-  const auto hidden = model.hidden(staged.input, staged.pass).to(at::kFloat);  // (N, D)
+at::Tensor embed_batch(models::Model& model,
+                       const data::Batch& batch,
+                       const models::SentenceOptions& options) {
+  const auto device_batch = batching::to_device(batch, model.device());
+  const auto hidden =
+      model.hidden(device_batch.input, device_batch.context).to(at::kFloat);  // (N, D)
   std::vector<at::Tensor> parts;
   for (const auto pooling : options.poolings) {
-    parts.push_back(nn::pool(hidden, staged.pass.layout, pooling));
+    parts.push_back(nn::pool(hidden, device_batch.context.layout, pooling));
   }
   auto vectors = at::cat(parts, 1);  // (B, E)
   for (const auto& projection : options.projections) {
-    vectors = projected(vectors, projection);
+    vectors = project(vectors, projection);
   }
   if (options.normalizes) {
     vectors = vectors / vectors.norm(2, {1}, true).clamp_min(1e-12);
@@ -114,49 +115,49 @@ Embeddings embed(models::Model& model,
                  int64_t batch_tokens,
                  const std::string& language) {
   const at::NoGradGuard guard;
-  const Encoder encode(tokenizer, options, model.options(), language);
+  const TextEncoder encode(tokenizer, options, model.options(), language);
   std::vector<data::Example> examples(texts.size());
-  std::atomic<int64_t> cut = 0;
-  kernels::parallel_for(
-      0, static_cast<int64_t>(texts.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          bool was_cut = false;
-          examples[i] = encode(texts[i], was_cut);
-          cut += was_cut ? 1 : 0;
-        }
-      });
+  std::atomic<int64_t> truncated = 0;
+  kernels::parallel_for(0, static_cast<int64_t>(texts.size()), kMinEmbeddedTextsPerThread,
+                        [&](int64_t begin, int64_t end) {
+                          for (auto i = static_cast<std::size_t>(begin);
+                               i < static_cast<std::size_t>(end); ++i) {
+                            bool was_truncated = false;
+                            examples[i] = encode(texts[i], was_truncated);
+                            truncated += was_truncated ? 1 : 0;
+                          }
+                        });
   Embeddings result;
-  result.cut = cut;
+  result.truncated = truncated;
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](auto a, auto b) { return examples[a].ids.size() < examples[b].ids.size(); });
   std::vector<at::Tensor> parts;
   data::Batch batch;
-  for (const auto place : order) {
-    const auto tokens = static_cast<int64_t>(examples[place].ids.size());
+  for (const auto index : order) {
+    const auto tokens = static_cast<int64_t>(examples[index].ids.size());
     if (tokens == 0) {
-      ++result.without_tokens;
+      ++result.empty_texts;
       continue;
     }
     if (batch.sequences() > 0 && batch.tokens() + tokens > batch_tokens) {
-      parts.push_back(vectors_of(model, batch, options));
+      parts.push_back(embed_batch(model, batch, options));
       batch = {};
     }
-    batch.add(static_cast<int64_t>(place), examples[place]);
+    batch.add(static_cast<int64_t>(index), examples[index]);
   }
   if (batch.sequences() > 0) {
-    parts.push_back(vectors_of(model, batch, options));
+    parts.push_back(embed_batch(model, batch, options));
   }
   if (texts.empty()) {
     return result;
   }
-  parts.insert(parts.begin(),
-               at::zeros({result.without_tokens, width_of(model.options(), options)}));
+  parts.insert(parts.begin(), at::zeros({result.empty_texts, width_of(model.options(), options)}));
   const auto sorted = at::cat(parts);
   result.vectors = at::empty_like(sorted);
-  const std::vector<int64_t> places(order.begin(), order.end());
-  result.vectors.index_copy_(0, at::tensor(places, at::kLong), sorted);
+  const std::vector<int64_t> indices(order.begin(), order.end());
+  result.vectors.index_copy_(0, at::tensor(indices, at::kLong), sorted);
   return result;
 }
 

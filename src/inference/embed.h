@@ -12,16 +12,16 @@
 
 namespace weft::inference {
 
-/// Vectors of texts.
+/// Embeddings of texts.
 struct Embeddings {
-  at::Tensor vectors;          // (texts, E) fp32, on the host
-  int64_t cut = 0;             // texts that were longer than the model takes
-  int64_t without_tokens = 0;  // empty ones of a tokenizer that adds none: their vectors are zeros
+  at::Tensor vectors;       // (texts, E) fp32, on the host
+  int64_t truncated = 0;    // texts longer than the model's limit
+  int64_t empty_texts = 0;  // empty texts without special tokens: their vectors are zeros
 };
 
-/// Embeds texts in their order. They are batched by length, packed (`batch_tokens` at most), and do
-/// not depend on each other. `language`: of the texts, where the model tells languages apart.
-/// Throws UserError where projections do not fit, and as TokenTypes.
+/// Embeds texts, in their order. They are batched by length and packed (at most `batch_tokens`),
+/// and do not affect each other. `language`: of the texts, if the model distinguishes languages.
+/// Throws UserError if projections do not fit, and like TokenTypeIds.
 Embeddings embed(models::Model& model,
                  const data::Tokenizer& tokenizer,
                  const std::vector<std::string>& texts,

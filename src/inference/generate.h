@@ -14,57 +14,64 @@
 
 namespace weft::inference {
 
-/// What a model is to go on with, or, where it is an encoder-decoder, what it is to answer.
-struct GenerationQuery {
+/// A prompt to continue or, for an encoder-decoder, a source to answer.
+struct GenerationRequest {
   std::string prompt;
-  models::Tokens ids = {};  // of the prompt, special ones too; where they are there no text is read
-  std::string prefix = {};  // what the new text begins with
+  models::Tokens ids = {};  // of the prompt, with special tokens; if given, `prompt` is unused
+  std::string prefix = {};  // start of the generated text
 };
 
 struct GeneratedText {
-  std::string text;  // without what ends it
+  std::string text;  // without end token and stop string
   models::Tokens ids;
   double score = 0;
-  bool is_cut = false;  // by the model's length, before it ended or was as long as wanted
+  bool is_truncated = false;  // by the model's length, before its end or the requested length
 };
 
-struct GenerationAnswer {
+struct GenerationResult {
   std::vector<GeneratedText> texts;  // best first
-  bool was_cut = false;              // the prompt was longer than the model takes
+  bool was_truncated = false;        // the prompt was longer than the model's limit
 };
 
 struct GenerationSettings {
   models::GenerationConfig config;
-  std::vector<std::string> stops = {};  // texts end before these
-  int64_t batch = 32;                   // prompts at once
-  bool gives_text = true;               // else ids alone
-  std::string source_prefix = {};       // before every prompt of an encoder-decoder
-  std::string source_language = {};     // token of it; empty: the tokenizer's own
-  std::function<void()> on_step = {};   // called once a step; may throw to end it all
+  std::vector<std::string> stop_strings = {};  // texts end before these
+  int64_t batch_size = 32;                     // prompts per batch
+  bool decodes_text = true;                    // else only ids
+  std::string source_prefix = {};              // prepended to every prompt of an encoder-decoder
+  std::string source_language = {};            // its token; empty: the tokenizer's default
+  std::function<void()> on_step = {};          // called once per step; may throw to abort
 };
 
-/// Generates texts, prompt by prompt the same however they are batched.
-class Generator {
+/// Generates texts. The result for a prompt does not depend on batching.
+class TextGenerator {
  public:
-  /// The tokenizer may be missing where prompts and answers are ids. Throws UserError for a model
-  /// that does not generate.
-  Generator(models::Model& model,
-            std::shared_ptr<const data::Tokenizer> tokenizer,
-            GenerationSettings settings);
+  /// The tokenizer may be null if prompts and outputs are ids. Throws UserError for a model that
+  /// cannot generate.
+  TextGenerator(models::Model& model,
+                std::shared_ptr<const data::Tokenizer> tokenizer,
+                GenerationSettings settings);
 
-  /// `first`: the number of the first query among all, which its draws hang on.
-  std::vector<GenerationAnswer> answer(const std::vector<GenerationQuery>& queries, int64_t first);
+  /// `first`: index of the first request among all; sampling depends on it.
+  std::vector<GenerationResult> generate(const std::vector<GenerationRequest>& requests,
+                                         int64_t first);
 
-  /// The same of one query, without beams; `on_text` gets the text piece by piece.
-  GenerationAnswer stream(const GenerationQuery& query,
+  /// The same for one request, without beam search; `on_text` receives the text in pieces.
+  GenerationResult stream(const GenerationRequest& request,
                           const std::function<void(std::string_view)>& on_text);
 
  private:
-  models::Prompt prompt_of(const GenerationQuery& query, int64_t index, bool& was_cut) const;
-  const data::Tokenizer& reader() const;
-  const data::Tokenizer& writer() const;
-  void set_source(models::Prompt& prompt, const GenerationQuery& query, bool& was_cut) const;
-  void set_beginning(models::Prompt& prompt, const GenerationQuery& query, bool& was_cut) const;
+  models::Prompt make_prompt(const GenerationRequest& request,
+                             int64_t index,
+                             bool& was_truncated) const;
+  const data::Tokenizer& source_tokenizer() const;
+  const data::Tokenizer& target_tokenizer() const;
+  void set_source(models::Prompt& prompt,
+                  const GenerationRequest& request,
+                  bool& was_truncated) const;
+  void set_prompt_tokens(models::Prompt& prompt,
+                         const GenerationRequest& request,
+                         bool& was_truncated) const;
   std::vector<std::vector<models::Hypothesis>> search(const std::vector<models::Prompt>& prompts,
                                                       models::SearchHooks hooks);
   bool is_stopped(std::span<const int64_t> generated) const;

@@ -8,15 +8,15 @@
 
 #include "base/character_kind.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
-#include "batching/rows.h"
+#include "batching/token_metrics.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/decoding/model_decoder.h"
-#include "nn/memory.h"
+#include "nn/encoder_states.h"
 
 namespace weft::inference {
 
@@ -24,10 +24,10 @@ using models::Tokens;
 
 namespace {
 
-constexpr int64_t kEndless = std::numeric_limits<int64_t>::max() / 4;
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
 
-/// White space at the context's end goes to the continuation.
-Continuation with_space_moved(const Continuation& item) {
+/// Moves white space at the end of the context to the continuation.
+Continuation move_trailing_space(const Continuation& item) {
   auto context = utf8::decode(item.context);
   std::size_t end = context.size();
   while (end > 0 && is_python_space(context[end - 1])) {
@@ -39,7 +39,7 @@ Continuation with_space_moved(const Continuation& item) {
 }
 
 kernels::Layout layout_of(const std::vector<int64_t>& offsets, const at::Device& device) {
-  return kernels::Layout::of(offsets, device);
+  return kernels::Layout::from_offsets(offsets, device);
 }
 
 }  // namespace
@@ -50,25 +50,25 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
     : model_(model),
       tokenizer_(tokenizer),
       settings_(std::move(settings)),
-      reads_source_(models::reads_source(model.options())) {
+      reads_source_(models::is_encoder_decoder(model.options())) {
   if (!models::can_generate(model)) {
     throw UserError(models::architecture_of(model.options()) +
                     ": gives no likelihood of texts; models with a causal or conditional head do");
   }
   const auto& options = model.options();
-  const bool is_endless = options.decoder.relative_buckets > 0 || options.length <= 0;
-  length_ = is_endless ? kEndless : options.length;
-  if (reads_source_ && options.decoder.start_id < 0) {
+  const bool is_unlimited = options.decoder.relative_buckets > 0 || options.length <= 0;
+  length_ = is_unlimited ? kUnlimited : options.length;
+  if (reads_source_ && options.decoder.decoder_start_id < 0) {
     throw UserError(
         "no decoder_start_token_id in config.json: it is not known what the decoder begins with");
   }
 }
 
-int64_t LikelihoodScorer::beginning() const {
-  const auto special = tokenizer_.special();
+int64_t LikelihoodScorer::begin_token() const {
+  const auto special = tokenizer_.special_token_ids();
   const auto& options = model_.options();
   for (const int64_t id :
-       {int64_t{special.begin}, int64_t{special.end}, options.begin_id, options.end_id}) {
+       {int64_t{special.bos}, int64_t{special.eos}, options.bos_id, options.eos_id}) {
     if (id >= 0) {
       return id;
     }
@@ -82,7 +82,7 @@ void LikelihoodScorer::add_continuation(std::size_t item,
                                         const Continuation& raw,
                                         std::vector<Window>& windows,
                                         Likelihood& result) const {
-  const auto [before, after] = with_space_moved(raw);
+  const auto [before, after] = move_trailing_space(raw);
   Window window{.item = item, .source = {}, .inputs = {}, .targets = {}};
   const auto& decoder = model_.options().decoder;
   Tokens context;
@@ -93,10 +93,10 @@ void LikelihoodScorer::add_continuation(std::size_t item,
     context.insert(context.end(), ids.begin(), ids.end());
     context.insert(context.end(), frame.after().begin(), frame.after().end());
     window.targets = tokenizer_.target().ids(after);
-  } else if (const auto end = decoder.prompt_end_id; end >= 0 && !before.empty()) {
+  } else if (const auto end = decoder.prefix_end_id; end >= 0 && !before.empty()) {
     context = tokenizer_.ids(before);
     context.push_back(end);
-    // A text of its own, as in training.
+    // Tokenised separately, as in training.
     window.targets = tokenizer_.target().ids(trim(after));
   } else {
     context = tokenizer_.ids(before);
@@ -104,13 +104,13 @@ void LikelihoodScorer::add_continuation(std::size_t item,
     const auto begin = std::min(context.size(), whole.size());
     window.targets.assign(whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.end());
     if (context.empty()) {
-      context = {beginning()};
+      context = {begin_token()};
     }
   }
   const auto limit = static_cast<std::size_t>(length_);
   if (window.targets.size() > limit) {
-    result.was_cut = true;
-    if (!reads_source_ && !decoder.sees_prompt && decoder.prompt_end_id < 0) {
+    result.was_truncated = true;
+    if (!reads_source_ && !decoder.is_prefix_lm && decoder.prefix_end_id < 0) {
       return add_windows(item, context.back(), window.targets, windows);
     }
     window.targets.erase(window.targets.begin(), window.targets.end() - length_);
@@ -118,18 +118,18 @@ void LikelihoodScorer::add_continuation(std::size_t item,
   if (reads_source_) {
     if (context.size() > limit) {
       context.erase(context.begin(), context.end() - length_);
-      result.was_cut = true;
+      result.was_truncated = true;
     }
     window.source = std::move(context);
-    window.inputs = {decoder.start_id};
+    window.inputs = {decoder.decoder_start_id};
   } else {
     const auto most = limit + 1 - window.targets.size();
     if (context.size() > most) {
       context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));
-      result.was_cut = true;
+      result.was_truncated = true;
     }
     window.inputs = std::move(context);
-    window.prefix = decoder.sees_prompt ? static_cast<int64_t>(window.inputs.size()) : 0;
+    window.prefix = decoder.is_prefix_lm ? static_cast<int64_t>(window.inputs.size()) : 0;
   }
   if (!window.targets.empty()) {
     window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
@@ -150,8 +150,8 @@ void LikelihoodScorer::add_windows(std::size_t item,
   for (auto done = limit; done < tokens.size();) {
     const auto end = std::min(done + static_cast<std::size_t>(length_), tokens.size());
     Window next{.item = item, .source = {}, .inputs = {}, .targets = {}};
-    const auto at = [&](std::size_t place) {
-      return tokens.begin() + static_cast<std::ptrdiff_t>(place);
+    const auto at = [&](std::size_t index) {
+      return tokens.begin() + static_cast<std::ptrdiff_t>(index);
     };
     next.targets.assign(at(done), at(end));
     next.inputs.assign(at(end - static_cast<std::size_t>(length_) - 1), at(end - 1));
@@ -180,7 +180,7 @@ std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::str
   std::vector<Window> windows;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (const auto tokens = tokenizer_.ids(texts[i]); !tokens.empty()) {
-      add_windows(i, beginning(), tokens, windows);
+      add_windows(i, begin_token(), tokens, windows);
     }
   }
   compute(windows, results);
@@ -195,19 +195,20 @@ void LikelihoodScorer::compute(std::vector<Window>& windows,
   for (const auto& window : windows) {
     order.push_back(&window);
   }
-  // Like with like: attention pads inside a batch.
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Window* a, const Window* b) { return a->cost() < b->cost(); });
+  // Batches similar lengths: attention pads inside a batch.
+  std::stable_sort(order.begin(), order.end(), [](const Window* a, const Window* b) {
+    return a->token_count() < b->token_count();
+  });
   std::vector<const Window*> batch;
-  int64_t cost = 0;
+  int64_t token_count = 0;
   for (const auto* window : order) {
-    if (!batch.empty() && cost + window->cost() > settings_.batch_tokens) {
+    if (!batch.empty() && token_count + window->token_count() > settings_.batch_tokens) {
       compute_batch(batch, results);
       batch.clear();
-      cost = 0;
+      token_count = 0;
     }
     batch.push_back(window);
-    cost += window->cost();
+    token_count += window->token_count();
   }
   if (!batch.empty()) {
     compute_batch(batch, results);
@@ -225,14 +226,14 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
   Tokens targets;
   std::vector<int64_t> source_offsets{0};
   std::vector<int64_t> offsets{0};
-  nn::Pass pass;
+  nn::ForwardContext context;
   for (const auto* window : batch) {
     source.insert(source.end(), window->source.begin(), window->source.end());
     source_offsets.push_back(static_cast<int64_t>(source.size()));
     ids.insert(ids.end(), window->inputs.begin(), window->inputs.end());
     offsets.push_back(static_cast<int64_t>(ids.size()));
-    if (model_.options().decoder.sees_prompt) {
-      pass.prefixes.push_back(window->prefix);
+    if (model_.options().decoder.is_prefix_lm) {
+      context.prefix_lengths.push_back(window->prefix);
     }
     const auto count = static_cast<int64_t>(window->targets.size());
     for (int64_t i = 0; i < count; ++i) {
@@ -241,25 +242,26 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
     targets.insert(targets.end(), window->targets.begin(), window->targets.end());
   }
   const auto device = model_.device();
-  nn::Memory memory;
-  pass.layout = layout_of(offsets, device);
+  nn::EncoderStates encoder_states;
+  context.layout = layout_of(offsets, device);
   if (reads_source_) {
-    nn::Pass source_pass;
-    source_pass.layout = layout_of(source_offsets, device);
-    memory.states =
-        model_.encode({.ids = kernels::to_device(source, device), .patches = {}}, source_pass);
-    memory.layout = source_pass.layout;
-    pass.memory = &memory;
+    nn::ForwardContext encoder_context;
+    encoder_context.layout = layout_of(source_offsets, device);
+    encoder_states.states =
+        model_.encode({.ids = kernels::to_device(source, device), .patches = {}}, encoder_context);
+    encoder_states.layout = encoder_context.layout;
+    context.encoder_states = &encoder_states;
   }
   const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
-  const auto states = model_.hidden_rows(input, pass, nn::ChosenRows::of(rows, pass, 0));  // (M, D)
-  const auto figures = batching::guess_figures(model_, states, targets);
+  const auto states = model_.selected_hidden_states(
+      input, context, nn::RowSelection::from_rows(rows, context, 0));  // (M, D)
+  const auto metrics = batching::lm_token_metrics(model_, states, targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
     auto& result = results[window->item];
     for (const auto target : window->targets) {
-      result.log_probability -= figures.losses[at];
-      result.is_greedy = result.is_greedy && figures.best[at] == target;
+      result.log_probability -= metrics.losses[at];
+      result.is_greedy = result.is_greedy && metrics.predictions[at] == target;
       ++result.tokens;
       ++at;
     }

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "batching/device_batch.h"
 #include "batching/image_settings.h"
-#include "batching/rows.h"
-#include "batching/stage.h"
-#include "batching/token_types.h"
+#include "batching/token_metrics.h"
+#include "batching/token_type_ids.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/linear/linear.h"
@@ -25,72 +25,73 @@ namespace {
 
 using models::Head;
 
-/// A query in tokens.
-struct Encoded {
+/// A tokenised request.
+struct EncodedRequest {
   data::Example example;
-  std::vector<int64_t> segments;  // of a pair
-  bool was_cut = false;
+  std::vector<int64_t> segments;  // segment ids of a pair
+  bool was_truncated = false;
 };
 
-Encoded encoded(const Query& query,
-                const data::Tokenizer& tokenizer,
-                const models::ModelOptions& model,
-                const batching::TokenTypes& types) {
+EncodedRequest encode_request(const PredictionRequest& request,
+                              const data::Tokenizer& tokenizer,
+                              const models::ModelOptions& model,
+                              const batching::TokenTypeIds& types) {
   std::vector<int32_t> first;
   std::vector<int32_t> second;
-  tokenizer.encode(query.text, first);
-  if (query.text_pair) {
-    tokenizer.encode(*query.text_pair, second);
+  tokenizer.encode(request.text, first);
+  if (request.text_pair) {
+    tokenizer.encode(*request.text_pair, second);
   }
   const auto before = first.size() + second.size();
-  const int64_t room = model.length - tokenizer.added_tokens(query.text_pair.has_value());
-  const auto [keeps_first, keeps_second] =
-      data::cut_pair(static_cast<int64_t>(first.size()), static_cast<int64_t>(second.size()), room);
-  data::cut(first, keeps_first, tokenizer);
-  data::cut(second, keeps_second, tokenizer);
-  if (before == 0 && room == model.length) {
-    first.push_back(data::token_of_nothing(tokenizer));
+  const int64_t max_tokens =
+      model.length - tokenizer.num_special_tokens_to_add(request.text_pair.has_value());
+  const auto [keeps_first, keeps_second] = data::truncate_pair(
+      static_cast<int64_t>(first.size()), static_cast<int64_t>(second.size()), max_tokens);
+  data::truncate(first, keeps_first, tokenizer);
+  data::truncate(second, keeps_second, tokenizer);
+  if (before == 0 && max_tokens == model.length) {
+    first.push_back(data::empty_text_token(tokenizer));
   }
   const auto sequence =
-      query.text_pair ? tokenizer.sequence(first, second) : tokenizer.sequence(first);
-  Encoded result;
-  result.was_cut = first.size() + second.size() < before;
-  if (query.text_pair) {
+      request.text_pair ? tokenizer.sequence(first, second) : tokenizer.sequence(first);
+  EncodedRequest result;
+  result.was_truncated = first.size() + second.size() < before;
+  if (request.text_pair) {
     result.segments = segments_of_pair(tokenizer, static_cast<int64_t>(first.size()), keeps_second);
   }
   result.example.ids.assign(sequence.ids.begin(), sequence.ids.end());
-  types.tell(result.example, {sequence.types.begin(), sequence.types.end()});
+  types.assign(result.example, {sequence.token_type_ids.begin(), sequence.token_type_ids.end()});
   return result;
 }
 
-/// The image of the file that the query names.
-Encoded encoded_image(const Query& query, const data::ImageSettings& settings) {
-  Encoded result;
-  result.example = data::image_example(formats::read_image(query.text), settings);
+/// Reads the image file that the request names.
+EncodedRequest encode_image(const PredictionRequest& request, const data::ImageSettings& settings) {
+  EncodedRequest result;
+  result.example = data::image_example(formats::read_image(request.text), settings);
   return result;
 }
 
-std::vector<Encoded> all_encoded(const std::vector<Query>& queries,
-                                 const data::Tokenizer& tokenizer,
-                                 const models::ModelOptions& model,
-                                 const batching::TokenTypes& types) {
-  constexpr int64_t kTextsOfThread = 16;  // at least
-  std::vector<Encoded> texts(queries.size());
+std::vector<EncodedRequest> encode_all(const std::vector<PredictionRequest>& requests,
+                                       const data::Tokenizer& tokenizer,
+                                       const models::ModelOptions& model,
+                                       const batching::TokenTypeIds& types) {
+  constexpr int64_t kMinTextsPerThread = 16;  // minimum per thread
+  std::vector<EncodedRequest> texts(requests.size());
   const bool is_of_images = models::reads_images(model);
   const auto settings =
       is_of_images ? batching::image_settings(model, {}, tokenizer) : data::ImageSettings{};
   parallel_for(
-      static_cast<int64_t>(queries.size()), kTextsOfThread, [&](int64_t begin, int64_t end) {
+      static_cast<int64_t>(requests.size()), kMinTextsPerThread, [&](int64_t begin, int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          texts[i] = is_of_images ? encoded_image(queries[i], settings)
-                                  : encoded(queries[i], tokenizer, model, types);
+          texts[i] = is_of_images ? encode_image(requests[i], settings)
+                                  : encode_request(requests[i], tokenizer, model, types);
         }
       });
   return texts;
 }
 
-/// Places in the order of length, so that a batch holds like with like; alike ones stay in order.
-std::vector<std::size_t> by_length(const std::vector<Encoded>& texts) {
+/// Indices sorted by length, so that batches have similar lengths; the sort is stable.
+std::vector<std::size_t> length_order(const std::vector<EncodedRequest>& texts) {
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
@@ -99,37 +100,39 @@ std::vector<std::size_t> by_length(const std::vector<Encoded>& texts) {
   return order;
 }
 
-/// One batch through the model, answers into `results`.
-class Asked {
+/// Runs the model on one batch and writes the predictions to `results`.
+class BatchPredictor {
  public:
-  Asked(models::Model& model,
-        const data::Tokenizer& tokenizer,
-        const PredictOptions& options,
-        std::vector<Prediction>& results)
+  BatchPredictor(models::Model& model,
+                 const data::Tokenizer& tokenizer,
+                 const PredictOptions& options,
+                 std::vector<Prediction>& results)
       : model_(model), tokenizer_(tokenizer), options_(options), results_(results) {}
 
   void operator()(const data::Batch& batch) {
-    auto staged = batching::stage(batch, model_.device());
-    nn::AttentionTrace trace(options_.attention_layers);
-    staged.pass.trace = &trace;
+    auto device_batch = batching::to_device(batch, model_.device());
+    nn::AttentionRecorder recorder(options_.attention_layers);
+    device_batch.context.attention_recorder = &recorder;
     const auto head = model_.options().head;
     const bool is_class =
-        head == Head::kSequence || head == Head::kImage || head == Head::kTaughtImage;
-    const auto output = is_class ? model_.classify(staged.input, staged.pass)  // (B, C)
-                                 : model_.hidden(staged.input, staged.pass);   // (N, D)
-    keep_attention(attention_maps(trace, batch), batch);
+        head == Head::kSequence || head == Head::kImage || head == Head::kDistilledImage;
+    const auto output = is_class
+                            ? model_.classify(device_batch.input, device_batch.context)  // (B, C)
+                            : model_.hidden(device_batch.input, device_batch.context);   // (N, D)
+    keep_attention(attention_maps(recorder, batch), batch);
     switch (head) {
       case Head::kMaskedLm:
-        return fill(output, batch);
+        return predict_masks(output, batch);
       case Head::kPretraining:
-        classes(model_.next_sentence_logits(model_.pooled(output, staged.pass)), batch);
-        return fill(output, batch);
+        classes(model_.next_sentence_logits(model_.pooled(output, device_batch.context)), batch);
+        return predict_masks(output, batch);
       case Head::kNextSentence:
-        return classes(model_.next_sentence_logits(model_.pooled(output, staged.pass)), batch);
+        return classes(model_.next_sentence_logits(model_.pooled(output, device_batch.context)),
+                       batch);
       case Head::kSequence:
         return sequences(output, batch);
       case Head::kImage:
-      case Head::kTaughtImage:
+      case Head::kDistilledImage:
         return classes(output, batch);
       case Head::kNone:
       case Head::kToken:
@@ -166,18 +169,18 @@ class Asked {
 
   void classes(const at::Tensor& logits, const data::Batch& batch) {
     const auto scores = logits.to(at::kDouble);
-    const bool is_many =
+    const bool is_multi_label =
         model_.options().head == Head::kSequence && model_.options().is_multi_label;
-    const auto shares =
-        (is_many ? scores.sigmoid() : scores.softmax(1)).cpu().contiguous();  // (B, C)
-    const auto* data = shares.const_data_ptr<double>();
-    for (std::size_t i = 0; i < batch.items.size(); ++i, data += shares.size(1)) {
-      result(batch, i).scores.assign(data, data + shares.size(1));
+    const auto probabilities =
+        (is_multi_label ? scores.sigmoid() : scores.softmax(1)).cpu().contiguous();  // (B, C)
+    const auto* data = probabilities.const_data_ptr<double>();
+    for (std::size_t i = 0; i < batch.items.size(); ++i, data += probabilities.size(1)) {
+      result(batch, i).scores.assign(data, data + probabilities.size(1));
     }
   }
 
-  void fill(const at::Tensor& hidden, const data::Batch& batch) {
-    const int64_t mask = tokenizer_.special().mask;
+  void predict_masks(const at::Tensor& hidden, const data::Batch& batch) {
+    const int64_t mask = tokenizer_.special_token_ids().mask;
     std::vector<int64_t> rows;
     std::vector<std::size_t> sequences;
     for (std::size_t i = 0; i < batch.items.size(); ++i) {
@@ -189,27 +192,28 @@ class Asked {
       }
     }
     if (!rows.empty()) {
-      fill_rows(hidden.index_select(0, kernels::to_device(rows, hidden.device())), sequences,
-                batch);
+      predict_mask_rows(hidden.index_select(0, kernels::to_device(rows, hidden.device())),
+                        sequences, batch);
     }
   }
 
-  void fill_rows(const at::Tensor& rows,
-                 const std::vector<std::size_t>& sequences,
-                 const data::Batch& batch) {
+  void predict_mask_rows(const at::Tensor& rows,
+                         const std::vector<std::size_t>& sequences,
+                         const data::Batch& batch) {
     const auto logits = kernels::linear(model_.token_features(rows), model_.output_weight(),
                                         model_.output_bias());  // (M, V)
-    const auto best = std::min<int64_t>(options_.best, std::min(logits.size(1), tokenizer_.size()));
+    const auto best =
+        std::min<int64_t>(options_.top_k, std::min(logits.size(1), tokenizer_.size()));
     const auto known = logits.slice(1, 0, tokenizer_.size()).to(at::kFloat).softmax(1);
     const auto [scores, ids] = known.topk(best, 1);
     const auto host_scores = scores.cpu().contiguous();
     const auto host_ids = ids.cpu().contiguous();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-      auto& fills = result(batch, sequences[i]).fills.emplace_back();
+      auto& candidates = result(batch, sequences[i]).mask_predictions.emplace_back();
       for (int64_t k = 0; k < best; ++k) {
         const auto at = static_cast<int64_t>(i) * best + k;
         const auto id = static_cast<int32_t>(host_ids.const_data_ptr<int64_t>()[at]);
-        fills.push_back({id, tokenizer_.piece(id), host_scores.const_data_ptr<float>()[at]});
+        candidates.push_back({id, tokenizer_.piece(id), host_scores.const_data_ptr<float>()[at]});
       }
     }
   }
@@ -228,29 +232,29 @@ class Asked {
 
 std::vector<Prediction> predict(models::Model& model,
                                 const data::Tokenizer& tokenizer,
-                                const std::vector<Query>& queries,
+                                const std::vector<PredictionRequest>& requests,
                                 const PredictOptions& options) {
   const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
-  const batching::TokenTypes types(model.options(), options.language);
-  const auto texts = all_encoded(queries, tokenizer, model.options(), types);
-  std::vector<Prediction> results(queries.size());
-  Asked ask(model, tokenizer, options, results);
+  const batching::TokenTypeIds types(model.options(), options.language);
+  const auto texts = encode_all(requests, tokenizer, model.options(), types);
+  std::vector<Prediction> results(requests.size());
+  BatchPredictor predict_batch(model, tokenizer, options, results);
   data::Batch batch;
-  for (const auto place : by_length(texts)) {
-    const auto& example = texts[place].example;
+  for (const auto index : length_order(texts)) {
+    const auto& example = texts[index].example;
     if (batch.sequences() > 0 &&
         batch.tokens() + static_cast<int64_t>(example.ids.size()) > options.batch_tokens) {
-      ask(batch);
+      predict_batch(batch);
       batch = {};
     }
-    batch.add(static_cast<int64_t>(place), example);
+    batch.add(static_cast<int64_t>(index), example);
   }
   if (batch.sequences() > 0) {
-    ask(batch);
+    predict_batch(batch);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
-    results[i].was_cut = texts[i].was_cut;
+    results[i].was_truncated = texts[i].was_truncated;
     results[i].attention.segments = texts[i].segments;
   }
   return results;

@@ -6,10 +6,10 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/rows.h"
-#include "batching/stage.h"
-#include "batching/token_types.h"
+#include "batching/token_metrics.h"
+#include "batching/token_type_ids.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "data/text/text_words.h"
@@ -19,26 +19,25 @@ namespace weft::inference {
 
 namespace {
 
-/// What the model sees at once of a sentence.
-struct Stretch {
+/// Part of a sentence that the model processes at once.
+struct Chunk {
   std::size_t sentence = 0;
   std::vector<std::size_t> words;  // of the targets
-  data::Example example;           // target_positions: first pieces; targets are not known
+  data::Example example;           // target_positions: first token of each word; no labels
 };
 
-/// Cuts sentences into stretches.
-class Stretcher {
+/// Splits sentences into chunks.
+class Chunker {
  public:
-  Stretcher(const models::ModelOptions& model,
-            const data::Tokenizer& tokenizer,
-            const std::string& language)
+  Chunker(const models::ModelOptions& model,
+          const data::Tokenizer& tokenizer,
+          const std::string& language)
       : types_(model, language),
         encoder_(tokenizer),
         template_(tokenizer, false),
-        room_(model.length - template_.added()) {}
+        max_tokens_(model.length - template_.num_special_tokens()) {}
 
-  std::vector<Stretch> operator()(std::size_t sentence,
-                                  const std::vector<std::string>& words) const {
+  std::vector<Chunk> operator()(std::size_t sentence, const std::vector<std::string>& words) const {
     std::vector<int32_t> ids;
     std::vector<int32_t> counts;
     for (const std::string& word : words) {
@@ -46,25 +45,25 @@ class Stretcher {
       encoder_.encode(word, ids);
       counts.push_back(static_cast<int32_t>(ids.size() - before));
     }
-    std::vector<Stretch> stretches;
+    std::vector<Chunk> chunks;
     std::size_t word = 0;
     auto from = ids.begin();
-    for (const int64_t end : data::word_stretches(counts, room_)) {
-      Stretch stretch{.sentence = sentence, .words = {}, .example = {}};
+    for (const int64_t end : data::chunk_words(counts, max_tokens_)) {
+      Chunk chunk{.sentence = sentence, .words = {}, .example = {}};
       int64_t pieces = 0;
       for (; word < static_cast<std::size_t>(end); ++word) {
         if (counts[word] > 0) {
-          stretch.words.push_back(word);
-          stretch.example.target_positions.push_back(
-              static_cast<int64_t>(template_.before().size()) + pieces);
+          chunk.words.push_back(word);
+          chunk.example.target_positions.push_back(static_cast<int64_t>(template_.before().size()) +
+                                                   pieces);
         }
         pieces += counts[word];
       }
-      fill(stretch.example, {from, from + std::min(pieces, room_)});
+      fill(chunk.example, {from, from + std::min(pieces, max_tokens_)});
       from += pieces;
-      stretches.push_back(std::move(stretch));
+      chunks.push_back(std::move(chunk));
     }
-    return stretches;
+    return chunks;
   }
 
  private:
@@ -72,37 +71,38 @@ class Stretcher {
     example.ids = template_.before();
     example.ids.insert(example.ids.end(), pieces.begin(), pieces.end());
     example.ids.insert(example.ids.end(), template_.after().begin(), template_.after().end());
-    types_.tell(example, template_.types(static_cast<int64_t>(pieces.size())));
+    types_.assign(example, template_.token_type_ids(static_cast<int64_t>(pieces.size())));
     example.targets.assign(example.target_positions.size(), 0);
   }
 
-  batching::TokenTypes types_;
+  batching::TokenTypeIds types_;
   data::WordEncoder encoder_;
   data::SequenceTemplate template_;
-  int64_t room_;
+  int64_t max_tokens_;
 };
 
-/// One batch of stretches through the model.
-void ask(models::Model& model,
-         const std::vector<Stretch>& stretches,
-         const data::Batch& batch,
-         const TagPredictOptions& options,
-         std::vector<TagPrediction>& results) {
-  auto staged = batching::stage(batch, model.device());
-  nn::AttentionTrace trace(options.attention_layers);
-  staged.pass.trace = &trace;
-  const auto logits = batching::tag_logits(model, staged.input, batch, staged.pass);  // (M, C)
-  const auto [shares, tags] = logits.to(at::kDouble).softmax(1).max(1);
-  const auto host_shares = shares.cpu().contiguous();
+/// Runs the model on one batch of chunks.
+void predict_batch(models::Model& model,
+                   const std::vector<Chunk>& chunks,
+                   const data::Batch& batch,
+                   const TagPredictOptions& options,
+                   std::vector<TagPrediction>& results) {
+  auto device_batch = batching::to_device(batch, model.device());
+  nn::AttentionRecorder recorder(options.attention_layers);
+  device_batch.context.attention_recorder = &recorder;
+  const auto logits =
+      batching::tag_logits(model, device_batch.input, batch, device_batch.context);  // (M, C)
+  const auto [probabilities, tags] = logits.to(at::kDouble).softmax(1).max(1);
+  const auto host_probabilities = probabilities.cpu().contiguous();
   const auto host_tags = tags.cpu().contiguous();
-  auto maps = attention_maps(trace, batch);
+  auto maps = attention_maps(recorder, batch);
   int64_t row = 0;
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    const auto& stretch = stretches[static_cast<std::size_t>(batch.items[i])];
-    auto& result = results[stretch.sentence];
-    for (const std::size_t word : stretch.words) {
+    const auto& chunk = chunks[static_cast<std::size_t>(batch.items[i])];
+    auto& result = results[chunk.sentence];
+    for (const std::size_t word : chunk.words) {
       result.words[word] = {.tag = host_tags.const_data_ptr<int64_t>()[row],
-                            .score = host_shares.const_data_ptr<double>()[row]};
+                            .score = host_probabilities.const_data_ptr<double>()[row]};
       ++row;
     }
     if (!options.attention_layers.empty()) {
@@ -119,26 +119,26 @@ std::vector<TagPrediction> predict_tags(models::Model& model,
                                         const TagPredictOptions& options) {
   const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
-  const Stretcher stretcher(model.options(), tokenizer, options.language);
-  std::vector<Stretch> stretches;
+  const Chunker chunker(model.options(), tokenizer, options.language);
+  std::vector<Chunk> chunks;
   std::vector<TagPrediction> results(sentences.size());
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     results[i].words.resize(sentences[i].size());
-    auto more = stretcher(i, sentences[i]);
+    auto more = chunker(i, sentences[i]);
     results[i].was_split = more.size() > 1;
-    std::move(more.begin(), more.end(), std::back_inserter(stretches));
+    std::move(more.begin(), more.end(), std::back_inserter(chunks));
   }
   data::Batch batch;
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    const auto size = static_cast<int64_t>(stretches[i].example.ids.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const auto size = static_cast<int64_t>(chunks[i].example.ids.size());
     if (batch.sequences() > 0 && batch.tokens() + size > options.batch_tokens) {
-      ask(model, stretches, batch, options, results);
+      predict_batch(model, chunks, batch, options, results);
       batch = {};
     }
-    batch.add(static_cast<int64_t>(i), stretches[i].example);
+    batch.add(static_cast<int64_t>(i), chunks[i].example);
   }
   if (batch.sequences() > 0) {
-    ask(model, stretches, batch, options, results);
+    predict_batch(model, chunks, batch, options, results);
   }
   return results;
 }
@@ -155,7 +155,7 @@ std::vector<ScoredEntity> entities_of(const TagPrediction& prediction,
         prediction.words.begin() + entity.begin, prediction.words.begin() + entity.end, 0.0,
         [](double total, const WordTag& word) { return total + word.score; });
     found.push_back(
-        {.place = entity, .score = sum / static_cast<double>(entity.end - entity.begin)});
+        {.entity = entity, .score = sum / static_cast<double>(entity.end - entity.begin)});
   }
   return found;
 }

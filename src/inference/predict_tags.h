@@ -11,25 +11,25 @@
 
 namespace weft::inference {
 
-/// The tag of a word, read from its first piece.
+/// The tag of a word, predicted at its first token.
 struct WordTag {
-  int64_t tag = -1;  // -1: the tokenizer left nothing of the word
+  int64_t tag = -1;  // -1: the tokenizer produced no token for the word
   double score = 0;  // probability
 };
 
 struct TagPrediction {
   std::vector<WordTag> words;
-  std::vector<AttentionMap> attention;  // one for each stretch that the model saw
-  bool was_split = false;  // the sentence was longer than the model takes, it was seen in stretches
+  std::vector<AttentionMap> attention;  // one for each chunk of the sentence
+  bool was_split = false;  // the sentence exceeded the model's limit and was split into chunks
 };
 
 struct TagPredictOptions {
   int64_t batch_tokens = 4096;              // budget of a batch
-  std::vector<int64_t> attention_layers{};  // whose weights are wanted
-  std::string language = {};                // of the texts, where the model tells languages apart
+  std::vector<int64_t> attention_layers{};  // whose weights are returned
+  std::string language = {};                // of the texts, if the model distinguishes languages
 };
 
-/// Tags in the order of the sentences, which are words each. They do not depend on each other.
+/// Tags in the order of the sentences (lists of words), which do not affect each other.
 std::vector<TagPrediction> predict_tags(models::Model& model,
                                         const data::Tokenizer& tokenizer,
                                         const std::vector<std::vector<std::string>>& sentences,
@@ -37,7 +37,7 @@ std::vector<TagPrediction> predict_tags(models::Model& model,
 
 /// The entities of a prediction, each with the mean score of its words.
 struct ScoredEntity {
-  metrics::Entity place;
+  metrics::Entity entity;
   double score = 0;
 };
 std::vector<ScoredEntity> entities_of(const TagPrediction& prediction,

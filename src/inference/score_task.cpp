@@ -7,7 +7,7 @@
 
 #include "base/character_kind.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::inference {
@@ -17,13 +17,13 @@ constexpr std::array<std::string_view, 4> kFilters{"strip", "without_end", "lowe
                                                    "upper_first"};
 
 std::u32string upper_case(char32_t code) {
-  // ASCII and Latin-1 by rule, all else as it is: no shipped task needs more.
+  // Handles ASCII and Latin-1 and leaves the rest as is: no shipped task needs more.
   const bool is_small =
       (code >= U'a' && code <= U'z') || (code >= 0xE0 && code <= 0xFE && code != 0xF7);
   return std::u32string(1, is_small ? code - 0x20 : code);
 }
 
-std::string filtered(const std::string& raw, const std::string& filter) {
+std::string apply_filter(const std::string& raw, const std::string& filter) {
   auto value = utf8::decode(raw);
   if (filter == "strip") {
     const auto is_text = [](char32_t code) { return !is_python_space(code); };
@@ -89,24 +89,24 @@ ScoreTask::Template ScoreTask::parse(config::Section& section,
     }
     const auto inside = raw.substr(at + 1, end - at - 1);
     const auto parts = split(inside, '|');
-    Piece piece{.text = {}, .column = column(std::string(trim(parts[0]))), .filters = {}};
+    TemplatePart part{.text = {}, .column = column(std::string(trim(parts[0]))), .filters = {}};
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const auto filter = std::string(trim(parts[i]));
       if (std::find(kFilters.begin(), kFilters.end(), filter) == kFilters.end()) {
         section.fail(key,
                      "'" + filter + "' is not one of " + join({kFilters.begin(), kFilters.end()}));
       }
-      piece.filters.push_back(filter);
+      part.filters.push_back(filter);
     }
     pieces.push_back({.text = std::exchange(plain, {}), .column = {}, .filters = {}});
-    pieces.push_back(std::move(piece));
+    pieces.push_back(std::move(part));
     at = end;
   }
   pieces.push_back({.text = plain, .column = {}, .filters = {}});
   return pieces;
 }
 
-void ScoreTask::read_words(config::Section& section) {
+void ScoreTask::read_verbalizers(config::Section& section) {
   std::vector<std::string> words;
   section.read("words", words,
                {.help = "What stands for a column's values, each as `column:value=word`."});
@@ -116,7 +116,7 @@ void ScoreTask::read_words(config::Section& section) {
     if (colon == std::string::npos || equals == std::string::npos || equals < colon) {
       section.fail("words", "'" + entry + "' is not of the form column:value=word");
     }
-    words_[{entry.substr(0, colon), entry.substr(colon + 1, equals - colon - 1)}] =
+    verbalizers_[{entry.substr(0, colon), entry.substr(colon + 1, equals - colon - 1)}] =
         entry.substr(equals + 1);
   }
 }
@@ -139,14 +139,15 @@ ScoreTask ScoreTask::read(config::Section& section) {
   section.read("label", label, {.help = "Column with the right choice: its number from 0 on."});
   section.read("labels", task.labels_,
                {.help = "Values of that column in the order of the choices, if not numbers."});
-  task.read_words(section);
+  task.read_verbalizers(section);
   section.reject_unread();
   const int forms = (choices.empty() ? 0 : 1) + (continuation ? 1 : 0) + (whole ? 1 : 0);
   if (forms != 1) {
     section.fail("choices", "a task has one of choices, continuation, text");
   }
   if (!task.labels_.empty() && task.labels_.size() != choices.size()) {
-    section.fail("labels", text(task.labels_.size(), " values for ", choices.size(), " choices"));
+    section.fail("labels",
+                 str_cat(task.labels_.size(), " values for ", choices.size(), " choices"));
   }
   task.context_ = task.parse(section, "context", context);
   for (const auto& choice : choices) {
@@ -164,7 +165,7 @@ ScoreTask ScoreTask::read(config::Section& section) {
   return task;
 }
 
-std::string ScoreTask::filled(const Template& pieces,
+std::string ScoreTask::render(const Template& pieces,
                               const std::vector<std::string>& values) const {
   std::string result;
   for (const auto& piece : pieces) {
@@ -173,11 +174,12 @@ std::string ScoreTask::filled(const Template& pieces,
       continue;
     }
     auto value = values.at(*piece.column);
-    if (const auto found = words_.find({columns_[*piece.column], value}); found != words_.end()) {
+    if (const auto found = verbalizers_.find({columns_[*piece.column], value});
+        found != verbalizers_.end()) {
       value = found->second;
     }
     for (const auto& filter : piece.filters) {
-      value = filtered(value, filter);
+      value = apply_filter(value, filter);
     }
     result += value;
   }
@@ -187,16 +189,16 @@ std::string ScoreTask::filled(const Template& pieces,
 ScoreItem ScoreTask::item(const std::vector<std::string>& values) const {
   ScoreItem item{.context = {}, .choices = {}, .delimiter = delimiter_};
   if (text_) {
-    item.text = filled(*text_, values);
+    item.text = render(*text_, values);
     return item;
   }
-  item.context = filled(context_, values);
+  item.context = render(context_, values);
   if (continuation_) {
-    item.choices = {filled(*continuation_, values)};
+    item.choices = {render(*continuation_, values)};
     return item;
   }
   for (const auto& choice : choices_) {
-    item.choices.push_back(filled(choice, values));
+    item.choices.push_back(render(choice, values));
   }
   if (!label_) {
     return item;
@@ -214,7 +216,7 @@ ScoreItem ScoreTask::item(const std::vector<std::string>& values) const {
   const auto end = value.data() + value.size();
   if (std::from_chars(value.data(), end, number).ptr != end || value.empty() || number < 0 ||
       number >= static_cast<int64_t>(choices_.size())) {
-    throw UserError(text("label '", value, "' is not a number from 0 to ", choices_.size() - 1));
+    throw UserError(str_cat("label '", value, "' is not a number from 0 to ", choices_.size() - 1));
   }
   item.label = number;
   return item;

@@ -7,10 +7,10 @@
 
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
-#include "kernels/leaf_gradient.h"
+#include "kernels/grad_accumulator.h"
 #include "kernels/linear/linear.h"
 #include "kernels/linear/product.h"
-#include "kernels/operation_clock.h"
+#include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -34,8 +34,8 @@ Kind saved_kind(AutogradContext* context) {
           .is_gated = context->saved_data["is_gated"].toBool()};
 }
 
-/// x becomes y; or the gradient of y that of x, where `dx` is defined, and y is made again where it
-/// is defined too. dx may lie in the place of the gradient where nothing is gated.
+/// Computes y from x; or, if `dx` is defined, dx from the gradient of y, recomputing y too if it is
+/// defined. dx may alias the gradient if the activation is not gated.
 void run_activation(const Kind& kind,
                     const at::Tensor& x,
                     const at::Tensor& y,
@@ -44,7 +44,7 @@ void run_activation(const Kind& kind,
   const int64_t columns = x.size(-1);
   const int64_t columns_of_y = kind.is_gated ? columns / 2 : columns;
   const int64_t rows = x.numel() / std::max<int64_t>(1, columns);
-  with_element(x, [&](auto element) {
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     const auto& own = operations<T>();
     const auto forward = kind.is_gated ? own.gated_forward : own.activation_forward;
@@ -89,7 +89,7 @@ class Activate : public torch::autograd::Function<Activate> {
   }
 };
 
-class LinearOfActivated : public torch::autograd::Function<LinearOfActivated> {
+class ActivationLinear : public torch::autograd::Function<ActivationLinear> {
  public:
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& given,
@@ -116,7 +116,7 @@ class LinearOfActivated : public torch::autograd::Function<LinearOfActivated> {
     at::Tensor dbias;
     if (context->needs_input_grad(0)) {
       const auto dy = product(g, weight);  // (N, F)
-      const Timed timed(Operation::kActivation);
+      const ScopedOperationTimer timer(Operation::kActivation);
       y = wants_weight ? empty_result(x, kind) : y;
       dx = kind.is_gated ? at::empty_like(x) : dy;
       run_activation(kind, x, y, dy, dx);
@@ -134,7 +134,7 @@ class LinearOfActivated : public torch::autograd::Function<LinearOfActivated> {
 
  private:
   static at::Tensor timed_value(const at::Tensor& x, const Kind& kind) {
-    const Timed timed(Operation::kActivation);
+    const ScopedOperationTimer timer(Operation::kActivation);
     return value(x, kind);
   }
 };
@@ -142,10 +142,10 @@ class LinearOfActivated : public torch::autograd::Function<LinearOfActivated> {
 }  // namespace
 
 at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
-  const Timed timed(Operation::kActivation);
+  const ScopedOperationTimer timer(Operation::kActivation);
   TORCH_CHECK(x.dim() == 2 && x.size(1) % 2 == 0, "activate_gated expects (N, 2F), got ",
               x.sizes());
-  if (!is_served(x)) {
+  if (!has_vector_kernel(x)) {
     return x.is_cuda() ? gpu::activate_gated(x, activation)
                        : reference::activate_gated(x, activation);
   }
@@ -153,25 +153,26 @@ at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
-  const Timed timed(Operation::kActivation);
-  return is_served(x) ? Activate::apply(x, Kind{.activation = activation, .is_gated = false})
-                      : reference::activate(x, activation);
+  const ScopedOperationTimer timer(Operation::kActivation);
+  return has_vector_kernel(x)
+             ? Activate::apply(x, Kind{.activation = activation, .is_gated = false})
+             : reference::activate(x, activation);
 }
 
-at::Tensor linear_of_activated(const at::Tensor& x,
-                               Activation activation,
-                               bool is_gated,
-                               const at::Tensor& weight,
-                               const at::Tensor& bias) {
-  if (!is_served(x)) {
+at::Tensor activation_linear(const at::Tensor& x,
+                             Activation activation,
+                             bool is_gated,
+                             const at::Tensor& weight,
+                             const at::Tensor& bias) {
+  if (!has_vector_kernel(x)) {
     return linear(is_gated ? activate_gated(x, activation) : activate(x, activation), weight, bias);
   }
-  const Timed timed(Operation::kProducts);
+  const ScopedOperationTimer timer(Operation::kMatmul);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == (is_gated ? 2 : 1) * weight.size(1),
-              "linear_of_activated expects x (N, F), gated (N, 2F), and weight (D, F), got ",
+              "activation_linear expects x (N, F), gated (N, 2F), and weight (D, F), got ",
               x.sizes(), " and ", weight.sizes());
-  return LinearOfActivated::apply(x, Kind{.activation = activation, .is_gated = is_gated}, weight,
-                                  optional(bias));
+  return ActivationLinear::apply(x, Kind{.activation = activation, .is_gated = is_gated}, weight,
+                                 optional(bias));
 }
 
 }  // namespace weft::kernels

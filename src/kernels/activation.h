@@ -13,13 +13,13 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 /// Saves x only.
 at::Tensor activate_gated(const at::Tensor& x, Activation activation);
 
-/// linear(activate(x), weight, bias), or of activate_gated(x), with the same bits. What lies
-/// between is not kept for the way back: on the CPU it is made again there, beside its gradient. x
-/// (N, F) or, gated, (N, 2F), weight (D, F), bias (D) or undefined -> (N, D).
-at::Tensor linear_of_activated(const at::Tensor& x,
-                               Activation activation,
-                               bool is_gated,
-                               const at::Tensor& weight,
-                               const at::Tensor& bias);
+/// linear(activate(x), weight, bias), or with activate_gated(x) if gated; bit-identical to that.
+/// The activated tensor is not saved: on the CPU, the backward pass recomputes it together with its
+/// gradient. x (N, F), or (N, 2F) if gated, weight (D, F), bias (D) or undefined -> (N, D).
+at::Tensor activation_linear(const at::Tensor& x,
+                             Activation activation,
+                             bool is_gated,
+                             const at::Tensor& weight,
+                             const at::Tensor& bias);
 
 }  // namespace weft::kernels

@@ -3,8 +3,8 @@
 namespace weft::kernels {
 
 enum class Activation {
-  kGelu,      // x * Phi(x), by erf (arXiv:1606.08415)
-  kGeluTanh,  // its tanh approximation, `gelu_new`
+  kGelu,      // x * Phi(x), using erf (arXiv:1606.08415)
+  kGeluTanh,  // tanh approximation of GELU, `gelu_new`
   kRelu,
   kSilu,
   kTanh,

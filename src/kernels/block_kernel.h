@@ -13,16 +13,16 @@
 #include <c10/util/Exception.h>
 
 #include "base/memory.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/packing.h"
-#include "kernels/cpu/table.h"
 #include "kernels/cpu/types.h"
 
-/// The product of one block: LibTorch's, whose sums stay in the nearest cache, or the level's own.
+/// Product of one block: LibTorch's kernel, whose sums stay in L1, or the CPU level's own kernel.
 /// T: float or cpu::Bf16.
 namespace weft::kernels {
 
 template <class T>
-constexpr int64_t kPartDepth = cpu::kSumDepth;  // of one call
+constexpr int64_t kPartDepth = cpu::kSumDepth;  // per kernel call
 template <>
 inline constexpr int64_t kPartDepth<cpu::Bf16> = std::numeric_limits<int64_t>::max();
 
@@ -38,26 +38,26 @@ struct Block {
   bool adds;
 };
 
-/// Rows, columns, depth, stride of the rows, whether it adds, bytes of an element.
+/// Rows, columns, depth, row stride, whether it accumulates, bytes per element.
 using BlockShape = std::array<int64_t, 6>;
 
 #if defined(CPUBLAS_BRGEMM_BF16BF16F32) && defined(CPUBLAS_BRGEMM_F32F32F32)
-inline const at::BFloat16* library_type(const cpu::Bf16* x) {
+inline const at::BFloat16* brgemm_type(const cpu::Bf16* x) {
   return reinterpret_cast<const at::BFloat16*>(x);
 }
-inline const float* library_type(const float* x) { return x; }
+inline const float* brgemm_type(const float* x) { return x; }
 
-/// LibTorch makes a kernel for every shape, and its library ends the process where there is no
-/// memory for one. Throws std::bad_alloc instead, once for each thread and shape.
-inline void make_sure_of_memory(const BlockShape& shape) {
-  constexpr int64_t kOfKernel = int64_t{4} << 20U;  // some times as much as one takes
+/// LibTorch compiles a kernel for each shape, and its library aborts the process if it cannot
+/// allocate one. This throws std::bad_alloc instead; it checks once per thread and shape.
+inline void ensure_kernel_memory(const BlockShape& shape) {
+  constexpr int64_t kKernelBytes = int64_t{4} << 20U;  // several times the size of one kernel
   static thread_local std::set<BlockShape> made;
   static thread_local BlockShape last{};
   if (shape == last) {
     return;
   }
   if (!made.contains(shape)) {
-    if (!can_map(kOfKernel)) {
+    if (!can_map(kKernelBytes)) {
       throw std::bad_alloc();
     }
     made.insert(shape);
@@ -65,15 +65,15 @@ inline void make_sure_of_memory(const BlockShape& shape) {
   last = shape;
 }
 
-/// Part of the depth, from `k` on, for some rows.
+/// Multiplies part of the depth, starting at `k`, for some rows.
 template <class T>
 void multiply_rows(const Block<T>& block, int64_t begin, int64_t rows, int64_t k) {
   const int64_t depth = std::min(kPartDepth<T>, block.depth - k);
   const bool adds = block.adds || k > 0;
-  make_sure_of_memory({rows, block.columns, depth, block.a_stride, adds ? 1 : 0, sizeof(T)});
+  ensure_kernel_memory({rows, block.columns, depth, block.a_stride, adds ? 1 : 0, sizeof(T)});
   at::native::cpublas::brgemm(
       rows, block.columns, depth, block.a_stride, block.columns, cpu::kPanelColumns, adds,
-      library_type(block.a + begin * block.a_stride + k), library_type(block.b + k * block.columns),
+      brgemm_type(block.a + begin * block.a_stride + k), brgemm_type(block.b + k * block.columns),
       block.sums + begin * cpu::kPanelColumns, std::is_same_v<T, cpu::Bf16>);
 }
 
@@ -98,18 +98,18 @@ void multiply_depth(const Block<T>& block, int64_t begin, int64_t rows) {
   }
 }
 
-/// LibTorch makes a kernel per shape and keeps it: the rows of the last block are cut so that there
-/// are few shapes.
+/// LibTorch compiles a kernel per shape and keeps it. Splitting off the remainder rows keeps the
+/// number of shapes small.
 template <class T>
-void multiply_by_library(const Block<T>& block) {
+void multiply_with_brgemm(const Block<T>& block) {
   constexpr int64_t kStep = 12;
   const int64_t whole = block.rows / kStep * kStep;
   multiply_depth(block, 0, whole);
   multiply_depth(block, whole, block.rows - whole);
 }
 
-/// LibTorch's product uses tiles (AMX) where there are such, with which ours does not compete.
-inline bool has_tiles() {
+/// LibTorch's product uses AMX tiles where available; our kernel cannot compete with them.
+inline bool has_amx() {
 #if defined(__x86_64__)
   static const bool kHas = __builtin_cpu_supports("amx-bf16") != 0;
   return kHas;
@@ -118,12 +118,12 @@ inline bool has_tiles() {
 #endif
 }
 
-/// `out`: where the sums go if nothing is added to them any more; otherwise they are kept.
+/// `out`: where the final sums are written; nullopt keeps them in `block.sums` for accumulation.
 template <class T>
 void multiply_block(const Block<T>& block, const std::optional<cpu::ProductRows<T>>& out) {
   if constexpr (std::is_same_v<T, cpu::Bf16>) {
-    const auto multiply_panel = cpu::table().multiply_panel;
-    if (multiply_panel != nullptr && !has_tiles()) {
+    const auto multiply_panel = cpu::kernel_table().multiply_panel;
+    if (multiply_panel != nullptr && !has_amx()) {
       return multiply_panel({.a = block.a,
                              .a_stride = block.a_stride,
                              .rows = block.rows,
@@ -135,7 +135,7 @@ void multiply_block(const Block<T>& block, const std::optional<cpu::ProductRows<
                              .out = out});
     }
   }
-  multiply_by_library(block);
+  multiply_with_brgemm(block);
   if (out) {
     cpu::finish_product(*out);
   }

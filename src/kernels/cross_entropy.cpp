@@ -7,12 +7,12 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/accumulate_type.h"
 #include "kernels/fused.h"
 #include "kernels/linear/product.h"
-#include "kernels/operation_clock.h"
+#include "kernels/operation_profiler.h"
 #include "kernels/optimizer.h"
 #include "kernels/reference.h"
-#include "kernels/wide.h"
 
 namespace weft::kernels {
 namespace {
@@ -31,7 +31,7 @@ void check_targets(const at::Tensor& targets, int64_t classes) {
   }
 }
 
-// Turns logits into their gradients in place, where wanted; -> the sum of the losses, fp32 scalar.
+// Replaces logits with their gradients in place if requested; -> sum of the losses, fp32 scalar.
 at::Tensor fused_rows(const at::Tensor& logits,
                       const at::Tensor& bias,
                       const at::Tensor& targets,
@@ -40,7 +40,7 @@ at::Tensor fused_rows(const at::Tensor& logits,
   const int64_t columns = logits.size(1);
   std::vector<float> losses(rows);
   const auto added = bias.defined() ? bias.to(logits.scalar_type()).contiguous() : bias;
-  with_element(logits, [&](auto element) {
+  dispatch_element_type(logits, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, rows, row_grain(columns), [&](int64_t begin, int64_t end) {
       std::vector<float> scratch(cpu::round_up_16(columns));
@@ -61,12 +61,12 @@ at::Tensor fused_rows(const at::Tensor& logits,
   return at::scalar_tensor(total, logits.options().dtype(at::kFloat));
 }
 
-// The same with ATen, for other devices and dtypes.
+// Same with ATen, for other devices and dtypes.
 at::Tensor loss_plain_rows(const at::Tensor& logits,
                            const at::Tensor& bias,
                            const at::Tensor& targets,
                            bool wants_gradient) {
-  auto scores = logits.to(wide(logits));
+  auto scores = logits.to(accumulate_type(logits));
   if (bias.defined()) {
     scores = scores + bias.to(scores.scalar_type());
   }
@@ -87,15 +87,15 @@ at::Tensor rows_loss(const at::Tensor& logits,
                      const at::Tensor& bias,
                      const at::Tensor& targets,
                      bool wants_gradient) {
-  return is_served(logits) ? fused_rows(logits, bias, targets, wants_gradient)
-                           : loss_plain_rows(logits, bias, targets, wants_gradient);
+  return has_vector_kernel(logits) ? fused_rows(logits, bias, targets, wants_gradient)
+                                   : loss_plain_rows(logits, bias, targets, wants_gradient);
 }
 
 at::Tensor sum_of_rows(const at::Tensor& x) {
-  return is_served(x) ? column_sum(x) : x.sum(0, false, wide(x));
+  return has_vector_kernel(x) ? column_sum(x) : x.sum(0, false, accumulate_type(x));
 }
 
-// scaled by the gradient of the loss, mostly 1; without waiting for a device.
+// Scales by the gradient of the loss, usually 1, without synchronising with the device.
 at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor) {
   if (!gradient.defined() || (factor.device().is_cpu() && factor.item<double>() == 1.0)) {
     return gradient;
@@ -110,7 +110,7 @@ struct LossWanted {
   bool any() const { return x || weight || bias; }
 };
 
-// Adds up what the chunks give: in fp32, unless there is one chunk only.
+// Accumulates the results of the chunks, in fp32 unless there is only one chunk.
 class ChunkSum {
  public:
   ChunkSum(bool is_wanted, bool is_alone) : is_wanted_(is_wanted), is_alone_(is_alone) {}
@@ -124,11 +124,11 @@ class ChunkSum {
     if (is_alone_) {
       sum_ = value;
     } else if (sum_.defined() && sum_.scalar_type() == at::kFloat) {
-      move_into(sum_, value);
+      accumulate_and_zero(sum_, value);
     } else if (sum_.defined()) {
       sum_.add_(value);
     } else {
-      sum_ = value.to(wide(value));
+      sum_ = value.to(accumulate_type(value));
     }
   }
 
@@ -155,8 +155,8 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
                             const LossWanted& wanted) {
     const auto bias = given_bias.value_or(at::Tensor());
     const int64_t rows = x.size(0);
-    const int64_t chunk = logit_rows_at_once(weight.size(0), weight.size(1), weight.element_size());
-    auto loss = at::zeros({}, x.options().dtype(wide(x)));
+    const int64_t chunk = logit_chunk_rows(weight.size(0), weight.size(1), weight.element_size());
+    auto loss = at::zeros({}, x.options().dtype(accumulate_type(x)));
     at::Tensor dx = wanted.x ? at::empty_like(x) : at::Tensor();
     ChunkSum dweight(wanted.weight, rows <= chunk);
     ChunkSum dbias(wanted.bias, rows <= chunk);
@@ -210,18 +210,18 @@ bool needs_gradient(const at::Tensor& x) {
 
 }  // namespace
 
-int64_t logit_rows_at_once(int64_t classes, int64_t width, int64_t element_bytes) {
-  constexpr int64_t kLeast = int64_t{16} << 20U;
-  constexpr int64_t kMost = int64_t{64} << 20U;
+int64_t logit_chunk_rows(int64_t classes, int64_t width, int64_t element_bytes) {
+  constexpr int64_t kMin = int64_t{16} << 20U;
+  constexpr int64_t kMax = int64_t{64} << 20U;
   const int64_t row = std::max<int64_t>(1, classes * element_bytes);
-  return std::max<int64_t>(1, std::clamp(2 * width * row, kLeast, kMost) / row);
+  return std::max<int64_t>(1, std::clamp(2 * width * row, kMin, kMax) / row);
 }
 
 at::Tensor linear_cross_entropy(const at::Tensor& x,
                                 const at::Tensor& weight,
                                 const at::Tensor& bias,
                                 const at::Tensor& targets) {
-  const Timed timed(Operation::kLoss);
+  const ScopedOperationTimer timer(Operation::kLoss);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1) &&
                   targets.dim() == 1 && targets.size(0) == x.size(0) &&
                   targets.scalar_type() == at::kLong,
@@ -234,7 +234,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& x,
 }
 
 at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets) {
-  const Timed timed(Operation::kLoss);
+  const ScopedOperationTimer timer(Operation::kLoss);
   TORCH_CHECK(logits.dim() == 2 && targets.dim() == 1 && targets.size(0) == logits.size(0) &&
                   targets.scalar_type() == at::kLong,
               "cross_entropy_sum expects logits (M, C) and targets (M) int64, got ", logits.sizes(),

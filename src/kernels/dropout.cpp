@@ -3,11 +3,11 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/dropout_pass.h"
+#include "kernels/dropout_forward.h"
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
 #include "kernels/norm.h"
-#include "kernels/operation_clock.h"
+#include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -21,15 +21,15 @@ class Dropout : public torch::autograd::Function<Dropout> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& x,
                             double p,
-                            const Chance& chance) {
-    const auto rule = drop_rule(p, chance);
-    save(*context, rule, chance.first_row);
-    return dropout_pass({}, x.contiguous(), rule, chance.first_row);
+                            const RngKey& rng_key) {
+    const auto rule = dropout_rule(p, rng_key);
+    save(*context, rule, rng_key.first_row);
+    return dropout_forward({}, x.contiguous(), rule, rng_key.first_row);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto [rule, first_row] = saved(*context);
-    return {dropout_pass({}, gradients[0].contiguous(), rule, first_row), {}, {}};
+    return {dropout_forward({}, gradients[0].contiguous(), rule, first_row), {}, {}};
   }
 };
 
@@ -39,18 +39,19 @@ class AddDropout : public torch::autograd::Function<AddDropout> {
                             const at::Tensor& residual,
                             const at::Tensor& branch,
                             double p,
-                            const Chance& chance) {
-    const auto rule = drop_rule(p, chance);
-    save(*context, rule, chance.first_row);
-    return dropout_pass(residual.contiguous(), branch.contiguous(), rule, chance.first_row);
+                            const RngKey& rng_key) {
+    const auto rule = dropout_rule(p, rng_key);
+    save(*context, rule, rng_key.first_row);
+    return dropout_forward(residual.contiguous(), branch.contiguous(), rule, rng_key.first_row);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto [rule, first_row] = saved(*context);
     at::Tensor dbranch;
     if (context->needs_input_grad(1)) {
-      dbranch = rule.threshold == 0 ? gradients[0]
-                                    : dropout_pass({}, gradients[0].contiguous(), rule, first_row);
+      dbranch = rule.threshold == 0
+                    ? gradients[0]
+                    : dropout_forward({}, gradients[0].contiguous(), rule, first_row);
     }
     return {gradients[0], dbranch, {}, {}};
   }
@@ -58,50 +59,50 @@ class AddDropout : public torch::autograd::Function<AddDropout> {
 
 }  // namespace
 
-at::Tensor dropout_pass(const at::Tensor& residual,
-                        const at::Tensor& x,
-                        const DropRule& rule,
-                        int64_t first_row) {
+at::Tensor dropout_forward(const at::Tensor& residual,
+                           const at::Tensor& x,
+                           const DropoutRule& rule,
+                           int64_t first_row) {
   auto out = at::empty_like(x);
   const int64_t columns = x.size(1);
-  with_element(x, [&](auto element) {
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    const auto draws = draws_of(rule);
+    const auto dropout_rng = to_dropout_rng(rule);
     parallel_for(0, x.size(0), row_grain(columns), [&](int64_t begin, int64_t end) {
       operations<T>().dropout(
-          {.begin = begin, .end = end, .columns = columns, .first_row = first_row}, draws,
+          {.begin = begin, .end = end, .columns = columns, .first_row = first_row}, dropout_rng,
           elements<const T>(residual), elements<const T>(x), elements<T>(out));
     });
   });
   return out;
 }
 
-at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance) {
+at::Tensor dropout(const at::Tensor& x, double p, const RngKey& rng_key) {
   TORCH_CHECK(x.dim() == 2, "dropout expects (N, D), got ", x.sizes());
   if (p == 0.0) {
     return x;
   }
-  const Timed timed(Operation::kDropout);
-  if (!is_served(x)) {
-    return x.is_cuda() ? gpu::dropout(x, p, chance) : reference::dropout(x, p, chance);
+  const ScopedOperationTimer timer(Operation::kDropout);
+  if (!has_vector_kernel(x)) {
+    return x.is_cuda() ? gpu::dropout(x, p, rng_key) : reference::dropout(x, p, rng_key);
   }
-  return Dropout::apply(x, p, chance);
+  return Dropout::apply(x, p, rng_key);
 }
 
 at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
                        double p,
-                       const Chance& chance) {
-  const Timed timed(Operation::kDropout);
+                       const RngKey& rng_key) {
+  const ScopedOperationTimer timer(Operation::kDropout);
   TORCH_CHECK(residual.dim() == 2 && residual.sizes() == branch.sizes(),
               "add_dropout expects two (N, D), got ", residual.sizes(), " and ", branch.sizes());
   if (residual.is_cuda()) {
-    return gpu::add_dropout(residual, branch, p, chance);
+    return gpu::add_dropout(residual, branch, p, rng_key);
   }
-  if (!is_served(residual) || residual.scalar_type() != branch.scalar_type()) {
-    return reference::add_dropout(residual, branch, p, chance);
+  if (!has_vector_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
+    return reference::add_dropout(residual, branch, p, rng_key);
   }
-  return AddDropout::apply(residual, branch, p, chance);
+  return AddDropout::apply(residual, branch, p, rng_key);
 }
 
 }  // namespace weft::kernels

@@ -2,12 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/chance.h"
+#include "kernels/rng_key.h"
 
 namespace weft::kernels {
 
-/// Each element kept with probability 1 - p and scaled by 1 / (1 - p). x (N, D) -> (N, D). p = 0
-/// returns x itself.
-at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance);
+/// Keeps each element with probability 1 - p and scales it by 1 / (1 - p). x (N, D) -> (N, D). p =
+/// 0 returns x itself.
+at::Tensor dropout(const at::Tensor& x, double p, const RngKey& rng_key);
 
 }  // namespace weft::kernels

@@ -6,8 +6,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
-#include "kernels/leaf_gradient.h"
-#include "kernels/operation_clock.h"
+#include "kernels/grad_accumulator.h"
+#include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -25,23 +25,23 @@ void check_rows(const at::Tensor& table, const at::Tensor& rows, const char* nam
   }
 }
 
-// A run of rows of the gradient that belong to one row of the table; long runs are cut, so that
-// they can be shared out.
+// Gradient rows that belong to the same row of the table; long runs are split so that threads can
+// divide the work.
 struct Segment {
   int64_t id;
-  int64_t begin;  // in the order
+  int64_t begin;  // index into `order`
   int64_t end;
-  int64_t part;  // where its sum goes: -1 straight into the table, else a row of the parts
+  int64_t part;  // destination of its sum: -1 for the table itself, else a row of the parts
 };
 
 struct Gather {
-  std::vector<int64_t> order;  // rows of the gradient by id, in their order within one
+  std::vector<int64_t> order;  // rows of the gradient grouped by id, original order within an id
   std::vector<Segment> segments;
   int64_t parts = 0;
 };
 
 Gather gather_by_id(const int64_t* ids, int64_t count, int64_t table_rows) {
-  constexpr int64_t kLongest = 256;
+  constexpr int64_t kMaxLength = 256;
   std::vector<int64_t> start(table_rows + 1, 0);
   for (int64_t i = 0; i < count; ++i) {
     ++start[ids[i] + 1];
@@ -51,11 +51,11 @@ Gather gather_by_id(const int64_t* ids, int64_t count, int64_t table_rows) {
   for (int64_t id = 0; id < table_rows; ++id) {
     const int64_t size = start[id + 1];
     start[id + 1] += start[id];
-    for (int64_t begin = 0; begin < size; begin += kLongest) {
+    for (int64_t begin = 0; begin < size; begin += kMaxLength) {
       gather.segments.push_back({.id = id,
                                  .begin = start[id] + begin,
-                                 .end = start[id] + std::min(size, begin + kLongest),
-                                 .part = size > kLongest ? gather.parts++ : -1});
+                                 .end = start[id] + std::min(size, begin + kMaxLength),
+                                 .part = size > kMaxLength ? gather.parts++ : -1});
     }
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -64,7 +64,7 @@ Gather gather_by_id(const int64_t* ids, int64_t count, int64_t table_rows) {
   return gather;
 }
 
-// Adds up the parts of each row that was cut.
+// Adds up the partial sums of each table row that was split.
 template <class T>
 void join_parts(const Gather& gather, const at::Tensor& parts, const at::Tensor& table) {
   const int64_t columns = table.size(1);
@@ -87,20 +87,20 @@ void join_parts(const Gather& gather, const at::Tensor& parts, const at::Tensor&
                                     .rows = all.data() + first.part,
                                     .count = count,
                                     .columns = columns,
-                                    .wide = elements<float>(sum),
+                                    .sum_fp32 = elements<float>(sum),
                                     .out = nullptr});
     table.select(0, first.id).add_(sum);
   }
 }
 
-// Adds to row v of the table (V, D) all rows of the gradient (N, D) whose id is v.
+// Adds all rows of the gradient (N, D) with id v to row v of the table (V, D).
 void scatter_add(const at::Tensor& table, const at::Tensor& gradient, const at::Tensor& ids) {
   const int64_t columns = gradient.size(1);
   const auto gather = gather_by_id(elements<const int64_t>(ids), ids.numel(), table.size(0));
   const auto count = static_cast<int64_t>(gather.segments.size());
   const auto sums = at::empty({count, columns}, gradient.options());
   const auto parts = at::empty({gather.parts, columns}, gradient.options().dtype(at::kFloat));
-  with_element(gradient, [&](auto element) {
+  dispatch_element_type(gradient, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, count, row_grain(columns), [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
@@ -113,7 +113,7 @@ void scatter_add(const at::Tensor& table, const at::Tensor& gradient, const at::
              .rows = gather.order.data() + segment.begin,
              .count = segment.end - segment.begin,
              .columns = columns,
-             .wide = is_part ? elements<float>(parts) + segment.part * columns : nullptr,
+             .sum_fp32 = is_part ? elements<float>(parts) + segment.part * columns : nullptr,
              .out = sum});
         if (!is_part) {
           operations<T>().embedding_row(
@@ -125,7 +125,7 @@ void scatter_add(const at::Tensor& table, const at::Tensor& gradient, const at::
   });
 }
 
-// One table of the sum and the rows taken from it; both undefined where absent.
+// One embedding table and the row indices to look up; both undefined if absent.
 struct EmbeddingPart {
   at::Tensor table;
   at::Tensor rows;
@@ -134,7 +134,7 @@ struct EmbeddingPart {
 at::Tensor sum_of_parts(const EmbeddingPart (&parts)[3]) {
   const int64_t columns = parts[0].table.size(1);
   auto out = at::empty({parts[0].rows.numel(), columns}, parts[0].table.options());
-  with_element(out, [&](auto element) {
+  dispatch_element_type(out, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, out.size(0), row_grain(columns), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -184,11 +184,11 @@ class EmbeddingSum : public torch::autograd::Function<EmbeddingSum> {
     const auto saved = context->get_saved_variables();
     const auto gradient = gradients[0].contiguous();
     variable_list result(6);
-    size_t edge = 0;  // absent tables have none
+    size_t edge = 0;  // absent tables have no edge
     for (int t = 0; t < 3; ++t) {
       const auto& table = saved[3 + t];
       if (table.defined() && context->needs_input_grad(edge++)) {
-        auto sum = leaf_gradient(table);
+        auto sum = grad_accumulator(table);
         if (!sum.defined()) {
           result[t] = sum = at::zeros(table.sizes(), gradient.options());
         }
@@ -207,7 +207,7 @@ at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& positions,
                          const at::Tensor& type,
                          const at::Tensor& types) {
-  const Timed timed(Operation::kEmbedding);
+  const ScopedOperationTimer timer(Operation::kEmbedding);
   const auto suits = [&](const at::Tensor& table, const at::Tensor& rows) {
     if (!table.defined()) {
       return true;
@@ -216,7 +216,7 @@ at::Tensor embedding_sum(const at::Tensor& word,
                     rows.size(0) == ids.size(0) && rows.scalar_type() == at::kLong,
                 "embedding_sum expects tables (V, D) and rows (N) int64, got ", table.sizes(),
                 " and ", rows.sizes());
-    return is_served(table) && table.scalar_type() == word.scalar_type();
+    return has_vector_kernel(table) && table.scalar_type() == word.scalar_type();
   };
   if (suits(word, ids) && suits(position, positions) && suits(type, types)) {
     return EmbeddingSum::apply(word, optional(position), optional(type), ids,

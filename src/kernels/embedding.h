@@ -4,9 +4,9 @@
 
 namespace weft::kernels {
 
-/// Sum of rows of tables: word[ids] + position[positions] + type[types]. Tables (V, D), (P, D), (T,
-/// D); ids, positions, types (N) int64; position or type may be undefined tables. -> (N, D) in the
-/// tables' dtype. The gradient of each table is dense, added up in fp32.
+/// Sum of embeddings: word[ids] + position[positions] + type[types]. Tables (V, D), (P, D), (T, D);
+/// ids, positions, types (N) int64; the position and type tables may be undefined. -> (N, D) in the
+/// tables' dtype. The gradient of each table is dense and accumulated in fp32.
 at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& ids,
                          const at::Tensor& position,

@@ -13,7 +13,7 @@ at::Tensor column_sum(const at::Tensor& x) {
     return at::zeros({columns}, options);
   }
   const auto parts = at::empty({(rows + kBlock - 1) / kBlock, columns}, options);
-  with_element(x, [&](auto element) {
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     for_each_block(rows, kBlock, [&](int64_t block, int64_t begin, int64_t end) {
       operations<T>().column_sum(elements<T>(x) + begin * columns, end - begin, columns,

@@ -10,18 +10,18 @@
 
 namespace weft::kernels::gpu {
 
-void set_chance(const at::Device& device, const DropRule& rule, int64_t first) {
+void seed_dropout(const at::Device& device, const DropoutRule& rule, int64_t first) {
   const uint64_t key = (static_cast<uint64_t>(rule.key[1]) << 32U) | rule.key[0];
   auto generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
-  generator.set_current_seed(mix(key, static_cast<uint64_t>(first)));
+  generator.set_current_seed(hash_combine(key, static_cast<uint64_t>(first)));
 }
 
-at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance) {
+at::Tensor dropout(const at::Tensor& x, double p, const RngKey& rng_key) {
   if (p == 0.0) {
     return x;
   }
-  set_chance(x.device(), drop_rule(p, chance), chance.first_row);
+  seed_dropout(x.device(), dropout_rule(p, rng_key), rng_key.first_row);
   return std::get<0>(at::native_dropout(x, p, /*train=*/true));
 }
 
@@ -40,8 +40,8 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
                        double p,
-                       const Chance& chance) {
-  return residual + gpu::dropout(branch, p, chance).to(residual.scalar_type());
+                       const RngKey& rng_key) {
+  return residual + gpu::dropout(branch, p, rng_key).to(residual.scalar_type());
 }
 
 at::Tensor activate_gated(const at::Tensor& x, Activation activation) {

@@ -3,21 +3,21 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include "kernels/operation_clock.h"
-#include "kernels/wide.h"
+#include "kernels/accumulate_type.h"
+#include "kernels/operation_profiler.h"
 
 namespace weft::kernels {
 
-at::Tensor target_lead(const at::Tensor& x,
-                       const at::Tensor& weight,
-                       const at::Tensor& bias,
-                       const at::Tensor& targets) {
-  const Timed timed(Operation::kLoss);
+at::Tensor label_smoothing_term(const at::Tensor& x,
+                                const at::Tensor& weight,
+                                const at::Tensor& bias,
+                                const at::Tensor& targets) {
+  const ScopedOperationTimer timer(Operation::kLoss);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1) &&
                   targets.dim() == 1 && targets.size(0) == x.size(0),
-              "target_lead expects x (M, D), weight (V, D) and targets (M), got ", x.sizes(), ", ",
-              weight.sizes(), " and ", targets.sizes());
-  const auto type = wide(x);
+              "label_smoothing_term expects x (M, D), weight (V, D) and targets (M), got ",
+              x.sizes(), ", ", weight.sizes(), " and ", targets.sizes());
+  const auto type = accumulate_type(x);
   const auto rows = x.to(type);                                   // (M, D)
   const auto wanted = weight.index_select(0, targets).to(type);   // (M, D)
   const auto mean = weight.sum(0, false, type) / weight.size(0);  // (D)

@@ -10,13 +10,13 @@
 
 namespace weft::kernels {
 
-Layout Layout::of(std::vector<int64_t> offsets, const at::Device& device) {
-  return going_on(std::move(offsets), {}, device);
+Layout Layout::from_offsets(std::vector<int64_t> offsets, const at::Device& device) {
+  return continuing(std::move(offsets), {}, device);
 }
 
-Layout Layout::going_on(std::vector<int64_t> offsets,
-                        const std::vector<int64_t>& before,
-                        const at::Device& device) {
+Layout Layout::continuing(std::vector<int64_t> offsets,
+                          const std::vector<int64_t>& before,
+                          const at::Device& device) {
   TORCH_CHECK(!offsets.empty() && offsets.front() == 0,
               "Layout expects offsets that begin at 0, got ",
               offsets.empty() ? "none" : std::to_string(offsets.front()));
@@ -33,17 +33,17 @@ Layout Layout::going_on(std::vector<int64_t> offsets,
     const auto length = offsets[b + 1] - offsets[b];
     TORCH_CHECK(length >= 0, "Layout expects rising offsets, got ", offsets[b], " then ",
                 offsets[b + 1]);
-    layout.longest = std::max(layout.longest, length);
+    layout.max_length = std::max(layout.max_length, length);
     narrow[b + 1] = static_cast<int32_t>(offsets[b + 1]);
   }
   const auto host_positions = at::empty({offsets.back()}, at::kLong);  // (N)
-  auto* const places = host_positions.data_ptr<int64_t>();
+  auto* const token_positions = host_positions.data_ptr<int64_t>();
   for (size_t b = 0; b + 1 < offsets.size(); ++b) {
     const int64_t first = before.empty() ? 0 : before[b];
     for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
-      places[i] = first + i - offsets[b];
+      token_positions[i] = first + i - offsets[b];
     }
-    layout.furthest = std::max(layout.furthest, first + offsets[b + 1] - offsets[b]);
+    layout.position_limit = std::max(layout.position_limit, first + offsets[b + 1] - offsets[b]);
   }
   layout.offsets = std::move(offsets);
   layout.device_offsets = to_device(host_offsets, device);
@@ -51,16 +51,17 @@ Layout Layout::going_on(std::vector<int64_t> offsets,
   return layout;
 }
 
-Layout Layout::at_places(const std::vector<int64_t>& places) const {
-  TORCH_CHECK(static_cast<int64_t>(places.size()) == tokens(),
-              "Layout expects a place for each of ", tokens(), " tokens, got ", places.size());
+Layout Layout::with_positions(const std::vector<int64_t>& token_positions) const {
+  TORCH_CHECK(static_cast<int64_t>(token_positions.size()) == tokens(),
+              "Layout expects a place for each of ", tokens(), " tokens, got ",
+              token_positions.size());
   auto layout = *this;
-  layout.furthest = 0;
-  for (const int64_t place : places) {
-    TORCH_CHECK(place >= 0, "Layout expects places from 0 on, got ", place);
-    layout.furthest = std::max(layout.furthest, place + 1);
+  layout.position_limit = 0;
+  for (const int64_t position : token_positions) {
+    TORCH_CHECK(position >= 0, "Layout expects places from 0 on, got ", position);
+    layout.position_limit = std::max(layout.position_limit, position + 1);
   }
-  layout.positions = to_device(places, positions.device());
+  layout.positions = to_device(token_positions, positions.device());
   return layout;
 }
 

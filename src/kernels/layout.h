@@ -7,25 +7,25 @@
 
 namespace weft::kernels {
 
-/// Where the sequences of a packed batch begin and end. Immutable; cheap to copy.
+/// Boundaries of the sequences of a packed batch. Immutable; cheap to copy.
 struct Layout {
   std::vector<int64_t> offsets{0};  // B + 1, on the host
   at::Tensor device_offsets;        // (B + 1) int32 on the model's device
-  at::Tensor positions;             // (N) int64 there: place of each token in its sequence, from 0
-  int64_t longest = 0;              // L
-  int64_t furthest = 0;             // 1 + the largest of positions: beyond L where positions go on
-                                    // after those of an earlier pass
+  at::Tensor positions;             // (N) int64, same device: position in the sequence, from 0
+  int64_t max_length = 0;           // L
+  int64_t position_limit = 0;       // 1 + the largest position: above L if positions continue after
+                                    // an earlier pass
 
-  /// Checks that offsets rise and begin at 0.
-  static Layout of(std::vector<int64_t> offsets, const at::Device& device);
+  /// Throws unless offsets start at 0 and are non-decreasing.
+  static Layout from_offsets(std::vector<int64_t> offsets, const at::Device& device);
 
-  /// The same of sequences that go on: the first token of sequence b stands at place before[b].
-  static Layout going_on(std::vector<int64_t> offsets,
-                         const std::vector<int64_t>& before,
-                         const at::Device& device);
+  /// Same, for continued sequences: the first token of sequence b has position before[b].
+  static Layout continuing(std::vector<int64_t> offsets,
+                           const std::vector<int64_t>& before,
+                           const at::Device& device);
 
-  /// The same with its tokens at other places, (N), which need not rise (arXiv:1901.07291).
-  Layout at_places(const std::vector<int64_t>& places) const;
+  /// Copy with the given token positions, (N), which need not be increasing (arXiv:1901.07291).
+  Layout with_positions(const std::vector<int64_t>& token_positions) const;
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return offsets.back(); }

@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/dropout_pass.h"
+#include "kernels/dropout_forward.h"
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
-#include "kernels/operation_clock.h"
+#include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 
 struct Forward {
   at::Tensor out;   // (N, D)
-  at::Tensor x;     // (N, D) what was normalised
+  at::Tensor x;     // (N, D) input of the normalisation
   at::Tensor mean;  // (N) fp32
   at::Tensor rstd;  // (N) fp32
 };
@@ -36,11 +36,11 @@ cpu::Rows norm_rows_of(const at::Tensor& x, int64_t begin, int64_t end, int64_t 
   return {.begin = begin, .end = end, .columns = x.size(1), .first_row = first_row};
 }
 
-// Without a residual the branch is normalised as it is.
+// Without a residual, the branch is normalised as is.
 Forward norm_forward(const at::Tensor& residual,
                      const at::Tensor& branch,
                      const NormWeights& norm,
-                     const DropRule& rule,
+                     const DropoutRule& rule,
                      int64_t first_row) {
   const auto statistics = branch.options().dtype(at::kFloat);
   Forward result{.out = at::empty_like(branch),
@@ -48,11 +48,11 @@ Forward norm_forward(const at::Tensor& residual,
                  .mean = at::empty({branch.size(0)}, statistics),
                  .rstd = at::empty({branch.size(0)}, statistics)};
   const auto scale = widened(norm.weight, norm.bias);
-  with_element(branch, [&](auto element) {
+  dispatch_element_type(branch, [&](auto element) {
     using T = decltype(element);
     const auto body = [&](int64_t begin, int64_t end) {
       operations<T>().norm_forward({.rows = norm_rows_of(branch, begin, end, first_row),
-                                    .draws = draws_of(rule),
+                                    .dropout_rng = to_dropout_rng(rule),
                                     .residual = elements<const T>(residual),
                                     .branch = elements<const T>(branch),
                                     .weight = elements<const float>(scale.weight),
@@ -71,7 +71,7 @@ Forward norm_forward(const at::Tensor& residual,
 
 struct Gradients {
   at::Tensor dx;
-  at::Tensor dbranch;  // this and dbias: undefined where not asked for
+  at::Tensor dbranch;  // dbranch and dbias are undefined unless requested
   at::Tensor dweight;
   at::Tensor dbias;
 };
@@ -82,11 +82,11 @@ struct NormWanted {
   bool bias = false;
 };
 
-// saved: x, mean, rstd, weight, and perhaps more.
+// saved: x, mean, rstd, weight, and possibly more.
 Gradients norm_backward(const variable_list& saved,
                         const at::Tensor& gradient,
                         const NormWanted& wants,
-                        const DropRule& rule,
+                        const DropoutRule& rule,
                         int64_t first_row) {
   const auto& x = saved[0];
   const auto& weight = saved[3];
@@ -99,11 +99,11 @@ Gradients norm_backward(const variable_list& saved,
   if (wants.branch) {
     result.dbranch = at::empty_like(x);
   }
-  with_element(x, [&](auto element) {
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     for_each_block(x.size(0), size, [&](int64_t block, int64_t begin, int64_t end) {
       operations<T>().norm_backward({.rows = norm_rows_of(x, begin, end, first_row),
-                                     .draws = draws_of(rule),
+                                     .dropout_rng = to_dropout_rng(rule),
                                      .x = elements<const T>(x),
                                      .gradient = elements<const T>(gradient),
                                      .weight = elements<const float>(wide_weight),
@@ -123,7 +123,7 @@ Gradients norm_backward(const variable_list& saved,
   return result;
 }
 
-// LayerNorm, or RMSNorm.
+// LayerNorm or RMSNorm.
 class PlainNorm : public torch::autograd::Function<PlainNorm> {
  public:
   static at::Tensor forward(AutogradContext* context,
@@ -164,7 +164,7 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
                             const std::optional<at::Tensor>& bias,
                             double epsilon,
                             bool is_rms,
-                            const DropRule& rule,
+                            const DropoutRule& rule,
                             int64_t first_row) {
     const auto result = norm_forward(residual.contiguous(), branch.contiguous(),
                                      {.weight = weight,
@@ -181,7 +181,7 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto [rule, first_row] = saved(*context);
-    // Without dropout the branch has the gradient of the sum.
+    // Without dropout, the branch has the same gradient as the sum.
     const bool wants_branch = rule.threshold != 0 && context->needs_input_grad(1);
     const auto result = norm_backward(context->get_saved_variables(), gradients[0].contiguous(),
                                       {.is_rms = context->saved_data["is_rms"].toBool(),
@@ -209,17 +209,17 @@ void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor&
 }  // namespace
 
 int64_t norm_block_rows(int64_t rows) {
-  constexpr int64_t kMostBlocks = 64;
-  return std::max<int64_t>(16, (rows + kMostBlocks - 1) / kMostBlocks);
+  constexpr int64_t kMaxBlocks = 64;
+  return std::max<int64_t>(16, (rows + kMaxBlocks - 1) / kMaxBlocks);
 }
 
 at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& weight,
                       const at::Tensor& bias,
                       double epsilon) {
-  const Timed timed(Operation::kNorm);
+  const ScopedOperationTimer timer(Operation::kNorm);
   check_norm(x, weight, bias);
-  if (!is_served(x)) {
+  if (!has_vector_kernel(x)) {
     return x.is_cuda() ? gpu::layer_norm(x, weight, bias, epsilon)
                        : reference::layer_norm(x, weight, bias, epsilon);
   }
@@ -227,16 +227,16 @@ at::Tensor layer_norm(const at::Tensor& x,
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  const Timed timed(Operation::kNorm);
+  const ScopedOperationTimer timer(Operation::kNorm);
   check_norm(x, weight, {});
-  if (!is_served(x)) {
+  if (!has_vector_kernel(x)) {
     return x.is_cuda() ? gpu::rms_norm(x, weight, epsilon)
                        : reference::rms_norm(x, weight, epsilon);
   }
   return PlainNorm::apply(x, weight, std::nullopt, epsilon, true);
 }
 
-std::vector<at::Tensor> kept_of(const at::Tensor& y) {
+std::vector<at::Tensor> save_for_recompute(const at::Tensor& y) {
   using Node = torch::autograd::CppNode<PlainNorm>;
   const auto* const norm = dynamic_cast<const Node*>(y.grad_fn().get());
   if (norm == nullptr) {
@@ -244,34 +244,34 @@ std::vector<at::Tensor> kept_of(const at::Tensor& y) {
   }
   auto kept = norm->ctx_.get_saved_variables();
   for (auto& part : kept) {
-    part = part.defined() ? part.detach() : part;  // of no use to another's graph
+    part = part.defined() ? part.detach() : part;  // the other graph does not need its history
   }
   return kept;
 }
 
-at::Tensor made_again(at::TensorList kept) {
+at::Tensor recompute(at::TensorList kept) {
   if (kept.size() == 1) {
     return kept[0];
   }
-  const Timed timed(Operation::kNorm);
+  const ScopedOperationTimer timer(Operation::kNorm);
   const auto& x = kept[0];
   const auto scale = widened(kept[3], kept[4]);
   auto y = at::empty_like(x);
-  with_element(x, [&](auto element) {
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, x.size(0), row_grain(x.size(1)), [&](int64_t begin, int64_t end) {
-      operations<T>().norm_again({.rows = norm_rows_of(x, begin, end, 0),
-                                  .draws = {},
-                                  .residual = nullptr,
-                                  .branch = elements<const T>(x),
-                                  .weight = elements<const float>(scale.weight),
-                                  .bias = elements<const float>(scale.bias),
-                                  .epsilon = 0,
-                                  .is_rms = false,
-                                  .sum = nullptr,
-                                  .out = elements<T>(y),
-                                  .mean = elements<float>(kept[1]),
-                                  .rstd = elements<float>(kept[2])});
+      operations<T>().norm_recompute({.rows = norm_rows_of(x, begin, end, 0),
+                                      .dropout_rng = {},
+                                      .residual = nullptr,
+                                      .branch = elements<const T>(x),
+                                      .weight = elements<const float>(scale.weight),
+                                      .bias = elements<const float>(scale.bias),
+                                      .epsilon = 0,
+                                      .is_rms = false,
+                                      .sum = nullptr,
+                                      .out = elements<T>(y),
+                                      .mean = elements<float>(kept[1]),
+                                      .rstd = elements<float>(kept[2])});
     });
   });
   return y;
@@ -281,18 +281,18 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
                             const at::Tensor& branch,
                             const NormWeights& norm,
                             double p,
-                            const Chance& chance) {
-  const Timed timed(Operation::kNorm);
+                            const RngKey& rng_key) {
+  const ScopedOperationTimer timer(Operation::kNorm);
   check_norm(residual, norm.weight, norm.bias);
   TORCH_CHECK(residual.sizes() == branch.sizes(), "add_dropout_norm expects two (N, D), got ",
               residual.sizes(), " and ", branch.sizes());
-  if (!is_served(residual) || residual.scalar_type() != branch.scalar_type()) {
-    const auto sum = add_dropout(residual, branch, p, chance);
+  if (!has_vector_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
+    const auto sum = add_dropout(residual, branch, p, rng_key);
     return norm.is_rms ? rms_norm(sum, norm.weight, norm.epsilon)
                        : layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
   }
   return AddDropoutNorm::apply(residual, branch, norm.weight, optional(norm.bias), norm.epsilon,
-                               norm.is_rms, drop_rule(p, chance), chance.first_row);
+                               norm.is_rms, dropout_rule(p, rng_key), rng_key.first_row);
 }
 
 }  // namespace weft::kernels

@@ -30,7 +30,7 @@ void check_optimizer(const UpdateSlice& slice) {
               "an update expects an fp32 master and a bf16 copy");
 }
 
-void plain_adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
+void aten_adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
   const auto gradient = slice.gradient.to(at::kFloat) * gradient_scale;
   const auto step = at::full({}, static_cast<double>(rule.step), gradient.options());
   at::_fused_adamw_({slice.master}, {gradient}, {slice.first}, {slice.second}, {}, {step}, rule.lr,
@@ -38,7 +38,7 @@ void plain_adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradien
                     /*maximize=*/false);
 }
 
-void plain_sgd(const UpdateSlice& slice, const cpu::SgdSlice<float>& rule) {
+void aten_sgd(const UpdateSlice& slice, const cpu::SgdSlice<float>& rule) {
   auto gradient = slice.gradient.to(at::kFloat) * rule.gradient_scale;
   if (rule.weight_decay != 0.0F) {
     gradient.add_(slice.master, rule.weight_decay);
@@ -49,18 +49,18 @@ void plain_sgd(const UpdateSlice& slice, const cpu::SgdSlice<float>& rule) {
   slice.master.add_(slice.first.defined() ? slice.first : gradient, -rule.lr);
 }
 
-// What the vector code does along the way.
+// Updates that the vector kernels do in the same pass.
 void finish(const UpdateSlice& slice) {
   if (slice.compute.defined()) {
     slice.compute.copy_(slice.master);
   }
   slice.gradient.zero_();
-  if (slice.live_moments != nullptr) {
-    std::fill_n(slice.live_moments, blocks_of(slice.master.size(0)), uint8_t{1});
+  if (slice.nonzero_moments != nullptr) {
+    std::fill_n(slice.nonzero_moments, block_count(slice.master.size(0)), uint8_t{1});
   }
 }
 
-// The rule without tensors, in the arithmetic of the step: double up to here, float from here on.
+// The rule without tensors, in the precision of the step: double up to here, float afterwards.
 template <class T>
 cpu::AdamwSlice<T> adamw_slice(const AdamwRule& rule, double gradient_scale) {
   const auto step = static_cast<double>(rule.step);
@@ -93,13 +93,13 @@ cpu::SgdSlice<T> sgd_slice(const SgdRule& rule, double gradient_scale) {
           .weight_decay = static_cast<float>(rule.weight_decay)};
 }
 
-// The part of a tensor from `begin` on; null where it is undefined.
+// Pointer to the tensor's elements from `begin`; null if it is undefined.
 template <class T>
 T* from(const at::Tensor& x, int64_t begin) {
   return x.defined() ? elements<T>(x) + begin : nullptr;
 }
 
-// Blocks that lie together and of which the same is known.
+// Consecutive blocks with the same marks.
 struct Run {
   int64_t begin = 0;
   int64_t end = 0;
@@ -108,32 +108,32 @@ struct Run {
 };
 
 Run run_at(const UpdateSlice& slice, int64_t begin, int64_t end) {
-  const auto is_live = [](const uint8_t* marks, int64_t i) {
+  const auto is_nonzero = [](const uint8_t* marks, int64_t i) {
     return marks == nullptr || marks[i / kUpdateBlock] != 0;
   };
   Run run{.begin = begin,
           .end = begin,
-          .has_gradient = is_live(slice.live_gradient, begin),
-          .has_moments = is_live(slice.live_moments, begin)};
+          .has_gradient = is_nonzero(slice.nonzero_gradient, begin),
+          .has_moments = is_nonzero(slice.nonzero_moments, begin)};
   do {
     run.end += kUpdateBlock;
-  } while (run.end < end && is_live(slice.live_gradient, run.end) == run.has_gradient &&
-           is_live(slice.live_moments, run.end) == run.has_moments);
+  } while (run.end < end && is_nonzero(slice.nonzero_gradient, run.end) == run.has_gradient &&
+           is_nonzero(slice.nonzero_moments, run.end) == run.has_moments);
   run.end = std::min(run.end, end);
   return run;
 }
 
-// Calls body(run) for all blocks. A thread that is done takes the next piece: blocks that rest cost
-// little, and lie together.
+// Calls body(run) for all blocks. Threads take chunks dynamically, because skipped blocks are cheap
+// and come in clusters.
 template <class Body>
 void for_each_run(const UpdateSlice& slice, const Body& body) {
-  constexpr int64_t kPiece = 4 * kGrain;
+  constexpr int64_t kChunk = 4 * kGrain;
   const int64_t size = slice.master.size(0);
-  const int64_t pieces = (size + kPiece - 1) / kPiece;
+  const int64_t pieces = (size + kChunk - 1) / kChunk;
   std::atomic<int64_t> next{0};
   parallel_for(0, std::min(pieces, parallel_threads()), 1, [&](int64_t /*from*/, int64_t /*to*/) {
-    for (int64_t begin = next.fetch_add(kPiece); begin < size; begin = next.fetch_add(kPiece)) {
-      const int64_t end = std::min(size, begin + kPiece);
+    for (int64_t begin = next.fetch_add(kChunk); begin < size; begin = next.fetch_add(kChunk)) {
+      const int64_t end = std::min(size, begin + kChunk);
       for (Run run{.begin = begin, .end = begin}; run.end < end;) {
         run = run_at(slice, run.end, end);
         body(run);
@@ -142,49 +142,49 @@ void for_each_run(const UpdateSlice& slice, const Body& body) {
   });
 }
 
-// Where the marks say nothing: the formula makes something of zeros (0 * infinity, 0 / 0, a decay
-// that counts as gradient).
-UpdateSlice without_marks(UpdateSlice slice) {
-  slice.live_gradient = nullptr;
+// Ignores the gradient marks where a zero gradient can still change the result (0 * infinity, 0 /
+// 0, weight decay added to the gradient).
+UpdateSlice without_nonzero_blocks(UpdateSlice slice) {
+  slice.nonzero_gradient = nullptr;
   return slice;
 }
 
-void mark_moments(const UpdateSlice& slice, const Run& run) {
-  if (slice.live_moments != nullptr) {
-    std::fill(slice.live_moments + run.begin / kUpdateBlock,
-              slice.live_moments + blocks_of(run.end), uint8_t{1});
+void mark_nonzero_moments(const UpdateSlice& slice, const Run& run) {
+  if (slice.nonzero_moments != nullptr) {
+    std::fill(slice.nonzero_moments + run.begin / kUpdateBlock,
+              slice.nonzero_moments + block_count(run.end), uint8_t{1});
   }
 }
 
 template <class T>
 void vector_adamw(const UpdateSlice& given, const cpu::AdamwSlice<T>& rule) {
-  const bool may_rest = std::isfinite(rule.step_size) && std::isfinite(rule.gradient_scale) &&
+  const bool can_skip = std::isfinite(rule.step_size) && std::isfinite(rule.gradient_scale) &&
                         rule.gradient_scale >= 0.0F && rule.epsilon > 0.0F;
-  const auto slice = may_rest ? given : without_marks(given);
+  const auto slice = can_skip ? given : without_nonzero_blocks(given);
   for_each_run(slice, [&](const Run& run) {
-    const bool rests = !run.has_gradient && !run.has_moments;
-    if (rests && rule.decay == 1.0F) {
+    const bool is_skipped = !run.has_gradient && !run.has_moments;
+    if (is_skipped && rule.decay == 1.0F) {
       return;
     }
     auto part = rule;
     part.master = from<float>(slice.master, run.begin);
     part.compute = from<cpu::Bf16>(slice.compute, run.begin);
     part.gradient = run.has_gradient ? from<T>(slice.gradient, run.begin) : nullptr;
-    part.first = rests ? nullptr : from<float>(slice.first, run.begin);
-    part.second = rests ? nullptr : from<float>(slice.second, run.begin);
+    part.first = is_skipped ? nullptr : from<float>(slice.first, run.begin);
+    part.second = is_skipped ? nullptr : from<float>(slice.second, run.begin);
     part.size = run.end - run.begin;
     operations<T>().adamw(part);
-    if (!rests) {
-      mark_moments(slice, run);
+    if (!is_skipped) {
+      mark_nonzero_moments(slice, run);
     }
   });
 }
 
 template <class T>
 void vector_sgd(const UpdateSlice& given, const cpu::SgdSlice<T>& rule) {
-  const bool may_rest = std::isfinite(rule.lr) && std::isfinite(rule.gradient_scale) &&
+  const bool can_skip = std::isfinite(rule.lr) && std::isfinite(rule.gradient_scale) &&
                         rule.gradient_scale >= 0.0F && rule.weight_decay == 0.0F;
-  const auto slice = may_rest ? given : without_marks(given);
+  const auto slice = can_skip ? given : without_nonzero_blocks(given);
   for_each_run(slice, [&](const Run& run) {
     if (!run.has_gradient && !run.has_moments) {
       return;
@@ -197,7 +197,7 @@ void vector_sgd(const UpdateSlice& given, const cpu::SgdSlice<T>& rule) {
     part.size = run.end - run.begin;
     operations<T>().sgd(part);
     if (slice.first.defined()) {
-      mark_moments(slice, run);
+      mark_nonzero_moments(slice, run);
     }
   });
 }
@@ -208,12 +208,12 @@ void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scal
   check_optimizer(slice);
   TORCH_CHECK(slice.first.defined() && slice.second.defined(), "adamw expects two moments");
   const at::NoGradGuard no_grad;
-  if (!is_served(slice.master) || !is_served(slice.gradient)) {
-    plain_adamw(slice, rule, gradient_scale);
+  if (!has_vector_kernel(slice.master) || !has_vector_kernel(slice.gradient)) {
+    aten_adamw(slice, rule, gradient_scale);
     finish(slice);
     return;
   }
-  with_element(slice.gradient, [&](auto element) {
+  dispatch_element_type(slice.gradient, [&](auto element) {
     vector_adamw(slice, adamw_slice<decltype(element)>(rule, gradient_scale));
   });
 }
@@ -226,40 +226,41 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
   if (rule.momentum == 0.0) {
     used.first.reset();
   }
-  if (!is_served(slice.master) || !is_served(slice.gradient)) {
-    plain_sgd(used, sgd_slice<float>(rule, gradient_scale));
+  if (!has_vector_kernel(slice.master) || !has_vector_kernel(slice.gradient)) {
+    aten_sgd(used, sgd_slice<float>(rule, gradient_scale));
     finish(used);
     return;
   }
-  with_element(slice.gradient, [&](auto element) {
+  dispatch_element_type(slice.gradient, [&](auto element) {
     vector_sgd(used, sgd_slice<decltype(element)>(rule, gradient_scale));
   });
 }
 
-Scan scan(const at::Tensor& x) {
+SquaredNorm squared_norm(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   if (!x.is_cpu()) {
-    return {.squares = sums_of_squares({x}).front(), .live = {}};
+    return {.value = squared_norms({x}).front(), .nonzero_blocks = {}};
   }
-  if (!is_served(x) || !x.is_contiguous()) {
+  if (!has_vector_kernel(x) || !x.is_contiguous()) {
     const auto values = x.flatten().to(at::kDouble);
-    return {.squares = values.dot(values).item<double>(), .live = {}};
+    return {.value = values.dot(values).item<double>(), .nonzero_blocks = {}};
   }
-  constexpr int64_t kPiece = 65536;
-  static_assert(kPiece % kUpdateBlock == 0);
-  std::vector<double> parts((x.numel() + kPiece - 1) / kPiece);
-  BlockMarks live(blocks_of(x.numel()));
-  with_element(x, [&](auto element) {
+  constexpr int64_t kChunk = 65536;
+  static_assert(kChunk % kUpdateBlock == 0);
+  std::vector<double> parts((x.numel() + kChunk - 1) / kChunk);
+  NonzeroBlocks nonzero_blocks(block_count(x.numel()));
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    for_each_block(x.numel(), kPiece, [&](int64_t piece, int64_t begin, int64_t end) {
+    for_each_block(x.numel(), kChunk, [&](int64_t piece, int64_t begin, int64_t end) {
       parts[piece] = operations<T>().sum_of_squares(from<const T>(x, begin), end - begin,
-                                                    live.data() + begin / kUpdateBlock);
+                                                    nonzero_blocks.data() + begin / kUpdateBlock);
     });
   });
-  return {.squares = std::accumulate(parts.begin(), parts.end(), 0.0), .live = std::move(live)};
+  return {.value = std::accumulate(parts.begin(), parts.end(), 0.0),
+          .nonzero_blocks = std::move(nonzero_blocks)};
 }
 
-std::vector<double> sums_of_squares(const std::vector<at::Tensor>& tensors) {
+std::vector<double> squared_norms(const std::vector<at::Tensor>& tensors) {
   const at::NoGradGuard no_grad;
   if (!tensors.empty() && !tensors.front().is_cpu()) {
     const auto sums = at::stack(at::_foreach_norm(tensors, 2, at::kDouble)).square().cpu();
@@ -267,26 +268,26 @@ std::vector<double> sums_of_squares(const std::vector<at::Tensor>& tensors) {
   }
   std::vector<double> sums;
   for (const auto& tensor : tensors) {
-    sums.push_back(scan(tensor).squares);
+    sums.push_back(squared_norm(tensor).value);
   }
   return sums;
 }
 
-void move_into(const at::Tensor& sum, const at::Tensor& x) {
+void accumulate_and_zero(const at::Tensor& sum, const at::Tensor& x) {
   TORCH_CHECK(sum.scalar_type() == at::kFloat && sum.sizes() == x.sizes() && sum.is_contiguous() &&
                   x.is_contiguous(),
               "expected contiguous tensors of one size, the sum fp32, got ", sum.sizes(), " and ",
               x.sizes());
   const at::NoGradGuard no_grad;
-  if (!is_served(sum) || !is_served(x)) {
+  if (!has_vector_kernel(sum) || !has_vector_kernel(x)) {
     sum.add_(x);
     x.zero_();
     return;
   }
-  with_element(x, [&](auto element) {
+  dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
-      operations<T>().move_into(from<float>(sum, begin), from<T>(x, begin), end - begin);
+      operations<T>().accumulate_and_zero(from<float>(sum, begin), from<T>(x, begin), end - begin);
     });
   });
 }

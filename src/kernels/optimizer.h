@@ -9,25 +9,27 @@
 
 namespace weft::kernels {
 
-/// Most rows of an embedding have no gradient in a step, and many have never had one: a mark for
-/// every kUpdateBlock elements of a flat tensor, from its begin on, spares the memory that an
-/// update of them would move. 0 where all elements of the block are +0.
-using BlockMarks = std::vector<uint8_t>;
+/// Most rows of an embedding have no gradient in a step, and many never had one. One mark per
+/// kUpdateBlock elements of a flat tensor saves the memory traffic of updating them. 0: all
+/// elements of the block are +0.
+using NonzeroBlocks = std::vector<uint8_t>;
 using cpu::kUpdateBlock;
-inline int64_t blocks_of(int64_t elements) { return (elements + kUpdateBlock - 1) / kUpdateBlock; }
+inline int64_t block_count(int64_t elements) {
+  return (elements + kUpdateBlock - 1) / kUpdateBlock;
+}
 
-/// One slice of the parameter arena with one set of rules. All tensors are 1-D, of equal length,
-/// contiguous, on one device.
+/// Slice of the flat parameter buffer that shares one set of hyperparameters. All tensors are 1-D,
+/// of equal length, contiguous, on one device.
 struct UpdateSlice {
   at::Tensor master;    // fp32, updated
-  at::Tensor compute;   // bf16 copy of master, and so again afterwards; undefined in fp32 training
-  at::Tensor gradient;  // fp32 or bf16, consumed: zero afterwards
+  at::Tensor compute;   // bf16 copy of master, kept in sync; undefined in fp32 training
+  at::Tensor gradient;  // fp32 or bf16, consumed: zeroed by the update
   at::Tensor first;     // fp32: first moment (adamw) or momentum (sgd), updated
   at::Tensor second;    // fp32: second moment (adamw), updated
-  /// Marks of the gradient, and of the moments (of one or the other), which are kept up; null: not
-  /// known. They change no bit of the result.
-  const uint8_t* live_gradient = nullptr;
-  uint8_t* live_moments = nullptr;
+  /// Nonzero marks of the gradient, and of the moments (either one), which the update maintains;
+  /// null: unknown. They do not change a bit of the result.
+  const uint8_t* nonzero_gradient = nullptr;
+  uint8_t* nonzero_moments = nullptr;
 };
 
 struct AdamwRule {
@@ -39,30 +41,30 @@ struct AdamwRule {
   int64_t step = 1;         // from 1, for the bias correction
 };
 
-/// AdamW in one pass: gradient is multiplied by `gradient_scale` (clipping, 1 / targets) as it is
-/// read.
+/// AdamW in one pass; the gradient is multiplied by `gradient_scale` (clipping, 1 / targets) when
+/// it is read.
 void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale);
 
 struct SgdRule {
   double lr = 0;
   double momentum = 0;
-  double weight_decay = 0;  // added to the gradient, as torch.optim.SGD does
+  double weight_decay = 0;  // added to the gradient, as in torch.optim.SGD
   bool is_first_step = false;
 };
 void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale);
 
-struct Scan {
-  double squares = 0;  // their sum in double; a non-finite element makes it non-finite
-  BlockMarks live;     // empty where blocks are not looked at: not on this device
+struct SquaredNorm {
+  double value = 0;              // sum of squares in double; non-finite if any element is
+  NonzeroBlocks nonzero_blocks;  // empty where blocks are not inspected: not on this device
 };
 
-/// One pass over x, 1-D, fp32 or bf16; the same bits whatever the number of threads.
-Scan scan(const at::Tensor& x);
+/// One pass over x, 1-D, fp32 or bf16; bit-identical for any number of threads.
+SquaredNorm squared_norm(const at::Tensor& x);
 
-/// Of each tensor, all on one device, as scan() has it; a GPU is waited for once.
-std::vector<double> sums_of_squares(const std::vector<at::Tensor>& tensors);
+/// squared_norm() of each tensor, all on one device; synchronises with a GPU only once.
+std::vector<double> squared_norms(const std::vector<at::Tensor>& tensors);
 
-/// sum += x, and x becomes zero, in one pass. 1-D and contiguous, sum fp32, x fp32 or bf16.
-void move_into(const at::Tensor& sum, const at::Tensor& x);
+/// sum += x, then zeroes x, in one pass. 1-D and contiguous, sum fp32, x fp32 or bf16.
+void accumulate_and_zero(const at::Tensor& sum, const at::Tensor& x);
 
 }  // namespace weft::kernels

@@ -4,20 +4,20 @@
 
 #include "kernels/activation.h"
 #include "kernels/attention/attention.h"
-#include "kernels/chance.h"
 #include "kernels/layout.h"
 #include "kernels/norm.h"
+#include "kernels/rng_key.h"
 
-/// The operations of this room written plainly with ATen, differentiable by autograd and right on
-/// every device and dtype: what the fused kernels are tested against, and what runs where none
-/// serves.
+/// Plain ATen versions of this library's operations, differentiable by autograd and correct on
+/// every device and dtype. The fused kernels are tested against them; they also run where no fused
+/// kernel applies.
 namespace weft::kernels::reference {
 
 /// 0 or the scale for each element of a (rows, columns) dropout, in fp32.
-at::Tensor keep_mask(
-    int64_t rows, int64_t columns, double p, const Chance& chance, const at::Device& device);
+at::Tensor dropout_mask(
+    int64_t rows, int64_t columns, double p, const RngKey& rng_key, const at::Device& device);
 
-at::Tensor dropout(const at::Tensor& x, double p, const Chance& chance);
+at::Tensor dropout(const at::Tensor& x, double p, const RngKey& rng_key);
 
 at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& weight,
@@ -27,31 +27,31 @@ at::Tensor layer_norm(const at::Tensor& x,
 at::Tensor add_dropout(const at::Tensor& residual,
                        const at::Tensor& branch,
                        double p,
-                       const Chance& chance);
+                       const RngKey& rng_key);
 
 at::Tensor add_dropout_norm(const at::Tensor& residual,
                             const at::Tensor& branch,
                             const NormWeights& norm,
                             double p,
-                            const Chance& chance);
+                            const RngKey& rng_key);
 
 at::Tensor activate(const at::Tensor& x, Activation activation);
 
 at::Tensor activate_gated(const at::Tensor& x, Activation activation);
 
-/// x (..., L, H, K) turned by the rows of a rotary table, (L, K).
+/// x (..., L, H, K) rotated by the rows of a rotary table, (L, K).
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& table);
 
 at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,
-                     const Chance& chance);
+                     const RngKey& rng_key);
 
 at::Tensor attention(const AttentionInput& input,
                      const Layout& queries,
                      const Layout& keys,
                      const AttentionSettings& settings,
-                     const Chance& chance);
+                     const RngKey& rng_key);
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 

@@ -14,7 +14,7 @@ struct Product {
   at::Tensor high;
 };
 
-// The 64-bit product wraps into the sign, so that the shift must be masked.
+// The 64-bit product can overflow into the sign bit, so the shifted value must be masked.
 Product reference_philox_multiply(const at::Tensor& x, int64_t factor) {
   const auto product = x * factor;
   return {at::bitwise_and(product, kWord),
@@ -23,13 +23,13 @@ Product reference_philox_multiply(const at::Tensor& x, int64_t factor) {
 
 }  // namespace
 
-at::Tensor draws(const DropRule& rule,
-                 int64_t first_tile,
-                 int64_t tiles,
-                 const at::Tensor& second,
-                 const at::Tensor& third) {
+at::Tensor philox_bits(const DropoutRule& rule,
+                       int64_t first_tile,
+                       int64_t tiles,
+                       const at::Tensor& second,
+                       const at::Tensor& third) {
   const auto options = second.options();
-  constexpr int64_t kCounters = kDropGroup;
+  constexpr int64_t kCounters = kDropoutGroup;
   const auto counter = at::arange(first_tile * kCounters, (first_tile + tiles) * kCounters, options)
                            .view({tiles, kCounters});
   std::array<at::Tensor, 4> c{at::bitwise_and(counter, kWord),
@@ -37,7 +37,7 @@ at::Tensor draws(const DropRule& rule,
                               at::zeros({1}, options)};
   int64_t key0 = rule.key[0];
   int64_t key1 = rule.key[1];
-  for (int round = 0; round < kDropRounds; ++round) {
+  for (int round = 0; round < kDropoutRounds; ++round) {
     const auto a = reference_philox_multiply(c[0], 0xD2511F53);
     const auto b = reference_philox_multiply(c[2], 0xCD9E8D57);
     c = {at::bitwise_xor(at::bitwise_xor(b.high, c[1]), key0), b.low,
@@ -53,8 +53,8 @@ at::Tensor draws(const DropRule& rule,
   return at::stack(groups, -2).flatten(-3);  // (..., tiles, 8, 16) -> (..., tiles * 128)
 }
 
-at::Tensor kept(const DropRule& rule, const at::Tensor& draws) {
-  return at::ge(draws, static_cast<int64_t>(rule.threshold)).to(at::kFloat).mul_(rule.scale);
+at::Tensor dropout_mask(const DropoutRule& rule, const at::Tensor& bits) {
+  return at::ge(bits, static_cast<int64_t>(rule.threshold)).to(at::kFloat).mul_(rule.scale);
 }
 
 }  // namespace weft::kernels::reference

@@ -6,10 +6,10 @@
 namespace weft::kernels {
 namespace {
 
-// Pinning copies already, so a GPU needs no copy on the host before.
+// Pinning already copies, so a GPU needs no extra copy on the host.
 template <class T>
 at::Tensor copied(const std::vector<T>& values, at::ScalarType type, const at::Device& device) {
-  auto* data = const_cast<T*>(values.data());  // nothing writes through it
+  auto* data = const_cast<T*>(values.data());  // never written through
   const auto view = at::from_blob(data, {static_cast<int64_t>(values.size())}, type);
   return device.is_cpu() ? view.clone() : to_device(view, device);
 }

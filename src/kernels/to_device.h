@@ -7,11 +7,11 @@
 
 namespace weft::kernels {
 
-/// A tensor of the host on the device; itself where that is the host. It goes to a GPU through
-/// pinned memory, and nothing waits for it.
+/// Copies a host tensor to the device; returns it as is if that is the host. Copies to a GPU go
+/// through pinned memory and do not block.
 at::Tensor to_device(const at::Tensor& x, const at::Device& device);
 
-/// A copy of the numbers on the device, as int64 or float32: (N).
+/// Copies the values to the device, as int64 or float32: (N).
 at::Tensor to_device(const std::vector<int64_t>& values, const at::Device& device);
 at::Tensor to_device(const std::vector<float>& values, const at::Device& device);
 at::Tensor to_device(const std::vector<double>& values, const at::Device& device);

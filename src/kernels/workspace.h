@@ -6,7 +6,7 @@
 
 namespace weft::kernels {
 
-/// Memory of one thread that lasts: a product takes none from the allocator.
+/// Reusable buffer of one thread, so that a product does not allocate.
 template <class T>
 class Workspace {
  public:

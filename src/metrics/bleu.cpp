@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/character_kind.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::metrics {
@@ -17,14 +17,14 @@ namespace {
 
 using BleuCounts = std::unordered_map<std::string, int64_t>;
 
-/// n-grams of each order; words hold no white space, so that a space between them is unambiguous.
+/// Counts n-grams per order. Words contain no white space, so joining by a space is unambiguous.
 std::array<BleuCounts, kBleuOrder> bleu_grams_of(const std::vector<std::string>& words) {
   std::array<BleuCounts, kBleuOrder> counts;
   for (std::size_t begin = 0; begin < words.size(); ++begin) {
-    std::string gram;
+    std::string ngram;
     for (std::size_t n = 0; n < kBleuOrder && begin + n < words.size(); ++n) {
-      gram += (n > 0 ? " " : "") + words[begin + n];
-      ++counts[n][gram];
+      ngram += (n > 0 ? " " : "") + words[begin + n];
+      ++counts[n][ngram];
     }
   }
   return counts;
@@ -32,9 +32,9 @@ std::array<BleuCounts, kBleuOrder> bleu_grams_of(const std::vector<std::string>&
 
 std::vector<std::string> bleu_words_of(std::string_view line, const BleuOptions& options) {
   if (!options.is_lowercased) {
-    return bleu_words(line, options.tokens);
+    return bleu_tokenize(line, options.tokenizer);
   }
-  return bleu_words(utf8::encode(python_lower(utf8::decode(line))), options.tokens);
+  return bleu_tokenize(utf8::encode(python_lower(utf8::decode(line))), options.tokenizer);
 }
 
 double smoothing_value(const BleuOptions& options) {
@@ -65,20 +65,20 @@ void Bleu::add(std::string_view hypothesis, const std::vector<std::string>& refe
     if (nearest < 0 || gap < least || (gap == least && other < nearest)) {
       nearest = other;
     }
-    const auto grams = bleu_grams_of(reference_words);
+    const auto ngrams = bleu_grams_of(reference_words);
     for (std::size_t n = 0; n < kBleuOrder; ++n) {
-      for (const auto& [gram, count] : grams[n]) {
-        auto& most = wanted[n][gram];
+      for (const auto& [ngram, count] : ngrams[n]) {
+        auto& most = wanted[n][ngram];
         most = std::max(most, count);
       }
     }
   }
-  const auto grams = bleu_grams_of(words);
+  const auto ngrams = bleu_grams_of(words);
   for (std::size_t n = 0; n < kBleuOrder; ++n) {
-    for (const auto& [gram, count] : grams[n]) {
+    for (const auto& [ngram, count] : ngrams[n]) {
       totals_[n] += count;
-      const auto found = wanted[n].find(gram);
-      hits_[n] += found == wanted[n].end() ? 0 : std::min(count, found->second);
+      const auto found = wanted[n].find(ngram);
+      matches_[n] += found == wanted[n].end() ? 0 : std::min(count, found->second);
     }
   }
   length_ += length;
@@ -95,7 +95,7 @@ BleuScore Bleu::score() const {
             ? std::exp(1 - static_cast<double>(reference_length_) / static_cast<double>(length_))
             : 0.0;
   }
-  if (std::all_of(hits_.begin(), hits_.end(), [](auto hits) { return hits == 0; })) {
+  if (std::all_of(matches_.begin(), matches_.end(), [](auto matches) { return matches == 0; })) {
     return result;
   }
   double halved = 1;
@@ -103,14 +103,14 @@ BleuScore Bleu::score() const {
   for (std::size_t n = 0; n < kBleuOrder; ++n) {
     const double added =
         options_.smoothing == BleuSmoothing::kAdd && n > 0 ? smoothing_value(options_) : 0;
-    const double hits = static_cast<double>(hits_[n]) + added;
+    const double matches = static_cast<double>(matches_[n]) + added;
     const double total = static_cast<double>(totals_[n]) + added;
     if (total == 0) {
       break;
     }
     order = options_.has_effective_order ? n + 1 : order;
-    if (hits > 0) {
-      result.precisions[n] = 100 * hits / total;
+    if (matches > 0) {
+      result.precisions[n] = 100 * matches / total;
     } else if (options_.smoothing == BleuSmoothing::kExponential) {
       halved *= 2;
       result.precisions[n] = 100 / (halved * total);
@@ -136,11 +136,11 @@ std::string Bleu::signature() const {
     std::snprintf(number.data(), number.size(), "[%.2f]", smoothing_value(options_));
     smoothing += number.data();
   }
-  return text("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
-              "|case:", options_.is_lowercased ? "lc" : "mixed",
-              "|eff:", options_.has_effective_order ? "yes" : "no",
-              "|tok:", signature_of(options_.tokens), "|smooth:", smoothing,
-              "|version:", kSacrebleuVersion);
+  return str_cat("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
+                 "|case:", options_.is_lowercased ? "lc" : "mixed",
+                 "|eff:", options_.has_effective_order ? "yes" : "no",
+                 "|tok:", signature_of(options_.tokenizer), "|smooth:", smoothing,
+                 "|version:", kSacrebleuVersion);
 }
 
 }  // namespace weft::metrics

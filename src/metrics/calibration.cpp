@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBins = 15;
 
-/// Bins hold their upper border, not the lower one.
+/// Bins include their upper bound, not the lower one.
 std::size_t bin_of(double probability) {
   const auto above = std::ceil(probability * static_cast<double>(kBins));
   return static_cast<std::size_t>(std::clamp(above, 1.0, static_cast<double>(kBins))) - 1;
@@ -19,11 +19,11 @@ std::size_t bin_of(double probability) {
 
 }  // namespace
 
-double calibration_error(const std::vector<bool>& came_true,
-                         const std::vector<double>& probabilities) {
-  std::array<double, kBins> gaps = {};  // probabilities less truths
+double expected_calibration_error(const std::vector<bool>& is_correct,
+                                  const std::vector<double>& probabilities) {
+  std::array<double, kBins> gaps = {};  // sum of probability minus correctness
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
-    gaps[bin_of(probabilities[i])] += probabilities[i] - (came_true[i] ? 1 : 0);
+    gaps[bin_of(probabilities[i])] += probabilities[i] - (is_correct[i] ? 1 : 0);
   }
   double sum = 0;
   for (const double gap : gaps) {

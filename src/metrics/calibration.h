@@ -4,9 +4,9 @@
 
 namespace weft::metrics {
 
-/// Expected calibration error (arXiv:1706.04599, equation 3): the mean gap between the probability
-/// given and the share that came true, over 15 equal bins of the probability.
-double calibration_error(const std::vector<bool>& came_true,
-                         const std::vector<double>& probabilities);
+/// Expected calibration error (arXiv:1706.04599, equation 3): the mean gap between confidence and
+/// accuracy over 15 equal-width bins of the confidence, weighted by bin size.
+double expected_calibration_error(const std::vector<bool>& is_correct,
+                                  const std::vector<double>& probabilities);
 
 }  // namespace weft::metrics

@@ -4,10 +4,10 @@
 #include <unordered_map>
 
 #include "base/character_kind.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "metrics/bleu.h"
-#include "metrics/bleu_tokens.h"
+#include "metrics/bleu_tokenizer.h"
 
 namespace weft::metrics {
 namespace {
@@ -15,17 +15,19 @@ namespace {
 using ChrfText = std::u32string;
 using ChrfCounts = std::unordered_map<std::u32string, int64_t>;
 
-constexpr std::u32string_view kSigns = U"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+constexpr std::u32string_view kPunctuation = U"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
-/// Words with one sign at an end cut off.
+/// Splits into words; one punctuation character at the end or start is a word of its own.
 std::vector<ChrfText> chrf_words_of(const ChrfText& line) {
   std::vector<ChrfText> words;
   for (auto& word : split_at_space(line)) {
-    const auto is_sign = [](char32_t code) { return kSigns.find(code) != kSigns.npos; };
-    if (word.size() > 1 && is_sign(word.back())) {
+    const auto is_punctuation = [](char32_t code) {
+      return kPunctuation.find(code) != kPunctuation.npos;
+    };
+    if (word.size() > 1 && is_punctuation(word.back())) {
       words.push_back(word.substr(0, word.size() - 1));
       words.push_back(word.substr(word.size() - 1));
-    } else if (word.size() > 1 && is_sign(word.front())) {
+    } else if (word.size() > 1 && is_punctuation(word.front())) {
       words.push_back(word.substr(0, 1));
       words.push_back(word.substr(1));
     } else {
@@ -35,17 +37,17 @@ std::vector<ChrfText> chrf_words_of(const ChrfText& line) {
   return words;
 }
 
-ChrfText characters_of(const ChrfText& line, bool keeps_space) {
+ChrfText characters_of(const ChrfText& line, bool keeps_whitespace) {
   ChrfText result;
   for (const auto code : line) {
-    if (keeps_space || !is_python_space(code)) {
+    if (keeps_whitespace || !is_python_space(code)) {
       result += code;
     }
   }
   return result;
 }
 
-ChrfCounts character_grams(const ChrfText& text, std::size_t order) {
+ChrfCounts character_ngrams(const ChrfText& text, std::size_t order) {
   ChrfCounts counts;
   for (std::size_t i = 0; i + order <= text.size(); ++i) {
     ++counts[text.substr(i, order)];
@@ -53,14 +55,14 @@ ChrfCounts character_grams(const ChrfText& text, std::size_t order) {
   return counts;
 }
 
-ChrfCounts word_grams(const std::vector<ChrfText>& words, std::size_t order) {
+ChrfCounts word_ngrams(const std::vector<ChrfText>& words, std::size_t order) {
   ChrfCounts counts;
   for (std::size_t i = 0; i + order <= words.size(); ++i) {
-    ChrfText gram = words[i];
+    ChrfText ngram = words[i];
     for (std::size_t n = 1; n < order; ++n) {
-      gram += U' ' + words[i + n];
+      ngram += U' ' + words[i + n];
     }
-    ++counts[gram];
+    ++counts[ngram];
   }
   return counts;
 }
@@ -74,30 +76,32 @@ Chrf::Chrf(const ChrfOptions& options)
 std::vector<Chrf::Matches> Chrf::compare(const ChrfText& hypothesis,
                                          const ChrfText& reference) const {
   std::vector<Matches> result;
-  const auto compare_counts = [&](const ChrfCounts& found, const ChrfCounts& wanted) {
+  const auto compare_counts = [&](const ChrfCounts& hypothesis_counts,
+                                  const ChrfCounts& reference_counts) {
     Matches matches;
-    for (const auto& [gram, count] : found) {
-      matches.found += wanted.empty() ? 0 : count;  // nothing to be found does not count
-      const auto at = wanted.find(gram);
-      matches.hits += at == wanted.end() ? 0 : std::min(count, at->second);
+    for (const auto& [ngram, count] : hypothesis_counts) {
+      matches.hypothesis_ngrams +=
+          reference_counts.empty() ? 0 : count;  // ignored if the reference has none
+      const auto at = reference_counts.find(ngram);
+      matches.common += at == reference_counts.end() ? 0 : std::min(count, at->second);
     }
-    for (const auto& [gram, count] : wanted) {
-      matches.wanted += count;
+    for (const auto& [ngram, count] : reference_counts) {
+      matches.reference_ngrams += count;
     }
     result.push_back(matches);
   };
-  const auto left = characters_of(hypothesis, options_.keeps_space);
-  const auto right = characters_of(reference, options_.keeps_space);
+  const auto left = characters_of(hypothesis, options_.keeps_whitespace);
+  const auto right = characters_of(reference, options_.keeps_whitespace);
   for (int64_t n = 1; n <= options_.character_order; ++n) {
     const auto order = static_cast<std::size_t>(n);
-    compare_counts(character_grams(left, order), character_grams(right, order));
+    compare_counts(character_ngrams(left, order), character_ngrams(right, order));
   }
   if (options_.word_order > 0) {
     const auto left_words = chrf_words_of(hypothesis);
     const auto right_words = chrf_words_of(reference);
     for (int64_t n = 1; n <= options_.word_order; ++n) {
       const auto order = static_cast<std::size_t>(n);
-      compare_counts(word_grams(left_words, order), word_grams(right_words, order));
+      compare_counts(word_ngrams(left_words, order), word_ngrams(right_words, order));
     }
   }
   return result;
@@ -106,11 +110,11 @@ std::vector<Chrf::Matches> Chrf::compare(const ChrfText& hypothesis,
 double Chrf::score_of(const std::vector<Matches>& matches) const {
   double precision = 0;
   double recall = 0;
-  int64_t orders = 0;  // those that both sides are long enough for
+  int64_t orders = 0;  // orders with n-grams on both sides
   for (const auto& order : matches) {
-    if (order.found > 0 && order.wanted > 0) {
-      precision += static_cast<double>(order.hits) / static_cast<double>(order.found);
-      recall += static_cast<double>(order.hits) / static_cast<double>(order.wanted);
+    if (order.hypothesis_ngrams > 0 && order.reference_ngrams > 0) {
+      precision += static_cast<double>(order.common) / static_cast<double>(order.hypothesis_ngrams);
+      recall += static_cast<double>(order.common) / static_cast<double>(order.reference_ngrams);
       ++orders;
     }
   }
@@ -139,9 +143,9 @@ void Chrf::add(std::string_view hypothesis, const std::vector<std::string>& refe
     }
   }
   for (std::size_t n = 0; n < best.size(); ++n) {
-    sums_[n].found += best[n].found;
-    sums_[n].wanted += best[n].wanted;
-    sums_[n].hits += best[n].hits;
+    sums_[n].hypothesis_ngrams += best[n].hypothesis_ngrams;
+    sums_[n].reference_ngrams += best[n].reference_ngrams;
+    sums_[n].common += best[n].common;
   }
   const auto given = static_cast<int64_t>(references.size());
   references_ = references_ == 0 || references_ == given ? given : -1;
@@ -150,14 +154,15 @@ void Chrf::add(std::string_view hypothesis, const std::vector<std::string>& refe
 double Chrf::score() const { return score_of(sums_); }
 
 std::string Chrf::signature() const {
-  return text("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
-              "|case:", options_.is_lowercased ? "lc" : "mixed",
-              "|eff:yes|nc:", options_.character_order, "|nw:", options_.word_order,
-              "|space:", options_.keeps_space ? "yes" : "no", "|version:", kSacrebleuVersion);
+  return str_cat("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
+                 "|case:", options_.is_lowercased ? "lc" : "mixed",
+                 "|eff:yes|nc:", options_.character_order, "|nw:", options_.word_order,
+                 "|space:", options_.keeps_whitespace ? "yes" : "no",
+                 "|version:", kSacrebleuVersion);
 }
 
 std::string Chrf::name() const {
-  return text("chrF", options_.beta) +
+  return str_cat("chrF", options_.beta) +
          std::string(static_cast<std::size_t>(options_.word_order), '+');
 }
 

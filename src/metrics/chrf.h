@@ -12,15 +12,15 @@ struct ChrfOptions {
   int64_t word_order = 0;  // 2: chrF++
   double beta = 2;         // weight of recall
   bool is_lowercased = false;
-  bool keeps_space = false;
+  bool keeps_whitespace = false;
 };
 
-/// chrF (Popovic, WMT 2015; with words WMT 2017) of lines added one by one, equal to sacreBLEU's.
+/// chrF (Popovic, WMT 2015; with words WMT 2017), accumulated line by line; equal to sacreBLEU.
 class Chrf {
  public:
   explicit Chrf(const ChrfOptions& options = {});
 
-  /// Of several references the one that is nearest counts.
+  /// Adds a line; of several references, the one with the best score counts.
   void add(std::string_view hypothesis, const std::vector<std::string>& references);
   double score() const;  // in [0, 100]
   /// `nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0`
@@ -29,11 +29,11 @@ class Chrf {
   std::string name() const;
 
  private:
-  /// Of one order.
+  /// Counts of one n-gram order.
   struct Matches {
-    int64_t found = 0;   // n-grams of the hypothesis
-    int64_t wanted = 0;  // of the reference
-    int64_t hits = 0;
+    int64_t hypothesis_ngrams = 0;  // in the hypothesis
+    int64_t reference_ngrams = 0;   // in the reference
+    int64_t common = 0;
   };
   std::vector<Matches> compare(const std::u32string& hypothesis,
                                const std::u32string& reference) const;

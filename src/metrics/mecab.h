@@ -4,27 +4,26 @@
 
 namespace weft::metrics {
 
-/// Cuts Japanese into words with MeCab (Kudo et al., EMNLP 2004) and the IPA dictionary. The
-/// library is no part of Weft: it is loaded when it is first asked for. Which dictionary it reads
-/// is said by its own settings, or those in the file that the variable MECABRC names. For one
-/// thread at a time.
+/// Splits Japanese into words with MeCab (Kudo et al., EMNLP 2004) and the IPA dictionary. The
+/// library is not part of Weft: it is loaded on first use. The dictionary is chosen by MeCab's
+/// settings, or by those in the file named by MECABRC. Not thread-safe.
 class Mecab {
  public:
-  /// Throws UserError where the library or that dictionary is missing.
-  static const Mecab& loaded();
+  /// Throws UserError if the library or that dictionary is missing.
+  static const Mecab& instance();
 
-  /// The words of a line of well-formed UTF-8, with spaces between and a line feed behind.
-  std::string cut(const std::string& line) const;
+  /// Returns the words of a line of well-formed UTF-8, separated by spaces, with a final line feed.
+  std::string tokenize(const std::string& line) const;
 
-  /// As in signatures of sacreBLEU, `0.996-IPA`; a dictionary of not quite as many words as the one
-  /// it takes adds their number.
+  /// As in sacreBLEU signatures: `0.996-IPA`, followed by the word count if the dictionary's size
+  /// differs from that of sacreBLEU.
   const std::string& signature() const { return signature_; }
 
  private:
   Mecab();
 
   void* tagger_ = nullptr;
-  const char* (*cut_)(void* tagger, const char* text, std::size_t bytes) = nullptr;
+  const char* (*tokenize_)(void* tagger, const char* text, std::size_t bytes) = nullptr;
   std::string signature_;
 };
 

@@ -13,7 +13,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Ranks from 1; equal values share the mean of theirs.
+/// Ranks from 1; ties get their mean rank.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -40,33 +40,33 @@ double accuracy(const std::vector<int64_t>& labels, const std::vector<int64_t>& 
   for (std::size_t i = 0; i < labels.size(); ++i) {
     right += labels[i] == predictions[i] ? 1 : 0;
   }
-  return quotient(right, static_cast<double>(labels.size()));
+  return safe_divide(right, static_cast<double>(labels.size()));
 }
 
-ClassScores scores_of(double hits, double found, double wanted) {
-  return {.precision = quotient(hits, found),
-          .recall = quotient(hits, wanted),
-          .f1 = quotient(2 * hits, found + wanted)};
+ClassScores precision_recall_f1(double true_positives, double predicted, double actual) {
+  return {.precision = safe_divide(true_positives, predicted),
+          .recall = safe_divide(true_positives, actual),
+          .f1 = safe_divide(2 * true_positives, predicted + actual)};
 }
 
 double matthews_correlation(const std::vector<int64_t>& labels,
                             const std::vector<int64_t>& predictions,
                             int64_t classes) {
-  std::vector<double> wanted(static_cast<std::size_t>(classes));
-  std::vector<double> found(static_cast<std::size_t>(classes));
+  std::vector<double> actual(static_cast<std::size_t>(classes));
+  std::vector<double> predicted(static_cast<std::size_t>(classes));
   double right = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    wanted[static_cast<std::size_t>(labels[i])] += 1;
-    found[static_cast<std::size_t>(predictions[i])] += 1;
+    actual[static_cast<std::size_t>(labels[i])] += 1;
+    predicted[static_cast<std::size_t>(predictions[i])] += 1;
     right += labels[i] == predictions[i] ? 1 : 0;
   }
   const auto total = static_cast<double>(labels.size());
   const auto product = [](const auto& a, const auto& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   };
-  const double covariance = right * total - product(wanted, found);
+  const double covariance = right * total - product(actual, predicted);
   const double spread =
-      (total * total - product(found, found)) * (total * total - product(wanted, wanted));
+      (total * total - product(predicted, predicted)) * (total * total - product(actual, actual));
   return spread <= 0 ? 0 : covariance / std::sqrt(spread);
 }
 

@@ -5,10 +5,10 @@
 
 namespace weft::metrics {
 
-/// over / under; 0 where that is nothing of nothing.
-inline double quotient(double over, double under) { return under == 0 ? 0 : over / under; }
+/// over / under; 0 if `under` is 0.
+inline double safe_divide(double over, double under) { return under == 0 ? 0 : over / under; }
 
-/// Share of equal entries; 0 of nothing.
+/// Fraction of equal entries; 0 if empty.
 double accuracy(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions);
 
 struct ClassScores {
@@ -17,19 +17,19 @@ struct ClassScores {
   double f1 = 0;
 };
 
-/// Of `found` decisions for a class, `hits` right ones, where it was wanted `wanted` times; 0 where
-/// a quotient has no denominator, as scikit-learn has it.
-ClassScores scores_of(double hits, double found, double wanted);
+/// Scores of a class predicted `predicted` times, `true_positives` of them correct, with `actual`
+/// examples; 0 if a denominator is 0, as in scikit-learn.
+ClassScores precision_recall_f1(double true_positives, double predicted, double actual);
 
-/// Matthews' correlation for any number of classes (Gorodkin 2004); 0 where either side is
+/// Matthews correlation coefficient for any number of classes (Gorodkin 2004); 0 if either side is
 /// constant.
 double matthews_correlation(const std::vector<int64_t>& labels,
                             const std::vector<int64_t>& predictions,
                             int64_t classes);
 
-/// NaN where either side is constant or there are fewer than two pairs.
+/// Pearson correlation; NaN if either side is constant or there are fewer than two pairs.
 double pearson(const std::vector<double>& x, const std::vector<double>& y);
-/// Pearson's correlation of the ranks, ties sharing their mean rank.
+/// Pearson correlation of the ranks; ties get their mean rank.
 double spearman(const std::vector<double>& x, const std::vector<double>& y);
 
 }  // namespace weft::metrics

@@ -11,7 +11,7 @@ namespace {
 
 using StemView = std::string_view;
 
-/// For each letter whether it is a consonant: `y` after a consonant is none.
+/// Whether each letter is a consonant; `y` after a consonant is a vowel.
 std::vector<bool> consonants_of(StemView word) {
   std::vector<bool> result;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -21,7 +21,7 @@ std::vector<bool> consonants_of(StemView word) {
   return result;
 }
 
-/// m of the paper: how often a vowel is followed by a consonant.
+/// The paper's m: how often a vowel is followed by a consonant.
 int64_t measure(StemView stem) {
   const auto consonants = consonants_of(stem);
   int64_t count = 0;
@@ -44,7 +44,7 @@ bool ends_double(StemView word) {
   return word.size() >= 2 && word.back() == word[word.size() - 2] && consonants_of(word).back();
 }
 
-/// *o of the paper, which NLTK extends to words of two letters.
+/// The paper's *o, which NLTK extends to two-letter words.
 bool ends_short(StemView word) {
   const auto consonants = consonants_of(word);
   const auto size = word.size();
@@ -57,33 +57,34 @@ bool ends_short(StemView word) {
 
 struct Rule {
   StemView suffix;
-  StemView instead;
+  StemView replacement;
 };
 
 StemView without(StemView word, StemView suffix) {
   return word.substr(0, word.size() - suffix.size());
 }
 
-/// The first rule whose suffix is there decides; it acts if m of the stem is above `least`.
-std::string by_measure(StemView word, std::span<const Rule> rules, int64_t least) {
-  for (const auto& [suffix, instead] : rules) {
+/// Only the first rule with a matching suffix counts; it applies if m of the stem exceeds `least`.
+std::string apply_rules(StemView word, std::span<const Rule> rules, int64_t least) {
+  for (const auto& [suffix, replacement] : rules) {
     if (word.ends_with(suffix)) {
       const auto stem = without(word, suffix);
-      return measure(stem) > least ? std::string(stem) + std::string(instead) : std::string(word);
+      return measure(stem) > least ? std::string(stem) + std::string(replacement)
+                                   : std::string(word);
     }
   }
   return std::string(word);
 }
 
-std::string plural(StemView word) {
+std::string step_1a(StemView word) {
   if (word.size() == 4 && word.ends_with("ies")) {
     return std::string(without(word, "s"));
   }
   constexpr std::array<Rule, 4> kRules{{{"sses", "ss"}, {"ies", "i"}, {"ss", "ss"}, {"s", ""}}};
-  return by_measure(word, kRules, -1);
+  return apply_rules(word, kRules, -1);
 }
 
-std::string past_mended(std::string stem) {
+std::string restore_stem(std::string stem) {
   for (const StemView suffix : {"at", "bl", "iz"}) {
     if (stem.ends_with(suffix)) {
       return stem + "e";
@@ -98,7 +99,7 @@ std::string past_mended(std::string stem) {
   return measure(stem) == 1 && ends_short(stem) ? stem + "e" : stem;
 }
 
-std::string past(StemView word) {
+std::string step_1b(StemView word) {
   if (word.ends_with("ied")) {
     return std::string(without(word, word.size() == 4 ? StemView("d") : StemView("ed")));
   }
@@ -107,13 +108,13 @@ std::string past(StemView word) {
   }
   for (const StemView suffix : {"ed", "ing"}) {
     if (word.ends_with(suffix) && has_vowel(without(word, suffix))) {
-      return past_mended(std::string(without(word, suffix)));
+      return restore_stem(std::string(without(word, suffix)));
     }
   }
   return std::string(word);
 }
 
-std::string final_y(StemView word) {
+std::string step_1c(StemView word) {
   if (!word.ends_with("y")) {
     return std::string(word);
   }
@@ -122,9 +123,9 @@ std::string final_y(StemView word) {
   return std::string(stem) + (turns ? "i" : "y");
 }
 
-std::string double_suffix(StemView word) {
+std::string step_2(StemView word) {
   if (word.ends_with("alli") && measure(without(word, "alli")) > 0) {
-    return double_suffix(without(word, "li"));
+    return step_2(without(word, "li"));
   }
   constexpr std::array<Rule, 21> kRules{{
       {"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},   {"anci", "ance"},
@@ -137,10 +138,10 @@ std::string double_suffix(StemView word) {
   if (word.ends_with("logi")) {
     return std::string(measure(without(word, "ogi")) > 0 ? without(word, "i") : word);
   }
-  return by_measure(word, kRules, 0);
+  return apply_rules(word, kRules, 0);
 }
 
-std::string third_suffix(StemView word) {
+std::string step_3(StemView word) {
   constexpr std::array<Rule, 7> kRules{{{"icate", "ic"},
                                         {"ative", ""},
                                         {"alize", "al"},
@@ -148,10 +149,10 @@ std::string third_suffix(StemView word) {
                                         {"ical", "ic"},
                                         {"ful", ""},
                                         {"ness", ""}}};
-  return by_measure(word, kRules, 0);
+  return apply_rules(word, kRules, 0);
 }
 
-std::string last_suffix(StemView word) {
+std::string step_4(StemView word) {
   constexpr std::array<Rule, 11> kFirst{{{"al", ""},
                                          {"ance", ""},
                                          {"ence", ""},
@@ -172,13 +173,13 @@ std::string last_suffix(StemView word) {
   }
   for (const auto& rule : kFirst) {
     if (word.ends_with(rule.suffix)) {
-      return by_measure(word, kFirst, 1);
+      return apply_rules(word, kFirst, 1);
     }
   }
-  return by_measure(word, kRest, 1);
+  return apply_rules(word, kRest, 1);
 }
 
-std::string tidied(StemView word) {
+std::string step_5(StemView word) {
   if (word.ends_with("e")) {
     const auto stem = without(word, "e");
     const auto m = measure(stem);
@@ -192,8 +193,8 @@ std::string tidied(StemView word) {
   return std::string(word);
 }
 
-/// Irregular forms, from the errors that were found over the years.
-StemView irregular(StemView word) {
+/// Irregular forms, from errors found over the years.
+StemView irregular_stem(StemView word) {
   constexpr std::array<std::pair<StemView, StemView>, 15> kForms{{
       {"sky", "sky"},
       {"skies", "sky"},
@@ -222,13 +223,13 @@ StemView irregular(StemView word) {
 }  // namespace
 
 std::string porter_stem(StemView word) {
-  if (const auto form = irregular(word); !form.empty()) {
+  if (const auto form = irregular_stem(word); !form.empty()) {
     return std::string(form);
   }
   if (word.size() <= 2) {
     return std::string(word);
   }
-  return tidied(last_suffix(third_suffix(double_suffix(final_y(past(plural(word)))))));
+  return step_5(step_4(step_3(step_2(step_1c(step_1b(step_1a(word)))))));
 }
 
 }  // namespace weft::metrics

@@ -5,8 +5,8 @@
 
 namespace weft::metrics {
 
-/// The stem of an English word in lower case (Porter, "An algorithm for suffix stripping", 1980),
-/// with the departures of NLTK, by which ROUGE is computed elsewhere.
+/// Returns the stem of a lower-case English word (Porter, "An algorithm for suffix stripping",
+/// 1980), with NLTK's extensions, as in other ROUGE implementations.
 std::string porter_stem(std::string_view word);
 
 }  // namespace weft::metrics

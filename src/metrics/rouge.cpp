@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/character_kind.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "metrics/metrics.h"
 #include "metrics/porter_stemmer.h"
@@ -16,9 +16,9 @@ namespace {
 using Words = std::vector<std::string>;
 using RougeCounts = std::unordered_map<std::string, int64_t>;
 
-constexpr std::size_t kStemmedFrom = 4;  // letters; shorter words stay as they are
+constexpr std::size_t kMinStemLength = 4;  // letters; shorter words are not stemmed
 
-Words rouge_words_of(std::string_view raw, bool uses_stems) {
+Words rouge_words_of(std::string_view raw, bool use_stemmer) {
   Words words;
   bool is_open = false;
   for (const auto code : python_lower(utf8::decode(raw))) {
@@ -31,81 +31,85 @@ Words rouge_words_of(std::string_view raw, bool uses_stems) {
       words.back() += static_cast<char>(code);
     }
   }
-  if (uses_stems) {
+  if (use_stemmer) {
     for (auto& word : words) {
-      word = word.size() >= kStemmedFrom ? porter_stem(word) : word;
+      word = word.size() >= kMinStemLength ? porter_stem(word) : word;
     }
   }
   return words;
 }
 
-RougeScore score_of(double hits, double found, double wanted) {
-  RougeScore score{.precision = quotient(hits, found), .recall = quotient(hits, wanted)};
-  score.f1 = quotient(2 * score.precision * score.recall, score.precision + score.recall);
+RougeScore score_of(double matches, double hypothesis, double reference) {
+  RougeScore score{.precision = safe_divide(matches, hypothesis),
+                   .recall = safe_divide(matches, reference)};
+  score.f1 = safe_divide(2 * score.precision * score.recall, score.precision + score.recall);
   return score;
 }
 
 RougeCounts rouge_grams_of(const Words& words, std::size_t order) {
   RougeCounts counts;
   for (std::size_t i = 0; i + order <= words.size(); ++i) {
-    std::string gram = words[i];
+    std::string ngram = words[i];
     for (std::size_t n = 1; n < order; ++n) {
-      gram += " " + words[i + n];
+      ngram += " " + words[i + n];
     }
-    ++counts[gram];
+    ++counts[ngram];
   }
   return counts;
 }
 
 int64_t rouge_sum_of(const RougeCounts& counts) {
   int64_t sum = 0;
-  for (const auto& [gram, count] : counts) {
+  for (const auto& [ngram, count] : counts) {
     sum += count;
   }
   return sum;
 }
 
-RougeScore by_grams(const Words& found, const Words& wanted, std::size_t order) {
-  const auto left = rouge_grams_of(found, order);
-  const auto right = rouge_grams_of(wanted, order);
-  int64_t hits = 0;
-  for (const auto& [gram, count] : right) {
-    const auto at = left.find(gram);
-    hits += at == left.end() ? 0 : std::min(count, at->second);
+RougeScore rouge_n(const Words& hypothesis, const Words& reference, std::size_t order) {
+  const auto left = rouge_grams_of(hypothesis, order);
+  const auto right = rouge_grams_of(reference, order);
+  int64_t matches = 0;
+  for (const auto& [ngram, count] : right) {
+    const auto at = left.find(ngram);
+    matches += at == left.end() ? 0 : std::min(count, at->second);
   }
-  return score_of(static_cast<double>(hits), static_cast<double>(rouge_sum_of(left)),
+  return score_of(static_cast<double>(matches), static_cast<double>(rouge_sum_of(left)),
                   static_cast<double>(rouge_sum_of(right)));
 }
 
-/// Lengths of the longest common subsequences of all beginnings: (reference + 1, found + 1).
-std::vector<std::vector<int64_t>> common_table(const Words& wanted, const Words& found) {
-  std::vector<std::vector<int64_t>> table(wanted.size() + 1,
-                                          std::vector<int64_t>(found.size() + 1, 0));
-  for (std::size_t i = 1; i <= wanted.size(); ++i) {
-    for (std::size_t j = 1; j <= found.size(); ++j) {
-      table[i][j] = wanted[i - 1] == found[j - 1] ? table[i - 1][j - 1] + 1
-                                                  : std::max(table[i - 1][j], table[i][j - 1]);
+/// LCS lengths of all pairs of prefixes: (reference + 1, hypothesis + 1).
+std::vector<std::vector<int64_t>> lcs_table(const Words& reference, const Words& hypothesis) {
+  std::vector<std::vector<int64_t>> table(reference.size() + 1,
+                                          std::vector<int64_t>(hypothesis.size() + 1, 0));
+  for (std::size_t i = 1; i <= reference.size(); ++i) {
+    for (std::size_t j = 1; j <= hypothesis.size(); ++j) {
+      table[i][j] = reference[i - 1] == hypothesis[j - 1]
+                        ? table[i - 1][j - 1] + 1
+                        : std::max(table[i - 1][j], table[i][j - 1]);
     }
   }
   return table;
 }
 
-RougeScore by_longest(const Words& found, const Words& wanted) {
-  if (found.empty() || wanted.empty()) {
+RougeScore rouge_l(const Words& hypothesis, const Words& reference) {
+  if (hypothesis.empty() || reference.empty()) {
     return {};
   }
-  return score_of(static_cast<double>(common_table(wanted, found).back().back()),
-                  static_cast<double>(found.size()), static_cast<double>(wanted.size()));
+  return score_of(static_cast<double>(lcs_table(reference, hypothesis).back().back()),
+                  static_cast<double>(hypothesis.size()), static_cast<double>(reference.size()));
 }
 
-/// Places in the reference of one longest common subsequence, into `places`.
-void add_common(const Words& wanted, const Words& found, std::set<std::size_t>& places) {
-  const auto table = common_table(wanted, found);
-  std::size_t i = wanted.size();
-  std::size_t j = found.size();
+/// Adds the reference positions of one LCS to `positions`.
+void add_lcs_positions(const Words& reference,
+                       const Words& hypothesis,
+                       std::set<std::size_t>& positions) {
+  const auto table = lcs_table(reference, hypothesis);
+  std::size_t i = reference.size();
+  std::size_t j = hypothesis.size();
   while (i > 0 && j > 0) {
-    if (wanted[i - 1] == found[j - 1]) {
-      places.insert(i - 1);
+    if (reference[i - 1] == hypothesis[j - 1]) {
+      positions.insert(i - 1);
       --i;
       --j;
     } else if (table[i][j - 1] > table[i - 1][j]) {
@@ -116,11 +120,11 @@ void add_common(const Words& wanted, const Words& found, std::set<std::size_t>& 
   }
 }
 
-std::vector<Words> lines_of(std::string_view raw, bool uses_stems) {
+std::vector<Words> lines_of(std::string_view raw, bool use_stemmer) {
   std::vector<Words> lines;
   for (const auto line : split(raw, '\n')) {
     if (!line.empty()) {
-      lines.push_back(rouge_words_of(line, uses_stems));
+      lines.push_back(rouge_words_of(line, use_stemmer));
     }
   }
   return lines;
@@ -136,54 +140,54 @@ RougeCounts counts_of(const std::vector<Words>& lines) {
   return counts;
 }
 
-RougeScore by_lines(const std::vector<Words>& found, const std::vector<Words>& wanted) {
-  auto left = counts_of(found);
-  auto right = counts_of(wanted);
-  const auto found_words = rouge_sum_of(left);
-  const auto wanted_words = rouge_sum_of(right);
-  int64_t hits = 0;
-  for (const auto& line : wanted) {
-    std::set<std::size_t> places;
-    for (const auto& other : found) {
-      add_common(line, other, places);
+RougeScore rouge_lsum(const std::vector<Words>& hypothesis, const std::vector<Words>& reference) {
+  auto left = counts_of(hypothesis);
+  auto right = counts_of(reference);
+  const auto hypothesis_words = rouge_sum_of(left);
+  const auto reference_words = rouge_sum_of(right);
+  int64_t matches = 0;
+  for (const auto& line : reference) {
+    std::set<std::size_t> positions;
+    for (const auto& other : hypothesis) {
+      add_lcs_positions(line, other, positions);
     }
-    for (const auto place : places) {
-      const auto& word = line[place];
-      if (left[word] > 0 && right[word] > 0) {  // each word of either side is hit once
-        ++hits;
+    for (const auto index : positions) {
+      const auto& word = line[index];
+      if (left[word] > 0 && right[word] > 0) {  // each word of either side is matched once
+        ++matches;
         --left[word];
         --right[word];
       }
     }
   }
-  return score_of(static_cast<double>(hits), static_cast<double>(found_words),
-                  static_cast<double>(wanted_words));
+  return score_of(static_cast<double>(matches), static_cast<double>(hypothesis_words),
+                  static_cast<double>(reference_words));
 }
 
 template <class Change>
 void for_each_score(RougeScores& scores, const Change& change) {
-  change(scores.one, &RougeScores::one);
-  change(scores.two, &RougeScores::two);
-  change(scores.longest, &RougeScores::longest);
-  change(scores.longest_by_line, &RougeScores::longest_by_line);
+  change(scores.rouge_1, &RougeScores::rouge_1);
+  change(scores.rouge_2, &RougeScores::rouge_2);
+  change(scores.rouge_l, &RougeScores::rouge_l);
+  change(scores.rouge_lsum, &RougeScores::rouge_lsum);
 }
 
 }  // namespace
 
-RougeScores rouge(std::string_view hypothesis, std::string_view reference, bool uses_stems) {
-  const auto found = rouge_words_of(hypothesis, uses_stems);
-  const auto wanted = rouge_words_of(reference, uses_stems);
-  return {.one = by_grams(found, wanted, 1),
-          .two = by_grams(found, wanted, 2),
-          .longest = by_longest(found, wanted),
-          .longest_by_line =
-              by_lines(lines_of(hypothesis, uses_stems), lines_of(reference, uses_stems))};
+RougeScores rouge(std::string_view hypothesis, std::string_view reference, bool use_stemmer) {
+  const auto hypothesis_words = rouge_words_of(hypothesis, use_stemmer);
+  const auto reference_words = rouge_words_of(reference, use_stemmer);
+  return {.rouge_1 = rouge_n(hypothesis_words, reference_words, 1),
+          .rouge_2 = rouge_n(hypothesis_words, reference_words, 2),
+          .rouge_l = rouge_l(hypothesis_words, reference_words),
+          .rouge_lsum =
+              rouge_lsum(lines_of(hypothesis, use_stemmer), lines_of(reference, use_stemmer))};
 }
 
 void Rouge::add(std::string_view hypothesis, const std::vector<std::string>& references) {
   std::vector<RougeScores> all;
   for (const auto& reference : references) {
-    all.push_back(rouge(hypothesis, reference, uses_stems_));
+    all.push_back(rouge(hypothesis, reference, use_stemmer_));
   }
   ++texts_;
   for_each_score(sums_, [&](RougeScore& sum, auto member) {
@@ -202,9 +206,9 @@ RougeScores Rouge::mean() const {
   RougeScores result = sums_;
   const auto texts = static_cast<double>(texts_);
   for_each_score(result, [&](RougeScore& score, auto) {
-    score.precision = quotient(score.precision, texts);
-    score.recall = quotient(score.recall, texts);
-    score.f1 = quotient(score.f1, texts);
+    score.precision = safe_divide(score.precision, texts);
+    score.recall = safe_divide(score.recall, texts);
+    score.f1 = safe_divide(score.f1, texts);
   });
   return result;
 }

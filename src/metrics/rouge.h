@@ -16,25 +16,25 @@ struct RougeScore {
 
 /// ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum of one text.
 struct RougeScores {
-  RougeScore one;
-  RougeScore two;
-  RougeScore longest;          // longest common subsequence of the whole texts
-  RougeScore longest_by_line;  // union of those of the lines (Lin 2004, section 3.2)
+  RougeScore rouge_1;
+  RougeScore rouge_2;
+  RougeScore rouge_l;     // longest common subsequence (LCS) of the texts
+  RougeScore rouge_lsum;  // union of the LCS of the lines (Lin 2004, section 3.2)
 };
 
-/// ROUGE (Lin, 2004) by the conventions of Google's rouge_score: letters a-z and digits make words,
-/// all else separates them. All in [0, 1].
-RougeScores rouge(std::string_view hypothesis, std::string_view reference, bool uses_stems);
+/// ROUGE (Lin, 2004) as in Google's rouge_score: words consist of letters a-z and digits,
+/// everything else separates them. All scores are in [0, 1].
+RougeScores rouge(std::string_view hypothesis, std::string_view reference, bool use_stemmer);
 
-/// Means over texts; of several references of a text each score takes the best.
+/// Means over texts; with several references, each score uses its best one.
 class Rouge {
  public:
-  explicit Rouge(bool uses_stems = false) : uses_stems_(uses_stems) {}
+  explicit Rouge(bool use_stemmer = false) : use_stemmer_(use_stemmer) {}
   void add(std::string_view hypothesis, const std::vector<std::string>& references);
   RougeScores mean() const;
 
  private:
-  bool uses_stems_;
+  bool use_stemmer_;
   int64_t texts_ = 0;
   RougeScores sums_;
 };

@@ -7,19 +7,19 @@ namespace weft::metrics {
 
 namespace {
 
-constexpr std::string_view kMarks = "BIEOS";
+constexpr std::string_view kPrefixes = "BIEOS";
 
-/// The letter with its twin of BILOU replaced; 0 for tags of another form.
-char mark_of(std::string_view label) {
+/// Returns the prefix letter, with BILOU mapped to IOBES; 0 for tags of another form.
+char prefix_of(std::string_view label) {
   if (label.empty() || (label.size() > 1 && label[1] != '-')) {
     return 0;
   }
   const char letter = label[0] == 'L' ? 'E' : label[0] == 'U' ? 'S' : label[0];
-  const bool is_known = kMarks.find(letter) != std::string_view::npos;
+  const bool is_known = kPrefixes.find(letter) != std::string_view::npos;
   return is_known && (letter != 'O' || label.size() == 1) ? letter : '\0';
 }
 
-/// What follows the hyphen; seqeval's name for nothing.
+/// Returns the type after the hyphen; `_` if empty, as in seqeval.
 std::string type_of(std::string_view label) {
   return label.size() > 2 ? std::string(label.substr(2)) : "_";
 }
@@ -27,14 +27,14 @@ std::string type_of(std::string_view label) {
 }  // namespace
 
 TagScheme::TagScheme(const std::vector<std::string>& labels) {
-  bool has_mark = false;
+  bool has_prefix = false;
   bool has_other = false;
   for (const auto& label : labels) {
-    const char mark = mark_of(label);
-    has_mark = has_mark || (mark != 0 && mark != 'O');
-    has_other = has_other || mark == 0;
+    const char prefix = prefix_of(label);
+    has_prefix = has_prefix || (prefix != 0 && prefix != 'O');
+    has_other = has_other || prefix == 0;
   }
-  marks_entities_ = has_mark && !has_other;
+  marks_entities_ = has_prefix && !has_other;
   if (!marks_entities_) {
     return;
   }
@@ -46,30 +46,30 @@ TagScheme::TagScheme(const std::vector<std::string>& labels) {
   std::sort(types_.begin(), types_.end());
   types_.erase(std::unique(types_.begin(), types_.end()), types_.end());
   for (const auto& label : labels) {
-    Tag tag{.mark = mark_of(label)};
-    if (tag.mark != 'O') {
-      const auto place = std::lower_bound(types_.begin(), types_.end(), type_of(label));
-      tag.type = place - types_.begin();
+    Tag tag{.prefix = prefix_of(label)};
+    if (tag.prefix != 'O') {
+      const auto index = std::lower_bound(types_.begin(), types_.end(), type_of(label));
+      tag.type = index - types_.begin();
     }
     tags_.push_back(tag);
   }
 }
 
 bool TagScheme::ends(const Tag& before, const Tag& now) {
-  if (before.mark == 'O') {
+  if (before.prefix == 'O') {
     return false;
   }
-  const bool is_closed = before.mark == 'E' || before.mark == 'S';
-  const bool is_other = now.mark == 'B' || now.mark == 'S' || now.mark == 'O';
+  const bool is_closed = before.prefix == 'E' || before.prefix == 'S';
+  const bool is_other = now.prefix == 'B' || now.prefix == 'S' || now.prefix == 'O';
   return is_closed || is_other || before.type != now.type;
 }
 
 bool TagScheme::begins(const Tag& before, const Tag& now) {
-  if (now.mark == 'O') {
+  if (now.prefix == 'O') {
     return false;
   }
-  const bool is_begin = now.mark == 'B' || now.mark == 'S';
-  const bool was_closed = before.mark == 'E' || before.mark == 'S' || before.mark == 'O';
+  const bool is_begin = now.prefix == 'B' || now.prefix == 'S';
+  const bool was_closed = before.prefix == 'E' || before.prefix == 'S' || before.prefix == 'O';
   return is_begin || was_closed || before.type != now.type;
 }
 

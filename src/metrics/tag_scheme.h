@@ -6,7 +6,7 @@
 
 namespace weft::metrics {
 
-/// Words [begin, end) that are one entity.
+/// Entity that spans the words [begin, end).
 struct Entity {
   int64_t type = 0;
   int64_t begin = 0;
@@ -15,24 +15,24 @@ struct Entity {
   auto operator<=>(const Entity&) const = default;
 };
 
-/// How tags mark entities: B begins one, I goes on, E (or L) ends one, S (or U) is one alone, O is
-/// none; the type follows a hyphen. Read leniently, as conlleval and seqeval do: a change of type
-/// ends an entity, and an I or E without a begin begins one, so IOB1, IOB2, IOBES and BILOU are all
-/// understood.
+/// Entity tagging scheme: B begins an entity, I continues it, E (or L) ends it, S (or U) is a
+/// single-word entity, O is outside; the type follows a hyphen. Parsed leniently, as in conlleval
+/// and seqeval: a change of type ends an entity, and an I or E without a begin starts one, so IOB1,
+/// IOB2, IOBES and BILOU are all supported.
 class TagScheme {
  public:
   explicit TagScheme(const std::vector<std::string>& labels);
 
-  /// Whether all tags are of that form; false for parts of speech and the like.
+  /// Whether all tags have this form and mark entities; false for part-of-speech tags and the like.
   bool marks_entities() const { return marks_entities_; }
-  /// Names of the types, sorted.
+  /// Entity type names, sorted.
   const std::vector<std::string>& types() const { return types_; }
-  /// Entities of one sentence, in order, from the ids of its tags; -1 is no tag at all.
+  /// Returns the entities of one sentence, in order, from its tag ids; -1 means no tag.
   std::vector<Entity> entities(const std::vector<int64_t>& tags) const;
 
  private:
   struct Tag {
-    char mark = 'O';
+    char prefix = 'O';
     int64_t type = -1;
   };
   static bool ends(const Tag& before, const Tag& now);

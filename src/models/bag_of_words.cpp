@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "kernels/embedding.h"
 #include "models/families/baselines.h"
-#include "nn/sequence_sum.h"
+#include "nn/segment_sum.h"
 
 namespace weft::models {
 
@@ -18,7 +18,7 @@ namespace {
 
 template <class Value>
 at::Tensor copy_of(const std::vector<Value>& values, at::ScalarType type, const at::Device& to) {
-  auto* data = const_cast<Value*>(values.data());  // nothing writes through it
+  auto* data = const_cast<Value*>(values.data());  // never written to
   return at::from_blob(data, {static_cast<int64_t>(values.size())}, type)
       .to(to, type, /*non_blocking=*/false, /*copy=*/true);
 }
@@ -32,17 +32,17 @@ BagFeatures bag_features(const std::vector<int64_t>& ids,
   BagFeatures result;
   result.rows.assign(ids.size() * static_cast<std::size_t>(ngrams), BagFeatures::kNone);
   for (std::size_t sequence = 0; sequence + 1 < offsets.size(); ++sequence) {
-    int64_t before = BagFeatures::kNone;  // no pair reaches over a special token
+    int64_t before = BagFeatures::kNone;  // bigrams do not span special tokens
     for (int64_t i = offsets[sequence]; i < offsets[sequence + 1]; ++i) {
       const auto id = ids[static_cast<std::size_t>(i)];
-      if (id == options.pad_id || id == options.begin_id || id == options.end_id) {
+      if (id == options.pad_id || id == options.bos_id || id == options.eos_id) {
         before = BagFeatures::kNone;
         continue;
       }
       auto* entry = &result.rows[static_cast<std::size_t>(i * ngrams)];
       entry[0] = id;
       if (ngrams > 1 && before != BagFeatures::kNone) {
-        const auto hash = mix(static_cast<uint64_t>(before), static_cast<uint64_t>(id));
+        const auto hash = hash_combine(static_cast<uint64_t>(before), static_cast<uint64_t>(id));
         entry[1] = options.vocabulary +
                    static_cast<int64_t>(hash % static_cast<uint64_t>(options.bag.buckets));
       }
@@ -62,7 +62,7 @@ std::vector<float> bag_weights(const BagFeatures& features,
     const auto begin = static_cast<std::size_t>(offsets[sequence] * options.ngrams);
     const auto end = static_cast<std::size_t>(offsets[sequence + 1] * options.ngrams);
     counts.clear();
-    double squares = 0;  // of the text's vector, one summand for each of its features
+    double squares = 0;  // squared norm of the text's vector, feature by feature
     for (std::size_t i = begin; i < end; ++i) {
       const auto row = features.rows[i];
       if (row == BagFeatures::kNone) {
@@ -93,16 +93,16 @@ BagOfWords::BagOfWords(const ModelOptions& options) : Baseline(options) {
   bias_ = register_parameter("bias", at::empty({head_outputs(options)}));
 }
 
-at::Tensor BagOfWords::hidden(const TextInput& input, const nn::Pass& pass) {
+at::Tensor BagOfWords::hidden(const TextInput& input, const nn::ForwardContext& context) {
   const auto ids = input.ids.cpu().contiguous();
   const auto* data = ids.const_data_ptr<int64_t>();
-  const auto& offsets = pass.layout.offsets;
+  const auto& offsets = context.layout.offsets;
   auto features = bag_features({data, data + ids.numel()}, offsets, options());
   const auto idf = idf_.defined() ? idf_.detach().to(at::kCPU, at::kFloat) : at::Tensor();
   const auto weights = bag_weights(features, offsets, options().bag,
                                    idf.defined() ? idf.const_data_ptr<float>() : nullptr);
   for (auto& row : features.rows) {
-    row = row == BagFeatures::kNone ? 0 : row;  // weighs nothing
+    row = row == BagFeatures::kNone ? 0 : row;  // its weight is zero
   }
   const auto device = words_.device();
   const auto rows = kernels::embedding_sum(words_, copy_of(features.rows, at::kLong, device), {},
@@ -111,8 +111,8 @@ at::Tensor BagOfWords::hidden(const TextInput& input, const nn::Pass& pass) {
   return parts.view({ids.numel(), options().bag.ngrams, words_.size(1)}).sum(1);
 }
 
-at::Tensor BagOfWords::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
-  return nn::sum_by_sequence(hidden, pass.layout) + bias_.to(at::kFloat);
+at::Tensor BagOfWords::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
+  return nn::segment_sum(hidden, context.layout) + bias_.to(at::kFloat);
 }
 
 }  // namespace weft::models

@@ -4,7 +4,7 @@
 
 namespace weft::models {
 
-/// A model that answers for whole sequences and has no other head.
+/// A model that classifies whole sequences and has no other head.
 class Baseline : public Model {
  public:
   explicit Baseline(ModelOptions options);

@@ -4,8 +4,8 @@
 
 #include "kernels/dropout.h"
 #include "models/config/family.h"
-#include "nn/pooling.h"
-#include "nn/sites.h"
+#include "nn/dropout_sites.h"
+#include "nn/sentence_pooling.h"
 
 namespace weft::models {
 
@@ -26,8 +26,8 @@ nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
 
 nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t layer) {
   const auto& decoder = options.decoder;
-  const bool has_window = decoder.window > 0 && layer >= decoder.first_window;
-  const auto width = static_cast<double>(head_width(options));
+  const bool has_window = decoder.window > 0 && layer >= decoder.first_window_layer;
+  const auto width = static_cast<double>(head_dim(options));
   return {.type = has_window ? nn::AttentionType::kWindow : nn::AttentionType::kFull,
           .dim = options.dim,
           .heads = options.heads,
@@ -35,11 +35,12 @@ nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t la
           .is_causal = true,
           .has_bias = options.modern.attention_bias,
           .theta = options.modern.theta,
-          .stretched = rotary_of(options),
+          .rotary = rotary_of(options),
           .key_heads = key_value_heads(options),
-          .head_width = head_width(options),
-          .scale =
-              decoder.scales_by_layer ? 1 / (std::sqrt(width) * static_cast<double>(layer + 1)) : 0,
+          .head_dim = head_dim(options),
+          .scale = decoder.scale_attn_by_inverse_layer_idx
+                       ? 1 / (std::sqrt(width) * static_cast<double>(layer + 1))
+                       : 0,
           .has_output_bias = decoder.output_bias,
           .dropout = options.attention_dropout};
 }
@@ -58,7 +59,7 @@ nn::StackOptions causal_stack_of(const ModelOptions& options) {
                         .is_gated = options.modern.is_gated,
                         .has_bias = options.modern.feed_forward_bias};
   block.norm = norm_of(options);
-  block.norm_place = options.norm_place;
+  block.norm_placement = options.norm_placement;
   block.is_parallel = options.decoder.is_parallel;
   block.dropout = options.dropout;
   return {.layers = options.layers, .block = block, .attention = std::move(attention)};
@@ -75,11 +76,11 @@ nn::NormOptions norm_of(const ModelOptions& options) {
 
 kernels::RotaryOptions rotary_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;
-  kernels::RotaryOptions rotary{.width = head_width(options),
-                                .theta = options.modern.theta,
-                                .stretch = decoder.rotary_stretch};
-  if (decoder.rotary_share < 1) {
-    rotary.width = static_cast<int64_t>(static_cast<double>(rotary.width) * decoder.rotary_share);
+  kernels::RotaryOptions rotary{
+      .width = head_dim(options), .theta = options.modern.theta, .scaling = decoder.rope_scaling};
+  if (decoder.partial_rotary_factor < 1) {
+    rotary.width =
+        static_cast<int64_t>(static_cast<double>(rotary.width) * decoder.partial_rotary_factor);
   }
   return rotary;
 }
@@ -87,26 +88,29 @@ kernels::RotaryOptions rotary_of(const ModelOptions& options) {
 CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = make_part<nn::Embeddings>("embeddings", causal_embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", causal_stack_of(options));
-  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
-    output_ =
-        make_part<nn::Linear>("head", nn::LinearOptions{options.dim, options.vocabulary, false});
+  embeddings_ = register_module("embeddings",
+                                std::make_shared<nn::Embeddings>(causal_embeddings_of(options)));
+  layers_ = register_module("layers", std::make_shared<nn::Stack>(causal_stack_of(options)));
+  if (options.head == Head::kCausalLm && !options.tie_word_embeddings) {
+    output_ = register_module("head", std::make_shared<nn::Linear>(nn::LinearOptions{
+                                          options.dim, options.vocabulary, false}));
   } else if (is_causal_classifying(options.head)) {
-    // transformers gives a classifier of tokens a bias, one of sequences none.
-    output_ = make_part<nn::Linear>("head", nn::LinearOptions{options.dim, head_outputs(options),
-                                                              options.head == Head::kToken});
+    // In transformers token classifiers have a bias, sequence classifiers do not.
+    output_ = register_module(
+        "head", std::make_shared<nn::Linear>(nn::LinearOptions{options.dim, head_outputs(options),
+                                                               options.head == Head::kToken}));
   }
 }
 
-at::Tensor CausalModel::hidden(const TextInput& input, const nn::Pass& pass) {
-  return layers_->forward(embeddings_->forward(input.ids, input.types, pass), pass);
+at::Tensor CausalModel::hidden(const TextInput& input, const nn::ForwardContext& context) {
+  return layers_->forward(embeddings_->forward(input.ids, input.types, context), context);
 }
 
-at::Tensor CausalModel::hidden_rows(const TextInput& input,
-                                    const nn::Pass& pass,
-                                    const nn::ChosenRows& rows) {
-  return layers_->rows(embeddings_->forward(input.ids, input.types, pass), pass, rows);
+at::Tensor CausalModel::selected_hidden_states(const TextInput& input,
+                                               const nn::ForwardContext& context,
+                                               const nn::RowSelection& rows) {
+  return layers_->forward_selected(embeddings_->forward(input.ids, input.types, context), context,
+                                   rows);
 }
 
 at::Tensor CausalModel::token_features(const at::Tensor& rows) {
@@ -124,29 +128,32 @@ at::Tensor CausalModel::output_bias() {
   return {};
 }
 
-at::Tensor CausalModel::logits_of(const at::Tensor& rows, const nn::Pass& pass) {
-  return output_->forward(kernels::dropout(rows, pass.rate(options_.head_dropout.value_or(0.0)),
-                                           pass.sequence_chance(nn::site(nn::Site::kHead))));
+at::Tensor CausalModel::logits_of(const at::Tensor& rows, const nn::ForwardContext& context) {
+  return output_->forward(
+      kernels::dropout(rows, context.rate(options_.classifier_dropout.value_or(0.0)),
+                       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead))));
 }
 
-at::Tensor CausalModel::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+at::Tensor CausalModel::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
               " does not classify sequences");
-  return logits_of(nn::ChosenRows::last_tokens(pass).of(hidden), pass);
+  return logits_of(nn::RowSelection::last_tokens(context).select(hidden), context);
 }
 
-at::Tensor CausalModel::classify(const TextInput& input, const nn::Pass& pass) {
+at::Tensor CausalModel::classify(const TextInput& input, const nn::ForwardContext& context) {
   if (options_.head != Head::kSequence) {
-    return class_logits(hidden(input, pass), pass);
+    return class_logits(hidden(input, context), context);
   }
-  return logits_of(hidden_rows(input, pass, nn::ChosenRows::last_tokens(pass)), pass);
+  return logits_of(selected_hidden_states(input, context, nn::RowSelection::last_tokens(context)),
+                   context);
 }
 
-at::Tensor CausalModel::token_logits(const at::Tensor& hidden, const nn::Pass& pass) {
+at::Tensor CausalModel::token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(options_.head == Head::kToken, architecture_of(options_),
               " does not classify tokens");
-  return output_->forward(kernels::dropout(hidden, pass.rate(options_.head_dropout.value_or(0.1)),
-                                           pass.chance(nn::site(nn::Site::kHead))));
+  return output_->forward(kernels::dropout(hidden,
+                                           context.rate(options_.classifier_dropout.value_or(0.1)),
+                                           context.rng_key(nn::site_id(nn::DropoutSite::kHead))));
 }
 
 }  // namespace weft::models

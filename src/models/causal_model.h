@@ -7,40 +7,39 @@
 
 namespace weft::models {
 
-/// A stack that reads from left to right, with one of its heads: GPT-2, Llama and their kin.
-/// Options tell the families apart. A classifier of sequences looks at the last token, which has
-/// seen all.
+/// A decoder-only stack with one of its heads: GPT-2, Llama and similar families, which differ in
+/// their options. A sequence classifier reads the last token, which attends to all others.
 class CausalModel : public Model {
  public:
-  /// Parameters are allocated, not set.
+  /// Parameters are allocated but not initialised.
   explicit CausalModel(const ModelOptions& options);
 
   const ModelOptions& options() const override { return options_; }
-  at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;
-  at::Tensor hidden_rows(const TextInput& input,
-                         const nn::Pass& pass,
-                         const nn::ChosenRows& rows) override;
+  at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
+  at::Tensor selected_hidden_states(const TextInput& input,
+                                    const nn::ForwardContext& context,
+                                    const nn::RowSelection& rows) override;
   at::Tensor token_features(const at::Tensor& rows) override;
   at::Tensor output_weight() override;
   at::Tensor output_bias() override;
-  at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
-  at::Tensor classify(const TextInput& input, const nn::Pass& pass) override;
-  at::Tensor token_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
+  at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
+  at::Tensor classify(const TextInput& input, const nn::ForwardContext& context) override;
+  at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
 
  private:
   /// Logits (B, C) of the last tokens' states (B, D).
-  at::Tensor logits_of(const at::Tensor& rows, const nn::Pass& pass);
+  at::Tensor logits_of(const at::Tensor& rows, const nn::ForwardContext& context);
 
   ModelOptions options_;
   std::shared_ptr<nn::Embeddings> embeddings_;
   std::shared_ptr<nn::Stack> layers_;
-  std::shared_ptr<nn::Linear> output_;  // "head": matrix of an untied causal head, or classes
+  std::shared_ptr<nn::Linear> output_;  // "head": untied output matrix, or classifier
 };
 
-/// The norms of a stack, also of those of encoder-decoders.
+/// Norms of a stack, including the stacks of encoder-decoders.
 nn::NormOptions norm_of(const ModelOptions& options);
 
-/// Rotary positions of the options as the kernels want them.
+/// Rotary options of the kernels.
 kernels::RotaryOptions rotary_of(const ModelOptions& options);
 
 }  // namespace weft::models

@@ -7,20 +7,20 @@
 
 #include "base/error.h"
 #include "kernels/embedding.h"
-#include "nn/sequence_sum.h"
-#include "nn/sites.h"
+#include "nn/dropout_sites.h"
+#include "nn/segment_sum.h"
 
 namespace weft::models {
 
 namespace {
 
-// Which group of sites a network's chance belongs to; never renumber.
-constexpr int64_t kIntraPlace = 0;
-constexpr int64_t kAttendPlace = 1;
-constexpr int64_t kComparePlace = 2;
-constexpr int64_t kAggregatePlace = 3;
+// Dropout group of each network; never renumber.
+constexpr int64_t kIntraSite = 0;
+constexpr int64_t kAttendSite = 1;
+constexpr int64_t kCompareSite = 2;
+constexpr int64_t kAggregateSite = 3;
 
-std::vector<int64_t> on_host(const at::Tensor& values) {
+std::vector<int64_t> to_vector(const at::Tensor& values) {
   if (!values.defined()) {
     return {};
   }
@@ -31,7 +31,7 @@ std::vector<int64_t> on_host(const at::Tensor& values) {
 
 /// 1 for the rows of a text, else 0, (N, 1).
 at::Tensor decomposable_rows_of(const std::vector<nn::TextPair>& pairs,
-                                nn::TextRows nn::TextPair::*text,
+                                nn::TextSpan nn::TextPair::*text,
                                 const at::Tensor& like) {
   auto mask = at::zeros({like.size(0)}, at::kFloat);
   for (const auto& pair : pairs) {
@@ -49,9 +49,9 @@ std::vector<nn::TextPair> text_pairs(const std::vector<int64_t>& ids,
                                      const ModelOptions& options) {
   const auto is_special = [&](int64_t row) {
     const auto id = ids[static_cast<std::size_t>(row)];
-    return id == options.pad_id || id == options.begin_id || id == options.end_id;
+    return id == options.pad_id || id == options.bos_id || id == options.eos_id;
   };
-  // Special tokens at either end are no part of a text.
+  // Trims special tokens at both ends.
   const auto text_in = [&](int64_t begin, int64_t end) {
     while (begin < end && is_special(begin)) {
       ++begin;
@@ -59,7 +59,7 @@ std::vector<nn::TextPair> text_pairs(const std::vector<int64_t>& ids,
     while (begin < end && is_special(end - 1)) {
       --end;
     }
-    return nn::TextRows{.begin = begin, .size = end - begin};
+    return nn::TextSpan{.begin = begin, .size = end - begin};
   };
   std::vector<nn::TextPair> pairs;
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
@@ -73,8 +73,8 @@ std::vector<nn::TextPair> text_pairs(const std::vector<int64_t>& ids,
     }
     if (border == end) {
       const auto last = ids.begin() + end;
-      const auto first = std::find(ids.begin() + begin, last, options.end_id);
-      const bool has_second = first != last && std::find(first + 1, last, options.end_id) != last;
+      const auto first = std::find(ids.begin() + begin, last, options.eos_id);
+      const bool has_second = first != last && std::find(first + 1, last, options.eos_id) != last;
       border = has_second ? first - ids.begin() : end;
     }
     if (border == end) {
@@ -90,13 +90,13 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   const auto& own = options.decomposable;
   const auto width = own.intra_attention ? 2 * options.dim : options.dim;
   const auto network = [&](const char* name, int64_t inputs) {
-    return make_part<nn::Perceptron>(name,
-                                     nn::PerceptronOptions{.inputs = inputs, .width = own.hidden});
+    return register_module(
+        name, std::make_shared<nn::Mlp>(nn::MlpOptions{.inputs = inputs, .width = own.hidden}));
   };
   embedding_ =
-      register_parameter("embedding", at::empty({options.vocabulary, options.embedding_dim}));
-  project_ = make_part<nn::Linear>("project",
-                                   nn::LinearOptions{options.embedding_dim, options.dim, false});
+      register_parameter("embedding", at::empty({options.vocabulary, options.embedding_size}));
+  project_ = register_module("project", std::make_shared<nn::Linear>(nn::LinearOptions{
+                                            options.embedding_size, options.dim, false}));
   if (own.intra_attention) {
     intra_ = network("intra", options.dim);
     intra_bias_ = register_parameter("intra_bias", at::empty({2 * own.distance + 1}));
@@ -104,47 +104,50 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   attend_ = network("attend", width);
   compare_ = network("compare", 2 * width);
   aggregate_ = network("aggregate", 2 * own.hidden);
-  output_ = make_part<nn::Linear>("output", nn::LinearOptions{own.hidden, head_outputs(options)});
+  output_ = register_module(
+      "output", std::make_shared<nn::Linear>(nn::LinearOptions{own.hidden, head_outputs(options)}));
 }
 
-at::Tensor DecomposableAttention::run(nn::Perceptron& network,
+at::Tensor DecomposableAttention::run(nn::Mlp& network,
                                       const at::Tensor& x,
-                                      const nn::Pass& pass,
-                                      int64_t place) {
-  const auto outer = nn::site(place, nn::BlockSite::kFeedForward);
-  const auto inner = nn::site(place, nn::BlockSite::kFeedForwardOutput);
-  const bool is_sequence = place == kAggregatePlace;
-  return network.forward(x, pass.rate(options().dropout),
-                         is_sequence ? pass.sequence_chance(outer) : pass.chance(outer),
-                         is_sequence ? pass.sequence_chance(inner) : pass.chance(inner));
+                                      const nn::ForwardContext& context,
+                                      int64_t site_group) {
+  const auto outer = nn::site_id(site_group, nn::BlockDropoutSite::kFeedForward);
+  const auto inner = nn::site_id(site_group, nn::BlockDropoutSite::kFeedForwardOutput);
+  const bool is_sequence = site_group == kAggregateSite;
+  return network.forward(x, context.rate(options().dropout),
+                         is_sequence ? context.sequence_rng_key(outer) : context.rng_key(outer),
+                         is_sequence ? context.sequence_rng_key(inner) : context.rng_key(inner));
 }
 
 at::Tensor DecomposableAttention::represent(const TextInput& input,
                                             const std::vector<nn::TextPair>& pairs,
-                                            const nn::Pass& pass) {
+                                            const nn::ForwardContext& context) {
   const auto words = kernels::embedding_sum(embedding_, input.ids, {}, {}, {}, {});  // (N, E)
   const auto x = project_->forward(words);                                           // (N, D)
   if (!intra_) {
     return x;
   }
-  const auto features = run(*intra_, x, pass, kIntraPlace);
+  const auto features = run(*intra_, x, context, kIntraSite);
   return at::cat({x, nn::align_texts(features, x, intra_bias_, pairs)}, 1);  // (N, 2 D)
 }
 
-at::Tensor DecomposableAttention::hidden(const TextInput& input, const nn::Pass& pass) {
+at::Tensor DecomposableAttention::hidden(const TextInput& input,
+                                         const nn::ForwardContext& context) {
   const auto pairs =
-      text_pairs(on_host(input.ids), on_host(input.types), pass.layout.offsets, options());
-  const auto x = represent(input, pairs, pass);
-  const auto aligned = nn::align_pairs(run(*attend_, x, pass, kAttendPlace), x, pairs);
-  const auto compared = run(*compare_, at::cat({x, aligned}, 1), pass, kComparePlace);  // (N, H)
+      text_pairs(to_vector(input.ids), to_vector(input.types), context.layout.offsets, options());
+  const auto x = represent(input, pairs, context);
+  const auto aligned = nn::align_pairs(run(*attend_, x, context, kAttendSite), x, pairs);
+  const auto compared = run(*compare_, at::cat({x, aligned}, 1), context, kCompareSite);  // (N, H)
   return at::cat({compared * decomposable_rows_of(pairs, &nn::TextPair::first, compared),
                   compared * decomposable_rows_of(pairs, &nn::TextPair::second, compared)},
                  1);
 }
 
-at::Tensor DecomposableAttention::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
-  const auto sums = nn::sum_by_sequence(hidden, pass.layout).to(hidden.scalar_type());  // (B, 2 H)
-  return output_->forward(run(*aggregate_, sums, pass, kAggregatePlace));
+at::Tensor DecomposableAttention::class_logits(const at::Tensor& hidden,
+                                               const nn::ForwardContext& context) {
+  const auto sums = nn::segment_sum(hidden, context.layout).to(hidden.scalar_type());  // (B, 2 H)
+  return output_->forward(run(*aggregate_, sums, context, kAggregateSite));
 }
 
 }  // namespace weft::models

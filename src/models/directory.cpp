@@ -6,17 +6,17 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 #include "models/adapters/adapter_reader.h"
 #include "models/config/config_json.h"
-#include "models/config/deduce.h"
 #include "models/config/family_definition.h"
+#include "models/config/infer_config.h"
 #include "models/vision.h"
 #include "models/weights/initialize.h"
-#include "models/weights/names.h"
-#include "models/weights/stored_layout.h"
 #include "models/weights/tensors.h"
+#include "models/weights/weight_layout.h"
+#include "models/weights/weight_map.h"
 #include "models/weights/weights.h"
 
 namespace weft::models {
@@ -26,11 +26,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kDirectoryConfig = "config.json";
-constexpr int64_t kLongestConfig = int64_t{16} << 20;
+constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
 
-/// Which parts the directory need not have: what belongs to another head than the stored one, or to
-/// another set of classes.
-std::set<Part> exchangeable(const ModelOptions& wanted, const ModelOptions& stored) {
+/// Parts that may be missing in the directory: those of a head or a set of classes other than the
+/// stored one.
+std::set<Part> optional_parts(const ModelOptions& wanted, const ModelOptions& stored) {
   std::set<Part> parts;
   if (wanted.head != stored.head) {
     return {Part::kPooler, Part::kHead};
@@ -44,12 +44,14 @@ std::set<Part> exchangeable(const ModelOptions& wanted, const ModelOptions& stor
   return parts;
 }
 
-void copy_weights(const Model& model, const WeightFiles& files, const Assignment& assignment) {
+void copy_weights(const Model& model,
+                  const SafetensorsShards& files,
+                  const WeightAssignment& assignment) {
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
   for (const auto& [wanted, name] : assignment.pairs) {
     auto rows = rows_of(parameters[wanted.parameter], wanted);
-    rows.copy_(from_stored(tensor_of(*files.find(name)), wanted).reshape(rows.sizes()));
+    rows.copy_(from_file_layout(tensor_of(*files.find(name)), wanted).reshape(rows.sizes()));
   }
 }
 
@@ -61,16 +63,16 @@ void write_config(const std::string& directory, const ModelOptions& options, for
   file.commit();
 }
 
-/// What config.json does not say of some families, the weights beside it do.
-ModelOptions looked_at(ModelOptions options, const std::string& directory) {
-  const auto look = definition_of(options.family).look_at_files;
-  if (look != nullptr && WeightFiles::are_in(directory)) {
-    look(options, WeightFiles(directory));
+/// Sets options that some families infer from the weights instead of config.json.
+ModelOptions with_inferred_options(ModelOptions options, const std::string& directory) {
+  const auto look = definition_of(options.family).infer_from_weights;
+  if (look != nullptr && SafetensorsShards::exist_in(directory)) {
+    look(options, SafetensorsShards(directory));
   }
   return options;
 }
 
-/// How a model that generates goes about it, for those that open the directory.
+/// Writes generation_config.json for models that generate.
 void write_generation(const std::string& directory, const ModelOptions& options) {
   const auto say = definition_of(options.family).generation_json;
   const auto json = say == nullptr ? formats::Json() : say(options);
@@ -92,8 +94,8 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
 std::string model_directory(const std::string& path) {
   std::error_code ignored;
   if (is_adapter_directory(path)) {
-    throw UserError(text(path, ": an adapter, not a model of its own: `weft import ", path,
-                         " --output DIR` merges it into its base and writes a model"));
+    throw UserError(str_cat(path, ": an adapter, not a model of its own: `weft import ", path,
+                            " --output DIR` merges it into its base and writes a model"));
   }
   for (const auto& place : {fs::path(path), fs::path(path) / "best", fs::path(path) / "last"}) {
     if (fs::exists(place / kDirectoryConfig, ignored)) {
@@ -109,20 +111,22 @@ std::string model_directory(const std::string& path) {
 
 ModelOptions read_model_config(const std::string& directory) {
   const auto path = directory + "/" + kDirectoryConfig;
-  const auto json = formats::read_json(path, kLongestConfig);
+  const auto json = formats::read_json(path, kMaxConfigBytes);
   if (json.is_object() && !json.contains("model_type")) {
     throw formats::Error(
-        text(path, ": model_type: found nothing, must name the model's family; `weft import ",
-             directory, " --output DIR` finds it out and writes a current directory"));
+        str_cat(path, ": model_type: found nothing, must name the model's family; `weft import ",
+                directory, " --output DIR` finds it out and writes a current directory"));
   }
-  return looked_at(options_from_json(with_head(json, directory), path), directory);
+  return with_inferred_options(options_from_json(with_inferred_head(json, directory), path),
+                               directory);
 }
 
-ModelOptions read_old_model_config(const std::string& directory) {
+ModelOptions read_legacy_model_config(const std::string& directory) {
   const auto path = directory + "/" + kDirectoryConfig;
-  return looked_at(
-      options_from_json(with_family_and_head(formats::read_json(path, kLongestConfig), directory),
-                        path),
+  return with_inferred_options(
+      options_from_json(
+          with_inferred_family_and_head(formats::read_json(path, kMaxConfigBytes), directory),
+          path),
       directory);
 }
 
@@ -137,19 +141,19 @@ LoadedModel load_model(const std::string& directory, const ModelOptions& options
       return loaded;
     }
   }
-  const WeightFiles files(directory);
+  const SafetensorsShards files(directory);
   const auto assignment =
-      assign(files, options, exchangeable(options, read_old_model_config(directory)));
+      assign_weights(files, options, optional_parts(options, read_legacy_model_config(directory)));
   LoadedModel result;
   result.model = definition_of(options.family).make(options);
   copy_weights(*result.model, files, assignment);
-  if (!assignment.fresh.empty()) {
-    initialize(*result.model, seed, assignment.fresh);
+  if (!assignment.missing_keys.empty()) {
+    initialize(*result.model, seed, assignment.missing_keys);
   }
-  result.fresh.assign(assignment.fresh.begin(), assignment.fresh.end());
-  result.unused = assignment.unused;
+  result.missing_keys.assign(assignment.missing_keys.begin(), assignment.missing_keys.end());
+  result.unexpected_keys = assignment.unexpected_keys;
   for (const auto& [wanted, name] : assignment.pairs) {
-    result.stored.push_back({wanted, name});
+    result.loaded_tensors.push_back({wanted, name});
   }
   return result;
 }
@@ -160,14 +164,14 @@ void save_model(const std::string& directory,
                 const ParameterSource& parameter) {
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
-  std::vector<at::Tensor> kept;  // what the views below look at
+  std::vector<at::Tensor> kept;  // storage of the views below
   std::vector<formats::NamedTensor> tensors;
-  for (const auto& stored : stored_tensors(model.options())) {
+  for (const auto& stored : weight_map(model.options())) {
     const auto whole = parameter ? parameter(stored.parameter) : parameters[stored.parameter];
-    kept.push_back(converted(to_stored(rows_of(whole, stored), stored), dtype));
+    kept.push_back(to_dtype(to_file_layout(rows_of(whole, stored), stored), dtype));
     tensors.push_back({stored.name, view_of(kept.back())});
-    if (!stored.copy.empty()) {
-      tensors.push_back({stored.copy, view_of(kept.back())});
+    if (!stored.duplicate_name.empty()) {
+      tensors.push_back({stored.duplicate_name, view_of(kept.back())});
     }
   }
   formats::write_safetensors(directory + "/model.safetensors", tensors, {{"format", "pt"}},

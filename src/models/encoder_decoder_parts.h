@@ -7,17 +7,17 @@
 #include "formats/json.h"
 #include "models/config/family_definition.h"
 
-/// What the families with an encoder and a decoder share.
+/// Shared parts of the encoder-decoder families.
 namespace weft::models {
 
-/// Keys of `model:` beside those of stacks. Where the encoder's layers, heads or width are given
-/// and the decoder's are not, these are alike.
+/// Keys of `model:` other than those of stacks. Where the encoder's layers, heads or width are
+/// given and the decoder's are not, the decoder's are the same.
 struct EncoderDecoderKeys {
-  std::string_view only;           // "type: t5"
-  bool has_inner_dropout = false;  // feed_forward_dropout
+  std::string_view only_if;        // "type: t5"
+  bool has_inner_dropout = false;  // activation_dropout
   bool has_scaled_embedding = false;
-  bool has_three_ties = false;  // ties_source, and ties_embeddings beside it
-  bool has_relative = false;    // head_width, relative_positions, gated, scales_output
+  bool has_embedding_ties = false;  // share_encoder_decoder_embeddings and tie_word_embeddings
+  bool has_relative = false;        // head_dim, relative_attention, gated, scale_decoder_outputs
   bool has_activation = true;
 };
 void read_encoder_decoder_keys(config::Section& section,
@@ -29,13 +29,13 @@ void read_encoder_decoder_keys(config::Section& section,
 /// generation_config.json.
 void read_decoding_ids(const JsonFields& fields, ModelOptions& options);
 void write_decoding_ids(formats::Json& json, const ModelOptions& options);
-/// What these ids are for a new model with the options' own ids: T5 and Marian begin with the pad
-/// id, BART with the end.
-void settle_decoding_ids(ModelOptions& options);
+/// Sets these ids for a new model from the options' special ids: T5 and Marian start with the pad
+/// id, BART with the eos id.
+void set_decoding_ids(ModelOptions& options);
 /// Null for heads that do not generate.
 formats::Json encoder_decoder_generation(const ModelOptions& options);
 
-/// Sizes of both sides.
+/// Sizes of encoder and decoder.
 struct EncoderDecoderSize {
   int64_t dim;
   int64_t layers;
@@ -44,8 +44,8 @@ struct EncoderDecoderSize {
 };
 ModelOptions sized_encoder_decoder(ModelOptions options, const EncoderDecoderSize& size);
 
-/// Word of the config and model_type are one; heads, defaults, presets, keys, config.json and names
-/// are the family's own.
-FamilyDefinition encoder_decoder_definition(const FamilyFacts& facts);
+/// The `model.type` value equals model_type; heads, defaults, presets, keys, config.json and names
+/// are set by the family.
+FamilyDefinition encoder_decoder_definition(const HfNames& hf_names);
 
 }  // namespace weft::models

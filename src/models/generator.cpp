@@ -6,16 +6,17 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/encoder.h"
+#include "nn/modules.h"
 
 namespace weft::models {
 
 namespace {
 
-/// Whose chance is none of the discriminator's.
-constexpr uint64_t kSecond = 2;
+/// Random stream of the generator, separate from the discriminator's.
+constexpr uint64_t kGeneratorStream = 2;
 
 Encoder& encoder_of(Model& discriminator) {
   auto* encoder = dynamic_cast<Encoder*>(&discriminator);
@@ -24,39 +25,40 @@ Encoder& encoder_of(Model& discriminator) {
   return *encoder;
 }
 
-/// Gives the discriminator a generator with the weights of another, but for what both embed.
-void carry(Model& discriminator, const Model& generator) {
+/// Adds a generator to the discriminator, with another's weights except for the shared embeddings.
+void attach_generator(Model& discriminator, const Model& generator) {
   const at::NoGradGuard guard;
   const auto from = generator.named_parameters();
   auto to = encoder_of(discriminator).add_generator(generator.options()).named_parameters();
   for (auto& parameter : to) {
-    if (!is_shared(parameter.key())) {
+    if (!is_shared_embedding(parameter.key())) {
       parameter.value().copy_(from[parameter.key()]);
     }
   }
 }
 
-/// What both must have alike.
+/// Throws UserError where a size that both must share differs.
 void expect_equal(const std::string& directory,
                   const char* what,
                   int64_t generator,
                   int64_t discriminator) {
   if (generator != discriminator) {
-    throw UserError(text(directory, ": ", what, " ", generator, ", its discriminator has ",
-                         discriminator, ": they share their embeddings"));
+    throw UserError(str_cat(directory, ": ", what, " ", generator, ", its discriminator has ",
+                            discriminator, ": they share their embeddings"));
   }
 }
 
 ModelOptions options_in(const std::string& directory, const ModelOptions& discriminator) {
   auto options = read_model_config(directory);
   if (options.family != Family::kElectra || options.head != Head::kMaskedLm) {
-    throw UserError(text(directory, ": ", architecture_of(options),
-                         ", the generator must be ElectraForMaskedLM"));
+    throw UserError(str_cat(directory, ": ", architecture_of(options),
+                            ", the generator must be ElectraForMaskedLM"));
   }
   expect_equal(directory, "vocabulary", options.vocabulary, discriminator.vocabulary);
   expect_equal(directory, "positions", options.length, discriminator.length);
-  expect_equal(directory, "segments", options.segments, discriminator.segments);
-  expect_equal(directory, "embedding_dim", embedding_width(options),
+  expect_equal(directory, "type_vocab_size", options.type_vocab_size,
+               discriminator.type_vocab_size);
+  expect_equal(directory, "embedding_size", embedding_width(options),
                embedding_width(discriminator));
   options.dropout = discriminator.dropout;
   options.attention_dropout = discriminator.attention_dropout;
@@ -65,26 +67,31 @@ ModelOptions options_in(const std::string& directory, const ModelOptions& discri
 
 }  // namespace
 
-bool is_shared(const std::string& parameter) { return parameter.starts_with("embeddings."); }
+bool is_shared_embedding(const std::string& parameter) {
+  return parameter.starts_with("embeddings.");
+}
 
-int64_t own_parameters(const ModelOptions& generator, const std::set<std::string>& spared) {
+int64_t count_unshared_parameters(const ModelOptions& generator,
+                                  const std::set<std::string>& excluded) {
   int64_t own = 0;
-  for (const auto& tensor : stored_tensors(generator)) {
-    if (!is_shared(tensor.parameter) && !spared.contains(tensor.parameter)) {
+  for (const auto& tensor : weight_map(generator)) {
+    if (!is_shared_embedding(tensor.parameter) && !excluded.contains(tensor.parameter)) {
       own += tensor.elements();
     }
   }
   return own;
 }
 
-Model* generator_of(const Model& model) { return dynamic_cast<Model*>(model.find(kGenerator)); }
+Model* generator_of(const Model& model) {
+  return dynamic_cast<Model*>(nn::find_module(model, kGenerator));
+}
 
 void make_generator(Model& discriminator, const ModelOptions& options, uint64_t seed) {
-  carry(discriminator, *make_model(options, mix(seed, kSecond)));
+  attach_generator(discriminator, *make_model(options, hash_combine(seed, kGeneratorStream)));
 }
 
 std::string generator_directory(const std::string& directory) {
-  return text(directory, "/", kGenerator);
+  return str_cat(directory, "/", kGenerator);
 }
 
 bool has_generator(const std::string& directory) {
@@ -96,20 +103,20 @@ void load_generator(Model& discriminator, const std::string& directory) {
   const auto below = generator_directory(directory);
   if (!has_generator(directory)) {
     throw UserError(
-        text(below, ": no such model directory, must be the discriminator's generator"));
+        str_cat(below, ": no such model directory, must be the discriminator's generator"));
   }
   const auto loaded = load_model(below, options_in(below, discriminator.options()), 0);
   const auto ours = discriminator.named_parameters();
   for (const auto& parameter : loaded.model->named_parameters()) {
-    if (is_shared(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
-      throw UserError(text(below, ": ", parameter.key(), " is not that of ", directory,
-                           ": they must be the same"));
+    if (is_shared_embedding(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
+      throw UserError(str_cat(below, ": ", parameter.key(), " is not that of ", directory,
+                              ": they must be the same"));
     }
   }
-  if (!loaded.fresh.empty()) {
-    throw UserError(text(below, ": has no weights for ", join(loaded.fresh)));
+  if (!loaded.missing_keys.empty()) {
+    throw UserError(str_cat(below, ": has no weights for ", join(loaded.missing_keys)));
   }
-  carry(discriminator, *loaded.model);
+  attach_generator(discriminator, *loaded.model);
 }
 
 void save_generator(const std::string& directory,
@@ -123,7 +130,7 @@ void save_generator(const std::string& directory,
   const auto below = generator_directory(directory);
   make_directories(below);
   const ParameterSource ours = [&](const std::string& name) {
-    return parameter(text(kOfGenerator, name));
+    return parameter(str_cat(kGeneratorPrefix, name));
   };
   save_model(below, *generator, dtype, parameter ? ours : ParameterSource());
 }

@@ -9,36 +9,36 @@
 
 namespace weft::models {
 
-/// ELECTRA's generator (arXiv:2003.10555): an encoder that guesses hidden tokens, carried by the
-/// discriminator that is trained with it as its part `generator`. Its tables of words, positions
-/// and segments, with the norm behind them, are the discriminator's own (section 3.2). In files it
-/// is a whole model directory of that name below the discriminator's.
+/// ELECTRA's generator (arXiv:2003.10555): a masked language model, submodule `generator` of the
+/// discriminator that is trained with it. Its word, position and segment embeddings and their norm
+/// are the discriminator's (section 3.2). On disk it is a complete model directory of that name
+/// below the discriminator's.
 inline constexpr const char* kGenerator = "generator";
-inline constexpr std::string_view kOfGenerator = "generator.";  // its parameters in the model
+inline constexpr std::string_view kGeneratorPrefix = "generator.";  // prefix of its parameters
 
-/// Whether a parameter, by its name in either, is one that both embed with.
-bool is_shared(const std::string& parameter);
+/// Whether a parameter, by its name in either model, is a shared embedding.
+bool is_shared_embedding(const std::string& parameter);
 
-/// The parameters that a generator has beside the shared ones, those of these names left out.
-int64_t own_parameters(const ModelOptions& generator, const std::set<std::string>& spared = {});
+/// Counts the unshared parameters of a generator, except those named in `excluded`.
+int64_t count_unshared_parameters(const ModelOptions& generator,
+                                  const std::set<std::string>& excluded = {});
 
-/// The generator that the model carries; nullptr where it carries none.
+/// The generator of the model; nullptr where it has none.
 Model* generator_of(const Model& model);
 
-/// Gives the discriminator a generator with initial weights. `options` must agree with it in what
-/// both embed.
+/// Adds a generator with initial weights to the discriminator. `options` must match its embeddings.
 void make_generator(Model& discriminator, const ModelOptions& options, uint64_t seed);
 
 /// The directory of the generator below that of a discriminator.
 std::string generator_directory(const std::string& directory);
 bool has_generator(const std::string& directory);
 
-/// Gives the discriminator, which lies in `directory`, the generator below it. Throws UserError
-/// where there is none, or one with other embeddings.
+/// Adds the generator found below `directory`, the discriminator's directory. Throws UserError
+/// where there is none, or one with different embeddings.
 void load_generator(Model& discriminator, const std::string& directory);
 
-/// Writes the generator that the model carries below `directory`; nothing where it carries none.
-/// `parameter`: as save_model takes it, by the names in the discriminator.
+/// Writes the model's generator below `directory`; does nothing where it has none. `parameter`: as
+/// in save_model, by the names in the discriminator.
 void save_generator(const std::string& directory,
                     const Model& discriminator,
                     formats::DType dtype,

@@ -3,55 +3,55 @@
 #include <ATen/Functions.h>
 
 #include "kernels/dropout.h"
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 #include "models/config/traits.h"
 
 namespace weft::models {
 
 namespace {
 
-kernels::Activation guess_activation(const ModelOptions& options) {
-  return is_modern(options.family)
+kernels::Activation mlm_activation(const ModelOptions& options) {
+  return is_modernbert(options.family)
              ? options.modern.head_activation
-             : traits_of(options.family).guess_activation.value_or(options.activation);
+             : capabilities_of(options.family).mlm_activation.value_or(options.activation);
 }
 
 }  // namespace
 
-MaskedHead::MaskedHead(const ModelOptions& options) : activation_(guess_activation(options)) {
+MlmHead::MlmHead(const ModelOptions& options) : activation_(mlm_activation(options)) {
   const int64_t width = embedding_width(options);
-  if (traits_of(options.family).has_guess_layer) {
-    dense_ = make_part<nn::Linear>("dense",
-                                   nn::LinearOptions{options.dim, width, options.modern.head_bias});
+  if (capabilities_of(options.family).has_mlm_transform) {
+    dense_ = register_module("dense", std::make_shared<nn::Linear>(nn::LinearOptions{
+                                          options.dim, width, options.modern.head_bias}));
     norm_ = register_module("norm", nn::make_norm({.dim = width,
                                                    .epsilon = options.norm_epsilon,
                                                    .has_bias = options.modern.norm_bias}));
   }
-  if (!options.ties_embeddings) {
-    decoder_ =
-        make_part<nn::Linear>("decoder", nn::LinearOptions{width, options.vocabulary, false});
+  if (!options.tie_word_embeddings) {
+    decoder_ = register_module("decoder", std::make_shared<nn::Linear>(
+                                              nn::LinearOptions{width, options.vocabulary, false}));
   }
   if (options.modern.output_bias) {
     bias_ = register_parameter("bias", at::empty({options.vocabulary}));
   }
 }
 
-at::Tensor MaskedHead::features(const at::Tensor& rows) {
+at::Tensor MlmHead::transform(const at::Tensor& rows) {
   return dense_ ? norm_->forward(kernels::activate(dense_->forward(rows), activation_)) : rows;
 }
 
-at::Tensor MaskedHead::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }
+at::Tensor MlmHead::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }
 
 namespace {
 
-/// The activation of the layer before the classes, where there is such a layer.
+/// Activation of the hidden layer before the classifier, if there is one.
 std::optional<kernels::Activation> inner_activation(const ModelOptions& options) {
-  if (is_modern(options.family)) {
+  if (is_modernbert(options.family)) {
     return options.modern.head_activation;
   }
   switch (options.head) {
     case Head::kSequence:
-      return traits_of(options.family).classifier_activation;
+      return capabilities_of(options.family).classifier_activation;
     case Head::kReplacedToken:
       return options.activation;
     case Head::kToken:
@@ -63,7 +63,7 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
-    case Head::kTaughtImage:
+    case Head::kDistilledImage:
     case Head::kMaskedImage:
       return {};
   }
@@ -72,29 +72,31 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
 
 }  // namespace
 
-ClassHead::ClassHead(const ModelOptions& options)
-    : activation_(inner_activation(options)), drops_first_(traits_of(options.family).drops_first) {
+ClassificationHead::ClassificationHead(const ModelOptions& options)
+    : activation_(inner_activation(options)),
+      has_input_dropout_(capabilities_of(options.family).has_classifier_input_dropout) {
   if (activation_) {
-    dense_ = make_part<nn::Linear>(
-        "dense", nn::LinearOptions{options.dim, options.dim, options.modern.head_bias});
+    dense_ = register_module("dense", std::make_shared<nn::Linear>(nn::LinearOptions{
+                                          options.dim, options.dim, options.modern.head_bias}));
   }
-  if (is_modern(options.family)) {
+  if (is_modernbert(options.family)) {
     norm_ = register_module("norm", nn::make_norm({.dim = options.dim,
                                                    .epsilon = options.norm_epsilon,
                                                    .has_bias = options.modern.norm_bias}));
   }
-  output_ = make_part<nn::Linear>("output", nn::LinearOptions{options.dim, head_outputs(options)});
+  output_ = register_module("output", std::make_shared<nn::Linear>(
+                                          nn::LinearOptions{options.dim, head_outputs(options)}));
 }
 
-at::Tensor ClassHead::forward(const at::Tensor& rows,
-                              double dropout,
-                              const kernels::Chance& outer,
-                              const kernels::Chance& inner) {
-  const bool drops_outer = drops_first_ || !dense_;
+at::Tensor ClassificationHead::forward(const at::Tensor& rows,
+                                       double dropout,
+                                       const kernels::RngKey& outer,
+                                       const kernels::RngKey& inner) {
+  const bool drops_outer = has_input_dropout_ || !dense_;
   auto features = kernels::dropout(rows, drops_outer ? dropout : 0.0, outer);
   if (dense_) {
-    const auto changed = kernels::activate(dense_->forward(features), *activation_);
-    features = kernels::dropout(norm_ ? norm_->forward(changed) : changed, dropout, inner);
+    const auto transformed = kernels::activate(dense_->forward(features), *activation_);
+    features = kernels::dropout(norm_ ? norm_->forward(transformed) : transformed, dropout, inner);
   }
   return output_->forward(features);
 }

@@ -3,23 +3,24 @@
 #include <memory>
 #include <optional>
 
+#include <torch/nn/module.h>
+
 #include "kernels/activation.h"
 #include "models/config/options.h"
+#include "nn/forward_context.h"
 #include "nn/linear.h"
-#include "nn/module.h"
 #include "nn/norm/norm.h"
-#include "nn/pass.h"
 
 namespace weft::models {
 
-/// What guesses hidden tokens: a transform of the hidden state, then the word embedding as output
+/// Masked language model head: a transform of the hidden state, then the word embedding as output
 /// matrix (arXiv:1810.04805). XLM's has no transform.
-class MaskedHead : public nn::Module {
+class MlmHead : public torch::nn::Module {
  public:
-  explicit MaskedHead(const ModelOptions& options);
+  explicit MlmHead(const ModelOptions& options);
 
-  at::Tensor features(const at::Tensor& rows);  // (M, D) -> (M, E)
-  /// The output matrix of an untied head; undefined in a tied one.
+  at::Tensor transform(const at::Tensor& rows);  // (M, D) -> (M, E)
+  /// Output matrix of an untied head; undefined in a tied one.
   at::Tensor weight() const;
   const at::Tensor& bias() const { return bias_; }  // (V)
 
@@ -27,26 +28,26 @@ class MaskedHead : public nn::Module {
   kernels::Activation activation_;
   std::shared_ptr<nn::Linear> dense_;
   std::shared_ptr<nn::Norm> norm_;
-  std::shared_ptr<nn::Linear> decoder_;  // stays empty when tied
+  std::shared_ptr<nn::Linear> decoder_;  // null when tied
   at::Tensor bias_;
 };
 
-/// Classes of sequences or of tokens.
-class ClassHead : public nn::Module {
+/// Classification head for sequences or tokens.
+class ClassificationHead : public torch::nn::Module {
  public:
-  explicit ClassHead(const ModelOptions& options);
+  explicit ClassificationHead(const ModelOptions& options);
 
-  /// Rows are sequences, (B, D), or tokens, (N, D); the chance is that of such rows. -> (rows, C)
+  /// Rows are sequences, (B, D), or tokens, (N, D); the random keys must match. Returns (rows, C).
   at::Tensor forward(const at::Tensor& rows,
                      double dropout,
-                     const kernels::Chance& outer,
-                     const kernels::Chance& inner);
+                     const kernels::RngKey& outer,
+                     const kernels::RngKey& inner);
 
  private:
   std::optional<kernels::Activation> activation_;
-  bool drops_first_;
-  std::shared_ptr<nn::Linear> dense_;  // some classifiers bring a layer of their own
-  std::shared_ptr<nn::Norm> norm_;     // and ModernBERT's a norm after it
+  bool has_input_dropout_;
+  std::shared_ptr<nn::Linear> dense_;  // hidden layer of some classifiers
+  std::shared_ptr<nn::Norm> norm_;     // norm after it, ModernBERT only
   std::shared_ptr<nn::Linear> output_;
 };
 

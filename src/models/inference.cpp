@@ -15,31 +15,31 @@ namespace weft::models {
 namespace {
 
 bool multiplies_bf16() {
-  // LibTorch may be told to do without.
+  // LibTorch can be told not to use AVX512.
   return kernels::has_bf16_instructions() && std::string_view(at::get_cpu_capability()) == "AVX512";
 }
 
-/// The linear layers at and below a part.
+/// Visits the linear layers of a module and its descendants.
 template <class Visit>
-void visit_linears(nn::Module& part, const Visit& visit) {
+void visit_linears(torch::nn::Module& part, const Visit& visit) {
   if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
     visit(*linear);
     return;
   }
-  for (const auto& item : part.children()) {
-    visit_linears(*item.value(), visit);
+  for (const auto& child : part.children()) {
+    visit_linears(*child, visit);
   }
 }
 
-/// The linear layers but an output matrix over the vocabulary.
+/// Visits the linear layers except an output matrix over the vocabulary.
 template <class Visit>
 void visit_inner_linears(Model& model, const Visit& visit) {
   const auto head = model.options().head;
   const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
                        head == Head::kCausalLm || head == Head::kConditional;
-  const auto spared = guesses ? model.output_weight() : at::Tensor();
+  const auto excluded = guesses ? model.output_weight() : at::Tensor();
   visit_linears(model, [&](nn::Linear& linear) {
-    if (!linear.weight().is_same(spared)) {
+    if (!linear.weight().is_same(excluded)) {
       visit(linear);
     }
   });
@@ -65,7 +65,7 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
   }
   const at::NoGradGuard no_grad;
   if (options.is_quantized) {
-    quantize(model);  // from the weights as they are stored
+    quantize(model);  // from the stored weights
   }
   model.to(options.type);
   model.to(options.device);

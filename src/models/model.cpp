@@ -4,11 +4,16 @@
 
 namespace weft::models {
 
-at::Tensor Model::encode(const SourceInput& /*source*/, const nn::Pass& /*pass*/) {
+at::Device Model::device() const {
+  const auto all = parameters();
+  return all.empty() ? at::Device(at::kCPU) : all.front().device();
+}
+
+at::Tensor Model::encode(const SourceInput& /*source*/, const nn::ForwardContext& /*context*/) {
   TORCH_CHECK(false, architecture_of(options()), " has no encoder beside it");
 }
 
-at::Tensor Model::pooled(const at::Tensor& /*hidden*/, const nn::Pass& /*pass*/) {
+at::Tensor Model::pooled(const at::Tensor& /*hidden*/, const nn::ForwardContext& /*context*/) {
   TORCH_CHECK(false, architecture_of(options()), " has no pooler");
 }
 
@@ -28,11 +33,13 @@ at::Tensor Model::next_sentence_logits(const at::Tensor& /*pooled*/) {
   TORCH_CHECK(false, architecture_of(options()), " judges no pairs of sentences");
 }
 
-at::Tensor Model::class_logits(const at::Tensor& /*hidden*/, const nn::Pass& /*pass*/) {
+at::Tensor Model::class_logits(const at::Tensor& /*hidden*/,
+                               const nn::ForwardContext& /*context*/) {
   TORCH_CHECK(false, architecture_of(options()), " does not classify sequences");
 }
 
-at::Tensor Model::token_logits(const at::Tensor& /*hidden*/, const nn::Pass& /*pass*/) {
+at::Tensor Model::token_logits(const at::Tensor& /*hidden*/,
+                               const nn::ForwardContext& /*context*/) {
   TORCH_CHECK(false, architecture_of(options()), " does not classify tokens");
 }
 

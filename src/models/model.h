@@ -5,75 +5,80 @@
 #include <string>
 #include <vector>
 
+#include <torch/nn/module.h>
+
 #include "kernels/activation.h"
 #include "models/config/options.h"
-#include "nn/chosen_rows.h"
-#include "nn/module.h"
-#include "nn/pass.h"
+#include "nn/forward_context.h"
+#include "nn/row_selection.h"
 
 namespace weft::models {
 
-/// A stream of packed tokens, on the model's device.
+/// A packed token stream on the model's device.
 struct TextInput {
-  at::Tensor ids;           // (N) int64; of images what stands where (data/patches.h)
+  at::Tensor ids;           // (N) int64; for images see formats/image_patches.h
   at::Tensor types = {};    // (N) int64, or undefined: all zero
   at::Tensor patches = {};  // (P, C p p) of images, in the order of `ids`
 };
 
-/// What an encoder reads: ids (N), or patches of images (N, C p p), as the family takes.
+/// Input of an encoder: ids (N), or image patches (N, C p p), depending on the family.
 struct SourceInput {
   at::Tensor ids;
   at::Tensor patches;
 };
 
-/// A model of any family: a backbone with one head. Objectives use the functions that its head has;
-/// the others throw. Parameters are registered in the order of computation under names that end up
-/// in the training state.
-class Model : public nn::Module {
+/// A model of any family: a backbone with one head. Objectives call the functions that its head
+/// supports; the others throw. Parameters are registered in order of computation; their names
+/// appear in the training state.
+class Model : public torch::nn::Module {
  public:
   virtual const ModelOptions& options() const = 0;
 
-  /// States (M, D) of the encoder that `pass.memory` gives to the decoder. `pass`: of the source,
-  /// with its layout and its counts of rows. Families without such an encoder throw.
-  virtual at::Tensor encode(const SourceInput& source, const nn::Pass& pass);
+  /// The device of the parameters.
+  at::Device device() const;
 
-  /// Last hidden states (N, D); of an encoder-decoder the decoder's, with pass.memory set. With
-  /// pass.cache the input goes on where the cache's sequences stand.
-  virtual at::Tensor hidden(const TextInput& input, const nn::Pass& pass) = 0;
+  /// Encoder states (M, D) that the decoder reads from `context.encoder_states`. `context`: that of
+  /// the source, with its layout and row counts. Families without such an encoder throw.
+  virtual at::Tensor encode(const SourceInput& source, const nn::ForwardContext& context);
 
-  /// Of `hidden` the chosen rows, (M, D): most families compute no others in their last layer.
-  virtual at::Tensor hidden_rows(const TextInput& input,
-                                 const nn::Pass& pass,
-                                 const nn::ChosenRows& rows) {
-    return rows.of(hidden(input, pass));
+  /// Last hidden states (N, D); for an encoder-decoder the decoder's, with context.encoder_states
+  /// set. With context.cache the input continues the cached sequences.
+  virtual at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) = 0;
+
+  /// Selected rows of `hidden`, (M, D): most families skip the others in their last layer.
+  virtual at::Tensor selected_hidden_states(const TextInput& input,
+                                            const nn::ForwardContext& context,
+                                            const nn::RowSelection& rows) {
+    return rows.select(hidden(input, context));
   }
 
-  /// Pooled first tokens (B, D): `tanh(W h + b)`, as the next-sentence and classification heads
-  /// read it.
-  virtual at::Tensor pooled(const at::Tensor& hidden, const nn::Pass& pass);
+  /// Pooled first tokens (B, D): `tanh(W h + b)`, the input of the next-sentence and classification
+  /// heads.
+  virtual at::Tensor pooled(const at::Tensor& hidden, const nn::ForwardContext& context);
 
-  /// Rows of hidden states, (M, D), through the head's transform -> (M, E), ready for
+  /// Applies the head's transform to rows of hidden states: (M, D) -> (M, E), ready for
   /// `output_weight`.
   virtual at::Tensor token_features(const at::Tensor& rows);
   virtual at::Tensor output_weight();  // (V, E), tied to the word embedding or not
   virtual at::Tensor output_bias();    // (V), or undefined
 
-  /// (B, 2): is the second text the next one (class 0)?
+  /// (B, 2): does the second text follow the first (class 0)?
   virtual at::Tensor next_sentence_logits(const at::Tensor& pooled);
   /// (B, C), from the hidden states (N, D)
-  virtual at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass);
-  /// (B, C), from the beginning: a model that looks at one token of each sequence computes no other
-  /// hidden states of its last layer.
-  virtual at::Tensor classify(const TextInput& input, const nn::Pass& pass) {
-    return class_logits(hidden(input, pass), pass);
+  virtual at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
+  /// (B, C), with the whole forward pass: a model that reads one token per sequence computes no
+  /// other hidden states in its last layer.
+  virtual at::Tensor classify(const TextInput& input, const nn::ForwardContext& context) {
+    return class_logits(hidden(input, context), context);
   }
-  /// Logits (B, C) of each classifier of which `classify` is the mean: its own, or one for the
-  /// right class and one for the teacher's (arXiv:2012.12877, section 4).
-  virtual std::vector<at::Tensor> classifiers(const TextInput& input, const nn::Pass& pass) {
-    return {classify(input, pass)};
+  /// Logits (B, C) of each classifier that `classify` averages: a single one, or one for the label
+  /// and one for the teacher's prediction (arXiv:2012.12877, section 4).
+  virtual std::vector<at::Tensor> classifier_logits(const TextInput& input,
+                                                    const nn::ForwardContext& context) {
+    return {classify(input, context)};
   }
-  /// (N, C): classes of tokens, begin and end of a span, or whether it was replaced (C = 1)
-  virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::Pass& pass);
+  /// (N, C): classes of tokens, start and end of a span, or whether it was replaced (C = 1)
+  virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
 };
 
 }  // namespace weft::models

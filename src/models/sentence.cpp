@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/config/json_fields.h"
@@ -24,7 +24,7 @@ constexpr auto kModules = "modules.json";
 constexpr int64_t kSentenceLongest = int64_t{1} << 20;
 constexpr int64_t kSentenceMostTokens = int64_t{1} << 30;
 
-// One name a family, from times in which the class differed.
+// One name per family, from versions with family-specific classes.
 constexpr std::array kLimitFiles = {
     "sentence_bert_config.json",       "sentence_roberta_config.json",
     "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -33,14 +33,14 @@ constexpr std::array kLimitFiles = {
 };
 constexpr auto kPrompts = "config_sentence_transformers.json";
 
-/// In the order in which they stand in the vector.
-constexpr std::array<std::pair<std::string_view, nn::Pooling>, 6> kFlags = {{
-    {"pooling_mode_cls_token", nn::Pooling::kFirst},
-    {"pooling_mode_max_tokens", nn::Pooling::kMax},
-    {"pooling_mode_mean_tokens", nn::Pooling::kMean},
-    {"pooling_mode_mean_sqrt_len_tokens", nn::Pooling::kMeanSquareRoot},
-    {"pooling_mode_weightedmean_tokens", nn::Pooling::kWeightedMean},
-    {"pooling_mode_lasttoken", nn::Pooling::kLast},
+/// In the order of their concatenation.
+constexpr std::array<std::pair<std::string_view, nn::SentencePooling>, 6> kFlags = {{
+    {"pooling_mode_cls_token", nn::SentencePooling::kClsToken},
+    {"pooling_mode_max_tokens", nn::SentencePooling::kMax},
+    {"pooling_mode_mean_tokens", nn::SentencePooling::kMean},
+    {"pooling_mode_mean_sqrt_len_tokens", nn::SentencePooling::kMeanSqrtLength},
+    {"pooling_mode_weightedmean_tokens", nn::SentencePooling::kWeightedMean},
+    {"pooling_mode_lasttoken", nn::SentencePooling::kLastToken},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::optional<kernels::Activation>>, 6>
@@ -59,10 +59,10 @@ bool sentence_exists(const std::string& path) {
 /// `torch.nn.modules.activation.Tanh` -> `Tanh`.
 std::string last_word(const std::string& dotted) { return dotted.substr(dotted.rfind('.') + 1); }
 
-/// One module of modules.json.
+/// A module of modules.json.
 struct Module {
   std::string type;       // `Pooling`
-  std::string directory;  // whole path
+  std::string directory;  // full path
   std::string folder;     // as written, empty: the directory itself
 };
 
@@ -80,7 +80,7 @@ std::vector<Module> read_modules(const std::string& directory) {
     fields.read("type", type);
     fields.read("path", folder);
     if (folder.find("..") != std::string::npos || folder.starts_with('/')) {
-      fields.fail("path", text("'", folder, "', must be a folder beside the file"));
+      fields.fail("path", str_cat("'", folder, "', must be a folder beside the file"));
     }
     modules.push_back(
         {last_word(type), folder.empty() ? directory : directory + "/" + folder, folder});
@@ -91,15 +91,15 @@ std::vector<Module> read_modules(const std::string& directory) {
   return modules;
 }
 
-nn::Pooling pooling_of(const std::string& word, const JsonFields& fields) {
+nn::SentencePooling pooling_of(const std::string& word, const JsonFields& fields) {
   std::vector<std::string> known;
   for (const auto& [name, pooling] : poolings()) {
-    if (word == name || word == text(name, "_token") || word == text(name, "_tokens")) {
+    if (word == name || word == str_cat(name, "_token") || word == str_cat(name, "_tokens")) {
       return pooling;
     }
     known.emplace_back(name);
   }
-  fields.fail("pooling_mode", text("'", word, "' is not one of ", join(known)));
+  fields.fail("pooling_mode", str_cat("'", word, "' is not one of ", join(known)));
 }
 
 void read_poolings(const JsonFields& fields, SentenceOptions& options) {
@@ -113,7 +113,7 @@ void read_poolings(const JsonFields& fields, SentenceOptions& options) {
     return;
   }
   for (const auto& [flag, pooling] : kFlags) {
-    bool is_set = pooling == nn::Pooling::kMean && !fields.has(flag);
+    bool is_set = pooling == nn::SentencePooling::kMean && !fields.has(flag);
     fields.read(flag, is_set);
     if (is_set) {
       options.poolings.push_back(pooling);
@@ -147,9 +147,9 @@ SentenceProjection read_projection(const std::string& directory) {
                    [&](const auto& known) { return known.first == last_word(word); });
   if (found == kActivations.end()) {
     fields.fail("activation_function",
-                text("'", word, "' is not one of Identity, Tanh, ReLU, GELU, SiLU"));
+                str_cat("'", word, "' is not one of Identity, Tanh, ReLU, GELU, SiLU"));
   }
-  const formats::TensorFile file(directory + "/model.safetensors");
+  const formats::SafetensorsFile file(directory + "/model.safetensors");
   SentenceProjection projection;
   projection.activation = found->second;
   projection.weight = tensor_of(file.at("linear.weight")).clone();
@@ -164,7 +164,7 @@ SentenceProjection read_projection(const std::string& directory) {
   return projection;
 }
 
-/// Where nothing else says how long a text may be, sentence-transformers asks the tokenizer.
+/// Without any other length limit, sentence-transformers uses the tokenizer's.
 void read_tokenizers_limit(const std::string& directory, SentenceOptions& options) {
   const auto path = directory + "/tokenizer_config.json";
   if (options.length || !sentence_exists(path)) {
@@ -212,12 +212,12 @@ void read_prompt(const std::string& directory, SentenceOptions& options) {
     return;
   }
   if (!fields.has("prompts") || !fields.at("prompts").contains(name)) {
-    fields.fail("default_prompt_name", text("'", name, "' is not one of the prompts"));
+    fields.fail("default_prompt_name", str_cat("'", name, "' is not one of the prompts"));
   }
   JsonFields(fields.at("prompts"), path + ": prompts").read(name, options.prompt);
 }
 
-/// The modules in their order: Transformer, Pooling, then Dense ones, then Normalize.
+/// Reads the modules in order: Transformer, Pooling, then Dense layers, then Normalize.
 SentenceModel read_declared(const std::string& path) {
   static const std::vector<std::string> kOrder = {"Transformer", "Pooling", "Dense", "Normalize"};
   const auto modules = read_modules(path);
@@ -230,9 +230,10 @@ SentenceModel read_declared(const std::string& path) {
     const bool may_repeat = module.type == "Dense";
     if (found == kOrder.end() || place < least ||
         (least == 0 && place > 0 && &module == &modules[0])) {
-      throw formats::Error(text(path, "/", kModules, ": module '", module.type,
-                                "', must be Transformer, Pooling, Dense (any number) and Normalize "
-                                "in this order"));
+      throw formats::Error(
+          str_cat(path, "/", kModules, ": module '", module.type,
+                  "', must be Transformer, Pooling, Dense (any number) and Normalize "
+                  "in this order"));
     }
     least = may_repeat ? place : place + 1;
     if (module.type == "Transformer") {
@@ -247,7 +248,7 @@ SentenceModel read_declared(const std::string& path) {
     }
   }
   if (modules.size() < 2 || modules[1].type != "Pooling") {
-    throw formats::Error(text(path, "/", kModules, ": no Pooling after the Transformer"));
+    throw formats::Error(str_cat(path, "/", kModules, ": no Pooling after the Transformer"));
   }
   return result;
 }
@@ -271,14 +272,14 @@ SentenceModel read_sentence_model(const std::string& path) {
   return result;
 }
 
-const config::Choices<nn::Pooling>& poolings() {
-  static const config::Choices<nn::Pooling> kWords = {
-      {"cls", nn::Pooling::kFirst},
-      {"max", nn::Pooling::kMax},
-      {"mean", nn::Pooling::kMean},
-      {"mean_sqrt_len_tokens", nn::Pooling::kMeanSquareRoot},
-      {"weightedmean", nn::Pooling::kWeightedMean},
-      {"lasttoken", nn::Pooling::kLast},
+const config::Choices<nn::SentencePooling>& poolings() {
+  static const config::Choices<nn::SentencePooling> kWords = {
+      {"cls", nn::SentencePooling::kClsToken},
+      {"max", nn::SentencePooling::kMax},
+      {"mean", nn::SentencePooling::kMean},
+      {"mean_sqrt_len_tokens", nn::SentencePooling::kMeanSqrtLength},
+      {"weightedmean", nn::SentencePooling::kWeightedMean},
+      {"lasttoken", nn::SentencePooling::kLastToken},
   };
   return kWords;
 }

@@ -7,7 +7,7 @@
 #include "formats/image_patches.h"
 #include "kernels/dropout.h"
 #include "models/config/family.h"
-#include "nn/sites.h"
+#include "nn/dropout_sites.h"
 
 namespace weft::models {
 
@@ -20,7 +20,7 @@ nn::PatchEmbeddingsOptions vision_embeddings_of(const ModelOptions& options) {
           .grid = vision.grid(),
           .has_class_token = vision.has_class_token,
           .has_distillation_token = vision.has_distillation_token,
-          .hides_patches = options.head == Head::kMaskedImage,
+          .has_mask_token = options.head == Head::kMaskedImage,
           .dropout = options.dropout};
 }
 
@@ -28,7 +28,7 @@ nn::StackOptions vision_stack_of(const ModelOptions& options) {
   return {.layers = options.layers,
           .block = {.attention = {.dim = options.dim,
                                   .heads = options.heads,
-                                  .has_bias = options.vision.query_key_value_bias,
+                                  .has_bias = options.vision.qkv_bias,
                                   .has_output_bias = true,
                                   .dropout = options.attention_dropout},
                     .feed_forward = {.dim = options.dim,
@@ -36,16 +36,16 @@ nn::StackOptions vision_stack_of(const ModelOptions& options) {
                                      .activation = options.activation,
                                      .dropout = 0},
                     .norm = {.dim = options.dim, .epsilon = options.norm_epsilon},
-                    .norm_place = NormPlace::kPre,
+                    .norm_placement = NormPlacement::kPre,
                     .dropout = options.dropout,
-                    .path_dropout = options.vision.path_dropout}};
+                    .drop_path_rate = options.vision.drop_path_rate}};
 }
 
 }  // namespace
 
 std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
                                     const kernels::Layout& layout,
-                                    int64_t own_tokens) {
+                                    int64_t num_prefix_tokens) {
   TORCH_CHECK(ids.defined() && ids.dim() == 1 && ids.size(0) == layout.tokens(),
               "a model of images expects an id for each of ", layout.tokens(), " tokens");
   const auto host = ids.cpu().contiguous();
@@ -54,7 +54,7 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
   for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
     const auto last = id[layout.offsets[b + 1] - 1];
     grids.push_back({formats::patch_row(last) + 1, formats::patch_column(last) + 1});
-    const auto count = layout.offsets[b + 1] - layout.offsets[b] - own_tokens;
+    const auto count = layout.offsets[b + 1] - layout.offsets[b] - num_prefix_tokens;
     TORCH_CHECK(last >= 0 && grids.back().rows * grids.back().columns == count, "an image of ",
                 count, " patches is no grid of ", grids.back().rows, " x ", grids.back().columns);
   }
@@ -63,79 +63,87 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
 
 Vision::Vision(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = make_part<nn::PatchEmbeddings>("embeddings", vision_embeddings_of(options));
-  layers_ = make_part<nn::Stack>("layers", vision_stack_of(options));
+  embeddings_ = register_module(
+      "embeddings", std::make_shared<nn::PatchEmbeddings>(vision_embeddings_of(options)));
+  layers_ = register_module("layers", std::make_shared<nn::Stack>(vision_stack_of(options)));
   const auto linear = [&](const char* name, int64_t outputs) {
-    return make_part<nn::Linear>(name, nn::LinearOptions{options.dim, outputs});
+    return register_module(name,
+                           std::make_shared<nn::Linear>(nn::LinearOptions{options.dim, outputs}));
   };
   if (options.head == Head::kNone) {
-    pooler_ = make_part<nn::Pooler>("pooler", options.dim);
+    pooler_ = register_module("pooler", std::make_shared<nn::Pooler>(options.dim));
   } else if (options.head == Head::kMaskedImage) {
     head_ = linear("head", options.vision.patch_width());
   } else {
     head_ = linear("head", head_outputs(options));
-    if (options.head == Head::kTaughtImage) {
+    if (options.head == Head::kDistilledImage) {
       distillation_head_ = linear("distillation_head", head_outputs(options));
     }
   }
 }
 
-at::Tensor Vision::embedded(const TextInput& input, const nn::Pass& pass) {
-  nn::PatchInput patches{.patches = input.patches,
-                         .is_hidden = {},
-                         .grids = grids_of(input.ids, pass.layout, embeddings_->own_tokens())};
+at::Tensor Vision::embedded(const TextInput& input, const nn::ForwardContext& context) {
+  nn::PatchInput patches{
+      .patches = input.patches,
+      .is_masked = {},
+      .grids = grids_of(input.ids, context.layout, embeddings_->num_prefix_tokens())};
   if (input.types.defined()) {
-    patches.is_hidden = at::masked_select(input.types, input.ids >= 0).ne(0);
+    patches.is_masked = at::masked_select(input.types, input.ids >= 0).ne(0);
   }
-  return embeddings_->forward(patches, pass);
+  return embeddings_->forward(patches, context);
 }
 
-at::Tensor Vision::hidden(const TextInput& input, const nn::Pass& pass) {
-  return layers_->forward(embedded(input, pass), pass);
+at::Tensor Vision::hidden(const TextInput& input, const nn::ForwardContext& context) {
+  return layers_->forward(embedded(input, context), context);
 }
 
-at::Tensor Vision::hidden_rows(const TextInput& input,
-                               const nn::Pass& pass,
-                               const nn::ChosenRows& rows) {
-  return layers_->rows(embedded(input, pass), pass, rows);
+at::Tensor Vision::selected_hidden_states(const TextInput& input,
+                                          const nn::ForwardContext& context,
+                                          const nn::RowSelection& rows) {
+  return layers_->forward_selected(embedded(input, context), context, rows);
 }
 
-at::Tensor Vision::pooled(const at::Tensor& hidden, const nn::Pass& pass) {
+at::Tensor Vision::pooled(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(pooler_, architecture_of(options_), " has no pooler");
-  return pooler_->forward(nn::first_tokens(hidden, pass.layout));
+  return pooler_->forward(nn::first_tokens(hidden, context.layout));
 }
 
-std::vector<at::Tensor> Vision::logits_of(const at::Tensor& hidden, const nn::Pass& pass) {
+std::vector<at::Tensor> Vision::logits_of(const at::Tensor& hidden,
+                                          const nn::ForwardContext& context) {
   TORCH_CHECK(head_ && options_.head != Head::kMaskedImage, architecture_of(options_),
               " does not classify images");
-  const auto first = nn::first_tokens(hidden, pass.layout);  // (B, D)
-  const auto dropped = kernels::dropout(first, pass.rate(options_.head_dropout.value_or(0)),
-                                        pass.sequence_chance(nn::site(nn::Site::kHead)));
+  const auto first = nn::first_tokens(hidden, context.layout);  // (B, D)
+  const auto dropped =
+      kernels::dropout(first, context.rate(options_.classifier_dropout.value_or(0)),
+                       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead)));
   const auto logits = head_->forward(dropped);
   if (!distillation_head_) {
     return {logits};
   }
-  const auto second = pass.layout.device_offsets.narrow(0, 0, pass.layout.sequences()) + 1;
+  const auto second = context.layout.device_offsets.narrow(0, 0, context.layout.sequences()) + 1;
   return {logits, distillation_head_->forward(hidden.index_select(0, second))};
 }
 
-at::Tensor Vision::class_logits(const at::Tensor& hidden, const nn::Pass& pass) {
-  const auto logits = logits_of(hidden, pass);
+at::Tensor Vision::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
+  const auto logits = logits_of(hidden, context);
   return logits.size() == 1 ? logits[0] : (logits[0] + logits[1]) / 2;
 }
 
-std::vector<at::Tensor> Vision::classifiers(const TextInput& input, const nn::Pass& pass) {
-  return distillation_head_ ? logits_of(hidden(input, pass), pass)
-                            : std::vector<at::Tensor>{classify(input, pass)};
+std::vector<at::Tensor> Vision::classifier_logits(const TextInput& input,
+                                                  const nn::ForwardContext& context) {
+  return distillation_head_ ? logits_of(hidden(input, context), context)
+                            : std::vector<at::Tensor>{classify(input, context)};
 }
 
-at::Tensor Vision::classify(const TextInput& input, const nn::Pass& pass) {
+at::Tensor Vision::classify(const TextInput& input, const nn::ForwardContext& context) {
   if (options_.head != Head::kImage) {
-    return class_logits(hidden(input, pass), pass);
+    return class_logits(hidden(input, context), context);
   }
-  const auto first = hidden_rows(input, pass, nn::ChosenRows::first_tokens(pass));  // (B, D)
-  return head_->forward(kernels::dropout(first, pass.rate(options_.head_dropout.value_or(0)),
-                                         pass.sequence_chance(nn::site(nn::Site::kHead))));
+  const auto first =
+      selected_hidden_states(input, context, nn::RowSelection::first_tokens(context));  // (B, D)
+  return head_->forward(
+      kernels::dropout(first, context.rate(options_.classifier_dropout.value_or(0)),
+                       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead))));
 }
 
 at::Tensor Vision::token_features(const at::Tensor& rows) {
@@ -156,7 +164,7 @@ std::shared_ptr<Model> at_image_size(const Model& model, int64_t image_size) {
     const auto& value = from[parameter.key()];
     auto target = parameter.value();
     target.copy_(parameter.key() == "embeddings.position"
-                     ? nn::resized_positions(value, own, {grid, grid})
+                     ? nn::interpolate_positions(value, own, {grid, grid})
                      : value);
   }
   return made;

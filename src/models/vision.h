@@ -12,44 +12,45 @@
 
 namespace weft::models {
 
-/// The vision transformer (arXiv:2010.11929) with one of its heads. Ids and types of its input as
-/// in formats/image_patches.h.
+/// The vision transformer (arXiv:2010.11929) with one of its heads. Ids and types of its input: see
+/// formats/image_patches.h.
 class Vision : public Model {
  public:
-  /// Parameters are allocated, not set.
+  /// Parameters are allocated but not initialised.
   explicit Vision(const ModelOptions& options);
 
   const ModelOptions& options() const override { return options_; }
-  at::Tensor hidden(const TextInput& input, const nn::Pass& pass) override;
-  at::Tensor hidden_rows(const TextInput& input,
-                         const nn::Pass& pass,
-                         const nn::ChosenRows& rows) override;
-  at::Tensor pooled(const at::Tensor& hidden, const nn::Pass& pass) override;
-  at::Tensor class_logits(const at::Tensor& hidden, const nn::Pass& pass) override;
-  at::Tensor classify(const TextInput& input, const nn::Pass& pass) override;
-  std::vector<at::Tensor> classifiers(const TextInput& input, const nn::Pass& pass) override;
-  /// Of hidden patches their pixels: (M, D) -> (M, C p p).
+  at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
+  at::Tensor selected_hidden_states(const TextInput& input,
+                                    const nn::ForwardContext& context,
+                                    const nn::RowSelection& rows) override;
+  at::Tensor pooled(const at::Tensor& hidden, const nn::ForwardContext& context) override;
+  at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
+  at::Tensor classify(const TextInput& input, const nn::ForwardContext& context) override;
+  std::vector<at::Tensor> classifier_logits(const TextInput& input,
+                                            const nn::ForwardContext& context) override;
+  /// Predicts the pixels of masked patches: (M, D) -> (M, C p p).
   at::Tensor token_features(const at::Tensor& rows) override;
 
  private:
-  at::Tensor embedded(const TextInput& input, const nn::Pass& pass);
-  std::vector<at::Tensor> logits_of(const at::Tensor& hidden, const nn::Pass& pass);
+  at::Tensor embedded(const TextInput& input, const nn::ForwardContext& context);
+  std::vector<at::Tensor> logits_of(const at::Tensor& hidden, const nn::ForwardContext& context);
 
   ModelOptions options_;
   std::shared_ptr<nn::PatchEmbeddings> embeddings_;
   std::shared_ptr<nn::Stack> layers_;
   std::shared_ptr<nn::Pooler> pooler_;  // of the bare model
   std::shared_ptr<nn::Linear> head_;
-  std::shared_ptr<nn::Linear> distillation_head_;  // of a model that has learnt from a teacher
+  std::shared_ptr<nn::Linear> distillation_head_;  // of a model distilled from a teacher
 };
 
-/// The patches of each image, from the ids of all tokens. Throws c10::Error where an image is no
-/// grid behind the model's own tokens.
+/// Patch grid of each image, from the ids of all tokens. Throws c10::Error where the patches of an
+/// image after its prefix tokens do not form a grid.
 std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
                                     const kernels::Layout& layout,
-                                    int64_t own_tokens);
+                                    int64_t num_prefix_tokens);
 
-/// The same model for images of another size: its table of positions is interpolated.
+/// The same model for another image size: its position table is interpolated.
 std::shared_ptr<Model> at_image_size(const Model& model, int64_t image_size);
 
 }  // namespace weft::models

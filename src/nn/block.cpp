@@ -1,16 +1,16 @@
 #include "nn/block.h"
 
 #include "kernels/norm.h"
-#include "nn/attention/attention_trace.h"
+#include "nn/attention/attention_recorder.h"
 #include "nn/attention/cross_attention.h"
-#include "nn/path_dropout.h"
-#include "nn/sites.h"
+#include "nn/drop_path.h"
+#include "nn/dropout_sites.h"
 
 namespace weft::nn {
 
 namespace {
 
-/// The sub-layers of every Transformer; the subclasses differ in where the norms stand.
+/// The sub-layers of every Transformer; the subclasses differ in the placement of the norms.
 class TransformerBlock : public Block {
  public:
   explicit TransformerBlock(const BlockOptions& options) : options_(options) {}
@@ -21,7 +21,8 @@ class TransformerBlock : public Block {
   }
   bool is_decoder() const { return options_.has_cross_attention; }
   void register_cross_attention() {
-    cross_attention_ = make_part<CrossAttention>("cross_attention", options_.cross_attention);
+    cross_attention_ = register_module("cross_attention",
+                                       std::make_shared<CrossAttention>(options_.cross_attention));
   }
   void register_cross_attention_norm() {
     cross_attention_norm_ = register_module("cross_attention_norm", make_norm(options_.norm));
@@ -36,47 +37,51 @@ class TransformerBlock : public Block {
     feed_forward_norm_ = register_module("feed_forward_norm", make_norm(options_.norm));
   }
 
-  /// What attention adds to the stream, before dropout; its weights are shown to who wants to see
-  /// them.
-  at::Tensor attended(const at::Tensor& x, const Pass& pass) const {
-    show(x, pass);
-    return attention_->forward(x, pass);
+  /// Attention branch, before dropout; its weights are recorded if requested.
+  at::Tensor attend(const at::Tensor& x, const ForwardContext& context) const {
+    record_attention(x, context);
+    return attention_->forward(x, context);
   }
-  at::Tensor attended(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) const {
-    show(x, pass);
-    return attention_->rows(x, pass, chosen);
+  at::Tensor attend(const at::Tensor& x,
+                    const ForwardContext& context,
+                    const RowSelection& selection) const {
+    record_attention(x, context);
+    return attention_->forward_selected(x, context, selection);
   }
 
   Residual residual(const at::Tensor& stream,
                     const at::Tensor& branch,
-                    BlockSite place,
-                    const Pass& pass) const {
-    const bool is_attention = place != BlockSite::kFeedForwardOutput;
-    const auto path = is_attention ? BlockSite::kAttentionPath : BlockSite::kFeedForwardPath;
+                    BlockDropoutSite dropout_site,
+                    const ForwardContext& context) const {
+    const bool is_attention = dropout_site != BlockDropoutSite::kFeedForwardOutput;
+    const auto drop_path_site = is_attention ? BlockDropoutSite::kAttentionDropPath
+                                             : BlockDropoutSite::kFeedForwardDropPath;
     return {.stream = stream,
-            .branch = path_dropout(branch, options_.path_dropout, site(options_.layer, path), pass),
-            .dropout =
-                pass.rate(is_attention ? options_.dropout
-                                       : options_.feed_forward_dropout.value_or(options_.dropout)),
-            .chance = pass.chance(site(options_.layer, place))};
+            .branch = drop_path(branch, options_.drop_path_rate,
+                                site_id(options_.layer, drop_path_site), context),
+            .dropout = context.rate(is_attention
+                                        ? options_.dropout
+                                        : options_.feed_forward_dropout.value_or(options_.dropout)),
+            .rng_key = context.rng_key(site_id(options_.layer, dropout_site))};
   }
 
-  static at::Tensor added(const Residual& residual) {
+  static at::Tensor add_residual(const Residual& residual) {
     return kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
-                                residual.chance);
+                                residual.rng_key);
   }
 
   std::shared_ptr<Attention> attention_;
   std::shared_ptr<Norm> attention_norm_;
-  std::shared_ptr<CrossAttention> cross_attention_;  // this and its norm: decoders of encoders only
+  std::shared_ptr<CrossAttention> cross_attention_;  // with its norm only in encoder-decoders
   std::shared_ptr<Norm> cross_attention_norm_;
   std::shared_ptr<FeedForward> feed_forward_;
   std::shared_ptr<Norm> feed_forward_norm_;
 
  private:
-  void show(const at::Tensor& x, const Pass& pass) const {
-    if (pass.trace != nullptr && pass.trace->wants(options_.layer)) {
-      pass.trace->add(options_.layer, attention_->weights(x, pass));
+  void record_attention(const at::Tensor& x, const ForwardContext& context) const {
+    if (context.attention_recorder != nullptr &&
+        context.attention_recorder->records(options_.layer)) {
+      context.attention_recorder->add(options_.layer, attention_->weights(x, context));
     }
   }
 
@@ -96,24 +101,31 @@ class PostNormBlock : public TransformerBlock {
     register_feed_forward_norm();
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    return rest(x, attended(x, pass), pass);
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    return after_attention(x, attend(x, context), context);
   }
 
-  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
-    return rest(chosen.of(x), attended(x, pass, chosen), chosen.of(pass));
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override {
+    return after_attention(selection.select(x), attend(x, context, selection),
+                           selection.select(context));
   }
 
  private:
-  /// What comes after attention, row by row.
-  at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
-    auto stream = attention_norm_->after(residual(x, branch, BlockSite::kAttentionOutput, pass));
+  /// The rest of the block after attention, row by row.
+  at::Tensor after_attention(const at::Tensor& x,
+                             const at::Tensor& branch,
+                             const ForwardContext& context) const {
+    auto stream =
+        attention_norm_->add_norm(residual(x, branch, BlockDropoutSite::kAttentionOutput, context));
     if (cross_attention_) {
-      stream = cross_attention_norm_->after(residual(
-          stream, cross_attention_->forward(stream, pass), BlockSite::kCrossAttentionOutput, pass));
+      stream = cross_attention_norm_->add_norm(
+          residual(stream, cross_attention_->forward(stream, context),
+                   BlockDropoutSite::kCrossAttentionOutput, context));
     }
-    return feed_forward_norm_->after(residual(stream, feed_forward_->forward(stream, pass),
-                                              BlockSite::kFeedForwardOutput, pass));
+    return feed_forward_norm_->add_norm(residual(stream, feed_forward_->forward(stream, context),
+                                                 BlockDropoutSite::kFeedForwardOutput, context));
   }
 };
 
@@ -132,35 +144,42 @@ class PreNormBlock : public TransformerBlock {
     register_feed_forward();
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const auto branch = attended(normed(x), pass);  // what is normed is held no longer
-    return rest(x, branch, pass);
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    const auto branch = attend(normalize(x), context);  // normalised input is freed here
+    return after_attention(x, branch, context);
   }
 
-  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
-    const auto branch = attended(normed(x), pass, chosen);
-    return rest(chosen.of(x), branch, chosen.of(pass));
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override {
+    const auto branch = attend(normalize(x), context, selection);
+    return after_attention(selection.select(x), branch, selection.select(context));
   }
 
  private:
-  at::Tensor normed(const at::Tensor& x) const {
+  at::Tensor normalize(const at::Tensor& x) const {
     return attention_norm_ ? attention_norm_->forward(x) : x;
   }
 
-  /// What comes after attention, row by row.
-  at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
-    auto stream = added(residual(x, branch, BlockSite::kAttentionOutput, pass));
+  /// The rest of the block after attention, row by row.
+  at::Tensor after_attention(const at::Tensor& x,
+                             const at::Tensor& branch,
+                             const ForwardContext& context) const {
+    auto stream = add_residual(residual(x, branch, BlockDropoutSite::kAttentionOutput, context));
     if (cross_attention_) {
-      const auto seen = cross_attention_->forward(cross_attention_norm_->forward(stream), pass);
-      stream = added(residual(stream, seen, BlockSite::kCrossAttentionOutput, pass));
+      const auto attended =
+          cross_attention_->forward(cross_attention_norm_->forward(stream), context);
+      stream = add_residual(
+          residual(stream, attended, BlockDropoutSite::kCrossAttentionOutput, context));
     }
-    const auto changed = feed_forward_->forward(feed_forward_norm_->forward(stream), pass);
-    return added(residual(stream, changed, BlockSite::kFeedForwardOutput, pass));
+    const auto transformed = feed_forward_->forward(feed_forward_norm_->forward(stream), context);
+    return add_residual(
+        residual(stream, transformed, BlockDropoutSite::kFeedForwardOutput, context));
   }
 };
 
-/// Attention and feed-forward side by side, each with a norm of its own (GPT-NeoX,
-/// arXiv:2204.06745, section 2.1.2).
+/// Parallel attention and feed-forward, each with its own norm (GPT-NeoX, arXiv:2204.06745, section
+/// 2.1.2).
 class ParallelBlock : public TransformerBlock {
  public:
   explicit ParallelBlock(const BlockOptions& options) : TransformerBlock(options) {
@@ -171,21 +190,27 @@ class ParallelBlock : public TransformerBlock {
     register_feed_forward();
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const auto branch = attended(attention_norm_->forward(x), pass);
-    return rest(x, branch, pass);
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    const auto branch = attend(attention_norm_->forward(x), context);
+    return after_attention(x, branch, context);
   }
 
-  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override {
-    const auto branch = attended(attention_norm_->forward(x), pass, chosen);
-    return rest(chosen.of(x), branch, chosen.of(pass));
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override {
+    const auto branch = attend(attention_norm_->forward(x), context, selection);
+    return after_attention(selection.select(x), branch, selection.select(context));
   }
 
  private:
-  at::Tensor rest(const at::Tensor& x, const at::Tensor& branch, const Pass& pass) const {
-    const auto changed = feed_forward_->forward(feed_forward_norm_->forward(x), pass);
-    const auto stream = added(residual(x, branch, BlockSite::kAttentionOutput, pass));
-    return added(residual(stream, changed, BlockSite::kFeedForwardOutput, pass));
+  at::Tensor after_attention(const at::Tensor& x,
+                             const at::Tensor& branch,
+                             const ForwardContext& context) const {
+    const auto transformed = feed_forward_->forward(feed_forward_norm_->forward(x), context);
+    const auto stream =
+        add_residual(residual(x, branch, BlockDropoutSite::kAttentionOutput, context));
+    return add_residual(
+        residual(stream, transformed, BlockDropoutSite::kFeedForwardOutput, context));
   }
 };
 
@@ -193,13 +218,14 @@ class ParallelBlock : public TransformerBlock {
 
 std::shared_ptr<Block> make_block(const BlockOptions& options) {
   if (options.is_parallel) {
-    TORCH_CHECK(options.norm_place == NormPlace::kPre, "a parallel block has its norms first");
+    TORCH_CHECK(options.norm_placement == NormPlacement::kPre,
+                "a parallel block has its norms first");
     return std::make_shared<ParallelBlock>(options);
   }
-  switch (options.norm_place) {
-    case NormPlace::kPost:
+  switch (options.norm_placement) {
+    case NormPlacement::kPost:
       return std::make_shared<PostNormBlock>(options);
-    case NormPlace::kPre:
+    case NormPlacement::kPre:
       return std::make_shared<PreNormBlock>(options);
   }
   TORCH_CHECK(false, "no such place of norms");

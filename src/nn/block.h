@@ -4,39 +4,44 @@
 #include <memory>
 #include <optional>
 
+#include <torch/nn/module.h>
+
 #include "nn/attention/attention.h"
-#include "nn/chosen_rows.h"
 #include "nn/feed_forward.h"
-#include "nn/module.h"
+#include "nn/forward_context.h"
 #include "nn/norm/norm.h"
 #include "nn/norm/norm_place.h"
-#include "nn/pass.h"
+#include "nn/row_selection.h"
 
 namespace weft::nn {
 
 struct BlockOptions {
   int64_t layer = 0;
   AttentionOptions attention = {};
-  bool has_cross_attention = false;       // on Pass::memory, between attention and feed-forward
-  AttentionOptions cross_attention = {};  // its sizes; `dim` of the queries, `memory_dim` of keys
+  bool has_cross_attention =
+      false;  // on ForwardContext::encoder_states, between attention and feed-forward
+  AttentionOptions cross_attention = {};  // `dim` is the query width, `encoder_dim` the key width
   bool is_parallel = false;  // pre-norm only: attention and feed-forward read the same stream
   FeedForwardOptions feed_forward;
   NormOptions norm;
-  NormPlace norm_place = NormPlace::kPost;
-  bool has_attention_norm = true;  // pre-norm only: false where a norm precedes the block anyway
+  NormPlacement norm_placement = NormPlacement::kPost;
+  bool has_attention_norm = true;  // pre-norm only: false if a norm precedes the block anyway
   double dropout = 0.1;            // on the output of each sub-layer
-  std::optional<double> feed_forward_dropout = {};  // on that of the feed-forward, if another
-  double path_dropout =
-      0;  // stochastic depth (nn/path_dropout.h); of a stack that of its last layer
+  std::optional<double> feed_forward_dropout = {};  // on the feed-forward output, if different
+  double drop_path_rate =
+      0;  // stochastic depth (nn/drop_path.h); of a stack: the rate of its last layer
 };
 
 /// One layer of a stack.
-class Block : public Module {
+class Block : public torch::nn::Module {
  public:
-  virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;  // (N, D) -> (N, D)
-  /// Of `forward` some rows, for less: (N, D) -> (M, D). Dropout draws by chosen rows then, not by
-  /// tokens.
-  virtual at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) = 0;
+  virtual at::Tensor forward(const at::Tensor& x,
+                             const ForwardContext& context) = 0;  // (N, D) -> (N, D)
+  /// Computes only the selected rows of forward(); skips work for the others: (N, D) -> (M, D).
+  /// Dropout is then keyed by selected row, not by token.
+  virtual at::Tensor forward_selected(const at::Tensor& x,
+                                      const ForwardContext& context,
+                                      const RowSelection& selection) = 0;
 };
 
 /// Attention, then feed-forward, each with its residual and norm.

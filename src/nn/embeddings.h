@@ -3,18 +3,19 @@
 #include <cstdint>
 #include <memory>
 
-#include "nn/module.h"
+#include <torch/nn/module.h>
+
+#include "nn/dropout_sites.h"
+#include "nn/forward_context.h"
 #include "nn/norm/norm.h"
-#include "nn/pass.h"
 #include "nn/position/position.h"
-#include "nn/sites.h"
 
 namespace weft::nn {
 
-/// One row of a table for each of some ids.
-class Table : public Module {
+/// Table of embeddings, one row per id.
+class EmbeddingTable : public torch::nn::Module {
  public:
-  Table(int64_t rows, int64_t dim);
+  EmbeddingTable(int64_t rows, int64_t dim);
   const at::Tensor& weight() const { return weight_; }
 
  private:
@@ -22,31 +23,31 @@ class Table : public Module {
 };
 
 struct EmbeddingsOptions {
-  int64_t vocabulary = 0;   // V
-  int64_t dim = 0;          // D
-  int64_t segments = 0;     // T; 0: no table of segments
-  bool fills_types = true;  // untold, all tokens are in the first segment, not in none
+  int64_t vocabulary = 0;            // V
+  int64_t dim = 0;                   // D
+  int64_t segments = 0;              // T; 0: no segment embeddings
+  bool defaults_token_types = true;  // without types, all tokens get segment 0, rather than none
   PositionOptions position;
   NormOptions norm;
   double dropout = 0.1;
   bool has_norm = true;
-  double scale = 1;                  // of the word embeddings (arXiv:1706.03762, section 3.4)
-  int64_t fixed_id = -1;             // a word whose row gets no gradient from here
-  Site site = Site::kEmbedding;      // where its chance enters
-  std::shared_ptr<Table> word = {};  // one that another part registered: shared, not made; it is
-                                     // not registered here again
+  double scale = 1;         // of the word embeddings (arXiv:1706.03762, section 3.4)
+  int64_t padding_id = -1;  // id whose row gets no gradient from the lookup
+  DropoutSite site = DropoutSite::kEmbedding;  // id of its dropout
+  std::shared_ptr<EmbeddingTable> word = {};  // table of another module: shared, not created; it is
+                                              // not registered here again
 };
 
-/// dropout(norm(scale * word + position + segment)): what BERT's stack begins with
-/// (arXiv:1810.04805, figure 2).
-class Embeddings : public Module {
+/// dropout(norm(scale * word + position + segment)): the input of BERT's stack (arXiv:1810.04805,
+/// figure 2).
+class Embeddings : public torch::nn::Module {
  public:
   explicit Embeddings(const EmbeddingsOptions& options);
 
-  /// ids (N); types (N), or undefined: untold -> (N, D)
-  at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const Pass& pass);
+  /// ids (N); types (N), or undefined -> (N, D)
+  at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const ForwardContext& context);
 
-  const std::shared_ptr<Table>& words() const { return word_; }
+  const std::shared_ptr<EmbeddingTable>& words() const { return word_; }
   const at::Tensor& word_weight() const { return word_->weight(); }  // (V, D)
 
  private:
@@ -55,10 +56,10 @@ class Embeddings : public Module {
                  const at::Tensor& segments) const;
 
   EmbeddingsOptions options_;
-  std::shared_ptr<Table> word_;
+  std::shared_ptr<EmbeddingTable> word_;
   std::shared_ptr<Position> position_;
-  std::shared_ptr<Table> segment_;  // stays empty where there are no segments
-  std::shared_ptr<Norm> norm_;      // stays empty where there is none
+  std::shared_ptr<EmbeddingTable> segment_;  // null without segments
+  std::shared_ptr<Norm> norm_;               // null without norm
 };
 
 }  // namespace weft::nn

@@ -1,8 +1,8 @@
 #include "nn/feed_forward.h"
 
 #include "kernels/dropout.h"
+#include "nn/dropout_sites.h"
 #include "nn/linear.h"
-#include "nn/sites.h"
 
 namespace weft::nn {
 
@@ -10,25 +10,27 @@ namespace {
 
 /// activation(x W_1 + b_1) W_2 + b_2 (arXiv:1706.03762, equation 2), or gated
 /// (activation(x W) * x V) W_2 (arXiv:2002.05202, equation 6).
-class TwoLayers : public FeedForward {
+class StandardFeedForward : public FeedForward {
  public:
-  explicit TwoLayers(const FeedForwardOptions& options) : options_(options) {
+  explicit StandardFeedForward(const FeedForwardOptions& options) : options_(options) {
     const int64_t inner = (options.is_gated ? 2 : 1) * options.width;
-    up_ = make_part<Linear>("up", LinearOptions{options.dim, inner, options.has_bias});
-    down_ = make_part<Linear>("down", LinearOptions{options.width, options.dim, options.has_bias});
+    up_ = register_module(
+        "up", std::make_shared<Linear>(LinearOptions{options.dim, inner, options.has_bias}));
+    down_ = register_module("down", std::make_shared<Linear>(LinearOptions{
+                                        options.width, options.dim, options.has_bias}));
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const auto inner = up_->adapted(x, pass);  // (N, F), gated (N, 2F)
-    const double rate = pass.rate(options_.dropout);
-    if (rate == 0 && down_->is_plain()) {
-      return down_->of_activated(inner, options_.activation, options_.is_gated);  // (N, D)
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    const auto inner = up_->forward(x, context);  // (N, F), gated (N, 2F)
+    const double rate = context.rate(options_.dropout);
+    if (rate == 0 && down_->has_fused_path()) {
+      return down_->forward_activated(inner, options_.activation, options_.is_gated);  // (N, D)
     }
     const auto hidden = options_.is_gated
                             ? kernels::activate_gated(inner, options_.activation)
                             : kernels::activate(inner, options_.activation);  // (N, F)
-    const auto chance = pass.chance(site(options_.layer, BlockSite::kFeedForward));
-    return down_->adapted(kernels::dropout(hidden, rate, chance), pass);
+    const auto rng_key = context.rng_key(site_id(options_.layer, BlockDropoutSite::kFeedForward));
+    return down_->forward(kernels::dropout(hidden, rate, rng_key), context);
   }
 
  private:
@@ -40,7 +42,7 @@ class TwoLayers : public FeedForward {
 }  // namespace
 
 std::shared_ptr<FeedForward> make_feed_forward(const FeedForwardOptions& options) {
-  return std::make_shared<TwoLayers>(options);
+  return std::make_shared<StandardFeedForward>(options);
 }
 
 }  // namespace weft::nn

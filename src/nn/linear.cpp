@@ -27,47 +27,47 @@ at::Tensor Linear::forward(const at::Tensor& x) {
   return product(x);
 }
 
-at::Tensor Linear::adapted(const at::Tensor& x, const Pass& pass) {
+at::Tensor Linear::forward(const at::Tensor& x, const ForwardContext& context) {
   if (adapters_.empty()) {
     return product(x);
   }
-  std::vector<kernels::LowRank> added;
+  std::vector<kernels::LoraUpdate> added;
   for (const auto& adapter : adapters_) {
     added.push_back({.a = adapter.a,
                      .b = adapter.b,
                      .first = adapter.options.first_row,
                      .scale = adapter.options.scale,
-                     .dropout = pass.rate(adapter.options.dropout),
-                     .chance = pass.chance(adapter.options.site)});
+                     .dropout = context.rate(adapter.options.dropout),
+                     .rng_key = context.rng_key(adapter.options.site)});
   }
   return kernels::linear(x, weight_, bias_, added);
 }
 
-at::Tensor Linear::part(const at::Tensor& x, int64_t first, int64_t count) {
-  check_is_plain();
-  return kernels::linear_part(x, weight_, bias_, first, count);
+at::Tensor Linear::forward_slice(const at::Tensor& x, int64_t first, int64_t count) {
+  check_fused_path();
+  return kernels::linear_slice(x, weight_, bias_, first, count);
 }
 
-at::Tensor Linear::of_activated(const at::Tensor& x,
-                                kernels::Activation activation,
-                                bool is_gated) {
-  check_is_plain();
-  return kernels::linear_of_activated(x, activation, is_gated, weight_, bias_);
+at::Tensor Linear::forward_activated(const at::Tensor& x,
+                                     kernels::Activation activation,
+                                     bool is_gated) {
+  check_fused_path();
+  return kernels::activation_linear(x, activation, is_gated, weight_, bias_);
 }
 
-void Linear::check_is_plain() const {
-  TORCH_CHECK(is_plain(),
+void Linear::check_fused_path() const {
+  TORCH_CHECK(has_fused_path(),
               "a linear layer with adapters, packed or in int8 multiplies all or nothing");
 }
 
-void Linear::give_up_weight() {
+void Linear::release_weight() {
   weight_.set_data(at::empty({0}, weight_.options().requires_grad(false)));
 }
 
 void Linear::pack() {
-  if (is_plain()) {
+  if (has_fused_path()) {
     packed_ = kernels::packed(weight_.t());
-    give_up_weight();
+    release_weight();
   }
 }
 
@@ -75,7 +75,7 @@ void Linear::quantize() {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters is not quantised");
   if (!quantized_) {
     quantized_ = kernels::quantized(weight_, bias_);
-    give_up_weight();
+    release_weight();
   }
 }
 

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include <torch/nn/module.h>
+
 #include "kernels/activation_kind.h"
-#include "kernels/linear/low_rank.h"
+#include "kernels/linear/lora_linear.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/quantized_linear.h"
-#include "nn/module.h"
-#include "nn/pass.h"
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 
@@ -20,52 +21,51 @@ struct LinearOptions {
   bool has_bias = true;
 };
 
-/// A low-rank product beside a linear layer, or beside some rows of one that holds several
-/// (arXiv:2106.09685).
+/// A LoRA adapter of a linear layer, or of some output rows of a fused one (arXiv:2106.09685).
 struct AdapterOptions {
   std::string name;  // `query`; its parameters are `lora_a_query` and `lora_b_query`
   int64_t first_row = 0;
-  int64_t rows = 0;  // outputs that it adds to
+  int64_t rows = 0;  // number of outputs that it adds to
   int64_t rank = 0;
   double scale = 1;
   double dropout = 0;  // on its input
-  uint32_t site = 0;   // numbers its chance
+  uint32_t site = 0;   // id of its dropout
 };
 
-/// x W^T + b, and the products of its adapters. Its values are set by whoever builds the model.
-class Linear : public Module {
+/// x W^T + b, plus its adapters. The code that builds the model initialises the values.
+class Linear : public torch::nn::Module {
  public:
   explicit Linear(const LinearOptions& options);
 
-  /// (N, inputs) -> (N, outputs). For layers that carry no adapters.
+  /// (N, inputs) -> (N, outputs). For layers without adapters.
   at::Tensor forward(const at::Tensor& x);
-  /// The same for layers that may carry adapters, which take their chance from the pass.
-  at::Tensor adapted(const at::Tensor& x, const Pass& pass);
-  /// Outputs [first, first + count) of `forward`, for less: (N, inputs) -> (N, count).
-  at::Tensor part(const at::Tensor& x, int64_t first, int64_t count);
-  /// `forward` of what an activation, perhaps gated, makes of x; see kernels::linear_of_activated.
-  at::Tensor of_activated(const at::Tensor& x, kernels::Activation activation, bool is_gated);
-  /// Whether it carries no adapters, and its weight is neither packed nor in int8: then it has
-  /// `part` and `of_activated`.
-  bool is_plain() const { return adapters_.empty() && !quantized_ && !packed_; }
+  /// The same for layers with or without adapters; their dropout is keyed by the context.
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context);
+  /// Computes only outputs [first, first + count) of forward(): (N, inputs) -> (N, count).
+  at::Tensor forward_slice(const at::Tensor& x, int64_t first, int64_t count);
+  /// forward() of the activated x, optionally gated; see kernels::activation_linear.
+  at::Tensor forward_activated(const at::Tensor& x, kernels::Activation activation, bool is_gated);
+  /// Whether it has no adapters and its weight is neither packed nor int8: only then it supports
+  /// forward_slice() and forward_activated().
+  bool has_fused_path() const { return adapters_.empty() && !quantized_ && !packed_; }
   const at::Tensor& weight() const { return weight_; }
 
-  /// From now on its product reads a packed weight (kernels::PackedMatrix), for decoding token by
-  /// token; the weight itself is given up. Layers with adapters or in int8 stay as they are.
+  /// Replaces the weight by a packed one (kernels::PackedMatrix), for decoding token by token, and
+  /// releases the original. Layers with adapters or in int8 are left unchanged.
   void pack();
 
-  /// From now on its product is one of int8, for inference on the CPU (kernels::QuantizedWeight);
-  /// the weight itself is given up. Not for layers that carry adapters.
+  /// Replaces the weight by an int8 one, for inference on the CPU (kernels::QuantizedWeight), and
+  /// releases the original. Not for layers with adapters.
   void quantize();
   bool is_quantized() const { return quantized_.has_value(); }
 
-  /// Registers the adapter's two matrices; their values are set by the caller.
+  /// Registers the adapter's two matrices; the caller initialises their values.
   void add_adapter(const AdapterOptions& options);
 
  private:
   at::Tensor product(const at::Tensor& x) const;
-  void give_up_weight();
-  void check_is_plain() const;
+  void release_weight();
+  void check_fused_path() const;
 
   struct Adapter {
     AdapterOptions options;

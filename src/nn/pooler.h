@@ -2,9 +2,10 @@
 
 #include <cstdint>
 
+#include <torch/nn/module.h>
+
 #include "kernels/layout.h"
 #include "nn/linear.h"
-#include "nn/module.h"
 
 namespace weft::nn {
 
@@ -12,7 +13,7 @@ namespace weft::nn {
 at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout);
 
 /// tanh(W h + b) of the first token (arXiv:1810.04805).
-class Pooler : public Module {
+class Pooler : public torch::nn::Module {
  public:
   explicit Pooler(int64_t dim);
 

@@ -14,45 +14,45 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-struct Kept : torch::CustomClassHolder {
-  Kept(RecomputedWork given, std::size_t count) : work(std::move(given)), inputs(count) {}
-  RecomputedWork work;
+struct SavedCall : torch::CustomClassHolder {
+  SavedCall(RecomputedFunction given, std::size_t count) : work(std::move(given)), inputs(count) {}
+  RecomputedFunction work;
   std::size_t inputs;
 };
 
-// The gradients of the parameters are handed to autograd, not added here: what else has a share in
-// them is added up in the same order as without this function.
+// Parameter gradients are returned to autograd, not accumulated here, so that they are summed with
+// other contributions in the same order as without this function.
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
   static at::Tensor forward(AutogradContext* context,
                             at::TensorList inputs,
                             at::TensorList parameters,
-                            const RecomputedWork& work) {
+                            const RecomputedFunction& work) {
     variable_list saved = inputs.vec();
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     context->save_for_backward(std::move(saved));
     context->saved_data["work"] =
-        c10::IValue::make_capsule(c10::make_intrusive<Kept>(work, inputs.size()));
+        c10::IValue::make_capsule(c10::make_intrusive<SavedCall>(work, inputs.size()));
     return work(inputs.vec());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto capsule = context->saved_data["work"].toCapsule();
-    const auto& kept = static_cast<const Kept&>(*capsule);
-    variable_list leaves;  // the inputs, cut off from what made them
+    const auto& call = static_cast<const SavedCall&>(*capsule);
+    variable_list leaves;  // the inputs, detached from their graph
     variable_list wanted;
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> indices;
     for (std::size_t i = 0; i < saved.size(); ++i) {
       auto tensor = saved[i];
-      if (i < kept.inputs) {
+      if (i < call.inputs) {
         tensor = tensor.detach();
         tensor.set_requires_grad(context->needs_input_grad(i));
         leaves.push_back(tensor);
       }
       if (context->needs_input_grad(i)) {
         wanted.push_back(tensor);
-        places.push_back(i);
+        indices.push_back(i);
       }
     }
     variable_list result(saved.size() + 1);
@@ -60,28 +60,28 @@ class Recompute : public torch::autograd::Function<Recompute> {
       return result;
     }
     const auto found =
-        torch::autograd::grad({again(kept, leaves)}, wanted, {gradients[0]}, /*retain_graph=*/false,
+        torch::autograd::grad({rerun(call, leaves)}, wanted, {gradients[0]}, /*retain_graph=*/false,
                               /*create_graph=*/false, /*allow_unused=*/true);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      result[places[i]] = found[i];
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      result[indices[i]] = found[i];
     }
     return result;
   }
 
  private:
-  static at::Tensor again(const Kept& kept, const variable_list& inputs) {
+  static at::Tensor rerun(const SavedCall& call, const variable_list& inputs) {
     const at::AutoGradMode with_gradients(true);
-    return kept.work(inputs);
+    return call.work(inputs);
   }
 };
 
 }  // namespace
 
-at::Tensor recomputed(const std::vector<at::Tensor>& inputs,
-                      const Module& part,
-                      const RecomputedWork& work) {
+at::Tensor recompute(const std::vector<at::Tensor>& inputs,
+                     const torch::nn::Module& module,
+                     const RecomputedFunction& work) {
   std::vector<at::Tensor> parameters;
-  for (const auto& item : part.named_parameters()) {
+  for (const auto& item : module.named_parameters()) {
     if (item.value().requires_grad()) {
       parameters.push_back(item.value());
     }
@@ -89,11 +89,11 @@ at::Tensor recomputed(const std::vector<at::Tensor>& inputs,
   return Recompute::apply(at::TensorList(inputs), at::TensorList(parameters), work);
 }
 
-at::Tensor recomputed(const at::Tensor& x,
-                      const Module& part,
-                      const std::function<at::Tensor(const at::Tensor&)>& work) {
-  return recomputed(std::vector<at::Tensor>{x}, part,
-                    [work](const std::vector<at::Tensor>& inputs) { return work(inputs[0]); });
+at::Tensor recompute(const at::Tensor& x,
+                     const torch::nn::Module& module,
+                     const std::function<at::Tensor(const at::Tensor&)>& work) {
+  return recompute(std::vector<at::Tensor>{x}, module,
+                   [work](const std::vector<at::Tensor>& inputs) { return work(inputs[0]); });
 }
 
 }  // namespace weft::nn

@@ -4,22 +4,21 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
-
-#include "nn/module.h"
+#include <torch/nn/module.h>
 
 namespace weft::nn {
 
-/// work(inputs) of which only the inputs are kept: the backward pass does the work once more
-/// (arXiv:1604.06174), and its gradients have the bits that they would have otherwise. `work` must
-/// be a pure function of the inputs and the part's parameters: chance is one (kernels::Chance).
-using RecomputedWork = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
-at::Tensor recomputed(const std::vector<at::Tensor>& inputs,
-                      const Module& part,
-                      const RecomputedWork& work);
+/// Activation checkpointing (arXiv:1604.06174): keeps only the inputs and runs work(inputs) again
+/// in the backward pass; the gradients are bitwise the same as without it. `work` must be a pure
+/// function of the inputs and the module's parameters; dropout qualifies (kernels::RngKey).
+using RecomputedFunction = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
+at::Tensor recompute(const std::vector<at::Tensor>& inputs,
+                     const torch::nn::Module& module,
+                     const RecomputedFunction& work);
 
-/// The same of one tensor.
-at::Tensor recomputed(const at::Tensor& x,
-                      const Module& part,
-                      const std::function<at::Tensor(const at::Tensor&)>& work);
+/// Overload for one tensor.
+at::Tensor recompute(const at::Tensor& x,
+                     const torch::nn::Module& module,
+                     const std::function<at::Tensor(const at::Tensor&)>& work);
 
 }  // namespace weft::nn

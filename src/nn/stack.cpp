@@ -8,7 +8,7 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include "nn/activation_probe.h"
+#include "nn/activation_hook.h"
 #include "nn/recompute.h"
 
 namespace weft::nn {
@@ -22,7 +22,7 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
   }
   block.has_attention_norm = layer > 0 || options.has_first_norm;
   if (options.layers > 1) {
-    block.path_dropout *= static_cast<double>(layer) / static_cast<double>(options.layers - 1);
+    block.drop_path_rate *= static_cast<double>(layer) / static_cast<double>(options.layers - 1);
   }
   block.layer = options.first_layer + layer;
   block.attention.layer = block.layer;
@@ -31,31 +31,31 @@ BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
   return block;
 }
 
-/// One of a block's functions.
-using Run = std::function<at::Tensor(const at::Tensor& x, const Pass& pass)>;
+/// forward() or forward_selected() of a block.
+using BlockFunction = std::function<at::Tensor(const at::Tensor& x, const ForwardContext& context)>;
 
-/// The block's function once more in the backward pass. What others computed and the block reads
-/// goes in beside the stream, so that its gradient comes out.
-at::Tensor recomputed_block(const Block& block,
-                            const Run& run,
-                            const at::Tensor& x,
-                            const Pass& pass) {
+/// Runs the block again in the backward pass. Tensors computed elsewhere that the block reads are
+/// passed as inputs too, so that they get gradients.
+at::Tensor recompute_block(const Block& block,
+                           const BlockFunction& run,
+                           const at::Tensor& x,
+                           const ForwardContext& context) {
   std::vector<at::Tensor> inputs{x};
-  std::optional<Memory> memory;  // the pass's own may be gone by then
-  if (pass.memory != nullptr) {
-    memory = *pass.memory;
-    inputs.push_back(memory->states);
+  std::optional<EncoderStates> encoder_states;  // a copy: the context's may no longer exist then
+  if (context.encoder_states != nullptr) {
+    encoder_states = *context.encoder_states;
+    inputs.push_back(encoder_states->states);
   }
-  const bool has_bias = pass.distance_bias.defined();
+  const bool has_bias = context.distance_bias.defined();
   if (has_bias) {
-    inputs.push_back(pass.distance_bias);
+    inputs.push_back(context.distance_bias);
   }
-  return recomputed(inputs, block, [=](const std::vector<at::Tensor>& again) {
-    auto inner = pass;
-    auto states = memory;
+  return recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
+    auto inner = context;
+    auto states = encoder_states;
     if (states) {
       states->states = again[1];
-      inner.memory = &*states;
+      inner.encoder_states = &*states;
     }
     if (has_bias) {
       inner.distance_bias = again.back();
@@ -64,12 +64,16 @@ at::Tensor recomputed_block(const Block& block,
   });
 }
 
-/// Who looks at what the block does sees it once.
-at::Tensor through(const Block& block, const Run& run, const at::Tensor& x, const Pass& pass) {
-  if (!pass.recomputes_layers || !at::GradMode::is_enabled() || pass.trace != nullptr) {
-    return run(x, pass);
+/// No recomputation while attention is recorded, so that each block runs once.
+at::Tensor run_block(const Block& block,
+                     const BlockFunction& run,
+                     const at::Tensor& x,
+                     const ForwardContext& context) {
+  if (!context.recomputes_layers || !at::GradMode::is_enabled() ||
+      context.attention_recorder != nullptr) {
+    return run(x, context);
   }
-  return recomputed_block(block, run, x, pass);
+  return recompute_block(block, run, x, context);
 }
 
 }  // namespace
@@ -83,52 +87,58 @@ Stack::Stack(const StackOptions& options) {
         register_module(std::to_string(layer), make_block(block_of_layer(options, layer))));
   }
   if (options.relative.buckets > 0) {
-    relative_bias_ = make_part<RelativeBias>("relative_bias", options.relative);
+    relative_bias_ =
+        register_module("relative_bias", std::make_shared<RelativeBias>(options.relative));
   }
-  if (options.block.norm_place == NormPlace::kPre && options.has_final_norm) {
+  if (options.block.norm_placement == NormPlacement::kPre && options.has_final_norm) {
     norm_ = register_module("norm", make_norm(options.block.norm));
   }
 }
 
-Pass Stack::shared(const Pass& pass) const {
-  auto result = pass;
+ForwardContext Stack::with_distance_bias(const ForwardContext& context) const {
+  auto result = context;
   if (relative_bias_) {
-    result.distance_bias = relative_bias_->forward(std::max<int64_t>(1, pass.layout.furthest));
+    result.distance_bias =
+        relative_bias_->forward(std::max<int64_t>(1, context.layout.position_limit));
   }
   return result;
 }
 
-at::Tensor Stack::through_first(std::size_t count, const at::Tensor& x, const Pass& pass) const {
-  auto stream = ActivationProbe::shown("embeddings", x);
+at::Tensor Stack::forward_first(std::size_t count,
+                                const at::Tensor& x,
+                                const ForwardContext& context) const {
+  auto stream = ActivationHook::run_hooks("embeddings", x);
   for (std::size_t layer = 0; layer < count; ++layer) {
     const auto block = blocks_[layer];
-    const auto run = [block](const at::Tensor& in, const Pass& own) {
+    const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
       return block->forward(in, own);
     };
-    stream = ActivationProbe::shown(layer, through(*block, run, stream, pass));
+    stream = ActivationHook::run_hooks(layer, run_block(*block, run, stream, context));
   }
   return stream;
 }
 
-at::Tensor Stack::forward(const at::Tensor& x, const Pass& given) {
-  return normed(through_first(blocks_.size(), x, shared(given)));
+at::Tensor Stack::forward(const at::Tensor& x, const ForwardContext& given) {
+  return final_norm(forward_first(blocks_.size(), x, with_distance_bias(given)));
 }
 
-at::Tensor Stack::rows(const at::Tensor& x, const Pass& given, const ChosenRows& chosen) {
-  if (blocks_.empty() || chosen.index.size(0) == 0) {
-    return chosen.of(forward(x, given));
+at::Tensor Stack::forward_selected(const at::Tensor& x,
+                                   const ForwardContext& given,
+                                   const RowSelection& selection) {
+  if (blocks_.empty() || selection.index.size(0) == 0) {
+    return selection.select(forward(x, given));
   }
-  const auto pass = shared(given);
+  const auto context = with_distance_bias(given);
   const auto last = blocks_.size() - 1;
   const auto block = blocks_[last];
-  const auto run = [block, chosen](const at::Tensor& in, const Pass& own) {
-    return block->rows(in, own, chosen);
+  const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {
+    return block->forward_selected(in, own, selection);
   };
-  const auto stream = through(*block, run, through_first(last, x, pass), pass);
-  return normed(ActivationProbe::shown(last, stream));
+  const auto stream = run_block(*block, run, forward_first(last, x, context), context);
+  return final_norm(ActivationHook::run_hooks(last, stream));
 }
 
-at::Tensor Stack::normed(const at::Tensor& stream) const {
+at::Tensor Stack::final_norm(const at::Tensor& stream) const {
   return norm_ ? norm_->forward(stream) : stream;
 }
 

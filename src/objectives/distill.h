@@ -6,17 +6,17 @@
 
 namespace weft::objectives {
 
-/// What a larger model says, beside what is right (arXiv:1503.02531; arXiv:1910.01108, section 3):
-/// the divergence of the student's distribution from the teacher's, both at a temperature, times
-/// its square, or of a classifier the teacher's class taken for the right one (arXiv:2012.12877);
-/// the loss of the task itself; and, of the tokens that they read, the cosine distance of the last
-/// hidden states and the divergence of attention (objectives/attention_distance.h). The terms are
-/// `soft`, `hard`, `hidden` and `attention`; those of weight 0 are left out. The teacher is loaded
-/// when it is first asked. Evaluation is the task's own.
+/// Knowledge distillation (arXiv:1503.02531; arXiv:1910.01108, section 3). The terms are `soft`,
+/// the divergence from the teacher's distribution, both at a temperature, times its square, or for
+/// classifiers the cross-entropy with the teacher's class (arXiv:2012.12877); `hard`, the loss of
+/// the student objective; and, on input tokens, `hidden`, the cosine distance of the last hidden
+/// states, and `attention`, the divergence of attention (objectives/loss/attention_distillation.h).
+/// Those of weight 0 are left out. The teacher is loaded on first use. Evaluation is the student
+/// objective's.
 std::unique_ptr<Objective> make_distill_objective(const ObjectiveOptions& options);
 
-/// The same options as those of the task that the student learns.
-ObjectiveOptions task_of(const ObjectiveOptions& distillation);
+/// The same options, for the objective that the student learns.
+ObjectiveOptions student_objective_options(const ObjectiveOptions& distillation);
 
 /// Throws config::Error.
 void read_distill_options(config::Section& section, DistillOptions& options);

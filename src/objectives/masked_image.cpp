@@ -5,15 +5,15 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/stage.h"
 #include "kernels/to_device.h"
 
 namespace weft::objectives {
 
 namespace {
 
-/// Which rows of `patches` are hidden: the model's own tokens have none there.
+/// Rows of `patches` that are masked; special tokens have no row there.
 std::vector<int64_t> hidden_patches(const data::Batch& batch) {
   std::vector<int64_t> rows;
   int64_t patch = 0;
@@ -21,7 +21,7 @@ std::vector<int64_t> hidden_patches(const data::Batch& batch) {
     if (batch.ids[i] < 0) {
       continue;
     }
-    if (batch.types[i] != 0) {
+    if (batch.token_type_ids[i] != 0) {
       rows.push_back(patch);
     }
     ++patch;
@@ -29,22 +29,27 @@ std::vector<int64_t> hidden_patches(const data::Batch& batch) {
   return rows;
 }
 
-/// The difference of each pixel of the hidden patches: (M, C p p), not negative.
-at::Tensor differences(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  const auto device = pass.layout.positions.device();
-  const auto input = batching::stage_input(batch, device);
-  const auto states = model.hidden_rows(input, pass, batching::target_rows(batch, pass));
-  const auto guesses = model.token_features(states).to(at::kFloat);
-  const auto wanted =
+/// Absolute error of each value of the masked patches: (M, C p p).
+at::Tensor differences(models::Model& model,
+                       const data::Batch& batch,
+                       const nn::ForwardContext& context) {
+  const auto device = context.layout.positions.device();
+  const auto input = batching::input_to_device(batch, device);
+  const auto states =
+      model.selected_hidden_states(input, context, batching::target_rows(batch, context));
+  const auto predictions = model.token_features(states).to(at::kFloat);
+  const auto target =
       input.patches.index_select(0, kernels::to_device(hidden_patches(batch), device));
-  return (guesses - wanted).abs();
+  return (predictions - target).abs();
 }
 
-/// Mean over all pixels of all hidden patches.
+/// Mean over all values of all masked patches.
 class PixelEvaluation : public Evaluation {
  public:
-  void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
-    const auto rows = differences(model, batch, pass).to(at::kDouble).sum(1).cpu();  // (M)
+  void add(models::Model& model,
+           const data::Batch& batch,
+           const nn::ForwardContext& context) override {
+    const auto rows = differences(model, batch, context).to(at::kDouble).sum(1).cpu();  // (M)
     const auto* sums = rows.const_data_ptr<double>();
     std::size_t row = 0;
     for (std::size_t b = 0; b < batch.items.size(); ++b) {
@@ -61,9 +66,9 @@ class PixelEvaluation : public Evaluation {
   std::map<std::string, double> result() const override {
     double sum = 0;
     int64_t count = 0;
-    for (const auto& [item, figures] : items_) {  // in order: the same however batches were cut
-      sum += figures.first;
-      count += figures.second;
+    for (const auto& [item, metrics] : items_) {  // in item order: independent of batching
+      sum += metrics.first;
+      count += metrics.second;
     }
     return {{"eval_loss", sum / static_cast<double>(std::max<int64_t>(1, count))}};
   }
@@ -81,8 +86,8 @@ class MaskedImageObjective : public Objective {
   }
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
-                                 const nn::Pass& pass) const override {
-    return {differences(model, batch, pass).sum()};
+                                 const nn::ForwardContext& context) const override {
+    return {differences(model, batch, context).sum()};
   }
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<PixelEvaluation>();
@@ -96,15 +101,15 @@ std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& /
 }
 
 void read_masked_image(config::Section& section, data::MaskedImageOptions& options) {
-  section.read("hidden_fraction", options.fraction,
+  section.read("mask_ratio", options.fraction,
                {.help = "Share of an image's patches that are hidden and to be guessed.",
-                .range = {.min = 0, .max = 1, .excludes_min = true},
-                .only = "type: masked_image"});
-  section.read("hidden_unit", options.unit,
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
+                .only_if = "type: masked_image"});
+  section.read("mask_block_size", options.unit,
                {.help = "Patches are hidden together in squares of so many a side.",
                 .unit = "patches",
                 .range = config::between(1, 64),
-                .only = "type: masked_image"});
+                .only_if = "type: masked_image"});
 }
 
 }  // namespace weft::objectives

@@ -7,10 +7,10 @@
 
 namespace weft::objectives {
 
-/// Pixels of hidden patches (SimMIM, arXiv:2111.09886): the mean absolute difference.
+/// Predicts the pixels of masked patches (SimMIM, arXiv:2111.09886); mean absolute error.
 std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& options);
 
-/// The keys of an objective of type masked_image. Throws config::Error.
+/// Reads the keys of type masked_image. Throws config::Error.
 void read_masked_image(config::Section& section, data::MaskedImageOptions& options);
 
 }  // namespace weft::objectives

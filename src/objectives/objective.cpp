@@ -3,44 +3,47 @@
 #include <array>
 #include <stdexcept>
 
-#include "objectives/causal.h"
+#include "objectives/causal_lm.h"
 #include "objectives/distill.h"
-#include "objectives/masked.h"
 #include "objectives/masked_image.h"
+#include "objectives/masked_lm.h"
 #include "objectives/replaced_token.h"
 #include "objectives/seq2seq.h"
-#include "objectives/sequence.h"
+#include "objectives/sequence_objectives.h"
 #include "objectives/tag.h"
 
 namespace weft::objectives {
 
 namespace {
 
-struct Row {
+struct Factory {
   ObjectiveType type;
   std::unique_ptr<Objective> (*make)(const ObjectiveOptions&);
 };
 
 constexpr std::array kObjectives = {
-    Row{ObjectiveType::kMlm, make_masked_objective},
-    Row{ObjectiveType::kClassify, make_classify_objective},
-    Row{ObjectiveType::kRegress, make_regress_objective},
-    Row{ObjectiveType::kTag, make_tag_objective},
-    Row{ObjectiveType::kSeq2Seq,
-        [](const ObjectiveOptions& options) { return make_seq2seq_objective(options); }},
-    Row{ObjectiveType::kCausal, make_causal_objective},
-    Row{ObjectiveType::kPrefix,
-        [](const ObjectiveOptions& options) { return make_seq2seq_objective(options, "prefix"); }},
-    Row{ObjectiveType::kSpanCorruption,
-        [](const ObjectiveOptions& options) {
-          return make_seq2seq_objective(options, "span_corruption");
-        }},
-    Row{ObjectiveType::kDenoise,
+    Factory{ObjectiveType::kMlm, make_masked_lm_objective},
+    Factory{ObjectiveType::kClassify, make_classify_objective},
+    Factory{ObjectiveType::kRegress, make_regress_objective},
+    Factory{ObjectiveType::kTag, make_tag_objective},
+    Factory{ObjectiveType::kSeq2Seq,
+            [](const ObjectiveOptions& options) { return make_seq2seq_objective(options); }},
+    Factory{ObjectiveType::kCausal, make_causal_lm_objective},
+    Factory{ObjectiveType::kPrefix,
+            [](const ObjectiveOptions& options) {
+              return make_seq2seq_objective(options, "prefix_lm");
+            }},
+    Factory{ObjectiveType::kSpanCorruption,
+            [](const ObjectiveOptions& options) {
+              return make_seq2seq_objective(options, "span_corruption");
+            }},
+    Factory{
+        ObjectiveType::kDenoise,
         [](const ObjectiveOptions& options) { return make_seq2seq_objective(options, "denoise"); }},
-    Row{ObjectiveType::kTranslationLm, make_masked_objective},
-    Row{ObjectiveType::kReplacedToken, make_replaced_token_objective},
-    Row{ObjectiveType::kDistill, make_distill_objective},
-    Row{ObjectiveType::kMaskedImage, make_masked_image_objective},
+    Factory{ObjectiveType::kTranslationLm, make_masked_lm_objective},
+    Factory{ObjectiveType::kReplacedToken, make_replaced_token_objective},
+    Factory{ObjectiveType::kDistill, make_distill_objective},
+    Factory{ObjectiveType::kMaskedImage, make_masked_image_objective},
 };
 
 }  // namespace

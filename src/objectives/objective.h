@@ -17,31 +17,35 @@
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "models/model.h"
-#include "objectives/evaluation/verdict.h"
+#include "objectives/evaluation/example_result.h"
 #include "objectives/options.h"
 
 namespace weft::objectives {
 
-/// Sums figures over evaluation batches. The result is the same for every way of cutting the data
-/// into batches.
+/// Accumulates metrics over evaluation batches. The result does not depend on how the data are
+/// split into batches.
 class Evaluation {
  public:
   virtual ~Evaluation() = default;
-  virtual void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) = 0;
-  /// Names as transformers has them, `eval_` in front: eval_loss, eval_accuracy, eval_f1, ...
+  virtual void add(models::Model& model,
+                   const data::Batch& batch,
+                   const nn::ForwardContext& context) = 0;
+  /// Names as in transformers, with the prefix `eval_`: eval_loss, eval_accuracy, eval_f1, ...
   virtual std::map<std::string, double> result() const = 0;
-  /// What is no single number, as a JSON object: figures of each class, the confusion matrix.
+  /// Results that are not single numbers, as a JSON object: per-class metrics, confusion matrix.
   virtual formats::Json details() const { return formats::Json::object(); }
-  /// The items of greatest loss, worst first, at most `most`; nothing where the objective does not
-  /// judge items one by one.
-  virtual std::optional<std::vector<Verdict>> worst(int64_t /*most*/) const { return std::nullopt; }
+  /// The items with the greatest loss, worst first, at most `limit`; nullopt if the objective does
+  /// not score single items.
+  virtual std::optional<std::vector<ExampleResult>> hardest_examples(int64_t /*limit*/) const {
+    return std::nullopt;
+  }
 };
 
-struct TaskData;
+struct Datasets;
 
-/// What a model is trained for: which data it sees, and what its loss is.
-/// A step's loss is the sum over terms of (sum over all targets of the step) / (their weight in the
-/// step: their count, unless targets weigh differently).
+/// Training objective: which data the model sees, and its loss. A step's loss is the sum over terms
+/// of (sum over all targets of the step) / (their weight in the step: their count, unless targets
+/// are weighted).
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -50,53 +54,53 @@ class Objective {
   virtual models::Head head() const = 0;
   /// Names of the terms: {"mlm", "next_sentence"}.
   virtual std::vector<std::string> terms() const = 0;
-  /// Targets of each term in the batch.
+  /// Number of targets of each term in the batch.
   virtual std::vector<int64_t> counts(const data::Batch& batch) const = 0;
-  /// What the sum of each term is divided by: the targets, unless they weigh differently.
+  /// Denominator of each term: the number of targets, unless they are weighted.
   virtual std::vector<double> weights(const data::Batch& batch) const {
     const auto numbers = counts(batch);
     return {numbers.begin(), numbers.end()};
   }
-  /// Takes from the data what the loss needs, such as the weights of classes; called once, before
-  /// `weights` and `losses`. Throws config::Error.
-  virtual void learn_from(const TaskData& /*data*/) {}
+  /// Takes from the data what the loss needs, such as class weights; called once, before `weights`
+  /// and `losses`. Throws config::Error.
+  virtual void init_from_data(const Datasets& /*data*/) {}
   /// Sum of each term over the batch's targets: fp32 scalars with gradient. The batch's layout in
-  /// `pass` says on which device the model is. Behind them, where there are `tallies`, these in one
-  /// tensor of doubles without gradient.
+  /// `context` determines the model's device. If there are running sums, they follow as one tensor
+  /// of doubles without gradient.
   virtual std::vector<at::Tensor> losses(models::Model& model,
                                          const data::Batch& batch,
-                                         const nn::Pass& pass) const = 0;
-  /// How many numbers `losses` counts on the way; they add up over batches and steps.
-  virtual int64_t tallies() const { return 0; }
-  /// What the log of a training says of such sums: names without a prefix, and values.
-  virtual std::map<std::string, double> figures(const std::vector<double>& /*tallies*/) const {
+                                         const nn::ForwardContext& context) const = 0;
+  /// Number of running sums from `losses`; they are added up over batches and steps.
+  virtual int64_t num_running_sums() const { return 0; }
+  /// Training metrics computed from the running sums: names without a prefix, and values.
+  virtual std::map<std::string, double> metrics(const std::vector<double>& /*running_sums*/) const {
     return {};
   }
   virtual std::unique_ptr<Evaluation> evaluation() const = 0;
   /// `eval_loss`, lower is better, unless the objective has a better one; `train.best_by` overrides
   /// it.
-  virtual std::string best_by() const { return "eval_loss"; }
+  virtual std::string metric_for_best_model() const { return "eval_loss"; }
 };
 
-/// The data of a run as the objective wants them.
-struct TaskData {
+/// The data of a run, prepared for the objective.
+struct Datasets {
   std::shared_ptr<const data::Dataset> train;
-  std::shared_ptr<const data::Dataset> evaluate;  // or nothing
+  std::shared_ptr<const data::Dataset> evaluate;  // or nullptr
   std::vector<std::string> labels;                // class names, for classification
-  std::vector<int64_t> class_counts;              // rows of `train` in each class
+  std::vector<int64_t> class_counts;              // rows of `train` per class
   int64_t rows = 0;                               // of `train`
   std::vector<std::string> remarks;               // for the log
-  std::vector<std::string> warnings;              // for the log too, what may be a mistake
+  std::vector<std::string> warnings;              // for the log: possible mistakes
 };
 
-/// Reads (and tokenises) data.train and data.evaluate. `labels`: class names known already
-/// (init_from of a classifier).
-TaskData make_task_data(const ObjectiveOptions& objective,
-                        const data::DataOptions& options,
-                        const models::ModelOptions& model,
-                        std::shared_ptr<const data::Tokenizer> tokenizer,
-                        uint64_t seed,
-                        const data::ProgressVisitor& progress);
+/// Reads (and tokenises) data.train and data.evaluate. Class names already known (init_from of a
+/// classifier) are `model.labels`.
+Datasets make_datasets(const ObjectiveOptions& objective,
+                       const data::DataOptions& options,
+                       const models::ModelOptions& model,
+                       std::shared_ptr<const data::Tokenizer> tokenizer,
+                       uint64_t seed,
+                       const data::ProgressVisitor& progress);
 
 std::unique_ptr<Objective> make_objective(const ObjectiveOptions& options);
 

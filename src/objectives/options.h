@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "config/section.h"
+#include "data/datasets/corruption_options.h"
 #include "data/datasets/language_dataset.h"
 #include "data/datasets/masking.h"
-#include "data/datasets/noise_options.h"
 #include "data/datasets/tagged_dataset.h"
 #include "data/images/image_options.h"
 #include "models/config/options.h"
@@ -24,14 +24,14 @@ enum class ObjectiveType {
   kRegress,
   kTag,
   kCausal,          // the next token
-  kPrefix,          // the next token, behind a prefix whose tokens all see one another
+  kPrefix,          // the next token, after a prefix with bidirectional attention
   kSeq2Seq,         // a target text for a source text
-  kSpanCorruption,  // T5's noise
-  kDenoise,         // BART's noises
+  kSpanCorruption,  // T5's span corruption
+  kDenoise,         // BART's denoising
   kTranslationLm,   // mlm on parallel lines
   kReplacedToken,   // ELECTRA's generator and discriminator
-  kDistill,         // what a teacher says
-  kMaskedImage,     // hidden patches
+  kDistill,         // knowledge distillation
+  kMaskedImage,     // masked patches
 };
 
 /// The `objective:` section.
@@ -40,11 +40,11 @@ struct ObjectiveOptions {
   data::MaskOptions mask;                       // mlm
   data::PairTask pair = data::PairTask::kNone;  // mlm: next_sentence, sentence_order
   ClassOptions classes;                         // classify
-  double r_drop = 0;  // classify, regress: weight of what two passes differ by; 0: one pass
-  data::LabelPieces label_pieces = data::LabelPieces::kFirst;  // tag
+  double r_drop = 0;              // classify, regress: weight of R-Drop's divergence; 0: one pass
+  bool label_all_tokens = false;  // tag: else only the first token of a word
   data::MaskedImageOptions masked_image;
   data::SpanCorruptionOptions span_corruption;
-  data::DenoiseOptions denoise;
+  data::DenoisingOptions denoise;
   DistillOptions distill;
   ReplacedTokenOptions replaced_token;
   Seq2SeqOptions seq2seq;
@@ -53,21 +53,22 @@ struct ObjectiveOptions {
 /// Throws config::Error.
 ObjectiveOptions read_objective_options(config::Section& section);
 
-std::string_view word_of(ObjectiveType type);
-/// Whether the answers are of whole texts (or images): classes or numbers.
-bool is_of_texts(ObjectiveType type);
-/// Whether it learns from running text, documents that are cut to sequences.
-bool is_running_text(const ObjectiveOptions& options);
-/// Whether the model's answers are tokens of the vocabulary.
-bool guesses_words(const ObjectiveOptions& options);
-/// Tokens that the loss looks at, as a share of all, for forecasts.
-double target_share(const ObjectiveOptions& options);
+std::string_view name_of(ObjectiveType type);
+/// Whether predictions are for whole texts (or images): classes or numbers.
+bool is_sequence_level(ObjectiveType type);
+/// Whether it learns from running text, i.e. documents that are split into sequences.
+bool reads_raw_text(const ObjectiveOptions& options);
+/// Whether the model predicts tokens of the vocabulary.
+bool predicts_tokens(const ObjectiveOptions& options);
+/// Fraction of the tokens that are targets, for estimates.
+double target_fraction(const ObjectiveOptions& options);
 
-/// A key of `objective:` that the model cannot serve, and why.
-struct Misfit {
+/// A key of `objective:` that is incompatible with the model, and why.
+struct Incompatibility {
   std::string key;
   std::string message;
 };
-std::optional<Misfit> misfit(const ObjectiveOptions& objective, const models::ModelOptions& model);
+std::optional<Incompatibility> incompatibility(const ObjectiveOptions& objective,
+                                               const models::ModelOptions& model);
 
 }  // namespace weft::objectives

@@ -2,49 +2,49 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "kernels/total.h"
+#include "base/string_util.h"
+#include "kernels/deterministic_sum.h"
 #include "metrics/metrics.h"
-#include "metrics/ranking.h"
-#include "objectives/evaluation/seen.h"
+#include "metrics/ranking_metrics.h"
+#include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/r_drop.h"
-#include "objectives/sequence.h"
+#include "objectives/sequence_objectives.h"
 
 namespace weft::objectives {
 
 namespace {
 
 using formats::Json;
-using Figures = std::map<std::string, double>;
+using Metrics = std::map<std::string, double>;
 
-/// Figures of one number over all rows.
-struct Fit {
-  double squares = 0;   // mean square
-  double distance = 0;  // mean distance
+/// Metrics of one target over all rows.
+struct RegressionMetrics {
+  double mse = 0;  // mean squared error
+  double mae = 0;  // mean absolute error
   double pearson = 0;
   double spearman = 0;
 };
 
-Fit fit_of(const std::vector<Seen>& rows, std::size_t place) {
-  std::vector<double> wanted;
-  std::vector<double> found;
-  Fit fit;
+RegressionMetrics regression_metrics(const std::vector<EvalPrediction>& rows, std::size_t index) {
+  std::vector<double> targets;
+  std::vector<double> predicted;
+  RegressionMetrics fit;
   for (const auto& row : rows) {
-    wanted.push_back(row.values[place]);
-    found.push_back(row.outputs[place]);
-    const double gap = wanted.back() - found.back();
-    fit.squares += gap * gap;
-    fit.distance += std::abs(gap);
+    targets.push_back(row.values[index]);
+    predicted.push_back(row.outputs[index]);
+    const double gap = targets.back() - predicted.back();
+    fit.mse += gap * gap;
+    fit.mae += std::abs(gap);
   }
   const auto count = static_cast<double>(std::max<std::size_t>(rows.size(), 1));
-  fit.squares /= count;
-  fit.distance /= count;
-  fit.pearson = metrics::pearson(found, wanted);
-  fit.spearman = metrics::spearman(found, wanted);
+  fit.mse /= count;
+  fit.mae /= count;
+  fit.pearson = metrics::pearson(predicted, targets);
+  fit.spearman = metrics::spearman(predicted, targets);
   return fit;
 }
 
-double mean_square_of(const Seen& row) {
+double squared_error_of(const EvalPrediction& row) {
   double sum = 0;
   for (std::size_t i = 0; i < row.outputs.size(); ++i) {
     sum += (row.values[i] - row.outputs[i]) * (row.values[i] - row.outputs[i]);
@@ -54,53 +54,55 @@ double mean_square_of(const Seen& row) {
 
 class RegressEvaluation : public Evaluation {
  public:
-  void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
-    seen_.add(model, batch, pass);
-    check_values(batch, seen_.outputs());
+  void add(models::Model& model,
+           const data::Batch& batch,
+           const nn::ForwardContext& context) override {
+    predictions_.add(model, batch, context);
+    check_values(batch, predictions_.outputs());
   }
 
-  Figures result() const override {
-    const auto rows = seen_.rows();
+  Metrics result() const override {
+    const auto rows = predictions_.rows();
     std::vector<double> squares;
     std::vector<double> distances;
     std::vector<double> pearsons;
     std::vector<double> spearmans;
-    for (std::size_t place = 0; place < static_cast<std::size_t>(seen_.outputs()); ++place) {
-      const auto fit = fit_of(rows, place);
-      squares.push_back(fit.squares);
-      distances.push_back(fit.distance);
+    for (std::size_t index = 0; index < static_cast<std::size_t>(predictions_.outputs()); ++index) {
+      const auto fit = regression_metrics(rows, index);
+      squares.push_back(fit.mse);
+      distances.push_back(fit.mae);
       pearsons.push_back(fit.pearson);
       spearmans.push_back(fit.spearman);
     }
-    const double by_value = metrics::mean_of_defined(pearsons);
-    const double by_rank = metrics::mean_of_defined(spearmans);
-    return {{"eval_loss", squares.empty() ? 0 : metrics::mean_of_defined(squares)},
-            {"eval_mae", distances.empty() ? 0 : metrics::mean_of_defined(distances)},
+    const double by_value = metrics::nan_mean(pearsons);
+    const double by_rank = metrics::nan_mean(spearmans);
+    return {{"eval_loss", squares.empty() ? 0 : metrics::nan_mean(squares)},
+            {"eval_mae", distances.empty() ? 0 : metrics::nan_mean(distances)},
             {"eval_pearson", by_value},
             {"eval_spearmanr", by_rank},
-            {"eval_combined_score", (by_value + by_rank) / 2}};  // as GLUE has it for STS-B
+            {"eval_combined_score", (by_value + by_rank) / 2}};  // as in GLUE for STS-B
   }
 
   Json details() const override {
     Json details = Json::object();
-    if (seen_.outputs() < 2) {
+    if (predictions_.outputs() < 2) {
       return details;
     }
-    const auto rows = seen_.rows();
-    details["labels"] = seen_.names();
-    for (int64_t place = 0; place < seen_.outputs(); ++place) {
-      const auto fit = fit_of(rows, static_cast<std::size_t>(place));
-      details["per_label"][seen_.name(place)] = {{"mse", fit.squares},
-                                                 {"mae", fit.distance},
-                                                 {"pearson", fit.pearson},
-                                                 {"spearmanr", fit.spearman}};
+    const auto rows = predictions_.rows();
+    details["labels"] = predictions_.names();
+    for (int64_t index = 0; index < predictions_.outputs(); ++index) {
+      const auto fit = regression_metrics(rows, static_cast<std::size_t>(index));
+      details["per_label"][predictions_.name(index)] = {{"mse", fit.mse},
+                                                        {"mae", fit.mae},
+                                                        {"pearson", fit.pearson},
+                                                        {"spearmanr", fit.spearman}};
     }
     return details;
   }
 
-  std::optional<std::vector<Verdict>> worst(int64_t most) const override {
-    const auto rows = seen_.rows();
-    return worst_of(rows, most, mean_square_of, [&](std::size_t index) -> Json {
+  std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override {
+    const auto rows = predictions_.rows();
+    return hardest_examples_of(rows, limit, squared_error_of, [&](std::size_t index) -> Json {
       const auto& row = rows[index];
       const bool is_one = row.outputs.size() == 1;
       return {{"label", is_one ? Json(row.values[0]) : Json(row.values)},
@@ -109,7 +111,7 @@ class RegressEvaluation : public Evaluation {
   }
 
  private:
-  SeenRows seen_;
+  PredictionCollector predictions_;
 };
 
 class RegressObjective : public Objective {
@@ -124,15 +126,16 @@ class RegressObjective : public Objective {
 
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
-                                 const nn::Pass& pass) const override {
+                                 const nn::ForwardContext& context) const override {
     return {r_drop_loss(
-        model, batch, pass, r_drop_,
+        model, batch, context, r_drop_,
         [&](const auto& outputs) {
           const auto values = outputs.to(at::kFloat);  // (B, T)
-          return kernels::total((values - wanted_values(batch, values)).square());
+          return kernels::deterministic_sum((values - target_values(batch, values)).square());
         },
         [](const auto& first, const auto& second) {
-          return kernels::total((first.to(at::kFloat) - second.to(at::kFloat)).square());
+          return kernels::deterministic_sum(
+              (first.to(at::kFloat) - second.to(at::kFloat)).square());
         })};
   }
 

@@ -9,24 +9,24 @@
 
 namespace weft::objectives {
 
-/// ELECTRA (arXiv:2003.10555, section 2): a generator guesses hidden tokens; tokens drawn from its
-/// guesses take their places; the model, a discriminator, tells of every token whether it is
-/// another than it was. The terms are `generator` and, times its weight, `discriminator`. No
-/// gradient passes through the draws. The model must carry a generator (models/generator.h).
+/// ELECTRA (arXiv:2003.10555, section 2): masked tokens are replaced by samples of a generator; the
+/// model, a discriminator, predicts for every token whether it differs from the original. The terms
+/// are `generator` and, times its weight, `discriminator`. Sampling passes no gradient. The model
+/// must have a generator (models/generator.h).
 std::unique_ptr<Objective> make_replaced_token_objective(const ObjectiveOptions& options);
 
 /// The generator of a discriminator, whose embeddings it shares.
 models::ModelOptions generator_options(const GeneratorOptions& wanted,
                                        const models::ModelOptions& discriminator);
 
-/// The generator that such an objective wants beside the model; nothing of other objectives.
-std::optional<models::ModelOptions> generator_beside(const models::ModelOptions& model,
-                                                     const ObjectiveOptions& objective);
+/// The generator needed beside the model; nullopt for other objectives.
+std::optional<models::ModelOptions> generator_model_options(const models::ModelOptions& model,
+                                                            const ObjectiveOptions& objective);
 
-/// What the generator learns meanwhile.
-ObjectiveOptions generator_task(const ObjectiveOptions& objective);
+/// The generator's own objective.
+ObjectiveOptions generator_objective(const ObjectiveOptions& objective);
 
-/// The keys of an objective of type replaced_token. Throws config::Error.
+/// Reads the keys of type replaced_token. Throws config::Error.
 void read_replaced_token(config::Section& section, ReplacedTokenOptions& options);
 
 }  // namespace weft::objectives

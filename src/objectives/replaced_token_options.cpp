@@ -11,7 +11,7 @@ constexpr std::string_view kReplacedTokenOnly = "type: replaced_token";
 
 /// Sizes of the generators (arXiv:2003.10555, table 6): a third for ELECTRA-Base, a quarter for
 /// Small and Large.
-double published_share(const models::ModelOptions& discriminator) {
+double published_generator_size(const models::ModelOptions& discriminator) {
   constexpr int64_t kBase = 768;
   return discriminator.dim == kBase ? 1.0 / 3 : 0.25;
 }
@@ -20,22 +20,23 @@ void read_size(config::Section& section,
                std::string_view key,
                std::optional<int64_t>& value,
                std::string_view help) {
-  section.read(
-      key, value,
-      {.help = help, .range = config::between(1, int64_t{1} << 20U), .only = kReplacedTokenOnly});
+  section.read(key, value,
+               {.help = help,
+                .range = config::between(1, int64_t{1} << 20U),
+                .only_if = kReplacedTokenOnly});
 }
 
 GeneratorOptions read_generator(config::Section section) {
   GeneratorOptions options;
-  section.read("share", options.share,
-               {.help = "The generator's width, heads and feed-forward as a share of the "
+  section.read("size_ratio", options.size_ratio,
+               {.help = "The generator's width, heads and feed-forward as a size_ratio of the "
                         "discriminator's; null: 1/3 at a width of 768, else 1/4, as published.",
-                .range = {.min = 0, .max = 1, .excludes_min = true},
-                .only = kReplacedTokenOnly});
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
+                .only_if = kReplacedTokenOnly});
   read_size(section, "dim", options.dim,
-            "Width of its stack, a multiple of its heads; null: the share.");
-  read_size(section, "heads", options.heads, "Its attention heads; null: the share.");
-  read_size(section, "width", options.width, "Width of its feed-forward; null: the share.");
+            "Width of its stack, a multiple of its heads; null: by size_ratio.");
+  read_size(section, "heads", options.heads, "Its attention heads; null: by size_ratio.");
+  read_size(section, "width", options.width, "Width of its feed-forward; null: by size_ratio.");
   read_size(section, "layers", options.layers, "Its layers; null: as many as the discriminator's.");
   section.reject_unread();
   return options;
@@ -44,45 +45,45 @@ GeneratorOptions read_generator(config::Section section) {
 }  // namespace
 
 void read_replaced_token(config::Section& section, ReplacedTokenOptions& options) {
-  section.read("weight", options.weight,
+  section.read("discriminator_weight", options.weight,
                {.help = "Weight of the discriminator's loss beside the generator's.",
-                .range = {.min = 0, .max = 1e6, .excludes_min = true},
-                .only = kReplacedTokenOnly});
+                .range = {.min = 0, .max = 1e6, .is_min_exclusive = true},
+                .only_if = kReplacedTokenOnly});
   options.generator = read_generator(section.section(
       "generator",
       {.help = "The model that puts tokens in the places of hidden ones; it shares the "
                "discriminator's embeddings. With init_from, a directory `generator` there brings "
                "its own.",
-       .only = kReplacedTokenOnly}));
+       .only_if = kReplacedTokenOnly}));
 }
 
 models::ModelOptions generator_options(const GeneratorOptions& wanted,
                                        const models::ModelOptions& discriminator) {
-  const double share = wanted.share.value_or(published_share(discriminator));
-  const auto part_of = [&](int64_t size) {
-    return std::max<int64_t>(1, std::llround(share * static_cast<double>(size)));
+  const double size_ratio = wanted.size_ratio.value_or(published_generator_size(discriminator));
+  const auto scaled = [&](int64_t size) {
+    return std::max<int64_t>(1, std::llround(size_ratio * static_cast<double>(size)));
   };
   auto options = discriminator;
   options.head = models::Head::kMaskedLm;
   options.labels.clear();
-  options.embedding_dim = models::embedding_width(discriminator);
-  options.heads = wanted.heads.value_or(part_of(discriminator.heads));
-  const double of_a_head =
-      share * static_cast<double>(discriminator.dim) / static_cast<double>(options.heads);
-  options.dim = wanted.dim.value_or(options.heads * std::max<int64_t>(1, std::llround(of_a_head)));
-  options.width = wanted.width.value_or(part_of(discriminator.width));
+  options.embedding_size = models::embedding_width(discriminator);
+  options.heads = wanted.heads.value_or(scaled(discriminator.heads));
+  const double head_dim =
+      size_ratio * static_cast<double>(discriminator.dim) / static_cast<double>(options.heads);
+  options.dim = wanted.dim.value_or(options.heads * std::max<int64_t>(1, std::llround(head_dim)));
+  options.width = wanted.width.value_or(scaled(discriminator.width));
   options.layers = wanted.layers.value_or(discriminator.layers);
   return options;
 }
 
-std::optional<models::ModelOptions> generator_beside(const models::ModelOptions& model,
-                                                     const ObjectiveOptions& objective) {
+std::optional<models::ModelOptions> generator_model_options(const models::ModelOptions& model,
+                                                            const ObjectiveOptions& objective) {
   return objective.type == ObjectiveType::kReplacedToken
              ? std::optional(generator_options(objective.replaced_token.generator, model))
              : std::nullopt;
 }
 
-ObjectiveOptions generator_task(const ObjectiveOptions& objective) {
+ObjectiveOptions generator_objective(const ObjectiveOptions& objective) {
   auto task = objective;
   task.type = ObjectiveType::kMlm;
   return task;

@@ -5,10 +5,10 @@
 
 namespace weft::objectives {
 
-/// The shape of ELECTRA's generator (arXiv:2003.10555, section 3.2). A size that is not given is
-/// the share of the discriminator's; the layers are as many.
+/// Size of ELECTRA's generator (arXiv:2003.10555, section 3.2). Sizes that are not given are
+/// size_ratio times the discriminator's; the number of layers is the same.
 struct GeneratorOptions {
-  std::optional<double> share = {};  // nothing: as published for that width (appendix A)
+  std::optional<double> size_ratio = {};  // nullopt: as published for that width (appendix A)
   std::optional<int64_t> dim = {};
   std::optional<int64_t> heads = {};
   std::optional<int64_t> width = {};
@@ -16,7 +16,7 @@ struct GeneratorOptions {
 };
 
 struct ReplacedTokenOptions {
-  double weight = 50;  // of the discriminator's loss beside the generator's
+  double weight = 50;  // of the discriminator's loss, relative to the generator's
   GeneratorOptions generator = {};
 };
 

@@ -21,8 +21,8 @@ class Seq2SeqObjective : public Objective {
 
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
-                                 const nn::Pass& pass) const override {
-    return {token_loss(model, batching::target_states(model, batch, pass), batch, smoothing_)};
+                                 const nn::ForwardContext& context) const override {
+    return {token_loss(model, batching::target_states(model, batch, context), batch, smoothing_)};
   }
 
   std::unique_ptr<Evaluation> evaluation() const override { return make_token_evaluation(); }
@@ -36,17 +36,17 @@ class Seq2SeqObjective : public Objective {
 
 void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options) {
   constexpr std::string_view kOnly = "type: seq2seq";
-  section.read("prefix", options.prefix,
+  section.read("source_prefix", options.prefix,
                {.help = "Text that stands before every source text, as T5 was trained with: "
                         "`\"translate English to German: \"`.",
-                .only = kOnly});
+                .only_if = kOnly});
   section.read("source_language", options.source_language,
                {.help = "Token of the sources' language where the tokenizer puts one beside each "
                         "text (mbart: en_XX) and an item of the data names none (`language`, "
                         "`target_language`); empty: the tokenizer's own.",
-                .only = kOnly});
+                .only_if = kOnly});
   section.read("target_language", options.target_language,
-               {.help = "Token of the targets' language, likewise.", .only = kOnly});
+               {.help = "Token of the targets' language, likewise.", .only_if = kOnly});
 }
 
 std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& options,
@@ -54,24 +54,25 @@ std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& option
   return std::make_unique<Seq2SeqObjective>(options, name);
 }
 
-TaskData parallel_task_data(const ObjectiveOptions& objective,
-                            const data::DataOptions& options,
-                            const models::ModelOptions& model,
-                            const std::shared_ptr<const data::Tokenizer>& tokenizer,
-                            int64_t length,
-                            const data::ProgressVisitor& progress) {
+Datasets parallel_datasets(const ObjectiveOptions& objective,
+                           const data::DataOptions& options,
+                           const models::ModelOptions& model,
+                           const std::shared_ptr<const data::Tokenizer>& tokenizer,
+                           int64_t length,
+                           const data::ProgressVisitor& progress) {
   // mBART's decoder begins with the last token of its text, the language (arXiv:2001.08210).
   const bool begins_with_last = model.family == models::Family::kMbart;
-  const data::ParallelSettings settings{.length = length,
-                                        .overflow = options.overflow.value_or(data::Overflow::kCut),
-                                        .prefix = objective.seq2seq.prefix,
-                                        .start_id = begins_with_last ? -1 : model.decoder.start_id,
-                                        .source_language = objective.seq2seq.source_language,
-                                        .target_language = objective.seq2seq.target_language,
-                                        .takes_item_languages = begins_with_last,
-                                        .is_joined = model.decoder.sees_prompt};
+  const data::ParallelSettings settings{
+      .length = length,
+      .truncation = options.truncation.value_or(data::Truncation::kTruncate),
+      .prefix = objective.seq2seq.prefix,
+      .start_id = begins_with_last ? -1 : model.decoder.decoder_start_id,
+      .source_language = objective.seq2seq.source_language,
+      .target_language = objective.seq2seq.target_language,
+      .takes_item_languages = begins_with_last,
+      .is_joined = model.decoder.is_prefix_lm};
   const auto make = [&](const std::vector<data::DataItem>& items, const std::string& which,
-                        TaskData& result) -> std::shared_ptr<const data::Dataset> {
+                        Datasets& result) -> std::shared_ptr<const data::Dataset> {
     if (items.empty()) {
       return nullptr;
     }
@@ -81,7 +82,7 @@ TaskData parallel_task_data(const ObjectiveOptions& objective,
     }
     return dataset;
   };
-  TaskData result;
+  Datasets result;
   result.train = make(options.train, "train", result);
   result.evaluate = make(options.evaluate, "evaluate", result);
   return result;

@@ -1,8 +1,8 @@
 #include "objectives/tag.h"
 
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/rows.h"
-#include "batching/stage.h"
+#include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "objectives/evaluation/tag_evaluation.h"
@@ -21,12 +21,13 @@ class TagObjective : public Objective {
 
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
-                                 const nn::Pass& pass) const override {
+                                 const nn::ForwardContext& context) const override {
     const auto logits =  // (M, C)
-        batching::tag_logits(model, batching::stage_input(batch, pass.layout.positions.device()),
-                             batch, pass);
+        batching::tag_logits(model,
+                             batching::input_to_device(batch, context.layout.positions.device()),
+                             batch, context);
     if (batch.targets.empty()) {
-      return {batching::no_loss(logits)};
+      return {batching::zero_loss(logits)};
     }
     return {kernels::cross_entropy_sum(logits, kernels::to_device(batch.targets, logits.device()))};
   }
@@ -34,7 +35,7 @@ class TagObjective : public Objective {
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<TagEvaluation>();
   }
-  std::string best_by() const override { return "eval_f1"; }
+  std::string metric_for_best_model() const override { return "eval_f1"; }
 };
 
 }  // namespace

@@ -187,8 +187,8 @@ TEST(GlobPaths, SortsAndTakesPlainPaths) {
 // XXH3 is a fixed function: digests on disk stay valid. The first value is the published one of no
 // bytes.
 TEST(Digest, IsXxh3) {
-  EXPECT_EQ(hex(digest("")), "2d06800538d394c2");
-  EXPECT_EQ(hex(digest("weft")), "15d05235f1304082");
+  EXPECT_EQ(to_hex(digest("")), "2d06800538d394c2");
+  EXPECT_EQ(to_hex(digest("weft")), "15d05235f1304082");
   EXPECT_NE(digest("weft", 1), digest("weft"));
   const Folder folder;
   std::string large;
@@ -197,7 +197,7 @@ TEST(Digest, IsXxh3) {
   }
   EXPECT_EQ(digest_file(folder.write("large", large)), digest(large));
   EXPECT_EQ(digest_file(folder.write("empty", "")), digest(""));
-  EXPECT_EQ(hex(0xAB), "00000000000000ab");
+  EXPECT_EQ(to_hex(0xAB), "00000000000000ab");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft {
 namespace {
@@ -133,7 +133,7 @@ TEST(Sources, ChangeFilesOnlyThroughSystemCalls) {
       "(fs|filesystem)::(remove|remove_all|rename|create_\\w+|copy|copy_file|resize_file)\\(");
   for (const auto& file : sources()) {
     // A descriptor whose opening is over may close without a word.
-    if (file.path != "src/base/system_calls.cpp" && file.path != "src/base/descriptor.cpp") {
+    if (file.path != "src/base/system_calls.cpp" && file.path != "src/base/file_descriptor.cpp") {
       std::smatch match;
       EXPECT_FALSE(std::regex_search(file.content, match, form))
           << file.path << ": " << match.str();

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "support/folder.h"
 
 namespace weft::log {
@@ -75,8 +75,8 @@ TEST(Log, KeepsLinesWholeFromManyThreads) {
 TEST(Log, ShowsNoStatusLineOffATerminal) {
   testing::internal::CaptureStderr();
   const bool was_terminal = is_terminal();  // the capture is a file
-  set_status("50 %");
-  set_status("");
+  set_progress_line("50 %");
+  set_progress_line("");
   EXPECT_FALSE(was_terminal);
   EXPECT_FALSE(has_colors());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

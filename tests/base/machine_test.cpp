@@ -7,18 +7,19 @@ namespace {
 
 TEST(Machine, FeaturesAreWholeWordsOfTheFlags) {
   const auto found =
-      features_of("model name\t: X\nflags\t\t: fpu avx2 avx512f_not avx512_bf16\n\nflags : sve\n");
+      cpu_features("model name\t: X\nflags\t\t: fpu avx2 avx512f_not avx512_bf16\n\nflags : sve\n");
   EXPECT_EQ(found, (std::vector<std::string>{"avx2", "avx512_bf16"}));
 }
 
 TEST(Machine, FeaturesOfArmStandUnderAnotherName) {
-  EXPECT_EQ(features_of("Features : fp asimd bf16\n"), (std::vector<std::string>{"asimd", "bf16"}));
+  EXPECT_EQ(cpu_features("Features : fp asimd bf16\n"),
+            (std::vector<std::string>{"asimd", "bf16"}));
 }
 
 TEST(Machine, QuotaIsCoresWorthOfTime) {
-  EXPECT_DOUBLE_EQ(quota_of("150000 100000\n"), 1.5);
-  EXPECT_DOUBLE_EQ(quota_of("max 100000\n"), 0);
-  EXPECT_DOUBLE_EQ(quota_of(""), 0);
+  EXPECT_DOUBLE_EQ(cpu_quota("150000 100000\n"), 1.5);
+  EXPECT_DOUBLE_EQ(cpu_quota("max 100000\n"), 0);
+  EXPECT_DOUBLE_EQ(cpu_quota(""), 0);
 }
 
 TEST(Machine, ThisOneHasCoresMemoryAndDisk) {

@@ -21,25 +21,25 @@ TEST(Philox, GivesThePublishedAnswers) {
 }
 
 TEST(Random, IsAFunctionOfItsFourKeys) {
-  const auto first = [](uint64_t seed, Purpose purpose, uint64_t time, uint64_t item) {
+  const auto first = [](uint64_t seed, RandomPurpose purpose, uint64_t time, uint64_t item) {
     return Random(seed, purpose, time, item).bits64();
   };
-  const uint64_t here = first(1, Purpose::kMask, 2, 3);
-  EXPECT_EQ(here, first(1, Purpose::kMask, 2, 3));
-  EXPECT_NE(here, first(2, Purpose::kMask, 2, 3));
-  EXPECT_NE(here, first(1, Purpose::kOrder, 2, 3));
-  EXPECT_NE(here, first(1, Purpose::kMask, 3, 3));
-  EXPECT_NE(here, first(1, Purpose::kMask, 2, 4));
-  EXPECT_NE(here, first(1, Purpose::kMask, 2 + (uint64_t{1} << 32), 3));
-  EXPECT_NE(here, first(1, Purpose::kMask, 2, 3 + (uint64_t{1} << 32)));
+  const uint64_t here = first(1, RandomPurpose::kMask, 2, 3);
+  EXPECT_EQ(here, first(1, RandomPurpose::kMask, 2, 3));
+  EXPECT_NE(here, first(2, RandomPurpose::kMask, 2, 3));
+  EXPECT_NE(here, first(1, RandomPurpose::kShuffle, 2, 3));
+  EXPECT_NE(here, first(1, RandomPurpose::kMask, 3, 3));
+  EXPECT_NE(here, first(1, RandomPurpose::kMask, 2, 4));
+  EXPECT_NE(here, first(1, RandomPurpose::kMask, 2 + (uint64_t{1} << 32), 3));
+  EXPECT_NE(here, first(1, RandomPurpose::kMask, 2, 3 + (uint64_t{1} << 32)));
 }
 
 // Runs are repeatable only as long as these stay as they are.
 TEST(Random, KeepsItsFirstDraws) {
-  Random random(17, Purpose::kMask, 3, 5);
+  Random random(17, RandomPurpose::kMask, 3, 5);
   EXPECT_EQ(random.bits(), 0xDC281D7EU);
   EXPECT_EQ(random.bits(), 0xED55A9CCU);
-  const Permutation order(10, 17, Purpose::kOrder, 3);
+  const Permutation order(10, 17, RandomPurpose::kShuffle, 3);
   std::vector<int64_t> indices;
   for (int64_t i = 0; i < 10; ++i) {
     indices.push_back(order(i));
@@ -48,7 +48,7 @@ TEST(Random, KeepsItsFirstDraws) {
 }
 
 TEST(Random, CopiesItsPlaceInTheStream) {
-  Random random(1, Purpose::kSample, 0, 0);
+  Random random(1, RandomPurpose::kSample, 0, 0);
   random.bits();
   Random copy = random;
   for (int i = 0; i < 9; ++i) {
@@ -57,23 +57,23 @@ TEST(Random, CopiesItsPlaceInTheStream) {
 }
 
 TEST(Random, DrawsEvenlyBelowABound) {
-  Random random(1, Purpose::kSample, 0, 0);
+  Random random(1, RandomPurpose::kSample, 0, 0);
   constexpr int kDraws = 70000;
   std::array<int, 7> counts{};
   for (int i = 0; i < kDraws; ++i) {
-    ++counts.at(random.below(7));
+    ++counts.at(random.uniform_int(7));
   }
   for (const int count : counts) {
     EXPECT_NEAR(count, kDraws / 7, 400);  // 4 standard deviations
   }
-  EXPECT_EQ(random.below(1), 0U);
+  EXPECT_EQ(random.uniform_int(1), 0U);
   for (int i = 0; i < 100; ++i) {
-    EXPECT_LT(random.below((uint64_t{1} << 63) + 1), (uint64_t{1} << 63) + 1);
+    EXPECT_LT(random.uniform_int((uint64_t{1} << 63) + 1), (uint64_t{1} << 63) + 1);
   }
 }
 
 TEST(Random, HasTheMomentsOfItsDistributions) {
-  Random random(2, Purpose::kInitialize, 0, 0);
+  Random random(2, RandomPurpose::kInitialize, 0, 0);
   constexpr int kDraws = 200000;
   double sum = 0;
   double normal_sum = 0;
@@ -93,7 +93,7 @@ TEST(Random, HasTheMomentsOfItsDistributions) {
 }
 
 void expect_bijective(int64_t size, uint64_t time) {
-  const Permutation order(size, 3, Purpose::kOrder, time);
+  const Permutation order(size, 3, RandomPurpose::kShuffle, time);
   std::vector<bool> seen(static_cast<std::size_t>(size));
   for (int64_t i = 0; i < size; ++i) {
     const int64_t index = order(i);
@@ -116,7 +116,7 @@ TEST(Permutation, IsABijectionForEverySize) {
 
 TEST(Permutation, StaysWithinAHugeSize) {
   const int64_t size = (int64_t{1} << 40) + 12345;
-  const Permutation order(size, 3, Purpose::kOrder, 0);
+  const Permutation order(size, 3, RandomPurpose::kShuffle, 0);
   std::set<int64_t> seen;
   for (int64_t i = 0; i < 10000; ++i) {
     const int64_t index = order(size - 1 - i);
@@ -131,7 +131,7 @@ TEST(Permutation, PutsEveryItemEverywhereEquallyOften) {
   constexpr int kEpochs = 10000;
   std::map<std::pair<int64_t, int64_t>, int> counts;
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
-    const Permutation order(5, 1, Purpose::kOrder, static_cast<uint64_t>(epoch));
+    const Permutation order(5, 1, RandomPurpose::kShuffle, static_cast<uint64_t>(epoch));
     for (int64_t i = 0; i < 5; ++i) {
       ++counts[{i, order(i)}];
     }
@@ -143,8 +143,8 @@ TEST(Permutation, PutsEveryItemEverywhereEquallyOften) {
 }
 
 TEST(Permutation, DiffersFromEpochToEpoch) {
-  const Permutation first(1000, 1, Purpose::kOrder, 0);
-  const Permutation second(1000, 1, Purpose::kOrder, 1);
+  const Permutation first(1000, 1, RandomPurpose::kShuffle, 0);
+  const Permutation second(1000, 1, RandomPurpose::kShuffle, 1);
   int equal = 0;
   for (int64_t i = 0; i < 1000; ++i) {
     equal += first(i) == second(i) ? 1 : 0;
@@ -153,12 +153,12 @@ TEST(Permutation, DiffersFromEpochToEpoch) {
 }
 
 TEST(Mix, TellsItsArgumentsApart) {
-  EXPECT_NE(mix(1, 2), mix(2, 1));
-  EXPECT_NE(mix(0, 0), 0U);
+  EXPECT_NE(hash_combine(1, 2), hash_combine(2, 1));
+  EXPECT_NE(hash_combine(0, 0), 0U);
   std::set<uint64_t> seen;
   for (uint64_t a = 0; a < 100; ++a) {
     for (uint64_t b = 0; b < 100; ++b) {
-      seen.insert(mix(a, b));
+      seen.insert(hash_combine(a, b));
     }
   }
   EXPECT_EQ(seen.size(), 10000U);

@@ -17,13 +17,13 @@ void wait_past_the_same_wish() {
 }
 
 TEST(Stop, IsAWishThatLongLoopsObey) {
-  install_stop_signals();
+  install_signal_handlers();
   request_stop(false);
-  leave_if_stopped("testing");
+  throw_if_stopped("testing");
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
     std::raise(signal);
     EXPECT_TRUE(stop_requested());
-    EXPECT_EQ(test::message_of<Stopped>([] { leave_if_stopped("testing"); }),
+    EXPECT_EQ(test::message_of<Stopped>([] { throw_if_stopped("testing"); }),
               "stopped while testing");
     request_stop(false);
   }
@@ -33,7 +33,7 @@ TEST(Stop, IsAWishThatLongLoopsObey) {
 TEST(StopDeathTest, LeavesAtTheSecondSignal) {
   EXPECT_EXIT(
       {
-        install_stop_signals();
+        install_signal_handlers();
         std::raise(SIGTERM);
         wait_past_the_same_wish();
         std::raise(SIGTERM);
@@ -44,7 +44,7 @@ TEST(StopDeathTest, LeavesAtTheSecondSignal) {
 TEST(StopDeathTest, TakesTwoSignalsAtOnceForOneWish) {
   EXPECT_EXIT(
       {
-        install_stop_signals();
+        install_signal_handlers();
         std::raise(SIGTERM);
         std::raise(SIGTERM);
         std::_Exit(stop_requested() ? 7 : 8);

@@ -34,8 +34,8 @@ TEST(Utf8, ReplacesMaximalSubparts) {
   const std::string ill = "\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64";
   EXPECT_EQ(decode(ill), U"a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
   EXPECT_EQ(count(ill), 10);
-  EXPECT_FALSE(first_invalid(repaired(ill)));
-  EXPECT_EQ(repaired("ok \xC3\xA9"), "ok \xC3\xA9");
+  EXPECT_FALSE(first_invalid(replace_invalid(ill)));
+  EXPECT_EQ(replace_invalid("ok \xC3\xA9"), "ok \xC3\xA9");
 }
 
 TEST(Utf8, RefusesToWriteWhatIsNoCodePoint) {

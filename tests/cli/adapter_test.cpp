@@ -20,7 +20,7 @@ const std::string kAdapterReference =
     std::string(WEFT_SOURCE_DIR) + "/tests/reference/adapters/bert/";
 
 at::Tensor tensor(const std::string& path, const std::string& name) {
-  const formats::TensorFile file(path);
+  const formats::SafetensorsFile file(path);
   return models::tensor_of(file.at(name)).clone();
 }
 

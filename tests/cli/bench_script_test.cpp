@@ -10,7 +10,7 @@ namespace {
 
 const std::string kBench = WEFT_SOURCE_DIR "/scripts/bench";
 
-test::Finished python(std::vector<std::string> words) {
+test::ProcessResult python(std::vector<std::string> words) {
   words.insert(words.begin(),
                {"/usr/bin/env", "OMP_WAIT_POLICY=PASSIVE", "WEFT=" WEFT_BINARY, "python3"});
   return test::run(words);

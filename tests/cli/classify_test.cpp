@@ -14,7 +14,7 @@ constexpr const char* kClassifyConfig = R"(
 model: {preset: bert-tiny, dim: 16, layers: 1, attention: {type: full, heads: 2},
         position: {type: learned, length: 32}, feed_forward: {width: 32}, dropout: 0}
 tokenizer: {type: wordpiece, vocab_size: VOCABULARY, train_on: data}
-data: {train: [{path: WORK/TRAIN}], evaluate: [{path: WORK/TRAIN}], cache: WORK/cache}
+data: {train: [{path: WORK/TRAIN}], evaluate: [{path: WORK/TRAIN}], cache_dir: WORK/cache}
 objective: OBJECTIVE
 train:
   duration: 60 steps
@@ -49,7 +49,7 @@ class TrainedRun {
   std::string path(const std::string& name) const { return work_ / name; }
   std::string model() const { return work_ / "run"; }
 
-  test::Finished done;
+  test::ProcessResult done;
 
  private:
   test::TemporaryDirectory work_;
@@ -93,7 +93,7 @@ TEST(Evaluate, WritesTheWorstExamplesFirst) {
               "label\ttext\ngood\tfine film\ngood\tpoor film\nbad\tpoor play\n");
   const auto file = classes().path("worst.jsonl");
   const auto done = test::weft({"evaluate", classes().model(), "--data", classes().path("hard.tsv"),
-                                "--errors", file, "--errors-limit", "2"});
+                                "--hardest", file, "--hardest-limit", "2"});
   ASSERT_EQ(done.status, 0) << done.err;
   const auto worst = test::json_lines<OrderedJson>(test::contents(file));
   ASSERT_EQ(worst.size(), 2U);
@@ -103,10 +103,10 @@ TEST(Evaluate, WritesTheWorstExamplesFirst) {
   EXPECT_EQ(worst[0]["prediction"], "bad");
   EXPECT_GT(worst[0]["loss"], worst[1]["loss"]);
   EXPECT_EQ(worst[0]["scores"]["bad"], worst[0]["score"]);
-  const auto alone = test::weft(
-      {"evaluate", classes().model(), "--data", classes().path("hard.tsv"), "--errors-limit", "2"});
+  const auto alone = test::weft({"evaluate", classes().model(), "--data",
+                                 classes().path("hard.tsv"), "--hardest-limit", "2"});
   EXPECT_EQ(alone.status, 2);
-  EXPECT_EQ(alone.err, "error: weft evaluate: --errors-limit needs --errors FILE\n");
+  EXPECT_EQ(alone.err, "error: weft evaluate: --hardest-limit needs --hardest FILE\n");
 }
 
 TEST(Evaluate, ALabelThatTrainingDidNotHaveIsNamed) {
@@ -135,7 +135,7 @@ TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
           "       evaluate: [{path: " +
           (work / "train.csv") +
           "}],\n"
-          "       cache: " +
+          "       cache_dir: " +
           (work / "cache") +
           "}\n"
           "objective: {type: classify}\n"
@@ -245,10 +245,10 @@ TEST(Predict, FlagsAboveTheTunedThresholdAreNamed) {
     }
     EXPECT_EQ(line["labels"], above);
   }
-  const auto figures = OrderedJson::parse(
+  const auto metrics = OrderedJson::parse(
       test::weft({"evaluate", flags().model(), "--data", flags().path("train.jsonl")}).out);
-  EXPECT_EQ(figures["eval_threshold"], kept["threshold"]);
-  EXPECT_EQ(figures["confusion_matrix"]["red"], OrderedJson::array({{2, 0}, {0, 2}}));
+  EXPECT_EQ(metrics["eval_threshold"], kept["threshold"]);
+  EXPECT_EQ(metrics["confusion_matrix"]["red"], OrderedJson::array({{2, 0}, {0, 2}}));
 }
 
 TEST(Predict, SeveralNumbersAreNamed) {

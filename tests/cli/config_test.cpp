@@ -17,23 +17,25 @@ namespace {
 
 using test::message_of;
 
-config::Described described() { return config::describe(train::describe_run_config); }
+config::Declarations declarations() {
+  return config::collect_declarations(train::describe_run_config);
+}
 
 std::string source(const std::string& path) { return WEFT_SOURCE_DIR "/" + path; }
 
 TEST(ConfigReference, IsCurrentInDocs) {
-  EXPECT_TRUE(read_file(source("docs/config.md")) == config::reference_page(described()))
+  EXPECT_TRUE(read_file(source("docs/config.md")) == config::reference_page(declarations()))
       << "write it anew: weft config reference > docs/config.md";
 }
 
 TEST(ConfigReference, HasACurrentSchemaBesideIt) {
-  EXPECT_TRUE(read_file(source("docs/config.schema.json")) == config::json_schema(described()))
+  EXPECT_TRUE(read_file(source("docs/config.schema.json")) == config::json_schema(declarations()))
       << "write it anew: weft config schema > docs/config.schema.json";
 }
 
 TEST(ConfigReference, SaysASentenceAboutEveryKey) {
   std::set<std::string> paths;
-  for (const auto& key : described().keys) {
+  for (const auto& key : declarations().keys) {
     EXPECT_TRUE(paths.insert(key.path).second) << key.path;
     EXPECT_GT(key.help.size(), 10U) << key.path;
     EXPECT_EQ(key.help.find('\n'), std::string::npos) << key.path;

@@ -1,6 +1,6 @@
 // What a GPU computes is what the CPU computes: recipes of every kind of model and objective learn
 // the same on both, without dropout, whose drops are each device's own. Where this build's LibTorch
-// has no CUDA, a pretended GPU stands in for one (tests/support/pretended_gpu).
+// has no CUDA, a fake GPU stands in for one (tests/support/pretended_gpu).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 /// Variables of the environment with which `weft` finds a GPU; none where LibTorch has CUDA.
 std::string setting() {
-  const std::string library = WEFT_PRETENDED_GPU;
+  const std::string library = WEFT_FAKE_GPU;
   return library.empty() ? "" : "LD_PRELOAD='" + library + "'";
 }
 
@@ -34,8 +34,8 @@ bool has_no_gpu() {
   return has_none;
 }
 
-/// What a run tells of its losses and figures, by step and name.
-std::map<std::string, double> figures(const std::string& run) {
+/// What a run tells of its losses and metrics, by step and name.
+std::map<std::string, double> metrics(const std::string& run) {
   std::map<std::string, double> found;
   for (const auto& row : test::json_lines<Json>(test::contents(run + "/metrics.jsonl"))) {
     for (const auto& [name, value] : row.items()) {
@@ -73,7 +73,7 @@ class Gpu : public test::RecipeTest {
                    " --set run.device=" + device,
                setting());
       ASSERT_EQ(done.status, 0) << device << ": " << done.err;
-      found[device] = figures(directory_ / run);
+      found[device] = metrics(directory_ / run);
     }
     ASSERT_FALSE(found["cpu"].empty());
     for (const auto& [name, value] : found["cpu"]) {

@@ -13,12 +13,12 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kImageConfig = R"(
-model: {type: vit, image_size: 8, patch: 4, channels: 1, dim: 16, layers: 2, path_dropout: 0.1,
+model: {type: vit, image_size: 8, patch_size: 4, num_channels: 1, dim: 16, layers: 2, drop_path_rate: 0.1,
         attention: {heads: 2}, feed_forward: {width: 32}}
 data:
   train: [{path: WORK/train.csv}]
   evaluate: [{path: WORK/test.csv}]
-  workers: WORKERS
+  num_workers: WORKERS
   augment: AUGMENT
 objective: OBJECTIVE
 train:
@@ -59,9 +59,9 @@ class Images : public ::testing::Test {
     test::write(work_ / "test.csv", halves(40, 2));
   }
 
-  test::Finished train(const std::string& name,
-                       const std::string& workers,
-                       const std::vector<std::string>& more = {}) {
+  test::ProcessResult train(const std::string& name,
+                            const std::string& workers,
+                            const std::vector<std::string>& more = {}) {
     std::string config = kImageConfig;
     for (const auto& [sign, value] :
          std::vector<std::pair<std::string, std::string>>{{"WORKERS", workers},
@@ -80,7 +80,8 @@ class Images : public ::testing::Test {
     return test::contents(work_ / (name + "/checkpoint-60/model.safetensors"));
   }
 
-  std::string augment_ = "{pad_crop: 1, brightness: 0.2, cutmix: 0.5, mix_chance: 0.3, erase: 0.1}";
+  std::string augment_ =
+      "{pad_crop: 1, brightness: 0.2, cutmix: 0.5, mix_prob: 0.3, random_erase: 0.1}";
   std::string objective_ = "{type: classify}";
   test::TemporaryDirectory work_;
 };
@@ -128,7 +129,7 @@ TEST_F(Images, ResumeIsExact) {
 }
 
 TEST_F(Images, HiddenPatchesAreLearnt) {
-  objective_ = "{type: masked_image, hidden_fraction: 0.5}";
+  objective_ = "{type: masked_image, mask_ratio: 0.5}";
   augment_ = "{flip: 0.5}";
   const auto done = train("run", "1");
   ASSERT_EQ(done.status, 0) << done.err;

@@ -17,7 +17,7 @@ constexpr const char* kInferenceConfig = R"(
 model: {preset: bert-tiny, dim: 32, layers: 2, attention: {type: full, heads: 2},
         position: {type: learned, length: 32}, feed_forward: {width: 64}, dropout: 0}
 tokenizer: {type: wordpiece, vocab_size: 26, train_on: data}
-data: {train: [{path: WORK/rows.tsv}], evaluate: [{path: WORK/rows.tsv}], cache: WORK/cache}
+data: {train: [{path: WORK/rows.tsv}], evaluate: [{path: WORK/rows.tsv}], cache_dir: WORK/cache}
 objective: {type: classify}
 train:
   duration: 60 steps
@@ -49,7 +49,7 @@ class Classifier {
   std::string model() const { return work_ / "run"; }
   std::string rows() const { return work_ / "rows.tsv"; }
 
-  test::Finished done;
+  test::ProcessResult done;
 
  private:
   test::TemporaryDirectory work_;
@@ -63,9 +63,9 @@ const Classifier& classifier() {
 const std::vector<std::vector<std::string>> kWays = {
     {}, {"--precision", "bf16"}, {"--int8"}, {"--int8", "--precision", "bf16"}};
 
-test::Finished asked(const std::string& verb,
-                     const std::vector<std::string>& rest,
-                     const std::vector<std::string>& way) {
+test::ProcessResult asked(const std::string& verb,
+                          const std::vector<std::string>& rest,
+                          const std::vector<std::string>& way) {
   std::vector<std::string> all = {verb, classifier().model()};
   all.insert(all.end(), rest.begin(), rest.end());
   all.insert(all.end(), way.begin(), way.end());
@@ -78,9 +78,9 @@ TEST(Inference, EvaluationShowsWhatAFormatCosts) {
   for (const auto& way : kWays) {
     const auto done = asked("evaluate", {"--data", classifier().rows()}, way);
     ASSERT_EQ(done.status, 0) << done.err;
-    const auto figures = OrderedJson::parse(done.out);
-    EXPECT_EQ(figures["eval_accuracy"], 1.0);
-    const double loss = figures["eval_loss"];
+    const auto metrics = OrderedJson::parse(done.out);
+    EXPECT_EQ(metrics["eval_accuracy"], 1.0);
+    const double loss = metrics["eval_loss"];
     exact = way.empty() ? loss : exact;
     EXPECT_EQ(loss == exact, way.empty());
     EXPECT_NEAR(loss, exact, 0.02 + 0.2 * exact);

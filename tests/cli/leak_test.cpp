@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kLeakConfig = R"(
 model: {dim: 16, layers: 1, attention: {heads: 2}, position: {length: 64}}
 tokenizer: {type: wordpiece, vocab_size: 50}
-data: {train: [{path: WORK/text.txt}], evaluate: [{path: WORK/text.txt}], pack: none, cache: WORK/cache}
+data: {train: [{path: WORK/text.txt}], evaluate: [{path: WORK/text.txt}], pack: none, cache_dir: WORK/cache}
 objective: {type: mlm}
 train:
   duration: STEPS steps
@@ -56,7 +56,7 @@ std::string prose() {
 }
 
 /// What a process holds.
-struct Holdings {
+struct ResourceUsage {
   int64_t step = 0;  // of its log, when it was looked at
   int64_t kilobytes = 0;
   int64_t threads = 0;
@@ -68,9 +68,9 @@ int64_t number_after(const std::string& text, const std::string& word) {
   return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + word.size());
 }
 
-Holdings look_at(pid_t process, const std::string& log) {
-  const auto folder = text("/proc/", process);
-  Holdings found{.step = number_after(test::contents(log), "\"step\":")};
+ResourceUsage look_at(pid_t process, const std::string& log) {
+  const auto folder = str_cat("/proc/", process);
+  ResourceUsage found{.step = number_after(test::contents(log), "\"step\":")};
   const auto status = test::contents(folder + "/status");
   found.kilobytes = number_after(status, "VmRSS:");
   found.threads = number_after(status, "Threads:");
@@ -81,8 +81,8 @@ Holdings look_at(pid_t process, const std::string& log) {
 }
 
 /// The largest of each over the samples.
-Holdings most(const std::vector<Holdings>& samples, int64_t from, int64_t to) {
-  Holdings largest;
+ResourceUsage most(const std::vector<ResourceUsage>& samples, int64_t from, int64_t to) {
+  ResourceUsage largest;
   for (const auto& sample : samples) {
     if (sample.step >= from && sample.step < to) {
       largest.kilobytes = std::max(largest.kilobytes, sample.kilobytes);
@@ -102,7 +102,7 @@ TEST(LongRun, HoldsNoMoreMemoryFilesAndThreadsAtItsEndThanAfterItsBeginning) {
   test::write(work / "config.yaml", test::filled(config, "STEPS", std::to_string(steps)));
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   const pid_t process = test::start({WEFT_BINARY, "train", work / "config.yaml"}, work.path());
-  std::vector<Holdings> samples;
+  std::vector<ResourceUsage> samples;
   int status = 0;
   while (::waitpid(process, &status, WNOHANG) == 0) {
     samples.push_back(look_at(process, work / "run/metrics.jsonl"));

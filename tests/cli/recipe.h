@@ -42,7 +42,7 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
   }
 
   /// `setting`: variables of the environment, as a shell has them.
-  Finished weft(const std::string& arguments, const std::string& setting = "") {
+  ProcessResult weft(const std::string& arguments, const std::string& setting = "") {
     return run(
         {"/bin/sh", "-c",
          "cd '" + directory_.path() + "' && " + setting + " exec '" WEFT_BINARY "' " + arguments});
@@ -54,7 +54,7 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
     std::string options =
         " --set train.duration='2 steps' --set train.schedule.warmup='0 steps'"
         " --set train.log_every='1 steps' --set train.evaluate_every='2 steps'"
-        " --set train.save_every=never --set train.threads=1 --set data.cache=cache";
+        " --set train.save_every=never --set train.threads=1 --set data.cache_dir=cache";
     const auto size = text_at(recipe, "tokenizer.vocab_size");
     if (!size.empty() && std::stoi(size) > 320) {
       options += " --set tokenizer.vocab_size=320";

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/node.h"
 #include "support/program.h"
 
@@ -91,7 +91,7 @@ class RecipeFiles {
     } else if (path.ends_with(".tsv")) {
       write_table(item, path);
     } else if (path.ends_with(".csv")) {
-      write_pixels(path, text_at(item, "white"));
+      write_pixels(path, text_at(item, "max_pixel_value"));
     } else if (path.ends_with(".bin")) {
       write_cifar(path, text_at(item, "names_file"));
     } else if (path.ends_with("-images-idx3-ubyte.gz")) {
@@ -147,7 +147,7 @@ class RecipeFiles {
 
   int64_t pixels_of_image() const {
     const auto side = std::stoll(text_at(recipe_, "model.image_size"));
-    return side * side * std::stoll(text_at(recipe_, "model.channels"));
+    return side * side * std::stoll(text_at(recipe_, "model.num_channels"));
   }
 
   void write_pixels(const std::string& path, const std::string& white) const {

@@ -14,7 +14,8 @@ const std::string kReplacedTokenConfig = "configs/electra_tiny_novels.yaml";
 // Its novels are not at hand everywhere.
 const std::string kOnOurTexts =
     " --set 'data.train.0.path=data/corpus/*.txt' --set data.evaluate.0.path=data/held_out.txt "
-    "--set tokenizer.vocab_size=2048 --set data.document=empty_line --set data.cache=cache ";
+    "--set tokenizer.vocab_size=2048 --set data.document_boundary=empty_line --set "
+    "data.cache_dir=cache ";
 
 class ReplacedToken : public ::testing::Test {
  protected:
@@ -24,7 +25,7 @@ class ReplacedToken : public ::testing::Test {
     }
   }
 
-  test::Finished weft(const std::string& arguments) {
+  test::ProcessResult weft(const std::string& arguments) {
     return test::run(
         {"/bin/sh", "-c", "cd '" + directory_.path() + "' && exec '" WEFT_BINARY "' " + arguments});
   }

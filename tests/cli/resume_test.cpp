@@ -17,7 +17,7 @@ model: {preset: bert-tiny, layers: 2, position: {type: learned, length: 128}}
 tokenizer: {type: wordpiece, vocab_size: 1000, train_on: data}
 data:
   train: [{path: SOURCE/data/corpus/*.txt}]
-  cache: WORK/cache
+  cache_dir: WORK/cache
   length: 128
 objective: {type: mlm, next_sentence: PAIRS}
 train:
@@ -38,7 +38,7 @@ model: {preset: bert-tiny, layers: 2, position: {type: learned, length: 64}}
 tokenizer: {type: wordpiece, vocab_size: 800, train_on: data}
 data:
   train: [{path: SOURCE/data/spam/train.tsv}]
-  cache: WORK/cache
+  cache_dir: WORK/cache
 objective: {type: classify}
 train:
   duration: 40 steps
@@ -138,7 +138,7 @@ TEST(Resume, KilledClassifierGoesOnBitForBitInBf16) { expect_same_after_kill(kSp
 std::string with_tags() {
   auto text = test::filled(kSpam, "vocab_size: 800", "vocab_size: 400");
   text = test::filled(text, "spam/train.tsv", "names/train.conll");
-  return test::filled(text, "{type: classify}", "{type: tag, label_pieces: all}");
+  return test::filled(text, "{type: classify}", "{type: tag, label_all_tokens: true}");
 }
 TEST(Resume, KilledTaggerGoesOnBitForBitInFp32) { expect_same_after_kill(with_tags(), "fp32", ""); }
 TEST(Resume, KilledTaggerGoesOnBitForBitInBf16) { expect_same_after_kill(with_tags(), "bf16", ""); }
@@ -148,8 +148,8 @@ std::string with_kit() {
   auto text = test::filled(kSpam, "precision: PRECISION", kKit);
   text = test::filled(text, "lr: 1e-3}", "lr: 1e-3, layer_decay: 0.8, head_lr: 2e-3}");
   text = test::filled(text, "evaluate_every: never", "evaluate_every: 10 steps");
-  return test::filled(text, "  cache: WORK/cache",
-                      "  evaluate: [{path: SOURCE/data/spam/dev.tsv}]\n  cache: WORK/cache");
+  return test::filled(text, "  cache_dir: WORK/cache",
+                      "  evaluate: [{path: SOURCE/data/spam/dev.tsv}]\n  cache_dir: WORK/cache");
 }
 TEST(Resume, KilledRunWithTheKitGoesOnBitForBitInFp32) {
   expect_same_after_kill(with_kit(), "fp32", "");

@@ -15,7 +15,7 @@ constexpr const char* kTagConfig = R"(
 model: {preset: bert-tiny, dim: 32, layers: 2, attention: {type: full, heads: 2},
         position: {type: learned, length: 16}, feed_forward: {width: 64}, dropout: 0}
 tokenizer: {type: wordpiece, vocab_size: 45, train_on: data}
-data: {train: [{path: WORK/train.conll}], evaluate: [{path: WORK/train.conll}], cache: WORK/cache}
+data: {train: [{path: WORK/train.conll}], evaluate: [{path: WORK/train.conll}], cache_dir: WORK/cache}
 objective: {type: tag}
 train:
   duration: 120 steps
@@ -45,7 +45,7 @@ class Tagger {
   std::string path(const std::string& name) const { return work_ / name; }
   std::string model() const { return work_ / "run"; }
 
-  test::Finished done;
+  test::ProcessResult done;
 
  private:
   test::TemporaryDirectory work_;
@@ -69,11 +69,11 @@ TEST(TagRun, LearnsFourSentencesAndEvaluates) {
   const auto done =
       test::weft({"evaluate", tagger().model(), "--data", tagger().path("train.conll")});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto figures = OrderedJson::parse(done.out);
-  EXPECT_EQ(figures["eval_f1"], 1.0) << done.out;
-  EXPECT_EQ(figures["eval_accuracy"], 1.0);
-  EXPECT_LT(figures["eval_loss"], 0.1);
-  EXPECT_EQ(figures["per_class"]["PER"]["support"], 4);
+  const auto metrics = OrderedJson::parse(done.out);
+  EXPECT_EQ(metrics["eval_f1"], 1.0) << done.out;
+  EXPECT_EQ(metrics["eval_accuracy"], 1.0);
+  EXPECT_LT(metrics["eval_loss"], 0.1);
+  EXPECT_EQ(metrics["per_class"]["PER"]["support"], 4);
   const auto config = OrderedJson::parse(test::contents(tagger().model() + "/last/config.json"));
   EXPECT_EQ(config["architectures"][0], "BertForTokenClassification");
   EXPECT_EQ(config["id2label"]["0"], "B-LOC");
@@ -94,7 +94,7 @@ TEST(TagRun, WritesTheWorstSentencesWordByWord) {
               "Ada B-PER\nsaw O\n\nOslo B-PER\nsaw O\nAda B-PER\n. O\n");
   const auto file = tagger().path("worst.jsonl");
   const auto done = test::weft(
-      {"evaluate", tagger().model(), "--data", tagger().path("hard.conll"), "--errors", file});
+      {"evaluate", tagger().model(), "--data", tagger().path("hard.conll"), "--hardest", file});
   ASSERT_EQ(done.status, 0) << done.err;
   const auto written = test::contents(file);
   const auto worst = OrderedJson::parse(written.substr(0, written.find('\n')));

@@ -16,9 +16,9 @@ class TinyDecoder {
     auto options = tiny_gpt_options();
     options.vocabulary = 420;
     options.length = 64;
-    options.deviation = 0.5;
-    options.begin_id = 0;
-    options.end_id = 0;
+    options.init_std = 0.5;
+    options.bos_id = 0;
+    options.eos_id = 0;
     models::save_model(directory_.path(), *models::make_model(options, 3), formats::DType::kF32);
     for (const std::string name : {"tokenizer.json", "tokenizer_config.json"}) {
       std::filesystem::copy_file(

@@ -16,7 +16,7 @@ inline models::ModelOptions tiny_translator_options(models::Family family, int64
   options.heads = options.decoder.heads = 2;
   options.width = options.decoder.width = 32;
   options.length = 64;
-  options.deviation = 0.5;
+  options.init_std = 0.5;
   return options;
 }
 

@@ -26,17 +26,18 @@ class MarianDirectory : public ::testing::TestWithParam<std::string> {
     fs::remove(model_ + "/expected.json");
     const auto tokenizer = data::load_tokenizer(model_);
     auto options = test::tiny_translator_options(models::Family::kMarian, tokenizer->size());
-    options.pad_id = tokenizer->special().pad;
-    options.end_id = tokenizer->special().end;
-    options.decoder.ties_source = is_joint;
-    models::settle_decoding_ids(options);
+    options.pad_id = tokenizer->special_token_ids().pad;
+    options.eos_id = tokenizer->special_token_ids().eos;
+    options.decoder.share_encoder_decoder_embeddings = is_joint;
+    models::set_decoding_ids(options);
     models::save_model(model_, *models::make_model(options, 3), formats::DType::kF32);
     test::write(folder_ / "pairs.tsv",
                 "source\ttarget\n>>fra<< the pan had to soak\tcall now\nthe soup was good\tyou won "
                 "a prize\n");
   }
 
-  test::Finished weft(std::vector<std::string> arguments, const std::string& input = "") const {
+  test::ProcessResult weft(std::vector<std::string> arguments,
+                           const std::string& input = "") const {
     arguments.insert(arguments.end(), {"--threads", "1"});
     return test::weft(arguments, input);
   }
@@ -98,11 +99,12 @@ TEST(SeparateVocabularies, NeedSeparateEmbeddings) {
   const auto model = folder / "model";
   fs::copy(kFolder + "separate", model);
   auto options = test::tiny_translator_options(models::Family::kMarian, 146);
-  models::settle_decoding_ids(options);
+  models::set_decoding_ids(options);
   models::save_model(model, *models::make_model(options, 3), formats::DType::kF32);
   const auto done = test::weft({"import", model, "--output", folder / "again"});
   EXPECT_EQ(done.status, 2);
-  EXPECT_NE(done.err.find("ties_source: false"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("share_encoder_decoder_embeddings: false"), std::string::npos)
+      << done.err;
 }
 
 /// mBART from nothing, in both directions.

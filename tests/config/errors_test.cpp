@@ -1,4 +1,5 @@
-// One wrong config after another: each message has its place, what was found, and what is allowed.
+// One wrong config after another: each message has its location, what was found, and what is
+// allowed.
 #include <chrono>
 #include <string>
 #include <vector>

@@ -12,7 +12,7 @@ namespace weft::config::example {
 enum class Activation { kRelu, kGelu, kSilu };
 enum class Kind { kMlm, kCausal };
 
-/// A config with one key of each kind, read as the rooms above read theirs.
+/// A config with one key of each kind, read as the libraries above read theirs.
 struct Example {
   int64_t dim = 64;
   int64_t layers = 2;
@@ -48,7 +48,7 @@ inline void read_model(Section section, Example& example) {
   feed_forward.read_choice("activation", example.activation, kActivations,
                            {.help = "Function between the projections."});
   feed_forward.read("dropout", example.dropout,
-                    {.help = "Share of values dropped.", .range = from_to_below(0, 1)});
+                    {.help = "Share of values dropped.", .range = half_open(0, 1)});
   feed_forward.reject_unread();
   section.reject_unread();
 }
@@ -70,7 +70,7 @@ inline void read_objective(Section section, Example& example) {
   section.read_choice("type", example.kind, kKinds,
                       {.help = "What is learnt.", .is_required = true});
   section.read("mask_fraction", example.mask_fraction,
-               {.help = "Share of tokens chosen.", .range = between(0, 1), .only = "type: mlm"});
+               {.help = "Share of tokens chosen.", .range = between(0, 1), .only_if = "type: mlm"});
   section.read("next_sentence", example.next_sentence, {.help = "Whether pairs are judged."});
   section.reject_unread();
 }
@@ -82,7 +82,7 @@ inline void read_train(Section section, Example& example) {
   section.read("batch_tokens", example.batch_tokens,
                {.help = "Tokens of a step.", .unit = "tokens", .range = at_least(1)});
   section.read("clip_norm", example.clip_norm, {.help = "Longest gradient.", .range = above(0)});
-  section.read("betas", example.betas, {.help = "Decays.", .range = from_to_below(0, 1)});
+  section.read("betas", example.betas, {.help = "Decays.", .range = half_open(0, 1)});
   section.reject_unread();
 }
 

@@ -7,7 +7,7 @@
 namespace weft::config {
 namespace {
 
-constexpr Key kAbout = {.help = "Weights.", .range = above(0)};
+constexpr KeySpec kAbout = {.help = "Weights.", .range = above(0)};
 
 NamedNumbers read_named_numbers(const std::string& value) {
   auto section = test::section("objective", {{"weights", value}});
@@ -52,12 +52,12 @@ TEST(NamedNumbers, ResolveToWhatReadsBack) {
 }
 
 TEST(NamedNumbers, AreDescribedAsBoth) {
-  const auto described = describe([](Section root) {
+  const auto declarations = collect_declarations([](Section root) {
     NamedNumbers numbers;
     root.read("weights", numbers, {"balanced"}, kAbout);
   });
-  EXPECT_EQ(type_of(described.keys.front()), "map of numbers or balanced > 0, or null");
-  EXPECT_NE(json_schema(described).find("additionalProperties"), std::string::npos);
+  EXPECT_EQ(type_of(declarations.keys.front()), "map of numbers or balanced > 0, or null");
+  EXPECT_NE(json_schema(declarations).find("additionalProperties"), std::string::npos);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 namespace weft::config {
 namespace {
 
-Described described() {
-  return describe([](Section root) { example::read_example(std::move(root)); });
+Declarations declarations() {
+  return collect_declarations([](Section root) { example::read_example(std::move(root)); });
 }
 
 TEST(Describe, CollectsEveryKeyOnceInOrder) {
-  const auto all = described();
+  const auto all = declarations();
   std::vector<std::string> paths;
   for (const auto& key : all.keys) {
     paths.push_back(key.path);
@@ -50,54 +50,55 @@ TEST(Describe, CollectsEveryKeyOnceInOrder) {
 }
 
 TEST(Describe, MergesTheConditionsOfAKeyReadTwice) {
-  const auto both = describe([](Section root) {
+  const auto both = collect_declarations([](Section root) {
     int64_t value = 0;
-    root.read("power", value, {.help = "Exponent.", .only = "type: a"});
-    root.read("power", value, {.help = "Exponent.", .only = "type: b"});
+    root.read("power", value, {.help = "Exponent.", .only_if = "type: a"});
+    root.read("power", value, {.help = "Exponent.", .only_if = "type: b"});
   });
   ASSERT_EQ(both.keys.size(), 1U);
-  EXPECT_EQ(both.keys[0].only, "type: a or type: b");
+  EXPECT_EQ(both.keys[0].only_if, "type: a or type: b");
 }
 
 TEST(Explain, TellsAllAboutAKey) {
-  EXPECT_EQ(explain(described(), "model.dim"),
+  EXPECT_EQ(explain(declarations(), "model.dim"),
             "model.dim\n  Width of the model.\n  type: integer in [1, 65536] (channels)\n"
             "  default: 64\n");
-  EXPECT_EQ(explain(described(), "train.evaluate_every"),
+  EXPECT_EQ(explain(declarations(), "train.evaluate_every"),
             "train.evaluate_every\n  Pause between evaluations.\n"
             "  type: duration (steps, epochs, tokens or minutes), or never\n  default: null\n");
-  EXPECT_EQ(explain(described(), "objective.mask_fraction"),
+  EXPECT_EQ(explain(declarations(), "objective.mask_fraction"),
             "objective.mask_fraction\n  Share of tokens chosen.\n  type: number in [0, 1]\n"
             "  default: 0.15\n  only with: type: mlm\n");
-  EXPECT_EQ(explain(described(), "data.train.0.path"),
+  EXPECT_EQ(explain(declarations(), "data.train.0.path"),
             "data.train.*.path\n  A file or pattern.\n  type: text\n  must be given\n");
-  EXPECT_EQ(explain(described(), "data.train[3].path"), explain(described(), "data.train.path"));
+  EXPECT_EQ(explain(declarations(), "data.train[3].path"),
+            explain(declarations(), "data.train.path"));
 }
 
 TEST(Explain, ListsTheKeysOfASection) {
-  EXPECT_EQ(explain(described(), "model.feed_forward"),
+  EXPECT_EQ(explain(declarations(), "model.feed_forward"),
             "model.feed_forward\n  The feed-forward part.\n  type: section\n  keys:\n"
             "  model.feed_forward.activation  gelu  Function between the projections.\n"
             "  model.feed_forward.dropout     0.1   Share of values dropped.\n");
 }
 
 TEST(Explain, FindsAKeyByItsLastWord) {
-  EXPECT_EQ(explain(described(), "activation"),
-            explain(described(), "model.feed_forward.activation"));
+  EXPECT_EQ(explain(declarations(), "activation"),
+            explain(declarations(), "model.feed_forward.activation"));
 }
 
 TEST(Explain, NamesTheNearestKey) {
   using weft::test::message_of;
-  EXPECT_EQ(message_of<Error>([] { explain(described(), "model.dmi"); }),
+  EXPECT_EQ(message_of<Error>([] { explain(declarations(), "model.dmi"); }),
             "config explain: unknown key 'model.dmi', did you mean 'model.dim'?");
-  EXPECT_EQ(message_of<Error>([] { explain(described(), "activatoin"); }),
+  EXPECT_EQ(message_of<Error>([] { explain(declarations(), "activatoin"); }),
             "config explain: unknown key 'activatoin', did you mean 'activation'?");
-  EXPECT_EQ(message_of<Error>([] { explain(described(), "zzzz"); }),
+  EXPECT_EQ(message_of<Error>([] { explain(declarations(), "zzzz"); }),
             "config explain: unknown key 'zzzz', `weft config explain` without a key lists all");
 }
 
 TEST(ReferencePage, HoldsEverySentence) {
-  const auto all = described();
+  const auto all = declarations();
   const std::string page = reference_page(all);
   for (const auto& key : all.keys) {
     EXPECT_NE(page.find(key.help), std::string::npos) << key.path;
@@ -110,7 +111,7 @@ TEST(ReferencePage, HoldsEverySentence) {
 }
 
 TEST(JsonSchema, NestsAsTheConfigDoes) {
-  const auto schema = nlohmann::json::parse(json_schema(described()));
+  const auto schema = nlohmann::json::parse(json_schema(declarations()));
   EXPECT_EQ(schema["additionalProperties"], false);
   EXPECT_EQ(schema["required"], nlohmann::json::parse(R"(["data", "objective"])"));
   const auto& model = schema["properties"]["model"];

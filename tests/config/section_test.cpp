@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "config/example.h"
+#include "config/renamed_keys.h"
 #include "support/config.h"
 #include "support/folder.h"
 
@@ -87,7 +88,7 @@ TEST(Section, KnowsWhatIsThere) {
   EXPECT_FALSE(part.has("layers"));  // null
   EXPECT_FALSE(part.has("width"));
   EXPECT_EQ(part.path(), "model");
-  EXPECT_FALSE(part.is_describing());
+  EXPECT_FALSE(part.is_documenting());
 }
 
 TEST(Section, FailsAtTheKeyOrElseAtItself) {
@@ -215,6 +216,21 @@ TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
   EXPECT_EQ(again.resolved(), once);
   EXPECT_EQ(example.directory, "1: \"odd\"\n\\ name");
   EXPECT_EQ(example.columns, (std::vector<std::string>{"yes", "a, b", "x*"}));
+}
+
+TEST(Section, FormerNamesOfKeysAreAnsweredWithTheCurrentOnes) {
+  EXPECT_EQ(renamed_key("model.deviation"), "init_std");
+  EXPECT_EQ(renamed_key("data.train[3].white"), "max_pixel_value");
+  EXPECT_EQ(renamed_key("train.deviation"), "");
+  auto section = test::section("train", {{"checkpoint_activations", "layers"}});
+  std::string mode;
+  EXPECT_EQ(
+      message_of<Error>([&] {
+        section.read("gradient_checkpointing", mode, {.help = "A key with a new name."});
+        section.reject_unread();
+      }),
+      "test.yaml:1:9: train.checkpoint_activations: unknown key 'checkpoint_activations', did "
+      "you mean 'gradient_checkpointing'? allowed: gradient_checkpointing");
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ TEST(PairTable, FindsTheLastOfEachPairAndNothingElse) {
 std::vector<std::string> merged_plainly(
     const std::string& word, const std::vector<std::pair<std::string, std::string>>& merges) {
   std::vector<std::string> pieces;
-  for (const char sign : word) {
-    pieces.emplace_back(1, sign);
+  for (const char character : word) {
+    pieces.emplace_back(1, character);
   }
   for (;;) {
     std::size_t best_rank = merges.size();
@@ -69,23 +69,23 @@ TEST(BytePair, MergesWordsOfAllLengthsAsItsPaperHasIt) {
     }
   }
   const formats::Json model = {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", list}};
-  const auto made = make_byte_pair(JsonFields(model, "model"));
+  const auto result = make_byte_pair(JsonFields(model, "model"));
   uint64_t state = 1;
   for (int length = 1; length < 80; ++length) {
     for (int round = 0; round < 5; ++round) {
       std::string word;
       for (int i = 0; i < length; ++i) {
-        state = mix(state, 1);
+        state = hash_combine(state, 1);
         word += static_cast<char>('a' + state % 3);
       }
       std::vector<Piece> pieces;
-      made->tokenize(word, pieces);
+      result->tokenize(word, pieces);
       std::vector<std::string> found;
       std::size_t end = 0;
       for (const Piece& piece : pieces) {
         EXPECT_EQ(piece.begin, end);
         end = piece.end;
-        found.emplace_back(made->vocabulary().piece(piece.id));
+        found.emplace_back(result->vocabulary().piece(piece.id));
         EXPECT_EQ(found.back(), word.substr(piece.begin, piece.end - piece.begin));
       }
       ASSERT_EQ(found, merged_plainly(word, merges)) << word;

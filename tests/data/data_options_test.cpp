@@ -48,7 +48,7 @@ TEST_F(DataOptionsTest, FindsTheFilesOfAPattern) {
   EXPECT_TRUE(options.evaluate.empty());
   EXPECT_TRUE(options.shuffle);
   EXPECT_EQ(options.pack, Pack::kDocument);
-  EXPECT_FALSE(options.overflow.has_value());
+  EXPECT_FALSE(options.truncation.has_value());
   EXPECT_FALSE(options.length.has_value());
   EXPECT_EQ(options.workers, 1);
 }
@@ -60,19 +60,19 @@ TEST_F(DataOptionsTest, ReadsEveryKey) {
                                     {"overflow", "drop"},
                                     {"pack", "stream"},
                                     {"length", "64"},
-                                    {"document", "file"},
-                                    {"sentence", "punctuation"},
-                                    {"cache", "/tmp/x"},
-                                    {"workers", "3"}});
+                                    {"document_boundary", "file"},
+                                    {"sentence_boundary", "punctuation"},
+                                    {"cache_dir", "/tmp/x"},
+                                    {"num_workers", "3"}});
   EXPECT_EQ(options.train[0].text, "body");
   EXPECT_EQ(options.train[0].label, "label");
   EXPECT_EQ(options.evaluate.size(), 1U);
   EXPECT_FALSE(options.shuffle);
-  EXPECT_EQ(options.overflow, Overflow::kDrop);
+  EXPECT_EQ(options.truncation, Truncation::kDrop);
   EXPECT_EQ(options.pack, Pack::kStream);
   EXPECT_EQ(options.length, 64);
-  EXPECT_EQ(options.document, DocumentBorder::kFile);
-  EXPECT_EQ(options.sentence, SentenceBorder::kPunctuation);
+  EXPECT_EQ(options.document, DocumentBoundary::kFile);
+  EXPECT_EQ(options.sentence, SentenceBoundary::kPunctuation);
   EXPECT_EQ(options.cache, "/tmp/x");
   EXPECT_EQ(options.workers, 3);
 }
@@ -113,7 +113,7 @@ TEST_F(DataOptionsTest, RefusesWhatIsOutOfRange) {
 }
 
 TEST(DataOptions, DescribingTouchesNoFile) {
-  auto section = config::Section::describing();
+  auto section = config::Section::for_documentation();
   EXPECT_NO_THROW(read_data_options(section));
 }
 

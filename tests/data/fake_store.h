@@ -53,11 +53,11 @@ class FakeStore : public data::TokenStore {
 inline data::LanguageSource source(const FakeStore::Documents& documents,
                                    double weight = 1,
                                    const std::string& name = "fake.txt") {
-  data::LanguageSource made;
-  made.store = std::make_shared<FakeStore>(documents);
-  made.weight = weight;
-  made.name = name;
-  return made;
+  data::LanguageSource result;
+  result.store = std::make_shared<FakeStore>(documents);
+  result.weight = weight;
+  result.name = name;
+  return result;
 }
 
 /// Documents with random numbers of sentences (from 1) and tokens, whose ids count up from 5 and so
@@ -67,12 +67,12 @@ inline FakeStore::Documents counted_documents(int64_t count,
                                               uint64_t most_tokens,
                                               uint64_t seed = 1) {
   FakeStore::Documents documents(static_cast<std::size_t>(count));
-  Random random(seed, Purpose::kSample, 0, 0);
+  Random random(seed, RandomPurpose::kSample, 0, 0);
   int64_t id = 5;
   for (auto& document : documents) {
-    document.resize(1 + random.below(most_sentences));
+    document.resize(1 + random.uniform_int(most_sentences));
     for (auto& sentence : document) {
-      sentence.resize(1 + random.below(most_tokens));
+      sentence.resize(1 + random.uniform_int(most_tokens));
       for (int64_t& token : sentence) {
         token = id++;
       }

@@ -17,7 +17,7 @@ namespace {
 TEST(Folds, EveryFoldHasItsShareOfEachClass) {
   std::vector<int64_t> classes(53, 0);
   std::fill(classes.begin() + 40, classes.end(), 1);
-  const auto folds = deal_folds(classes, 5, 3);
+  const auto folds = assign_folds(classes, 5, 3);
   std::map<int64_t, std::map<int64_t, int64_t>> counts;
   std::map<int64_t, int64_t> sizes;
   for (std::size_t row = 0; row < folds.size(); ++row) {
@@ -36,15 +36,15 @@ TEST(Folds, EveryFoldHasItsShareOfEachClass) {
 
 TEST(Folds, TheSeedDecides) {
   const std::vector<int64_t> classes(40, 0);
-  EXPECT_EQ(deal_folds(classes, 4, 3), deal_folds(classes, 4, 3));
-  EXPECT_NE(deal_folds(classes, 4, 3), deal_folds(classes, 4, 4));
+  EXPECT_EQ(assign_folds(classes, 4, 3), assign_folds(classes, 4, 3));
+  EXPECT_NE(assign_folds(classes, 4, 3), assign_folds(classes, 4, 4));
 }
 
 class FoldedDataset : public ::testing::Test {
  protected:
   std::shared_ptr<const LabelledDataset> make(const Fold& fold, bool is_regression = false) {
     LabelledSettings settings;
-    settings.form.is_regression = is_regression;
+    settings.label_format.is_regression = is_regression;
     settings.fold = fold;
     DataItem item;
     item.path = folder_.write(
@@ -101,12 +101,13 @@ TEST_F(FoldedDataset, ATokenizerSeesWhatIsNotHeldOut) {
       "label\ttext\ttext_pair\nno\ta\tb\nno\tb\tc\nyes\tc\td\nyes\td\ta\nno\ta a\td d\n\tc c\t\n");
   item.files = {item.path};
   LabelledSettings settings;
-  settings.form.unlabelled = Unlabelled::kDrop;
-  settings.overflow = Overflow::kDrop;
+  settings.label_format.unlabelled = Unlabelled::kDrop;
+  settings.truncation = Truncation::kDrop;
   for (int64_t number = 1; number <= 2; ++number) {
     std::multiset<std::string> seen;
-    visit_texts_outside({.count = 2, .number = number, .seed = 5}, {item}, settings.form,
-                        [&](std::string_view text) { seen.insert(std::string(text)); });
+    visit_texts_excluding_fold({.count = 2, .number = number, .seed = 5}, {item},
+                               settings.label_format,
+                               [&](std::string_view text) { seen.insert(std::string(text)); });
     for (const int64_t length : {64, 6}) {  // at 6 some are too long and left out
       settings.length = length;
       settings.fold = {.count = 2, .number = number, .is_held_out = true, .seed = 5};

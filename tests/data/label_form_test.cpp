@@ -14,30 +14,30 @@ namespace {
 using WordList = std::vector<std::string>;
 using Values = std::vector<double>;
 
-const LabelForm kFlags = {.is_multi_label = true};
+const LabelFormat kFlags = {.is_multi_label = true};
 
 class LabelFormTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) const {
-    DataItem made;
-    made.path = folder_.write(name, content);
-    made.files = {made.path};
-    return made;
+    DataItem result;
+    result.path = folder_.write(name, content);
+    result.files = {result.path};
+    return result;
   }
 
   std::shared_ptr<const LabelledDataset> make(const DataItem& from,
-                                              const LabelForm& form,
+                                              const LabelFormat& label_format,
                                               const WordList& labels = {}) const {
     LabelledSettings settings;
-    settings.form = form;
+    settings.label_format = label_format;
     settings.labels = labels;
     return make_labelled_dataset({from}, settings, tokenizer_);
   }
 
   std::string mistake(const DataItem& from,
-                      const LabelForm& form,
+                      const LabelFormat& label_format,
                       const WordList& labels = {}) const {
-    auto message = test::message_of<UserError>([&] { make(from, form, labels); });
+    auto message = test::message_of<UserError>([&] { make(from, label_format, labels); });
     const auto at = message.find(folder_.path());
     return at == std::string::npos ? message : message.erase(at, folder_.path().size() + 1);
   }
@@ -59,7 +59,7 @@ TEST_F(LabelFormTest, ListsOfJsonNameSeveralClasses) {
   EXPECT_EQ(dataset->example(0, 1).values, (Values{0, 0, 0}));
   EXPECT_EQ(dataset->example(0, 2).values, (Values{1, 0, 0}));
   EXPECT_EQ(dataset->example(0, 3).values, (Values{0, 0, 1}));
-  EXPECT_EQ(dataset->example(0, 0).label, kIgnored);
+  EXPECT_EQ(dataset->example(0, 0).label, kIgnoreIndex);
   EXPECT_EQ(dataset->class_counts(), (std::vector<int64_t>{1, 1, 2}));
   EXPECT_EQ(dataset->rows(), 4);
   ASSERT_EQ(dataset->remarks().size(), 1U);
@@ -97,7 +97,7 @@ TEST_F(LabelFormTest, ColumnsMayStandForClasses) {
 }
 
 TEST_F(LabelFormTest, ARegressionMayHaveSeveralNumbers) {
-  const LabelForm numbers = {.is_regression = true};
+  const LabelFormat numbers = {.is_regression = true};
   DataItem columns = item("x.csv", "text,joy,fear\na,0.5,-1\n");
   columns.labels = {"joy", "fear"};
   EXPECT_EQ(make(columns, numbers)->labels(), columns.labels);
@@ -119,7 +119,7 @@ TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrLeftOutAndCounted) {
   const auto dataset = make(from, {.unlabelled = Unlabelled::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
-  EXPECT_TRUE(dataset->place(0, 1).ends_with("x.tsv, row 3"));
+  EXPECT_TRUE(dataset->location(0, 1).ends_with("x.tsv, row 3"));
   EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows without a label were left out"));
 }
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/store/token_store.h"
 #include "support/folder.h"
 

@@ -151,21 +151,21 @@ TEST(MarianTokenizer, SidesShareIdsUnlessToldOtherwise) {
   EXPECT_NE(&joint->target(), joint.get());
   EXPECT_EQ(&joint->target().target(), &joint->target());
   EXPECT_EQ(joint->target().fingerprint(), joint->fingerprint());
-  EXPECT_FALSE(joint->has_two_vocabularies());
-  EXPECT_TRUE(load_tokenizer(kMarianFolder + "/separate")->has_two_vocabularies());
+  EXPECT_FALSE(joint->has_separate_vocabularies());
+  EXPECT_TRUE(load_tokenizer(kMarianFolder + "/separate")->has_separate_vocabularies());
 }
 
 TEST(MarianTokenizer, SpecialIdsAreThoseOfTheVocabulary) {
   const auto tokenizer = load_tokenizer(kMarianFolder + "/joint");
   const auto pieces = read_marian("joint/vocab.json");
-  const SpecialIds special = tokenizer->special();
-  EXPECT_EQ(special.end, 0);
-  EXPECT_EQ(special.unknown, 1);
+  const SpecialTokenIds special = tokenizer->special_token_ids();
+  EXPECT_EQ(special.eos, 0);
+  EXPECT_EQ(special.unk, 1);
   EXPECT_EQ(special.pad, pieces["<pad>"]);
-  EXPECT_EQ(special.begin, -1);
+  EXPECT_EQ(special.bos, -1);
   EXPECT_EQ(special.mask, -1);
   EXPECT_EQ(tokenizer->size(), static_cast<int64_t>(pieces.size()));
-  EXPECT_EQ(tokenizer->added_tokens(false), 1);
+  EXPECT_EQ(tokenizer->num_special_tokens_to_add(false), 1);
   EXPECT_TRUE(tokenizer->is_special(special.pad));
   EXPECT_FALSE(tokenizer->is_special(pieces[">>fra<<"].get<int32_t>()));
   EXPECT_FALSE(tokenizer->continues_word(pieces[">>fra<<"].get<int32_t>()));
@@ -209,10 +209,10 @@ TEST(MarianTokenizer, AddedTokensOfTheConfigAreFoundAndKept) {
 TEST(MarianTokenizer, CutsTheBeginOfLongTextsWhereTheConfigSaysSo) {
   const Copy copy("joint");
   const auto usual = load_tokenizer(copy.path());
-  EXPECT_FALSE(usual->cuts_begin());
+  EXPECT_FALSE(usual->truncates_left());
   copy.change("tokenizer_config.json", [](Json& json) { json["truncation_side"] = "left"; });
   const auto other = load_tokenizer(copy.path());
-  EXPECT_TRUE(other->cuts_begin());
+  EXPECT_TRUE(other->truncates_left());
   EXPECT_NE(other->fingerprint(), usual->fingerprint());
 }
 

@@ -14,8 +14,8 @@ using Counts = std::map<std::pair<std::size_t, int64_t>, int64_t>;
 Counts count(const Mixture& mixture, int64_t epoch) {
   Counts counts;
   for (int64_t item = 0; item < mixture.size(); ++item) {
-    const auto place = mixture.locate(epoch, item);
-    ++counts[{place.part, place.index}];
+    const auto entry = mixture.locate(epoch, item);
+    ++counts[{entry.part, entry.index}];
   }
   return counts;
 }
@@ -53,8 +53,8 @@ TEST(Mixture, DrawsTheShareAnewInEachEpochAndSeed) {
   EXPECT_NE(count(Mixture({{1000, 0.1}}, 8), 0), first);
   std::set<int64_t> seen;  // over many epochs every item comes: 0.9^200 * 1000 < 1e-6
   for (int64_t epoch = 0; epoch < 200; ++epoch) {
-    for (const auto& [place, times] : count(mixture, epoch)) {
-      seen.insert(place.second);
+    for (const auto& [entry, times] : count(mixture, epoch)) {
+      seen.insert(entry.second);
     }
   }
   EXPECT_EQ(seen.size(), 1000U);
@@ -66,14 +66,14 @@ TEST(Mixture, IdentityTellsRepetitionsApartAndStaysOverEpochs) {
   for (int64_t epoch = 0; epoch < 50; ++epoch) {
     std::set<int64_t> of_epoch;
     for (int64_t item = 0; item < mixture.size(); ++item) {
-      const auto place = mixture.locate(epoch, item);
-      EXPECT_TRUE(of_epoch.insert(place.identity).second);
-      identities[{place.part, place.index}].insert(place.identity);
+      const auto entry = mixture.locate(epoch, item);
+      EXPECT_TRUE(of_epoch.insert(entry.identity).second);
+      identities[{entry.part, entry.index}].insert(entry.identity);
     }
   }
   std::set<int64_t> all;
-  for (const auto& [place, found] : identities) {
-    EXPECT_EQ(found.size(), place.first == 0 ? 3U : 2U);
+  for (const auto& [entry, found] : identities) {
+    EXPECT_EQ(found.size(), entry.first == 0 ? 3U : 2U);
     for (const int64_t identity : found) {
       EXPECT_TRUE(all.insert(identity).second);
     }

@@ -12,12 +12,12 @@ namespace {
 std::string parts(const std::string& regex, const std::string& text) {
   const formats::Json json = {{"Regex", regex}};
   const Pattern pattern(JsonFields(json, "t"));
-  std::string made;
-  for (const PatternPart& part : parts_of(pattern, text)) {
+  std::string result;
+  for (const PatternPart& part : split_by_pattern(pattern, text)) {
     const std::string piece = text.substr(part.range.begin, part.range.end - part.range.begin);
-    made += part.is_match ? "[" + piece + "]" : piece;
+    result += part.is_match ? "[" + piece + "]" : piece;
   }
-  return made;
+  return result;
 }
 
 std::string refusal(const std::string& regex) {

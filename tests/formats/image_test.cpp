@@ -14,7 +14,7 @@ namespace {
 using test::image_folder;
 using test::image_in;
 using test::image_reference;
-using test::largest_gap;
+using test::max_difference;
 
 std::string message_of(const std::string& bytes) {
   try {
@@ -29,7 +29,7 @@ TEST(Image, ReadsEveryKindAsPillowDoes) {
   for (const auto& [name, wanted] : image_reference()["files"].items()) {
     const auto image = read_image(image_folder() + name);
     // Decoders of JPEG of other times round a step of the cosine transform otherwise.
-    EXPECT_LE(largest_gap(image, image_in(wanted)), name.ends_with(".jpg") ? 2 : 0) << name;
+    EXPECT_LE(max_difference(image, image_in(wanted)), name.ends_with(".jpg") ? 2 : 0) << name;
     const auto size = read_image_size(image_folder() + name);
     EXPECT_EQ(size.height, image.height) << name;
     EXPECT_EQ(size.width, image.width) << name;

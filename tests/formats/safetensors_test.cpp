@@ -32,7 +32,7 @@ class SafetensorsTest : public ::testing::Test {
   std::string refusal(const std::string& content) {
     const auto path = folder_.write("t.safetensors", content);
     try {
-      const TensorFile file(path);
+      const SafetensorsFile file(path);
       return "";
     } catch (const Error& error) {
       const std::string message = error.what();
@@ -63,7 +63,7 @@ TEST_F(SafetensorsTest, ReadsWhatItWrote) {
                      {"scalar", {DType::kF32, {}, bytes_of(weights).first(4)}},
                      {"empty", {DType::kF16, {4, 0}, {}}}},
                     {{"format", "pt"}, {"naïve", "\"quoted\"\n"}});
-  const TensorFile file(path);
+  const SafetensorsFile file(path);
   EXPECT_EQ(file.tensors().size(), 5U);
   EXPECT_EQ(file.metadata().at("naïve"), "\"quoted\"\n");
   const auto& read = file.at("weights");
@@ -82,7 +82,7 @@ TEST_F(SafetensorsTest, EachTensorBeginsAtAMultipleOfItsWidth) {
   const auto path = folder_.path("w.safetensors");
   write_safetensors(path, {{"odd", {DType::kU8, {3}, bytes_of(odd)}},
                            {"wide", {DType::kF64, {1}, bytes_of(wide)}}});
-  const TensorFile file(path);
+  const SafetensorsFile file(path);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(file.at("wide").bytes.data()) % 8, 0U);
   EXPECT_EQ(std::to_integer<int>(file.at("odd").bytes[2]), 3);
 }
@@ -98,7 +98,7 @@ TEST_F(SafetensorsTest, WriterRefusesWhatDoesNotFit) {
 
 TEST_F(SafetensorsTest, MissingTensorIsNamed) {
   const auto path = folder_.write("t.safetensors", file_of(kSound, std::string(16, 'x')));
-  const TensorFile file(path);
+  const SafetensorsFile file(path);
   EXPECT_EQ(file.tensors().size(), 2U);
   EXPECT_THROW(file.at("c"), Error);
 }

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <string>
 
-#include "base/text.h"
-#include "formats/events.h"
+#include "base/string_util.h"
+#include "formats/tensorboard_events.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 

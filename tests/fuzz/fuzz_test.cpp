@@ -28,8 +28,8 @@ TEST_P(HostileInput, IsReadOrRefusedInBoundedMemory) {
   replay(GetParam().name, GetParam().run);
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  constexpr int64_t kMostKilobytes = 1 << 20;
-  EXPECT_LT(used.ru_maxrss, kMostKilobytes);
+  constexpr int64_t kMaxKilobytes = 1 << 20;
+  EXPECT_LT(used.ru_maxrss, kMaxKilobytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files,

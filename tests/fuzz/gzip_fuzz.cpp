@@ -1,5 +1,5 @@
 // Packed text: damaged members, and small files that hold much.
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 
@@ -8,7 +8,8 @@ namespace weft::fuzz {
 void gzip(std::string_view input) {
   const auto path = scratch_file("input.txt.gz", input);
   try_reading([&] {
-    formats::LineReader reader(path, formats::LineOptions{.longest = 4096, .splits_long = true});
+    formats::LineReader reader(path,
+                               formats::LineOptions{.max_line_bytes = 4096, .splits_long = true});
     for (std::string_view line; reader.next(line);) {
     }
   });

@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "data/text/sentences.h"
 #include "data/text/text_source.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 
@@ -14,8 +14,8 @@ void lines(std::string_view input) {
   const auto path = scratch_file("input.txt", input);
   for (const bool splits_long : {false, true}) {
     try_reading([&] {
-      formats::LineReader reader(path,
-                                 formats::LineOptions{.longest = 256, .splits_long = splits_long});
+      formats::LineReader reader(
+          path, formats::LineOptions{.max_line_bytes = 256, .splits_long = splits_long});
       std::size_t bytes = 0;
       for (std::string_view line; reader.next(line);) {
         bytes += line.size();
@@ -36,7 +36,7 @@ void lines(std::string_view input) {
           throw std::logic_error("a repaired text is not UTF-8");
         }
         for (const auto border :
-             {data::SentenceBorder::kLine, data::SentenceBorder::kPunctuation}) {
+             {data::SentenceBoundary::kLine, data::SentenceBoundary::kPunctuation}) {
           data::visit_sentences(whole, border, [](std::string_view) {});
         }
       });

@@ -16,7 +16,7 @@ namespace {
 void read_file(std::string_view bytes) {
   const auto path = scratch_file("input.safetensors", bytes);
   try_reading([&] {
-    const formats::TensorFile file(path);
+    const formats::SafetensorsFile file(path);
     std::size_t sum = 0;
     for (const auto& [name, tensor] : file.tensors()) {
       sum += tensor.bytes.size();

@@ -7,7 +7,7 @@
 #include "data/rows/labelled_rows.h"
 #include "data/rows/tagged_rows.h"
 #include "data/text/text_source.h"
-#include "formats/table.h"
+#include "formats/table_reader.h"
 #include "fuzz/target.h"
 
 namespace weft::fuzz {
@@ -18,7 +18,7 @@ void read_table(const std::string& path) {
   item.files = {path};
   try_reading([&] {
     const auto kind = formats::table_kind(path).value();
-    const auto columns = formats::columns_of(path, kind);
+    const auto columns = formats::read_column_names(path, kind);
     for (const auto& lists : {std::vector<std::string>{}, columns}) {
       try_reading([&] {
         formats::TableReader reader(path, kind, columns, lists);

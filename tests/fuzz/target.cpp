@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "support/folder.h"
 
@@ -44,7 +44,7 @@ void detail::check_message(std::string_view message) {
   if (message.empty() || message.size() > kLongestMessage ||
       message.find('\n') != std::string_view::npos || utf8::first_invalid(message)) {
     throw std::logic_error(
-        text("a message that is no line of text: '", message.substr(0, 300), "'"));
+        str_cat("a message that is no line of text: '", message.substr(0, 300), "'"));
   }
 }
 

@@ -19,8 +19,8 @@ constexpr uint64_t kKey = 17;
 void read_store(std::string_view bytes, uint32_t width) {
   const auto path = scratch_file("input.tokens", bytes);
   try_reading([&] {
-    data::StoreFoot foot;
-    const auto store = data::open_store_file(path, width, kKey, foot);
+    data::StoreFooter footer;
+    const auto store = data::open_store_file(path, width, kKey, footer);
     int64_t sentences = 0;
     int64_t tokens = 0;
     for (int64_t document = 0; document < store->documents(); ++document) {
@@ -45,19 +45,19 @@ void read_store(std::string_view bytes, uint32_t width) {
 }
 
 std::string with_checksums(std::string bytes, uint32_t width) {
-  const data::StoreHead head{.width = width, .key = kKey};
-  data::StoreFoot foot;
-  if (bytes.size() < sizeof(head) + sizeof(foot)) {
+  const data::StoreHeader head{.width = width, .key = kKey};
+  data::StoreFooter footer;
+  if (bytes.size() < sizeof(head) + sizeof(footer)) {
     return bytes;
   }
   std::memcpy(bytes.data(), &head, sizeof(head));
-  const auto content = bytes.size() - sizeof(foot);
-  std::memcpy(&foot, bytes.data() + content, sizeof(foot));
+  const auto content = bytes.size() - sizeof(footer);
+  std::memcpy(&footer, bytes.data() + content, sizeof(footer));
   data::BlockDigest whole;
   whole.add(bytes.data(), content);
-  foot.checksum = whole.value();
-  foot.own_checksum = digest(&foot, offsetof(data::StoreFoot, own_checksum));
-  std::memcpy(bytes.data() + content, &foot, sizeof(foot));
+  footer.checksum = whole.value();
+  footer.footer_checksum = digest(&footer, offsetof(data::StoreFooter, footer_checksum));
+  std::memcpy(bytes.data() + content, &footer, sizeof(footer));
   return bytes;
 }
 

@@ -49,7 +49,7 @@ void use_tokenizer_on(const data::Tokenizer& tokenizer, std::string_view text) {
 void use_tokenizer(const std::string& path) {
   try_reading([&] {
     const auto tokenizer = data::load_tokenizer(path);
-    tokenizer->special();
+    tokenizer->special_token_ids();
     tokenizer->fingerprint();
     for (const auto text : kTexts) {
       try_reading([&] { use_tokenizer_on(*tokenizer, text); });

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/section.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
@@ -23,7 +23,7 @@ void read_one(config::Section& section) {
   std::vector<double> numbers;
   std::vector<std::string> words;
   config::NamedNumbers weights;
-  std::vector<config::Axis> axes;
+  std::vector<config::GridAxis> axes;
   section.read("number", number, {.help = "A number.", .range = config::between(0, 1e6)});
   section.read("share", share, {.help = "A share.", .range = config::between(0, 1)});
   section.read("truth", truth, {.help = "A truth."});
@@ -32,7 +32,7 @@ void read_one(config::Section& section) {
   section.read("numbers", numbers, {.help = "Numbers."});
   section.read("words", words, {.help = "Words."});
   section.read("weights", weights, {"balanced"}, {.help = "Weights."});
-  section.read_axes("grid", axes, {.help = "Axes."});
+  section.read_grid("grid", axes, {.help = "Axes."});
 }
 
 void read_all(config::Section section) {

@@ -62,15 +62,15 @@ TEST_F(EmbedTest, EveryPoolingEqualsItsDefinition) {
 TEST_F(EmbedTest, AllModulesTogetherEqualTheReference) {
   const auto found = embed(*model, *tokenizer, lines, sentence.options);
   EXPECT_TRUE(test::near(found.vectors, rows(expected["whole"]), 1e-5));
-  EXPECT_EQ(found.cut, 1);
+  EXPECT_EQ(found.truncated, 1);
 }
 
 TEST_F(EmbedTest, TheBeginIsCutWhereTheTokenizerCutsIt) {
-  const test::BeginCutter cutter({"a", "b", "c", "d", "e"});
+  const test::LeftTruncatingTokenizer cutter({"a", "b", "c", "d", "e"});
   models::SentenceOptions options = sentence.options;
   options.length = 5;  // two of them special
   const auto found = embed(*model, cutter, {"a b c d e", "c d e"}, options);
-  EXPECT_EQ(found.cut, 1);
+  EXPECT_EQ(found.truncated, 1);
   EXPECT_TRUE(test::near(found.vectors[0], found.vectors[1], 1e-6));
 }
 
@@ -95,7 +95,7 @@ TEST_F(EmbedTest, TextsWithoutTokensHaveVectorsOfZeros) {
   options.vocabulary = bare->size();
   const auto gpt = models::make_model(options, 1);
   const auto found = embed(*gpt, *bare, {"the loom", "", "weft"}, {});
-  EXPECT_EQ(found.without_tokens, 1);
+  EXPECT_EQ(found.empty_texts, 1);
   const auto alone = embed(*gpt, *bare, {"the loom", "weft"}, {}).vectors;
   EXPECT_TRUE(
       test::near(found.vectors, at::stack({alone[0], at::zeros({options.dim}), alone[1]}), 1e-6));

@@ -4,28 +4,28 @@
 
 #include "base/error.h"
 #include "data/datasets/sequence_template.h"
-#include "inference/text_stream.h"
+#include "inference/streaming_detokenizer.h"
 #include "objectives/tiny_gpt.h"
 #include "support/config.h"
 
 namespace weft::inference {
 namespace {
 
-class GeneratorOfTexts : public ::testing::Test {
+class TextGeneratorTest : public ::testing::Test {
  protected:
   GenerationSettings settings() const {
     GenerationSettings result;
-    result.config.most_new = 12;
+    result.config.max_new_tokens = 12;
     return result;
   }
 
-  std::vector<GenerationAnswer> answers(const GenerationSettings& wanted,
+  std::vector<GenerationResult> answers(const GenerationSettings& wanted,
                                         const std::vector<std::string>& prompts) {
-    std::vector<GenerationQuery> queries;
+    std::vector<GenerationRequest> queries;
     for (const auto& prompt : prompts) {
       queries.push_back({.prompt = prompt});
     }
-    return Generator(*model_, tokenizer_, wanted).answer(queries, 0);
+    return TextGenerator(*model_, tokenizer_, wanted).generate(queries, 0);
   }
 
   std::shared_ptr<models::Model> model_ = test::tiny_gpt();
@@ -35,23 +35,23 @@ class GeneratorOfTexts : public ::testing::Test {
                                           "the big dog ran"};
 };
 
-TEST_F(GeneratorOfTexts, TextIsThatOfTheNewTokens) {
+TEST_F(TextGeneratorTest, TextIsThatOfTheNewTokens) {
   const auto found = answers(settings(), prompts_);
   ASSERT_EQ(found.size(), prompts_.size());
   for (const auto& answer : found) {
     ASSERT_EQ(answer.texts.size(), 1U);
     EXPECT_EQ(answer.texts[0].ids.size(), 12U);
-    EXPECT_FALSE(answer.was_cut);
+    EXPECT_FALSE(answer.was_truncated);
   }
   EXPECT_FALSE(found[0].texts[0].text.empty());
 }
 
-TEST_F(GeneratorOfTexts, BatchesChangeNothing) {
+TEST_F(TextGeneratorTest, BatchesChangeNothing) {
   for (const bool samples : {false, true}) {
     auto wanted = settings();
-    wanted.config.search.sampling.is_on = samples;
+    wanted.config.search.sampling.is_enabled = samples;
     const auto together = answers(wanted, prompts_);
-    wanted.batch = 2;
+    wanted.batch_size = 2;
     const auto apart = answers(wanted, prompts_);
     for (std::size_t i = 0; i < prompts_.size(); ++i) {
       EXPECT_EQ(together[i].texts[0].ids, apart[i].texts[0].ids);
@@ -60,24 +60,24 @@ TEST_F(GeneratorOfTexts, BatchesChangeNothing) {
   }
 }
 
-TEST_F(GeneratorOfTexts, EndsBeforeAStop) {
+TEST_F(TextGeneratorTest, EndsBeforeAStop) {
   const auto free = answers(settings(), prompts_);
   const auto& whole = free[0].texts[0].text;
   const auto stop = whole.substr(whole.size() / 2, 4);
   auto wanted = settings();
-  wanted.stops = {stop};
+  wanted.stop_strings = {stop};
   const auto stopped = answers(wanted, prompts_);
   EXPECT_EQ(stopped[0].texts[0].text, whole.substr(0, whole.find(stop)));
   EXPECT_LE(stopped[0].texts[0].ids.size(), free[0].texts[0].ids.size());
 }
 
-TEST_F(GeneratorOfTexts, StreamsWhatItAnswers) {
+TEST_F(TextGeneratorTest, StreamsWhatItAnswers) {
   for (const std::vector<std::string>& stops : {std::vector<std::string>{}, {"mat", "dog s"}}) {
     auto wanted = settings();
-    wanted.stops = stops;
+    wanted.stop_strings = stops;
     const auto plain = answers(wanted, {prompts_[0]});
     std::string shown;
-    Generator generator(*model_, tokenizer_, wanted);
+    TextGenerator generator(*model_, tokenizer_, wanted);
     const auto answer =
         generator.stream({.prompt = prompts_[0]}, [&](std::string_view piece) { shown += piece; });
     EXPECT_EQ(shown, plain[0].texts[0].text);
@@ -85,51 +85,51 @@ TEST_F(GeneratorOfTexts, StreamsWhatItAnswers) {
   }
 }
 
-TEST_F(GeneratorOfTexts, PrefixIsGoneOnWith) {
-  Generator generator(*model_, tokenizer_, settings());
-  const auto after = generator.answer({{.prompt = "the cat sat on"}}, 0);
-  const auto with = generator.answer({{.prompt = "the cat", .prefix = "sat on"}}, 0);
+TEST_F(TextGeneratorTest, PrefixIsGoneOnWith) {
+  TextGenerator generator(*model_, tokenizer_, settings());
+  const auto after = generator.generate({{.prompt = "the cat sat on"}}, 0);
+  const auto with = generator.generate({{.prompt = "the cat", .prefix = "sat on"}}, 0);
   EXPECT_EQ(after[0].texts[0].ids, with[0].texts[0].ids);
 }
 
-TEST_F(GeneratorOfTexts, LongPromptsKeepTheirEnd) {
+TEST_F(TextGeneratorTest, LongPromptsKeepTheirEnd) {
   std::string long_prompt;
   for (int i = 0; i < 30; ++i) {
     long_prompt += i % 2 == 0 ? "cat " : "dog ";
   }
   auto wanted = settings();
   const auto found = answers(wanted, {long_prompt});
-  EXPECT_TRUE(found[0].was_cut);
+  EXPECT_TRUE(found[0].was_truncated);
   EXPECT_EQ(found[0].texts[0].ids.size(), 1U);  // all that fits
 }
 
-TEST_F(GeneratorOfTexts, TextsThatFillTheModelAreCut) {
+TEST_F(TextGeneratorTest, TextsThatFillTheModelAreCut) {
   auto wanted = settings();
-  wanted.config.most_new = 30;
+  wanted.config.max_new_tokens = 30;
   const auto found = answers(wanted, prompts_);
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto& text = found[i].texts[0];
-    EXPECT_TRUE(text.is_cut);
+    EXPECT_TRUE(text.is_truncated);
     EXPECT_LT(text.ids.size(), 30U);
     EXPECT_GT(static_cast<int64_t>(text.ids.size()), test::kGptLength - 10);
   }
-  wanted.config.most_new = 4;
-  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_cut);  // as long as wanted
-  wanted.config.most_new = 30;
-  wanted.config.search.beams = 2;
-  EXPECT_TRUE(answers(wanted, prompts_)[0].texts[0].is_cut);
-  wanted.config.search.end_ids = {found[0].texts[0].ids[3]};
-  wanted.config.search.beams = 1;
-  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_cut);  // ended of itself
+  wanted.config.max_new_tokens = 4;
+  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_truncated);  // as long as wanted
+  wanted.config.max_new_tokens = 30;
+  wanted.config.search.num_beams = 2;
+  EXPECT_TRUE(answers(wanted, prompts_)[0].texts[0].is_truncated);
+  wanted.config.search.eos_ids = {found[0].texts[0].ids[3]};
+  wanted.config.search.num_beams = 1;
+  EXPECT_FALSE(answers(wanted, prompts_)[0].texts[0].is_truncated);  // ended of itself
 }
 
-TEST_F(GeneratorOfTexts, PromptsOfPairsEndAsTheyWereTrained) {
+TEST_F(TextGeneratorTest, PromptsOfPairsEndAsTheyWereTrained) {
   auto options = model_->options();
-  options.decoder.sees_prompt = true;
-  options.decoder.prompt_end_id = 3;
+  options.decoder.is_prefix_lm = true;
+  options.decoder.prefix_end_id = 3;
   model_ = models::make_model(options, 3);
-  Generator generator(*model_, tokenizer_, settings());
-  const auto found = generator.answer({{.prompt = "the cat"}}, 0);
+  TextGenerator generator(*model_, tokenizer_, settings());
+  const auto found = generator.generate({{.prompt = "the cat"}}, 0);
   std::vector<int32_t> ids;
   tokenizer_->encode("the cat", ids);
   const data::SequenceTemplate frame(*tokenizer_, false);
@@ -137,36 +137,36 @@ TEST_F(GeneratorOfTexts, PromptsOfPairsEndAsTheyWereTrained) {
   whole.insert(whole.end(), ids.begin(), ids.end());
   whole.push_back(3);
   EXPECT_EQ(found[0].texts[0].ids,
-            generator.answer({{.prompt = "", .ids = whole}}, 0)[0].texts[0].ids);
+            generator.generate({{.prompt = "", .ids = whole}}, 0)[0].texts[0].ids);
 }
 
-TEST_F(GeneratorOfTexts, RefusesWhatItCannotDo) {
+TEST_F(TextGeneratorTest, RefusesWhatItCannotDo) {
   GenerationSettings ids_only;
-  EXPECT_EQ(test::message_of<UserError>([&] { Generator(*model_, nullptr, ids_only); }),
+  EXPECT_EQ(test::message_of<UserError>([&] { TextGenerator(*model_, nullptr, ids_only); }),
             "texts need a tokenizer; ids alone do not");
-  ids_only.gives_text = false;
-  Generator generator(*model_, nullptr, ids_only);
-  EXPECT_EQ(test::message_of<UserError>([&] { generator.answer({{.prompt = "cat"}}, 0); }),
+  ids_only.decodes_text = false;
+  TextGenerator generator(*model_, nullptr, ids_only);
+  EXPECT_EQ(test::message_of<UserError>([&] { generator.generate({{.prompt = "cat"}}, 0); }),
             "a prompt of text needs a tokenizer");
   EXPECT_EQ(
-      test::message_of<UserError>([&] { generator.answer({{.prompt = "", .ids = {20}}}, 0); }),
+      test::message_of<UserError>([&] { generator.generate({{.prompt = "", .ids = {20}}}, 0); }),
       "prompt 1: id 20 is none of the model's 20");
 }
 
-TEST(TextStream, ShowsNoHalfCharactersAndNoBeginOfAStop) {
+TEST(StreamingDetokenizer, ShowsNoHalfCharactersAndNoBeginOfAStop) {
   const std::vector<std::string> stops{"END"};
-  TextStream stream(stops);
+  StreamingDetokenizer stream(stops);
   EXPECT_EQ(stream.next("a\xEF\xBF\xBD"), "a");
   EXPECT_EQ(stream.next("a\xC3\xA9 E"), "\xC3\xA9 ");
   EXPECT_EQ(stream.next("a\xC3\xA9 EN"), "");
   EXPECT_EQ(stream.next("a\xC3\xA9 ENx"), "ENx");
   EXPECT_EQ(stream.next("a\xC3\xA9 ENxE"), "");
-  EXPECT_EQ(stream.rest("a\xC3\xA9 ENxE"), "E");
+  EXPECT_EQ(stream.flush("a\xC3\xA9 ENxE"), "E");
 }
 
-TEST(TextStream, StopsCutAtTheFirst) {
-  EXPECT_EQ(before_stops("one two three", {"three", "two"}), "one ");
-  EXPECT_EQ(before_stops("one", {"two"}), "one");
+TEST(StreamingDetokenizer, StopsCutAtTheFirst) {
+  EXPECT_EQ(truncate_at_stop("one two three", {"three", "two"}), "one ");
+  EXPECT_EQ(truncate_at_stop("one", {"two"}), "one");
 }
 
 }  // namespace

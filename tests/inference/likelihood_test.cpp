@@ -7,7 +7,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "inference/choice_figures.h"
+#include "inference/choice_metrics.h"
 #include "kernels/linear/linear.h"
 #include "objectives/tiny_gpt.h"
 
@@ -16,17 +16,18 @@ namespace {
 
 using models::Tokens;
 
-class LikelihoodOfTexts : public ::testing::Test {
+class LikelihoodTest : public ::testing::Test {
  protected:
   /// log p of the last `count` tokens, each after all before it.
   double by_hand(const Tokens& tokens, std::size_t count, int64_t prefix = 0) {
     const at::NoGradGuard guard;
     const Tokens read(tokens.begin(), tokens.end() - 1);
-    nn::Pass pass;
-    pass.layout = kernels::Layout::of({0, static_cast<int64_t>(read.size())}, at::kCPU);
-    pass.prefixes = {prefix};
+    nn::ForwardContext context;
+    context.layout =
+        kernels::Layout::from_offsets({0, static_cast<int64_t>(read.size())}, at::kCPU);
+    context.prefix_lengths = {prefix};
     const auto hidden =
-        model_->hidden({.ids = at::tensor(read, at::kLong), .types = {}}, pass);  // (N, D)
+        model_->hidden({.ids = at::tensor(read, at::kLong), .types = {}}, context);  // (N, D)
     const auto logs = kernels::linear(model_->token_features(hidden), model_->output_weight(),
                                       model_->output_bias())
                           .log_softmax(1);  // (N, V)
@@ -47,7 +48,7 @@ class LikelihoodOfTexts : public ::testing::Test {
   test::ToyTokenizer tokenizer_ = test::gpt_words();
 };
 
-TEST_F(LikelihoodOfTexts, IsTheSumOverTheContinuation) {
+TEST_F(LikelihoodTest, IsTheSumOverTheContinuation) {
   const LikelihoodScorer scorer(*model_, tokenizer_);
   const auto found = scorer.score({{"the cat", " sat on the mat"}, {"a dog  ", "ran"}});
   EXPECT_EQ(found[0].tokens, 4);
@@ -56,9 +57,9 @@ TEST_F(LikelihoodOfTexts, IsTheSumOverTheContinuation) {
   EXPECT_NEAR(found[1].log_probability, by_hand(tokens_of("a dog ran"), 1), 1e-5);
 }
 
-TEST_F(LikelihoodOfTexts, ContextsOfAPrefixModelAreSeenBothWays) {
+TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreSeenBothWays) {
   auto options = model_->options();
-  options.decoder.sees_prompt = true;
+  options.decoder.is_prefix_lm = true;
   model_ = models::make_model(options, 3);
   const auto found = [&] {
     return LikelihoodScorer(*model_, tokenizer_)
@@ -68,22 +69,22 @@ TEST_F(LikelihoodOfTexts, ContextsOfAPrefixModelAreSeenBothWays) {
   const auto tokens = tokens_of("the cat sat on the mat");
   EXPECT_NEAR(found(), by_hand(tokens, 4, 2), 1e-5);
   EXPECT_GT(std::abs(found() - by_hand(tokens, 4)), 1e-3);
-  options.decoder.prompt_end_id = 3;
+  options.decoder.prefix_end_id = 3;
   model_ = models::make_model(options, 3);
   auto apart = tokens;
   apart.insert(apart.begin() + 2, 3);
   EXPECT_NEAR(found(), by_hand(apart, 4, 3), 1e-5);
 }
 
-TEST_F(LikelihoodOfTexts, NothingBeforeIsWhatBeginsTexts) {
+TEST_F(LikelihoodTest, NothingBeforeIsWhatBeginsTexts) {
   const LikelihoodScorer scorer(*model_, tokenizer_);
   auto tokens = tokens_of("cat");
-  tokens.insert(tokens.begin(), model_->options().begin_id);
+  tokens.insert(tokens.begin(), model_->options().bos_id);
   EXPECT_NEAR(scorer.score({{"", "cat"}})[0].log_probability, by_hand(tokens, 1), 1e-5);
   EXPECT_EQ(scorer.score({{"the", ""}})[0].tokens, 0);
 }
 
-TEST_F(LikelihoodOfTexts, BatchesChangeNothing) {
+TEST_F(LikelihoodTest, BatchesChangeNothing) {
   std::vector<Continuation> items;
   const std::vector<std::string> words{"the", "cat", "dog", "sat", "ran", "on", "mat", "red"};
   for (std::size_t i = 0; i < 40; ++i) {
@@ -101,7 +102,7 @@ TEST_F(LikelihoodOfTexts, BatchesChangeNothing) {
   }
 }
 
-TEST_F(LikelihoodOfTexts, GreedyMeansTheLikeliestEachTime) {
+TEST_F(LikelihoodTest, GreedyMeansTheLikeliestEachTime) {
   const LikelihoodScorer scorer(*model_, tokenizer_);
   int64_t greedy = 0;
   double best = -1e9;
@@ -126,7 +127,7 @@ TEST_F(LikelihoodOfTexts, GreedyMeansTheLikeliestEachTime) {
   }
 }
 
-TEST_F(LikelihoodOfTexts, LongContinuationsGoThroughInWindows) {
+TEST_F(LikelihoodTest, LongContinuationsGoThroughInWindows) {
   std::string text = "sat";
   for (int i = 0; i < 100; ++i) {
     text += i % 3 == 0 ? " cat" : " dog";
@@ -136,19 +137,19 @@ TEST_F(LikelihoodOfTexts, LongContinuationsGoThroughInWindows) {
   EXPECT_EQ(found[0].tokens, static_cast<int64_t>(tokenizer_.ids(text).size()));
   EXPECT_GT(found[0].tokens, 2 * test::kGptLength);
   EXPECT_NEAR(found[0].log_probability, scorer.score_texts({text})[0].log_probability, 1e-9);
-  EXPECT_TRUE(found[1].was_cut);
+  EXPECT_TRUE(found[1].was_truncated);
   EXPECT_GE(found[1].tokens, found[0].tokens);
   EXPECT_GT(std::abs(found[1].log_probability - found[0].log_probability), 1e-3);
 }
 
-TEST_F(LikelihoodOfTexts, LongContextsLoseTheirBegin) {
+TEST_F(LikelihoodTest, LongContextsLoseTheirBegin) {
   std::string context;
   for (int i = 0; i < 40; ++i) {
     context += i % 3 == 0 ? "cat " : "dog ";
   }
   const LikelihoodScorer scorer(*model_, tokenizer_);
   const auto found = scorer.score({{context, "sat on"}});
-  EXPECT_TRUE(found[0].was_cut);
+  EXPECT_TRUE(found[0].was_truncated);
   auto tokens = tokens_of(context + "sat on");
   tokens.erase(tokens.begin(), tokens.end() - (test::kGptLength + 1));
   // The last token is looked for, not read: its context is as long as the model reads.
@@ -157,7 +158,7 @@ TEST_F(LikelihoodOfTexts, LongContextsLoseTheirBegin) {
               1e-4);
 }
 
-TEST_F(LikelihoodOfTexts, WholeTextsAreSeenInWindows) {
+TEST_F(LikelihoodTest, WholeTextsAreSeenInWindows) {
   std::string text;
   for (int i = 0; i < 60; ++i) {
     text += i % 4 == 0 ? "cat " : i % 3 == 0 ? "sat " : "on ";
@@ -169,7 +170,7 @@ TEST_F(LikelihoodOfTexts, WholeTextsAreSeenInWindows) {
   EXPECT_EQ(found[1].tokens, 2);
   EXPECT_EQ(found[2].tokens, 0);
   auto first = tokens_of("the cat");
-  first.insert(first.begin(), model_->options().begin_id);
+  first.insert(first.begin(), model_->options().bos_id);
   EXPECT_NEAR(found[1].log_probability, by_hand(first, 2), 1e-5);
   EXPECT_LT(found[0].log_probability, 0);
   const auto narrow =
@@ -177,27 +178,27 @@ TEST_F(LikelihoodOfTexts, WholeTextsAreSeenInWindows) {
   EXPECT_NEAR(narrow[0].log_probability, found[0].log_probability, 1e-4);
 }
 
-TEST(ScoreFigures, JudgeByLengthBytesAndContext) {
-  ScoreFigures figures;
+TEST(ScoreMetrics, JudgeByLengthBytesAndContext) {
+  ScoreMetrics metrics;
   // By sum the first, by character and byte the second, less the unconditional the third.
-  figures.add({.texts = {"a", "abcd", "ab"},
+  metrics.add({.texts = {"a", "abcd", "ab"},
                .log_probabilities = {-2, -4, -3},
                .unconditional = {-1, -4, -9},
                .label = 0});
-  figures.add({.texts = {"a", "abcd", "ab"},
+  metrics.add({.texts = {"a", "abcd", "ab"},
                .log_probabilities = {-2, -4, -3},
                .unconditional = {-1, -4, -9},
                .label = 1});
-  figures.add({.texts = {"a", "abcd", "ab"},
+  metrics.add({.texts = {"a", "abcd", "ab"},
                .log_probabilities = {-2, -4, -3},
                .unconditional = {-1, -4, -9},
                .label = 2});
-  figures.add({.texts = {"\xC3\xA9\xC3\xA9", "abc"},  // 2 characters in 4 bytes
+  metrics.add({.texts = {"\xC3\xA9\xC3\xA9", "abc"},  // 2 characters in 4 bytes
                .log_probabilities = {-4, -4.5},
                .unconditional = {0, 0},
                .label = 0});
   std::map<std::string, double> found;
-  for (const auto& [name, value] : figures.result()) {
+  for (const auto& [name, value] : metrics.result()) {
     found[name] = value;
   }
   EXPECT_EQ(found["items"], 4);
@@ -209,30 +210,30 @@ TEST(ScoreFigures, JudgeByLengthBytesAndContext) {
   EXPECT_NEAR(found["accuracy_stderr"], std::sqrt(1.0 / 3) / 2, 1e-12);
 }
 
-TEST(ScoreFigures, PerplexitiesOfTexts) {
-  ScoreFigures figures;
-  figures.add_text({.log_probability = -10, .tokens = 4}, 5, 20);
-  figures.add_text({.log_probability = -20, .tokens = 9}, 10, 40);
+TEST(ScoreMetrics, PerplexitiesOfTexts) {
+  ScoreMetrics metrics;
+  metrics.add_text({.log_probability = -10, .tokens = 4}, 5, 20);
+  metrics.add_text({.log_probability = -20, .tokens = 9}, 10, 40);
   std::map<std::string, double> found;
-  for (const auto& [name, value] : figures.result()) {
+  for (const auto& [name, value] : metrics.result()) {
     found[name] = value;
   }
   EXPECT_NEAR(found["word_perplexity"], std::exp(2), 1e-9);
   EXPECT_NEAR(found["byte_perplexity"], std::exp(0.5), 1e-9);
   EXPECT_NEAR(found["bits_per_byte"], 0.5 / std::log(2), 1e-9);
   EXPECT_NEAR(found["word_perplexity_stderr"], 0, 1e-9);  // each text is as hard
-  for (const auto& [name, value] : figures.result(30)) {
+  for (const auto& [name, value] : metrics.result(30)) {
     found[name] = value;
   }
   EXPECT_NEAR(found["word_perplexity"], std::exp(1), 1e-9);
 }
 
-TEST(ScoreFigures, ContinuationsHaveAPerplexity) {
-  ScoreFigures figures;
-  figures.add_continuation({.log_probability = -1, .is_greedy = true});
-  figures.add_continuation({.log_probability = -3, .is_greedy = false});
+TEST(ScoreMetrics, ContinuationsHaveAPerplexity) {
+  ScoreMetrics metrics;
+  metrics.add_continuation({.log_probability = -1, .is_greedy = true});
+  metrics.add_continuation({.log_probability = -3, .is_greedy = false});
   std::map<std::string, double> found;
-  for (const auto& [name, value] : figures.result()) {
+  for (const auto& [name, value] : metrics.result()) {
     found[name] = value;
   }
   EXPECT_DOUBLE_EQ(found["accuracy"], 0.5);
@@ -240,7 +241,7 @@ TEST(ScoreFigures, ContinuationsHaveAPerplexity) {
   EXPECT_NEAR(found["perplexity_stderr"], std::exp(2) * 1, 1e-12);
 }
 
-TEST(ScoreFigures, WordsAreCountedAsPythonSplitsThem) {
+TEST(ScoreMetrics, WordsAreCountedAsPythonSplitsThem) {
   EXPECT_EQ(split_count("a b  c\n"), 4);
   EXPECT_EQ(split_count(""), 1);
   EXPECT_EQ(split_count(" a"), 2);

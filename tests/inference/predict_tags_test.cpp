@@ -3,7 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "batching/stage.h"
+#include "batching/device_batch.h"
 #include "objectives/batches.h"
 #include "support/toy_tokenizer.h"
 
@@ -34,12 +34,14 @@ TEST_F(PredictTagsTest, ReadsTheFirstPieceOfEachWord) {
   data::Batch batch;
   data::Example example;
   example.ids = {2, 5, 9, 6, 7, 9, 3};
-  example.types.resize(7);
+  example.token_type_ids.resize(7);
   batch.add(0, example);
-  const auto staged = batching::stage(batch, at::kCPU);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
   const at::NoGradGuard guard;
-  const auto shares =
-      model_->token_logits(model_->hidden(staged.input, staged.pass), staged.pass).softmax(1);
+  const auto shares = model_
+                          ->token_logits(model_->hidden(device_batch.input, device_batch.context),
+                                         device_batch.context)
+                          .softmax(1);
   const std::vector<int64_t> rows = {1, 3, 4};
   ASSERT_EQ(found.words.size(), rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -92,7 +94,7 @@ TEST_F(PredictTagsTest, AnEntityHasTheMeanScoreOfItsWords) {
                                  .attention = {}};
   const auto found = entities_of(prediction, metrics::TagScheme(options().labels));
   ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].place.end, 2);
+  EXPECT_EQ(found[0].entity.end, 2);
   EXPECT_DOUBLE_EQ(found[0].score, 0.75);
   EXPECT_DOUBLE_EQ(found[1].score, 0.75);
 }

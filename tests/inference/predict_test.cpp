@@ -18,7 +18,7 @@ std::vector<std::string> words() {
   return list;
 }
 
-const std::vector<Query> kQueries = {
+const std::vector<PredictionRequest> kQueries = {
     {"a b c d e f g", {}}, {"x", {}}, {"m n o", {"p q"}}, {"", {}}, {"a b", {}}};
 
 TEST(Predict, KeepsTheOrderAndDoesNotDependOnBatches) {
@@ -44,10 +44,10 @@ TEST(Predict, FillsEachMaskWithItsBestTokensFirst) {
   const test::ToyTokenizer tokenizer(words());
   const auto model = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto found =
-      predict(*model, tokenizer, {{"a [MASK] c [MASK]", {}}, {"a b", {}}}, {.best = 4});
-  ASSERT_EQ(found[0].fills.size(), 2U);
-  EXPECT_TRUE(found[1].fills.empty());
-  for (const auto& fills : found[0].fills) {
+      predict(*model, tokenizer, {{"a [MASK] c [MASK]", {}}, {"a b", {}}}, {.top_k = 4});
+  ASSERT_EQ(found[0].mask_predictions.size(), 2U);
+  EXPECT_TRUE(found[1].mask_predictions.empty());
+  for (const auto& fills : found[0].mask_predictions) {
     ASSERT_EQ(fills.size(), 4U);
     for (std::size_t k = 0; k < fills.size(); ++k) {
       EXPECT_EQ(fills[k].token, tokenizer.piece(fills[k].id));
@@ -61,23 +61,23 @@ TEST(Predict, TextsTooLongAreCutAndSaySo) {
   const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto found = predict(*model, tokenizer,
                              {{"a b c d e f g h i j k l m n o", {}}, {"a b c d e f g h i j", {}}});
-  EXPECT_TRUE(found[0].was_cut);  // 12 positions, two of them special
-  EXPECT_FALSE(found[1].was_cut);
+  EXPECT_TRUE(found[0].was_truncated);  // 12 positions, two of them special
+  EXPECT_FALSE(found[1].was_truncated);
   EXPECT_EQ(found[0].scores, found[1].scores);
 }
 
 TEST(Predict, TheBeginIsCutWhereTheTokenizerCutsIt) {
-  const test::BeginCutter tokenizer(words());
+  const test::LeftTruncatingTokenizer tokenizer(words());
   const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto found = predict(*model, tokenizer,
                              {{"a b c d e f g h i j k l m n o", {}},
                               {"f g h i j k l m n o", {}},
                               {"a b c d e f g h", {"i j k l m n o p"}},
                               {"e f g h", {"l m n o p"}}});
-  EXPECT_TRUE(found[0].was_cut);
+  EXPECT_TRUE(found[0].was_truncated);
   EXPECT_EQ(found[0].scores, found[1].scores);
-  EXPECT_TRUE(found[2].was_cut);
-  EXPECT_FALSE(found[3].was_cut);
+  EXPECT_TRUE(found[2].was_truncated);
+  EXPECT_FALSE(found[3].was_truncated);
   EXPECT_EQ(found[2].scores, found[3].scores);
 }
 

@@ -107,8 +107,7 @@ TEST_P(Activate, LinearOfActivatedIsTheLinearLayerOfTheActivationBitForBit) {
         };
         const auto fused = comparison::run(
             [&](const auto& in) {
-              return linear_of_activated(part(in, 0), activation, is_gated, part(in, 1),
-                                         part(in, 2));
+              return activation_linear(part(in, 0), activation, is_gated, part(in, 1), part(in, 2));
             },
             given, type());
         const auto plain = comparison::run(
@@ -126,7 +125,7 @@ TEST_P(Activate, LinearOfActivatedIsTheLinearLayerOfTheActivationBitForBit) {
       }
     }
   }
-  EXPECT_THROW(linear_of_activated(at::ones({2, 3}), Activation::kRelu, true, at::ones({2, 3}), {}),
+  EXPECT_THROW(activation_linear(at::ones({2, 3}), Activation::kRelu, true, at::ones({2, 3}), {}),
                c10::Error);
 }
 

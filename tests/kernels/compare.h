@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/layout.h"
 
 namespace weft::kernels::comparison {
@@ -19,7 +19,7 @@ inline Layout layout_of(const std::vector<int64_t>& lengths) {
   for (const auto length : lengths) {
     offsets.push_back(offsets.back() + length);
   }
-  return Layout::of(offsets, at::kCPU);
+  return Layout::from_offsets(offsets, at::kCPU);
 }
 
 using Operation = std::function<at::Tensor(const std::vector<at::Tensor>&)>;

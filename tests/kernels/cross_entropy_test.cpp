@@ -50,7 +50,7 @@ TEST_P(CrossEntropy, LinearEqualsPlainReference) {
 
 TEST_P(CrossEntropy, ChunksAddUp) {
   // Against fp64: LibTorch's own sum over so many classes is further off than ours.
-  ASSERT_LT(logit_rows_at_once(40000, 4, 2), 450);
+  ASSERT_LT(logit_chunk_rows(40000, 4, 2), 450);
   const auto targets = targets_of(900, 40000);
   comparison::expect_same(
       [&](const auto& in) { return linear_cross_entropy(in[0], in[1], in[2], targets); },
@@ -62,10 +62,10 @@ TEST_P(CrossEntropy, ChunksAddUp) {
 }
 
 TEST(CrossEntropyChunks, GrowWithTheWeightBetweenBounds) {
-  EXPECT_EQ(logit_rows_at_once(8192, 384, 2), 1024);   // 16 MiB
-  EXPECT_EQ(logit_rows_at_once(16384, 640, 2), 1280);  // twice the width
-  EXPECT_EQ(logit_rows_at_once(131072, 768, 4), 128);  // 64 MiB
-  EXPECT_EQ(logit_rows_at_once(1 << 30, 768, 4), 1);
+  EXPECT_EQ(logit_chunk_rows(8192, 384, 2), 1024);   // 16 MiB
+  EXPECT_EQ(logit_chunk_rows(16384, 640, 2), 1280);  // twice the width
+  EXPECT_EQ(logit_chunk_rows(131072, 768, 4), 128);  // 64 MiB
+  EXPECT_EQ(logit_chunk_rows(1 << 30, 768, 4), 1);
 }
 
 TEST_P(CrossEntropy, HugeLogitsStayFinite) {

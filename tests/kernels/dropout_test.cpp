@@ -3,16 +3,16 @@
 #include <array>
 #include <vector>
 
-#include "kernels/chance_bits.h"
 #include "kernels/compare.h"
 #include "kernels/norm.h"
+#include "kernels/random_bits.h"
 #include "kernels/reference.h"
 #include "kernels/reference_philox.h"
 
 namespace weft::kernels {
 namespace {
 
-constexpr Chance kDropoutChance{.seed = 7, .step = 3, .site = 2, .first_row = 5};
+constexpr RngKey kDropoutChance{.seed = 7, .step = 3, .site = 2, .first_row = 5};
 
 class Dropout : public comparison::EveryVariant {};
 
@@ -50,10 +50,10 @@ TEST_P(Dropout, KeepsTheRightShareAndTheMean) {
 TEST_P(Dropout, OtherSiteStepOrSeedDrawsOtherBits) {
   const auto x = at::ones({4, 64}, type());
   const auto first = dropout(x, 0.5, kDropoutChance);
-  for (const auto& other : {Chance{.seed = 8, .step = 3, .site = 2, .first_row = 5},
-                            Chance{.seed = 7, .step = 4, .site = 2, .first_row = 5},
-                            Chance{.seed = 7, .step = 3, .site = 3, .first_row = 5},
-                            Chance{.seed = 7, .step = 3, .site = 2, .first_row = 6}}) {
+  for (const auto& other : {RngKey{.seed = 8, .step = 3, .site = 2, .first_row = 5},
+                            RngKey{.seed = 7, .step = 4, .site = 2, .first_row = 5},
+                            RngKey{.seed = 7, .step = 3, .site = 3, .first_row = 5},
+                            RngKey{.seed = 7, .step = 3, .site = 2, .first_row = 6}}) {
     EXPECT_FALSE(at::equal(first, dropout(x, 0.5, other)));
   }
 }
@@ -67,12 +67,12 @@ INSTANTIATE_TEST_SUITE_P(Levels, Dropout, comparison::kVariants, comparison::var
 
 // The generator of base/ has 10 rounds, so its 7 are written out here.
 TEST(DropoutDraws, FollowPhilox) {
-  const auto rule = drop_rule(0.5, kDropoutChance);
+  const auto rule = dropout_rule(0.5, kDropoutChance);
   const auto none = at::zeros({1, 1}, at::kLong);
-  const auto draws = reference::draws(rule, 3, 1, none, none);  // (128)
-  std::array<uint32_t, 4> counter{3 * 16 + 5, 0, 0, 0};         // lane 5 of tile 3
+  const auto draws = reference::philox_bits(rule, 3, 1, none, none);  // (128)
+  std::array<uint32_t, 4> counter{3 * 16 + 5, 0, 0, 0};               // lane 5 of tile 3
   std::array<uint32_t, 2> key{rule.key[0], rule.key[1]};
-  for (int round = 0; round < kDropRounds; ++round) {
+  for (int round = 0; round < kDropoutRounds; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0];
     const uint64_t b = uint64_t{0xCD9E8D57} * counter[2];
     counter = {static_cast<uint32_t>(b >> 32U) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
@@ -88,10 +88,10 @@ TEST(DropoutDraws, FollowPhilox) {
 }
 
 TEST(DropoutDraws, ScaleBelongsToTheRoundedProbability) {
-  const auto rule = drop_rule(0.1, kDropoutChance);
+  const auto rule = dropout_rule(0.1, kDropoutChance);
   EXPECT_EQ(rule.threshold, 6554U);  // 0.1 * 65536 = 6553.6
   EXPECT_FLOAT_EQ(rule.scale, 65536.0F / (65536.0F - 6554.0F));
-  EXPECT_THROW(drop_rule(1.0, kDropoutChance), c10::Error);
+  EXPECT_THROW(dropout_rule(1.0, kDropoutChance), c10::Error);
 }
 
 }  // namespace

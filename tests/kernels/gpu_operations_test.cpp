@@ -16,7 +16,7 @@ namespace {
 
 using comparison::layout_of;
 
-constexpr Chance kGpuOperationsChance{
+constexpr RngKey kGpuOperationsChance{
     .seed = 5, .step = 2, .site = 1, .first_row = 4, .first_sequence = 3};
 
 class GpuOperations : public ::testing::TestWithParam<at::ScalarType> {
@@ -83,10 +83,10 @@ TEST_P(GpuOperations, DropsItsShareAndTheSameEachTime) {
   EXPECT_NEAR(at::eq(once, 0).to(at::kDouble).mean().item<double>(), 0.3, 0.01);
   EXPECT_NEAR(once.max().item<double>(), 1.0 / 0.7, 0.01);
   EXPECT_TRUE(at::equal(gpu::dropout(x, 0.0, kGpuOperationsChance), x));
-  for (const auto& other : {Chance{.seed = 6, .step = 2, .site = 1, .first_row = 4},
-                            Chance{.seed = 5, .step = 3, .site = 1, .first_row = 4},
-                            Chance{.seed = 5, .step = 2, .site = 2, .first_row = 4},
-                            Chance{.seed = 5, .step = 2, .site = 1, .first_row = 204}}) {
+  for (const auto& other : {RngKey{.seed = 6, .step = 2, .site = 1, .first_row = 4},
+                            RngKey{.seed = 5, .step = 3, .site = 1, .first_row = 4},
+                            RngKey{.seed = 5, .step = 2, .site = 2, .first_row = 4},
+                            RngKey{.seed = 5, .step = 2, .site = 1, .first_row = 204}}) {
     const auto drops = gpu::dropout(x, 0.3, other);
     const auto alike = at::eq(drops, once).to(at::kDouble).mean().item<double>();
     EXPECT_NEAR(alike, 0.3 * 0.3 + 0.7 * 0.7, 0.01);
@@ -112,7 +112,7 @@ class FlashAttention : public ::testing::Test {
     };
     comparison::expect_same(
         [&](const auto& in) {
-          EXPECT_TRUE(gpu::suits_flash_attention(input(in), settings));
+          EXPECT_TRUE(gpu::supports_flash_attention(input(in), settings));
           return gpu::flash_attention(input(in), queries, keys, settings, kGpuOperationsChance);
         },
         [&](const auto& in) {
@@ -128,13 +128,13 @@ TEST_F(FlashAttention, EqualsTheReference) {
   compare({5, 1, 33}, {5, 1, 33}, 16, {.heads = 2});
   compare({5, 1, 33}, {17, 64, 3}, 16, {.heads = 2, .scale = 1});
   compare({5, 0, 33}, {17, 4, 0}, 8, {.heads = 1});
-  compare({5, 33}, {5, 33}, 16, {.heads = 2, .reach = 3});
+  compare({5, 33}, {5, 33}, 16, {.heads = 2, .window_radius = 3});
 }
 
 TEST_F(FlashAttention, CausalQueriesEndWithTheKeys) {
   compare({5, 1, 33}, {5, 1, 33}, 16, {.heads = 2, .is_causal = true});
   compare({1, 5, 20}, {9, 5, 90}, 16, {.heads = 2, .is_causal = true});
-  compare({5, 33}, {9, 40}, 16, {.heads = 2, .is_causal = true, .reach = 3});
+  compare({5, 33}, {9, 40}, 16, {.heads = 2, .is_causal = true, .window_radius = 3});
 }
 
 TEST_F(FlashAttention, HeadsOfQueriesShareThoseOfKeys) {
@@ -153,15 +153,15 @@ TEST_F(FlashAttention, LeavesToOthersWhatItCannotCompute) {
   const auto suits = [](at::ScalarType type, int64_t width, const AttentionSettings& settings,
                         std::vector<int64_t> begins = {}) {
     const auto x = at::zeros({4, 2 * width}, type);
-    return gpu::suits_flash_attention(
+    return gpu::supports_flash_attention(
         {.query = x, .key = x, .value = x, .key_begins = std::move(begins)}, settings);
   };
   EXPECT_TRUE(suits(at::kHalf, 64, {.heads = 2}));
-  EXPECT_TRUE(suits(at::kHalf, 64, {.heads = 2, .is_causal = true, .prefixes = {0, 0}}));
+  EXPECT_TRUE(suits(at::kHalf, 64, {.heads = 2, .is_causal = true, .prefix_lengths = {0, 0}}));
   EXPECT_FALSE(suits(at::kFloat, 64, {.heads = 2}));
   EXPECT_FALSE(suits(at::kHalf, 12, {.heads = 2}));
   EXPECT_FALSE(suits(at::kHalf, 256, {.heads = 2}));
-  EXPECT_FALSE(suits(at::kHalf, 64, {.heads = 2, .is_causal = true, .prefixes = {0, 1}}));
+  EXPECT_FALSE(suits(at::kHalf, 64, {.heads = 2, .is_causal = true, .prefix_lengths = {0, 1}}));
   EXPECT_FALSE(suits(at::kHalf, 64, {.heads = 2, .distance_bias = at::zeros({2, 3})}));
   EXPECT_FALSE(suits(at::kHalf, 64, {.heads = 2}, {0, 2}));
 }
@@ -169,9 +169,9 @@ TEST_F(FlashAttention, LeavesToOthersWhatItCannotCompute) {
 TEST_F(FlashAttention, DropsWeightsTheSameEachTime) {
   const auto layout = layout_of({50, 60});
   const auto x = at::randn({110, 16}, at::kBFloat16);
-  const auto attend = [&](double p, const Chance& chance) {
+  const auto attend = [&](double p, const RngKey& rng_key) {
     return gpu::flash_attention({.query = x, .key = x, .value = x}, layout, layout,
-                                {.heads = 2, .dropout = p}, chance);
+                                {.heads = 2, .dropout = p}, rng_key);
   };
   const auto once = attend(0.2, kGpuOperationsChance);
   EXPECT_TRUE(at::equal(once, attend(0.2, kGpuOperationsChance)));

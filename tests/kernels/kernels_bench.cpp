@@ -30,7 +30,7 @@ constexpr int64_t kHeads = 4;
 constexpr int64_t kLength = 128;
 constexpr int64_t kWords = 8192;
 constexpr double kP = 0.1;
-constexpr Chance kKernelsBenchChance{.seed = 1, .step = 1, .site = 1};
+constexpr RngKey kKernelsBenchChance{.seed = 1, .step = 1, .site = 1};
 
 struct Pair {
   std::string name;
@@ -71,7 +71,7 @@ Layout whole_sequences() {
   for (int64_t row = 0; row <= kTokens; row += kLength) {
     offsets.push_back(row);
   }
-  return Layout::of(offsets, at::kCPU);
+  return Layout::from_offsets(offsets, at::kCPU);
 }
 
 void add_attention(std::vector<Pair>& pairs) {

@@ -24,7 +24,7 @@ struct LabelSmoothingInputs {
 
   at::Tensor smoothed(double share) const {
     return linear_cross_entropy(x, weight, bias, targets) +
-           share * target_lead(x, weight, bias, targets);
+           share * label_smoothing_term(x, weight, bias, targets);
   }
   at::Tensor expected(double share) const {
     return at::cross_entropy_loss(at::linear(x, weight, bias), targets, {}, at::Reduction::Sum,
@@ -51,7 +51,8 @@ TEST(LabelSmoothing, LeadByHand) {
   // Logits 1, 3 and 5 of one row: their mean is 3, the last leads it by 2.
   const auto x = at::ones({1, 1});
   const auto weight = at::tensor({1.0F, 3.0F, 5.0F}).unsqueeze(1);
-  EXPECT_NEAR(target_lead(x, weight, {}, at::tensor({2}, at::kLong)).item<double>(), 2, 1e-6);
+  EXPECT_NEAR(label_smoothing_term(x, weight, {}, at::tensor({2}, at::kLong)).item<double>(), 2,
+              1e-6);
 }
 
 }  // namespace

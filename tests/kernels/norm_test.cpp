@@ -9,7 +9,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr Chance kNormChance{.seed = 1, .step = 9, .site = 4, .first_row = 100};
+constexpr RngKey kNormChance{.seed = 1, .step = 9, .site = 4, .first_row = 100};
 constexpr double kEpsilon = 1e-5;
 
 const std::vector<std::array<int64_t, 2>> kShapes{{0, 8},  {1, 3},    {1, 16},

@@ -89,13 +89,13 @@ class OptimizerRest : public comparison::EveryVariant {
   void expect_marks_change_nothing(const Update& update) {
     const State knows(type());
     const auto plods = knows.copy();
-    BlockMarks live_moments(kBlocks + 1);
+    NonzeroBlocks nonzero_moments(kBlocks + 1);
     for (int64_t step = 1; step <= 7; ++step) {
       const auto g = gradient(step);
-      const auto live = scan(g).live;
+      const auto live = squared_norm(g).nonzero_blocks;
       auto slice = knows.slice(g.clone());
-      slice.live_gradient = live.data();
-      slice.live_moments = live_moments.data();
+      slice.nonzero_gradient = live.data();
+      slice.nonzero_moments = nonzero_moments.data();
       update(slice, step);
       update(plods.slice(g), step);
       EXPECT_TRUE(same_bytes(slice.gradient, at::zeros_like(g))) << step;
@@ -103,9 +103,10 @@ class OptimizerRest : public comparison::EveryVariant {
       expect_same_bytes(knows, plods);
       for (int64_t block = 0; block < kBlocks; ++block) {
         const auto is_zero = [&](const at::Tensor& x) {
-          return scan(x.slice(0, block * kUpdateBlock, (block + 1) * kUpdateBlock)).live[0] == 0;
+          return squared_norm(x.slice(0, block * kUpdateBlock, (block + 1) * kUpdateBlock))
+                     .nonzero_blocks[0] == 0;
         };
-        EXPECT_TRUE(live_moments[block] != 0 || (is_zero(knows.first) && is_zero(knows.second)))
+        EXPECT_TRUE(nonzero_moments[block] != 0 || (is_zero(knows.first) && is_zero(knows.second)))
             << step << ", " << block;
       }
     }
@@ -153,15 +154,15 @@ TEST_P(OptimizerRest, BlocksMarkedAsZeroAreNotTouched) {
   const State state(type());
   const auto before = state.copy();
   const auto gradient = at::ones({kSize}).to(type());
-  const BlockMarks live(kBlocks + 1);
-  BlockMarks live_moments(kBlocks + 1);
+  const NonzeroBlocks live(kBlocks + 1);
+  NonzeroBlocks nonzero_moments(kBlocks + 1);
   auto slice = state.slice(gradient);
-  slice.live_gradient = live.data();
-  slice.live_moments = live_moments.data();
+  slice.nonzero_gradient = live.data();
+  slice.nonzero_moments = nonzero_moments.data();
   adamw(slice, {.lr = 1e-2, .step = 1}, 1.0);
   expect_same_bytes(state, before);
   EXPECT_TRUE(at::equal(gradient, at::ones_like(gradient)));
-  EXPECT_EQ(live_moments, live);
+  EXPECT_EQ(nonzero_moments, live);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, OptimizerRest, comparison::kVariants, comparison::variant_name);

@@ -96,7 +96,7 @@ TEST_P(Optimizer, NumberOfThreadsChangesNoBit) {
                       .second = start.second.clone()};
     adamw(slice, {.lr = 0.1, .step = 1}, 1.0);
     return std::vector<at::Tensor>{slice.master, slice.compute, slice.first, slice.second,
-                                   at::scalar_tensor(scan(gradient).squares, at::kDouble)};
+                                   at::scalar_tensor(squared_norm(gradient).value, at::kDouble)};
   };
   EXPECT_TRUE(
       comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
@@ -106,17 +106,18 @@ TEST_P(Optimizer, SumOfSquaresIsExactAndKeepsWhatIsNotFinite) {
   for (const int64_t size : {0, 1, 31, 200003}) {
     const auto x = at::randn({size}).to(type());
     const double expected = x.to(at::kDouble).square().sum().item<double>();
-    EXPECT_NEAR(scan(x).squares, expected, 1e-12 * expected);
-    const auto both = sums_of_squares({x, x.narrow(0, 0, size / 2)});
-    EXPECT_EQ(both, (std::vector<double>{scan(x).squares, scan(x.narrow(0, 0, size / 2)).squares}));
+    EXPECT_NEAR(squared_norm(x).value, expected, 1e-12 * expected);
+    const auto both = squared_norms({x, x.narrow(0, 0, size / 2)});
+    EXPECT_EQ(both, (std::vector<double>{squared_norm(x).value,
+                                         squared_norm(x.narrow(0, 0, size / 2)).value}));
   }
   auto x = at::ones({100}).to(type());
   x[57] = 1e30;  // its square does not fit into a float
-  EXPECT_TRUE(std::isfinite(scan(x).squares));
+  EXPECT_TRUE(std::isfinite(squared_norm(x).value));
   x[57] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(scan(x).squares));
+  EXPECT_TRUE(std::isnan(squared_norm(x).value));
   x[57] = -std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(std::isinf(scan(x).squares));
+  EXPECT_TRUE(std::isinf(squared_norm(x).value));
 }
 
 TEST_P(Optimizer, ScanMarksBlocksByBits) {
@@ -124,8 +125,8 @@ TEST_P(Optimizer, ScanMarksBlocksByBits) {
   x[1 * kUpdateBlock] = -0.0;  // an update might see it
   x[3 * kUpdateBlock - 1] = std::numeric_limits<double>::quiet_NaN();
   x[5 * kUpdateBlock + 2] = 1e-38;  // its square is lost
-  EXPECT_EQ(scan(x).live, (BlockMarks{0, 1, 1, 0, 0, 1}));
-  EXPECT_TRUE(std::isnan(scan(x).squares));
+  EXPECT_EQ(squared_norm(x).nonzero_blocks, (NonzeroBlocks{0, 1, 1, 0, 0, 1}));
+  EXPECT_TRUE(std::isnan(squared_norm(x).value));
 }
 
 TEST_P(Optimizer, MoveIntoAddsAndLeavesZeros) {
@@ -134,7 +135,7 @@ TEST_P(Optimizer, MoveIntoAddsAndLeavesZeros) {
     auto x = at::randn({size}).to(type());
     x.slice(0, 1, size / 2).zero_();
     const auto expected = sum + x.to(at::kFloat);
-    move_into(sum, x);
+    accumulate_and_zero(sum, x);
     EXPECT_TRUE(at::equal(sum, expected));
     EXPECT_EQ(x.count_nonzero().item<int64_t>(), 0);
   }

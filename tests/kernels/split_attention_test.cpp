@@ -10,7 +10,7 @@ namespace {
 
 using comparison::layout_of;
 
-constexpr Chance kSplitAttentionChance{
+constexpr RngKey kSplitAttentionChance{
     .seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 /// Attention between tensors of their own, with grouped heads and with biases by distance.
@@ -105,18 +105,20 @@ TEST_P(SplitAttention, AnEmptySourceGivesZeros) { compare({3, 2, 0}, {0, 4, 2}, 
 
 TEST_P(SplitAttention, CausalQueriesEndWithTheKeys) {
   compare({1, 5, 20}, {9, 5, 90}, 32, {.heads = 2, .is_causal = true});
-  compare({1, 5, 20}, {9, 5, 600}, 32, {.heads = 2, .is_causal = true, .reach = 7});
+  compare({1, 5, 20}, {9, 5, 600}, 32, {.heads = 2, .is_causal = true, .window_radius = 7});
   const auto table = rotary_table(600, {.width = 16, .theta = 100.0}, at::kCPU);
   compare({1, 5, 20}, {9, 5, 600}, 32, {.heads = 2, .is_causal = true, .rotary = table});
 }
 
 TEST_P(SplitAttention, PrefixesAreCountedFromTheFirstKey) {
-  compare({1, 5, 20}, {9, 5, 90}, 32, {.heads = 2, .is_causal = true, .prefixes = {9, 3, 80}});
-  compare({4, 50}, {20, 600}, 16,
-          {.heads = 4, .key_heads = 2, .is_causal = true, .prefixes = {18, 590}, .dropout = 0.2});
-  compare_fused({50, 97}, 32, {.heads = 2, .is_causal = true, .prefixes = {33, 90}}, 97);
+  compare({1, 5, 20}, {9, 5, 90}, 32,
+          {.heads = 2, .is_causal = true, .prefix_lengths = {9, 3, 80}});
+  compare(
+      {4, 50}, {20, 600}, 16,
+      {.heads = 4, .key_heads = 2, .is_causal = true, .prefix_lengths = {18, 590}, .dropout = 0.2});
+  compare_fused({50, 97}, 32, {.heads = 2, .is_causal = true, .prefix_lengths = {33, 90}}, 97);
   compare_fused({600, 40}, 32,
-                {.heads = 2, .key_heads = 1, .is_causal = true, .prefixes = {599, 1}}, 600);
+                {.heads = 2, .key_heads = 1, .is_causal = true, .prefix_lengths = {599, 1}}, 600);
 }
 
 TEST_P(SplitAttention, HeadsOfQueriesShareThoseOfKeys) {

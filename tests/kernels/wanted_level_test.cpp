@@ -1,10 +1,10 @@
-#include "kernels/cpu/wanted_level.h"
-
 #include <cstdlib>
 #include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "kernels/cpu/requested_level.h"
 
 namespace weft::kernels::cpu {
 namespace {
@@ -38,7 +38,7 @@ class Variable {
 std::string wanted(const char* own, const char* libtorch) {
   const Variable first("WEFT_CPU_LEVEL", own);
   const Variable second("ATEN_CPU_CAPABILITY", libtorch);
-  return std::string(wanted_level());
+  return std::string(requested_level());
 }
 
 TEST(WantedLevel, IsNoneWhereNothingIsAsked) { EXPECT_EQ(wanted(nullptr, nullptr), ""); }

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
-#include "metrics/tally.h"
+#include "metrics/confusion_counts.h"
 
 namespace weft::metrics {
 namespace {
@@ -16,11 +16,11 @@ using Numbers = std::vector<int64_t>;
 
 /// Of two classes the second, of more the mean of those that occur.
 ClassScores class_scores(const Numbers& labels, const Numbers& found, int64_t classes) {
-  Tally tally(classes);
+  ConfusionCounts counts(classes);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    tally.add(labels[i], found[i]);
+    counts.add(labels[i], found[i]);
   }
-  return classes == 2 ? tally.of(1) : tally.macro_of_present();
+  return classes == 2 ? counts.class_scores(1) : counts.macro_over_present();
 }
 
 TEST(Metrics, BinaryScoresAreThoseOfTheSecondClass) {
@@ -66,7 +66,7 @@ TEST(Metrics, NothingGivesZero) {
 
 // Written by scripts/make_metrics_reference.py.
 TEST(Metrics, EqualThoseOfScikitLearn) {
-  const auto cases = formats::read_json(text(WEFT_SOURCE_DIR, "/tests/reference/metrics.json"));
+  const auto cases = formats::read_json(str_cat(WEFT_SOURCE_DIR, "/tests/reference/metrics.json"));
   for (const auto& item : cases["classes"]) {
     const auto labels = item["labels"].get<Numbers>();
     const auto found = item["predictions"].get<Numbers>();

@@ -17,7 +17,7 @@ using formats::Json;
 
 constexpr double kNear = 1e-9;
 
-/// Figures of the public tools (scripts/make_text_metrics_reference.py).
+/// Metrics of the public tools (scripts/make_text_metrics_reference.py).
 const Json& reference() {
   static const auto json =
       formats::read_json(std::string(WEFT_SOURCE_DIR) + "/tests/reference/text_metrics.json");
@@ -50,7 +50,7 @@ Value choice(const std::vector<std::pair<std::string_view, Value>>& table,
 
 BleuOptions bleu_options(const Json& setting) {
   BleuOptions options;
-  options.tokens = choice(bleu_tokens(), setting.value("tokenize", "13a"));
+  options.tokenizer = choice(bleu_tokenizers(), setting.value("tokenize", "13a"));
   options.smoothing = choice(bleu_smoothings(), setting.value("smooth_method", "exp"));
   if (setting.contains("smooth_value")) {
     options.smoothing_value = setting["smooth_value"].get<double>();
@@ -96,7 +96,7 @@ TEST(Bleu, EqualsSacrebleu) {
 TEST(Bleu, OfJapaneseEqualsSacrebleu) {
   std::string version;
   try {
-    version = Mecab::loaded().signature();
+    version = Mecab::instance().signature();
   } catch (const UserError& error) {
     GTEST_SKIP() << error.what();
   }
@@ -122,7 +122,7 @@ TEST(Chrf, EqualsSacrebleu) {
                                 .word_order = wanted.value("word_order", int64_t{0}),
                                 .beta = wanted.value("beta", 2.0),
                                 .is_lowercased = wanted.value("lowercase", false),
-                                .keeps_space = wanted.value("whitespace", false)};
+                                .keeps_whitespace = wanted.value("whitespace", false)};
       Chrf corpus(options);
       for (std::size_t i = 0; i < found.size(); ++i) {
         corpus.add(found[i], references_of(group, i));
@@ -152,10 +152,10 @@ TEST(Rouge, EqualsRougeScore) {
         line.add(found[i], references_of(group, i));
         const auto& row = wanted["rows"][i];
         const auto scores = line.mean();
-        expect_rouge(scores.one, row["rouge1"], found[i]);
-        expect_rouge(scores.two, row["rouge2"], found[i]);
-        expect_rouge(scores.longest, row["rougeL"], found[i]);
-        expect_rouge(scores.longest_by_line, row["rougeLsum"], found[i]);
+        expect_rouge(scores.rouge_1, row["rouge1"], found[i]);
+        expect_rouge(scores.rouge_2, row["rouge2"], found[i]);
+        expect_rouge(scores.rouge_l, row["rougeL"], found[i]);
+        expect_rouge(scores.rouge_lsum, row["rougeLsum"], found[i]);
       }
     }
   }
@@ -165,8 +165,8 @@ TEST(Rouge, MeanIsThatOfTheTexts) {
   Rouge rouge;
   rouge.add("a b", {"a b"});
   rouge.add("a b", {"c d"});
-  EXPECT_DOUBLE_EQ(rouge.mean().one.f1, 0.5);
-  EXPECT_DOUBLE_EQ(Rouge().mean().one.f1, 0);
+  EXPECT_DOUBLE_EQ(rouge.mean().rouge_1.f1, 0.5);
+  EXPECT_DOUBLE_EQ(Rouge().mean().rouge_1.f1, 0);
 }
 
 TEST(PorterStemmer, StemsAsNltk) {

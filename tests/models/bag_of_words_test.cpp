@@ -23,8 +23,8 @@ ModelOptions bag(Weighting weighting, int64_t ngrams = 1) {
   options.head = Head::kSequence;
   options.vocabulary = 20;
   options.labels = {"no", "yes"};
-  options.begin_id = 2;
-  options.end_id = 3;
+  options.bos_id = 2;
+  options.eos_id = 3;
   options.bag = {.weighting = weighting, .ngrams = ngrams, .buckets = 7};
   return options;
 }
@@ -45,8 +45,8 @@ std::shared_ptr<Model> counting(const ModelOptions& options) {
 }
 
 double second_logit(Model& model, const Rows& tokens) {
-  const auto pass = test::pass_of({0, static_cast<int64_t>(tokens.size())});
-  return model.class_logits(model.hidden(bag_of_words_ids(tokens), pass), pass)[0][1]
+  const auto context = test::context_of({0, static_cast<int64_t>(tokens.size())});
+  return model.class_logits(model.hidden(bag_of_words_ids(tokens), context), context)[0][1]
       .item<double>();
 }
 
@@ -87,10 +87,10 @@ TEST(BagOfWords, SpecialTokensAreNoWordsAndPartNeighbours) {
 TEST(BagOfWords, BatchMatesChangeNothing) {
   const auto model = counting(bag(Weighting::kTfidf, 2));
   test::fill_parameters(*model);
-  const auto pass = test::pass_of({0, 4, 7, 9});
-  const auto together =
-      model->class_logits(model->hidden(bag_of_words_ids({2, 5, 6, 3, 2, 7, 3, 2, 3}), pass), pass);
-  const auto alone = test::pass_of({0, 3});
+  const auto context = test::context_of({0, 4, 7, 9});
+  const auto together = model->class_logits(
+      model->hidden(bag_of_words_ids({2, 5, 6, 3, 2, 7, 3, 2, 3}), context), context);
+  const auto alone = test::context_of({0, 3});
   EXPECT_TRUE(
       test::near(together[1],
                  model->class_logits(model->hidden(bag_of_words_ids({2, 7, 3}), alone), alone)[0]));
@@ -98,8 +98,9 @@ TEST(BagOfWords, BatchMatesChangeNothing) {
 
 TEST(BagOfWords, LearnsTheWordsOfTheTextAlone) {
   const auto model = counting(bag(Weighting::kCount));
-  const auto pass = test::pass_of({0, 4});
-  model->class_logits(model->hidden(bag_of_words_ids({2, 5, 5, 3}), pass), pass)[0][0].backward();
+  const auto context = test::context_of({0, 4});
+  model->class_logits(model->hidden(bag_of_words_ids({2, 5, 5, 3}), context), context)[0][0]
+      .backward();
   const auto gradient = model->named_parameters()["words"].grad();
   EXPECT_EQ(gradient[5][0].item<double>(), 2);
   EXPECT_EQ(gradient.abs().sum().item<double>(), 2);
@@ -121,7 +122,7 @@ TEST(BagOfWords, ADirectoryGivesItBack) {
     EXPECT_EQ(options.bag, model->options().bag);
     EXPECT_EQ(options.labels, model->options().labels);
     const auto again = load_model(folder.path(), options, 2);
-    EXPECT_TRUE(again.fresh.empty());
+    EXPECT_TRUE(again.missing_keys.empty());
     EXPECT_EQ(second_logit(*again.model, {2, 5, 6, 3}), second_logit(*model, {2, 5, 6, 3}));
   }
 }

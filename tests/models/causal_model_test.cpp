@@ -12,7 +12,7 @@
 #include "models/directory.h"
 #include "models/tiny.h"
 #include "models/weights/initialize.h"
-#include "nn/attention/decoding_cache.h"
+#include "nn/attention/kv_cache.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -29,15 +29,15 @@ ModelOptions causal_tiny(Family family, Head head = Head::kCausalLm) {
   options.heads = 4;
   options.width = 12;
   options.length = 40;
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   if (options.decoder.key_value_heads > 0) {
     options.decoder.key_value_heads = 2;
   }
-  options.decoder.head_width = family == Family::kLlama ? 6 : 0;
+  options.decoder.head_dim = family == Family::kLlama ? 6 : 0;
   options.decoder.window = family == Family::kMistral ? 3 : 0;
   if (family == Family::kGptNeoX) {
     options.heads = 2;
-    options.decoder.rotary_share = 0.5;
+    options.decoder.partial_rotary_factor = 0.5;
   }
   if (head == Head::kSequence || head == Head::kToken) {
     options.labels = {"no", "perhaps", "yes"};
@@ -57,7 +57,7 @@ int64_t causal_parameters_of(const Preset& preset, int64_t vocabulary) {
   options.head = Head::kCausalLm;
   options.vocabulary = vocabulary;
   int64_t count = 0;
-  for (const auto& tensor : stored_tensors(options)) {
+  for (const auto& tensor : weight_map(options)) {
     int64_t size = 1;
     for (const auto side : tensor.shape) {
       size *= side;
@@ -88,14 +88,16 @@ TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
 }
 
 TEST(CausalModel, ChosenRowsAreThoseOfAllHiddenStates) {
-  const auto pass = test::pass_of({0, 5, 6, 9});
-  const auto chosen = nn::ChosenRows::of({1, 4, 7}, pass, 0);
+  const auto context = test::context_of({0, 5, 6, 9});
+  const auto selection = nn::RowSelection::from_rows({1, 4, 7}, context, 0);
   for (const auto family : kCausalFamilies) {
     const auto model = make_model(causal_tiny(family, Head::kSequence), 1);
-    const auto all = model->hidden(causal_ids(9), pass);
-    EXPECT_TRUE(test::near(model->hidden_rows(causal_ids(9), pass, chosen), chosen.of(all)))
+    const auto all = model->hidden(causal_ids(9), context);
+    EXPECT_TRUE(test::near(model->selected_hidden_states(causal_ids(9), context, selection),
+                           selection.select(all)))
         << word_of(family);
-    EXPECT_TRUE(test::near(model->classify(causal_ids(9), pass), model->class_logits(all, pass)))
+    EXPECT_TRUE(
+        test::near(model->classify(causal_ids(9), context), model->class_logits(all, context)))
         << word_of(family);
   }
 }
@@ -107,7 +109,7 @@ TEST(CausalModel, FilesHoldEveryParameterOnce) {
       const auto model = make_model(options, 1);
       const auto parameters = model->named_parameters();
       std::map<std::string, int64_t> rows;
-      for (const auto& tensor : stored_tensors(options)) {
+      for (const auto& tensor : weight_map(options)) {
         EXPECT_EQ(rows[tensor.parameter], tensor.first_row) << tensor.name;
         rows[tensor.parameter] += tensor.rows();
       }
@@ -128,12 +130,12 @@ TEST(CausalModel, WhatIsWrittenReadsBack) {
       save_model(folder.path(), *model, formats::DType::kF32);
       const auto read_causal = read_model_config(folder.path());
       EXPECT_EQ(read_causal.decoder, options.decoder) << word_of(family);
-      EXPECT_EQ(read_causal.ties_embeddings, options.ties_embeddings);
+      EXPECT_EQ(read_causal.tie_word_embeddings, options.tie_word_embeddings);
       EXPECT_EQ(read_causal.length, options.length);
       EXPECT_EQ(std::filesystem::exists(folder.path("generation_config.json")),
                 head == Head::kCausalLm);
       const auto again = load_model(folder.path(), read_causal, 2);
-      EXPECT_TRUE(again.fresh.empty() && again.unused.empty());
+      EXPECT_TRUE(again.missing_keys.empty() && again.unexpected_keys.empty());
       for (const auto& parameter : model->named_parameters()) {
         EXPECT_TRUE(at::equal(parameter.value(), again.model->named_parameters()[parameter.key()]))
             << parameter.key();
@@ -146,12 +148,12 @@ TEST(CausalModel, HowPromptsAreSeenIsRemembered) {
   const test::Folder folder;
   auto options = causal_tiny(Family::kGpt2, Head::kCausalLm);
   for (const int64_t end : {-1, 3}) {
-    options.decoder.sees_prompt = true;
-    options.decoder.prompt_end_id = end;
+    options.decoder.is_prefix_lm = true;
+    options.decoder.prefix_end_id = end;
     save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
     EXPECT_EQ(read_model_config(folder.path()).decoder, options.decoder);
-    options.decoder.sees_prompt = false;
-    options.decoder.prompt_end_id = -1;
+    options.decoder.is_prefix_lm = false;
+    options.decoder.prefix_end_id = -1;
     save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
     EXPECT_EQ(read_model_config(folder.path()).decoder, options.decoder);
   }
@@ -164,8 +166,8 @@ TEST(CausalModel, SeesNothingThatComesLater) {
     auto edited = input;
     edited.ids = input.ids.clone();
     edited.ids[4] = 19;
-    const auto before = model->hidden(input, test::pass_of({0, 7, 9}));
-    const auto after = model->hidden(edited, test::pass_of({0, 7, 9}));
+    const auto before = model->hidden(input, test::context_of({0, 7, 9}));
+    const auto after = model->hidden(edited, test::context_of({0, 7, 9}));
     EXPECT_TRUE(at::equal(before.slice(0, 0, 4), after.slice(0, 0, 4))) << word_of(family);
     EXPECT_TRUE(at::equal(before.slice(0, 7), after.slice(0, 7))) << word_of(family);
     EXPECT_FALSE(test::near(before[5], after[5])) << word_of(family);
@@ -177,15 +179,15 @@ TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
   for (const auto family : kCausalFamilies) {
     const auto model = make_model(causal_tiny(family), 1);
     const auto input = causal_ids(12);
-    const auto expected = model->hidden(input, test::pass_of({0, 12}));
-    nn::DecodingCache cache(1);
-    nn::Pass pass;
-    pass.cache = &cache;
-    pass.layout = cache.begin({5}, at::kCPU);
-    model->hidden({.ids = input.ids.slice(0, 0, 5), .types = {}}, pass);
+    const auto expected = model->hidden(input, test::context_of({0, 12}));
+    nn::KvCache cache(1);
+    nn::ForwardContext context;
+    context.cache = &cache;
+    context.layout = cache.begin_step({5}, at::kCPU);
+    model->hidden({.ids = input.ids.slice(0, 0, 5), .types = {}}, context);
     for (int64_t i = 5; i < 12; ++i) {
-      pass.layout = cache.begin({1}, at::kCPU);
-      const auto step = model->hidden({.ids = input.ids.slice(0, i, i + 1), .types = {}}, pass);
+      context.layout = cache.begin_step({1}, at::kCPU);
+      const auto step = model->hidden({.ids = input.ids.slice(0, i, i + 1), .types = {}}, context);
       EXPECT_TRUE(test::near(step[0], expected[i])) << word_of(family) << " " << i;
     }
   }
@@ -194,25 +196,25 @@ TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
 TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(causal_tiny(Family::kGpt2), 1);
-  nn::DecodingCache cache(1);
-  nn::Pass pass;
-  pass.cache = &cache;
-  pass.layout = cache.begin({40}, at::kCPU);
-  model->hidden(causal_ids(40), pass);
-  pass.layout = cache.begin({1}, at::kCPU);
-  EXPECT_THROW(model->hidden(causal_ids(1), pass), c10::Error);
+  nn::KvCache cache(1);
+  nn::ForwardContext context;
+  context.cache = &cache;
+  context.layout = cache.begin_step({40}, at::kCPU);
+  model->hidden(causal_ids(40), context);
+  context.layout = cache.begin_step({1}, at::kCPU);
+  EXPECT_THROW(model->hidden(causal_ids(1), context), c10::Error);
 }
 
 TEST(CausalModel, ClassifiesByTheLastToken) {
   const auto model = make_model(causal_tiny(Family::kGpt2, Head::kSequence), 1);
-  const auto pass = test::pass_of({0, 7, 9});
-  const auto hidden = model->hidden(causal_ids(9), pass);
-  const auto logits = model->class_logits(hidden, pass);
+  const auto context = test::context_of({0, 7, 9});
+  const auto hidden = model->hidden(causal_ids(9), context);
+  const auto logits = model->class_logits(hidden, context);
   const auto weight = model->named_parameters()["head.weight"];
   EXPECT_TRUE(test::near(logits[0], at::mv(weight, hidden[6])));
   EXPECT_TRUE(test::near(logits[1], at::mv(weight, hidden[8])));
   EXPECT_THROW(model->token_features(hidden), c10::Error);
-  EXPECT_THROW(model->encode({}, pass), c10::Error);
+  EXPECT_THROW(model->encode({}, context), c10::Error);
 }
 
 // Radford et al. 2019, section 2.3: residual layers begin smaller by the root of their number.
@@ -221,15 +223,15 @@ TEST(CausalModel, BeginsAsPublished) {
   options.dim = 64;
   options.width = 256;
   options.layers = 8;
-  options.deviation = 0.02;
+  options.init_std = 0.02;
   const auto model = make_model(options, 1);
   const auto parameters = model->named_parameters();
-  const auto deviation = [&](const std::string& name) {
+  const auto init_std = [&](const std::string& name) {
     return parameters[name].std().item<double>();
   };
-  EXPECT_NEAR(deviation("layers.3.feed_forward.up.weight"), 0.02, 0.001);
-  EXPECT_NEAR(deviation("layers.3.feed_forward.down.weight"), 0.02 / 4, 0.0003);
-  EXPECT_NEAR(deviation("layers.3.attention.output.weight"), 0.02 / 4, 0.0003);
+  EXPECT_NEAR(init_std("layers.3.feed_forward.up.weight"), 0.02, 0.001);
+  EXPECT_NEAR(init_std("layers.3.feed_forward.down.weight"), 0.02 / 4, 0.0003);
+  EXPECT_NEAR(init_std("layers.3.attention.output.weight"), 0.02 / 4, 0.0003);
   EXPECT_EQ(parameters["layers.norm.weight"].min().item<float>(), 1.0F);
   EXPECT_EQ(parameters["layers.0.attention.qkv.bias"].abs().max().item<float>(), 0.0F);
 }
@@ -269,15 +271,15 @@ TEST(CausalConfig, RotaryPositionsOfBothTimesAreRead) {
   const auto old = read_causal(
       "\"rope_theta\": 500000.0, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}");
   EXPECT_EQ(old.modern.theta, 500000.0);
-  EXPECT_EQ(old.decoder.rotary_stretch.scaling, kernels::RotaryScaling::kLinear);
-  EXPECT_EQ(old.decoder.rotary_stretch.factor, 4.0);
+  EXPECT_EQ(old.decoder.rope_scaling.type, kernels::RotaryScalingType::kLinear);
+  EXPECT_EQ(old.decoder.rope_scaling.factor, 4.0);
   const auto current = read_causal(
       "\"rope_parameters\": {\"rope_theta\": 1000.0, \"rope_type\": \"llama3\", \"factor\": 8.0, "
       "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
       "\"original_max_position_embeddings\": 8192}");
   EXPECT_EQ(current.modern.theta, 1000.0);
-  EXPECT_EQ(current.decoder.rotary_stretch.scaling, kernels::RotaryScaling::kLlama3);
-  EXPECT_EQ(current.decoder.rotary_stretch.original, 8192);
+  EXPECT_EQ(current.decoder.rope_scaling.type, kernels::RotaryScalingType::kLlama3);
+  EXPECT_EQ(current.decoder.rope_scaling.original_max_positions, 8192);
 }
 
 TEST(CausalConfig, YarnIsReadAndWritten) {
@@ -287,12 +289,12 @@ TEST(CausalConfig, YarnIsReadAndWritten) {
     return options_from_json(json, "config.json");
   };
   const auto plain = read_causal({{"rope_type", "yarn"}, {"factor", 4.0}});
-  const auto& stretch = plain.decoder.rotary_stretch;
-  EXPECT_EQ(stretch.original, 512);  // of max_position_embeddings
-  EXPECT_EQ(stretch.low, 1);
-  EXPECT_EQ(stretch.high, 32);
-  EXPECT_TRUE(stretch.has_whole_planes);
-  EXPECT_NEAR(stretch.strength, 1.138629436111989, 1e-12);
+  const auto& stretch = plain.decoder.rope_scaling;
+  EXPECT_EQ(stretch.original_max_positions, 512);  // of max_position_embeddings
+  EXPECT_EQ(stretch.low_frequency_factor, 1);
+  EXPECT_EQ(stretch.high_frequency_factor, 32);
+  EXPECT_TRUE(stretch.truncates);
+  EXPECT_NEAR(stretch.attention_factor, 1.138629436111989, 1e-12);
   const auto full = read_causal({{"rope_type", "yarn"},
                                  {"factor", 4.0},
                                  {"beta_fast", 16},
@@ -301,17 +303,17 @@ TEST(CausalConfig, YarnIsReadAndWritten) {
                                  {"mscale", 1.0},
                                  {"mscale_all_dim", 0.5},
                                  {"original_max_position_embeddings", 128}});
-  EXPECT_NEAR(full.decoder.rotary_stretch.strength, 1.0648216253695715, 1e-12);
+  EXPECT_NEAR(full.decoder.rope_scaling.attention_factor, 1.0648216253695715, 1e-12);
   const auto again =
       options_from_json(json_from_options(full, formats::DType::kF32), "config.json");
-  const auto& kept = again.decoder.rotary_stretch;
-  EXPECT_EQ(kept.scaling, kernels::RotaryScaling::kYarn);
+  const auto& kept = again.decoder.rope_scaling;
+  EXPECT_EQ(kept.type, kernels::RotaryScalingType::kYarn);
   EXPECT_EQ(kept.factor, 4);
-  EXPECT_EQ(kept.low, 2);
-  EXPECT_EQ(kept.high, 16);
-  EXPECT_EQ(kept.original, 128);
-  EXPECT_FALSE(kept.has_whole_planes);
-  EXPECT_EQ(kept.strength, full.decoder.rotary_stretch.strength);
+  EXPECT_EQ(kept.low_frequency_factor, 2);
+  EXPECT_EQ(kept.high_frequency_factor, 16);
+  EXPECT_EQ(kept.original_max_positions, 128);
+  EXPECT_FALSE(kept.truncates);
+  EXPECT_EQ(kept.attention_factor, full.decoder.rope_scaling.attention_factor);
 }
 
 ModelOptions read_causal(const std::string& yaml) {
@@ -323,15 +325,15 @@ ModelOptions read_causal(const std::string& yaml) {
 TEST(CausalKeys, AreReadAndChecked) {
   const auto options = read_causal(
       "type: llama\ndim: 96\nlayers: 3\nattention:\n  heads: 6\n  key_value_heads: 2\n"
-      "position:\n  theta: 5000\n  length: 64\nfeed_forward:\n  width: 100\n");
+      "position:\n  rope_theta: 5000\n  length: 64\nfeed_forward:\n  width: 100\n");
   EXPECT_EQ(options.family, Family::kLlama);
   EXPECT_EQ(key_value_heads(options), 2);
-  EXPECT_EQ(head_width(options), 16);
+  EXPECT_EQ(head_dim(options), 16);
   EXPECT_EQ(options.modern.theta, 5000);
   const auto message = [](const std::string& yaml) {
     return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
-  EXPECT_NE(message("type: llama\nattention:\n  heads: 6\n  key_value_heads: 4\n  head_width: 8\n")
+  EXPECT_NE(message("type: llama\nattention:\n  heads: 6\n  key_value_heads: 4\n  head_dim: 8\n")
                 .find("key_value_heads: 4 does not divide heads 6"),
             std::string::npos);
   EXPECT_NE(message("type: gpt2\nattention:\n  window: 5\n").find("window"), std::string::npos);
@@ -348,7 +350,7 @@ TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
                                  "norm: {type: layer, place: pre}\n",
                                  "type: llama\nattention: {type: full}\nposition: {type: rotary}\n"
                                  "norm: {type: rms, place: pre}\n"}) {
-    EXPECT_EQ(read_causal(yaml).norm_place, NormPlace::kPre);
+    EXPECT_EQ(read_causal(yaml).norm_placement, NormPlacement::kPre);
   }
   for (const std::string yaml :
        {"type: gpt2\nnorm: {type: rms}\n", "type: gpt2\nposition: {type: rotary}\n",
@@ -383,13 +385,13 @@ TEST(PostNormGpt, EndsWithTheNormOfItsLastLayerAndIsStoredAsATypeOfItsOwn) {
   EXPECT_FALSE(is_known_to_transformers(options));
   const auto again =
       options_from_json(json_from_options(options, formats::DType::kF32), "config.json");
-  EXPECT_EQ(again.norm_place, NormPlace::kPost);
+  EXPECT_EQ(again.norm_placement, NormPlacement::kPost);
   EXPECT_EQ(again.family, Family::kGpt2);
-  for (const auto& tensor : stored_tensors(options)) {
+  for (const auto& tensor : weight_map(options)) {
     EXPECT_EQ(tensor.name.find("ln_f"), std::string::npos);
   }
   const auto model = make_model(options, 1);
-  const auto hidden = model->hidden(causal_ids(9), test::pass_of({0, 9}));
+  const auto hidden = model->hidden(causal_ids(9), test::context_of({0, 9}));
   // The last norm has weights of one: each row has a mean of 0 and a deviation of 1.
   EXPECT_TRUE(at::allclose(hidden.mean(1), at::zeros({9}), 0, 1e-5));
   EXPECT_TRUE(at::allclose(hidden.square().mean(1), at::ones({9}), 0, 1e-2));

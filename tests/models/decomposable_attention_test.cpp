@@ -20,9 +20,9 @@ ModelOptions pairs(bool has_intra = false) {
   options.head = Head::kSequence;
   options.vocabulary = 20;
   options.labels = {"no", "perhaps", "yes"};
-  options.begin_id = 2;
-  options.end_id = 3;
-  options.embedding_dim = 6;
+  options.bos_id = 2;
+  options.eos_id = 3;
+  options.embedding_size = 6;
   options.dim = 5;
   options.decomposable = {.hidden = 4, .intra_attention = has_intra, .distance = 2};
   return options;
@@ -40,10 +40,10 @@ const Ids kTypes = {0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 
 const Ids kOffsets = {0, 8, 17, 22};
 
 at::Tensor logits_of(Model& model, const Ids& ids, const Ids& types, const Ids& offsets) {
-  const auto pass = test::pass_of(offsets);
+  const auto context = test::context_of(offsets);
   const TextInput input{.ids = at::tensor(ids, at::kLong),
                         .types = types.empty() ? at::Tensor() : at::tensor(types, at::kLong)};
-  return model.class_logits(model.hidden(input, pass), pass);
+  return model.class_logits(model.hidden(input, context), context);
 }
 
 /// The paper's equations for one pair at a time, without packing.
@@ -160,12 +160,12 @@ TEST(DecomposableAttention, DemandsTwoTexts) {
 
 TEST(DecomposableAttention, DropoutDoesNotDependOnTheCut) {
   const auto model = decomposable_model_of(pairs(true));
-  auto whole = test::pass_of(kOffsets);
+  auto whole = test::context_of(kOffsets);
   whole.is_training = true;
   whole.seed = 5;
   const TextInput input{.ids = at::tensor(kIds, at::kLong), .types = at::tensor(kTypes, at::kLong)};
   const auto together = model->class_logits(model->hidden(input, whole), whole);
-  auto part = test::pass_of({0, 9});
+  auto part = test::context_of({0, 9});
   part.is_training = true;
   part.seed = 5;
   part.first_row = 8;
@@ -182,8 +182,8 @@ TEST(DecomposableAttention, ADirectoryGivesItBack) {
   const auto options = read_model_config(folder.path());
   EXPECT_EQ(options.decomposable, model->options().decomposable);
   const auto again = load_model(folder.path(), options, 2);
-  EXPECT_TRUE(again.fresh.empty());
-  EXPECT_TRUE(again.unused.empty());
+  EXPECT_TRUE(again.missing_keys.empty());
+  EXPECT_TRUE(again.unexpected_keys.empty());
   EXPECT_TRUE(test::near(logits_of(*again.model, kIds, kTypes, kOffsets),
                          logits_of(*model, kIds, kTypes, kOffsets)));
 }

@@ -54,20 +54,20 @@ struct Saved {
 
 TEST(ModelDirectory, WhatIsSavedLoadsBack) {
   for (const auto family : test::transformers()) {
-    for (const auto& facts : heads_of(family)) {
-      for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
-        if (!has_norm_place(family, place)) {
+    for (const auto& head_name : heads_of(family)) {
+      for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
+        if (!has_norm_placement(family, place)) {
           continue;
         }
         for (const bool is_tied : {true, false}) {
-          auto options = test::tiny_options(family, facts.head);
-          options.norm_place = place;
-          options.ties_embeddings = is_tied;
+          auto options = test::tiny_options(family, head_name.head);
+          options.norm_placement = place;
+          options.tie_word_embeddings = is_tied;
           const Saved saved(options);
           const auto loaded = saved.load();
           EXPECT_TRUE(are_equal(*saved.model, *loaded.model)) << architecture_of(options);
-          EXPECT_TRUE(loaded.fresh.empty());
-          EXPECT_TRUE(loaded.unused.empty());
+          EXPECT_TRUE(loaded.missing_keys.empty());
+          EXPECT_TRUE(loaded.unexpected_keys.empty());
         }
       }
     }
@@ -107,9 +107,10 @@ TEST(ModelDirectory, AnotherHeadIsBegunAnewByTheSeedAlone) {
   auto wanted = test::tiny_options(Family::kBert, Head::kSequence);
   const auto load = [&](uint64_t seed) { return load_model(saved.folder.path(), wanted, seed); };
   const auto first = load(1);
-  EXPECT_EQ(first.fresh, (std::vector<std::string>{"head.output.bias", "head.output.weight",
-                                                   "pooler.dense.bias", "pooler.dense.weight"}));
-  EXPECT_FALSE(first.unused.empty());
+  EXPECT_EQ(first.missing_keys,
+            (std::vector<std::string>{"head.output.bias", "head.output.weight", "pooler.dense.bias",
+                                      "pooler.dense.weight"}));
+  EXPECT_FALSE(first.unexpected_keys.empty());
   EXPECT_TRUE(are_equal(*first.model, *load(1).model));
   EXPECT_FALSE(are_equal(*first.model, *load(2).model));
   const auto made = make_model(wanted, 1);
@@ -122,7 +123,8 @@ TEST(ModelDirectory, OtherClassesGetANewHeadOnTheOldPooler) {
   auto wanted = saved.model->options();
   wanted.labels = {"ham", "spam"};
   const auto loaded = load_model(saved.folder.path(), wanted, 1);
-  EXPECT_EQ(loaded.fresh, (std::vector<std::string>{"head.output.bias", "head.output.weight"}));
+  EXPECT_EQ(loaded.missing_keys,
+            (std::vector<std::string>{"head.output.bias", "head.output.weight"}));
 }
 
 TEST(ModelDirectory, MissingAndMisshapenTensorsAreNamed) {

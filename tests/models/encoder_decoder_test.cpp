@@ -11,7 +11,7 @@
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/tiny.h"
-#include "nn/attention/decoding_cache.h"
+#include "nn/attention/kv_cache.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"
@@ -33,18 +33,18 @@ ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   options.heads = 2;
   options.width = 12;
   options.length = 30;
-  options.deviation = family == Family::kT5 || family == Family::kMt5 ? 1 : 0.3;
+  options.init_std = family == Family::kT5 || family == Family::kMt5 ? 1 : 0.3;
   options.decoder.layers = 2;
   options.decoder.heads = 4;
   options.decoder.width = 10;
   if (options.decoder.relative_buckets > 0) {
     options.decoder.heads = options.heads;  // of T5 both are alike
     options.decoder.width = options.width;
-    options.decoder.head_width = 3;
+    options.decoder.head_dim = 3;
     options.decoder.relative_buckets = 6;
-    options.decoder.relative_distance = 9;
+    options.decoder.relative_max_distance = 9;
   }
-  settle_decoding_ids(options);
+  set_decoding_ids(options);
   if (head == Head::kSequence) {
     options.labels = {"no", "perhaps", "yes"};
   }
@@ -61,11 +61,11 @@ at::Tensor hidden_of(Model& model,
                      std::vector<int64_t> source_offsets,
                      const at::Tensor& target,
                      std::vector<int64_t> target_offsets) {
-  const auto reading = test::pass_of(std::move(source_offsets));
-  const nn::Memory memory{.states = model.encode({.ids = source, .patches = {}}, reading),
-                          .layout = reading.layout};
-  auto writing = test::pass_of(std::move(target_offsets));
-  writing.memory = &memory;
+  const auto reading = test::context_of(std::move(source_offsets));
+  const nn::EncoderStates encoder_states{
+      .states = model.encode({.ids = source, .patches = {}}, reading), .layout = reading.layout};
+  auto writing = test::context_of(std::move(target_offsets));
+  writing.encoder_states = &encoder_states;
   return model.hidden({.ids = target, .types = {}}, writing);
 }
 
@@ -104,19 +104,20 @@ TEST_P(EncoderDecoderTest, PackedPairsEqualPairsAlone) {
 TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
   const at::NoGradGuard guard;
   const auto model = make_model(seq2seq_tiny(GetParam()), 1);
-  const auto reading = test::pass_of({0, 5, 9});
-  const nn::Memory memory{.states = model->encode({.ids = seq2seq_ids(9), .patches = {}}, reading),
-                          .layout = reading.layout};
+  const auto reading = test::context_of({0, 5, 9});
+  const nn::EncoderStates encoder_states{
+      .states = model->encode({.ids = seq2seq_ids(9), .patches = {}}, reading),
+      .layout = reading.layout};
   const auto target = seq2seq_ids(8, 1);
   const auto whole = hidden_of(*model, seq2seq_ids(9), {0, 5, 9}, target, {0, 4, 8});
-  nn::DecodingCache cache(2);
-  nn::Pass pass;
-  pass.memory = &memory;
-  pass.cache = &cache;
+  nn::KvCache cache(2);
+  nn::ForwardContext context;
+  context.encoder_states = &encoder_states;
+  context.cache = &cache;
   for (int64_t step = 0; step < 4; ++step) {
-    pass.layout = cache.begin({1, 1}, at::kCPU);
+    context.layout = cache.begin_step({1, 1}, at::kCPU);
     const auto now = at::stack({target[step], target[4 + step]});
-    const auto found = model->hidden({.ids = now, .types = {}}, pass);
+    const auto found = model->hidden({.ids = now, .types = {}}, context);
     EXPECT_TRUE(test::near(found[0], whole[step], 1e-5)) << step;
     EXPECT_TRUE(test::near(found[1], whole[4 + step], 1e-5)) << step;
   }
@@ -137,7 +138,7 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   }
   test::write_tensors(folder.path("model.safetensors"), bare);
   auto json = formats::read_json(folder.path("config.json"));
-  json["architectures"] = {std::string(facts_of(options).classes) + "Model"};
+  json["architectures"] = {std::string(hf_names_of(options).class_prefix) + "Model"};
   folder.write("config.json", json.dump());
   if (options.decoder.relative_buckets > 0) {  // T5: whether its output is tied is not told then
     EXPECT_THROW(read_model_config(folder.path()), formats::Error);
@@ -146,7 +147,7 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   const auto read = read_model_config(folder.path());
   EXPECT_EQ(read.head, Head::kConditional);
   const auto loaded = load_model(folder.path(), read, 7);
-  EXPECT_TRUE(loaded.unused.empty());
+  EXPECT_TRUE(loaded.unexpected_keys.empty());
   const auto expected = model->named_parameters();
   for (const auto& item : loaded.model->named_parameters()) {
     EXPECT_TRUE(at::equal(item.value(), expected[item.key()])) << item.key();
@@ -161,9 +162,9 @@ TEST_P(EncoderDecoderTest, SavesAndLoads) {
   save_model(folder.path(), *model, formats::DType::kF32);
   const auto read = read_model_config(folder.path());
   const auto loaded = load_model(folder.path(), read, 7);
-  EXPECT_TRUE(loaded.fresh.empty());
-  EXPECT_TRUE(loaded.unused.empty());
-  EXPECT_EQ(read.ties_embeddings, options.ties_embeddings);
+  EXPECT_TRUE(loaded.missing_keys.empty());
+  EXPECT_TRUE(loaded.unexpected_keys.empty());
+  EXPECT_EQ(read.tie_word_embeddings, options.tie_word_embeddings);
   EXPECT_EQ(read.decoder, options.decoder);
   EXPECT_EQ(json_from_options(read, formats::DType::kF32),
             json_from_options(options, formats::DType::kF32));
@@ -186,7 +187,7 @@ TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndBegun) {
   const auto options = seq2seq_tiny(GetParam());
   const auto model = make_model(options, 1);
   std::map<std::string, int64_t> rows;
-  for (const auto& tensor : stored_tensors(options)) {
+  for (const auto& tensor : weight_map(options)) {
     rows[tensor.parameter] += tensor.rows();
   }
   for (const auto& parameter : model->named_parameters()) {
@@ -209,15 +210,16 @@ TEST(EncoderDecoder, ClassifiesTheLastStateOfTheTextReadTwice) {
   const auto options = seq2seq_tiny(Family::kBart, Head::kSequence);
   const auto model = make_model(options, 1);
   auto text = seq2seq_ids(7);
-  text[3] = options.end_id;
-  text[6] = options.end_id;
-  const auto pass = test::pass_of({0, 4, 7});
-  const auto both = model->classify({.ids = text, .types = {}}, pass);
+  text[3] = options.eos_id;
+  text[6] = options.eos_id;
+  const auto context = test::context_of({0, 4, 7});
+  const auto both = model->classify({.ids = text, .types = {}}, context);
   EXPECT_EQ(both.sizes(), (std::vector<int64_t>{2, 3}));
-  const auto alone = model->classify({.ids = text.slice(0, 4), .types = {}}, test::pass_of({0, 3}));
+  const auto alone =
+      model->classify({.ids = text.slice(0, 4), .types = {}}, test::context_of({0, 3}));
   EXPECT_TRUE(test::near(both.slice(0, 1), alone, 1e-5));
   text[6] = 5;
-  EXPECT_THROW(model->classify({.ids = text, .types = {}}, pass), c10::Error);
+  EXPECT_THROW(model->classify({.ids = text, .types = {}}, context), c10::Error);
 }
 
 TEST(EncoderDecoder, LogitsBiasIsFixed) {
@@ -254,7 +256,7 @@ TEST(EncoderDecoder, T5BeginsWithSmallQueries) {
   auto options = seq2seq_tiny(Family::kT5);
   options.dim = 64;
   options.heads = 8;
-  options.decoder.head_width = 16;
+  options.decoder.head_dim = 16;
   const auto model = make_model(options, 1);
   const auto qkv = model->named_parameters()["layers.0.attention.qkv.weight"];
   const auto parts = qkv.chunk(3);
@@ -280,7 +282,7 @@ TEST(EncoderDecoderPresets, HaveThePublishedNumbersOfParameters) {
     options.head = Head::kConditional;
     options.vocabulary = wanted->second.first;
     int64_t count = 0;
-    for (const auto& tensor : stored_tensors(options)) {
+    for (const auto& tensor : weight_map(options)) {
       int64_t size = tensor.parameter == "logits_bias" ? 0 : 1;
       for (const auto side : tensor.shape) {
         size *= side;
@@ -306,13 +308,14 @@ TEST(EncoderDecoderKeys, DecoderFollowsTheEncoderUnlessItSaysOtherwise) {
 }
 
 TEST(EncoderDecoderKeys, RefusesATiedOutputLeftAlone) {
-  auto section = test::section("model", {{"type", "marian"}, {"ties_embeddings", "false"}});
+  auto section = test::section("model", {{"type", "marian"}, {"tie_word_embeddings", "false"}});
   EXPECT_NE(test::message_of<config::Error>([&] {
               read_model_options(section);
             }).find("allowed is to tie all three, the decoder's two, or none"),
             std::string::npos);
-  auto none = test::section(
-      "model", {{"type", "marian"}, {"ties_embeddings", "false"}, {"ties_source", "false"}});
+  auto none = test::section("model", {{"type", "marian"},
+                                      {"tie_word_embeddings", "false"},
+                                      {"share_encoder_decoder_embeddings", "false"}});
   auto options = read_model_options(none);
   options.vocabulary = 20;
   options.head = Head::kConditional;

@@ -27,19 +27,19 @@ TEST(Encoder, BatchMatesChangeNothing) {
   for (const auto family : test::transformers()) {
     const auto model = encoder_model_of(test::tiny_options(family));
     const auto together = model->hidden(encoder_ids({2, 5, 9, 3, 2, 7, 3, 2, 8, 11, 12, 3}),
-                                        test::pass_of({0, 4, 7, 12}));
-    const auto alone = model->hidden(encoder_ids({2, 7, 3}), test::pass_of({0, 3}));
+                                        test::context_of({0, 4, 7, 12}));
+    const auto alone = model->hidden(encoder_ids({2, 7, 3}), test::context_of({0, 3}));
     EXPECT_TRUE(test::near(together.slice(0, 4, 7), alone));
     const auto turned =
-        model->hidden(encoder_ids({2, 8, 11, 12, 3, 2, 7, 3}), test::pass_of({0, 5, 8}));
+        model->hidden(encoder_ids({2, 8, 11, 12, 3, 2, 7, 3}), test::context_of({0, 5, 8}));
     EXPECT_TRUE(test::near(turned.slice(0, 5), alone));
   }
 }
 
 TEST(Encoder, TokensOfASequenceSeeEachOther) {
   const auto model = encoder_model_of(test::tiny_options());
-  const auto first = model->hidden(encoder_ids({2, 7, 3}), test::pass_of({0, 3}));
-  const auto second = model->hidden(encoder_ids({2, 8, 3}), test::pass_of({0, 3}));
+  const auto first = model->hidden(encoder_ids({2, 7, 3}), test::context_of({0, 3}));
+  const auto second = model->hidden(encoder_ids({2, 8, 3}), test::context_of({0, 3}));
   EXPECT_FALSE(test::near(first.select(0, 0), second.select(0, 0)));
 }
 
@@ -48,17 +48,17 @@ TEST(Encoder, TheTiedOutputMatrixIsTheWordEmbedding) {
   const auto tied = encoder_model_of(options);
   EXPECT_EQ(tied->output_weight().data_ptr(),
             tied->named_parameters()["embeddings.word.weight"].data_ptr());
-  options.ties_embeddings = false;
+  options.tie_word_embeddings = false;
   const auto untied = encoder_model_of(options);
   EXPECT_EQ(untied->output_weight().data_ptr(),
             untied->named_parameters()["head.decoder.weight"].data_ptr());
 }
 
 /// A training step of sequences of 3 and 2 tokens, and the second one as a micro-batch of its own.
-std::pair<nn::Pass, nn::Pass> step_and_its_end() {
-  auto whole = test::pass_of({0, 3, 5});
+std::pair<nn::ForwardContext, nn::ForwardContext> step_and_its_end() {
+  auto whole = test::context_of({0, 3, 5});
   whole.is_training = true;
-  auto second = test::pass_of({0, 2});
+  auto second = test::context_of({0, 2});
   second.is_training = true;
   second.first_row = 3;
   second.first_sequence = 1;
@@ -68,7 +68,7 @@ std::pair<nn::Pass, nn::Pass> step_and_its_end() {
 TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
   auto options = test::tiny_options(Family::kRoberta, Head::kSequence);
   options.dropout = options.attention_dropout = 0;
-  options.head_dropout = 0.5;
+  options.classifier_dropout = 0.5;
   const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
   const auto hidden = model->hidden(encoder_ids({2, 7, 3, 2, 9}), whole);
@@ -78,7 +78,7 @@ TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
 }
 
 std::vector<at::Tensor> gradients_of(Model& model, const at::Tensor& logits) {
-  test::drop_gradients(model);
+  test::clear_gradients(model);
   (logits * at::arange(1, 1 + logits.numel(), at::kFloat).view_as(logits)).sum().backward();
   std::vector<at::Tensor> gradients;
   for (const auto& parameter : model.named_parameters().values()) {
@@ -106,11 +106,11 @@ TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
   for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
                             Family::kModernBert}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kSequence));
-    const auto pass = test::pass_of({0, 3, 4, 6});
+    const auto context = test::context_of({0, 3, 4, 6});
     const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
     expect_same(
-        *model, [&] { return model->classify(input, pass); },
-        [&] { return model->class_logits(model->hidden(input, pass), pass); });
+        *model, [&] { return model->classify(input, context); },
+        [&] { return model->class_logits(model->hidden(input, context), context); });
   }
 }
 
@@ -118,13 +118,13 @@ TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
   for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
                             Family::kModernBert}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kMaskedLm));
-    const auto pass = test::pass_of({0, 3, 4, 6});
+    const auto context = test::context_of({0, 3, 4, 6});
     const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
     for (const auto& rows : std::vector<std::vector<int64_t>>{{0, 2, 4}, {3}, {1, 1, 5}, {}}) {
-      const auto chosen = nn::ChosenRows::of(rows, pass, 0);
+      const auto selection = nn::RowSelection::from_rows(rows, context, 0);
       expect_same(
-          *model, [&] { return model->hidden_rows(input, pass, chosen); },
-          [&] { return chosen.of(model->hidden(input, pass)); });
+          *model, [&] { return model->selected_hidden_states(input, context, selection); },
+          [&] { return selection.select(model->hidden(input, context)); });
     }
   }
 }
@@ -134,17 +134,18 @@ TEST(Encoder, ChanceCountsTheChosenRows) {
   options.dropout = 0.5;
   const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
-  const auto rows = nn::ChosenRows::of({1, 2, 4}, whole, 0);
-  const auto rest = nn::ChosenRows::of({1}, second, 2);
-  EXPECT_TRUE(test::near(model->hidden_rows(encoder_ids({2, 7, 3, 2, 9}), whole, rows).slice(0, 2),
-                         model->hidden_rows(encoder_ids({2, 9}), second, rest)));
+  const auto rows = nn::RowSelection::from_rows({1, 2, 4}, whole, 0);
+  const auto rest = nn::RowSelection::from_rows({1}, second, 2);
+  EXPECT_TRUE(test::near(
+      model->selected_hidden_states(encoder_ids({2, 7, 3, 2, 9}), whole, rows).slice(0, 2),
+      model->selected_hidden_states(encoder_ids({2, 9}), second, rest)));
 }
 
 TEST(Encoder, RowsAreChosenOfTokensThatAreThere) {
-  const auto pass = test::pass_of({0, 3, 5});
-  EXPECT_THROW(nn::ChosenRows::of({1, 5}, pass, 0), c10::Error);
-  EXPECT_THROW(nn::ChosenRows::of({4, 1, 2}, pass, 0), c10::Error);
-  EXPECT_THROW(nn::ChosenRows::of({-1, 2}, pass, 0), c10::Error);
+  const auto context = test::context_of({0, 3, 5});
+  EXPECT_THROW(nn::RowSelection::from_rows({1, 5}, context, 0), c10::Error);
+  EXPECT_THROW(nn::RowSelection::from_rows({4, 1, 2}, context, 0), c10::Error);
+  EXPECT_THROW(nn::RowSelection::from_rows({-1, 2}, context, 0), c10::Error);
 }
 
 TEST(Encoder, ClassifyingDrawsChanceBySequence) {
@@ -158,10 +159,10 @@ TEST(Encoder, ClassifyingDrawsChanceBySequence) {
 
 TEST(Encoder, HeadsThatAreNotThereSaySo) {
   const auto model = encoder_model_of(test::tiny_options());
-  const auto pass = test::pass_of({0, 1});
-  const auto hidden = model->hidden(encoder_ids({2}), pass);
-  EXPECT_THROW(model->pooled(hidden, pass), c10::Error);
-  EXPECT_THROW(model->class_logits(hidden, pass), c10::Error);
+  const auto context = test::context_of({0, 1});
+  const auto hidden = model->hidden(encoder_ids({2}), context);
+  EXPECT_THROW(model->pooled(hidden, context), c10::Error);
+  EXPECT_THROW(model->class_logits(hidden, context), c10::Error);
   EXPECT_THROW(make_model(test::tiny_options(Family::kRoberta, Head::kPretraining), 1), c10::Error);
 }
 

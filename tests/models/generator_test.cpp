@@ -16,7 +16,7 @@ ModelOptions discriminator() { return test::tiny_options(Family::kElectra, Head:
 ModelOptions generator() {
   auto options = discriminator();
   options.head = Head::kMaskedLm;
-  options.embedding_dim = embedding_width(discriminator());
+  options.embedding_size = embedding_width(discriminator());
   options.layers = 1;
   options.width = 6;
   return options;

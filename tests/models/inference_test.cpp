@@ -19,17 +19,17 @@ std::shared_ptr<Model> inference_model_of(Family family, Head head) {
   options.dim = 64;
   options.width = 96;
   options.heads = 4;
-  options.deviation = 0.1;
+  options.init_std = 0.1;
   return make_model(options, 3);
 }
 
-void visit(nn::Module& part,
+void visit(torch::nn::Module& part,
            const std::string& path,
            const std::function<void(const std::string&, nn::Linear&)>& seen) {
   if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
     seen(path, *linear);
   }
-  for (const auto& item : part.children()) {
+  for (const auto& item : part.named_children()) {
     visit(*item.value(), path + "/" + item.key(), seen);
   }
 }
@@ -37,7 +37,7 @@ void visit(nn::Module& part,
 at::Tensor logits(Model& model) {
   const at::NoGradGuard no_grad;
   const auto ids = at::tensor({5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, at::kLong);
-  return model.classify({.ids = ids, .types = {}}, test::pass_of({0, 4, 10})).to(at::kFloat);
+  return model.classify({.ids = ids, .types = {}}, test::context_of({0, 4, 10})).to(at::kFloat);
 }
 
 double distance(const at::Tensor& a, const at::Tensor& b) {
@@ -64,7 +64,7 @@ TEST(Inference, EveryLinearLayerIsQuantisedButTheOutputOverTheVocabulary) {
   for (const auto family : test::transformers()) {
     for (const auto head : {Head::kSequence, Head::kMaskedLm}) {
       auto options = test::tiny_options(family, head);
-      options.ties_embeddings = false;
+      options.tie_word_embeddings = false;
       const auto model = make_model(options, 3);
       prepare_for_inference(*model, {.is_quantized = true});
       int64_t count = 0;
@@ -92,7 +92,7 @@ TEST(Inference, AQuantisedModelDoesNotTrain) {
   const auto model = inference_model_of(Family::kBert, Head::kSequence);
   prepare_for_inference(*model, {.is_quantized = true});
   const auto ids = at::tensor({5, 6, 7}, at::kLong);
-  EXPECT_THROW(model->classify({.ids = ids, .types = {}}, test::pass_of({0, 3})), c10::Error);
+  EXPECT_THROW(model->classify({.ids = ids, .types = {}}, test::context_of({0, 3})), c10::Error);
 }
 
 }  // namespace

@@ -19,26 +19,27 @@ using Gradients = std::vector<std::pair<std::string, at::Tensor>>;
 
 TextInput input_of(const Model& model) {
   TextInput input{.ids = at::arange(9, at::kLong) * 5 % 19 + 1, .types = {}};
-  if (model.options().segments > 1) {
+  if (model.options().type_vocab_size > 1) {
     input.types = at::arange(9, at::kLong) % 2;
   }
   return input;
 }
 
-nn::Pass training_pass(bool recomputes) {
-  auto pass = test::pass_of({0, 5, 9});
-  pass.is_training = true;
-  pass.seed = 3;
-  pass.recomputes_layers = recomputes;
-  return pass;
+nn::ForwardContext training_context(bool recomputes) {
+  auto context = test::context_of({0, 5, 9});
+  context.is_training = true;
+  context.seed = 3;
+  context.recomputes_layers = recomputes;
+  return context;
 }
 
-at::Tensor loss_of(Model& model, const nn::Pass& pass) {
+at::Tensor loss_of(Model& model, const nn::ForwardContext& context) {
   const auto input = input_of(model);
   if (model.options().head == Head::kSequence) {
-    return kernels::cross_entropy_sum(model.classify(input, pass), at::tensor({1, 2}, at::kLong));
+    return kernels::cross_entropy_sum(model.classify(input, context),
+                                      at::tensor({1, 2}, at::kLong));
   }
-  const auto rows = model.hidden(input, pass).index_select(0, at::tensor({1, 3, 6}, at::kLong));
+  const auto rows = model.hidden(input, context).index_select(0, at::tensor({1, 3, 6}, at::kLong));
   return kernels::linear_cross_entropy(model.token_features(rows), model.output_weight(),
                                        model.output_bias(), at::tensor({4, 7, 9}, at::kLong));
 }
@@ -46,15 +47,15 @@ at::Tensor loss_of(Model& model, const nn::Pass& pass) {
 /// Gradients on top of those that are there, as of a second micro-batch; two passes share the
 /// model, as R-Drop has it.
 Gradients gradients(Model& model, bool recomputes, bool adds_to_others) {
-  test::drop_gradients(model);
+  test::clear_gradients(model);
   for (auto& item : model.named_parameters()) {
     if (item.value().requires_grad() && adds_to_others) {
       item.value().mutable_grad() = at::full_like(item.value().detach(), 0.37);
     }
   }
-  auto second = training_pass(recomputes);
+  auto second = training_context(recomputes);
   second.seed = 4;
-  (loss_of(model, training_pass(recomputes)) + loss_of(model, second)).backward();
+  (loss_of(model, training_context(recomputes)) + loss_of(model, second)).backward();
   Gradients found;
   for (const auto& item : model.named_parameters()) {
     if (item.value().grad().defined()) {
@@ -131,8 +132,8 @@ TEST(Recompute, AdaptersLearnTheSame) {
   lora.options.alpha = 4;
   lora.options.dropout = 0.2;
   lora.options.targets = {"query", "value"};
-  lora.sites = lora_sites(model->options(), lora.options);
-  lora.whole = {Part::kHead};
+  lora.layers = lora_layers(model->options(), lora.options);
+  lora.modules_to_save = {Part::kHead};
   attach_lora(*model, lora, 1);
   {
     const at::NoGradGuard guard;

@@ -44,9 +44,10 @@ TEST_F(SentenceTest, ReadsEveryModule) {
   EXPECT_EQ(model.options.length, 12);
   EXPECT_TRUE(model.options.lowercases);
   EXPECT_TRUE(model.options.normalizes);
-  EXPECT_EQ(model.options.poolings, (std::vector{nn::Pooling::kFirst, nn::Pooling::kMax,
-                                                 nn::Pooling::kMean, nn::Pooling::kMeanSquareRoot,
-                                                 nn::Pooling::kWeightedMean, nn::Pooling::kLast}));
+  EXPECT_EQ(model.options.poolings,
+            (std::vector{nn::SentencePooling::kClsToken, nn::SentencePooling::kMax,
+                         nn::SentencePooling::kMean, nn::SentencePooling::kMeanSqrtLength,
+                         nn::SentencePooling::kWeightedMean, nn::SentencePooling::kLastToken}));
   ASSERT_EQ(model.options.projections.size(), 1U);
   EXPECT_EQ(model.options.projections[0].weight.sizes(), (std::vector<int64_t>{5, 48}));
   EXPECT_EQ(model.options.projections[0].activation, kernels::Activation::kTanh);
@@ -57,15 +58,16 @@ TEST_F(SentenceTest, ReadsPoolingInEverySpelling) {
     write("1_Pooling/config.json", json);
     return options().poolings;
   };
-  EXPECT_EQ(pooled(R"({"pooling_mode": "mean"})"), std::vector{nn::Pooling::kMean});
-  EXPECT_EQ(pooled(R"({"pooling_mode": "cls_token"})"), std::vector{nn::Pooling::kFirst});
+  EXPECT_EQ(pooled(R"({"pooling_mode": "mean"})"), std::vector{nn::SentencePooling::kMean});
+  EXPECT_EQ(pooled(R"({"pooling_mode": "cls_token"})"),
+            std::vector{nn::SentencePooling::kClsToken});
   EXPECT_EQ(pooled(R"({"pooling_mode": ["max", "lasttoken"]})"),
-            (std::vector{nn::Pooling::kMax, nn::Pooling::kLast}));
+            (std::vector{nn::SentencePooling::kMax, nn::SentencePooling::kLastToken}));
   EXPECT_EQ(pooled(R"({"pooling_mode": "mean_sqrt_len_tokens"})"),
-            std::vector{nn::Pooling::kMeanSquareRoot});
+            std::vector{nn::SentencePooling::kMeanSqrtLength});
   EXPECT_EQ(pooled(R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})"),
-            std::vector{nn::Pooling::kFirst});
-  EXPECT_EQ(pooled("{}"), std::vector{nn::Pooling::kMean});
+            std::vector{nn::SentencePooling::kClsToken});
+  EXPECT_EQ(pooled("{}"), std::vector{nn::SentencePooling::kMean});
 }
 
 TEST_F(SentenceTest, TakesTheTransformerFromItsFolderAndTheDefaultPrompt) {
@@ -102,7 +104,7 @@ TEST_F(SentenceTest, PlainDirectoryIsPooledByTheMean) {
   fs::remove(path() + "/modules.json");
   const auto model = read_sentence_model(path());
   EXPECT_FALSE(model.is_declared);
-  EXPECT_EQ(model.options.poolings, std::vector{nn::Pooling::kMean});
+  EXPECT_EQ(model.options.poolings, std::vector{nn::SentencePooling::kMean});
   EXPECT_FALSE(model.options.normalizes);
   EXPECT_TRUE(sentence_files(path()).empty());
 }

@@ -4,7 +4,7 @@
 
 #include "kernels/layout.h"
 #include "models/config/family.h"
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 #include "models/config/options.h"
 #include "models/config/traits.h"
 #include "models/model.h"
@@ -34,32 +34,34 @@ inline models::ModelOptions tiny_options(models::Family family = models::Family:
   options.heads = 2;
   options.width = 12;
   options.length = 10;
-  const auto& traits = models::traits_of(family);
-  options.segments = !traits.has_segments ? 0 : traits.counts_from_pad ? 1 : 2;
-  options.pad_id = traits.counts_from_pad ? 1 : 0;
-  options.embedding_dim = traits.projects_embeddings ? 4 : 0;
-  if (models::is_modern(family)) {
-    options.norm_place = models::NormPlace::kPre;
-    options.modern = models::modern_defaults().modern;
+  const auto& capabilities = models::capabilities_of(family);
+  options.type_vocab_size = !capabilities.has_segments                  ? 0
+                            : capabilities.positions_start_after_pad_id ? 1
+                                                                        : 2;
+  options.pad_id = capabilities.positions_start_after_pad_id ? 1 : 0;
+  options.embedding_size = capabilities.has_embedding_projection ? 4 : 0;
+  if (models::is_modernbert(family)) {
+    options.norm_placement = models::NormPlacement::kPre;
+    options.modern = models::modernbert_defaults().modern;
     options.modern.window = 4;
-    options.modern.full_every = 2;
+    options.modern.global_attention_every = 2;
   }
-  if (traits.tells_languages) {
+  if (capabilities.has_language_ids) {
     options.xlm.languages = {"de", "en"};
-    options.xlm.embedding_deviation = 0.2;
+    options.xlm.embedding_init_std = 0.2;
     options.width = 4 * options.dim;
   }
-  options.deviation = 0.2;
+  options.init_std = 0.2;
   if (head == models::Head::kSequence || head == models::Head::kToken) {
     options.labels = {"no", "perhaps", "yes"};
   }
   return options;
 }
 
-inline nn::Pass pass_of(std::vector<int64_t> offsets) {
-  nn::Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  return pass;
+inline nn::ForwardContext context_of(std::vector<int64_t> offsets) {
+  nn::ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  return context;
 }
 
 }  // namespace weft::test

@@ -23,10 +23,10 @@ ModelOptions vision_tiny(Family family, Head head) {
   options.heads = 2;
   options.width = 12;
   options.vision.image_size = 4;
-  options.vision.patch = 2;
+  options.vision.patch_size = 2;
   options.vision.channels = 1;
   options.labels = {"a", "b", "c"};
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   return options;
 }
 
@@ -51,11 +51,11 @@ struct Images {
     }
     input = {.ids = at::tensor(ids, at::kLong),
              .patches = at::arange(patches * 4, at::kFloat).mul(0.7).sin().view({patches, 4})};
-    pass.layout = kernels::Layout::of(offsets, at::kCPU);
+    context.layout = kernels::Layout::from_offsets(offsets, at::kCPU);
   }
 
   TextInput input;
-  nn::Pass pass;
+  nn::ForwardContext context;
 };
 
 int64_t vision_parameters_of(std::string_view name, int64_t classes) {
@@ -65,7 +65,7 @@ int64_t vision_parameters_of(std::string_view name, int64_t classes) {
       options.head = Head::kImage;
       options.labels.assign(static_cast<std::size_t>(classes), "x");
       int64_t count = 0;
-      for (const auto& tensor : stored_tensors(options)) {
+      for (const auto& tensor : weight_map(options)) {
         int64_t size = 1;
         for (const auto length : tensor.shape) {
           size *= length;
@@ -90,34 +90,34 @@ TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
   for (const auto family : {Family::kVit, Family::kDeit}) {
     const auto model = make_model(vision_tiny(family, Head::kImage), 3);
     const Images images({{2, 2}, {2, 2}}, family == Family::kDeit);
-    const auto hidden = model->hidden(images.input, images.pass);
-    EXPECT_TRUE(test::near(model->classify(images.input, images.pass),
-                           model->class_logits(hidden, images.pass)));
+    const auto hidden = model->hidden(images.input, images.context);
+    EXPECT_TRUE(test::near(model->classify(images.input, images.context),
+                           model->class_logits(hidden, images.context)));
   }
 }
 
 TEST(Vision, TaughtModelsTakeTheMeanOfBothHeads) {
-  const auto model = make_model(vision_tiny(Family::kDeit, Head::kTaughtImage), 3);
+  const auto model = make_model(vision_tiny(Family::kDeit, Head::kDistilledImage), 3);
   const Images images({{2, 2}, {1, 2}}, true);
-  const auto hidden = model->hidden(images.input, images.pass);
+  const auto hidden = model->hidden(images.input, images.context);
   const auto parameters = model->named_parameters();
   const auto by = [&](const std::string& head, int64_t place) {
     const auto rows = at::stack({hidden[place], hidden[6 + place]});
     return at::linear(rows, parameters[head + ".weight"], parameters[head + ".bias"]);
   };
-  EXPECT_TRUE(test::near(model->classify(images.input, images.pass),
+  EXPECT_TRUE(test::near(model->classify(images.input, images.context),
                          (by("head", 0) + by("distillation_head", 1)) / 2));
 }
 
 TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
   const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 3);
   const Images both({{2, 2}, {3, 1}}, false);
-  const auto logits = model->classify(both.input, both.pass);
+  const auto logits = model->classify(both.input, both.context);
   const Images first({{2, 2}}, false);
-  EXPECT_TRUE(test::near(logits[0], model->classify(first.input, first.pass)[0]));
+  EXPECT_TRUE(test::near(logits[0], model->classify(first.input, first.context)[0]));
   Images second({{3, 1}}, false);
   second.input.patches = both.input.patches.narrow(0, 4, 3);
-  EXPECT_TRUE(test::near(logits[1], model->classify(second.input, second.pass)[0]));
+  EXPECT_TRUE(test::near(logits[1], model->classify(second.input, second.context)[0]));
 }
 
 TEST(Vision, HiddenPatchesDoNotShowTheirPixels) {
@@ -125,12 +125,12 @@ TEST(Vision, HiddenPatchesDoNotShowTheirPixels) {
   test::fill_parameters(*model);
   Images images({{2, 2}}, false);
   images.input.types = at::tensor({0, 0, 1, 0, 0}, at::kLong);
-  const auto before = model->hidden(images.input, images.pass);
+  const auto before = model->hidden(images.input, images.context);
   images.input.patches = images.input.patches.clone();
   images.input.patches[1].add_(5);
-  EXPECT_TRUE(test::near(model->hidden(images.input, images.pass), before, 0));
+  EXPECT_TRUE(test::near(model->hidden(images.input, images.context), before, 0));
   images.input.patches[0].add_(5);
-  EXPECT_FALSE(test::near(model->hidden(images.input, images.pass), before));
+  EXPECT_FALSE(test::near(model->hidden(images.input, images.context), before));
   EXPECT_EQ(model->token_features(before).sizes(), (at::IntArrayRef{5, 4}));
 }
 
@@ -139,7 +139,7 @@ TEST(Vision, BrokenGridsAreRefused) {
   Images images({{2, 2}}, false);
   images.input.ids = images.input.ids.clone();
   images.input.ids[4] = formats::patch_id(2, 1);
-  EXPECT_THROW(model->hidden(images.input, images.pass), c10::Error);
+  EXPECT_THROW(model->hidden(images.input, images.context), c10::Error);
 }
 
 TEST(Vision, DirectoryGivesTheSameModelBack) {
@@ -150,10 +150,10 @@ TEST(Vision, DirectoryGivesTheSameModelBack) {
   EXPECT_EQ(options.vision, model->options().vision);
   EXPECT_EQ(options.labels, model->options().labels);
   const auto again = load_model(folder.path(), options, 0);
-  EXPECT_TRUE(again.fresh.empty());
+  EXPECT_TRUE(again.missing_keys.empty());
   const Images images({{2, 2}}, false);
-  EXPECT_TRUE(test::near(again.model->classify(images.input, images.pass),
-                         model->classify(images.input, images.pass), 0));
+  EXPECT_TRUE(test::near(again.model->classify(images.input, images.context),
+                         model->classify(images.input, images.context), 0));
 }
 
 /// Fine-tuning at another resolution: all weights are kept, the positions interpolated.
@@ -164,20 +164,20 @@ TEST(Vision, AnotherImageSizeInterpolatesThePositions) {
   auto options = read_model_config(folder.path());
   options.vision.image_size = 6;
   const auto loaded = load_model(folder.path(), options, 0);
-  EXPECT_TRUE(loaded.fresh.empty());
+  EXPECT_TRUE(loaded.missing_keys.empty());
   EXPECT_EQ(loaded.model->options().vision.grid(), 3);
   const auto from = model->named_parameters();
   for (const auto& parameter : loaded.model->named_parameters()) {
     const auto expected = parameter.key() == "embeddings.position"
-                              ? nn::resized_positions(from[parameter.key()], 1, {3, 3})
+                              ? nn::interpolate_positions(from[parameter.key()], 1, {3, 3})
                               : from[parameter.key()];
     EXPECT_TRUE(test::near(parameter.value(), expected, 0)) << parameter.key();
     EXPECT_TRUE(parameter.value().requires_grad());
   }
   // The larger model sees the larger grid as the smaller one does by interpolation.
   const Images images({{3, 3}}, false);
-  EXPECT_TRUE(test::near(loaded.model->classify(images.input, images.pass),
-                         model->classify(images.input, images.pass)));
+  EXPECT_TRUE(test::near(loaded.model->classify(images.input, images.context),
+                         model->classify(images.input, images.context)));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ int64_t xlm_parameters_of(std::string_view name, int64_t vocabulary) {
     options.head = Head::kMaskedLm;
     options.vocabulary = vocabulary;
     for (const auto& tensor :
-         preset.name == name ? stored_tensors(options) : std::vector<StoredTensor>{}) {
+         preset.name == name ? weight_map(options) : std::vector<StoredTensor>{}) {
       int64_t size = 1;
       for (const auto side : tensor.shape) {
         size *= side;
@@ -65,7 +65,7 @@ TEST(Xlm, PresetsHaveThePublishedNumbersOfParameters) {
 TEST(Xlm, WhatIsWrittenReadsBack) {
   auto options = test::tiny_options(Family::kXlm, Head::kSequence);
   options.activation = kernels::Activation::kRelu;
-  options.begins_sinusoidal = true;
+  options.has_sinusoidal_positions = true;
   options.sequence_dropout = 0.3;
   const auto json = json_from_options(options, formats::DType::kF32);
   EXPECT_EQ(json["architectures"][0], "XLMForSequenceClassification");
@@ -75,9 +75,9 @@ TEST(Xlm, WhatIsWrittenReadsBack) {
   const auto again = read_xlm(json);
   EXPECT_EQ(json_from_options(again, formats::DType::kF32), json);
   EXPECT_EQ(again.xlm.languages, (Names{"de", "en"}));
-  EXPECT_EQ(again.segments, 2);
+  EXPECT_EQ(again.type_vocab_size, 2);
   EXPECT_EQ(again.activation, kernels::Activation::kRelu);
-  EXPECT_TRUE(again.begins_sinusoidal);
+  EXPECT_TRUE(again.has_sinusoidal_positions);
   EXPECT_EQ(again.sequence_dropout, 0.3);
 }
 
@@ -101,11 +101,11 @@ TEST(Xlm, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
   EXPECT_EQ(options.width, 8192);
   EXPECT_EQ(options.heads, 16);
   EXPECT_EQ(options.pad_id, 2);
-  EXPECT_EQ(options.begin_id, 0);
-  EXPECT_EQ(options.end_id, 1);
-  EXPECT_EQ(options.segments, 0);
+  EXPECT_EQ(options.bos_id, 0);
+  EXPECT_EQ(options.eos_id, 1);
+  EXPECT_EQ(options.type_vocab_size, 0);
   EXPECT_EQ(options.sequence_dropout, 0.1);
-  EXPECT_EQ(*options.xlm.embedding_deviation, 1 / std::sqrt(2048.0));
+  EXPECT_EQ(*options.xlm.embedding_init_std, 1 / std::sqrt(2048.0));
 }
 
 TEST(Xlm, EachHeadHasTheDropoutOfTheLibrary) {
@@ -123,10 +123,10 @@ TEST(Xlm, EachHeadHasTheDropoutOfTheLibrary) {
 TEST(Xlm, LanguagesWithoutNamesGoByTheirNumbers) {
   const auto options = read_xlm(Json{{"model_type", "xlm"}, {"n_langs", 3}});
   EXPECT_EQ(options.xlm.languages, (Names{"0", "1", "2"}));
-  EXPECT_TRUE(tells_languages(options));
+  EXPECT_TRUE(uses_language_ids(options));
   const auto untold =
       read_xlm(Json{{"model_type", "xlm"}, {"n_langs", 3}, {"use_lang_emb", false}});
-  EXPECT_FALSE(tells_languages(untold));
+  EXPECT_FALSE(uses_language_ids(untold));
   EXPECT_EQ(json_from_options(untold, formats::DType::kF32)["n_langs"], 3);
 }
 
@@ -161,19 +161,18 @@ TEST(Xlm, WhatIsNotComputedIsRefused) {
 TEST(Xlm, KeysOfTheConfigMakeIt) {
   const auto options = configured({{"preset", "xlm-mini"},
                                    {"languages", "[en, fr, sw]"},
-                                   {"embedding_deviation", "0.5"},
-                                   {"position", "{length: 64, sinusoidal: true}"}});
+                                   {"embed_init_std", "0.5"},
+                                   {"position", "{length: 64, sinusoidal_init: true}"}});
   EXPECT_EQ(options.dim, 256);
   EXPECT_EQ(options.width, 1024);
-  EXPECT_EQ(options.segments, 3);
+  EXPECT_EQ(options.type_vocab_size, 3);
   EXPECT_EQ(options.length, 64);
-  EXPECT_TRUE(options.begins_sinusoidal);
-  EXPECT_EQ(*options.xlm.embedding_deviation, 0.5);
-  EXPECT_EQ(configured({{"preset", "xlm-mini"}, {"languages", "[en]"}}).segments, 0);
+  EXPECT_TRUE(options.has_sinusoidal_positions);
+  EXPECT_EQ(*options.xlm.embedding_init_std, 0.5);
+  EXPECT_EQ(configured({{"preset", "xlm-mini"}, {"languages", "[en]"}}).type_vocab_size, 0);
   EXPECT_EQ(
-      configured(
-          {{"preset", "xlm-mini"}, {"languages", "[en, fr]"}, {"language_embeddings", "false"}})
-          .segments,
+      configured({{"preset", "xlm-mini"}, {"languages", "[en, fr]"}, {"use_lang_emb", "false"}})
+          .type_vocab_size,
       0);
 }
 
@@ -197,8 +196,8 @@ TEST(Xlm, EmbeddingsBeginWiderThanMatrices) {
   options.vocabulary = 2000;
   options.dim = 64;
   options.width = 256;
-  options.deviation = 0.02;
-  options.xlm.embedding_deviation.reset();  // dim ^ -0.5
+  options.init_std = 0.02;
+  options.xlm.embedding_init_std.reset();  // dim ^ -0.5
   options.pad_id = 2;
   const auto model = make_model(options, 5);
   const auto parameters = model->named_parameters();
@@ -210,34 +209,34 @@ TEST(Xlm, EmbeddingsBeginWiderThanMatrices) {
   EXPECT_NEAR(parameters["layers.0.feed_forward.up.weight"].std().item<double>(), 0.02, 1e-3);
 }
 
-at::Tensor hidden(Model& model, const at::Tensor& types, const nn::Pass& pass) {
+at::Tensor hidden(Model& model, const at::Tensor& types, const nn::ForwardContext& context) {
   const at::NoGradGuard guard;
-  return model.hidden({.ids = at::arange(6, at::kLong) + 3, .types = types}, pass);
+  return model.hidden({.ids = at::arange(6, at::kLong) + 3, .types = types}, context);
 }
 
 TEST(Xlm, LanguagesThatAreNotToldAddNothing) {
   const auto model = make_model(test::tiny_options(Family::kXlm), 5);
-  const auto pass = test::pass_of({0, 4, 6});
-  const auto untold = hidden(*model, {}, pass);
-  const auto german = hidden(*model, at::zeros({6}, at::kLong), pass);
+  const auto context = test::context_of({0, 4, 6});
+  const auto untold = hidden(*model, {}, context);
+  const auto german = hidden(*model, at::zeros({6}, at::kLong), context);
   EXPECT_FALSE(test::near(untold, german));
   const at::NoGradGuard guard;
   model->named_parameters()["embeddings.segment.weight"].zero_();
-  EXPECT_TRUE(test::near(hidden(*model, at::ones({6}, at::kLong), pass), untold));
+  EXPECT_TRUE(test::near(hidden(*model, at::ones({6}, at::kLong), context), untold));
 }
 
 TEST(Xlm, PlacesThatBeginAnewHaveTheFirstRowsOfTheTable) {
   const auto model = make_model(test::tiny_options(Family::kXlm), 5);
-  auto pass = test::pass_of({0, 6});
+  auto context = test::context_of({0, 6});
   const auto types = at::zeros({6}, at::kLong);
-  const auto whole = hidden(*model, types, pass);
-  pass.layout = pass.layout.at_places({0, 1, 2, 0, 1, 2});
-  const auto halves = hidden(*model, types, pass);
+  const auto whole = hidden(*model, types, context);
+  context.layout = context.layout.with_positions({0, 1, 2, 0, 1, 2});
+  const auto halves = hidden(*model, types, context);
   EXPECT_FALSE(test::near(whole, halves));
   const at::NoGradGuard guard;  // the same where the table says the same at 3 to 5 as at 0 to 2
   auto table = model->named_parameters()["embeddings.position.weight"];
   table.slice(0, 3, 6).copy_(table.slice(0, 0, 3));
-  EXPECT_TRUE(test::near(hidden(*model, types, test::pass_of({0, 6})), halves));
+  EXPECT_TRUE(test::near(hidden(*model, types, test::context_of({0, 6})), halves));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "nn/attention/decoding_cache.h"
+#include "nn/attention/kv_cache.h"
+#include "nn/modules.h"
 #include "nn/position/relative_bias.h"
 #include "nn/stack.h"
 #include "support/tensors.h"
@@ -11,10 +12,10 @@ namespace {
 
 constexpr int64_t kDecoderStackDim = 8;
 
-Pass decoder_stack_pass_of(std::vector<int64_t> offsets) {
-  Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  return pass;
+ForwardContext decoder_stack_pass_of(std::vector<int64_t> offsets) {
+  ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  return context;
 }
 
 at::Tensor decoder_stack_rows(int64_t count, double step = 0.7) {
@@ -26,7 +27,8 @@ at::Tensor decoder_stack_rows(int64_t count, double step = 0.7) {
 
 /// Everything at once: grouped heads of their own width, windows, rotary places, a bias by
 /// distance, and states of an encoder.
-StackOptions decoder_stack_options_of(bool has_cross_attention, NormPlace place = NormPlace::kPre) {
+StackOptions decoder_stack_options_of(bool has_cross_attention,
+                                      NormPlacement place = NormPlacement::kPre) {
   const AttentionOptions attention{.type = AttentionType::kWindow,
                                    .dim = kDecoderStackDim,
                                    .heads = 4,
@@ -34,27 +36,28 @@ StackOptions decoder_stack_options_of(bool has_cross_attention, NormPlace place 
                                    .is_causal = true,
                                    .theta = 50,
                                    .key_heads = 2,
-                                   .head_width = 6,
+                                   .head_dim = 6,
                                    .has_output_bias = false,
-                                   .has_distances = true};
+                                   .has_distance_bias = true};
   StackOptions options;
   options.layers = 2;
   options.block.attention = attention;
   options.block.has_cross_attention = has_cross_attention;
   options.block.cross_attention = {
-      .dim = kDecoderStackDim, .heads = 2, .head_width = 3, .memory_dim = 5};
+      .dim = kDecoderStackDim, .heads = 2, .head_dim = 3, .encoder_dim = 5};
   options.block.feed_forward = {.dim = kDecoderStackDim, .width = 12, .is_gated = true};
   options.block.norm = {.type = NormType::kRms, .dim = kDecoderStackDim, .epsilon = 1e-6};
-  options.block.norm_place = place;
-  options.relative = {.buckets = 8, .distance = 16, .heads = 4, .is_causal = true};
+  options.block.norm_placement = place;
+  options.relative = {.buckets = 8, .max_distance = 16, .heads = 4, .is_causal = true};
   return options;
 }
 
-Memory memory_of(std::vector<int64_t> offsets) {
-  Memory memory;
-  memory.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  memory.states = at::arange(memory.layout.tokens() * 5, at::kFloat).view({-1, 5}).mul(0.3).cos();
-  return memory;
+EncoderStates encoder_states_of(std::vector<int64_t> offsets) {
+  EncoderStates encoder_states;
+  encoder_states.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  encoder_states.states =
+      at::arange(encoder_states.layout.tokens() * 5, at::kFloat).view({-1, 5}).mul(0.3).cos();
+  return encoder_states;
 }
 
 TEST(DecoderStack, SeesWhatCameBeforeAlone) {
@@ -71,16 +74,16 @@ TEST(DecoderStack, SeesWhatCameBeforeAlone) {
 }
 
 TEST(DecoderStack, EachSequenceReadsItsOwnSource) {
-  for (const auto place : {NormPlace::kPre, NormPlace::kPost}) {
+  for (const auto place : {NormPlacement::kPre, NormPlacement::kPost}) {
     Stack stack(decoder_stack_options_of(true, place));
     test::fill_parameters(stack);
-    auto memory = memory_of({0, 3, 10});
-    auto pass = decoder_stack_pass_of({0, 4, 6});
-    pass.memory = &memory;
-    const auto before = stack.forward(decoder_stack_rows(6), pass);
-    memory.states = memory.states.clone();
-    memory.states.select(0, 8).add_(1.0);  // of the second
-    const auto after = stack.forward(decoder_stack_rows(6), pass);
+    auto encoder_states = encoder_states_of({0, 3, 10});
+    auto context = decoder_stack_pass_of({0, 4, 6});
+    context.encoder_states = &encoder_states;
+    const auto before = stack.forward(decoder_stack_rows(6), context);
+    encoder_states.states = encoder_states.states.clone();
+    encoder_states.states.select(0, 8).add_(1.0);  // of the second
+    const auto after = stack.forward(decoder_stack_rows(6), context);
     EXPECT_TRUE(at::equal(before.slice(0, 0, 4), after.slice(0, 0, 4)));
     EXPECT_FALSE(test::near(before[4], after[4]));
   }
@@ -96,15 +99,15 @@ TEST(DecoderStack, GradientsReachTheSourceThroughRecomputedLayers) {
   Stack stack(decoder_stack_options_of(true));
   test::fill_parameters(stack);
   const auto run = [&](bool recomputes) {
-    auto memory = memory_of({0, 3, 10});
-    memory.states.set_requires_grad(true);
+    auto encoder_states = encoder_states_of({0, 3, 10});
+    encoder_states.states.set_requires_grad(true);
     auto x = decoder_stack_rows(6);
     x.set_requires_grad(true);
-    auto pass = decoder_stack_pass_of({0, 4, 6});
-    pass.recomputes_layers = recomputes;
-    pass.memory = &memory;
-    stack.forward(x, pass).square().sum().backward();
-    std::vector<at::Tensor> gradients{x.grad(), memory.states.grad()};
+    auto context = decoder_stack_pass_of({0, 4, 6});
+    context.recomputes_layers = recomputes;
+    context.encoder_states = &encoder_states;
+    stack.forward(x, context).square().sum().backward();
+    std::vector<at::Tensor> gradients{x.grad(), encoder_states.states.grad()};
     for (auto& item : stack.named_parameters()) {
       gradients.push_back(item.value().grad().clone());
       item.value().mutable_grad().reset();
@@ -125,28 +128,28 @@ class DecodingStack : public ::testing::Test {
   void SetUp() override { test::fill_parameters(stack_); }
 
   Stack stack_{decoder_stack_options_of(true)};
-  Memory memory_ = memory_of({0, 3, 10});
+  EncoderStates encoder_states_ = encoder_states_of({0, 3, 10});
 };
 
 TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
   auto all = decoder_stack_pass_of({0, 6, 10});
-  all.memory = &memory_;
+  all.encoder_states = &encoder_states_;
   const auto expected = stack_.forward(decoder_stack_rows(10), all);
   const at::NoGradGuard no_grad;
-  DecodingCache cache(2);
-  Pass pass;
-  pass.memory = &memory_;
-  pass.cache = &cache;
+  KvCache cache(2);
+  ForwardContext context;
+  context.encoder_states = &encoder_states_;
+  context.cache = &cache;
   const auto x = decoder_stack_rows(10);
-  pass.layout = cache.begin({4, 1}, at::kCPU);
-  EXPECT_EQ(pass.layout.furthest, 4);
-  auto found = stack_.forward(at::cat({x.slice(0, 0, 4), x.slice(0, 6, 7)}), pass);
+  context.layout = cache.begin_step({4, 1}, at::kCPU);
+  EXPECT_EQ(context.layout.position_limit, 4);
+  auto found = stack_.forward(at::cat({x.slice(0, 0, 4), x.slice(0, 6, 7)}), context);
   EXPECT_TRUE(test::near(found.slice(0, 0, 4), expected.slice(0, 0, 4)));
   EXPECT_TRUE(test::near(found.slice(0, 4), expected.slice(0, 6, 7)));
   for (int64_t step = 0; step < 2; ++step) {
-    pass.layout = cache.begin({1, 1}, at::kCPU);
-    EXPECT_EQ(pass.layout.positions[0].item<int64_t>(), 4 + step);
-    found = stack_.forward(at::stack({x[4 + step], x[7 + step]}), pass);
+    context.layout = cache.begin_step({1, 1}, at::kCPU);
+    EXPECT_EQ(context.layout.positions[0].item<int64_t>(), 4 + step);
+    found = stack_.forward(at::stack({x[4 + step], x[7 + step]}), context);
     EXPECT_TRUE(test::near(found[0], expected[4 + step])) << step;
     EXPECT_TRUE(test::near(found[1], expected[7 + step])) << step;
   }
@@ -156,48 +159,58 @@ TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
 TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
   const at::NoGradGuard no_grad;
   auto all = decoder_stack_pass_of({0, 3, 6, 9});
-  auto sources = memory_;  // the second twice, then the first
-  sources.states = at::cat(
-      {memory_.states.slice(0, 3), memory_.states.slice(0, 3), memory_.states.slice(0, 0, 3)});
-  sources.layout = kernels::Layout::of({0, 7, 14, 17}, at::kCPU);
-  all.memory = &sources;
+  auto sources = encoder_states_;  // the second twice, then the first
+  sources.states = at::cat({encoder_states_.states.slice(0, 3), encoder_states_.states.slice(0, 3),
+                            encoder_states_.states.slice(0, 0, 3)});
+  sources.layout = kernels::Layout::from_offsets({0, 7, 14, 17}, at::kCPU);
+  all.encoder_states = &sources;
   const auto x = decoder_stack_rows(4);
   const auto last = decoder_stack_rows(3, 0.4);
   const auto expected =
       stack_.forward(at::cat({x.slice(0, 2), last.slice(0, 0, 1), x.slice(0, 2),
                               last.slice(0, 1, 2), x.slice(0, 0, 2), last.slice(0, 2)}),
                      all);
-  DecodingCache cache(2);
-  Pass pass;
-  pass.memory = &memory_;
-  pass.cache = &cache;
-  pass.layout = cache.begin({2, 2}, at::kCPU);
-  stack_.forward(x, pass);
+  KvCache cache(2);
+  ForwardContext context;
+  context.encoder_states = &encoder_states_;
+  context.cache = &cache;
+  context.layout = cache.begin_step({2, 2}, at::kCPU);
+  stack_.forward(x, context);
   cache.reorder({1, 1, 0});
-  pass.layout = cache.begin({1, 1, 1}, at::kCPU);
-  const auto found = stack_.forward(last, pass);
+  context.layout = cache.begin_step({1, 1, 1}, at::kCPU);
+  const auto found = stack_.forward(last, context);
   for (int64_t b = 0; b < 3; ++b) {
     EXPECT_TRUE(test::near(found[b], expected[3 * b + 2])) << b;
   }
   EXPECT_THROW(cache.reorder({3}), c10::Error);
 }
 
+TEST_F(DecodingStack, ACacheIsForInferenceOnly) {
+  KvCache cache(1);
+  ForwardContext context;
+  context.encoder_states = &encoder_states_;
+  context.cache = &cache;
+  context.layout = cache.begin_step({2}, at::kCPU);
+  context.is_training = true;
+  EXPECT_THROW(stack_.forward(decoder_stack_rows(2), context), c10::Error);
+}
+
 TEST_F(DecodingStack, CachesGrow) {
   const at::NoGradGuard no_grad;
-  memory_ = memory_of({0, 3});
+  encoder_states_ = encoder_states_of({0, 3});
   auto all = decoder_stack_pass_of({0, 80});
-  all.memory = &memory_;
+  all.encoder_states = &encoder_states_;
   const auto x = decoder_stack_rows(80);
   const auto expected = stack_.forward(x, all);
-  DecodingCache cache(1);
-  Pass pass;
-  pass.memory = &memory_;
-  pass.cache = &cache;
-  pass.layout = cache.begin({30}, at::kCPU);
-  stack_.forward(x.slice(0, 0, 30), pass);
+  KvCache cache(1);
+  ForwardContext context;
+  context.encoder_states = &encoder_states_;
+  context.cache = &cache;
+  context.layout = cache.begin_step({30}, at::kCPU);
+  stack_.forward(x.slice(0, 0, 30), context);
   for (int64_t i = 30; i < 80; ++i) {
-    pass.layout = cache.begin({1}, at::kCPU);
-    EXPECT_TRUE(test::near(stack_.forward(x.slice(0, i, i + 1), pass)[0], expected[i])) << i;
+    context.layout = cache.begin_step({1}, at::kCPU);
+    EXPECT_TRUE(test::near(stack_.forward(x.slice(0, i, i + 1), context)[0], expected[i])) << i;
   }
 }
 
@@ -205,37 +218,37 @@ TEST(ParallelBlock, AddsBothToTheSameStream) {
   BlockOptions options{.attention = {.dim = kDecoderStackDim, .heads = 2, .is_causal = true},
                        .feed_forward = {.dim = kDecoderStackDim, .width = 12},
                        .norm = {.dim = kDecoderStackDim}};
-  options.norm_place = NormPlace::kPre;
+  options.norm_placement = NormPlacement::kPre;
   options.is_parallel = true;
   const auto block = make_block(options);
   test::fill_parameters(*block);
   const auto x = decoder_stack_rows(3);
-  const auto pass = decoder_stack_pass_of({0, 3});
-  auto& attention = dynamic_cast<Attention&>(*block->find("attention"));
-  auto& feed_forward = dynamic_cast<FeedForward&>(*block->find("feed_forward"));
-  auto& first = dynamic_cast<Norm&>(*block->find("attention_norm"));
-  auto& second = dynamic_cast<Norm&>(*block->find("feed_forward_norm"));
-  const auto expected =
-      x + attention.forward(first.forward(x), pass) + feed_forward.forward(second.forward(x), pass);
-  EXPECT_TRUE(test::near(block->forward(x, pass), expected));
+  const auto context = decoder_stack_pass_of({0, 3});
+  auto& attention = dynamic_cast<Attention&>(*find_module(*block, "attention"));
+  auto& feed_forward = dynamic_cast<FeedForward&>(*find_module(*block, "feed_forward"));
+  auto& first = dynamic_cast<Norm&>(*find_module(*block, "attention_norm"));
+  auto& second = dynamic_cast<Norm&>(*find_module(*block, "feed_forward_norm"));
+  const auto expected = x + attention.forward(first.forward(x), context) +
+                        feed_forward.forward(second.forward(x), context);
+  EXPECT_TRUE(test::near(block->forward(x, context), expected));
 }
 
 // arXiv:1910.10683: 32 buckets up to 128 apart, as the published models have them.
 TEST(RelativeBias, BucketsAreThoseOfTheModels) {
-  const RelativeBiasOptions both{.buckets = 32, .distance = 128};
-  EXPECT_EQ(relative_bucket(0, both), 0);
-  EXPECT_EQ(relative_bucket(-7, both), 7);
-  EXPECT_EQ(relative_bucket(-8, both), 8);
-  EXPECT_EQ(relative_bucket(-16, both), 10);
-  EXPECT_EQ(relative_bucket(-1000, both), 15);
-  EXPECT_EQ(relative_bucket(1, both), 17);
-  EXPECT_EQ(relative_bucket(500, both), 31);
-  const RelativeBiasOptions causal{.buckets = 32, .distance = 128, .is_causal = true};
-  EXPECT_EQ(relative_bucket(5, causal), 0);
-  EXPECT_EQ(relative_bucket(-15, causal), 15);
-  EXPECT_EQ(relative_bucket(-16, causal), 16);
-  EXPECT_EQ(relative_bucket(-40, causal), 23);
-  EXPECT_EQ(relative_bucket(-1000, causal), 31);
+  const RelativeBiasOptions both{.buckets = 32, .max_distance = 128};
+  EXPECT_EQ(relative_position_bucket(0, both), 0);
+  EXPECT_EQ(relative_position_bucket(-7, both), 7);
+  EXPECT_EQ(relative_position_bucket(-8, both), 8);
+  EXPECT_EQ(relative_position_bucket(-16, both), 10);
+  EXPECT_EQ(relative_position_bucket(-1000, both), 15);
+  EXPECT_EQ(relative_position_bucket(1, both), 17);
+  EXPECT_EQ(relative_position_bucket(500, both), 31);
+  const RelativeBiasOptions causal{.buckets = 32, .max_distance = 128, .is_causal = true};
+  EXPECT_EQ(relative_position_bucket(5, causal), 0);
+  EXPECT_EQ(relative_position_bucket(-15, causal), 15);
+  EXPECT_EQ(relative_position_bucket(-16, causal), 16);
+  EXPECT_EQ(relative_position_bucket(-40, causal), 23);
+  EXPECT_EQ(relative_position_bucket(-1000, causal), 31);
 }
 
 }  // namespace

@@ -27,10 +27,10 @@ at::Tensor table(const std::shared_ptr<Embeddings>& layer, const std::string& na
   return layer->named_parameters()[name].detach();
 }
 
-Pass embeddings_pass_of(std::vector<int64_t> offsets) {
-  Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  return pass;
+ForwardContext embeddings_pass_of(std::vector<int64_t> offsets) {
+  ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  return context;
 }
 
 at::Tensor normed(const at::Tensor& x) {
@@ -76,11 +76,11 @@ TEST(Embeddings, SequencesLongerThanThePositionsAreRefused) {
 
 TEST(Embeddings, DropoutIsOfTrainingOnly) {
   auto layer = embeddings(0, 2);
-  auto pass = embeddings_pass_of({0, 2});
+  auto context = embeddings_pass_of({0, 2});
   const auto ids = at::tensor({5, 2}, at::kLong);
-  const auto plain = layer->forward(ids, at::Tensor(), pass);
-  pass.is_training = true;
-  EXPECT_FALSE(test::near(layer->forward(ids, at::Tensor(), pass), plain));
+  const auto plain = layer->forward(ids, at::Tensor(), context);
+  context.is_training = true;
+  EXPECT_FALSE(test::near(layer->forward(ids, at::Tensor(), context), plain));
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ TEST(GatedFeedForward, DropsItsActivationsInTraining) {
       {.dim = 8, .width = 16, .is_gated = true, .has_bias = false, .dropout = 0.5});
   test::fill_parameters(*layer);
   const auto x = at::arange(40, at::kFloat).view({5, 8}).sin();
-  Pass pass;
-  const auto still = layer->forward(x, pass);
-  pass.is_training = true;
-  EXPECT_FALSE(test::near(layer->forward(x, pass), still));
+  ForwardContext context;
+  const auto still = layer->forward(x, context);
+  context.is_training = true;
+  EXPECT_FALSE(test::near(layer->forward(x, context), still));
 }
 
 TEST(FeedForward, MixesNothingAcrossTokens) {

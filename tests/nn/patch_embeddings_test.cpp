@@ -3,17 +3,17 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "nn/chosen_rows.h"
-#include "nn/path_dropout.h"
+#include "nn/drop_path.h"
+#include "nn/row_selection.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
 namespace {
 
-Pass patch_embeddings_pass_of(std::vector<int64_t> offsets) {
-  Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  return pass;
+ForwardContext patch_embeddings_pass_of(std::vector<int64_t> offsets) {
+  ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  return context;
 }
 
 TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
@@ -27,7 +27,7 @@ TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
        {"projection.weight", at::tensor({1.0F, -1.0F}).view({2, 1})},
        {"projection.bias", at::tensor({0.0F, 0.5F})}});
   const auto x = embeddings.forward({.patches = at::tensor({5.0F, 7.0F}).view({2, 1}),
-                                     .is_hidden = {},
+                                     .is_masked = {},
                                      .grids = {{1, 1}, {1, 1}}},
                                     patch_embeddings_pass_of({0, 3, 6}));
   EXPECT_TRUE(test::near(x, at::tensor({11.0F, 12.0F, 23.0F, 24.0F, 35.0F, 25.5F,  //
@@ -37,33 +37,34 @@ TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
 
 TEST(PatchEmbeddings, OtherGridsInterpolateTheirPositions) {
   const auto table = at::arange(9 * 4, at::kFloat).view({1, 9, 4}).sin();
-  const auto same = resized_positions(table, 0, {3, 3});
+  const auto same = interpolate_positions(table, 0, {3, 3});
   EXPECT_TRUE(same.is_same(table));
-  const auto wide = resized_positions(table, 0, {3, 6});
+  const auto wide = interpolate_positions(table, 0, {3, 6});
   EXPECT_EQ(wide.sizes(), (at::IntArrayRef{1, 18, 4}));
   const auto square = table.view({1, 3, 3, 4}).permute({0, 3, 1, 2});
   const auto expected = at::upsample_bicubic2d(square, {3, 6}, false);
   EXPECT_TRUE(test::near(wide, expected.permute({0, 2, 3, 1}).reshape({1, 18, 4})));
   const auto own = at::cat({at::full({1, 1, 4}, 5.0), table}, 1);
-  EXPECT_TRUE(test::near(resized_positions(own, 1, {2, 2}).select(1, 0), at::full({1, 4}, 5.0)));
+  EXPECT_TRUE(
+      test::near(interpolate_positions(own, 1, {2, 2}).select(1, 0), at::full({1, 4}, 5.0)));
 }
 
 /// A batch of mixed sizes gives what each image alone gives.
 TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
-  PatchEmbeddings embeddings({.dim = 4, .patch_width = 3, .grid = 2, .hides_patches = true});
+  PatchEmbeddings embeddings({.dim = 4, .patch_width = 3, .grid = 2, .has_mask_token = true});
   test::fill_parameters(embeddings);
   const auto patches = at::arange(13 * 3, at::kFloat).view({13, 3}).cos();
   const auto hidden = at::arange(13).remainder(3).eq(0);
   const std::vector<PatchGrid> grids = {{2, 2}, {3, 1}, {2, 3}};
   const auto together =
-      embeddings.forward({.patches = patches, .is_hidden = hidden, .grids = grids},
+      embeddings.forward({.patches = patches, .is_masked = hidden, .grids = grids},
                          patch_embeddings_pass_of({0, 5, 9, 16}));
   int64_t first = 0;
   int64_t row = 0;
   for (const auto& grid : grids) {
     const int64_t count = grid.rows * grid.columns;
     const auto alone = embeddings.forward({.patches = patches.narrow(0, first, count),
-                                           .is_hidden = hidden.narrow(0, first, count),
+                                           .is_masked = hidden.narrow(0, first, count),
                                            .grids = {grid}},
                                           patch_embeddings_pass_of({0, count + 1}));
     EXPECT_TRUE(test::near(together.narrow(0, row, count + 1), alone, 0));
@@ -72,37 +73,37 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
   }
 }
 
-TEST(PathDropout, LeavesOutWholeSequencesAndKeepsTheMean) {
+TEST(DropPath, LeavesOutWholeSequencesAndKeepsTheMean) {
   constexpr int64_t kSequences = 4000;
   std::vector<int64_t> offsets;
   for (int64_t b = 0; b <= kSequences; ++b) {
     offsets.push_back(3 * b);
   }
-  auto pass = patch_embeddings_pass_of(offsets);
+  auto context = patch_embeddings_pass_of(offsets);
   const auto branch = at::ones({3 * kSequences, 2});
-  EXPECT_TRUE(path_dropout(branch, 0.25, 9, pass).is_same(branch));
-  pass.is_training = true;
-  EXPECT_TRUE(path_dropout(branch, 0, 9, pass).is_same(branch));
-  const auto dropped = path_dropout(branch, 0.25, 9, pass).view({kSequences, 6});
+  EXPECT_TRUE(drop_path(branch, 0.25, 9, context).is_same(branch));
+  context.is_training = true;
+  EXPECT_TRUE(drop_path(branch, 0, 9, context).is_same(branch));
+  const auto dropped = drop_path(branch, 0.25, 9, context).view({kSequences, 6});
   EXPECT_TRUE(dropped.eq(dropped.select(1, 0).unsqueeze(1)).all().item<bool>());
   EXPECT_NEAR(dropped.eq(0).to(at::kDouble).mean().item<double>(), 0.25, 0.02);
   EXPECT_NEAR(dropped.max().item<double>(), 1 / 0.75, 1e-6);
-  const auto first_tokens = ChosenRows::first_tokens(pass).of(pass);
-  const auto by_sequence = path_dropout(at::ones({kSequences, 2}), 0.25, 9, first_tokens);
+  const auto first_tokens = RowSelection::first_tokens(context).select(context);
+  const auto by_sequence = drop_path(at::ones({kSequences, 2}), 0.25, 9, first_tokens);
   EXPECT_TRUE(test::near(by_sequence.select(1, 0), dropped.select(1, 0), 0));
-  EXPECT_FALSE(path_dropout(branch, 0.25, 10, pass).view({kSequences, 6}).equal(dropped));
+  EXPECT_FALSE(drop_path(branch, 0.25, 10, context).view({kSequences, 6}).equal(dropped));
 }
 
 /// A batch cut in two draws as the whole.
-TEST(PathDropout, DoesNotDependOnTheCut) {
-  auto pass = patch_embeddings_pass_of({0, 2, 5, 6, 8});
-  pass.is_training = true;
-  const auto whole = path_dropout(at::ones({8, 1}), 0.5, 3, pass);
+TEST(DropPath, DoesNotDependOnTheCut) {
+  auto context = patch_embeddings_pass_of({0, 2, 5, 6, 8});
+  context.is_training = true;
+  const auto whole = drop_path(at::ones({8, 1}), 0.5, 3, context);
   auto second = patch_embeddings_pass_of({0, 1, 3});
   second.is_training = true;
   second.first_sequence = 2;
   second.first_row = 5;
-  EXPECT_TRUE(path_dropout(at::ones({3, 1}), 0.5, 3, second).equal(whole.narrow(0, 5, 3)));
+  EXPECT_TRUE(drop_path(at::ones({3, 1}), 0.5, 3, second).equal(whole.narrow(0, 5, 3)));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/function.h>
 
-#include "nn/attention/attention_trace.h"
+#include "nn/attention/attention_recorder.h"
 #include "nn/linear.h"
 #include "nn/stack.h"
 #include "support/tensors.h"
@@ -26,7 +26,7 @@ at::Tensor recompute_input(int64_t tokens) {
 struct Counted {
   Counted() { test::fill_parameters(linear); }
   at::Tensor run(const at::Tensor& x) {
-    return recomputed(x, linear, [this](const at::Tensor& y) {
+    return recompute(x, linear, [this](const at::Tensor& y) {
       ++runs;
       return linear.forward(y).tanh();
     });
@@ -64,7 +64,7 @@ TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
   layer.run(x).sum().backward();
   const auto parameters = layer.linear.named_parameters();
   const auto found = parameters["weight"].grad().clone();
-  test::drop_gradients(layer.linear);
+  test::clear_gradients(layer.linear);
   layer.linear.forward(x).tanh().sum().backward();
   EXPECT_TRUE(at::equal(found, parameters["weight"].grad()));
 }
@@ -75,18 +75,18 @@ TEST(Recompute, APassThatIsWatchedOrHasNoGradientsIsRunPlainly) {
                          .feed_forward = {.dim = kRecomputeDim, .width = 12},
                          .norm = {.dim = kRecomputeDim, .epsilon = 1e-5}}});
   test::fill_parameters(stack);
-  Pass pass;
-  pass.layout = kernels::Layout::of({0, 3}, at::kCPU);
-  pass.recomputes_layers = true;
-  const auto name = [&] { return stack.forward(recompute_input(3), pass).grad_fn()->name(); };
+  ForwardContext context;
+  context.layout = kernels::Layout::from_offsets({0, 3}, at::kCPU);
+  context.recomputes_layers = true;
+  const auto name = [&] { return stack.forward(recompute_input(3), context).grad_fn()->name(); };
   EXPECT_NE(name().find("Recompute"), std::string::npos);
-  AttentionTrace trace({0});
-  pass.trace = &trace;
+  AttentionRecorder recorder({0});
+  context.attention_recorder = &recorder;
   EXPECT_EQ(name().find("Recompute"), std::string::npos);
-  EXPECT_EQ(trace.layers().size(), 1);
-  pass.trace = nullptr;
+  EXPECT_EQ(recorder.layers().size(), 1);
+  context.attention_recorder = nullptr;
   const at::NoGradGuard guard;
-  EXPECT_FALSE(stack.forward(recompute_input(3), pass).requires_grad());
+  EXPECT_FALSE(stack.forward(recompute_input(3), context).requires_grad());
 }
 
 }  // namespace

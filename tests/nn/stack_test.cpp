@@ -10,69 +10,70 @@ namespace {
 
 constexpr int64_t kStackDim = 8;
 
-StackOptions stack_options_of(NormPlace place, double dropout = 0.1) {
+StackOptions stack_options_of(NormPlacement place, double dropout = 0.1) {
   return {.layers = 2,
           .block = {.layer = 0,
                     .attention = {.dim = kStackDim, .heads = 2, .dropout = dropout},
                     .feed_forward = {.dim = kStackDim, .width = 12},
                     .norm = {.dim = kStackDim, .epsilon = 1e-5},
-                    .norm_place = place,
+                    .norm_placement = place,
                     .dropout = dropout}};
 }
 
-Pass stack_pass_of(std::vector<int64_t> offsets) {
-  Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  return pass;
+ForwardContext stack_pass_of(std::vector<int64_t> offsets) {
+  ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  return context;
 }
 
 at::Tensor stack_input(int64_t tokens) {
   return at::arange(tokens * kStackDim, at::kFloat).view({tokens, kStackDim}).mul(0.7).sin();
 }
 
-at::Tensor norm(const Module& module, const std::string& name, const at::Tensor& x) {
+at::Tensor norm(const torch::nn::Module& module, const std::string& name, const at::Tensor& x) {
   const auto parameters = module.named_parameters();
   return at::layer_norm(x, {kStackDim}, parameters[name + ".weight"], parameters[name + ".bias"],
                         1e-5);
 }
 
 TEST(Block, PostNormIsNormOfTheSum) {
-  const auto options = stack_options_of(NormPlace::kPost).block;
+  const auto options = stack_options_of(NormPlacement::kPost).block;
   const auto block = make_block(options);
   test::fill_parameters(*block);
-  const auto& children = block->children();
+  const auto children = block->named_children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
-  const auto pass = stack_pass_of({0, 2, 5});
+  const auto context = stack_pass_of({0, 2, 5});
   const auto x = stack_input(5);
-  const auto mixed = norm(*block, "attention_norm", x + attention->forward(x, pass));
+  const auto mixed = norm(*block, "attention_norm", x + attention->forward(x, context));
   const auto expected =
-      norm(*block, "feed_forward_norm", mixed + feed_forward->forward(mixed, pass));
-  EXPECT_TRUE(test::near(block->forward(x, pass), expected));
+      norm(*block, "feed_forward_norm", mixed + feed_forward->forward(mixed, context));
+  EXPECT_TRUE(test::near(block->forward(x, context), expected));
 }
 
 TEST(Block, PreNormLeavesTheStreamAlone) {
-  const auto block = make_block(stack_options_of(NormPlace::kPre).block);
+  const auto block = make_block(stack_options_of(NormPlacement::kPre).block);
   test::fill_parameters(*block);
-  const auto& children = block->children();
+  const auto children = block->named_children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
-  const auto pass = stack_pass_of({0, 2, 5});
+  const auto context = stack_pass_of({0, 2, 5});
   const auto x = stack_input(5);
-  const auto mixed = x + attention->forward(norm(*block, "attention_norm", x), pass);
+  const auto mixed = x + attention->forward(norm(*block, "attention_norm", x), context);
   const auto expected =
-      mixed + feed_forward->forward(norm(*block, "feed_forward_norm", mixed), pass);
-  EXPECT_TRUE(test::near(block->forward(x, pass), expected));
+      mixed + feed_forward->forward(norm(*block, "feed_forward_norm", mixed), context);
+  EXPECT_TRUE(test::near(block->forward(x, context), expected));
 }
 
 TEST(Stack, OnlyPreNormEndsInANormOfItsOwn) {
   EXPECT_FALSE(
-      Stack(stack_options_of(NormPlace::kPost)).named_parameters().contains("norm.weight"));
-  EXPECT_TRUE(Stack(stack_options_of(NormPlace::kPre)).named_parameters().contains("norm.weight"));
+      Stack(stack_options_of(NormPlacement::kPost)).named_parameters().contains("norm.weight"));
+  EXPECT_TRUE(
+      Stack(stack_options_of(NormPlacement::kPre)).named_parameters().contains("norm.weight"));
 }
 
 TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
-  auto options = stack_options_of(NormPlace::kPre, 0);
+  auto options = stack_options_of(NormPlacement::kPre, 0);
   const AttentionOptions full{.dim = kStackDim, .heads = 2, .dropout = 0};
   auto narrow = full;
   narrow.type = AttentionType::kWindow;
@@ -85,17 +86,17 @@ TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
   test::fill_parameters(mixed);
   auto edited = stack_input(5);
   edited.select(0, 4).select(0, 0).add_(1.0);
-  const auto pass = stack_pass_of({0, 5});
-  EXPECT_TRUE(test::near(apart.forward(edited, pass).slice(0, 0, 4),
-                         apart.forward(stack_input(5), pass).slice(0, 0, 4)));
-  EXPECT_FALSE(test::near(mixed.forward(edited, pass).slice(0, 0, 4),
-                          mixed.forward(stack_input(5), pass).slice(0, 0, 4)));
+  const auto context = stack_pass_of({0, 5});
+  EXPECT_TRUE(test::near(apart.forward(edited, context).slice(0, 0, 4),
+                         apart.forward(stack_input(5), context).slice(0, 0, 4)));
+  EXPECT_FALSE(test::near(mixed.forward(edited, context).slice(0, 0, 4),
+                          mixed.forward(stack_input(5), context).slice(0, 0, 4)));
   options.attention = {full};
   EXPECT_THROW(Stack{options}, c10::Error);
 }
 
 TEST(Stack, TheFirstNormMayBeMissing) {
-  auto options = stack_options_of(NormPlace::kPre);
+  auto options = stack_options_of(NormPlacement::kPre);
   options.has_first_norm = false;
   const auto names = Stack(options).named_parameters();
   EXPECT_FALSE(names.contains("0.attention_norm.weight"));
@@ -104,15 +105,15 @@ TEST(Stack, TheFirstNormMayBeMissing) {
 }
 
 TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
-  auto options = stack_options_of(NormPlace::kPre, 0.5).block;
+  auto options = stack_options_of(NormPlacement::kPre, 0.5).block;
   options.attention.dropout = 0;
   const auto x = stack_input(5);
-  auto pass = stack_pass_of({0, 5});
+  auto context = stack_pass_of({0, 5});
   const auto result = [&](bool is_training) {
     const auto block = make_block(options);
     test::fill_parameters(*block);
-    pass.is_training = is_training;
-    return block->forward(x, pass);
+    context.is_training = is_training;
+    return block->forward(x, context);
   };
   options.dropout = 0;
   EXPECT_TRUE(test::near(result(true), result(false)));
@@ -121,7 +122,7 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
 }
 
 TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
-  for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
+  for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
     Stack stack(stack_options_of(place, 0.4));
     test::fill_parameters(stack);
     const auto x = stack_input(9);
@@ -143,27 +144,27 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
 }
 
 TEST(Stack, EveryLayerDrawsItsOwnChance) {
-  Stack stack(stack_options_of(NormPlace::kPost, 0.5));
+  Stack stack(stack_options_of(NormPlacement::kPost, 0.5));
   test::fill_parameters(stack);
-  auto pass = stack_pass_of({0, 6});
-  pass.is_training = true;
+  auto context = stack_pass_of({0, 6});
+  context.is_training = true;
   const auto x = stack_input(6);
-  const auto once = stack.forward(x, pass);
-  EXPECT_TRUE(test::near(stack.forward(x, pass), once, 0));
-  pass.step = 1;
-  EXPECT_FALSE(test::near(stack.forward(x, pass), once));
+  const auto once = stack.forward(x, context);
+  EXPECT_TRUE(test::near(stack.forward(x, context), once, 0));
+  context.step = 1;
+  EXPECT_FALSE(test::near(stack.forward(x, context), once));
 }
 
 // Central differences in single precision: only as fine as that allows.
 TEST(Stack, GradientsAreThoseOfDifferences) {
-  for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
+  for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
     Stack stack(stack_options_of(place, 0.3));
     test::fill_parameters(stack);
-    auto pass = stack_pass_of({0, 3, 5});
-    pass.is_training = true;
+    auto context = stack_pass_of({0, 3, 5});
+    context.is_training = true;
     const auto x = stack_input(5);
     const auto weights = at::arange(5 * kStackDim, at::kFloat).view({5, kStackDim}).cos();
-    (stack.forward(x, pass) * weights).sum().backward();
+    (stack.forward(x, context) * weights).sum().backward();
     for (const auto& item : stack.named_parameters()) {
       auto flat = item.value().detach().view(-1);
       const int64_t index = flat.numel() / 2;
@@ -171,9 +172,9 @@ TEST(Stack, GradientsAreThoseOfDifferences) {
       const double step = 1e-2;
       const at::NoGradGuard guard;
       flat[index] = kept + step;
-      const double above = (stack.forward(x, pass) * weights).sum().item<double>();
+      const double above = (stack.forward(x, context) * weights).sum().item<double>();
       flat[index] = kept - step;
-      const double below = (stack.forward(x, pass) * weights).sum().item<double>();
+      const double below = (stack.forward(x, context) * weights).sum().item<double>();
       flat[index] = kept;
       const double found = item.value().grad().view(-1)[index].item<double>();
       EXPECT_NEAR(found, (above - below) / (2 * step), 2e-2 * std::max(1.0, std::abs(found)))

@@ -6,7 +6,7 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include "batching/stage.h"
+#include "batching/device_batch.h"
 #include "data/batch.h"
 #include "models/directory.h"
 #include "objectives/objective.h"
@@ -23,7 +23,7 @@ inline models::ModelOptions tiny_model(models::Head head) {
   options.heads = 2;
   options.width = 24;
   options.length = 12;
-  options.deviation = 0.2;
+  options.init_std = 0.2;
   if (head == models::Head::kSequence) {
     options.labels = {"no", "perhaps", "yes"};
   }
@@ -35,7 +35,7 @@ inline models::ModelOptions tiny_xlm(models::Head head) {
   auto options = tiny_model(head);
   options.family = models::Family::kXlm;
   options.xlm.languages = {"de", "en"};
-  options.xlm.embedding_deviation = 1.0;
+  options.xlm.embedding_init_std = 1.0;
   if (head == models::Head::kToken) {
     options.labels = {"B-X", "O"};
   }
@@ -48,7 +48,7 @@ inline data::Example example(int64_t number) {
   const int64_t length = 3 + number % 5;
   for (int64_t i = 0; i < length; ++i) {
     example.ids.push_back(5 + (number * 7 + i * 3) % 25);
-    example.types.push_back(i >= length / 2 ? 1 : 0);
+    example.token_type_ids.push_back(i >= length / 2 ? 1 : 0);
   }
   example.target_positions = {1, 2};
   example.targets = {5 + number % 25, 5 + (number * 11) % 25};
@@ -65,7 +65,7 @@ inline data::Batch batch_of(const std::vector<int64_t>& numbers) {
 }
 
 /// The same with the numbers that a regression is to find.
-inline data::Batch valued_batch_of(const std::vector<int64_t>& numbers) {
+inline data::Batch regression_batch_of(const std::vector<int64_t>& numbers) {
   auto batch = batch_of(numbers);
   for (const auto number : numbers) {
     batch.values.push_back(std::sin(static_cast<double>(number)));
@@ -73,7 +73,7 @@ inline data::Batch valued_batch_of(const std::vector<int64_t>& numbers) {
   return batch;
 }
 
-inline double total(const std::vector<at::Tensor>& losses) {
+inline double loss_sum(const std::vector<at::Tensor>& losses) {
   double sum = 0;
   for (const auto& loss : losses) {
     sum += loss.item<double>();
@@ -81,14 +81,14 @@ inline double total(const std::vector<at::Tensor>& losses) {
   return sum;
 }
 
-/// Figures after seeing the batches one by one.
-inline std::map<std::string, double> evaluated(const objectives::Objective& objective,
-                                               models::Model& model,
-                                               const std::vector<data::Batch>& batches) {
+/// Metrics after seeing the batches one by one.
+inline std::map<std::string, double> evaluate(const objectives::Objective& objective,
+                                              models::Model& model,
+                                              const std::vector<data::Batch>& batches) {
   const at::NoGradGuard guard;
   const auto evaluation = objective.evaluation();
   for (const auto& batch : batches) {
-    evaluation->add(model, batch, batching::stage(batch, at::kCPU).pass);
+    evaluation->add(model, batch, batching::to_device(batch, at::kCPU).context);
   }
   return evaluation->result();
 }

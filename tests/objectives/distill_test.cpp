@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "batches.h"
-#include "batching/stage.h"
+#include "batching/device_batch.h"
 #include "formats/image_patches.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/image_data.h"
-#include "objectives/loss/attention_distance.h"
+#include "objectives/data/image_datasets.h"
+#include "objectives/loss/attention_distillation.h"
 #include "objectives/loss/teacher.h"
 #include "support/config.h"
 #include "support/folder.h"
@@ -30,10 +30,10 @@ class DistillTest : public ::testing::Test {
     return made;
   }
 
-  ObjectiveOptions options(DistilledTask task) const {
+  ObjectiveOptions options(StudentObjective task) const {
     ObjectiveOptions made;
     made.type = ObjectiveType::kDistill;
-    made.distill.task = task;
+    made.distill.student_objective = task;
     made.distill.teacher = folder_.path();
     return made;
   }
@@ -41,12 +41,12 @@ class DistillTest : public ::testing::Test {
   static std::vector<at::Tensor> losses(const Objective& objective,
                                         models::Model& model,
                                         const data::Batch& batch) {
-    return objective.losses(model, batch, batching::stage(batch, at::kCPU).pass);
+    return objective.losses(model, batch, batching::to_device(batch, at::kCPU).context);
   }
 
   static at::Tensor logits(models::Model& model, const data::Batch& batch) {
-    const auto staged = batching::stage(batch, at::kCPU);
-    const auto rows = model.hidden(staged.input, staged.pass)
+    const auto device_batch = batching::to_device(batch, at::kCPU);
+    const auto rows = model.hidden(device_batch.input, device_batch.context)
                           .index_select(0, at::tensor(batch.target_rows, at::kLong));
     return kernels::linear(model.token_features(rows), model.output_weight(), model.output_bias());
   }
@@ -56,7 +56,7 @@ class DistillTest : public ::testing::Test {
 
 TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
   const auto teaching = teacher(models::Head::kMaskedLm);
-  const auto objective = make_objective(options(DistilledTask::kMlm));
+  const auto objective = make_objective(options(StudentObjective::kMlm));
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard", "hidden"}));
   const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto batch = test::batch_of({1, 2, 3});
@@ -71,9 +71,9 @@ TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
   const auto hard =
       at::cross_entropy_loss(said, at::tensor(batch.targets, at::kLong), {}, at::Reduction::Sum);
   EXPECT_NEAR(found[1].item<double>(), 2 * hard.item<double>(), 1e-3);
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto a = student->hidden(staged.input, staged.pass);
-  const auto b = teaching->hidden(staged.input, staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto a = student->hidden(device_batch.input, device_batch.context);
+  const auto b = teaching->hidden(device_batch.input, device_batch.context);
   const auto hidden = at::cosine_embedding_loss(a, b, at::ones({a.size(0)}), 0, at::Reduction::Sum);
   EXPECT_NEAR(found[2].item<double>(), hidden.item<double>(), 1e-3);
 }
@@ -82,17 +82,17 @@ TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
 std::vector<at::Tensor> attention_by_hand(models::Model& model,
                                           const data::Batch& batch,
                                           int64_t layer) {
-  nn::AttentionTrace trace({layer});
-  auto staged = batching::stage(batch, at::kCPU);
-  staged.pass.trace = &trace;
-  model.hidden(staged.input, staged.pass);
-  return trace.layers().at(layer);
+  nn::AttentionRecorder recorder({layer});
+  auto device_batch = batching::to_device(batch, at::kCPU);
+  device_batch.context.attention_recorder = &recorder;
+  model.hidden(device_batch.input, device_batch.context);
+  return recorder.layers().at(layer);
 }
 
 TEST_F(DistillTest, AttentionIsComparedAsMiniLmDoes) {
   const auto teaching = teacher(models::Head::kMaskedLm);
-  auto wanted = options(DistilledTask::kMlm);
-  wanted.distill.attention_weight = 3;
+  auto wanted = options(StudentObjective::kMlm);
+  wanted.distill.alpha_attention = 3;
   const auto objective = make_objective(wanted);
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard", "hidden", "attention"}));
   const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
@@ -117,17 +117,17 @@ TEST_F(DistillTest, AttentionIsComparedAsMiniLmDoes) {
 }
 
 TEST_F(DistillTest, UniformLayersArePairedByDepth) {
-  EXPECT_EQ(layer_pairs(AttentionPairs::kLast, 3, 12), (LayerPairs{{2, 11}}));
-  EXPECT_EQ(layer_pairs(AttentionPairs::kUniform, 3, 12), (LayerPairs{{0, 3}, {1, 7}, {2, 11}}));
-  EXPECT_EQ(test::message_of<UserError>([] { layer_pairs(AttentionPairs::kUniform, 5, 12); }),
-            "objective.attention_layers: uniform, but 5 layers of the student do not divide 12 of "
+  EXPECT_EQ(layer_pairs(LayerMap::kLast, 3, 12), (LayerPairs{{2, 11}}));
+  EXPECT_EQ(layer_pairs(LayerMap::kUniform, 3, 12), (LayerPairs{{0, 3}, {1, 7}, {2, 11}}));
+  EXPECT_EQ(test::message_of<UserError>([] { layer_pairs(LayerMap::kUniform, 5, 12); }),
+            "objective.layer_map: uniform, but 5 layers of the student do not divide 12 of "
             "the teacher, allowed is last");
 }
 
 TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
   teacher(models::Head::kMaskedLm);
-  auto wanted = options(DistilledTask::kMlm);
-  wanted.distill.attention_weight = 1;
+  auto wanted = options(StudentObjective::kMlm);
+  wanted.distill.alpha_attention = 1;
   auto narrow = test::tiny_model(models::Head::kMaskedLm);
   narrow.heads = 4;
   const auto student = models::make_model(narrow, 3);
@@ -139,7 +139,7 @@ TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
 
 TEST_F(DistillTest, ATeacherThatIsTheStudentAgreesWithItself) {
   const auto teaching = teacher(models::Head::kMaskedLm);
-  const auto objective = make_objective(options(DistilledTask::kMlm));
+  const auto objective = make_objective(options(StudentObjective::kMlm));
   const auto found = losses(*objective, *teaching, test::batch_of({1, 2}));
   EXPECT_NEAR(found[0].item<double>(), 0, 1e-4);
   EXPECT_NEAR(found[2].item<double>(), 0, 1e-4);
@@ -147,7 +147,7 @@ TEST_F(DistillTest, ATeacherThatIsTheStudentAgreesWithItself) {
 
 TEST_F(DistillTest, OnlyTheStudentHasGradients) {
   teacher(models::Head::kMaskedLm);
-  const auto objective = make_objective(options(DistilledTask::kMlm));
+  const auto objective = make_objective(options(StudentObjective::kMlm));
   const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto found = losses(*objective, *student, test::batch_of({1, 2}));
   (found[0] + found[1] + found[2]).backward();
@@ -158,7 +158,7 @@ TEST_F(DistillTest, OnlyTheStudentHasGradients) {
 
 TEST_F(DistillTest, ClassesAreTaughtToo) {
   teacher(models::Head::kSequence);
-  const auto objective = make_objective(options(DistilledTask::kClassify));
+  const auto objective = make_objective(options(StudentObjective::kClassify));
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard"}));
   const auto student = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto batch = test::batch_of({1, 2, 3});
@@ -168,7 +168,7 @@ TEST_F(DistillTest, ClassesAreTaughtToo) {
               losses(*objective, *student, test::batch_of({1}))[0].item<double>() +
                   losses(*objective, *student, test::batch_of({2, 3}))[0].item<double>(),
               1e-4);
-  EXPECT_TRUE(test::evaluated(*objective, *student, {batch}).contains("eval_accuracy"));
+  EXPECT_TRUE(test::evaluate(*objective, *student, {batch}).contains("eval_accuracy"));
 }
 
 /// Images of 2 x 2 patches for a DeiT, which has two tokens of its own.
@@ -198,8 +198,8 @@ models::ModelOptions tiny_vision(models::Family family, models::Head head) {
   options.heads = 2;
   options.width = 24;
   options.vision.image_size = 4;
-  options.vision.patch = 2;
-  options.deviation = 0.4;
+  options.vision.patch_size = 2;
+  options.init_std = 0.4;
   options.labels = {"no", "perhaps", "yes"};
   return options;
 }
@@ -208,19 +208,21 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   const auto teaching =
       models::make_model(tiny_vision(models::Family::kVit, models::Head::kImage), 5);
   models::save_model(folder_.path(), *teaching, formats::DType::kF32);
-  auto wanted = options(DistilledTask::kClassify);
+  auto wanted = options(StudentObjective::kClassify);
   const auto batch = images({2, 0, 1});
   auto bare = tiny_vision(models::Family::kDeit, models::Head::kNone);
-  EXPECT_FALSE(misfit(wanted, bare));
+  EXPECT_FALSE(incompatibility(wanted, bare));
   bare.head = head_for(make_objective(wanted)->head(), bare);
-  ASSERT_EQ(bare.head, models::Head::kTaughtImage);
+  ASSERT_EQ(bare.head, models::Head::kDistilledImage);
   const auto student = models::make_model(bare, 3);
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto both = student->classifiers(staged.input, staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto both = student->classifier_logits(device_batch.input, device_batch.context);
   ASSERT_EQ(both.size(), 2U);
-  EXPECT_TRUE(at::allclose((both[0] + both[1]) / 2, student->classify(staged.input, staged.pass)));
-  const auto plain = batching::stage(with_own_tokens(batch, teaching->options().vision), at::kCPU);
-  const auto said = teaching->classify(plain.input, plain.pass);  // (B, C), by one token less
+  EXPECT_TRUE(at::allclose((both[0] + both[1]) / 2,
+                           student->classify(device_batch.input, device_batch.context)));
+  const auto plain =
+      batching::to_device(with_special_tokens(batch, teaching->options().vision), at::kCPU);
+  const auto said = teaching->classify(plain.input, plain.context);  // (B, C), by one token less
   const auto labels = at::tensor(batch.labels, at::kLong);
   const auto entropy = [](const at::Tensor& logits, const at::Tensor& right) {
     return at::cross_entropy_loss(logits, right, {}, at::Reduction::Sum).item<double>();
@@ -231,7 +233,7 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
       4;
   EXPECT_NEAR(soft[0].item<double>(), 5 * divergence.item<double>(), 1e-3);
   EXPECT_NEAR(soft[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
-  wanted.distill.teacher_answer = TeacherAnswer::kHard;
+  wanted.distill.distillation_type = DistillationType::kHard;
   const auto hard = losses(*make_objective(wanted), *student, batch);
   EXPECT_NEAR(hard[0].item<double>(), 5 * entropy(both[1], said.argmax(-1)), 1e-3);
   EXPECT_NEAR(hard[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
@@ -249,13 +251,13 @@ TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
   models::save_model(folder_.path(), *models::make_model(vision, 5), formats::DType::kF32);
   const auto student = models::make_model(vision, 3);  // one classifier for both
   auto batch = images({2, 0});
-  batch = with_own_tokens(batch, vision.vision);
+  batch = with_special_tokens(batch, vision.vision);
   batch.values = {0.25, 0, 0.75, 1, 0, 0};
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto logits = student->classify(staged.input, staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto logits = student->classify(device_batch.input, device_batch.context);
   const auto shares = at::tensor(batch.values).view({2, 3}).to(at::kFloat);
   const auto wanted = -(shares * at::log_softmax(logits, -1)).sum();
-  const auto found = losses(*make_objective(options(DistilledTask::kClassify)), *student, batch);
+  const auto found = losses(*make_objective(options(StudentObjective::kClassify)), *student, batch);
   EXPECT_NEAR(found[1].item<double>(), 2 * wanted.item<double>(), 1e-4);
 }
 
@@ -264,9 +266,9 @@ TEST_F(DistillTest, ATeacherOfOtherImagesIsRefused) {
   other.vision.image_size = 8;
   models::save_model(folder_.path(), *models::make_model(other, 5), formats::DType::kF32);
   const auto student =
-      models::make_model(tiny_vision(models::Family::kDeit, models::Head::kTaughtImage), 3);
+      models::make_model(tiny_vision(models::Family::kDeit, models::Head::kDistilledImage), 3);
   EXPECT_NE(test::message_of<UserError>([&] {
-              losses(*make_objective(options(DistilledTask::kClassify)), *student, images({0}));
+              losses(*make_objective(options(StudentObjective::kClassify)), *student, images({0}));
             })
                 .find("reads 3 x 8 x 8 pixels in patches of 2, the student 3 x 4 x 4 pixels in "
                       "patches of 2: they must read the same"),
@@ -277,7 +279,7 @@ TEST_F(DistillTest, ATeacherOfAnotherKindIsRefused) {
   teacher(models::Head::kMaskedLm);
   auto other = test::tiny_model(models::Head::kMaskedLm);
   other.vocabulary = 31;
-  const auto objective = make_objective(options(DistilledTask::kMlm));
+  const auto objective = make_objective(options(StudentObjective::kMlm));
   const auto student = models::make_model(other, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*objective, *student, test::batch_of({1}));
@@ -290,7 +292,7 @@ TEST_F(DistillTest, ATeacherOfOtherLanguagesIsRefused) {
   auto xlm = test::tiny_model(models::Head::kMaskedLm);
   xlm.family = models::Family::kXlm;
   xlm.xlm.languages = {"de", "en"};
-  const auto objective = make_objective(options(DistilledTask::kMlm));
+  const auto objective = make_objective(options(StudentObjective::kMlm));
   const auto student = models::make_model(xlm, 3);
   EXPECT_NE(
       test::message_of<UserError>([&] {
@@ -311,19 +313,20 @@ TEST_F(DistillTest, KeysAreChecked) {
       message({{"type", "mlm"}, {"teacher", "x"}}).find("belongs to objectives of type distill"),
       std::string::npos);
   const std::vector<std::pair<std::string, std::string>> classes{
-      {"type", "distill"}, {"teacher", "x"}, {"task", "classify"}};
+      {"type", "distill"}, {"teacher", "x"}, {"student_objective", "classify"}};
   const auto with = [&](const std::string& key, const std::string& value, bool classifies) {
     auto keys = classes;
     keys.resize(classifies ? 3 : 2);
     keys.emplace_back(key, value);
     return message(keys);
   };
-  EXPECT_NE(with("attention_weight", "1", true).find("only where the task is of tokens"),
+  EXPECT_NE(with("alpha_attention", "1", true).find("only where the task is of tokens"),
             std::string::npos);
-  EXPECT_NE(with("attention_layers", "uniform", false).find("only with attention_weight above 0"),
+  EXPECT_NE(with("layer_map", "uniform", false).find("only with alpha_attention above 0"),
             std::string::npos);
-  for (const auto* const key : {"teacher_answer", "label_smoothing"}) {
-    EXPECT_NE(with(key, key[0] == 't' ? "hard" : "0.1", false).find("only with task: classify"),
+  for (const auto* const key : {"distillation_type", "label_smoothing"}) {
+    EXPECT_NE(with(key, key[0] == 'd' ? "hard" : "0.1", false)
+                  .find("only with student_objective: classify"),
               std::string::npos);
   }
 }

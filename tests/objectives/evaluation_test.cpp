@@ -4,13 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "batches.h"
-#include "batching/stage.h"
+#include "batching/device_batch.h"
 #include "fixed_model.h"
 #include "formats/json.h"
 #include "objectives/evaluation/class_evaluation.h"
-#include "objectives/sequence.h"
+#include "objectives/sequence_objectives.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -22,7 +22,7 @@ using Logits = std::vector<std::vector<float>>;
 std::vector<std::string> names(int64_t count) {
   std::vector<std::string> list;
   for (int64_t i = 0; i < count; ++i) {
-    list.push_back(text("class ", i));
+    list.push_back(str_cat("class ", i));
   }
   return list;
 }
@@ -50,38 +50,40 @@ void show(Evaluation& evaluation,
       batch.add(static_cast<int64_t>(row), example);
     }
     if (batch.sequences() > 0) {
-      evaluation.add(model, batch, batching::stage(batch, at::kCPU).pass);
+      evaluation.add(model, batch, batching::to_device(batch, at::kCPU).context);
     }
   }
 }
 
-std::unique_ptr<Evaluation> of_classes(const Logits& logits,
-                                       const std::vector<int64_t>& labels,
-                                       const ClassOptions& options = {}) {
+std::unique_ptr<Evaluation> class_evaluation(const Logits& logits,
+                                             const std::vector<int64_t>& labels,
+                                             const ClassOptions& options = {}) {
   auto evaluation = make_class_evaluation(options);
   show(*evaluation, logits,
        [&](std::size_t row, data::Example& example) { example.label = labels[row]; });
   return evaluation;
 }
 
-std::unique_ptr<Evaluation> of_flags(const Logits& logits,
-                                     const std::vector<std::vector<double>>& wanted,
-                                     const ClassOptions& options = {}) {
-  auto evaluation = make_flag_evaluation(options);
+std::unique_ptr<Evaluation> multi_label_evaluation(const Logits& logits,
+                                                   const std::vector<std::vector<double>>& wanted,
+                                                   const ClassOptions& options = {}) {
+  auto evaluation = make_multi_label_evaluation(options);
   show(*evaluation, logits,
        [&](std::size_t row, data::Example& example) { example.values = wanted[row]; });
   return evaluation;
 }
 
 Json evaluation_reference() {
-  return formats::read_json(text(WEFT_SOURCE_DIR, "/tests/reference/metrics.json"));
+  return formats::read_json(str_cat(WEFT_SOURCE_DIR, "/tests/reference/metrics.json"));
 }
 
-void expect_figures(const std::map<std::string, double>& found,
+void expect_metrics(const std::map<std::string, double>& found,
                     const Json& wanted,
                     const std::vector<std::string>& keys) {
   for (const auto& key : keys) {
-    EXPECT_NEAR(found.at("eval_" + key), wanted.at(key).get<double>(), 1e-9) << key;
+    EXPECT_NEAR(found.at("eval_" + (key == "calibration_error" ? "ece" : key)),
+                wanted.at(key).get<double>(), 1e-9)
+        << key;
   }
 }
 
@@ -89,7 +91,7 @@ void expect_per_class(const Json& found, const Json& wanted, int64_t classes) {
   const std::vector<std::string> keys = {"precision", "recall", "f1", "support"};
   for (int64_t name = 0; name < classes; ++name) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      EXPECT_NEAR(found.at(text("class ", name)).at(keys[i]).get<double>(),
+      EXPECT_NEAR(found.at(str_cat("class ", name)).at(keys[i]).get<double>(),
                   wanted[i][static_cast<std::size_t>(name)].get<double>(), 1e-9)
           << keys[i] << " of " << name;
     }
@@ -101,9 +103,9 @@ TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
   for (const auto& item : evaluation_reference()["scores"]) {
     const auto classes = item["classes"].get<int64_t>();
     const auto evaluation =
-        of_classes(item["logits"].get<Logits>(), item["labels"].get<std::vector<int64_t>>());
+        class_evaluation(item["logits"].get<Logits>(), item["labels"].get<std::vector<int64_t>>());
     const auto found = evaluation->result();
-    expect_figures(found, item,
+    expect_metrics(found, item,
                    {"accuracy", "matthews_correlation", "roc_auc", "average_precision",
                     "brier_score", "calibration_error"});
     EXPECT_NEAR(found.at("eval_loss"), item["log_loss"].get<double>(), 1e-9);
@@ -115,7 +117,7 @@ TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
                                                            : key[0] == 'r' ? 1
                                                                            : 2][1]
                                        : item[average][key];
-      EXPECT_NEAR(found.at(text("eval_", key)), wanted.get<double>(), 1e-9) << key;
+      EXPECT_NEAR(found.at(str_cat("eval_", key)), wanted.get<double>(), 1e-9) << key;
     }
     const auto details = evaluation->details();
     expect_per_class(details["per_class"], item["per_class"], classes);
@@ -125,31 +127,31 @@ TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
   }
 }
 
-TEST(FlagEvaluation, FiguresEqualThoseOfScikitLearn) {
+TEST(MultiLabelEvaluation, FiguresEqualThoseOfScikitLearn) {
   for (const auto& item : evaluation_reference()["flags"]) {
     const auto logits = item["logits"].get<Logits>();
     const auto wanted = item["wanted"].get<std::vector<std::vector<double>>>();
-    const auto evaluation = of_flags(logits, wanted);
+    const auto evaluation = multi_label_evaluation(logits, wanted);
     const auto found = evaluation->result();
-    expect_figures(found, item,
+    expect_metrics(found, item,
                    {"accuracy", "hamming_loss", "roc_auc", "average_precision", "brier_score",
                     "calibration_error"});
     EXPECT_NEAR(found.at("eval_loss"), item["log_loss"].get<double>(), 1e-9);
     EXPECT_NEAR(found.at("eval_f1_macro"), item["macro"]["f1"].get<double>(), 1e-9);
     EXPECT_NEAR(found.at("eval_f1_weighted"), item["weighted"]["f1"].get<double>(), 1e-9);
-    expect_figures({{"eval_precision", found.at("eval_precision")},
+    expect_metrics({{"eval_precision", found.at("eval_precision")},
                     {"eval_recall", found.at("eval_recall")},
                     {"eval_f1", found.at("eval_f1")}},
                    item["micro"], {"precision", "recall", "f1"});
     const auto details = evaluation->details();
     expect_per_class(details["per_class"], item["per_class"], item["classes"].get<int64_t>());
     for (int64_t name = 0; name < item["classes"].get<int64_t>(); ++name) {
-      EXPECT_EQ(details["confusion_matrix"][text("class ", name)],
+      EXPECT_EQ(details["confusion_matrix"][str_cat("class ", name)],
                 item["confusion_matrix"][static_cast<std::size_t>(name)]);
     }
     const auto tuned =
-        of_flags(logits, wanted,
-                 {.multi_label = true, .tunes_threshold = metrics::ThresholdGoal::kF1})
+        multi_label_evaluation(
+            logits, wanted, {.multi_label = true, .tune_threshold = metrics::ThresholdMetric::kF1})
             ->result();
     EXPECT_NEAR(tuned.at("eval_f1"), item["best_f1"].get<double>(), 1e-9);
   }
@@ -158,46 +160,52 @@ TEST(FlagEvaluation, FiguresEqualThoseOfScikitLearn) {
 TEST(ClassEvaluation, AThresholdDecidesBetweenTwo) {
   // Probabilities of class 1: 0.731, 0.269, 0.5 (a tie goes to the first).
   const Logits logits = {{0, 1}, {1, 0}, {0, 0}};
-  EXPECT_EQ(of_classes(logits, {1, 0, 0})->result().at("eval_accuracy"), 1);
-  EXPECT_EQ(of_classes(logits, {1, 0, 1}, {.threshold = 0.5})->result().at("eval_accuracy"), 1);
-  EXPECT_EQ(of_classes(logits, {1, 1, 1}, {.threshold = 0.2})->result().at("eval_accuracy"), 1);
-  EXPECT_EQ(of_classes(logits, {0, 0, 0}, {.threshold = 0.9})->result().at("eval_accuracy"), 1);
+  EXPECT_EQ(class_evaluation(logits, {1, 0, 0})->result().at("eval_accuracy"), 1);
+  EXPECT_EQ(class_evaluation(logits, {1, 0, 1}, {.threshold = 0.5})->result().at("eval_accuracy"),
+            1);
+  EXPECT_EQ(class_evaluation(logits, {1, 1, 1}, {.threshold = 0.2})->result().at("eval_accuracy"),
+            1);
+  EXPECT_EQ(class_evaluation(logits, {0, 0, 0}, {.threshold = 0.9})->result().at("eval_accuracy"),
+            1);
 }
 
 TEST(ClassEvaluation, TuningFindsTheThresholdAndTellsIt) {
   const Logits logits = {{2, 0}, {1, 0}, {0.5F, 0}, {0, 3}};
-  const auto figures =
-      of_classes(logits, {0, 1, 1, 1}, {.tunes_threshold = metrics::ThresholdGoal::kF1})->result();
-  EXPECT_EQ(figures.at("eval_f1"), 1);
+  const auto metrics =
+      class_evaluation(logits, {0, 1, 1, 1}, {.tune_threshold = metrics::ThresholdMetric::kF1})
+          ->result();
+  EXPECT_EQ(metrics.at("eval_f1"), 1);
   const double lower = 1 / (1 + std::exp(2.0));
   const double upper = 1 / (1 + std::exp(1.0));
-  EXPECT_NEAR(figures.at("eval_threshold"), (lower + upper) / 2, 1e-9);
-  EXPECT_FALSE(of_classes(logits, {0, 1, 1, 1})->result().contains("eval_threshold"));
+  EXPECT_NEAR(metrics.at("eval_threshold"), (lower + upper) / 2, 1e-9);
+  EXPECT_FALSE(class_evaluation(logits, {0, 1, 1, 1})->result().contains("eval_threshold"));
 }
 
 TEST(ClassEvaluation, TheWorstComeFirstWithTheirFacts) {
-  const auto evaluation = of_classes({{0, 0.1F}, {5, 0}, {2, 0}, {0, 3}}, {0, 1, 0, 1});
-  const auto worst = evaluation->worst(2).value();
+  const auto evaluation = class_evaluation({{0, 0.1F}, {5, 0}, {2, 0}, {0, 3}}, {0, 1, 0, 1});
+  const auto worst = evaluation->hardest_examples(2).value();
   ASSERT_EQ(worst.size(), 2U);
   EXPECT_EQ(worst[0].item, 1);
   EXPECT_NEAR(worst[0].loss, std::log1p(std::exp(5.0)), 1e-6);
-  EXPECT_EQ(worst[0].facts["label"], "class 1");
-  EXPECT_EQ(worst[0].facts["prediction"], "class 0");
-  EXPECT_EQ(worst[0].facts["is_right"], false);
-  EXPECT_NEAR(worst[0].facts["scores"]["class 0"].get<double>(), 1 / (1 + std::exp(-5.0)), 1e-6);
-  EXPECT_EQ(worst[0].facts["score"], worst[0].facts["scores"]["class 0"]);
+  EXPECT_EQ(worst[0].fields["label"], "class 1");
+  EXPECT_EQ(worst[0].fields["prediction"], "class 0");
+  EXPECT_EQ(worst[0].fields["is_right"], false);
+  EXPECT_NEAR(worst[0].fields["scores"]["class 0"].get<double>(), 1 / (1 + std::exp(-5.0)), 1e-6);
+  EXPECT_EQ(worst[0].fields["score"], worst[0].fields["scores"]["class 0"]);
   EXPECT_EQ(worst[1].item, 0);
 }
 
-TEST(FlagEvaluation, TheWorstComeFirstWithTheirFacts) {
+TEST(MultiLabelEvaluation, TheWorstComeFirstWithTheirFacts) {
   const auto worst =
-      of_flags({{3, -3}, {3, 3}}, {{1, 0}, {0, 1}}, {.multi_label = true})->worst(5).value();
+      multi_label_evaluation({{3, -3}, {3, 3}}, {{1, 0}, {0, 1}}, {.multi_label = true})
+          ->hardest_examples(5)
+          .value();
   ASSERT_EQ(worst.size(), 2U);
   EXPECT_EQ(worst[0].item, 1);
-  EXPECT_EQ(worst[0].facts["labels"], Json::array({"class 1"}));
-  EXPECT_EQ(worst[0].facts["predictions"], Json::array({"class 0", "class 1"}));
-  EXPECT_EQ(worst[0].facts["is_right"], false);
-  EXPECT_EQ(worst[1].facts["is_right"], true);
+  EXPECT_EQ(worst[0].fields["labels"], Json::array({"class 1"}));
+  EXPECT_EQ(worst[0].fields["predictions"], Json::array({"class 0", "class 1"}));
+  EXPECT_EQ(worst[0].fields["is_right"], false);
+  EXPECT_EQ(worst[1].fields["is_right"], true);
 }
 
 TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
@@ -206,15 +214,15 @@ TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
   const std::vector<std::vector<double>> wanted = {{1, 5}, {2, 4}, {3, 7}};
   show(*evaluation, {{1, 1}, {2, 2}, {4, 3}},
        [&](std::size_t row, data::Example& example) { example.values = wanted[row]; });
-  const auto figures = evaluation->result();
-  EXPECT_NEAR(figures.at("eval_loss"), (1.0 / 3 + (16.0 + 4 + 16) / 3) / 2, 1e-9);
+  const auto metrics = evaluation->result();
+  EXPECT_NEAR(metrics.at("eval_loss"), (1.0 / 3 + (16.0 + 4 + 16) / 3) / 2, 1e-9);
   const auto details = evaluation->details();
   EXPECT_NEAR(details["per_label"]["class 0"]["mse"].get<double>(), 1.0 / 3, 1e-9);
   EXPECT_NEAR(details["per_label"]["class 0"]["spearmanr"].get<double>(), 1, 1e-9);
   EXPECT_NEAR(details["per_label"]["class 1"]["spearmanr"].get<double>(), 0.5, 1e-9);
-  EXPECT_NEAR(figures.at("eval_spearmanr"), 0.75, 1e-9);
-  EXPECT_EQ(evaluation->worst(1).value()[0].item, 2);
-  EXPECT_EQ(evaluation->worst(1).value()[0].facts["label"], Json::array({3.0, 7.0}));
+  EXPECT_NEAR(metrics.at("eval_spearmanr"), 0.75, 1e-9);
+  EXPECT_EQ(evaluation->hardest_examples(1).value()[0].item, 2);
+  EXPECT_EQ(evaluation->hardest_examples(1).value()[0].fields["label"], Json::array({3.0, 7.0}));
 }
 
 TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
@@ -228,12 +236,12 @@ TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
 }
 
 TEST(Evaluation, OfNothingIsZeroOrUndefinedAndDoesNotCrash) {
-  EXPECT_EQ(make_class_evaluation({.tunes_threshold = metrics::ThresholdGoal::kF1})
+  EXPECT_EQ(make_class_evaluation({.tune_threshold = metrics::ThresholdMetric::kF1})
                 ->result()
                 .at("eval_accuracy"),
             0);
-  EXPECT_EQ(make_flag_evaluation({})->result().at("eval_f1"), 0);
-  EXPECT_TRUE(make_class_evaluation({})->worst(3).value().empty());
+  EXPECT_EQ(make_multi_label_evaluation({})->result().at("eval_f1"), 0);
+  EXPECT_TRUE(make_class_evaluation({})->hardest_examples(3).value().empty());
 }
 
 }  // namespace

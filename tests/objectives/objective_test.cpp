@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "batches.h"
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/stage.h"
 #include "kernels/linear/linear.h"
 
 namespace weft::objectives {
@@ -47,12 +47,12 @@ std::vector<Case> all_cases() {
 }
 
 data::Batch objective_batch_of(const Case& made, const std::vector<int64_t>& numbers) {
-  return made.options.type == ObjectiveType::kRegress ? test::valued_batch_of(numbers)
+  return made.options.type == ObjectiveType::kRegress ? test::regression_batch_of(numbers)
                                                       : test::batch_of(numbers);
 }
 
 std::vector<at::Tensor> objective_losses(const Case& made, const data::Batch& batch) {
-  return made.objective->losses(*made.model, batch, batching::stage(batch, at::kCPU).pass);
+  return made.objective->losses(*made.model, batch, batching::to_device(batch, at::kCPU).context);
 }
 
 TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
@@ -76,26 +76,26 @@ TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
     options.layers = 2;
     made.model = models::make_model(options, 3);
     const auto training = [&](const data::Batch& batch) {
-      auto pass = batching::stage(batch, at::kCPU).pass;
-      pass.is_training = true;
-      pass.seed = 9;
-      return pass;
+      auto context = batching::to_device(batch, at::kCPU).context;
+      context.is_training = true;
+      context.seed = 9;
+      return context;
     };
     const auto all = objective_batch_of(made, {1, 2, 3, 4, 5});
     const auto whole = made.objective->losses(*made.model, all, training(all));
     std::vector<double> sums(whole.size(), 0);
-    nn::Pass before;
+    nn::ForwardContext before;
     for (const auto& numbers : std::vector<std::vector<int64_t>>{{1, 2}, {3}, {4, 5}}) {
       const auto part = objective_batch_of(made, numbers);
-      auto pass = training(part);
-      pass.first_row = before.first_row;
-      pass.first_target = before.first_target;
-      pass.first_sequence = before.first_sequence;
-      const auto objective_losses = made.objective->losses(*made.model, part, pass);
+      auto context = training(part);
+      context.first_row = before.first_row;
+      context.first_target = before.first_target;
+      context.first_sequence = before.first_sequence;
+      const auto objective_losses = made.objective->losses(*made.model, part, context);
       for (std::size_t term = 0; term < sums.size(); ++term) {
         sums[term] += objective_losses[term].item<double>();
       }
-      batching::go_past(part, before);
+      batching::advance_offsets(part, before);
     }
     for (std::size_t term = 0; term < sums.size(); ++term) {
       EXPECT_NEAR(sums[term], whole[term].item<double>(), 1e-4) << made.objective->terms()[term];
@@ -105,12 +105,12 @@ TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
 
 TEST(Objective, EvaluationIsTheSameForEveryCut) {
   for (const auto& made : all_cases()) {
-    const auto one = test::evaluated(*made.objective, *made.model,
-                                     {objective_batch_of(made, {0, 1, 2, 3, 4, 5, 6, 7})});
+    const auto one = test::evaluate(*made.objective, *made.model,
+                                    {objective_batch_of(made, {0, 1, 2, 3, 4, 5, 6, 7})});
     const auto many =
-        test::evaluated(*made.objective, *made.model,
-                        {objective_batch_of(made, {7, 3}), objective_batch_of(made, {0}),
-                         objective_batch_of(made, {5, 1, 6}), objective_batch_of(made, {2, 4})});
+        test::evaluate(*made.objective, *made.model,
+                       {objective_batch_of(made, {7, 3}), objective_batch_of(made, {0}),
+                        objective_batch_of(made, {5, 1, 6}), objective_batch_of(made, {2, 4})});
     ASSERT_EQ(one.size(), many.size());
     for (const auto& [name, value] : one) {
       EXPECT_NEAR(many.at(name), value, 1e-6 * std::max(1.0, std::abs(value))) << name;
@@ -130,28 +130,28 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
     for (std::size_t term = 0; term < sums.size(); ++term) {
       expected += sums[term].item<double>() / static_cast<double>(counts[term]);
     }
-    EXPECT_NEAR(test::evaluated(*made.objective, *made.model, {batch}).at("eval_loss"), expected,
+    EXPECT_NEAR(test::evaluate(*made.objective, *made.model, {batch}).at("eval_loss"), expected,
                 1e-5);
   }
 }
 
-TEST(MaskedObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
+TEST(MaskedLmObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
   const auto made = case_of(ObjectiveType::kMlm);
   const auto batch = objective_batch_of(made, {4, 9});
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto hidden = made.model->hidden(staged.input, staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto hidden = made.model->hidden(device_batch.input, device_batch.context);
   const auto logits = kernels::linear(made.model->token_features(hidden),
                                       made.model->output_weight(), made.model->output_bias());
   double expected = 0;
   for (std::size_t i = 0; i < batch.targets.size(); ++i) {
     expected -= at::log_softmax(logits[batch.target_rows[i]], 0)[batch.targets[i]].item<double>();
   }
-  EXPECT_NEAR(test::total(objective_losses(made, batch)), expected, 1e-4);
-  const auto figures = test::evaluated(*made.objective, *made.model, {batch});
-  EXPECT_NEAR(figures.at("eval_perplexity"), std::exp(expected / 4), 1e-2);
+  EXPECT_NEAR(test::loss_sum(objective_losses(made, batch)), expected, 1e-4);
+  const auto metrics = test::evaluate(*made.objective, *made.model, {batch});
+  EXPECT_NEAR(metrics.at("eval_perplexity"), std::exp(expected / 4), 1e-2);
 }
 
-TEST(MaskedObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
+TEST(MaskedLmObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
   const auto made = case_of(ObjectiveType::kMlm);
   auto example = test::example(1);
   example.targets.clear();
@@ -163,15 +163,15 @@ TEST(MaskedObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
   loss.backward();
 }
 
-TEST(MaskedObjective, IgnoredPairsDoNotCount) {
+TEST(MaskedLmObjective, IgnoredPairsDoNotCount) {
   const auto made = case_of(ObjectiveType::kMlm, data::PairTask::kSentenceOrder);
   EXPECT_EQ(made.objective->terms(), (std::vector<std::string>{"mlm", "sentence_order"}));
   auto batch = objective_batch_of(made, {1, 2, 3});
   const double whole = objective_losses(made, objective_batch_of(made, {1, 3}))[1].item<double>();
-  batch.labels[1] = data::kIgnored;
+  batch.labels[1] = data::kIgnoreIndex;
   EXPECT_EQ(made.objective->counts(batch)[1], 2);
   EXPECT_NEAR(objective_losses(made, batch)[1].item<double>(), whole, 1e-5);
-  EXPECT_TRUE(test::evaluated(*made.objective, *made.model, {batch})
+  EXPECT_TRUE(test::evaluate(*made.objective, *made.model, {batch})
                   .contains("eval_sentence_order_accuracy"));
 }
 
@@ -179,49 +179,49 @@ TEST(ClassifyObjective, SmoothingSpreadsTheTarget) {
   const auto plain = case_of(ObjectiveType::kClassify);
   const auto smooth = case_of(ObjectiveType::kClassify, data::PairTask::kNone, 0.3);
   const auto batch = test::batch_of({1, 2});
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto logits =
-      plain.model->class_logits(plain.model->hidden(staged.input, staged.pass), staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto logits = plain.model->class_logits(
+      plain.model->hidden(device_batch.input, device_batch.context), device_batch.context);
   const auto expected = at::cross_entropy_loss(logits, at::tensor(batch.labels, at::kLong), {},
                                                at::Reduction::Sum, -100, 0.3);
-  EXPECT_NEAR(test::total(objective_losses(smooth, batch)), expected.item<double>(), 1e-4);
+  EXPECT_NEAR(test::loss_sum(objective_losses(smooth, batch)), expected.item<double>(), 1e-4);
 }
 
 TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
   const auto made = case_of(ObjectiveType::kClassify);
-  const auto figures =
-      test::evaluated(*made.objective, *made.model, {objective_batch_of(made, {1, 2, 3})});
+  const auto metrics =
+      test::evaluate(*made.objective, *made.model, {objective_batch_of(made, {1, 2, 3})});
   for (const auto* name : {"eval_loss", "eval_accuracy", "eval_f1", "eval_precision", "eval_recall",
                            "eval_matthews_correlation"}) {
-    EXPECT_TRUE(figures.contains(name)) << name;
+    EXPECT_TRUE(metrics.contains(name)) << name;
   }
 }
 
 TEST(RegressObjective, IsTheSumOfSquares) {
   const auto made = case_of(ObjectiveType::kRegress);
   const auto batch = objective_batch_of(made, {1, 2});
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto values =
-      made.model->class_logits(made.model->hidden(staged.input, staged.pass), staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto values = made.model->class_logits(
+      made.model->hidden(device_batch.input, device_batch.context), device_batch.context);
   double expected = 0;
   for (int64_t i = 0; i < 2; ++i) {
     expected +=
         std::pow(values[i][0].item<double>() - batch.values[static_cast<std::size_t>(i)], 2);
   }
-  EXPECT_NEAR(test::total(objective_losses(made, batch)), expected, 1e-5);
-  EXPECT_TRUE(test::evaluated(*made.objective, *made.model, {batch}).contains("eval_pearson"));
+  EXPECT_NEAR(test::loss_sum(objective_losses(made, batch)), expected, 1e-5);
+  EXPECT_TRUE(test::evaluate(*made.objective, *made.model, {batch}).contains("eval_pearson"));
 }
 
 TEST(Objective, HalfPrecisionStaysNear) {
   for (const auto& made : all_cases()) {
     const auto batch = objective_batch_of(made, {1, 2, 3, 4, 5, 6});
-    const double exact = test::total(objective_losses(made, batch));
+    const double exact = test::loss_sum(objective_losses(made, batch));
     for (auto& parameter : made.model->named_parameters().values()) {
       parameter.set_data(parameter.detach().to(at::kBFloat16));
     }
     const auto rough = objective_losses(made, batch);
     EXPECT_EQ(rough.front().scalar_type(), at::kFloat);
-    EXPECT_NEAR(test::total(rough), exact, 0.03 * std::abs(exact));
+    EXPECT_NEAR(test::loss_sum(rough), exact, 0.03 * std::abs(exact));
     rough.front().backward();
   }
 }
@@ -240,7 +240,7 @@ TEST(Objective, LearnsAFewSequencesByHeart) {
       moments.push_back(at::zeros_like(parameter));
     }
     for (int step = 0; step < 150; ++step) {
-      test::drop_gradients(*made.model);
+      test::clear_gradients(*made.model);
       const auto sums = objective_losses(made, batch);
       at::Tensor loss = sums[0] / counts[0];
       for (std::size_t term = 1; term < sums.size(); ++term) {
@@ -257,7 +257,7 @@ TEST(Objective, LearnsAFewSequencesByHeart) {
         ++index;
       }
     }
-    EXPECT_LT(test::evaluated(*made.objective, *made.model, {batch}).at("eval_loss"), 0.1)
+    EXPECT_LT(test::evaluate(*made.objective, *made.model, {batch}).at("eval_loss"), 0.1)
         << made.objective->terms().front();
   }
 }

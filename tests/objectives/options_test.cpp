@@ -23,25 +23,25 @@ TEST(ObjectiveOptions, MlmReadsItsKeys) {
   const auto options = read_options({{"type", "mlm"},
                                      {"mask_fraction", "0.3"},
                                      {"mask_unit", "span"},
-                                     {"span_longest", "7"},
-                                     {"static_masks", "true"},
+                                     {"max_span", "7"},
+                                     {"static_masking", "true"},
                                      {"next_sentence", "true"}});
   EXPECT_EQ(options.mask.fraction, 0.3);
   EXPECT_EQ(options.mask.unit, data::MaskUnit::kSpan);
-  EXPECT_EQ(options.mask.span_longest, 7);
+  EXPECT_EQ(options.mask.max_span, 7);
   EXPECT_TRUE(options.mask.is_static);
   EXPECT_EQ(options.pair, data::PairTask::kNextSentence);
 }
 
 TEST(ObjectiveOptions, TagReadsWhichPiecesBearTags) {
-  EXPECT_EQ(read_options({{"type", "tag"}}).label_pieces, data::LabelPieces::kFirst);
-  const auto options = read_options({{"type", "tag"}, {"label_pieces", "all"}});
+  EXPECT_EQ(read_options({{"type", "tag"}}).label_all_tokens, false);
+  const auto options = read_options({{"type", "tag"}, {"label_all_tokens", "true"}});
   EXPECT_EQ(options.type, ObjectiveType::kTag);
-  EXPECT_EQ(options.label_pieces, data::LabelPieces::kAll);
-  EXPECT_NE(message({{"type", "classify"}, {"label_pieces", "all"}})
-                .find("objective.label_pieces: belongs to objectives of type tag"),
+  EXPECT_TRUE(options.label_all_tokens);
+  EXPECT_NE(message({{"type", "classify"}, {"label_all_tokens", "true"}})
+                .find("objective.label_all_tokens: belongs to objectives of type tag"),
             std::string::npos);
-  EXPECT_NE(message({{"type", "tag"}, {"label_pieces", "last"}}).find("is not one of first, all"),
+  EXPECT_NE(message({{"type", "tag"}, {"label_all_tokens", "last"}}).find("is not true or false"),
             std::string::npos);
 }
 
@@ -55,12 +55,13 @@ TEST(ObjectiveOptions, KeysOfAnotherTypeAreRefusedByName) {
 }
 
 TEST(ObjectiveOptions, SharesAreAtMostOneTogether) {
-  EXPECT_NE(message({{"type", "mlm"}, {"mask_share", "0.9"}, {"random_share", "0.2"}})
-                .find("objective.random_share"),
+  EXPECT_NE(message({{"type", "mlm"}, {"mask_token_prob", "0.9"}, {"random_token_prob", "0.2"}})
+                .find("objective.random_token_prob"),
             std::string::npos);
-  EXPECT_EQ(read_options({{"type", "mlm"}, {"mask_share", "0.9"}, {"random_share", "0.1"}})
-                .mask.random_share,
-            0.1);
+  EXPECT_EQ(
+      read_options({{"type", "mlm"}, {"mask_token_prob", "0.9"}, {"random_token_prob", "0.1"}})
+          .mask.random_token_prob,
+      0.1);
 }
 
 TEST(ObjectiveOptions, OneTaskOnPairsAtMost) {
@@ -78,8 +79,8 @@ TEST(ObjectiveOptions, FractionsOutOfRangeAndUnknownTypesAreRefused) {
 
 TEST(ObjectiveOptions, PairsNeedAFamilyThatHasTheirHead) {
   const auto options = read_options({{"type", "mlm"}, {"next_sentence", "true"}});
-  EXPECT_FALSE(misfit(options, models::family_defaults(models::Family::kBert)));
-  const auto wrong = misfit(options, models::family_defaults(models::Family::kRoberta));
+  EXPECT_FALSE(incompatibility(options, models::family_defaults(models::Family::kBert)));
+  const auto wrong = incompatibility(options, models::family_defaults(models::Family::kRoberta));
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->key, "next_sentence");
 }

@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "batches.h"
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/stage.h"
 #include "models/generator.h"
-#include "models/weights/names.h"
-#include "models/weights/stored_layout.h"
+#include "models/weights/weight_layout.h"
+#include "models/weights/weight_map.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/parity.h"
@@ -21,12 +21,21 @@
 namespace weft::objectives {
 namespace {
 
-enum Tally { kGeneratorLoss, kHidden, kGuessed, kFoundOut, kTokens, kReplaced, kFound, kHits };
+enum RunningSum {
+  kGeneratorLoss,
+  kMasked,
+  kGeneratorCorrect,
+  kDiscriminatorLoss,
+  kTokens,
+  kReplaced,
+  kPredicted,
+  kTruePositives
+};
 
 models::ModelOptions discriminator_options() {
   auto options = test::tiny_model(models::Head::kReplacedToken);
   options.family = models::Family::kElectra;
-  options.embedding_dim = 8;
+  options.embedding_size = 8;
   options.dropout = options.attention_dropout = 0;
   return options;
 }
@@ -34,7 +43,7 @@ models::ModelOptions discriminator_options() {
 ObjectiveOptions objective_options() {
   ObjectiveOptions options;
   options.type = ObjectiveType::kReplacedToken;
-  options.replaced_token.generator.share = 0.5;
+  options.replaced_token.generator.size_ratio = 0.5;
   return options;
 }
 
@@ -47,28 +56,30 @@ std::shared_ptr<models::Model> pair_of(models::ModelOptions options = discrimina
 
 struct Losses {
   at::Tensor generator, discriminator;
-  std::vector<double> tallies;
+  std::vector<double> running_sums;
 };
 
-Losses replaced_token_losses(models::Model& model, const data::Batch& batch, nn::Pass place = {}) {
+Losses replaced_token_losses(models::Model& model,
+                             const data::Batch& batch,
+                             nn::ForwardContext context = {}) {
   const auto objective = make_objective(objective_options());
-  place.layout = batching::stage(batch, at::kCPU).pass.layout;
-  const auto found = objective->losses(model, batch, place);
+  context.layout = batching::to_device(batch, at::kCPU).context.layout;
+  const auto found = objective->losses(model, batch, context);
   EXPECT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[2].numel(), objective->tallies());
-  const auto* const tally = found[2].const_data_ptr<double>();
-  return {found[0], found[1], {tally, tally + found[2].numel()}};
+  EXPECT_EQ(found[2].numel(), objective->num_running_sums());
+  const auto* const sums = found[2].const_data_ptr<double>();
+  return {found[0], found[1], {sums, sums + found[2].numel()}};
 }
 
-nn::Pass at_step(uint64_t step, uint64_t seed = 11) {
-  nn::Pass pass;
-  pass.seed = seed;
-  pass.step = step;
-  return pass;
+nn::ForwardContext at_step(uint64_t step, uint64_t seed = 11) {
+  nn::ForwardContext context;
+  context.seed = seed;
+  context.step = step;
+  return context;
 }
 
 /// The generator holds each token as likely as its bias says, whatever stands around it.
-void set_guesses(models::Model& model, const at::Tensor& bias) {
+void set_generator_bias(models::Model& model, const at::Tensor& bias) {
   const auto word = model.named_parameters()["generator.embeddings.word.weight"];
   test::set_parameters(model, {{"generator.embeddings.word.weight", at::zeros_like(word)},
                                {"generator.head.bias", bias}});
@@ -97,17 +108,17 @@ TEST(ReplacedToken, TheGeneratorIsAShareOfTheDiscriminator) {
   EXPECT_EQ(third.heads, 4);
   EXPECT_EQ(third.width, 1024);
   EXPECT_EQ(third.layers, 12);
-  EXPECT_EQ(third.embedding_dim, 768);
+  EXPECT_EQ(third.embedding_size, 768);
   base.dim = 256;
   base.heads = 4;
   base.width = 1024;
-  base.embedding_dim = 128;
+  base.embedding_size = 128;
   const auto quarter = generator_options({}, base);
   EXPECT_EQ(quarter.dim, 64);
   EXPECT_EQ(quarter.heads, 1);
   EXPECT_EQ(quarter.width, 256);
-  EXPECT_EQ(quarter.embedding_dim, 128);
-  const auto odd = generator_options({.share = 0.5, .heads = 3, .layers = 2}, base);
+  EXPECT_EQ(quarter.embedding_size, 128);
+  const auto odd = generator_options({.size_ratio = 0.5, .heads = 3, .layers = 2}, base);
   EXPECT_EQ(odd.dim, 129);  // 128, brought to a multiple of the heads
   EXPECT_EQ(odd.width, 512);
   EXPECT_EQ(odd.layers, 2);
@@ -120,34 +131,36 @@ TEST(ReplacedToken, CountsWhatTheLossesStandOn) {
   EXPECT_EQ(objective->counts(batch), (std::vector<int64_t>{6, batch.tokens()}));
   const auto model = pair_of();
   const auto found = replaced_token_losses(*model, batch, at_step(3));
-  EXPECT_NEAR(found.tallies[kGeneratorLoss], found.generator.item<double>(), 1e-6);
-  EXPECT_EQ(found.tallies[kHidden], 6);
-  EXPECT_NEAR(50 * found.tallies[kFoundOut], found.discriminator.item<double>(), 1e-3);
-  EXPECT_EQ(found.tallies[kTokens], static_cast<double>(batch.tokens()));
-  EXPECT_LE(found.tallies[kHits], std::min(found.tallies[kFound], found.tallies[kReplaced]));
+  EXPECT_NEAR(found.running_sums[kGeneratorLoss], found.generator.item<double>(), 1e-6);
+  EXPECT_EQ(found.running_sums[kMasked], 6);
+  EXPECT_NEAR(50 * found.running_sums[kDiscriminatorLoss], found.discriminator.item<double>(),
+              1e-3);
+  EXPECT_EQ(found.running_sums[kTokens], static_cast<double>(batch.tokens()));
+  EXPECT_LE(found.running_sums[kTruePositives],
+            std::min(found.running_sums[kPredicted], found.running_sums[kReplaced]));
   // 8 of 10 replaced ones are among the 9 that it took for such.
-  const auto figures = objective->figures({12, 6, 3, 20, 100, 10, 9, 8});
-  EXPECT_DOUBLE_EQ(figures.at("generator_loss"), 2);
-  EXPECT_DOUBLE_EQ(figures.at("generator_accuracy"), 0.5);
-  EXPECT_DOUBLE_EQ(figures.at("discriminator_loss"), 0.2);
-  EXPECT_DOUBLE_EQ(figures.at("discriminator_accuracy"), 0.97);
-  EXPECT_DOUBLE_EQ(figures.at("discriminator_precision"), 8.0 / 9);
-  EXPECT_DOUBLE_EQ(figures.at("discriminator_recall"), 0.8);
-  EXPECT_DOUBLE_EQ(figures.at("replaced_share"), 0.1);
+  const auto metrics = objective->metrics({12, 6, 3, 20, 100, 10, 9, 8});
+  EXPECT_DOUBLE_EQ(metrics.at("generator_loss"), 2);
+  EXPECT_DOUBLE_EQ(metrics.at("generator_accuracy"), 0.5);
+  EXPECT_DOUBLE_EQ(metrics.at("discriminator_loss"), 0.2);
+  EXPECT_DOUBLE_EQ(metrics.at("discriminator_accuracy"), 0.97);
+  EXPECT_DOUBLE_EQ(metrics.at("discriminator_precision"), 8.0 / 9);
+  EXPECT_DOUBLE_EQ(metrics.at("discriminator_recall"), 0.8);
+  EXPECT_DOUBLE_EQ(metrics.at("replaced_share"), 0.1);
 }
 
 TEST(ReplacedToken, ATokenThatIsDrawnRightIsNotReplaced) {
   const auto model = pair_of();
   auto batch = test::batch_of({1, 2, 3});
-  set_guesses(*model, at::zeros({30}).index_fill(0, at::tensor({7}, at::kLong), 99.0));
+  set_generator_bias(*model, at::zeros({30}).index_fill(0, at::tensor({7}, at::kLong), 99.0));
   batch.targets.assign(batch.targets.size(), 7);
   auto right = replaced_token_losses(*model, batch);
-  EXPECT_EQ(right.tallies[kReplaced], 0);
-  EXPECT_EQ(right.tallies[kGuessed], 6);
+  EXPECT_EQ(right.running_sums[kReplaced], 0);
+  EXPECT_EQ(right.running_sums[kGeneratorCorrect], 6);
   batch.targets.assign(batch.targets.size(), 8);
   auto wrong = replaced_token_losses(*model, batch);
-  EXPECT_EQ(wrong.tallies[kReplaced], 6);
-  EXPECT_EQ(wrong.tallies[kGuessed], 0);
+  EXPECT_EQ(wrong.running_sums[kReplaced], 6);
+  EXPECT_EQ(wrong.running_sums[kGeneratorCorrect], 0);
 }
 
 // The share of tokens that are drawn right is the probability that the generator gives them.
@@ -156,14 +169,14 @@ TEST(ReplacedToken, DrawsFromTheGeneratorsDistribution) {
   std::vector<int64_t> numbers(40);
   std::iota(numbers.begin(), numbers.end(), 1);
   auto batch = test::batch_of(numbers);
-  set_guesses(*model, at::zeros({30}).index_fill(0, at::tensor({7}, at::kLong), 3.0));
+  set_generator_bias(*model, at::zeros({30}).index_fill(0, at::tensor({7}, at::kLong), 3.0));
   batch.targets.assign(batch.targets.size(), 7);
   const double right = std::exp(3.0) / (std::exp(3.0) + 29);
   double replaced = 0;
   constexpr int kSteps = 60;
   const at::NoGradGuard no_grad;
   for (uint64_t step = 0; step < kSteps; ++step) {
-    replaced += replaced_token_losses(*model, batch, at_step(step)).tallies[kReplaced];
+    replaced += replaced_token_losses(*model, batch, at_step(step)).running_sums[kReplaced];
   }
   const double draws = kSteps * static_cast<double>(batch.targets.size());
   const double deviation = std::sqrt(draws * right * (1 - right));
@@ -173,8 +186,8 @@ TEST(ReplacedToken, DrawsFromTheGeneratorsDistribution) {
 TEST(ReplacedToken, DrawsAreOfSeedAndStep) {
   const auto model = pair_of();
   const auto batch = test::batch_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
-  const auto value = [&](const nn::Pass& pass) {
-    return replaced_token_losses(*model, batch, pass).discriminator.item<double>();
+  const auto value = [&](const nn::ForwardContext& context) {
+    return replaced_token_losses(*model, batch, context).discriminator.item<double>();
   };
   EXPECT_EQ(value(at_step(4)), value(at_step(4)));
   EXPECT_NE(value(at_step(4)), value(at_step(5)));
@@ -186,26 +199,26 @@ TEST(ReplacedToken, MicroBatchesAddUpToTheStep) {
   auto options = discriminator_options();
   options.dropout = options.attention_dropout = 0.2;
   const auto model = pair_of(options);
-  auto pass = at_step(6);
-  pass.is_training = true;
-  const auto whole = replaced_token_losses(*model, test::batch_of({1, 2, 3, 4}), pass);
+  auto context = at_step(6);
+  context.is_training = true;
+  const auto whole = replaced_token_losses(*model, test::batch_of({1, 2, 3, 4}), context);
   double generator = 0;
   double discriminator = 0;
-  std::vector<double> tallies(whole.tallies.size(), 0);
+  std::vector<double> running_sums(whole.running_sums.size(), 0);
   for (const auto& numbers : std::vector<std::vector<int64_t>>{{1}, {2, 3}, {4}}) {
     const auto batch = test::batch_of(numbers);
-    const auto part = replaced_token_losses(*model, batch, pass);
+    const auto part = replaced_token_losses(*model, batch, context);
     generator += part.generator.item<double>();
     discriminator += part.discriminator.item<double>();
-    for (std::size_t i = 0; i < tallies.size(); ++i) {
-      tallies[i] += part.tallies[i];
+    for (std::size_t i = 0; i < running_sums.size(); ++i) {
+      running_sums[i] += part.running_sums[i];
     }
-    batching::go_past(batch, pass);
+    batching::advance_offsets(batch, context);
   }
   EXPECT_NEAR(generator, whole.generator.item<double>(), 1e-3);
   EXPECT_NEAR(discriminator, whole.discriminator.item<double>(), 1e-2);
-  for (std::size_t i = 0; i < tallies.size(); ++i) {
-    EXPECT_NEAR(tallies[i], whole.tallies[i], 1e-3) << i;
+  for (std::size_t i = 0; i < running_sums.size(); ++i) {
+    EXPECT_NEAR(running_sums[i], whole.running_sums[i], 1e-3) << i;
   }
 }
 
@@ -218,7 +231,7 @@ TEST(ReplacedToken, NoGradientPassesThroughTheDraws) {
                         !parameter.key().starts_with("generator.embeddings.");
     EXPECT_EQ(parameter.value().grad().defined(), !is_own) << parameter.key();
   }
-  test::drop_gradients(*model);
+  test::clear_gradients(*model);
   replaced_token_losses(*model, batch).generator.backward();
   for (const auto& parameter : model->named_parameters()) {
     const bool is_the_generators =
@@ -231,17 +244,17 @@ TEST(ReplacedToken, TheGeneratorDropsOtherFeatures) {
   auto options = discriminator_options();
   options.dropout = 0.5;
   const auto model = pair_of(options);
-  auto pass = at_step(6);
-  pass.is_training = true;
+  auto context = at_step(6);
+  context.is_training = true;
   const auto batch = test::batch_of({1, 2});
-  pass.layout = batching::stage(batch, at::kCPU).pass.layout;
+  context.layout = batching::to_device(batch, at::kCPU).context.layout;
   const auto mlm = make_objective(ObjectiveOptions{});
-  const auto with_its_own = replaced_token_losses(*model, batch, pass).generator.item<double>();
-  const auto alone = mlm->losses(*models::generator_of(*model), batch, pass);
+  const auto with_its_own = replaced_token_losses(*model, batch, context).generator.item<double>();
+  const auto alone = mlm->losses(*models::generator_of(*model), batch, context);
   EXPECT_NE(with_its_own, alone[0].item<double>());
-  pass.is_training = false;
-  EXPECT_NEAR(replaced_token_losses(*model, batch, pass).generator.item<double>(),
-              mlm->losses(*models::generator_of(*model), batch, pass)[0].item<double>(), 1e-5);
+  context.is_training = false;
+  EXPECT_NEAR(replaced_token_losses(*model, batch, context).generator.item<double>(),
+              mlm->losses(*models::generator_of(*model), batch, context)[0].item<double>(), 1e-5);
 }
 
 TEST(ReplacedToken, ABatchWithoutHiddenTokensTeachesTheDiscriminatorAlone) {
@@ -252,15 +265,15 @@ TEST(ReplacedToken, ABatchWithoutHiddenTokensTeachesTheDiscriminatorAlone) {
   const auto found = replaced_token_losses(*model, batch);
   EXPECT_EQ(found.generator.item<double>(), 0);
   EXPECT_FALSE(found.generator.requires_grad());
-  EXPECT_EQ(found.tallies[kReplaced], 0);
+  EXPECT_EQ(found.running_sums[kReplaced], 0);
   EXPECT_GT(found.discriminator.item<double>(), 0);
 }
 
 TEST(ReplacedToken, EvaluationDoesNotDependOnBatches) {
   const auto model = pair_of();
   const auto objective = make_objective(objective_options());
-  const auto together = test::evaluated(*objective, *model, {test::batch_of({1, 2, 3, 4, 5})});
-  const auto apart = test::evaluated(
+  const auto together = test::evaluate(*objective, *model, {test::batch_of({1, 2, 3, 4, 5})});
+  const auto apart = test::evaluate(
       *objective, *model, {test::batch_of({5, 2}), test::batch_of({4}), test::batch_of({1, 3})});
   ASSERT_EQ(together.size(), 8U);
   for (const auto& [name, value] : together) {
@@ -274,14 +287,14 @@ TEST(ReplacedToken, EvaluationDoesNotDependOnBatches) {
 
 TEST(ReplacedToken, ConfigsThatMakeNoPairAreRefused) {
   auto options = objective_options();
-  EXPECT_FALSE(misfit(options, discriminator_options()));
-  const auto bert = misfit(options, test::tiny_model(models::Head::kMaskedLm));
+  EXPECT_FALSE(incompatibility(options, discriminator_options()));
+  const auto bert = incompatibility(options, test::tiny_model(models::Head::kMaskedLm));
   ASSERT_TRUE(bert);
   EXPECT_EQ(bert->message,
             "replaced_token is nothing for bert, which has no discriminator: allowed with "
             "model.type: electra");
   options.replaced_token.generator = {.dim = 9, .heads = 2};
-  const auto odd = misfit(options, discriminator_options());
+  const auto odd = incompatibility(options, discriminator_options());
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->key, "generator");
 }
@@ -300,13 +313,13 @@ class Reference {
 
   void expect_equal() {
     const auto batch = this->batch();
-    const auto found = replaced_token_losses(*model_, batch, pass_);
+    const auto found = replaced_token_losses(*model_, batch, context_);
     const auto generator = found.generator / static_cast<double>(batch.targets.size());
     const auto discriminator = found.discriminator / static_cast<double>(batch.tokens());
     EXPECT_TRUE(test::near(generator.detach(), expected_.at("generator_loss"), 1e-5));
     EXPECT_TRUE(test::near(discriminator.detach() / 50, expected_.at("discriminator_loss"), 1e-5));
     const auto targets = at::tensor(batch.targets, at::kLong);
-    EXPECT_EQ(found.tallies[kReplaced],
+    EXPECT_EQ(found.running_sums[kReplaced],
               at::ne(expected_.at("drawn"), targets).sum().item<double>());
     (generator + discriminator).backward();
     expect_gradients(model_->options(), "");
@@ -321,11 +334,11 @@ class Reference {
       const auto* const data = tensor.const_data_ptr<int64_t>();
       return std::vector<int64_t>(data, data + tensor.numel());
     };
-    pass_ = at_step(static_cast<uint64_t>(numbers("step").front()),
-                    static_cast<uint64_t>(numbers("seed").front()));
+    context_ = at_step(static_cast<uint64_t>(numbers("step").front()),
+                       static_cast<uint64_t>(numbers("seed").front()));
     data::Batch batch;
     batch.ids = numbers("ids");
-    batch.types = numbers("types");
+    batch.token_type_ids = numbers("types");
     batch.offsets = numbers("offsets");
     batch.target_rows = numbers("target_rows");
     batch.targets = numbers("targets");
@@ -335,8 +348,8 @@ class Reference {
 
   void expect_gradients(const models::ModelOptions& options, const std::string& prefix) {
     const auto parameters = model_->named_parameters();
-    for (const auto& stored : models::stored_tensors(options)) {
-      const auto ours = models::to_stored(
+    for (const auto& stored : models::weight_map(options)) {
+      const auto ours = models::to_file_layout(
           models::rows_of(parameters[prefix + stored.parameter].grad(), stored), stored);
       const auto name = "gradient." + prefix + stored.name;
       ASSERT_TRUE(expected_.contains(name)) << name;
@@ -350,7 +363,7 @@ class Reference {
   std::string directory_;
   std::shared_ptr<models::Model> model_;
   test::Tensors expected_;
-  nn::Pass pass_;
+  nn::ForwardContext context_;
 };
 
 TEST(ReplacedTokenReference, EqualsTransformers) {

@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/stage.h"
 #include "kernels/linear/linear.h"
 #include "models/config/presets.h"
 #include "models/encoder_decoder_parts.h"
 #include "objectives/batches.h"
-#include "objectives/data/image_data.h"
+#include "objectives/data/image_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
 #include "support/config.h"
 
@@ -25,7 +25,7 @@ models::ModelOptions tiny(models::Family family = models::Family::kTransformer) 
   options.heads = options.decoder.heads = 2;
   options.width = options.decoder.width = 24;
   options.length = 20;
-  models::settle_decoding_ids(options);
+  models::set_decoding_ids(options);
   return options;
 }
 
@@ -61,14 +61,15 @@ std::unique_ptr<Objective> objective_of(double smoothing = 0) {
 TEST(Seq2Seq, LossIsTorchsWithSmoothing) {
   const auto model = models::make_model(tiny(), 1);
   const auto batch = pairs_of({1, 2, 3});
-  const auto pass = batching::stage(batch, at::kCPU).pass;
+  const auto context = batching::to_device(batch, at::kCPU).context;
   const auto logits =
-      kernels::linear(model->token_features(batching::hidden_states(*model, batch, pass)),
+      kernels::linear(model->token_features(batching::hidden_states(*model, batch, context)),
                       model->output_weight(), model->output_bias());
   const auto expected = at::cross_entropy_loss(logits, at::tensor(batch.targets, at::kLong), {},
                                                at::Reduction::Sum, -100, 0.2);
   const auto objective = objective_of(0.2);
-  EXPECT_NEAR(test::total(objective->losses(*model, batch, pass)), expected.item<double>(), 1e-4);
+  EXPECT_NEAR(test::loss_sum(objective->losses(*model, batch, context)), expected.item<double>(),
+              1e-4);
   EXPECT_EQ(objective->counts(batch),
             (std::vector<int64_t>{static_cast<int64_t>(batch.targets.size())}));
 }
@@ -78,15 +79,15 @@ TEST(Seq2Seq, ChanceDoesNotDependOnHowAStepIsCut) {
     const auto model = models::make_model(tiny(family), 1);
     const auto objective = objective_of(0.1);
     const auto loss_of = [&](const std::vector<data::Batch>& micro) {
-      nn::Pass place;
-      place.is_training = true;
-      place.seed = 3;
-      place.step = 5;
+      nn::ForwardContext context;
+      context.is_training = true;
+      context.seed = 3;
+      context.step = 5;
       double sum = 0;
       for (const auto& batch : micro) {
-        place.layout = batching::stage(batch, at::kCPU).pass.layout;
-        sum += test::total(objective->losses(*model, batch, place));
-        batching::go_past(batch, place);
+        context.layout = batching::to_device(batch, at::kCPU).context.layout;
+        sum += test::loss_sum(objective->losses(*model, batch, context));
+        batching::advance_offsets(batch, context);
       }
       return sum;
     };
@@ -100,8 +101,8 @@ TEST(Seq2Seq, ChanceDoesNotDependOnHowAStepIsCut) {
 TEST(Seq2Seq, FiguresDoNotDependOnBatches) {
   const auto model = models::make_model(tiny(), 1);
   const auto objective = objective_of(0.1);
-  const auto whole = test::evaluated(*objective, *model, {pairs_of({1, 2, 3, 4})});
-  const auto parts = test::evaluated(*objective, *model, {pairs_of({4, 2}), pairs_of({3, 1})});
+  const auto whole = test::evaluate(*objective, *model, {pairs_of({1, 2, 3, 4})});
+  const auto parts = test::evaluate(*objective, *model, {pairs_of({4, 2}), pairs_of({3, 1})});
   ASSERT_TRUE(whole.contains("eval_perplexity"));
   for (const auto& [name, value] : whole) {
     EXPECT_NEAR(parts.at(name), value, 1e-6) << name;
@@ -113,11 +114,11 @@ TEST(Seq2Seq, FiguresDoNotDependOnBatches) {
 data::Batch prefixed(const data::Example& pair) {
   data::Example made;
   made.ids = pair.source_ids;
-  made.prefix = static_cast<int64_t>(made.ids.size());
+  made.prefix_length = static_cast<int64_t>(made.ids.size());
   made.ids.insert(made.ids.end(), pair.targets.begin(), pair.targets.end() - 1);
   made.targets = pair.targets;
   for (std::size_t i = 0; i < made.targets.size(); ++i) {
-    made.target_positions.push_back(made.prefix - 1 + static_cast<int64_t>(i));
+    made.target_positions.push_back(made.prefix_length - 1 + static_cast<int64_t>(i));
   }
   data::Batch batch;
   batch.add(0, made);
@@ -131,21 +132,21 @@ TEST(PrefixOfADecoder, LossIsThatOfTheRestBehindAPrefixSeenBothWays) {
   const auto objective = make_objective(wanted);
   options.head = head_for(objective->head(), options);
   EXPECT_EQ(options.head, models::Head::kCausalLm);
-  EXPECT_FALSE(misfit(wanted, options));
+  EXPECT_FALSE(incompatibility(wanted, options));
   options.vocabulary = 30;
   options.dim = 16;
   options.layers = 2;
   options.heads = 2;
   options.width = 24;
   options.length = 20;
-  options.deviation = 0.3;
+  options.init_std = 0.3;
   const auto model = models::make_model(options, 1);
   const auto batch = prefixed(pair(3));
-  auto pass = batching::stage(batch, at::kCPU).pass;
-  const double found = test::total(objective->losses(*model, batch, pass));
-  pass.prefixes = {batch.prefixes[0]};
+  auto context = batching::to_device(batch, at::kCPU).context;
+  const double found = test::loss_sum(objective->losses(*model, batch, context));
+  context.prefix_lengths = {batch.prefix_lengths[0]};
   const auto by_hand = [&] {
-    const auto hidden = model->hidden(batching::stage_input(batch, at::kCPU), pass);
+    const auto hidden = model->hidden(batching::input_to_device(batch, at::kCPU), context);
     const auto rows = hidden.index_select(0, at::tensor(batch.target_rows, at::kLong));
     return at::cross_entropy_loss(
                kernels::linear(rows, model->output_weight(), model->output_bias()),
@@ -153,7 +154,7 @@ TEST(PrefixOfADecoder, LossIsThatOfTheRestBehindAPrefixSeenBothWays) {
         .item<double>();
   };
   EXPECT_NEAR(found, by_hand(), 1e-4);
-  pass.prefixes.clear();
+  context.prefix_lengths.clear();
   EXPECT_GT(std::abs(found - by_hand()), 1e-3);
 }
 
@@ -162,11 +163,11 @@ TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
     const auto model = models::make_model(tiny(family), 1);
     const auto batch = pairs_of({1, 2, 3});
     const auto gradients = [&](bool recomputes) {
-      auto pass = batching::stage(batch, at::kCPU).pass;
-      pass.is_training = true;
-      pass.recomputes_layers = recomputes;
-      test::drop_gradients(*model);
-      objective_of(0.1)->losses(*model, batch, pass).front().backward();
+      auto context = batching::to_device(batch, at::kCPU).context;
+      context.is_training = true;
+      context.recomputes_layers = recomputes;
+      test::clear_gradients(*model);
+      objective_of(0.1)->losses(*model, batch, context).front().backward();
       std::vector<at::Tensor> found;
       for (const auto& parameter : model->named_parameters().values()) {
         found.push_back(parameter.grad().defined() ? parameter.grad().clone()
@@ -185,16 +186,16 @@ TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
 TEST(Seq2SeqOptions, ReadsItsKeysAndRefusesThemElsewhere) {
   auto section = test::section("objective", {{"type", "seq2seq"},
                                              {"label_smoothing", "0.1"},
-                                             {"prefix", "'translate: '"},
+                                             {"source_prefix", "'translate: '"},
                                              {"target_language", "de_DE"}});
   const auto options = read_objective_options(section);
   EXPECT_EQ(options.seq2seq.label_smoothing, 0.1);
   EXPECT_EQ(options.seq2seq.prefix, "translate: ");
   EXPECT_EQ(options.seq2seq.target_language, "de_DE");
-  auto wrong = test::section("objective", {{"type", "mlm"}, {"prefix", "a"}});
+  auto wrong = test::section("objective", {{"type", "mlm"}, {"source_prefix", "a"}});
   EXPECT_NE(test::message_of<config::Error>([&] {
               read_objective_options(wrong);
-            }).find("objective.prefix: belongs to objectives of type seq2seq"),
+            }).find("objective.source_prefix: belongs to objectives of type seq2seq"),
             std::string::npos);
 }
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "batches.h"
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/stage.h"
 #include "metrics/tag_scheme.h"
 #include "objectives/evaluation/tag_evaluation.h"
 #include "support/folder.h"
@@ -37,13 +37,13 @@ TEST(TagEvaluation, GivesTheFiguresOfSeqeval) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto item = count - 1 - i;  // the order in which they come does not matter
       evaluation.add({.item = static_cast<int64_t>(item),
-                      .wanted = ids_of(expected["wanted"][item], labels),
-                      .found = ids_of(expected["found"][item], labels)},
+                      .labels = ids_of(expected["wanted"][item], labels),
+                      .predictions = ids_of(expected["found"][item], labels)},
                      labels);
     }
-    const auto figures = evaluation.result();
+    const auto metrics = evaluation.result();
     for (const auto* name : {"accuracy", "precision", "recall", "f1"}) {
-      EXPECT_NEAR(figures.at(std::string("eval_") + name), expected[name].get<double>(), 1e-9)
+      EXPECT_NEAR(metrics.at(std::string("eval_") + name), expected[name].get<double>(), 1e-9)
           << name << " of " << expected["labels"];
     }
     const auto details = evaluation.details();
@@ -114,12 +114,13 @@ TEST_F(TagObjectiveTest, LossIsTheSumOverLabelledTokens) {
   const auto both = batch({1, 2, 3});
   EXPECT_EQ(objective_->counts(both), std::vector<int64_t>{6});
   const auto loss_of = [&](const data::Batch& one) {
-    return test::total(objective_->losses(*model_, one, batching::stage(one, at::kCPU).pass));
+    return test::loss_sum(
+        objective_->losses(*model_, one, batching::to_device(one, at::kCPU).context));
   };
   EXPECT_NEAR(loss_of(both), loss_of(batch({1})) + loss_of(batch({2, 3})), 1e-5);
-  const auto staged = batching::stage(both, at::kCPU);
-  const auto logits =
-      model_->token_logits(model_->hidden(staged.input, staged.pass), staged.pass);  // (N, C)
+  const auto device_batch = batching::to_device(both, at::kCPU);
+  const auto logits = model_->token_logits(model_->hidden(device_batch.input, device_batch.context),
+                                           device_batch.context);  // (N, C)
   double expected = 0;
   for (std::size_t i = 0; i < both.targets.size(); ++i) {
     expected -= logits[both.target_rows[i]].log_softmax(0)[both.targets[i]].item<double>();
@@ -133,15 +134,16 @@ TEST_F(TagObjectiveTest, ABatchWithoutTargetsHasNoLoss) {
   example.target_positions.clear();
   example.targets.clear();
   empty.add(0, example);
-  const auto losses = objective_->losses(*model_, empty, batching::stage(empty, at::kCPU).pass);
+  const auto losses =
+      objective_->losses(*model_, empty, batching::to_device(empty, at::kCPU).context);
   EXPECT_EQ(losses.at(0).item<double>(), 0);
   EXPECT_TRUE(losses.at(0).requires_grad());
 }
 
 TEST_F(TagObjectiveTest, FiguresDoNotDependOnBatches) {
-  const auto together = test::evaluated(*objective_, *model_, {batch({0, 1, 2, 3, 4, 5})});
+  const auto together = test::evaluate(*objective_, *model_, {batch({0, 1, 2, 3, 4, 5})});
   const auto apart =
-      test::evaluated(*objective_, *model_, {batch({5, 2}), batch({0}), batch({4, 3, 1})});
+      test::evaluate(*objective_, *model_, {batch({5, 2}), batch({0}), batch({4, 3, 1})});
   ASSERT_EQ(together.size(), apart.size());
   for (const auto& [name, value] : together) {
     EXPECT_NEAR(apart.at(name), value, 1e-6) << name;
@@ -151,16 +153,17 @@ TEST_F(TagObjectiveTest, FiguresDoNotDependOnBatches) {
 TEST_F(TagObjectiveTest, ScoresAreTheProbabilitiesOfWhatIsFound) {
   const auto both = batch({1, 2});
   TagEvaluation evaluation;
-  const auto staged = batching::stage(both, at::kCPU);
-  evaluation.add(*model_, both, staged.pass);
-  const auto shares =
-      batching::tag_logits(*model_, staged.input, both, staged.pass).softmax(1).amax(1);  // (M)
+  const auto device_batch = batching::to_device(both, at::kCPU);
+  evaluation.add(*model_, both, device_batch.context);
+  const auto shares = batching::tag_logits(*model_, device_batch.input, both, device_batch.context)
+                          .softmax(1)
+                          .amax(1);  // (M)
   int64_t row = 0;
-  auto worst = evaluation.worst(2).value();
+  auto worst = evaluation.hardest_examples(2).value();
   std::sort(worst.begin(), worst.end(),
             [](const auto& a, const auto& b) { return a.item < b.item; });
   for (const auto& verdict : worst) {
-    for (const auto& score : verdict.facts["scores"]) {
+    for (const auto& score : verdict.fields["scores"]) {
       EXPECT_NEAR(score.get<double>(), shares[row++].item<double>(), 1e-6);
     }
   }
@@ -170,15 +173,17 @@ TEST_F(TagObjectiveTest, ScoresAreTheProbabilitiesOfWhatIsFound) {
 TEST_F(TagObjectiveTest, TheWorstSentencesComeFirst) {
   TagEvaluation evaluation;
   const Names labels = {"X", "Y"};
-  evaluation.add({.item = 1, .loss = 0.5, .wanted = {0}, .found = {1}, .scores = {0.6}}, labels);
-  evaluation.add({.item = 0, .loss = 2.5, .wanted = {1, 1}, .found = {0, 1}, .scores = {0.9, 0.75}},
+  evaluation.add({.item = 1, .loss = 0.5, .labels = {0}, .predictions = {1}, .scores = {0.6}},
                  labels);
-  const auto worst = evaluation.worst(1).value();
+  evaluation.add(
+      {.item = 0, .loss = 2.5, .labels = {1, 1}, .predictions = {0, 1}, .scores = {0.9, 0.75}},
+      labels);
+  const auto worst = evaluation.hardest_examples(1).value();
   ASSERT_EQ(worst.size(), 1U);
   EXPECT_EQ(worst[0].item, 0);
-  EXPECT_EQ(worst[0].facts["tags"], (formats::Json{"Y", "Y"}));
-  EXPECT_EQ(worst[0].facts["predictions"], (formats::Json{"X", "Y"}));
-  EXPECT_EQ(worst[0].facts["scores"], (formats::Json{0.9, 0.75}));
+  EXPECT_EQ(worst[0].fields["tags"], (formats::Json{"Y", "Y"}));
+  EXPECT_EQ(worst[0].fields["predictions"], (formats::Json{"X", "Y"}));
+  EXPECT_EQ(worst[0].fields["scores"], (formats::Json{0.9, 0.75}));
 }
 
 }  // namespace

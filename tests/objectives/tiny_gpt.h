@@ -22,9 +22,9 @@ inline models::ModelOptions tiny_gpt_options() {
   options.heads = 2;
   options.width = 32;
   options.length = kGptLength;
-  options.deviation = 0.6;
-  options.begin_id = 2;
-  options.end_id = 3;
+  options.init_std = 0.6;
+  options.bos_id = 2;
+  options.eos_id = 3;
   return options;
 }
 

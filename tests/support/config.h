@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/section.h"
 
 namespace weft::test {
@@ -17,7 +17,7 @@ inline config::Section section(std::string_view path,
   const auto words = split(path, '.');
   std::string yaml;
   for (const auto word : words) {
-    yaml += text(yaml.empty() ? "" : "{", word, ": ");
+    yaml += str_cat(yaml.empty() ? "" : "{", word, ": ");
   }
   std::vector<std::string> pairs;
   for (const auto& [key, value] : keys) {

@@ -30,7 +30,7 @@ inline formats::Image image_in(const formats::Json& json) {
 }
 
 /// The largest difference of two pixels; 256 where the images have other sizes.
-inline int largest_gap(const formats::Image& a, const formats::Image& b) {
+inline int max_difference(const formats::Image& a, const formats::Image& b) {
   if (a.height != b.height || a.width != b.width || a.channels != b.channels ||
       a.pixels.size() != b.pixels.size()) {
     return 256;

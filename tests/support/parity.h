@@ -27,7 +27,7 @@ inline std::string missing_for_parity() {
   return "";
 }
 
-inline Finished run_parity(const std::string& name, std::vector<std::string> options = {}) {
+inline ProcessResult run_parity(const std::string& name, std::vector<std::string> options = {}) {
   std::vector<std::string> command{"/usr/bin/env", "WEFT=" WEFT_BINARY, python(),
                                    WEFT_SOURCE_DIR "/scripts/parity/" + name};
   command.insert(command.end(), options.begin(), options.end());

@@ -42,16 +42,18 @@ inline void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-/// The text with every `sign` in it replaced.
-inline std::string filled(std::string text, const std::string& sign, const std::string& value) {
-  for (auto at = text.find(sign); at != std::string::npos;
-       at = text.find(sign, at + value.size())) {
-    text.replace(at, sign.size(), value);
+/// The text with every `placeholder` in it replaced.
+inline std::string filled(std::string text,
+                          const std::string& placeholder,
+                          const std::string& value) {
+  for (auto at = text.find(placeholder); at != std::string::npos;
+       at = text.find(placeholder, at + value.size())) {
+    text.replace(at, placeholder.size(), value);
   }
   return text;
 }
 
-struct Finished {
+struct ProcessResult {
   int status = -1;  // exit status; 128 + signal after a death by signal
   std::string out;
   std::string err;
@@ -81,7 +83,7 @@ inline pid_t start(const std::vector<std::string>& command,
   return child;
 }
 
-inline Finished finish(pid_t child, const std::string& directory) {
+inline ProcessResult finish(pid_t child, const std::string& directory) {
   int raw = 0;
   ::waitpid(child, &raw, 0);
   return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), contents(directory + "/stdout"),
@@ -89,13 +91,14 @@ inline Finished finish(pid_t child, const std::string& directory) {
 }
 
 /// Runs a program to its end.
-inline Finished run(const std::vector<std::string>& command, const std::string& input = "") {
+inline ProcessResult run(const std::vector<std::string>& command, const std::string& input = "") {
   const TemporaryDirectory directory;
   return finish(start(command, directory.path(), input), directory.path());
 }
 
 /// Runs the `weft` of this build.
-inline Finished weft(const std::vector<std::string>& arguments, const std::string& input = "") {
+inline ProcessResult weft(const std::vector<std::string>& arguments,
+                          const std::string& input = "") {
   std::vector<std::string> command{WEFT_BINARY};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run(command, input);

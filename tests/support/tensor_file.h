@@ -16,7 +16,7 @@ using Tensors = std::map<std::string, at::Tensor>;
 /// All tensors of a safetensors file, in memory of their own.
 inline Tensors read_tensors(const std::string& path) {
   Tensors result;
-  const formats::TensorFile file(path);
+  const formats::SafetensorsFile file(path);
   for (const auto& [name, view] : file.tensors()) {
     result[name] = models::tensor_of(view).clone();
   }

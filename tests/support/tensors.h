@@ -5,8 +5,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
-
-#include "nn/module.h"
+#include <torch/nn/module.h>
 
 namespace weft::test {
 
@@ -17,7 +16,8 @@ inline bool near(const at::Tensor& found, const at::Tensor& expected, double tol
 }
 
 /// Sets parameters by their registered names; each must exist and have that shape.
-inline void set_parameters(nn::Module& module, const std::map<std::string, at::Tensor>& values) {
+inline void set_parameters(torch::nn::Module& module,
+                           const std::map<std::string, at::Tensor>& values) {
   const at::NoGradGuard guard;
   const auto parameters = module.named_parameters();
   for (const auto& [name, value] : values) {
@@ -29,7 +29,7 @@ inline void set_parameters(nn::Module& module, const std::map<std::string, at::T
 }
 
 /// Fills all parameters with small values that look random and are always the same.
-inline void fill_parameters(nn::Module& module, double size = 0.3) {
+inline void fill_parameters(torch::nn::Module& module, double size = 0.3) {
   const at::NoGradGuard guard;
   double phase = 1;
   for (auto& parameter : module.named_parameters().values()) {
@@ -40,7 +40,7 @@ inline void fill_parameters(nn::Module& module, double size = 0.3) {
   }
 }
 
-inline void drop_gradients(nn::Module& module) {
+inline void clear_gradients(torch::nn::Module& module) {
   for (auto& parameter : module.named_parameters().values()) {
     parameter.mutable_grad().reset();
   }

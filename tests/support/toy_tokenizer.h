@@ -69,10 +69,11 @@ class ToyTokenizer : public data::Tokenizer {
     return made;
   }
 
-  std::string decode(const std::vector<int32_t>& ids, bool skips_special = true) const override {
+  std::string decode(const std::vector<int32_t>& ids,
+                     bool skip_special_tokens = true) const override {
     std::string decoded;
     for (const int32_t id : ids) {
-      if (skips_special && is_special(id)) {
+      if (skip_special_tokens && is_special(id)) {
         continue;
       }
       const bool is_glued = decoded.empty() || continues_word(id);
@@ -90,14 +91,9 @@ class ToyTokenizer : public data::Tokenizer {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? std::nullopt : std::optional<int32_t>(found->second);
   }
-  data::SpecialIds special() const override {
-    return {.pad = 0,
-            .unknown = 1,
-            .begin = -1,
-            .end = -1,
-            .classify = kClassify,
-            .separate = kSeparate,
-            .mask = 4};
+  data::SpecialTokenIds special_token_ids() const override {
+    return {
+        .pad = 0, .unk = 1, .bos = -1, .eos = -1, .cls = kClassify, .sep = kSeparate, .mask = 4};
   }
   bool is_special(int32_t id) const override { return id < 5; }
   bool continues_word(int32_t id) const override { return piece(id).starts_with("##"); }
@@ -121,7 +117,7 @@ class ToyTokenizer : public data::Tokenizer {
                   int32_t type,
                   uint8_t is_special) {
     made.ids.insert(made.ids.end(), ids.begin(), ids.end());
-    made.types.resize(made.ids.size(), type);
+    made.token_type_ids.resize(made.ids.size(), type);
     made.is_special.resize(made.ids.size(), is_special);
   }
 
@@ -143,10 +139,10 @@ class ToyTokenizer : public data::Tokenizer {
 };
 
 /// Of a text that is too long it cuts the begin.
-class BeginCutter : public ToyTokenizer {
+class LeftTruncatingTokenizer : public ToyTokenizer {
  public:
   using ToyTokenizer::ToyTokenizer;
-  bool cuts_begin() const override { return true; }
+  bool truncates_left() const override { return true; }
 };
 
 }  // namespace weft::test

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "train/run/run_config.h"
@@ -73,7 +73,7 @@ objective: {type: translation_lm}
       {"decoder", R"(model: {type: gpt2, dim: 64, layers: 2, attention: {heads: 2}}
 tokenizer: {type: characters, vocab_size: 80}
 data: {train: [{path: a.txt}], evaluate: [{path: b.txt}]}
-objective: {type: prefix}
+objective: {type: prefix_lm}
 )"},
       {"taught", R"(model: {preset: bert-tiny, dim: 32}
 tokenizer: {file: vocab.txt}

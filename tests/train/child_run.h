@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/fault.h"
+#include "base/fault_injection.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "train/checkpoint/checkpoint.h"
@@ -54,7 +54,7 @@ inline pid_t start_training(const train::RunConfig& config,
   log::set_level(log::Level::kInfo);
   int status = kDone;
   try {
-    install_stop_signals();
+    install_signal_handlers();
     if (training.prepare) {
       training.prepare();
     }
@@ -70,7 +70,7 @@ inline pid_t start_training(const train::RunConfig& config,
     log::error(error.what());
     status = kInternal;
   }
-  std::ofstream(log_path + ".struck") << fault::struck();
+  std::ofstream(log_path + ".struck") << fault::injected();
   if (training.end) {
     training.end();
   }
@@ -88,7 +88,7 @@ inline std::optional<int64_t> newest_step(const std::string& run) {
   const train::RunDirectory directory(run);
   directory.remove_leftovers();
   const auto found = train::newest_valid_checkpoint(run);
-  return found ? std::optional(found->state.clock.steps) : std::nullopt;
+  return found ? std::optional(found->state.progress.steps) : std::nullopt;
 }
 
 }  // namespace weft::test

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "data/datasets/labelled_dataset.h"
 #include "models/directory.h"
-#include "objectives/evaluation/decision.h"
+#include "objectives/evaluation/decision_threshold.h"
 #include "support/config.h"
 #include "support/toy_tokenizer.h"
 #include "train/run/device.h"
@@ -26,7 +26,7 @@ models::ModelOptions model_options(int64_t labels) {
   options.heads = 4;
   options.width = 96;
   options.length = 96;
-  options.deviation = 0.1;
+  options.init_std = 0.1;
   for (int64_t i = 0; i < labels; ++i) {
     options.labels.push_back("c" + std::to_string(i));
   }
@@ -50,7 +50,8 @@ class EvaluationTest : public ::testing::Test {
   EvaluationTest() { log::set_level(log::Level::kError); }
   ~EvaluationTest() override { set_threads(std::nullopt); }
 
-  std::shared_ptr<const data::Dataset> dataset(int64_t labels, const data::LabelForm& form) const {
+  std::shared_ptr<const data::Dataset> dataset(int64_t labels,
+                                               const data::LabelFormat& form) const {
     std::vector<std::string> words;
     for (int i = 0; i < 50; ++i) {
       words.push_back("w" + std::to_string(i));
@@ -60,7 +61,7 @@ class EvaluationTest : public ::testing::Test {
     item.files = {item.path};
     data::LabelledSettings settings;
     settings.length = 96;
-    settings.form = form;
+    settings.label_format = form;
     return data::make_labelled_dataset({item}, settings,
                                        std::make_shared<test::ToyTokenizer>(words));
   }
@@ -80,20 +81,20 @@ TEST_F(EvaluationTest, IsTheSameForEveryBudgetAndNumberOfThreads) {
     task.classes.multi_label = is_multi;
     const auto objective = objectives::make_objective(task);
     const auto data = dataset(3, {.is_multi_label = is_multi});
-    Figures first;
+    Metrics first;
     for (const int64_t threads : {1, 2}) {
       set_threads(threads);
       for (const int64_t budget : {512, 4096, 32768, 100}) {
-        const auto figures = evaluate(*objective, *model, data, {.batch_tokens = budget});
+        const auto metrics = evaluate(*objective, *model, data, {.batch_tokens = budget});
         if (first.empty()) {
-          first = figures;
+          first = metrics;
         }
-        ASSERT_EQ(figures.size(), first.size());
+        ASSERT_EQ(metrics.size(), first.size());
         for (const auto& [name, value] : first) {
-          EXPECT_NEAR(figures.at(name), value, 1e-6)
+          EXPECT_NEAR(metrics.at(name), value, 1e-6)
               << name << ", budget " << budget << ", threads " << threads;
           if (threads == 1 && budget >= 512) {
-            EXPECT_EQ(figures.at(name), value) << name << ", budget " << budget;
+            EXPECT_EQ(metrics.at(name), value) << name << ", budget " << budget;
           }
         }
       }
@@ -111,10 +112,10 @@ TEST_F(EvaluationTest, AClassifierKeepsTheThresholdThatItsEvaluationFound) {
   ASSERT_EQ(found.size(), 2U);
   for (const auto& [step, threshold] : found) {
     const auto directory = small.path("tuned/checkpoint-" + std::to_string(step));
-    const auto decision = objectives::read_decision(directory);
+    const auto decision = objectives::read_decision_threshold(directory);
     EXPECT_EQ(decision.threshold, threshold);
     EXPECT_EQ(decision.tuned_by, "f1");
-    const auto done = evaluate_all(directory, {small.path("held_out.tsv")}, {});
+    const auto done = run_evaluation_on_directory(directory, {small.path("held_out.tsv")}, {});
     EXPECT_EQ(done.decision.threshold, threshold);
     EXPECT_FALSE(done.evaluation->result().contains("eval_threshold"));
     EXPECT_EQ(done.evaluation->result().at("eval_f1"), small.values("tuned", "eval/f1").at(step));
@@ -124,17 +125,17 @@ TEST_F(EvaluationTest, AClassifierKeepsTheThresholdThatItsEvaluationFound) {
 TEST_F(EvaluationTest, AThresholdOfTheConfigIsKeptToo) {
   const test::SmallRun small;
   run_training(small.config("classify", "given", {"objective.threshold=0.3"}), {});
-  EXPECT_EQ(objectives::read_decision(small.path("given/last")).threshold, 0.3);
+  EXPECT_EQ(objectives::read_decision_threshold(small.path("given/last")).threshold, 0.3);
   run_training(small.config("classify", "none"), {});
-  EXPECT_FALSE(objectives::read_decision(small.path("none/last")).threshold);
+  EXPECT_FALSE(objectives::read_decision_threshold(small.path("none/last")).threshold);
 }
 
-TEST_F(EvaluationTest, OnlyObjectivesThatJudgeItemsTellTheWorst) {
+TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsTellTheWorst) {
   const test::SmallRun small;
   run_training(small.config("mlm", "words", {"train.duration=4 steps"}), {});
   EXPECT_NE(test::message_of<UserError>([&] {
-              evaluate_all(small.path("words"), {small.path("held_out.txt")},
-                           {.judges_items = true});
+              run_evaluation_on_directory(small.path("words"), {small.path("held_out.txt")},
+                                          {.needs_example_results = true});
             }).find("does not judge texts one by one"),
             std::string::npos);
 }

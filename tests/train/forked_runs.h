@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/fault.h"
+#include "base/fault_injection.h"
 #include "base/log.h"
 #include "train/child_run.h"
 #include "train/small_run.h"
@@ -30,7 +30,7 @@ class ForkedRuns : public ::testing::Test {
 
   RunConfig config(const std::string& directory, const std::vector<std::string>& more = {}) const {
     std::vector<std::string> overrides = {"train.duration=4 steps", "train.save_every=2 steps",
-                                          "train.log_every=1 steps", "data.workers=0",
+                                          "train.log_every=1 steps", "data.num_workers=0",
                                           "train.save_async=false"};  // calls in one order
     overrides.insert(overrides.end(), more.begin(), more.end());
     return small_.config("mlm", directory, overrides);
@@ -63,7 +63,7 @@ class ForkedRuns : public ::testing::Test {
     return calls;
   }
 
-  std::string said() const { return small_.file("stderr"); }
+  std::string stderr_text() const { return small_.file("stderr"); }
   /// Whether the last run met a call that its plan names.
   bool was_struck() const { return small_.file("stderr.struck") != "0"; }
   std::optional<int64_t> newest(const std::string& run) const {

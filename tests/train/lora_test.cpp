@@ -74,12 +74,12 @@ class LoraRunTest : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(LoraRunTest, GoesOnBitForBitInFp32) { expect_exact_resume({}); }
+TEST_F(LoraRunTest, ResumesBitForBitInFp32) { expect_exact_resume({}); }
 
-TEST_F(LoraRunTest, GoesOnBitForBitInBf16) { expect_exact_resume({"train.precision=bf16"}); }
+TEST_F(LoraRunTest, ResumesBitForBitInBf16) { expect_exact_resume({"train.precision=bf16"}); }
 
-TEST_F(LoraRunTest, GoesOnBitForBitWithAnAverage) {
-  expect_exact_resume({"train.ema.decay=0.9", "train.lora.targets=[all-linear]"});
+TEST_F(LoraRunTest, ResumesBitForBitWithAnAverage) {
+  expect_exact_resume({"train.ema.decay=0.9", "train.lora.target_modules=[all-linear]"});
 }
 
 TEST_F(LoraRunTest, OptimizerKnowsAdaptersHeadAndFreshPartsAlone) {
@@ -127,7 +127,7 @@ TEST_F(LoraRunTest, CheckpointIsTheBaseAndTheAdaptersProducts) {
 TEST_F(LoraRunTest, AdaptersAloneLearnTheRows) {
   run_training(config("run", {"train.duration=200 steps", "train.log_every=10 steps",
                               "train.evaluate_every=never", "train.optimizer.lr=4e-3",
-                              "train.lora={rank: 8, alpha: 16, targets: [all-linear]}",
+                              "train.lora={rank: 8, alpha: 16, target_modules: [all-linear]}",
                               "model.dropout=0", "model.attention.dropout=0"}),
                {});
   const auto loss = small_.values("run", "train/loss");
@@ -149,11 +149,12 @@ TEST_F(LoraRunTest, RefusesWhatDoesNotGoTogether) {
   const auto message = [&](const std::vector<std::string>& overrides) {
     return test::message_of<config::Error>([&] { config("run", overrides); });
   };
-  EXPECT_NE(message({"train.lora.targets=[querry]"})
-                .find("train.lora: targets: 'querry' is not one of all-linear, query, key, value, "
-                      "dense; did you mean 'query'?"),
-            std::string::npos)
-      << message({"train.lora.targets=[querry]"});
+  EXPECT_NE(
+      message({"train.lora.target_modules=[querry]"})
+          .find("train.lora: target_modules: 'querry' is not one of all-linear, query, key, value, "
+                "dense; did you mean 'query'?"),
+      std::string::npos)
+      << message({"train.lora.target_modules=[querry]"});
   EXPECT_NE(message({"train.freeze=[embeddings]"}).find("does not go with lora"),
             std::string::npos);
   EXPECT_NE(message({"train.lora.rank=null"}).find("has no effect without a rank"),

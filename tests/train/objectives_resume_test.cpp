@@ -29,14 +29,14 @@ const std::string kEncoder =
     "position: {type: learned, length: 32}, feed_forward: {width: 32}}";
 const std::string kXlm =
     "{type: xlm, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}, "
-    "languages: [de, en], embedding_deviation: 0.05}";
+    "languages: [de, en], embed_init_std: 0.05}";
 const std::string kT5 = "{preset: t5-mini, dim: 16, layers: 1, attention: {heads: 2}}";
 const std::string kBart =
     "{preset: bart-mini, dim: 16, layers: 1, attention: {heads: 2}, position: {length: 32}}";
 const std::string kTransformer =
     "{type: transformer, dim: 16, layers: 1, attention: {heads: 2}, position: {length: 32}}";
 const std::string kElectra =
-    "{type: electra, dim: 16, embedding_dim: 8, layers: 2, attention: {heads: 2}, "
+    "{type: electra, dim: 16, embedding_size: 8, layers: 2, attention: {heads: 2}, "
     "position: {length: 32}, feed_forward: {width: 32}}";
 const std::string kCharacters = "{type: characters, vocab_size: 80}";
 const std::string kWords = "{type: wordpiece, vocab_size: 48}";
@@ -45,30 +45,30 @@ std::vector<Kind> kinds() {
   return {
       {"CausalDocuments", kDecoder, kCharacters, "{type: causal}"},
       {"CausalStream", kDecoder, kCharacters, "{type: causal}", "train.txt",
-       ", pack: stream, document: file", "bf16"},
+       ", pack: stream, document_boundary: file", "bf16"},
       {"SpanCorruption", kT5, "{type: wordpiece, vocab_size: 148}", "{type: span_corruption}",
        "train.txt", ", length: 24"},
       {"Denoise", kBart, kWords, "{type: denoise, rotate: 0.5, delete_fraction: 0.1}", "train.txt",
        "", "bf16"},
-      {"Prefix", kT5, "{type: wordpiece, vocab_size: 148}", "{type: prefix}", "train.txt",
+      {"Prefix", kT5, "{type: wordpiece, vocab_size: 148}", "{type: prefix_lm}", "train.txt",
        ", length: 24"},
-      {"PrefixOfADecoder", kDecoder, kCharacters, "{type: prefix}"},
-      {"PrefixOfPairs", kDecoder, kCharacters, "{type: prefix}",
+      {"PrefixOfADecoder", kDecoder, kCharacters, "{type: prefix_lm}"},
+      {"PrefixOfPairs", kDecoder, kCharacters, "{type: prefix_lm}",
        "pairs.tsv, source: source, target: target", "", "bf16"},
       {"TranslationLm", kEncoder, kWords, "{type: translation_lm}", "pairs.tsv"},
       {"TranslationLmOfLanguages", kXlm, kWords, "{type: translation_lm}",
        "pairs.tsv, language: en, target_language: de"},
       {"Seq2Seq", kTransformer, kWords, "{type: seq2seq, label_smoothing: 0.1}", "pairs.tsv"},
-      {"Seq2SeqHalf", kT5, "{type: wordpiece, vocab_size: 148}", "{type: seq2seq, prefix: 'go '}",
-       "pairs.tsv", ", length: 24", "bf16"},
+      {"Seq2SeqHalf", kT5, "{type: wordpiece, vocab_size: 148}",
+       "{type: seq2seq, source_prefix: 'go '}", "pairs.tsv", ", length: 24", "bf16"},
       {"Languages", kEncoder, kWords, "{type: mlm}", "train.txt, language: en",
-       ", language_alpha: 0.5"},
+       ", sampling_alpha: 0.5"},
       {"LanguagesTold", kXlm, kWords, "{type: mlm}", "train.txt, language: de", "", "bf16"},
-      {"ReplacedToken", kElectra, kWords, "{type: replaced_token, generator: {share: 0.5}}"},
+      {"ReplacedToken", kElectra, kWords, "{type: replaced_token, generator: {size_ratio: 0.5}}"},
       {"ReplacedTokenHalf", kElectra, kWords, "{type: replaced_token}", "train.txt", "", "bf16"},
-      {"Distill", kEncoder, "", "{type: distill, teacher: TEACHER, hidden_weight: 1}"},
+      {"Distill", kEncoder, "", "{type: distill, teacher: TEACHER, alpha_cos: 1}"},
       {"DistillAttention", kEncoder, "",
-       "{type: distill, teacher: TEACHER, attention_weight: 2, hidden_weight: 0}"},
+       "{type: distill, teacher: TEACHER, alpha_attention: 2, alpha_cos: 0}"},
   };
 }
 
@@ -92,15 +92,16 @@ class ObjectiveRun : public ::testing::TestWithParam<Kind> {
       kind.objective.replace(kind.objective.find("TEACHER"), 7, small_.path("teacher"));
       begin = "model: " + kind.model + "\ntokenizer: {file: " + small_.path("teacher/last") + "}\n";
     }
-    const auto text =
-        begin + "data: {train: [{path: " + small_.path(kind.data) +
-        "}], evaluate: [{path: " + small_.path(kind.data) + "}], cache: " + small_.path("cache") +
-        ", workers: " + std::to_string(workers) + kind.more + "}\nobjective: " + kind.objective +
-        "\ntrain: {duration: 8 steps, batch_tokens: 96, micro_batch_tokens: 60, "
-        "optimizer: {lr: 1e-2}, log_every: 1 steps, evaluate_every: 4 steps, "
-        "save_every: 3 steps, threads: 1, precision: " +
-        kind.precision + "}\nrun: {directory: " + small_.path(directory) +
-        ", seed: 7, device: cpu, keep: {best: 1, last: 9}}\n";
+    const auto text = begin + "data: {train: [{path: " + small_.path(kind.data) +
+                      "}], evaluate: [{path: " + small_.path(kind.data) +
+                      "}], cache_dir: " + small_.path("cache") +
+                      ", num_workers: " + std::to_string(workers) + kind.more +
+                      "}\nobjective: " + kind.objective +
+                      "\ntrain: {duration: 8 steps, batch_tokens: 96, micro_batch_tokens: 60, "
+                      "optimizer: {lr: 1e-2}, log_every: 1 steps, evaluate_every: 4 steps, "
+                      "save_every: 3 steps, threads: 1, precision: " +
+                      kind.precision + "}\nrun: {directory: " + small_.path(directory) +
+                      ", seed: 7, device: cpu, keep: {best: 1, last: 9}}\n";
     return read_run_config(config::Document::parse(text, "objective.yaml", {}));
   }
 
@@ -115,7 +116,7 @@ class ObjectiveRun : public ::testing::TestWithParam<Kind> {
   bool taught_ = false;
 };
 
-TEST_P(ObjectiveRun, GoesOnBitForBitWithAnyNumberOfWorkers) {
+TEST_P(ObjectiveRun, ResumesBitForBitWithAnyNumberOfWorkers) {
   run_training(config("straight", 0), {});
   ASSERT_TRUE(test::train_until(config("parts", 2), 4));
   run_training(config("parts", 1), {});

@@ -40,7 +40,7 @@ class ProcessesTest : public test::ForkedRuns {
   /// undisturbed one. Returns how many runs it ended.
   int send_at_any_moment(int signal, int moments, int expected) {
     const auto begin = Steady::now();
-    EXPECT_EQ(train(config("straight", evaluates_)), kDone) << said();
+    EXPECT_EQ(train(config("straight", evaluates_)), kDone) << stderr_text();
     const double whole = Milliseconds(Steady::now() - begin).count();
     int ended = 0;
     for (int i = 0; i < moments && !HasFailure(); ++i) {
@@ -52,9 +52,9 @@ class ProcessesTest : public test::ForkedRuns {
       const int status = test::wait_for(child);
       // Before its handlers stand, a process dies of the signal.
       EXPECT_TRUE(status == expected || status == kDone || (i == 0 && status == 128 + signal))
-          << status << said();
+          << status << stderr_text();
       ended += status == kDone ? 0 : 1;
-      EXPECT_EQ(train(config("run", evaluates_)), kDone) << said();
+      EXPECT_EQ(train(config("run", evaluates_)), kDone) << stderr_text();
       expect_same("straight", "run", "moment " + std::to_string(i));
     }
     return ended;
@@ -63,18 +63,18 @@ class ProcessesTest : public test::ForkedRuns {
   std::vector<std::string> evaluates_ = {"train.evaluate_every=1 steps"};
 };
 
-TEST_F(ProcessesTest, KilledAtAnyMomentGoesOnBitForBit) {
+TEST_F(ProcessesTest, KilledAtAnyMomentResumesBitForBit) {
   const int moments = test::stride(2) == 1 ? 200 : 12;
   EXPECT_GE(send_at_any_moment(SIGKILL, moments, kKilled), moments / 2);
 }
 
-TEST_F(ProcessesTest, SignalledAtAnyMomentSavesAndGoesOnBitForBit) {
+TEST_F(ProcessesTest, SignalledAtAnyMomentSavesAndResumesBitForBit) {
   const int moments = test::stride(2) == 1 ? 60 : 8;
   EXPECT_GE(send_at_any_moment(SIGTERM, moments, kStopped), moments / 3);
 }
 
 TEST_F(ProcessesTest, SecondSignalLeavesAtOnce) {
-  ASSERT_EQ(train(config("straight")), kDone) << said();
+  ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   const auto child = start(config("run"), "flush:1+:slow");
   wait_until_there(small_.path("run/checkpoint-2.tmp"));
   ::kill(child, SIGTERM);
@@ -84,7 +84,7 @@ TEST_F(ProcessesTest, SecondSignalLeavesAtOnce) {
   EXPECT_EQ(test::wait_for(child), kStopped);
   EXPECT_LT(Milliseconds(Steady::now() - begin).count(), 250);
   EXPECT_FALSE(fs::exists(small_.path("run/checkpoint-2"))) << "the save had time to end";
-  ASSERT_EQ(train(config("run")), kDone) << said();
+  ASSERT_EQ(train(config("run")), kDone) << stderr_text();
   expect_same("straight", "run", "two signals");
 }
 
@@ -99,14 +99,14 @@ TEST_F(ProcessesTest, SecondOneOnARunDirectoryIsRefused) {
       << small_.file("second");
   ::kill(holder, SIGKILL);
   EXPECT_EQ(test::wait_for(holder), kKilled);
-  EXPECT_EQ(train(config("run")), kDone) << "a dead process holds nothing\n" << said();
+  EXPECT_EQ(train(config("run")), kDone) << "a dead process holds nothing\n" << stderr_text();
 }
 
 TEST_F(ProcessesTest, TwoBuildOneTokenStoreAtOnce) {
   const auto first = start(config("straight"), "write:1+:slow");
   const auto second =
       test::start_training(config("run"), small_.path("second"), {.plan = "write:1+:slow"});
-  EXPECT_EQ(test::wait_for(first), kDone) << said();
+  EXPECT_EQ(test::wait_for(first), kDone) << stderr_text();
   EXPECT_EQ(test::wait_for(second), kDone) << small_.file("second");
   expect_same("straight", "run", "one store");
   for (const auto& entry : fs::directory_iterator(small_.path("cache"))) {

@@ -13,7 +13,7 @@
 #include "support/tensor_file.h"
 #include "train/checkpoint/manifest.h"
 #include "train/cost/cost.h"
-#include "train/optimizer/arena.h"
+#include "train/optimizer/flat_parameters.h"
 #include "train/run/train.h"
 #include "train/small_run.h"
 #include "train/step/evaluate_directory.h"
@@ -27,9 +27,9 @@ class ReplacedTokenRun : public ::testing::Test {
 
   RunConfig config(const std::string& directory, std::vector<std::string> more = {}) const {
     std::vector<std::string> overrides = {
-        "model={type: electra, dim: 16, embedding_dim: 8, layers: 2, attention: {heads: 2}, "
+        "model={type: electra, dim: 16, embedding_size: 8, layers: 2, attention: {heads: 2}, "
         "position: {length: 32}, feed_forward: {width: 32}}",
-        "objective={type: replaced_token, generator: {share: 0.5, layers: 1}}",
+        "objective={type: replaced_token, generator: {size_ratio: 0.5, layers: 1}}",
         "train.log_every=1 steps"};
     overrides.insert(overrides.end(), more.begin(), more.end());
     return small_.config("mlm", directory, overrides);
@@ -49,7 +49,7 @@ class ReplacedTokenRun : public ::testing::Test {
     return read_run_config(config::Document::parse(text, "continued.yaml", more));
   }
 
-  Figures evaluated(const std::string& directory,
+  Metrics evaluated(const std::string& directory,
                     const std::vector<std::string>& overrides = {}) const {
     return evaluate_directory(small_.path(directory), {small_.path("held_out.txt")}, {}, overrides);
   }
@@ -106,7 +106,7 @@ TEST_F(ReplacedTokenRun, TheDiscriminatorLearnsWhatDoesNotFit) {
   const auto file = "=[{path: " + small_.path("pattern.txt") + "}]";
   run_training(config("run", {"data.train" + file, "data.evaluate" + file,
                               "tokenizer.vocab_size=60", "model.dropout=0", "model.dim=32",
-                              "model.embedding_dim=32", "train.optimizer.lr=5e-3",
+                              "model.embedding_size=32", "train.optimizer.lr=5e-3",
                               "train.duration=400 steps", "train.batch_tokens=512",
                               "train.log_every=100 steps", "train.evaluate_every=400 steps"}),
                {});
@@ -137,22 +137,22 @@ TEST_F(ReplacedTokenRun, ACheckpointIsTwoModelDirectories) {
     EXPECT_EQ(test::Folder::read(checkpoint + "/" + file),
               test::Folder::read(checkpoint + "/generator/" + file));
   }
-  verify(checkpoint);
+  verify_manifest(checkpoint);
   test::Folder::write_to(checkpoint + "/generator/config.json", "{}");
-  EXPECT_THROW(verify(checkpoint), UserError);
+  EXPECT_THROW(verify_manifest(checkpoint), UserError);
 }
 
 TEST_F(ReplacedTokenRun, EachModelOfACheckpointIsEvaluatedByItself) {
   run_training(config("run", {"train.evaluate_every=8 steps"}), {});
-  const auto figures = evaluated("run");
-  for (const auto& [name, value] : figures) {
+  const auto metrics = evaluated("run");
+  for (const auto& [name, value] : metrics) {
     EXPECT_NEAR(value, small_.values("run", "eval/" + name.substr(5)).at(8), 1e-5) << name;
   }
   const auto guesses =
       evaluated("run/checkpoint-8/generator",
-                {"objective.mask_share=1", "objective.random_share=0", "run.seed=7"});
-  EXPECT_NEAR(guesses.at("eval_loss"), figures.at("eval_generator_loss"), 1e-5);
-  EXPECT_NEAR(guesses.at("eval_mlm_accuracy"), figures.at("eval_generator_accuracy"), 1e-9);
+                {"objective.mask_token_prob=1", "objective.random_token_prob=0", "run.seed=7"});
+  EXPECT_NEAR(guesses.at("eval_loss"), metrics.at("eval_generator_loss"), 1e-5);
+  EXPECT_NEAR(guesses.at("eval_mlm_accuracy"), metrics.at("eval_generator_accuracy"), 1e-9);
 }
 
 TEST_F(ReplacedTokenRun, BeginsWithBothModelsOfAnother) {
@@ -216,10 +216,10 @@ TEST_F(ReplacedTokenRun, CostCountsEachParameterOnce) {
   models::make_generator(
       *model, objectives::generator_options(given.objective.replaced_token.generator, given.model),
       1);
-  const Arena arena(*model, at::kFloat, DecayOn::kMatrices);
+  const FlatParameters flat_parameters(*model, at::kFloat, DecayOn::kMatrices);
   const auto cost = cost_of(given.model, given.objective, given.train, 32, false);
-  EXPECT_EQ(cost.parameters, arena.parameters());
-  EXPECT_EQ(cost.trained_parameters, arena.trained_parameters());
+  EXPECT_EQ(cost.parameters, flat_parameters.parameters());
+  EXPECT_EQ(cost.trained_parameters, flat_parameters.trained_parameters());
   given.train.freeze = {"generator.layers", "embeddings"};
   const auto frozen = cost_of(given.model, given.objective, given.train, 32, false);
   EXPECT_LT(frozen.trained_parameters, cost.trained_parameters);

@@ -31,13 +31,14 @@ class RollbackTest : public test::ForkedRuns {
     return config(directory, {"objective={type: regress}", "data.train=[{path: " + data + "}]",
                               "tokenizer.vocab_size=40", "data.evaluate=[]", "data.shuffle=false",
                               "train.batch_tokens=null", "train.batch_sequences=4",
-                              "train.nonfinite.action=rollback", "train.save_async=false"});
+                              "train.nan_policy.action=rollback", "train.save_async=false"});
   }
 };
 
 TEST_F(RollbackTest, KilledAnywhereItIsTheSameRun) {
-  ASSERT_EQ(train(rolling("straight")), kDone) << said();
-  ASSERT_EQ(newest_valid_checkpoint(small_.path("straight"))->state.rollbacks.count, 1) << said();
+  ASSERT_EQ(train(rolling("straight")), kDone) << stderr_text();
+  ASSERT_EQ(newest_valid_checkpoint(small_.path("straight"))->state.rollbacks.count, 1)
+      << stderr_text();
   int killed = 0;
   for (std::size_t call = 1; !HasFailure(); call += stride(7)) {
     const auto plan = "any:" + std::to_string(call) + ":SIGKILL";
@@ -47,12 +48,12 @@ TEST_F(RollbackTest, KilledAnywhereItIsTheSameRun) {
     if (status == kDone) {
       break;
     }
-    ASSERT_EQ(status, kKilled) << said();
+    ASSERT_EQ(status, kKilled) << stderr_text();
     ++killed;
     for (const auto step : checkpoint_steps(small_.path("run"))) {
-      EXPECT_NO_THROW(verify(small_.path("run/") + checkpoint_name(step)));
+      EXPECT_NO_THROW(verify_manifest(small_.path("run/") + checkpoint_name(step)));
     }
-    ASSERT_EQ(train(rolling("run")), kDone) << said();
+    ASSERT_EQ(train(rolling("run")), kDone) << stderr_text();
     expect_same("straight", "run", plan);
     EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.rollbacks.count, 1);
   }

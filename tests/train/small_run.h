@@ -51,7 +51,7 @@ class SmallRun {
         "  evaluate: [{path: " +
         path("held_out" + suffix) +
         "}]\n"
-        "  cache: " +
+        "  cache_dir: " +
         path("cache") +
         "\n"
         "objective: " +
@@ -157,7 +157,7 @@ inline bool train_until(const train::RunConfig& config, int64_t step) {
   try {
     train::run_training(
         config, {.resume = train::Resume::kAuto, .on_step = [&](const train::TrainState& state) {
-                   request_stop(state.clock.steps == step);
+                   request_stop(state.progress.steps == step);
                  }});
   } catch (const Stopped&) {
     request_stop(false);

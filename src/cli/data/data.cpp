@@ -11,35 +11,35 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/text.h"
-#include "batching/token_types.h"
+#include "base/string_util.h"
+#include "batching/token_type_ids.h"
 #include "cli/data/data_report.h"
 #include "cli/data/image_report.h"
 #include "cli/data/preview.h"
 #include "cli/verbs.h"
 #include "config/section.h"
-#include "data/loader.h"
+#include "data/data_loader.h"
 #include "data/store/store_file.h"
 #include "data/store/token_store.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/running_text.h"
+#include "objectives/data/raw_text_datasets.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/objective.h"
 #include "train/run/run_config.h"
-#include "train/step/task.h"
+#include "train/step/run_components.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr int64_t kMostExamples = 1'000'000;  // that `inspect` looks at
+constexpr int64_t kMaxExamples = 1'000'000;  // read by `inspect`
 
-/// The texts of a config, with what is needed to make examples of them.
+/// Texts of a config, and what is needed to make examples of them.
 struct Source {
   train::RunConfig config;
   std::shared_ptr<const data::Tokenizer> tokenizer;
 
   bool is_running_text() const {
-    return objectives::is_running_text(config.objective) &&
+    return objectives::reads_raw_text(config.objective) &&
            !objectives::reads_pairs(config.objective, config.data);
   }
 };
@@ -52,13 +52,13 @@ Source open_source(const Arguments& arguments) {
   return source;
 }
 
-objectives::TaskData open_data(const Source& source) {
+objectives::Datasets open_data(const Source& source) {
   const auto objective = objectives::make_objective(source.config.objective);
   const auto model = train::complete_options(source.config, *objective, *source.tokenizer);
-  auto data = objectives::make_task_data(
+  auto data = objectives::make_datasets(
       source.config.objective, source.config.data, model, source.tokenizer,
       static_cast<uint64_t>(source.config.run.seed), train::show_progress());
-  log::set_status("");
+  log::set_progress_line("");
   for (const std::string& remark : data.remarks) {
     log::info("[data] " + remark);
   }
@@ -68,8 +68,7 @@ objectives::TaskData open_data(const Source& source) {
   return data;
 }
 
-/// Calls visit(name, store) for each store of the config. What there is to remark on them comes
-/// with open_data.
+/// Calls visit(name, store) for each store of the config. Remarks on them come from open_data.
 template <class Visit>
 void visit_stores(const Source& source, const Visit& visit) {
   const auto open = [&](const std::string& which, const std::vector<data::DataItem>& items) {
@@ -79,7 +78,7 @@ void visit_stores(const Source& source, const Visit& visit) {
                                                      source.config.model);
       const auto store =
           data::open_token_store(item, options, *source.tokenizer, train::show_progress(), remarks);
-      log::set_status("");
+      log::set_progress_line("");
       visit(which + " " + item.path, *store);
     }
   };
@@ -94,7 +93,7 @@ void build(const Arguments& arguments) {
       const auto size = static_cast<double>(std::filesystem::file_size(store.path()));
       std::cout << name << ": " << with_commas(store.documents()) << " documents, "
                 << with_commas(store.sentences()) << " sentences, " << with_commas(store.tokens())
-                << " tokens in " << store.path() << " (" << byte_size(size) << ")\n";
+                << " tokens in " << store.path() << " (" << format_bytes(size) << ")\n";
     });
   }
   const auto data = open_data(source);
@@ -104,23 +103,23 @@ void build(const Arguments& arguments) {
   }
 }
 
-/// Whether the file begins as token stores do; its head then.
-std::optional<data::StoreHead> read_store_head(const std::string& path) {
-  data::StoreHead head;
+/// Header of the file if it is a token store.
+std::optional<data::StoreHeader> read_store_header(const std::string& path) {
+  data::StoreHeader head;
   std::ifstream file(path, std::ios::binary);
   file.read(reinterpret_cast<char*>(&head), sizeof(head));
-  return file && head.magic == data::StoreHead{}.magic ? std::optional(head) : std::nullopt;
+  return file && head.magic == data::StoreHeader{}.magic ? std::optional(head) : std::nullopt;
 }
 
 bool is_of_images(const Source& source) { return models::reads_images(source.config.model); }
 
 void inspect_images(const Source& source) {
-  constexpr int64_t kMostImages = 10'000;
+  constexpr int64_t kMaxImages = 10'000;
   const auto data = open_data(source);
-  const int64_t patch = source.config.model.vision.patch;
-  std::cout << "train\n" << show_images(*data.train, data.labels, patch, kMostImages);
+  const int64_t patch = source.config.model.vision.patch_size;
+  std::cout << "train\n" << show_images(*data.train, data.labels, patch, kMaxImages);
   if (data.evaluate) {
-    std::cout << "evaluate\n" << show_images(*data.evaluate, data.labels, patch, kMostImages);
+    std::cout << "evaluate\n" << show_images(*data.evaluate, data.labels, patch, kMaxImages);
   }
 }
 
@@ -129,15 +128,15 @@ void inspect_data(const std::string& which,
                   const std::vector<std::string>& labels,
                   int64_t unknown) {
   std::cout << which << ", as the model sees it\n"
-            << show_dataset(data::dataset_statistics(dataset, 0, unknown, kMostExamples),
+            << show_dataset(data::dataset_statistics(dataset, 0, unknown, kMaxExamples),
                             dataset.size(0), labels);
 }
 
 void inspect(const Arguments& arguments) {
   const std::string& path = arguments.positional().at(1);
-  if (const auto head = read_store_head(path)) {
-    data::StoreFoot foot;
-    const auto store = data::open_store_file(path, head->width, head->key, foot);
+  if (const auto head = read_store_header(path)) {
+    data::StoreFooter footer;
+    const auto store = data::open_store_file(path, head->width, head->key, footer);
     std::cout << path << ": " << with_commas(store->tokens()) << " tokens of " << head->width
               << " bytes\n"
               << show_store(data::store_statistics(*store, -1), false);
@@ -147,7 +146,7 @@ void inspect(const Arguments& arguments) {
   if (is_of_images(source)) {
     return inspect_images(source);
   }
-  const int64_t unknown = source.tokenizer->special().unknown;
+  const int64_t unknown = source.tokenizer->special_token_ids().unk;
   if (source.is_running_text()) {
     visit_stores(source, [&](const std::string& name, const data::TokenStore& store) {
       std::cout << name << ": " << with_commas(store.tokens()) << " tokens in " << store.path()
@@ -162,14 +161,14 @@ void inspect(const Arguments& arguments) {
   }
 }
 
-/// `, label spam`; nothing where the example has none.
+/// `, label spam`; empty if the example has none.
 std::string label_of(const data::Example& example,
                      const objectives::ObjectiveOptions& objective,
                      const std::vector<std::string>& labels) {
   if (objective.type == objectives::ObjectiveType::kRegress) {
     std::vector<std::string> values;
     for (const double value : example.values) {
-      values.push_back(shortest(value));
+      values.push_back(shortest_repr(value));
     }
     return (values.size() == 1 ? ", value " : ", values ") + join(values);
   }
@@ -182,7 +181,7 @@ std::string label_of(const data::Example& example,
     }
     return names.empty() ? ", no label" : ", labels " + join(names);
   }
-  if (example.label == data::kIgnored) {
+  if (example.label == data::kIgnoreIndex) {
     return "";
   }
   const bool is_first = example.label == 0;
@@ -195,12 +194,12 @@ std::string label_of(const data::Example& example,
       break;
   }
   const auto index = static_cast<std::size_t>(example.label);
-  return ", label " + (index < labels.size() ? labels[index] : text(example.label));
+  return ", label " + (index < labels.size() ? labels[index] : str_cat(example.label));
 }
 
 std::string share_of(int64_t part, int64_t whole) {
   const double share = static_cast<double>(part) / static_cast<double>(std::max<int64_t>(1, whole));
-  return text(std::fixed, std::setprecision(1), 100 * share, " %");
+  return str_cat(std::fixed, std::setprecision(1), 100 * share, " %");
 }
 
 void preview(const Arguments& arguments) {
@@ -213,32 +212,33 @@ void preview(const Arguments& arguments) {
   if (!dataset) {
     throw UsageError("weft data preview: --evaluate: the config has no data.evaluate");
   }
-  const data::LoaderOptions order{.seed = static_cast<uint64_t>(source.config.run.seed),
-                                  .shuffles = source.config.data.shuffle && !is_evaluation};
+  const data::DataLoaderOptions order{.seed = static_cast<uint64_t>(source.config.run.seed),
+                                      .shuffles = source.config.data.shuffle && !is_evaluation};
   const bool has_colors = log::has_colors() && isatty(STDOUT_FILENO) != 0;
   MaskCounts counts;
   for (int64_t i = 0; i < std::min(count, dataset->size(epoch)); ++i) {
     const int64_t item = data::item_at(order, *dataset, {epoch, i});
     const data::Example example = dataset->example(epoch, item);
     if (is_of_images(source)) {
-      std::cout << "# " << dataset->place(epoch, item) << show_classes(example, data.labels) << "\n"
-                << show_image(example, source.config.model.vision.patch) << "\n";
+      std::cout << "# " << dataset->location(epoch, item) << show_classes(example, data.labels)
+                << "\n"
+                << show_image(example, source.config.model.vision.patch_size) << "\n";
       continue;
     }
     const bool is_tagged = source.config.objective.type == objectives::ObjectiveType::kTag;
-    const bool is_masked = !is_tagged && !predicts_order(example);
+    const bool is_masked = !is_tagged && !predicts_next_token(example);
     if (is_masked) {
       count_masks(example, *source.tokenizer, counts);
     }
-    std::cout << "# " << dataset->place(epoch, item) << ": "
+    std::cout << "# " << dataset->location(epoch, item) << ": "
               << example.source_ids.size() + example.ids.size() << " tokens"
               << label_of(example, source.config.objective, data.labels) << "\n"
               << (is_tagged   ? show_tagged(example, *source.tokenizer, data.labels)
                   : is_masked ? show_example(example, *source.tokenizer, has_colors)
-                              : show_order(example, *source.tokenizer, has_colors))
+                              : show_generation(example, *source.tokenizer, has_colors))
               << "\n";
-    const auto places = show_places(example, batching::languages_of(source.config.model));
-    std::cout << places << (places.empty() ? "" : "\n") << "\n";
+    const auto metadata = show_token_metadata(example, batching::languages_of(source.config.model));
+    std::cout << metadata << (metadata.empty() ? "" : "\n") << "\n";
   }
   if (counts.targets() > 0) {
     std::cout << show_legend(has_colors) << "\n"
@@ -254,10 +254,11 @@ void preview(const Arguments& arguments) {
 int run_data(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft data build|inspect|preview CONFIG [options]",
-       .about = "build: tokenises the texts of a config into token stores, which later runs use.\n"
-                "inspect: documents, sentences, lengths, unknown and repeated ones; also of a "
-                "store's file.\n"
-                "preview: examples as the model will see them, after pairing and masking.",
+       .description =
+           "build: tokenises the texts of a config into token stores, which later runs use.\n"
+           "inspect: documents, sentences, lengths, unknown and repeated ones; also of a "
+           "store's file.\n"
+           "preview: examples as the model will see them, after pairing and masking.",
        .examples = {"weft data build configs/quickstart_pretrain.yaml",
                     "weft data inspect configs/quickstart_pretrain.yaml",
                     "weft data preview configs/quickstart_pretrain.yaml --count 3 --epoch 1"}},
@@ -277,7 +278,7 @@ int run_data(std::vector<std::string> raw) {
   } else if (action == "preview") {
     preview(arguments);
   } else {
-    throw UsageError(text("weft data: '", action, "' is not one of build, inspect, preview"));
+    throw UsageError(str_cat("weft data: '", action, "' is not one of build, inspect, preview"));
   }
   return 0;
 }

@@ -5,7 +5,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::cli {
 namespace {
@@ -15,11 +15,11 @@ constexpr int64_t kBarWidth = 40;
 std::string percent(int64_t part, int64_t whole) {
   const double share =
       whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  return text(std::fixed, std::setprecision(share > 0 && share < 0.1 ? 4 : 2), share, " %");
+  return str_cat(std::fixed, std::setprecision(share > 0 && share < 0.1 ? 4 : 2), share, " %");
 }
 
-std::string bar(int64_t count, int64_t most) {
-  return std::string(static_cast<std::size_t>((count * kBarWidth + most - 1) / most), '#');
+std::string bar(int64_t count, int64_t longest) {
+  return std::string(static_cast<std::size_t>((count * kBarWidth + longest - 1) / longest), '#');
 }
 
 }  // namespace
@@ -31,20 +31,20 @@ std::string show_lengths(const std::string& what, const data::LengthCounts& leng
       << std::setprecision(1) << lengths.mean() << "\n";
   std::size_t first = data::LengthCounts::kBuckets;
   std::size_t last = 0;
-  int64_t most = 1;
+  int64_t longest = 1;
   for (std::size_t i = 0; i < data::LengthCounts::kBuckets; ++i) {
     if (lengths.bucket(i) > 0) {
       first = std::min(first, i);
       last = i;
-      most = std::max(most, lengths.bucket(i));
+      longest = std::max(longest, lengths.bucket(i));
     }
   }
   for (std::size_t i = first; i <= last; ++i) {
-    const int64_t least = data::LengthCounts::least(i);
+    const int64_t least = data::LengthCounts::bucket_min(i);
     const int64_t greatest = i == 0 ? 0 : 2 * least - 1;
-    const std::string range = least == greatest ? text(least) : text(least, "-", greatest);
+    const std::string range = least == greatest ? str_cat(least) : str_cat(least, "-", greatest);
     out << "  " << std::setw(17) << range << std::setw(14) << with_commas(lengths.bucket(i)) << "  "
-        << bar(lengths.bucket(i), most) << "\n";
+        << bar(lengths.bucket(i), longest) << "\n";
   }
   return out.str();
 }
@@ -53,11 +53,11 @@ std::string show_store(const data::StoreStatistics& statistics, bool knows_unkno
   const int64_t tokens = statistics.sentences.total();
   std::string shown = show_lengths("documents", statistics.documents) +
                       show_lengths("sentences", statistics.sentences);
-  shown += text("  repeated sentences: ", with_commas(statistics.repeated), " (",
-                percent(statistics.repeated, statistics.sentences.count()), ")\n");
+  shown += str_cat("  repeated sentences: ", with_commas(statistics.repeated), " (",
+                   percent(statistics.repeated, statistics.sentences.count()), ")\n");
   if (knows_unknown) {
-    shown += text("  unknown tokens: ", with_commas(statistics.unknown), " (",
-                  percent(statistics.unknown, tokens), ")\n");
+    shown += str_cat("  unknown tokens: ", with_commas(statistics.unknown), " (",
+                     percent(statistics.unknown, tokens), ")\n");
   }
   return shown;
 }
@@ -68,22 +68,22 @@ std::string show_dataset(const data::DatasetStatistics& statistics,
   const int64_t tokens = statistics.sequences.total();
   std::string shown;
   if (statistics.sequences.count() < size) {
-    shown += text("  of ", with_commas(size), " sequences an epoch, ",
-                  with_commas(statistics.sequences.count()), " evenly spread ones:\n");
+    shown += str_cat("  of ", with_commas(size), " sequences an epoch, ",
+                     with_commas(statistics.sequences.count()), " evenly spread ones:\n");
   }
   shown += show_lengths("sequences", statistics.sequences);
-  shown += text("  tokens: ", with_commas(tokens),
-                ", special ones counted; unknown: ", with_commas(statistics.unknown), " (",
-                percent(statistics.unknown, tokens), ")\n");
+  shown += str_cat("  tokens: ", with_commas(tokens),
+                   ", special ones counted; unknown: ", with_commas(statistics.unknown), " (",
+                   percent(statistics.unknown, tokens), ")\n");
   if (statistics.targets > 0) {
-    shown += text("  the loss looks at ", with_commas(statistics.targets), " of them (",
-                  percent(statistics.targets, tokens), ")\n");
+    shown += str_cat("  the loss looks at ", with_commas(statistics.targets), " of them (",
+                     percent(statistics.targets, tokens), ")\n");
   }
   for (const auto& [label, count] : statistics.labels) {
     const auto index = static_cast<std::size_t>(label);
-    const std::string name = index < labels.size() ? labels[index] : text(label);
-    shown += text("  class ", name, ": ", with_commas(count), " (",
-                  percent(count, statistics.sequences.count()), ")\n");
+    const std::string name = index < labels.size() ? labels[index] : str_cat(label);
+    shown += str_cat("  class ", name, ": ", with_commas(count), " (",
+                     percent(count, statistics.sequences.count()), ")\n");
   }
   return shown;
 }

@@ -8,11 +8,11 @@
 
 namespace weft::cli {
 
-/// A heading, a line of figures and a bar for each power of two.
+/// A heading, a line of numbers and a bar for each power of two.
 std::string show_lengths(const std::string& what, const data::LengthCounts& lengths);
 
-/// Documents, sentences, tokens, repeated sentences; `knows_unknown`: the share of unknown tokens
-/// too.
+/// Documents, sentences, tokens, repeated sentences; with `knows_unknown` also the fraction of
+/// unknown tokens.
 std::string show_store(const data::StoreStatistics& statistics, bool knows_unknown);
 
 /// Sequences, their tokens, targets and classes.

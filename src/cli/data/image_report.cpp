@@ -7,21 +7,21 @@
 #include <map>
 #include <sstream>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/image_patches.h"
 
 namespace weft::cli {
 
 namespace {
 
-constexpr std::string_view kSigns = " .:-=+*#%@";
+constexpr std::string_view kShades = " .:-=+*#%@";
 constexpr int64_t kWidest = 64;
 
-/// The means of the channels, put together from the patches: (H, W).
+/// Channel means, assembled from the patches: (H, W).
 struct Canvas {
   int64_t height = 0;
   int64_t width = 0;
-  std::vector<float> values;  // NaN where a patch is hidden
+  std::vector<float> values;  // NaN in hidden patches
 };
 
 Canvas canvas_of(const data::Example& example, int64_t patch) {
@@ -38,7 +38,7 @@ Canvas canvas_of(const data::Example& example, int64_t patch) {
     if (id < 0) {
       continue;
     }
-    const bool is_hidden = !example.types.empty() && example.types[i] != 0;
+    const bool is_hidden = !example.token_type_ids.empty() && example.token_type_ids[i] != 0;
     for (int64_t pixel = 0; pixel < area; ++pixel) {
       float sum = 0;
       for (int64_t c = 0; c < channels; ++c) {
@@ -60,7 +60,7 @@ struct Moments {
   int64_t count = 0;
 
   double mean() const { return sum / static_cast<double>(std::max<int64_t>(1, count)); }
-  double deviation() const {
+  double std_dev() const {
     const double square = squares / static_cast<double>(std::max<int64_t>(1, count));
     return std::sqrt(std::max(0.0, square - mean() * mean()));
   }
@@ -69,7 +69,7 @@ struct Moments {
 std::string numbers(const std::vector<Moments>& channels, double (Moments::*of)() const) {
   std::vector<std::string> words;
   for (const auto& channel : channels) {
-    words.push_back(text(std::fixed, std::setprecision(4), (channel.*of)()));
+    words.push_back(str_cat(std::fixed, std::setprecision(4), (channel.*of)()));
   }
   return join(words);
 }
@@ -91,14 +91,15 @@ std::string show_image(const data::Example& example, int64_t patch) {
   }
   const int64_t step = std::max<int64_t>(1, (canvas.width + kWidest - 1) / kWidest);
   std::string lines;
-  for (int64_t y = 0; y < canvas.height; y += 2 * step) {  // signs are twice as high as wide
+  for (int64_t y = 0; y < canvas.height; y += 2 * step) {  // characters are twice as high as wide
     for (int64_t x = 0; x < canvas.width; x += step) {
       const float value = canvas.values[static_cast<std::size_t>(y * canvas.width + x)];
-      const auto most = static_cast<float>(kSigns.size() - 1);
+      const auto darkest = static_cast<float>(kShades.size() - 1);
       const float share = high > low ? (value - low) / (high - low) : 0;
-      lines += std::isnan(value)
-                   ? std::string("·")
-                   : std::string(1, kSigns[static_cast<std::size_t>(std::lround(share * most))]);
+      lines +=
+          std::isnan(value)
+              ? std::string("·")
+              : std::string(1, kShades[static_cast<std::size_t>(std::lround(share * darkest))]);
     }
     lines += "\n";
   }
@@ -108,11 +109,11 @@ std::string show_image(const data::Example& example, int64_t patch) {
 std::string show_images(const data::Dataset& dataset,
                         const std::vector<std::string>& labels,
                         int64_t patch,
-                        int64_t most) {
+                        int64_t count) {
   std::map<int64_t, int64_t> lengths;
   std::vector<int64_t> counts(labels.size());
   std::vector<Moments> channels;
-  const int64_t images = std::min(most, dataset.size(0));
+  const int64_t images = std::min(count, dataset.size(0));
   for (int64_t item = 0; item < images; ++item) {
     const auto example = dataset.example(0, item);
     ++lengths[static_cast<int64_t>(example.ids.size())];
@@ -137,7 +138,7 @@ std::string show_images(const data::Dataset& dataset,
     out << " to " << lengths.rbegin()->first;
   }
   out << " tokens each\n  pixels as the model sees them: mean " << numbers(channels, &Moments::mean)
-      << "; deviation " << numbers(channels, &Moments::deviation) << "\n";
+      << "; std " << numbers(channels, &Moments::std_dev) << "\n";
   for (std::size_t i = 0; i < labels.size(); ++i) {
     out << "  " << labels[i] << ": " << with_commas(counts[i]) << "\n";
   }
@@ -146,7 +147,7 @@ std::string show_images(const data::Dataset& dataset,
 
 std::string show_classes(const data::Example& example, const std::vector<std::string>& labels) {
   const auto name = [&](std::size_t index) {
-    return index < labels.size() ? labels[index] : text(index);
+    return index < labels.size() ? labels[index] : str_cat(index);
   };
   if (example.values.empty()) {
     return example.label < 0 ? "" : ", label " + name(static_cast<std::size_t>(example.label));
@@ -154,7 +155,7 @@ std::string show_classes(const data::Example& example, const std::vector<std::st
   std::vector<std::string> shares;
   for (std::size_t i = 0; i < example.values.size(); ++i) {
     if (example.values[i] > 0) {
-      shares.push_back(text(std::fixed, std::setprecision(2), example.values[i], " ", name(i)));
+      shares.push_back(str_cat(std::fixed, std::setprecision(2), example.values[i], " ", name(i)));
     }
   }
   return ", labels " + join(shares);

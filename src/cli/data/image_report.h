@@ -9,18 +9,18 @@
 
 namespace weft::cli {
 
-/// An image as the model sees it, in signs of rising darkness, at most 64 a line; hidden patches
-/// are dots of a middle height.
+/// An image as the model sees it, as ASCII art: denser characters for higher values, at most 64 per
+/// line; hidden patches are middle dots.
 std::string show_image(const data::Example& example, int64_t patch);
 
-/// Images, sizes, classes, and the mean and deviation of the pixels as the model sees them, by
-/// channel, of the first `most` images of an epoch.
+/// Images, sizes, classes, and mean and standard deviation of the pixels per channel as the model
+/// sees them, for the first `count` images of an epoch.
 std::string show_images(const data::Dataset& dataset,
                         const std::vector<std::string>& labels,
                         int64_t patch,
-                        int64_t most);
+                        int64_t count);
 
-/// `, label 7`; of a mixed image the share of each class.
+/// `, label 7`; for a mixed image the fraction of each class.
 std::string show_classes(const data::Example& example, const std::vector<std::string>& labels);
 
 }  // namespace weft::cli

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::cli {
 namespace {
@@ -16,11 +16,11 @@ constexpr std::string_view kMasked = "\x1b[33m";
 constexpr std::string_view kReplaced = "\x1b[35m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
-std::string painted(std::string_view color, std::string_view word, bool has_colors) {
-  return has_colors ? text(color, word, kPlain) : std::string(word);
+std::string colored(std::string_view color, std::string_view word, bool has_colors) {
+  return has_colors ? str_cat(color, word, kPlain) : std::string(word);
 }
 
-/// The piece without the signs that say where words begin.
+/// The piece without the characters that mark word beginnings.
 std::string word_of(const data::Tokenizer& tokenizer, int64_t id) {
   const auto number = static_cast<int32_t>(id);
   std::string piece = tokenizer.piece(number);
@@ -30,7 +30,7 @@ std::string word_of(const data::Tokenizer& tokenizer, int64_t id) {
   } else if (tokenizer.continues_word(number) && piece.starts_with("##") && piece.size() > 2) {
     piece.erase(0, 2);
   }
-  for (char& byte : piece) {  // a vocabulary may hold anything: keep it on the line
+  for (char& byte : piece) {  // a vocabulary may contain anything: keep it on one line
     byte = static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f ? '?' : byte;
   }
   return piece;
@@ -42,12 +42,12 @@ std::string show_target(const std::string& right,
                         bool is_masked,
                         bool has_colors) {
   if (!has_colors) {
-    return is_kept ? text("{", right, "}") : text("{", right, ">", seen, "}");
+    return is_kept ? str_cat("{", right, "}") : str_cat("{", right, ">", seen, "}");
   }
   if (is_kept) {
-    return painted(kUnderlined, right, true);
+    return colored(kUnderlined, right, true);
   }
-  return painted(kStruck, right, true) + painted(is_masked ? kMasked : kReplaced, seen, true);
+  return colored(kStruck, right, true) + colored(is_masked ? kMasked : kReplaced, seen, true);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ std::string show_target(const std::string& right,
 std::string show_example(const data::Example& example,
                          const data::Tokenizer& tokenizer,
                          bool has_colors) {
-  const int64_t mask = tokenizer.special().mask;
+  const int64_t mask = tokenizer.special_token_ids().mask;
   std::string line;
   std::size_t target = 0;
   for (std::size_t i = 0; i < example.ids.size(); ++i) {
@@ -71,13 +71,14 @@ std::string show_example(const data::Example& example,
     if (is_target) {
       line += show_target(word, word_of(tokenizer, id), id == right, id == mask, has_colors);
     } else {
-      line += is_special ? painted(kDim, word, has_colors) : word;
+      line += is_special ? colored(kDim, word, has_colors) : word;
     }
   }
   return line;
 }
 
-std::string show_places(const data::Example& example, const std::vector<std::string>& languages) {
+std::string show_token_metadata(const data::Example& example,
+                                const std::vector<std::string>& languages) {
   if (languages.empty() && example.positions.empty()) {
     return "";
   }
@@ -85,45 +86,47 @@ std::string show_places(const data::Example& example, const std::vector<std::str
     return example.positions.empty() ? static_cast<int64_t>(i) : example.positions[i];
   };
   const auto name = [&](std::size_t i) {
-    return languages.empty() ? ""
-                             : languages.at(static_cast<std::size_t>(example.types.at(i))) + " at ";
+    return languages.empty()
+               ? ""
+               : languages.at(static_cast<std::size_t>(example.token_type_ids.at(i))) + " at ";
   };
-  std::vector<std::string> stretches;
+  std::vector<std::string> spans;
   for (std::size_t begin = 0, end = 0; begin < example.ids.size(); begin = end) {
     end = begin + 1;
     while (end < example.ids.size() && position(end) == position(end - 1) + 1 &&
            name(end) == name(begin)) {
       ++end;
     }
-    stretches.push_back(
-        text(name(begin), "positions ", position(begin), " to ", position(end - 1)));
+    spans.push_back(str_cat(name(begin), "positions ", position(begin), " to ", position(end - 1)));
   }
-  return join(stretches);
+  return join(spans);
 }
 
-bool predicts_order(const data::Example& example) {
-  const auto first = std::max<int64_t>(0, example.prefix - 1);  // place that tells the first target
-  const auto guessed = static_cast<int64_t>(example.ids.size()) - first;
-  return !example.targets.empty() && static_cast<int64_t>(example.targets.size()) == guessed &&
+bool predicts_next_token(const data::Example& example) {
+  const auto first =
+      std::max<int64_t>(0, example.prefix_length - 1);  // position predicting the first target
+  const auto predicted = static_cast<int64_t>(example.ids.size()) - first;
+  return !example.targets.empty() && static_cast<int64_t>(example.targets.size()) == predicted &&
          std::equal(example.ids.begin() + first + 1, example.ids.end(), example.targets.begin());
 }
 
-std::string show_order(const data::Example& example,
-                       const data::Tokenizer& tokenizer,
-                       bool has_colors) {
+std::string show_generation(const data::Example& example,
+                            const data::Tokenizer& tokenizer,
+                            bool has_colors) {
   const auto plain_of = [&](const data::Tokenizer& side, const std::vector<int64_t>& ids) {
     data::Example shown;
     shown.ids = ids;
     return show_example(shown, side, has_colors);
   };
   if (!example.source_ids.empty()) {
-    return text("source: ", plain_of(tokenizer, example.source_ids),
-                "\ntarget: ", plain_of(tokenizer.target(), example.targets));
+    return str_cat("source: ", plain_of(tokenizer, example.source_ids),
+                   "\ntarget: ", plain_of(tokenizer.target(), example.targets));
   }
   const auto plain = [&](const std::vector<int64_t>& ids) { return plain_of(tokenizer, ids); };
-  if (example.prefix > 0) {
-    return text("prefix: ", plain({example.ids.begin(), example.ids.begin() + example.prefix}),
-                "\nrest: ", plain(example.targets));
+  if (example.prefix_length > 0) {
+    return str_cat(
+        "prefix: ", plain({example.ids.begin(), example.ids.begin() + example.prefix_length}),
+        "\nrest: ", plain(example.targets));
   }
   auto whole = example.ids;
   whole.push_back(example.targets.back());
@@ -140,7 +143,7 @@ std::string show_tagged(const data::Example& example,
     line += tokenizer.piece(static_cast<int32_t>(example.ids[i]));
     if (target < example.targets.size() &&
         example.target_positions[target] == static_cast<int64_t>(i)) {
-      line += text("[", labels.at(static_cast<std::size_t>(example.targets[target])), "]");
+      line += str_cat("[", labels.at(static_cast<std::size_t>(example.targets[target])), "]");
       ++target;
     }
   }
@@ -148,10 +151,10 @@ std::string show_tagged(const data::Example& example,
 }
 
 std::string show_legend(bool has_colors) {
-  return text("the loss looks at: ", show_target("right", "[MASK]", false, true, has_colors),
-              " hidden, ", show_target("right", "other", false, false, has_colors),
-              " replaced by a random token, ",
-              show_target("right", "right", true, false, has_colors), " kept as it is");
+  return str_cat("the loss looks at: ", show_target("right", "[MASK]", false, true, has_colors),
+                 " hidden, ", show_target("right", "other", false, false, has_colors),
+                 " replaced by a random token, ",
+                 show_target("right", "right", true, false, has_colors), " kept as it is");
 }
 
 void count_masks(const data::Example& example,
@@ -162,7 +165,7 @@ void count_masks(const data::Example& example,
     const int64_t seen = example.ids[static_cast<std::size_t>(example.target_positions[i])];
     if (seen == example.targets[i]) {
       ++counts.kept;
-    } else if (seen == tokenizer.special().mask) {
+    } else if (seen == tokenizer.special_token_ids().mask) {
       ++counts.masked;
     } else {
       ++counts.replaced;

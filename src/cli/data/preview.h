@@ -9,18 +9,18 @@
 
 namespace weft::cli {
 
-/// How the tokens that the loss looks at were treated, over many examples.
+/// Counts, over many examples, of how the tokens that contribute to the loss were masked.
 struct MaskCounts {
-  int64_t tokens = 0;    // of all examples, special ones too
-  int64_t masked = 0;    // the mask token stands there
-  int64_t replaced = 0;  // another token
-  int64_t kept = 0;      // the token itself
+  int64_t tokens = 0;    // of all examples, special tokens included
+  int64_t masked = 0;    // replaced by the mask token
+  int64_t replaced = 0;  // replaced by another token
+  int64_t kept = 0;      // left unchanged
   int64_t targets() const { return masked + replaced + kept; }
 };
 
-/// An example as text on one line, as the model sees it. With colours: special tokens dim; where
-/// the loss looks, the right token struck out and after it what stands there, or underlined where
-/// it was kept. Without: `{right>[MASK]}`, `{right>other}`, `{right}`.
+/// An example as text on one line, as the model sees it. With colours: special tokens dim; at
+/// targets, the original token struck out and followed by the replacement, or underlined if kept.
+/// Without: `{original>[MASK]}`, `{original>other}`, `{original}`.
 std::string show_example(const data::Example& example,
                          const data::Tokenizer& tokenizer,
                          bool has_colors);
@@ -30,20 +30,20 @@ std::string show_tagged(const data::Example& example,
                         const data::Tokenizer& tokenizer,
                         const std::vector<std::string>& labels);
 
-/// What a model is told of the tokens beside the ids, in stretches: `en at positions 0 to 12, fr at
-/// positions 0 to 9`. Empty where it is told neither languages nor positions.
-std::string show_places(const data::Example& example, const std::vector<std::string>& languages);
+/// Metadata of the tokens beside the ids, as spans: `en at positions 0 to 12, fr at positions 0 to
+/// 9`. Empty for models without languages and positions.
+std::string show_token_metadata(const data::Example& example,
+                                const std::vector<std::string>& languages);
 
-/// Whether each token's target is the one behind it, as of models that write.
-bool predicts_order(const data::Example& example);
+/// Whether each token's target is the next token, as in generative models.
+bool predicts_next_token(const data::Example& example);
 
-/// Such an example: what an encoder reads, where there is one, on one line, and what is to be
-/// written on the next.
-std::string show_order(const data::Example& example,
-                       const data::Tokenizer& tokenizer,
-                       bool has_colors);
+/// Such an example: the encoder input, if any, on one line, and the target text on the next.
+std::string show_generation(const data::Example& example,
+                            const data::Tokenizer& tokenizer,
+                            bool has_colors);
 
-/// What show_example's signs mean, in the same colours.
+/// Legend of show_example's markup, in the same colours.
 std::string show_legend(bool has_colors);
 
 void count_masks(const data::Example& example,

@@ -6,13 +6,13 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
-#include "cli/forward/raw_inputs.h"
-#include "cli/forward/raw_pass.h"
+#include "cli/forward/forward_inputs.h"
+#include "cli/forward/forward_pass.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "models/directory.h"
-#include "models/weights/stored_layout.h"
 #include "models/weights/tensors.h"
+#include "models/weights/weight_layout.h"
 
 namespace weft::cli {
 
@@ -20,8 +20,8 @@ namespace {
 
 using Named = std::map<std::string, at::Tensor>;
 
-/// Gradients of the loss under the names that the parameters have in the file; zero where the loss
-/// does not depend on one.
+/// Adds gradients of the loss under the parameter names of the file; zero where the loss does not
+/// depend on a parameter.
 void add_gradients(Named& outputs, const models::LoadedModel& loaded, const std::string& input) {
   const auto loss = outputs.find("loss");
   if (loss == outputs.end()) {
@@ -29,18 +29,18 @@ void add_gradients(Named& outputs, const models::LoadedModel& loaded, const std:
   }
   loss->second.backward();
   const auto parameters = loaded.model->named_parameters();
-  for (const auto& stored : loaded.stored) {
+  for (const auto& stored : loaded.loaded_tensors) {
     const auto& parameter = parameters[stored.tensor.parameter];
     const auto whole = parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter);
     outputs["gradient." + stored.name] =
-        models::to_stored(models::rows_of(whole, stored.tensor), stored.tensor);
+        models::to_file_layout(models::rows_of(whole, stored.tensor), stored.tensor);
   }
 }
 
 void write(const std::string& path, Named& outputs) {
   std::vector<formats::NamedTensor> views;
   for (auto& [name, tensor] : outputs) {
-    tensor = models::converted(tensor, formats::DType::kF32);
+    tensor = models::to_dtype(tensor, formats::DType::kF32);
     views.push_back({name, models::view_of(tensor)});
   }
   formats::write_safetensors(path, views);
@@ -51,13 +51,13 @@ void write(const std::string& path, Named& outputs) {
 int run_forward(std::vector<std::string> arguments) {
   Arguments given(
       {.usage = "weft forward MODEL --input FILE --output FILE [--gradients]",
-       .about = "Runs a model once on tensors from a safetensors file, in fp32 with "
-                "all chance off, and writes what comes out. Names are "
-                "those of transformers: input_ids, attention_mask, token_type_ids (of xlm "
-                "langs and position_ids), "
-                "labels in; logits, last_hidden_state, loss out. A decoder also takes "
-                "prefix_lengths: how many of each sequence's first tokens see one "
-                "another.",
+       .description = "Runs a model once on tensors from a safetensors file, in fp32 with "
+                      "all chance off, and writes what comes out. Names are "
+                      "those of transformers: input_ids, attention_mask, token_type_ids (of xlm "
+                      "langs and position_ids), "
+                      "labels in; logits, last_hidden_state, loss out. A decoder also takes "
+                      "prefix_lengths: how many of each sequence's first tokens see one "
+                      "another.",
        .examples = {"weft forward runs/bert-mini --input in.safetensors --output "
                     "out.safetensors --gradients"}},
       1, 1);
@@ -74,10 +74,10 @@ int run_forward(std::vector<std::string> arguments) {
   }
   const auto directory = models::model_directory(given.positional().front());
   const auto options = models::read_model_config(directory);
-  const RawInputs inputs(given.get("input"), options);
+  const ForwardInputs inputs(given.get("input"), options);
   const auto loaded = models::load_model(directory, options, 0);
   const at::AutoGradMode mode(given.has("gradients"));
-  auto outputs = raw_pass(*loaded.model, inputs);
+  auto outputs = forward_pass(*loaded.model, inputs);
   if (given.has("gradients")) {
     add_gradients(outputs, loaded, inputs.path());
   }

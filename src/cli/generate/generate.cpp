@@ -5,12 +5,12 @@
 
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/generate/generation_options.h"
-#include "cli/generate/prompts.h"
-#include "cli/predict/answers.h"
+#include "cli/generate/prompt_reader.h"
 #include "cli/predict/inference_options.h"
-#include "cli/predict/queries.h"
+#include "cli/predict/output_writer.h"
+#include "cli/predict/request_reader.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
@@ -21,10 +21,10 @@
 namespace weft::cli {
 namespace {
 
-using inference::GenerationAnswer;
-using inference::GenerationQuery;
+using inference::GenerationRequest;
+using inference::GenerationResult;
 
-/// What one line of output holds.
+/// Contents of one output line.
 struct LineForm {
   bool is_plain = false;  // the text alone
   bool has_ids = false;   // ids too
@@ -41,14 +41,14 @@ formats::Json generate_json_of(const inference::GeneratedText& found, const Line
   if (form.has_ids) {
     json["ids"] = found.ids;
   }
-  if (found.is_cut) {
+  if (found.is_truncated) {
     json["is_cut"] = true;
   }
   return json;
 }
 
-std::string generate_line_of(const GenerationQuery& query,
-                             const GenerationAnswer& answer,
+std::string generate_line_of(const GenerationRequest& query,
+                             const GenerationResult& answer,
                              const LineForm& form) {
   if (form.is_plain) {
     std::string lines;
@@ -74,45 +74,45 @@ std::string generate_line_of(const GenerationQuery& query,
   return json.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n";
 }
 
-/// A model that generates, with all that its directory and the command line say.
+/// A generative model, with the settings of its directory and the command line.
 struct Loaded {
   std::shared_ptr<models::Model> model;
-  std::unique_ptr<inference::Generator> generator;
+  std::unique_ptr<inference::TextGenerator> generator;
 };
 
-/// What the model's length took away.
-struct CutCounts {
+/// Counts of truncation to the model's length.
+struct TruncationCounts {
   int64_t length = 0;  // positions of the model
   int64_t prompts = 0;
   int64_t texts = 0;
 
-  void add(const GenerationAnswer& answer) {
-    prompts += answer.was_cut ? 1 : 0;
+  void add(const GenerationResult& answer) {
+    prompts += answer.was_truncated ? 1 : 0;
     for (const auto& found : answer.texts) {
-      texts += found.is_cut ? 1 : 0;
+      texts += found.is_truncated ? 1 : 0;
     }
   }
   void report() const;
 };
 
 std::string counted(int64_t count, std::string_view what) {
-  return text(with_commas(count), " ", what, count == 1 ? " was" : "s were");
+  return str_cat(with_commas(count), " ", what, count == 1 ? " was" : "s were");
 }
 
-void CutCounts::report() const {
+void TruncationCounts::report() const {
   if (prompts > 0) {
-    log::warning(text("[generate] ", counted(prompts, "prompt"), " cut to the model's length"));
+    log::warning(str_cat("[generate] ", counted(prompts, "prompt"), " cut to the model's length"));
   }
   if (texts > 0) {
-    log::warning(text("[generate] ", counted(texts, "text"), " cut where the model's length of ",
-                      length,
-                      " tokens was reached, prompt and text together (model.position.length"
-                      " of the run that trained it): shorten the prompts, or ask for less by "
-                      "--max-new"));
+    log::warning(str_cat("[generate] ", counted(texts, "text"), " cut where the model's length of ",
+                         length,
+                         " tokens was reached, prompt and text together (model.position.length"
+                         " of the run that trained it): shorten the prompts, or ask for less by "
+                         "--max-new"));
   }
 }
 
-/// Nothing where the directory has none and ids suffice.
+/// Returns null if the directory has none and ids suffice.
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const std::string& directory, bool is_needed) {
   try {
     return data::load_tokenizer(directory);
@@ -129,33 +129,33 @@ Loaded load(const Arguments& arguments, LineForm& form) {
   const auto tokenizer = tokenizer_of(directory, !form.has_ids);
   form.has_texts = tokenizer != nullptr;
   auto loaded = models::load_model(directory, models::read_model_config(directory), 0);
-  if (!loaded.fresh.empty()) {
-    throw formats::Error(
-        text(directory, ": ", loaded.fresh.front(), " is missing: the model has no trained head"));
+  if (!loaded.missing_keys.empty()) {
+    throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
+                                 " is missing: the model has no trained head"));
   }
   inference::GenerationSettings settings;
   settings.config = models::read_generation_config(directory, loaded.model->options());
-  settings.gives_text = form.has_texts;
-  settings.on_step = [] { leave_if_stopped("generating"); };
-  if (!settings.config.unused.empty()) {
-    log::warning(text("[generate] not obeyed, of the model's generation_config.json: ",
-                      join(settings.config.unused)));
+  settings.decodes_text = form.has_texts;
+  settings.on_step = [] { throw_if_stopped("generating"); };
+  if (!settings.config.unsupported_keys.empty()) {
+    log::warning(str_cat("[generate] not obeyed, of the model's generation_config.json: ",
+                         join(settings.config.unsupported_keys)));
   }
   read_generation(arguments, directory, tokenizer.get(), settings);
-  form.is_list = settings.config.search.best > 1;
+  form.is_list = settings.config.search.num_return_sequences > 1;
   models::prepare_for_inference(*loaded.model, read_inference(arguments));
-  auto generator = std::make_unique<inference::Generator>(*loaded.model, tokenizer, settings);
+  auto generator = std::make_unique<inference::TextGenerator>(*loaded.model, tokenizer, settings);
   return {.model = loaded.model, .generator = std::move(generator)};
 }
 
-std::unique_ptr<Prompts> prompts_from(const Arguments& arguments) {
+std::unique_ptr<PromptReader> prompts_from_arguments(const Arguments& arguments) {
   if (arguments.has("prompt")) {
     for (const std::string name : {"input", "prompt-column"}) {
       if (arguments.has(name)) {
         throw UsageError("weft generate: --prompt and --" + name + " exclude each other");
       }
     }
-    return prompts_of(arguments.all("prompt"));
+    return prompts_from_texts(arguments.all("prompt"));
   }
   PromptSource source{.path = arguments.get("input", "-"), .column = {}};
   source.is_plain = arguments.has("plain");
@@ -168,11 +168,11 @@ std::unique_ptr<Prompts> prompts_from(const Arguments& arguments) {
   return open_prompts(source);
 }
 
-/// One text to standard output while it comes.
-int stream(const Arguments& arguments, inference::Generator& generator, CutCounts cut) {
-  const auto prompts = prompts_from(arguments);
-  GenerationQuery query;
-  GenerationQuery another;
+/// Streams one text to standard output as it is generated.
+int stream(const Arguments& arguments, inference::TextGenerator& generator, TruncationCounts cut) {
+  const auto prompts = prompts_from_arguments(arguments);
+  GenerationRequest query;
+  GenerationRequest another;
   if (!prompts->next(query)) {
     throw UserError("weft generate: --stream: there is no prompt");
   }
@@ -205,26 +205,27 @@ void check_stream(const Arguments& arguments) {
 }
 
 int answer_all(const Arguments& arguments,
-               inference::Generator& generator,
+               inference::TextGenerator& generator,
                const LineForm& form,
-               CutCounts cut) {
-  const auto prompts = prompts_from(arguments);
-  Answers answers(arguments.get("output", "-"));
-  const auto batch = static_cast<std::size_t>(arguments.integer("batch", 32, 1, int64_t{1} << 16));
-  std::vector<GenerationQuery> queries;
+               TruncationCounts cut) {
+  const auto prompts = prompts_from_arguments(arguments);
+  OutputWriter writer(arguments.get("output", "-"));
+  const auto batch =
+      static_cast<std::size_t>(arguments.integer("batch-size", 32, 1, int64_t{1} << 16));
+  std::vector<GenerationRequest> queries;
   int64_t done = 0;
   const auto flush = [&] {
-    const auto found = generator.answer(queries, done);
+    const auto found = generator.generate(queries, done);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      answers.write(generate_line_of(queries[i], found[i], form));
+      writer.write(generate_line_of(queries[i], found[i], form));
       cut.add(found[i]);
     }
-    answers.flush();
+    writer.flush();
     done += static_cast<int64_t>(queries.size());
     queries.clear();
   };
-  for (GenerationQuery query; prompts->next(query);) {
-    leave_if_stopped("generating");
+  for (GenerationRequest query; prompts->next(query);) {
+    throw_if_stopped("generating");
     query.prefix = arguments.get("prefix");
     queries.push_back(std::move(query));
     if (queries.size() == batch) {
@@ -232,9 +233,9 @@ int answer_all(const Arguments& arguments,
     }
   }
   flush();
-  answers.commit();
+  writer.commit();
   cut.report();
-  QueryCounts::report_blank("generate", prompts->blank_lines());
+  RequestCounts::report_blank("generate", prompts->blank_lines());
   return 0;
 }
 
@@ -258,7 +259,7 @@ void declare_generate(Arguments& arguments) {
 int run_generate(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft generate MODEL [--prompt TEXT | --input FILE|-] [--output FILE|-] [options]",
-       .about =
+       .description =
            "Goes on with texts, or, of an encoder-decoder, answers or translates them. Reads JSON "
            "lines {\"prompt\": ...} and writes one JSON line for each, in the same order: "
            "{\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The score is "
@@ -281,7 +282,7 @@ int run_generate(std::vector<std::string> raw) {
   train::set_threads(read_threads(arguments));
   LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
   const auto loaded = load(arguments, form);
-  const CutCounts cut{.length = loaded.model->options().length};
+  const TruncationCounts cut{.length = loaded.model->options().length};
   if (arguments.has("stream")) {
     return stream(arguments, *loaded.generator, cut);
   }

@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/yaml.h"
 #include "data/datasets/parallel_dataset.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 
 namespace weft::cli {
 namespace {
@@ -19,15 +19,15 @@ namespace {
 using models::EarlyStopping;
 using models::Tokens;
 
-constexpr int64_t kMostTokens = int64_t{1} << 20;
-constexpr int64_t kMostBeams = 1024;
-constexpr double kGreat = 1e6;
+constexpr int64_t kMaxTokens = int64_t{1} << 20;
+constexpr int64_t kMaxBeams = 1024;
+constexpr double kLarge = 1e6;
 constexpr double kSmall = 1e-6;
 
 constexpr std::array<std::string_view, 5> kSampling{"sample", "temperature", "top-k", "top-p",
                                                     "min-p"};
 
-/// The first of the options that was given; empty: none.
+/// First of the options that was given; empty: none.
 template <class Names>
 std::string given_of(const Arguments& arguments, const Names& names) {
   for (const auto name : names) {
@@ -40,74 +40,79 @@ std::string given_of(const Arguments& arguments, const Names& names) {
 
 void read_lengths(const Arguments& arguments, models::GenerationConfig& config) {
   if (arguments.has("max-new")) {
-    config.most_new = arguments.integer("max-new", 0, 0, kMostTokens);
+    config.max_new_tokens = arguments.integer("max-new", 0, 0, kMaxTokens);
   }
   if (arguments.has("min-new")) {
-    config.least_new = arguments.integer("min-new", 0, 0, kMostTokens);
+    config.min_new_tokens = arguments.integer("min-new", 0, 0, kMaxTokens);
   }
-  if (config.most_new && config.least_new && *config.least_new > *config.most_new) {
-    arguments.refuse(
-        text("--min-new ", *config.least_new, " is more than --max-new ", *config.most_new));
+  if (config.max_new_tokens && config.min_new_tokens &&
+      *config.min_new_tokens > *config.max_new_tokens) {
+    arguments.fail(str_cat("--min-new ", *config.min_new_tokens, " is more than --max-new ",
+                           *config.max_new_tokens));
   }
 }
 
-double read_temperature(const Arguments& arguments, double otherwise) {
+double read_temperature(const Arguments& arguments, double fallback) {
   const auto word = arguments.get("temperature");
   if (!word.empty() && word.find_first_not_of("0.+-") == std::string::npos) {
-    arguments.refuse(
+    arguments.fail(
         "--temperature: it is above 0; for the likeliest token each time give --greedy instead");
   }
-  return arguments.number("temperature", otherwise, kSmall, kGreat);
+  return arguments.number("temperature", fallback, kSmall, kLarge);
 }
 
 void read_sampling(const Arguments& arguments, models::SearchOptions& search) {
   const auto sampling = given_of(arguments, kSampling);
   if (arguments.has("greedy") && !sampling.empty()) {
-    arguments.refuse("--greedy takes the likeliest token, --" + sampling +
-                     " draws one: give one of them");
+    arguments.fail("--greedy takes the likeliest token, --" + sampling +
+                   " draws one: give one of them");
   }
-  auto& draws = search.sampling;
-  draws.temperature = read_temperature(arguments, draws.temperature);
-  draws.top_k = arguments.integer("top-k", draws.top_k, 0, std::numeric_limits<int32_t>::max());
-  draws.top_p = arguments.number("top-p", draws.top_p, kSmall, 1);
-  draws.min_p = arguments.number("min-p", draws.min_p, 0, 1);
-  draws.seed =
+  auto& sampling_options = search.sampling;
+  sampling_options.temperature = read_temperature(arguments, sampling_options.temperature);
+  sampling_options.top_k =
+      arguments.integer("top-k", sampling_options.top_k, 0, std::numeric_limits<int32_t>::max());
+  sampling_options.top_p = arguments.number("top-p", sampling_options.top_p, kSmall, 1);
+  sampling_options.min_p = arguments.number("min-p", sampling_options.min_p, 0, 1);
+  sampling_options.seed =
       static_cast<uint64_t>(arguments.integer("seed", 1, 0, std::numeric_limits<int64_t>::max()));
-  draws.is_on = !sampling.empty() || (draws.is_on && !arguments.has("greedy"));
+  sampling_options.is_enabled =
+      !sampling.empty() || (sampling_options.is_enabled && !arguments.has("greedy"));
 }
 
 void read_beams(const Arguments& arguments, models::SearchOptions& search) {
-  const auto asked = arguments.integer("beams", 1, 1, kMostBeams);
+  const auto asked = arguments.integer("beams", 1, 1, kMaxBeams);
   const auto sampling = given_of(arguments, kSampling);
   if (asked > 1 && (!sampling.empty() || arguments.has("greedy"))) {
-    arguments.refuse(text("--beams ", asked, " and --", sampling.empty() ? "greedy" : sampling,
-                          " exclude each other"));
+    arguments.fail(str_cat("--beams ", asked, " and --", sampling.empty() ? "greedy" : sampling,
+                           " exclude each other"));
   }
   if (arguments.has("beams")) {
-    search.beams = asked;
-    search.sampling.is_on = search.sampling.is_on && asked == 1;
-  } else if (search.sampling.is_on || arguments.has("greedy")) {
-    search.beams = 1;
+    search.num_beams = asked;
+    search.sampling.is_enabled = search.sampling.is_enabled && asked == 1;
+  } else if (search.sampling.is_enabled || arguments.has("greedy")) {
+    search.num_beams = 1;
   }
-  if (search.beams == 1) {
-    search.groups = 1;
+  if (search.num_beams == 1) {
+    search.num_beam_groups = 1;
     const auto useless = given_of(
-        arguments, std::array<std::string_view, 3>{"beam-groups", "diversity", "early-stopping"});
+        arguments,
+        std::array<std::string_view, 3>{"beam-groups", "diversity-penalty", "early-stopping"});
     if (!useless.empty()) {
-      arguments.refuse("--" + useless + " needs --beams of 2 or more");
+      arguments.fail("--" + useless + " needs --beams of 2 or more");
     }
   }
-  search.groups = arguments.integer("beam-groups", search.groups, 1, kMostBeams);
-  search.diversity = arguments.number("diversity", search.diversity, 0, kGreat);
+  search.num_beam_groups = arguments.integer("beam-groups", search.num_beam_groups, 1, kMaxBeams);
+  search.diversity_penalty =
+      arguments.number("diversity-penalty", search.diversity_penalty, 0, kLarge);
   search.length_penalty =
-      arguments.number("length-penalty", search.length_penalty, -kGreat, kGreat);
-  search.word_penalty = arguments.number("word-penalty", 0, -kGreat, kGreat);
-  if (search.beams % search.groups != 0) {
-    arguments.refuse(
-        text("--beam-groups ", search.groups, " do not share ", search.beams, " beams evenly"));
+      arguments.number("length-penalty", search.length_penalty, -kLarge, kLarge);
+  search.word_penalty = arguments.number("word-penalty", 0, -kLarge, kLarge);
+  if (search.num_beams % search.num_beam_groups != 0) {
+    arguments.fail(str_cat("--beam-groups ", search.num_beam_groups, " do not share ",
+                           search.num_beams, " beams evenly"));
   }
-  if (arguments.has("diversity") && search.groups == 1) {
-    arguments.refuse("--diversity keeps groups apart: it needs --beam-groups of 2 or more");
+  if (arguments.has("diversity-penalty") && search.num_beam_groups == 1) {
+    arguments.fail("--diversity-penalty keeps groups apart: it needs --beam-groups of 2 or more");
   }
 }
 
@@ -123,11 +128,11 @@ void read_early_stopping(const Arguments& arguments, models::SearchOptions& sear
   } else if (word == "never") {
     search.early_stopping = EarlyStopping::kNever;
   } else {
-    arguments.refuse("--early-stopping: '" + word + "' is not one of yes, no, never");
+    arguments.fail("--early-stopping: '" + word + "' is not one of yes, no, never");
   }
 }
 
-/// A word as it stands at a text's begin and inside one.
+/// Tokens of a word at the beginning of a text and inside one.
 std::set<Tokens> forms_of(const std::string& word, const data::Tokenizer& tokenizer) {
   std::set<Tokens> forms{tokenizer.ids(word), tokenizer.ids(" " + word)};
   forms.erase(Tokens{});
@@ -141,48 +146,49 @@ int64_t one_token(const Arguments& arguments,
   if (const auto id = tokenizer.id(piece)) {
     return *id;
   }
-  arguments.refuse("--" + name + ": '" + piece + "' is no token of the model");
+  arguments.fail("--" + name + ": '" + piece + "' is no token of the model");
 }
 
 void read_rules(const Arguments& arguments,
                 const data::Tokenizer* tokenizer,
                 models::TokenRules& rules) {
   rules.repetition_penalty =
-      arguments.number("repetition-penalty", rules.repetition_penalty, kSmall, kGreat);
-  rules.no_repeat = arguments.integer("no-repeat", rules.no_repeat, 0, kMostTokens);
-  const auto worded =
-      given_of(arguments, std::array<std::string_view, 3>{"ban", "vocabulary", "first-token"});
+      arguments.number("repetition-penalty", rules.repetition_penalty, kSmall, kLarge);
+  rules.no_repeat_ngram_size =
+      arguments.integer("no-repeat-ngram-size", rules.no_repeat_ngram_size, 0, kMaxTokens);
+  const auto worded = given_of(
+      arguments, std::array<std::string_view, 3>{"bad-word", "allowed-words", "forced-bos-token"});
   if (worded.empty()) {
     return;
   }
   if (tokenizer == nullptr) {
-    arguments.refuse("--" + worded + " needs the model's tokenizer, and there is none");
+    arguments.fail("--" + worded + " needs the model's tokenizer, and there is none");
   }
   const auto& writer = tokenizer->target();
-  for (const auto& word : arguments.all("ban")) {
+  for (const auto& word : arguments.all("bad-word")) {
     for (const auto& form : forms_of(word, writer)) {
-      rules.banned.push_back(form);
+      rules.bad_words.push_back(form);
     }
   }
-  if (arguments.has("vocabulary")) {
+  if (arguments.has("allowed-words")) {
     std::set<int64_t> allowed;
-    formats::LineReader lines(arguments.get("vocabulary"));
+    formats::LineReader lines(arguments.get("allowed-words"));
     for (std::string_view line; lines.next(line);) {
       for (const auto& form : forms_of(std::string(line), writer)) {
         allowed.insert(form.begin(), form.end());
       }
     }
     if (allowed.empty()) {
-      arguments.refuse("--vocabulary: " + arguments.get("vocabulary") + " has no words");
+      arguments.fail("--allowed-words: " + arguments.get("allowed-words") + " has no words");
     }
     rules.allowed.assign(allowed.begin(), allowed.end());
   }
-  if (arguments.has("first-token")) {
-    rules.forced_first = one_token(arguments, "first-token", writer);
+  if (arguments.has("forced-bos-token")) {
+    rules.forced_bos_token = one_token(arguments, "forced-bos-token", writer);
   }
 }
 
-/// What the run that made the model put before its sources, and its languages.
+/// Source prefix and languages of the run that trained the model.
 struct RunTexts {
   std::string prefix;
   TextLanguages languages;
@@ -202,7 +208,7 @@ RunTexts texts_of_run(const std::string& directory) {
       value = entry->value.scalar;
     }
   };
-  read("prefix", texts.prefix);
+  read("source_prefix", texts.prefix);
   read("source_language", texts.languages.source);
   read("target_language", texts.languages.target);
   return texts;
@@ -224,28 +230,29 @@ void read_source(const Arguments& arguments,
   if (target.empty() || tokenizer == nullptr) {
     return;
   }
-  // The decoder begins with the last token of its own kind of text, as mBART was trained with.
-  const auto frame = data::enclosure_of(tokenizer->target(), target, "--target-language");
+  // The decoder starts with the last token of its language's texts, as in mBART's training.
+  const auto frame = data::language_tokens(tokenizer->target(), target, "--target-language");
   if (!frame.after.empty()) {
-    settings.config.start_id = frame.after.back();
+    settings.config.decoder_start_id = frame.after.back();
   }
   if (!frame.before.empty()) {
-    settings.config.search.rules.forced_first = frame.before.front();
+    settings.config.search.rules.forced_bos_token = frame.before.front();
   }
 }
 
 void read_best(const Arguments& arguments, models::SearchOptions& search) {
-  search.best = arguments.integer("n-best", 1, 1, kMostBeams);
-  if (search.best > 1 && !search.sampling.is_on && search.best > search.beams) {
-    arguments.refuse(
-        text("--n-best ", search.best, " needs --beams ", search.best, " or more, or sampling"));
+  search.num_return_sequences = arguments.integer("n-best", 1, 1, kMaxBeams);
+  if (search.num_return_sequences > 1 && !search.sampling.is_enabled &&
+      search.num_return_sequences > search.num_beams) {
+    arguments.fail(str_cat("--n-best ", search.num_return_sequences, " needs --beams ",
+                           search.num_return_sequences, " or more, or sampling"));
   }
-  if (arguments.has("seed") && !search.sampling.is_on) {
-    arguments.refuse("--seed is for sampling: give --sample or --temperature too");
+  if (arguments.has("seed") && !search.sampling.is_enabled) {
+    arguments.fail("--seed is for sampling: give --sample or --temperature too");
   }
 }
 
-/// One of the options that say how texts are generated.
+/// One generation option.
 struct GenerationOption {
   const char* name;
   const char* placeholder;  // empty: a flag
@@ -270,10 +277,10 @@ constexpr GenerationOption kOptions[] = {
     {"seed", "N", "Seed of the draws (1): each hangs on it, the prompt's number and place"},
     {"repetition-penalty", "R",
      "Makes tokens that are there already less likely, where above 1 (1)"},
-    {"no-repeat", "N", "No N tokens in a row come twice (0: they may)"},
+    {"no-repeat-ngram-size", "N", "No N tokens in a row come twice (0: they may)"},
     {"beams", "K", "Keep the K best texts while searching (the model's; 1)"},
     {"beam-groups", "G", "Groups of beams that are kept apart (1)"},
-    {"diversity", "D", "What a token that an earlier group chose costs the next ones (0)"},
+    {"diversity-penalty", "D", "What a token that an earlier group chose costs the next ones (0)"},
     {"length-penalty", "A",
      "Scores are log-probabilities divided by tokens^A (1): above 0 favours longer texts"},
     {"word-penalty", "W", "What each token costs beside (0)"},
@@ -282,9 +289,9 @@ constexpr GenerationOption kOptions[] = {
      "as it stands; default), never (when none can become better)"},
     {"n-best", "N", "Texts for each prompt, best first (1)"},
     {"stop", "TEXT", "End before this text; may be repeated"},
-    {"ban", "WORD", "A word that may not come; may be repeated"},
-    {"vocabulary", "FILE", "Lines of words whose tokens alone may come"},
-    {"first-token", "TOKEN",
+    {"bad-word", "WORD", "A word that may not come; may be repeated"},
+    {"allowed-words", "FILE", "Lines of words whose tokens alone may come"},
+    {"forced-bos-token", "TOKEN",
      "Token that an encoder-decoder must give first, such as a language (the model's)"},
     {"source-prefix", "TEXT",
      "What stands before every prompt of an encoder-decoder, such as T5's task (that of "
@@ -292,7 +299,7 @@ constexpr GenerationOption kOptions[] = {
     {"source-language", "TOKEN", "Token of the prompts' language (mBART), likewise"},
     {"target-language", "TOKEN", "Token of the answers' language (mBART), likewise"},
     {"prefix", "TEXT", "What every new text begins with"},
-    {"batch", "N", "Prompts computed at once (32); changes no text"}};
+    {"batch-size", "N", "Prompts computed at once (32); changes no text"}};
 
 }  // namespace
 
@@ -327,11 +334,12 @@ void read_generation(const Arguments& arguments,
   read_source(arguments, directory, tokenizer, languages, settings);
   read_rules(arguments, tokenizer, config.search.rules);
   read_best(arguments, config.search);
-  settings.stops = arguments.all("stop");
-  if (std::find(settings.stops.begin(), settings.stops.end(), "") != settings.stops.end()) {
-    arguments.refuse("--stop: an empty text would end every text at once");
+  settings.stop_strings = arguments.all("stop");
+  if (std::find(settings.stop_strings.begin(), settings.stop_strings.end(), "") !=
+      settings.stop_strings.end()) {
+    arguments.fail("--stop: an empty text would end every text at once");
   }
-  settings.batch = arguments.integer("batch", settings.batch, 1, int64_t{1} << 16);
+  settings.batch_size = arguments.integer("batch-size", settings.batch_size, 1, int64_t{1} << 16);
 }
 
 }  // namespace weft::cli

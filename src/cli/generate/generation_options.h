@@ -9,20 +9,20 @@
 
 namespace weft::cli {
 
-/// The options that say how texts are generated.
+/// Declares the generation options.
 void declare_generation(Arguments& arguments);
 std::vector<std::string> generation_option_names();
 
-/// Tokens of the languages of prompts and answers; empty: unknown.
+/// Language tokens of prompts and outputs; empty: unknown.
 struct TextLanguages {
   std::string source = {};
   std::string target = {};
 };
 
-/// What the options change of what the model's directory says in its generation_config.json and
-/// weft.yaml. Throws UsageError for values out of
-/// range and options that cannot go together. The tokenizer may be missing where no option names
-/// words. `languages` are those of the texts at hand, which stand before those of weft.yaml.
+/// Applies the options on top of the model directory's generation_config.json and weft.yaml. Throws
+/// UsageError for values out of range and options that exclude each other. The tokenizer may be
+/// null if no option names words. `languages`: those of the texts at hand, which take precedence
+/// over weft.yaml's.
 void read_generation(const Arguments& arguments,
                      const std::string& directory,
                      const data::Tokenizer* tokenizer,

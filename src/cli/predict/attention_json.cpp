@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "cli/verb.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using formats::Json;
 
-/// The number with six significant digits: as many as fp32 is sure of.
+/// The number rounded to six significant digits, the reliable precision of fp32.
 double attention_rounded(float value) {
   std::array<char, 32> digits{};
   std::snprintf(digits.data(), digits.size(), "%.6g", static_cast<double>(value));
@@ -56,10 +56,10 @@ std::vector<int64_t> read_layers(const std::string& words, int64_t layers) {
     } else if ((is_number || word == "last") && layer >= 0 && layer < layers) {
       chosen.insert(layer);
     } else {
-      throw UsageError(text("--attention: '", word,
-                            "' is not a layer, allowed is all, last, or "
-                            "numbers from 0 to ",
-                            layers - 1, " with commas between"));
+      throw UsageError(str_cat("--attention: '", word,
+                               "' is not a layer, allowed is all, last, or "
+                               "numbers from 0 to ",
+                               layers - 1, " with commas between"));
     }
   }
   return {chosen.begin(), chosen.end()};
@@ -70,14 +70,14 @@ void add_attention(Json& line,
                    const data::Tokenizer& tokenizer) {
   line["tokens"] = Json::array();
   for (const int64_t id : map.ids) {
-    line["tokens"].push_back(utf8::repaired(tokenizer.piece(static_cast<int32_t>(id))));
+    line["tokens"].push_back(utf8::replace_invalid(tokenizer.piece(static_cast<int32_t>(id))));
   }
   if (!map.segments.empty()) {
     line["segments"] = map.segments;
   }
   line["attention"] = Json::object();
   for (const auto& [layer, weights] : map.layers) {
-    line["attention"][text(layer)] = heads_json(weights);
+    line["attention"][str_cat(layer)] = heads_json(weights);
   }
 }
 

@@ -9,15 +9,15 @@
 
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
+#include "cli/predict/embeddings_writer.h"
 #include "cli/predict/inference_options.h"
-#include "cli/predict/queries.h"
-#include "cli/predict/vectors.h"
+#include "cli/predict/request_reader.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 #include "models/directory.h"
 #include "models/sentence.h"
 #include "train/run/device.h"
@@ -25,12 +25,12 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kEmbedBlock = 1024;  // lines at once: enough to batch texts of like length
+constexpr std::size_t kEmbedBlock = 1024;  // lines at once: enough to batch texts of similar length
 
-/// Lines of text, or JSON lines {"text": ...}: what the first line is, all are.
+/// Lines of text, or JSON lines {"text": ...}: the first line decides for all.
 class TextLines {
  public:
-  TextLines(const std::string& path, bool are_plain) : lines_(path), are_plain_(are_plain) {}
+  TextLines(const std::string& path, bool is_noop) : lines_(path), are_plain_(is_noop) {}
 
   std::optional<std::string> next() {
     for (std::string_view line; lines_.next(line);) {
@@ -48,16 +48,16 @@ class TextLines {
     return std::nullopt;
   }
 
-  /// Blank lines among JSON lines, which are no rows; a plain one is an empty text.
+  /// Blank lines among JSON lines are no rows; a blank plain line is an empty text.
   int64_t blank_lines() const { return blank_; }
 
  private:
   std::string text_of(std::string_view line) const {
-    const auto json = formats::parse_json(line, lines_.place());
+    const auto json = formats::parse_json(line, lines_.location());
     if (!json.is_object() || !json.contains("text") || !json.at("text").is_string()) {
-      throw formats::Error(text(lines_.place(),
-                                ": not a JSON object with \"text\", as in {\"text\": \"...\"} "
-                                "(plain lines that begin with a brace need --plain)"));
+      throw formats::Error(str_cat(lines_.location(),
+                                   ": not a JSON object with \"text\", as in {\"text\": \"...\"} "
+                                   "(plain lines that begin with a brace need --plain)"));
     }
     return json.at("text").get<std::string>();
   }
@@ -68,7 +68,7 @@ class TextLines {
   int64_t blank_ = 0;
 };
 
-nn::Pooling read_pooling(const std::string& word) {
+nn::SentencePooling read_pooling(const std::string& word) {
   std::vector<std::string> known;
   for (const auto& [name, pooling] : models::poolings()) {
     if (name == word) {
@@ -76,23 +76,23 @@ nn::Pooling read_pooling(const std::string& word) {
     }
     known.emplace_back(name);
   }
-  throw UsageError(text("weft embed: --pooling: '", word, "' is not one of ", join(known)));
+  throw UsageError(str_cat("weft embed: --pooling: '", word, "' is not one of ", join(known)));
 }
 
 models::SentenceModel read_model(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
   auto model = models::read_sentence_model(path);
   if (model.is_declared && arguments.has("pooling")) {
-    throw UsageError(
-        text("weft embed: --pooling: ", path, " says itself how it pools: leave the option out"));
+    throw UsageError(str_cat("weft embed: --pooling: ", path,
+                             " says itself how it pools: leave the option out"));
   }
   if (arguments.has("pooling")) {
     model.options.poolings = {read_pooling(arguments.get("pooling"))};
   }
   model.options.normalizes = model.options.normalizes || arguments.has("normalize");
   model.options.prompt = arguments.get("prompt", model.options.prompt);
-  if (arguments.has("length")) {
-    model.options.length = arguments.integer("length", 0, 1, int64_t{1} << 30);
+  if (arguments.has("max-length")) {
+    model.options.length = arguments.integer("max-length", 0, 1, int64_t{1} << 30);
   }
   return model;
 }
@@ -108,7 +108,7 @@ class Embedder {
         batch_tokens_(batch_tokens),
         language_(std::move(language)) {
     auto options = models::read_model_config(sentence_.directory);
-    options.head = models::Head::kNone;  // its pooler, where there is none, is not asked
+    options.head = models::Head::kNone;  // does not require a pooler
     model_ = models::load_model(sentence_.directory, options, 0).model;
     models::prepare_for_inference(*model_, inference);
   }
@@ -117,22 +117,22 @@ class Embedder {
     auto result =
         inference::embed(*model_, *tokenizer_, texts, sentence_.options, batch_tokens_, language_);
     texts_ += static_cast<int64_t>(texts.size());
-    cut_ += result.cut;
-    without_tokens_ += result.without_tokens;
+    truncated_ += result.truncated;
+    without_tokens_ += result.empty_texts;
     return result.vectors;
   }
 
   void report() const {
-    if (cut_ > 0) {
-      log::warning(text("[embed] ", with_commas(cut_), " of ", with_commas(texts_),
-                        " texts were cut to ",
-                        std::min(sentence_.options.length.value_or(model_->options().length),
-                                 model_->options().length),
-                        " tokens"));
+    if (truncated_ > 0) {
+      log::warning(str_cat("[embed] ", with_commas(truncated_), " of ", with_commas(texts_),
+                           " texts were cut to ",
+                           std::min(sentence_.options.length.value_or(model_->options().length),
+                                    model_->options().length),
+                           " tokens"));
     }
     if (without_tokens_ > 0) {
-      log::warning(text("[embed] ", with_commas(without_tokens_), " of ", with_commas(texts_),
-                        " texts have no tokens: their vectors are zeros"));
+      log::warning(str_cat("[embed] ", with_commas(without_tokens_), " of ", with_commas(texts_),
+                           " texts have no tokens: their vectors are zeros"));
     }
   }
 
@@ -143,7 +143,7 @@ class Embedder {
   int64_t batch_tokens_;
   std::string language_;
   int64_t texts_ = 0;
-  int64_t cut_ = 0;
+  int64_t truncated_ = 0;
   int64_t without_tokens_ = 0;
 };
 
@@ -156,7 +156,7 @@ void declare_embed(Arguments& arguments) {
              "lasttoken")
       .flag("normalize", "Scale every vector to length 1")
       .value("prompt", "TEXT", "Put before every text")
-      .value("length", "N", "Most tokens of a text, special ones counted; the rest is cut")
+      .value("max-length", "N", "Most tokens of a text, special ones counted; the rest is cut")
       .value("language", "NAME",
              "Language of the texts, for a model that tells languages apart (xlm)")
       .flag("plain", "Lines are texts even where they look like JSON")
@@ -170,7 +170,7 @@ void declare_embed(Arguments& arguments) {
 int run_embed(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft embed MODEL [--input FILE|-] [--output FILE|-] [options]",
-       .about =
+       .description =
            "Reads lines of text, or JSON lines {\"text\": ...}, and writes one vector for each "
            "in the same order. MODEL is a sentence-transformers directory, whose pooling, "
            "length and normalisation are taken, or any encoder.",
@@ -184,7 +184,7 @@ int run_embed(std::vector<std::string> raw) {
   }
   train::set_threads(read_threads(arguments));
   const auto writer =
-      make_vector_writer(arguments.get("format", "jsonl"), arguments.get("output", "-"));
+      make_embeddings_writer(arguments.get("format", "jsonl"), arguments.get("output", "-"));
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
                     arguments.get("language", ""));
@@ -197,7 +197,7 @@ int run_embed(std::vector<std::string> raw) {
     }
   };
   while (auto line = lines.next()) {
-    leave_if_stopped("embedding");
+    throw_if_stopped("embedding");
     texts.push_back(*std::move(line));
     if (texts.size() == kEmbedBlock) {
       embed_block();
@@ -206,7 +206,7 @@ int run_embed(std::vector<std::string> raw) {
   embed_block();
   writer->commit();
   embedder.report();
-  QueryCounts::report_blank("embed", lines.blank_lines());
+  RequestCounts::report_blank("embed", lines.blank_lines());
   return 0;
 }
 

@@ -3,10 +3,10 @@
 #include <iostream>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/predict/evaluate_texts.h"
+#include "cli/predict/hardest_examples.h"
 #include "cli/predict/inference_options.h"
-#include "cli/predict/worst_items.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
@@ -32,16 +32,17 @@ formats::Json report_of(const train::DirectoryEvaluation& done) {
 int run_evaluate(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft evaluate MODEL --data FILE [--data FILE ...] [options]",
-       .about = "Loss and metrics of a model on files of the same kind as in training, as one JSON "
-                "object. How "
-                "the files are read comes from the model's weft.yaml. The figures do not depend on "
-                "the batch "
-                "size or the number of threads. Of a classifier it also shows the figures of each "
-                "class and the "
-                "confusion matrix (rows: labels, columns: predictions).",
+       .description =
+           "Loss and metrics of a model on files of the same kind as in training, as one JSON "
+           "object. How "
+           "the files are read comes from the model's weft.yaml. The metrics do not depend on "
+           "the batch "
+           "size or the number of threads. Of a classifier it also shows the metrics of each "
+           "class and the "
+           "confusion matrix (rows: labels, columns: predictions).",
        .examples = {"weft evaluate runs/quickstart/spam --data data/spam/test.tsv",
-                    "weft evaluate runs/quickstart/spam --data data/spam/test.tsv --errors "
-                    "worst.jsonl --errors-limit 20",
+                    "weft evaluate runs/quickstart/spam --data data/spam/test.tsv --hardest "
+                    "worst.jsonl --hardest-limit 20",
                     "weft evaluate runs/bert-mini --data held_out.txt --set data.length=128",
                     "weft evaluate runs/marian-en-de --data '{source: test.en, target: "
                     "test.de}' --generate --beams 5"}},
@@ -54,14 +55,14 @@ int run_evaluate(std::vector<std::string> raw) {
       .value("batch-tokens", "N", "Tokens computed at once (8192; on the CPU never more than 512)")
       .value("language", "NAME",
              "Language of the texts, for a model that tells languages apart (xlm)")
-      .value("errors", "FILE",
+      .value("hardest", "FILE",
              "Write the texts of greatest loss as JSON lines, worst first; of a tagger the words, "
              "their tags, what was found instead and how sure")
-      .value("errors-limit", "N", "How many of them (100)")
+      .value("hardest-limit", "N", "How many of them (100)")
       .value("threads", "N", "Threads of the arithmetic (all cores)")
       .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
   declare_inference(arguments);
-  declare_evaluated_texts(arguments);
+  declare_generated_texts(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -72,19 +73,19 @@ int run_evaluate(std::vector<std::string> raw) {
   settings.batch_tokens =
       arguments.integer("batch-tokens", settings.batch_tokens, 1, int64_t{1} << 24);
   settings.inference = read_inference(arguments);
-  settings.judges_items = arguments.has("errors");
-  settings.needs_pairs = wants_texts(arguments);
+  settings.needs_example_results = arguments.has("hardest");
+  settings.needs_pairs = wants_generated_texts(arguments);
   settings.language = arguments.get("language", "");
-  const auto limit = arguments.integer("errors-limit", 100, 1, int64_t{1} << 32);
-  if (arguments.has("errors-limit") && !arguments.has("errors")) {
-    throw UsageError("weft evaluate: --errors-limit needs --errors FILE");
+  const auto limit = arguments.integer("hardest-limit", 100, 1, int64_t{1} << 32);
+  if (arguments.has("hardest-limit") && !arguments.has("hardest")) {
+    throw UsageError("weft evaluate: --hardest-limit needs --hardest FILE");
   }
   train::set_threads(read_threads(arguments));
-  const auto done = train::evaluate_all(arguments.positional()[0], arguments.all("data"), settings,
-                                        arguments.all("set"));
-  if (arguments.has("errors")) {
-    write_worst(arguments.get("errors"), done, limit);
-    log::info(text("[evaluate] the texts of greatest loss are in ", arguments.get("errors")));
+  const auto done = train::run_evaluation_on_directory(
+      arguments.positional()[0], arguments.all("data"), settings, arguments.all("set"));
+  if (arguments.has("hardest")) {
+    write_hardest_examples(arguments.get("hardest"), done, limit);
+    log::info(str_cat("[evaluate] the texts of greatest loss are in ", arguments.get("hardest")));
   }
   auto report = report_of(done);
   if (settings.needs_pairs) {

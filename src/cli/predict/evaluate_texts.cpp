@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/generate/generation_options.h"
-#include "cli/predict/answers.h"
+#include "cli/predict/output_writer.h"
 #include "cli/score/text_scores.h"
 #include "data/rows/parallel_reader.h"
 #include "inference/generate.h"
@@ -14,9 +14,9 @@ namespace weft::cli {
 
 namespace {
 
-using inference::GenerationQuery;
+using inference::GenerationRequest;
 
-/// The pairs of the data, line by line.
+/// Pairs of the data, line by line.
 struct EvaluationLines {
   std::vector<std::string> sources;
   std::vector<std::string> targets;
@@ -34,7 +34,7 @@ EvaluationLines lines_of(const std::vector<data::DataItem>& items) {
   return lines;
 }
 
-/// The languages that the data name, for a model that puts them beside texts.
+/// Languages named by the data, for a model that uses language tokens.
 TextLanguages languages_of(const train::DirectoryEvaluation& done) {
   TextLanguages found;
   if (done.model->options().family != models::Family::kMbart || done.items.empty()) {
@@ -43,30 +43,30 @@ TextLanguages languages_of(const train::DirectoryEvaluation& done) {
   found = {done.items.front().language, done.items.front().target_language};
   for (const auto& item : done.items) {
     if (item.language != found.source || item.target_language != found.target) {
-      throw UserError(text(item.path, ": from '", item.language, "' to '", item.target_language,
-                           "', but others are from '", found.source, "' to '", found.target,
-                           "': --generate writes one language at a time"));
+      throw UserError(str_cat(item.path, ": from '", item.language, "' to '", item.target_language,
+                              "', but others are from '", found.source, "' to '", found.target,
+                              "': --generate writes one language at a time"));
     }
   }
   return found;
 }
 
-inference::Generator generator_of(const Arguments& arguments,
-                                  const train::DirectoryEvaluation& done) {
+inference::TextGenerator generator_of(const Arguments& arguments,
+                                      const train::DirectoryEvaluation& done) {
   inference::GenerationSettings settings;
   settings.config = models::read_generation_config(done.directory, done.model->options());
-  settings.on_step = [] { leave_if_stopped("generating"); };
+  settings.on_step = [] { throw_if_stopped("generating"); };
   read_generation(arguments, done.directory, done.tokenizer.get(), settings, languages_of(done));
   return {*done.model, done.tokenizer, settings};
 }
 
-/// One text for each source.
+/// Generates one text per source.
 std::vector<std::string> written(const Arguments& arguments,
                                  const train::DirectoryEvaluation& done,
                                  const std::vector<std::string>& sources) {
   auto generator = generator_of(arguments, done);
   std::vector<std::string> texts(sources.size());
-  std::vector<GenerationQuery> queries;
+  std::vector<GenerationRequest> queries;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (!trim(sources[i]).empty()) {
@@ -74,24 +74,24 @@ std::vector<std::string> written(const Arguments& arguments,
       places.push_back(i);
     }
   }
-  const auto answers = generator.answer(queries, 0);
+  const auto answers = generator.generate(queries, 0);
   int64_t cut = 0;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& best = answers[i].texts.at(0);
     texts[places[i]] = plain_line(best.text);
-    cut += best.is_cut || answers[i].was_cut ? 1 : 0;
+    cut += best.is_truncated || answers[i].was_truncated ? 1 : 0;
   }
   if (cut > 0) {
-    log::warning(text("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
-                      " texts, or their sources, were cut where the model's length of ",
-                      done.model->options().length, " tokens was reached"));
+    log::warning(str_cat("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
+                         " texts, or their sources, were cut where the model's length of ",
+                         done.model->options().length, " tokens was reached"));
   }
   return texts;
 }
 
 }  // namespace
 
-void declare_evaluated_texts(Arguments& arguments) {
+void declare_generated_texts(Arguments& arguments) {
   arguments
       .flag("generate",
             "Also write a text for every source, by the options below, and compare them with the "
@@ -101,10 +101,10 @@ void declare_evaluated_texts(Arguments& arguments) {
   declare_generation(arguments);
 }
 
-bool wants_texts(const Arguments& arguments) {
+bool wants_generated_texts(const Arguments& arguments) {
   if (arguments.has("generate")) {
     if (arguments.has("n-best")) {
-      arguments.refuse("--n-best: the best text of each source is compared, leave it out");
+      arguments.fail("--n-best: the best text of each source is compared, leave it out");
     }
     check_text_metrics(arguments);
     return true;
@@ -114,7 +114,7 @@ bool wants_texts(const Arguments& arguments) {
   names.emplace_back("hypotheses");
   for (const auto& name : names) {
     if (arguments.has(name)) {
-      arguments.refuse("--" + name + " needs --generate");
+      arguments.fail("--" + name + " needs --generate");
     }
   }
   return false;
@@ -124,18 +124,18 @@ formats::Json evaluate_texts(const Arguments& arguments, const train::DirectoryE
   const auto lines = lines_of(done.items);
   const auto texts = written(arguments, done, lines.sources);
   if (arguments.has("hypotheses")) {
-    Answers file(arguments.get("hypotheses"));
+    OutputWriter file(arguments.get("hypotheses"));
     for (const auto& line : texts) {
       file.write(line + "\n");
     }
     file.commit();
   }
-  const auto found = text_figures(arguments, texts, lines.targets);
-  formats::Json figures = formats::Json::object();
+  const auto found = text_metrics(arguments, texts, lines.targets);
+  formats::Json metrics = formats::Json::object();
   for (const auto& [name, value] : found.items()) {
-    figures["eval_" + name] = value;
+    metrics["eval_" + name] = value;
   }
-  return figures;
+  return metrics;
 }
 
 }  // namespace weft::cli

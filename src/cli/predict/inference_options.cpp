@@ -1,6 +1,6 @@
 #include "cli/predict/inference_options.h"
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "cli/shared_options.h"
 
 namespace weft::cli {
@@ -17,7 +17,7 @@ at::ScalarType read_type(const Arguments& arguments, const at::Device& device) {
   if (word == "auto") {
     return models::fast_type(device);
   }
-  throw UsageError(text("--precision: '", word, "' is not one of fp32, bf16, auto"));
+  throw UsageError(str_cat("--precision: '", word, "' is not one of fp32, bf16, auto"));
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 
 namespace weft::cli {
 
-/// `--precision`, `--int8` and `--device`, which the verbs that ask a trained model share.
+/// Declares `--precision`, `--int8` and `--device`, shared by the inference verbs.
 void declare_inference(Arguments& arguments);
 
-/// Throws UsageError, UserError where there is no such device.
+/// Throws UsageError, UserError if there is no such device.
 models::InferenceOptions read_inference(const Arguments& arguments);
 
 }  // namespace weft::cli

@@ -6,26 +6,25 @@
 
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/text.h"
-#include "cli/predict/answer_json.h"
-#include "cli/predict/answers.h"
+#include "base/string_util.h"
 #include "cli/predict/attention_json.h"
 #include "cli/predict/inference_options.h"
+#include "cli/predict/output_writer.h"
 #include "cli/predict/predict_tags.h"
-#include "cli/predict/queries.h"
+#include "cli/predict/prediction_json.h"
+#include "cli/predict/request_reader.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
-#include "objectives/evaluation/decision.h"
+#include "objectives/evaluation/decision_threshold.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kPredictBlock =
-    1024;  // lines answered at once: enough for texts of like length
+constexpr std::size_t kPredictBlock = 1024;  // lines per block: enough for texts of similar length
 
 class Predictor {
  public:
@@ -36,15 +35,15 @@ class Predictor {
             const std::string& language)
       : directory_(models::model_directory(path)),
         tokenizer_(data::load_tokenizer(directory_)),
-        decision_(objectives::read_decision(directory_)) {
+        decision_(objectives::read_decision_threshold(directory_)) {
     auto loaded = models::load_model(directory_, models::read_model_config(directory_), 0);
-    if (!loaded.fresh.empty()) {
-      throw formats::Error(text(directory_, ": ", loaded.fresh.front(),
-                                " is missing: the model has no trained head"));
+    if (!loaded.missing_keys.empty()) {
+      throw formats::Error(str_cat(directory_, ": ", loaded.missing_keys.front(),
+                                   " is missing: the model has no trained head"));
     }
     model_ = loaded.model;
     models::prepare_for_inference(*model_, inference);
-    options_.best = best;
+    options_.top_k = best;
     options_.language = language;
     if (attention) {
       options_.attention_layers = read_layers(*attention, model_->options().layers);
@@ -52,59 +51,59 @@ class Predictor {
     }
   }
 
-  /// Lines to answer at once; attention weights are large.
+  /// Lines per block; attention weights are large.
   std::size_t block() const { return options_.attention_layers.empty() ? kPredictBlock : 1; }
 
   bool reads_images() const { return models::reads_images(model_->options()); }
   bool is_tagger() const { return model_->options().head == models::Head::kToken; }
-  /// Answers all lines of the file.
-  void tag(const std::string& input, Answers& answers) {
+  /// Tags all lines of the file.
+  void tag(const std::string& input, OutputWriter& writer) {
     const TagRequest request{.input = input,
                              .attention_layers = options_.attention_layers,
                              .language = options_.language};
-    const TagCounts counts =
-        answer_tags(*model_, *tokenizer_, request, [&](const std::string& line) {
-          answers.write(line);
-          answers.flush();
+    const TaggedCounts counts =
+        write_tag_predictions(*model_, *tokenizer_, request, [&](const std::string& line) {
+          writer.write(line);
+          writer.flush();
         });
-    QueryCounts::report_blank("predict", counts.blank_lines);
-    if (counts.was_split > 0) {
-      log::warning(text("[predict] ", with_commas(counts.was_split),
-                        " sentences longer than the model's ", model_->options().length,
-                        " tokens were seen in stretches"));
+    RequestCounts::report_blank("predict", counts.blank_lines);
+    if (counts.split_sentences > 0) {
+      log::warning(str_cat("[predict] ", with_commas(counts.split_sentences),
+                           " sentences longer than the model's ", model_->options().length,
+                           " tokens were seen in stretches"));
     }
   }
 
-  void answer(const std::vector<inference::Query>& queries, Answers& answers) {
+  void answer(const std::vector<inference::PredictionRequest>& queries, OutputWriter& writer) {
     for (const auto& prediction : inference::predict(*model_, *tokenizer_, queries, options_)) {
-      cut_ += prediction.was_cut ? 1 : 0;
-      auto line = answer_json(prediction, model_->options(), decision_);
+      truncated_ += prediction.was_truncated ? 1 : 0;
+      auto line = prediction_json(prediction, model_->options(), decision_);
       if (!options_.attention_layers.empty()) {
         add_attention(line, prediction.attention, *tokenizer_);
       }
-      answers.write(line.dump() + "\n");
+      writer.write(line.dump() + "\n");
     }
-    answers.flush();
+    writer.flush();
   }
 
   void report() const {
-    if (cut_ > 0) {
-      log::warning(text("[predict] ", with_commas(cut_), " texts were cut to the model's ",
-                        model_->options().length, " tokens"));
+    if (truncated_ > 0) {
+      log::warning(str_cat("[predict] ", with_commas(truncated_), " texts were cut to the model's ",
+                           model_->options().length, " tokens"));
     }
   }
 
  private:
   std::string directory_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
-  objectives::Decision decision_;
+  objectives::DecisionThreshold decision_;
   std::shared_ptr<models::Model> model_;
   inference::PredictOptions options_;
-  int64_t cut_ = 0;
+  int64_t truncated_ = 0;
 };
 
-QueryColumns read_columns(const Arguments& arguments) {
-  QueryColumns columns;
+RequestColumns read_columns(const Arguments& arguments) {
+  RequestColumns columns;
   if (arguments.has("text-column")) {
     columns.text = arguments.get("text-column");
   }
@@ -119,7 +118,7 @@ QueryColumns read_columns(const Arguments& arguments) {
 int run_predict(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft predict MODEL [--input FILE|-] [--output FILE|-] [options]",
-       .about =
+       .description =
            "Reads JSON lines {\"text\": ...} or {\"text\": ..., \"text_pair\": ...} and "
            "writes one JSON line for "
            "each: {\"label\", \"score\", \"scores\"}, {\"value\"} for regression, or "
@@ -133,7 +132,8 @@ int run_predict(std::vector<std::string> raw) {
        .examples =
            {"echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam",
             "weft predict runs/quickstart/spam --input data/spam/test.tsv --output answers.jsonl",
-            "weft predict runs/bert-mini --input questions.jsonl --output answers.jsonl --best 3"}},
+            "weft predict runs/bert-mini --input questions.jsonl --output answers.jsonl --top-k "
+            "3"}},
       1, 1);
   arguments
       .value("input", "FILE",
@@ -143,7 +143,7 @@ int run_predict(std::vector<std::string> raw) {
       .value("text-pair-column", "NAME",
              "Column (key) with the second text; text_pair or sentence2 else, where there is one")
       .value("output", "FILE", "Where to write; - (default) is standard output")
-      .value("best", "N", "Fills for each mask token (5)")
+      .value("top-k", "N", "Fills for each mask token (5)")
       .value("language", "NAME",
              "Language of the texts, for a model that tells languages apart (xlm)")
       .value("attention", "LAYERS",
@@ -158,36 +158,36 @@ int run_predict(std::vector<std::string> raw) {
   const auto attention =
       arguments.has("attention") ? std::optional(arguments.get("attention")) : std::nullopt;
   Predictor predictor(arguments.positional()[0], read_inference(arguments),
-                      arguments.integer("best", 5, 1, 1000), attention,
+                      arguments.integer("top-k", 5, 1, 1000), attention,
                       arguments.get("language", ""));
   if (predictor.is_tagger()) {
-    Answers answers(arguments.get("output", "-"));
-    predictor.tag(arguments.get("input", "-"), answers);
-    answers.commit();
+    OutputWriter writer(arguments.get("output", "-"));
+    predictor.tag(arguments.get("input", "-"), writer);
+    writer.commit();
     return 0;
   }
   auto columns = read_columns(arguments);
   if (predictor.reads_images() && !columns.text) {
     columns.text = "image";
   }
-  const auto asked = open_queries(arguments.get("input", "-"), columns);
-  Answers answers(arguments.get("output", "-"));
-  QueryCounts counts;
-  std::vector<inference::Query> queries;
-  for (inference::Query query; asked->next(query);) {
-    leave_if_stopped("predicting");
+  const auto requests = open_requests(arguments.get("input", "-"), columns);
+  OutputWriter writer(arguments.get("output", "-"));
+  RequestCounts counts;
+  std::vector<inference::PredictionRequest> queries;
+  for (inference::PredictionRequest query; requests->next(query);) {
+    throw_if_stopped("predicting");
     counts.add(query);
     queries.push_back(query);
     if (queries.size() == predictor.block()) {
-      predictor.answer(queries, answers);
+      predictor.answer(queries, writer);
       queries.clear();
     }
   }
-  predictor.answer(queries, answers);
-  answers.commit();
+  predictor.answer(queries, writer);
+  writer.commit();
   predictor.report();
   counts.report();
-  QueryCounts::report_blank("predict", asked->blank_lines());
+  RequestCounts::report_blank("predict", requests->blank_lines());
   return 0;
 }
 

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "cli/predict/attention_json.h"
 #include "data/text/text_words.h"
 #include "formats/json.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 #include "inference/predict_tags.h"
 
 namespace weft::cli {
@@ -18,9 +18,9 @@ namespace {
 
 using formats::Json;
 
-constexpr std::size_t kTagBlock = 256;  // lines answered at once
+constexpr std::size_t kTagBlock = 256;  // lines per block
 
-/// A line of the input: its words, and the text that offsets count in.
+/// A line of the input: its words, and the text that offsets refer to.
 struct Sentence {
   std::vector<data::TextWord> words;
   std::string text;
@@ -30,11 +30,11 @@ Sentence sentence_of_words(const Json& list, const std::string& place) {
   std::vector<std::string> words;
   for (const Json& word : list) {
     if (!word.is_string()) {
-      throw formats::Error(text(place, ": \"words\" has an entry that is not a string"));
+      throw formats::Error(str_cat(place, ": \"words\" has an entry that is not a string"));
     }
     words.push_back(word.get<std::string>());
   }
-  return {.words = data::place_words(words), .text = join(words, " ")};
+  return {.words = data::join_words(words), .text = join(words, " ")};
 }
 
 Sentence read_sentence(std::string_view raw, const std::string& place) {
@@ -45,12 +45,12 @@ Sentence read_sentence(std::string_view raw, const std::string& place) {
     }
   }
   if (!line.is_object() || !line.contains("text") || !line["text"].is_string()) {
-    throw formats::Error(text(place,
-                              ": not a JSON object with \"text\" or \"words\", as in {\"text\": "
-                              "\"...\"} or {\"words\": [\"...\"]}"));
+    throw formats::Error(str_cat(place,
+                                 ": not a JSON object with \"text\" or \"words\", as in {\"text\": "
+                                 "\"...\"} or {\"words\": [\"...\"]}"));
   }
   const auto content = line["text"].get<std::string>();
-  return {.words = data::words_of_text(content), .text = content};
+  return {.words = data::split_words(content), .text = content};
 }
 
 /// Characters [begin, end) of a text.
@@ -69,7 +69,7 @@ class Tagger {
     nothing_ = std::find(labels_.begin(), labels_.end(), "O") == labels_.end() ? Json() : Json("O");
   }
 
-  /// One line for each sentence.
+  /// Returns one line per sentence.
   std::vector<std::string> operator()(const std::vector<Sentence>& sentences) {
     std::vector<std::vector<std::string>> words;
     for (const Sentence& sentence : sentences) {
@@ -109,30 +109,30 @@ class Tagger {
   }
 
   Json entity_json(const Sentence& sentence, const inference::ScoredEntity& entity) const {
-    const auto& first = sentence.words[static_cast<std::size_t>(entity.place.begin)];
-    const auto& last = sentence.words[static_cast<std::size_t>(entity.place.end - 1)];
-    return {{"type", scheme_.types()[static_cast<std::size_t>(entity.place.type)]},
+    const auto& first = sentence.words[static_cast<std::size_t>(entity.entity.begin)];
+    const auto& last = sentence.words[static_cast<std::size_t>(entity.entity.end - 1)];
+    return {{"type", scheme_.types()[static_cast<std::size_t>(entity.entity.type)]},
             {"text", characters(sentence.text, first.begin, last.end)},
             {"start", first.begin},
             {"end", last.end},
             {"score", entity.score}};
   }
 
-  /// A sentence that the model saw in stretches has a list of what one has else.
+  /// A sentence split into windows gets a list with one object per window.
   void add_maps(Json& line, const std::vector<inference::AttentionMap>& maps) const {
     if (maps.size() == 1) {
       return add_attention(line, maps.front(), tokenizer_);
     }
     for (const auto& map : maps) {
-      Json stretch = Json::object();
-      add_attention(stretch, map, tokenizer_);
-      line["stretches"].push_back(std::move(stretch));
+      Json window = Json::object();
+      add_attention(window, map, tokenizer_);
+      line["stretches"].push_back(std::move(window));
     }
   }
 
   std::string name_of(int64_t tag) const {
     const auto id = static_cast<std::size_t>(tag);
-    return id < labels_.size() ? labels_[id] : text("LABEL_", id);
+    return id < labels_.size() ? labels_[id] : str_cat("LABEL_", id);
   }
 
   models::Model& model_;
@@ -140,16 +140,16 @@ class Tagger {
   std::vector<std::string> labels_;
   metrics::TagScheme scheme_;
   inference::TagPredictOptions options_;
-  Json nothing_;  // the tag of a word of which the tokenizer leaves nothing
+  Json nothing_;  // tag of a word that the tokenizer drops
 };
 
 }  // namespace
 
-TagCounts answer_tags(models::Model& model,
-                      const data::Tokenizer& tokenizer,
-                      const TagRequest& request,
-                      const std::function<void(const std::string&)>& write) {
-  // Weights are large: one sentence after another.
+TaggedCounts write_tag_predictions(models::Model& model,
+                                   const data::Tokenizer& tokenizer,
+                                   const TagRequest& request,
+                                   const std::function<void(const std::string&)>& write) {
+  // Attention weights are large: one sentence at a time.
   const std::size_t block = request.attention_layers.empty() ? kTagBlock : 1;
   Tagger tagger(model, tokenizer, request);
   formats::LineReader lines(request.input);
@@ -162,18 +162,18 @@ TagCounts answer_tags(models::Model& model,
     sentences.clear();
   };
   for (std::string_view line; lines.next(line);) {
-    leave_if_stopped("predicting");
+    throw_if_stopped("predicting");
     if (trim(line).empty()) {
       ++blank_lines;
       continue;
     }
-    sentences.push_back(read_sentence(line, lines.place()));
+    sentences.push_back(read_sentence(line, lines.location()));
     if (sentences.size() == block) {
       answer();
     }
   }
   answer();
-  return {.was_split = tagger.was_split, .blank_lines = blank_lines};
+  return {.split_sentences = tagger.was_split, .blank_lines = blank_lines};
 }
 
 }  // namespace weft::cli

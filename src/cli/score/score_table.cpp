@@ -5,8 +5,8 @@
 #include <iomanip>
 #include <optional>
 
-#include "base/columns.h"
-#include "base/text.h"
+#include "base/format_columns.h"
+#include "base/string_util.h"
 
 namespace weft::cli {
 
@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kItems = "items";
 constexpr std::string_view kError = "_stderr";
 
-std::optional<double> figure_of(const TaskFigures& task, const std::string& name) {
-  for (const auto& [found, value] : task.figures) {
+std::optional<double> metric_of(const TaskMetrics& task, const std::string& name) {
+  for (const auto& [found, value] : task.metrics) {
     if (found == name) {
       return value;
     }
@@ -24,11 +24,11 @@ std::optional<double> figure_of(const TaskFigures& task, const std::string& name
   return std::nullopt;
 }
 
-/// Names of the figures that stand in columns, in the order in which the tasks bring them.
-std::vector<std::string> figure_names(const std::vector<TaskFigures>& tasks) {
+/// Names of the metric columns, in order of first appearance in the tasks.
+std::vector<std::string> metric_names(const std::vector<TaskMetrics>& tasks) {
   std::vector<std::string> names;
   for (const auto& task : tasks) {
-    for (const auto& [name, value] : task.figures) {
+    for (const auto& [name, value] : task.metrics) {
       const bool is_column = name != kItems && !name.ends_with(kError);
       if (is_column && std::find(names.begin(), names.end(), name) == names.end()) {
         names.push_back(name);
@@ -39,26 +39,26 @@ std::vector<std::string> figure_names(const std::vector<TaskFigures>& tasks) {
 }
 
 std::string number(double value) {
-  return std::abs(value) < 1e4 ? text(std::fixed, std::setprecision(4), value)
-                               : text(std::scientific, std::setprecision(3), value);
+  return std::abs(value) < 1e4 ? str_cat(std::fixed, std::setprecision(4), value)
+                               : str_cat(std::scientific, std::setprecision(3), value);
 }
 
 }  // namespace
 
-std::string score_table(const std::vector<TaskFigures>& tasks) {
-  const auto names = figure_names(tasks);
+std::string score_table(const std::vector<TaskMetrics>& tasks) {
+  const auto names = metric_names(tasks);
   std::vector<std::vector<std::string>> rows{{"task", std::string(kItems)}};
   rows[0].insert(rows[0].end(), names.begin(), names.end());
   for (const auto& task : tasks) {
-    const auto items = figure_of(task, std::string(kItems)).value_or(0);
+    const auto items = metric_of(task, std::string(kItems)).value_or(0);
     rows.push_back({task.task, std::to_string(static_cast<int64_t>(items))});
     for (const auto& name : names) {
-      const auto value = figure_of(task, name);
-      const auto error = figure_of(task, name + std::string(kError));
+      const auto value = metric_of(task, name);
+      const auto error = metric_of(task, name + std::string(kError));
       rows.back().push_back(value ? number(*value) + (error ? " +- " + number(*error) : "") : "-");
     }
   }
-  return in_columns(rows);
+  return format_columns(rows);
 }
 
 }  // namespace weft::cli

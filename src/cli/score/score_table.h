@@ -6,14 +6,14 @@
 
 namespace weft::cli {
 
-/// What a task gave: ScoreFigures' figures by name, each followed by its standard error.
-struct TaskFigures {
+/// Results of a task: ScoreMetrics' metrics by name, each followed by its standard error.
+struct TaskMetrics {
   std::string task;
-  std::vector<std::pair<std::string, double>> figures;
+  std::vector<std::pair<std::string, double>> metrics;
 };
 
-/// A row for each task, a column for each figure that one of them has, as `0.5520 +- 0.0222` with
-/// the standard error; `-` where a task has none.
-std::string score_table(const std::vector<TaskFigures>& tasks);
+/// A row per task, a column per metric that any task has, as `0.5520 +- 0.0222` with the standard
+/// error; `-` if a task has none.
+std::string score_table(const std::vector<TaskMetrics>& tasks);
 
 }  // namespace weft::cli

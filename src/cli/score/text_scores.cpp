@@ -6,9 +6,9 @@
 #include <iostream>
 #include <set>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
 #include "metrics/metrics.h"
@@ -25,9 +25,9 @@ template <class Value>
 Value choice(const Arguments& arguments,
              const std::string& name,
              const std::vector<std::pair<std::string_view, Value>>& table,
-             Value otherwise) {
+             Value fallback) {
   if (!arguments.has(name)) {
-    return otherwise;
+    return fallback;
   }
   const auto word = arguments.get(name);
   std::vector<std::string> words;
@@ -38,13 +38,13 @@ Value choice(const Arguments& arguments,
     words.emplace_back(known);
   }
   if (word.starts_with("ko")) {
-    arguments.refuse("--" + name + ": '" + word +
-                     "' needs a MeCab of its own, which Weft does without: cut both files into "
-                     "words with it first, and give none");
+    arguments.fail("--" + name + ": '" + word +
+                   "' needs a MeCab of its own, which Weft does without: cut both files into "
+                   "words with it first, and give none");
   }
-  const auto near = nearest(word, words);
-  arguments.refuse("--" + name + ": '" + word + "' is not one of " + join(words) +
-                   (near.empty() ? "" : ", did you mean '" + near + "'?"));
+  const auto near = did_you_mean(word, words);
+  arguments.fail("--" + name + ": '" + word + "' is not one of " + join(words) +
+                 (near.empty() ? "" : ", did you mean '" + near + "'?"));
 }
 
 struct Wanted {
@@ -53,34 +53,34 @@ struct Wanted {
   bool uses_stems = false;
 };
 
-/// `otherwise`: the metrics where none is named.
-Wanted read_wanted(const Arguments& arguments, std::set<std::string> otherwise) {
+/// `fallback`: the metrics if none is named.
+Wanted read_wanted(const Arguments& arguments, std::set<std::string> fallback) {
   Wanted wanted;
   for (const auto& list : arguments.all("metric")) {
     for (const auto part : split(list, ',')) {
       const std::string word(trim(part));
       if (std::find(kMetrics.begin(), kMetrics.end(), word) == kMetrics.end()) {
         const std::vector<std::string> known(kMetrics.begin(), kMetrics.end());
-        const auto near = nearest(word, known);
-        arguments.refuse("--metric: '" + word + "' is not one of " + join(known) +
-                         (near.empty() ? "" : ", did you mean '" + near + "'?"));
+        const auto near = did_you_mean(word, known);
+        arguments.fail("--metric: '" + word + "' is not one of " + join(known) +
+                       (near.empty() ? "" : ", did you mean '" + near + "'?"));
       }
       wanted.metrics.insert(word);
     }
   }
   if (wanted.metrics.empty()) {
-    wanted.metrics = std::move(otherwise);
+    wanted.metrics = std::move(fallback);
   }
-  wanted.bleu.tokens =
-      choice(arguments, "tokenize", metrics::bleu_tokens(), metrics::BleuTokens::k13a);
-  metrics::signature_of(wanted.bleu.tokens);  // throws where its library is missing
+  wanted.bleu.tokenizer =
+      choice(arguments, "tokenize", metrics::bleu_tokenizers(), metrics::BleuTokenizer::k13a);
+  metrics::signature_of(wanted.bleu.tokenizer);  // throws if its library is missing
   wanted.bleu.smoothing =
       choice(arguments, "smooth", metrics::bleu_smoothings(), metrics::BleuSmoothing::kExponential);
   if (arguments.has("smooth-value")) {
     wanted.bleu.smoothing_value = arguments.number("smooth-value", 0, 0, 1e6);
   }
   wanted.bleu.is_lowercased = arguments.has("lowercase");
-  wanted.uses_stems = arguments.has("stems");
+  wanted.uses_stems = arguments.has("stemmer");
   return wanted;
 }
 
@@ -110,7 +110,7 @@ class Scores {
     }
   }
 
-  /// With all that is behind the figures, or the figures alone.
+  /// With the details behind the metrics, or the metrics alone.
   Json json(bool is_whole) const {
     Json result = Json::object();
     if (is_whole) {
@@ -127,10 +127,10 @@ class Scores {
     }
     if (has("rouge")) {
       const auto mean = rouge_.mean();
-      result["rouge1"] = mean.one.f1;
-      result["rouge2"] = mean.two.f1;
-      result["rougeL"] = mean.longest.f1;
-      result["rougeLsum"] = mean.longest_by_line.f1;
+      result["rouge1"] = mean.rouge_1.f1;
+      result["rouge2"] = mean.rouge_2.f1;
+      result["rougeL"] = mean.rouge_l.f1;
+      result["rougeLsum"] = mean.rouge_lsum.f1;
     }
     return result;
   }
@@ -142,7 +142,7 @@ class Scores {
     return {.word_order = words, .is_lowercased = wanted_.bleu.is_lowercased};
   }
 
-  /// As sacreBLEU prints it.
+  /// In sacreBLEU's format.
   static std::string printed(const metrics::Bleu& bleu) {
     const auto score = bleu.score();
     const auto& p = score.precisions;
@@ -151,8 +151,8 @@ class Scores {
                   " = %.2f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = "
                   "%lld)",
                   score.score, p[0], p[1], p[2], p[3], score.brevity_penalty,
-                  metrics::quotient(static_cast<double>(score.length),
-                                    static_cast<double>(score.reference_length)),
+                  metrics::safe_divide(static_cast<double>(score.length),
+                                       static_cast<double>(score.reference_length)),
                   static_cast<long long>(score.length),
                   static_cast<long long>(score.reference_length));
     return "BLEU|" + bleu.signature() + line.data();
@@ -192,29 +192,28 @@ void declare_text_scores(Arguments& arguments) {
   arguments.value("hypotheses", "FILE", "Lines that were generated, to compare with --references")
       .value("references", "FILE", "Lines that are right; may be repeated");
   declare_text_metrics(arguments, "bleu,chrf");
-  arguments.flag("lines", "Write the figures of each line too, BLEU with its effective order");
+  arguments.flag("lines", "Write the metrics of each line too, BLEU with its effective order");
 }
 
-void declare_text_metrics(Arguments& arguments, const std::string& otherwise) {
+void declare_text_metrics(Arguments& arguments, const std::string& fallback) {
   arguments
-      .value("metric", "NAMES",
-             "bleu, chrf, chrf++, rouge, with commas between (" + otherwise + ")")
+      .value("metric", "NAMES", "bleu, chrf, chrf++, rouge, with commas between (" + fallback + ")")
       .value("tokenize", "HOW", "Words of BLEU: 13a (default), intl, char, zh, ja-mecab, none")
       .value("smooth", "HOW", "Smoothing of BLEU: exp (default), floor, add-k, none")
       .value("smooth-value", "X", "Hits of floor (0.1) and add-k (1)")
       .flag("lowercase", "Compare BLEU and chrF in lower case")
-      .flag("stems", "Compare ROUGE by stems of English words (Porter's)");
+      .flag("stemmer", "Compare ROUGE by stems of English words (Porter's)");
 }
 
 const std::vector<std::string>& text_metric_options() {
   static const std::vector<std::string> kNames{"metric",       "tokenize",  "smooth",
-                                               "smooth-value", "lowercase", "stems"};
+                                               "smooth-value", "lowercase", "stemmer"};
   return kNames;
 }
 
 void check_text_metrics(const Arguments& arguments) { read_wanted(arguments, {}); }
 
-formats::Json text_figures(const Arguments& arguments,
+formats::Json text_metrics(const Arguments& arguments,
                            const std::vector<std::string>& hypotheses,
                            const std::vector<std::string>& references) {
   const auto wanted = read_wanted(arguments, {"bleu", "chrf", "rouge"});
@@ -227,8 +226,8 @@ formats::Json text_figures(const Arguments& arguments,
 
 bool wants_text_scores(const Arguments& arguments) {
   if (arguments.has("hypotheses") != arguments.has("references")) {
-    arguments.refuse(arguments.has("hypotheses") ? "--hypotheses needs --references FILE"
-                                                 : "--references needs --hypotheses FILE");
+    arguments.fail(arguments.has("hypotheses") ? "--hypotheses needs --references FILE"
+                                               : "--references needs --hypotheses FILE");
   }
   if (arguments.has("hypotheses")) {
     return true;
@@ -237,7 +236,7 @@ bool wants_text_scores(const Arguments& arguments) {
   names.emplace_back("lines");
   for (const auto& name : names) {
     if (arguments.has(name)) {
-      arguments.refuse("--" + name + " needs --hypotheses FILE and --references FILE");
+      arguments.fail("--" + name + " needs --hypotheses FILE and --references FILE");
     }
   }
   return false;
@@ -258,8 +257,8 @@ int run_text_scores(const Arguments& arguments) {
     for (auto& reader : references) {
       std::string_view other;
       if (!reader.next(other)) {
-        throw formats::Error(text(reader.place(), ": ends, but ", hypotheses.place(),
-                                  " is there: the files differ in their lines"));
+        throw formats::Error(str_cat(reader.location(), ": ends, but ", hypotheses.location(),
+                                     " is there: the files differ in their lines"));
       }
       others.emplace_back(other);
     }
@@ -273,7 +272,7 @@ int run_text_scores(const Arguments& arguments) {
   for (auto& reader : references) {
     if (std::string_view more; reader.next(more)) {
       throw formats::Error(
-          text(reader.place(), ": has no line beside it in ", arguments.get("hypotheses")));
+          str_cat(reader.location(), ": has no line beside it in ", arguments.get("hypotheses")));
     }
   }
   std::cout << all.json(true).dump() << "\n";

@@ -7,13 +7,13 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "cli/tokenizer/token_lines.h"
+#include "base/string_util.h"
+#include "cli/tokenizer/encode_lines.h"
 #include "cli/tokenizer/tokenizer_bench.h"
 #include "cli/verbs.h"
 #include "data/tokenizer_options.h"
 #include "formats/json.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 
 namespace weft::cli {
 
@@ -24,10 +24,10 @@ using Verbs = std::vector<std::pair<std::string_view, int (*)(const std::vector<
 template <class Value>
 Value tokenizer_chosen(const Arguments& arguments,
                        const std::string& option,
-                       Value otherwise,
+                       Value fallback,
                        const std::vector<std::pair<std::string, Value>>& choices) {
   if (!arguments.has(option)) {
-    return otherwise;
+    return fallback;
   }
   std::vector<std::string> words;
   for (const auto& [word, value] : choices) {
@@ -36,11 +36,11 @@ Value tokenizer_chosen(const Arguments& arguments,
     }
     words.push_back(word);
   }
-  throw UsageError(text("weft tokenizer: --", option, ": '", arguments.get(option),
-                        "' is not one of ", join(words)));
+  throw UsageError(str_cat("weft tokenizer: --", option, ": '", arguments.get(option),
+                           "' is not one of ", join(words)));
 }
 
-/// Refuses what another kind of tokenizer would make of the options.
+/// Rejects options that belong to another tokenizer type.
 void check_type_options(const Arguments& arguments, data::TokenizerType type) {
   using Type = data::TokenizerType;
   const std::vector<std::pair<std::string, std::vector<Type>>> belongings = {
@@ -52,8 +52,8 @@ void check_type_options(const Arguments& arguments, data::TokenizerType type) {
       {"normalization", {Type::kUnigram, Type::kBpe}}};
   for (const auto& [option, types] : belongings) {
     if (arguments.has(option) && std::find(types.begin(), types.end(), type) == types.end()) {
-      throw UsageError(text("weft tokenizer train: --", option, " does not go with --type ",
-                            arguments.has("type") ? arguments.get("type") : "wordpiece"));
+      throw UsageError(str_cat("weft tokenizer train: --", option, " does not go with --type ",
+                               arguments.has("type") ? arguments.get("type") : "wordpiece"));
     }
   }
 }
@@ -99,7 +99,7 @@ std::vector<std::string> input_files(const Arguments& arguments) {
   for (const std::string& pattern : arguments.all("input")) {
     const std::vector<std::string> found = glob_paths(pattern);
     if (found.empty()) {
-      throw UsageError(text("weft tokenizer train: --input: '", pattern, "' matches no file"));
+      throw UsageError(str_cat("weft tokenizer train: --input: '", pattern, "' matches no file"));
     }
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -112,8 +112,8 @@ std::vector<std::string> input_files(const Arguments& arguments) {
 int run_training(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer train --input FILE [--input FILE ...] --output DIR [options]",
-       .about = "Trains a tokenizer on the lines of text files (also .gz) and writes it as a "
-                "directory that AutoTokenizer of transformers opens too.",
+       .description = "Trains a tokenizer on the lines of text files (also .gz) and writes it as a "
+                      "directory that AutoTokenizer of transformers opens too.",
        .examples =
            {"weft tokenizer train --input 'corpus/*.txt' --output tokenizer --vocab-size 8192",
             "weft tokenizer train --input text.txt --output tokenizer --type unigram "
@@ -148,20 +148,20 @@ int run_training(const std::vector<std::string>& raw) {
     throw UsageError("weft tokenizer train: --output DIR is missing");
   }
   const auto options = training_options(arguments);
-  const auto style =
-      tokenizer_chosen<data::SpecialStyle>(arguments, "style", data::SpecialStyle::kBert,
-                                           {{"bert", data::SpecialStyle::kBert},
-                                            {"distilbert", data::SpecialStyle::kBertNoSegments},
-                                            {"modernbert", data::SpecialStyle::kBertNoSegments},
-                                            {"roberta", data::SpecialStyle::kRoberta},
-                                            {"xlm-roberta", data::SpecialStyle::kXlmRoberta},
-                                            {"xlm", data::SpecialStyle::kXlm},
-                                            {"gpt2", data::SpecialStyle::kGpt2},
-                                            {"qwen2", data::SpecialStyle::kQwen2},
-                                            {"t5", data::SpecialStyle::kT5},
-                                            {"marian", data::SpecialStyle::kEnding},
-                                            {"mbart", data::SpecialStyle::kMbart}});
-  if (arguments.has("languages") && style != data::SpecialStyle::kMbart) {
+  const auto style = tokenizer_chosen<data::TokenizerTemplate>(
+      arguments, "style", data::TokenizerTemplate::kBert,
+      {{"bert", data::TokenizerTemplate::kBert},
+       {"distilbert", data::TokenizerTemplate::kBertNoSegments},
+       {"modernbert", data::TokenizerTemplate::kBertNoSegments},
+       {"roberta", data::TokenizerTemplate::kRoberta},
+       {"xlm-roberta", data::TokenizerTemplate::kXlmRoberta},
+       {"xlm", data::TokenizerTemplate::kXlm},
+       {"gpt2", data::TokenizerTemplate::kGpt2},
+       {"qwen2", data::TokenizerTemplate::kQwen2},
+       {"t5", data::TokenizerTemplate::kT5},
+       {"marian", data::TokenizerTemplate::kEosOnly},
+       {"mbart", data::TokenizerTemplate::kMbart}});
+  if (arguments.has("languages") && style != data::TokenizerTemplate::kMbart) {
     throw UsageError("weft tokenizer train: --languages goes with --style mbart only");
   }
   const std::vector<std::string> files = input_files(arguments);
@@ -179,15 +179,15 @@ int run_training(const std::vector<std::string>& raw) {
       report);
   tokenizer->save(arguments.get("output"),
                   arguments.integer("max-length", 512, 1, int64_t{1} << 30));
-  log::info(text("[tokenizer] ", with_commas(tokenizer->size()), " pieces from ",
-                 with_commas(report.sampled), " of ", with_commas(report.lines), " lines, ",
-                 byte_size(static_cast<double>(report.bytes))));
+  log::info(str_cat("[tokenizer] ", with_commas(tokenizer->size()), " pieces from ",
+                    with_commas(report.sampled), " of ", with_commas(report.lines), " lines, ",
+                    format_bytes(static_cast<double>(report.bytes))));
   if (report.skipped_long > 0) {
-    log::warning(text("[tokenizer] ", report.skipped_long, " lines were too long and left out"));
+    log::warning(str_cat("[tokenizer] ", report.skipped_long, " lines were too long and left out"));
   }
   if (report.pruned_words > 0) {
-    log::warning(text("[tokenizer] ", report.pruned_words,
-                      " rare words were left out, there were too many"));
+    log::warning(str_cat("[tokenizer] ", report.pruned_words,
+                         " rare words were left out, there were too many"));
   }
   return 0;
 }
@@ -202,7 +202,7 @@ const data::Tokenizer& side_of(const data::Tokenizer& tokenizer, const Arguments
 int run_encoding(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer encode --model MODEL [options]",
-       .about =
+       .description =
            "Reads lines from standard input and writes one JSON object for each: ids and tokens. "
            "Only a line feed ends a line.",
        .examples = {"echo 'Hello world' | weft tokenizer encode --model runs/bert-mini/last"}},
@@ -225,7 +225,7 @@ int run_encoding(const std::vector<std::string>& raw) {
 int run_decoding(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer decode --model MODEL",
-       .about =
+       .description =
            "Reads JSON lines {\"ids\": [...]} from standard input and writes one line of text for "
            "each, special tokens left out.",
        .examples =
@@ -252,24 +252,26 @@ std::string pieces_of(const data::Tokenizer& tokenizer, std::string_view text) {
 int run_inspection(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer inspect MODEL",
-       .about = "What a tokenizer is: size, special tokens, and how it cuts a few texts.",
+       .description = "What a tokenizer is: size, special tokens, and how it cuts a few texts.",
        .examples = {"weft tokenizer inspect runs/bert-mini/last"}},
       1, 1);
   if (!arguments.parse(raw)) {
     return 0;
   }
   const auto tokenizer = data::load_tokenizer(arguments.positional()[0]);
-  const data::SpecialIds special = tokenizer->special();
+  const data::SpecialTokenIds special = tokenizer->special_token_ids();
   std::cout << "pieces        " << with_commas(tokenizer->size()) << "\n"
-            << "added         " << tokenizer->added_tokens(false) << " tokens to a text, "
-            << tokenizer->added_tokens(true) << " to a pair\n";
+            << "added         " << tokenizer->num_special_tokens_to_add(false)
+            << " tokens to a text, " << tokenizer->num_special_tokens_to_add(true)
+            << " to a pair\n";
   const std::vector<std::pair<std::string_view, int32_t>> names = {
-      {"pad", special.pad},  {"unknown", special.unknown},   {"begin", special.begin},
-      {"end", special.end},  {"classify", special.classify}, {"separate", special.separate},
+      {"pad", special.pad},  {"unknown", special.unk},  {"begin", special.bos},
+      {"end", special.eos},  {"classify", special.cls}, {"separate", special.sep},
       {"mask", special.mask}};
   for (const auto& [name, id] : names) {
     std::cout << name << std::string(14 - name.size(), ' ')
-              << (id < 0 ? std::string("none") : text(tokenizer->piece(id), " (", id, ")")) << "\n";
+              << (id < 0 ? std::string("none") : str_cat(tokenizer->piece(id), " (", id, ")"))
+              << "\n";
   }
   for (const std::string_view example :
        {"The quick brown fox jumps over the lazy dog.", "Fünf naïve Café-Gäste, 1,234.50 €!",
@@ -307,9 +309,9 @@ int run_tokenizer(std::vector<std::string> raw) {
            "Examples:\n  echo 'Hello world' | weft tokenizer encode --model runs/bert-mini/last\n";
     return raw.empty() ? 2 : 0;
   }
-  const std::string near = nearest(raw[0], names);
-  throw UsageError(text("weft tokenizer: '", raw[0], "' is not one of ", join(names),
-                        near.empty() ? "" : text(" (did you mean '", near, "'?)")));
+  const std::string near = did_you_mean(raw[0], names);
+  throw UsageError(str_cat("weft tokenizer: '", raw[0], "' is not one of ", join(names),
+                           near.empty() ? "" : str_cat(" (did you mean '", near, "'?)")));
 }
 
 }  // namespace weft::cli

@@ -7,12 +7,12 @@
 
 #include "base/file.h"
 #include "base/stop.h"
-#include "base/text.h"
-#include "cli/tokenizer/token_lines.h"
+#include "base/string_util.h"
+#include "cli/tokenizer/encode_lines.h"
 #include "cli/verb.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 
 namespace weft::cli {
 
@@ -22,19 +22,19 @@ using Clock = std::chrono::steady_clock;
 
 struct BenchLines {
   std::vector<std::string> texts;
-  int64_t bytes = 0;  // line feeds counted
+  int64_t bytes = 0;  // including line feeds
 };
 
 BenchLines read_lines(const std::string& pattern) {
   BenchLines lines;
   const auto files = glob_paths(pattern);
   if (files.empty()) {
-    throw UserError(text("weft tokenizer bench: --input: '", pattern, "' matches no file"));
+    throw UserError(str_cat("weft tokenizer bench: --input: '", pattern, "' matches no file"));
   }
   for (const std::string& file : files) {
     formats::LineReader reader(file);
     for (std::string_view line; reader.next(line);) {
-      leave_if_stopped("reading the texts");
+      throw_if_stopped("reading the texts");
       lines.texts.emplace_back(line);
       lines.bytes += static_cast<int64_t>(line.size()) + 1;
     }
@@ -59,9 +59,10 @@ int64_t count_tokens(const data::Tokenizer& tokenizer, const BenchLines& lines) 
 int run_tokenizer_bench(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer bench --model MODEL --input FILE [--seconds S]",
-       .about = "How fast one thread turns the lines of text files into ids, as one JSON object: "
-                "the quickest of as many passes as the time allows, reading and writing not "
-                "counted. scripts/bench_tokenizer sets it beside the library `tokenizers`.",
+       .description =
+           "How fast one thread turns the lines of text files into ids, as one JSON object: "
+           "the quickest of as many passes as the time allows, reading and writing not "
+           "counted. scripts/bench_tokenizer sets it beside the library `tokenizers`.",
        .examples = {"weft tokenizer bench --model runs/bert-mini/last --input 'corpus/*.txt'"}},
       0, 0);
   arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
@@ -80,19 +81,19 @@ int run_tokenizer_bench(const std::vector<std::string>& raw) {
   double quickest = std::numeric_limits<double>::infinity();
   const auto begin = Clock::now();
   do {
-    leave_if_stopped("tokenising");
+    throw_if_stopped("tokenising");
     const auto before = Clock::now();
     tokens = count_tokens(*tokenizer, lines);
     quickest = std::min(quickest, std::chrono::duration<double>(Clock::now() - before).count());
   } while (Clock::now() - begin < allowed);
   quickest = std::max(quickest, 1e-9);  // of an empty file
-  const formats::Json figures = {{"lines", lines.texts.size()},
+  const formats::Json metrics = {{"lines", lines.texts.size()},
                                  {"bytes", lines.bytes},
                                  {"tokens", tokens},
                                  {"seconds", quickest},
                                  {"tokens_per_s", static_cast<double>(tokens) / quickest},
                                  {"bytes_per_s", static_cast<double>(lines.bytes) / quickest}};
-  std::cout << figures.dump() << "\n";
+  std::cout << metrics.dump() << "\n";
   return 0;
 }
 

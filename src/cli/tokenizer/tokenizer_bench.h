@@ -5,7 +5,7 @@
 
 namespace weft::cli {
 
-/// `weft tokenizer bench`: how fast one thread turns the lines of files into ids.
+/// `weft tokenizer bench`: measures how fast one thread tokenizes the lines of files.
 int run_tokenizer_bench(const std::vector<std::string>& arguments);
 
 }  // namespace weft::cli

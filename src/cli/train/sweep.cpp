@@ -4,7 +4,7 @@
 #include <charconv>
 #include <iostream>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/section.h"
 #include "train/run/run_config.h"
 #include "train/sweep/sweep.h"
@@ -14,27 +14,27 @@ namespace weft::cli {
 
 namespace {
 
-constexpr int64_t kMostRuns = 1000;
+constexpr int64_t kMaxRuns = 1000;
 
-[[noreturn]] void refuse_seeds(std::string_view word) {
-  throw UsageError(text("--seeds: '", word, "', must be a number of runs from 1 to ", kMostRuns,
-                        ", or different seeds as in 1,2,7"));
+[[noreturn]] void reject_seeds(std::string_view word) {
+  throw UsageError(str_cat("--seeds: '", word, "', must be a number of runs from 1 to ", kMaxRuns,
+                           ", or different seeds as in 1,2,7"));
 }
 
 int64_t seed_of(std::string_view part, std::string_view word) {
   int64_t seed = -1;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), seed);
   if (error != std::errc() || end != part.data() + part.size() || seed < 0) {
-    refuse_seeds(word);
+    reject_seeds(word);
   }
   return seed;
 }
 
-void refuse_alone(const Arguments& arguments, std::string_view option) {
+void reject_alone(const Arguments& arguments, std::string_view option) {
   if (arguments.has(std::string(option))) {
     throw UsageError(
-        text("weft train: --", option,
-             " is for a single run, not for --seeds, --folds or a config with a grid"));
+        str_cat("weft train: --", option,
+                " is for a single run, not for --seeds, --folds or a config with a grid"));
   }
 }
 
@@ -45,7 +45,7 @@ train::Resume resume_of(const std::string& word) {
   if (word == "never") {
     return train::Resume::kNever;
   }
-  throw UsageError(text("--resume: '", word, "' is for a single run, of many auto or never"));
+  throw UsageError(str_cat("--resume: '", word, "' is for a single run, of many auto or never"));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void declare_sweep(Arguments& arguments) {
   arguments
       .value("seeds", "N|A,B,...",
              "train with N seeds from run.seed on, or with these; each run in DIR/seed-S, then a "
-             "table of means and deviations of the best checkpoints' figures")
+             "table of means and deviations of the best checkpoints' metrics")
       .value("folds", "K",
              "k-fold cross-validation: K runs, each measured on another part of the labelled "
              "training rows, in DIR/fold-N")
@@ -73,8 +73,8 @@ std::vector<int64_t> read_seeds(std::string_view word, int64_t first) {
   std::vector<int64_t> seeds;
   if (parts.size() == 1) {
     const auto count = seed_of(word, word);
-    if (count < 1 || count > kMostRuns) {
-      refuse_seeds(word);
+    if (count < 1 || count > kMaxRuns) {
+      reject_seeds(word);
     }
     for (int64_t i = 0; i < count; ++i) {
       seeds.push_back(first + i);
@@ -84,7 +84,7 @@ std::vector<int64_t> read_seeds(std::string_view word, int64_t first) {
   for (const auto part : parts) {
     const auto seed = seed_of(part, word);
     if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
-      refuse_seeds(word);
+      reject_seeds(word);
     }
     seeds.push_back(seed);
   }
@@ -92,12 +92,12 @@ std::vector<int64_t> read_seeds(std::string_view word, int64_t first) {
 }
 
 int run_sweep(const Arguments& arguments, const std::vector<std::string>& overrides) {
-  refuse_alone(arguments, "dry-run");
+  reject_alone(arguments, "dry-run");
   const auto& file = arguments.positional().front();
   train::SweepRequest request{.config = file,
                               .overrides = overrides,
                               .seeds = {},
-                              .folds = arguments.integer("folds", 0, 2, kMostRuns),
+                              .folds = arguments.integer("folds", 0, 2, kMaxRuns),
                               .tests = arguments.all("test"),
                               .resume = resume_of(arguments.get("resume", "auto"))};
   if (arguments.has("seeds")) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/text.h"
-#include "cli/train/proofs.h"
+#include "base/string_util.h"
+#include "cli/train/reproduce.h"
 #include "cli/train/sweep.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -29,17 +29,17 @@ train::TrainRequest request_of(const std::string& resume) {
   return {.resume = train::Resume::kFrom, .from = resume};
 }
 
-void print_forecast(const train::Forecast& forecast) {
-  log::info(text("[forecast] ", with_commas(forecast.parameters), " parameters, ",
-                 forecast.precision, " on ", forecast.device, ": ",
-                 with_commas(forecast.step_tokens), " tokens a step, ",
-                 std::llround(1e3 * forecast.step_seconds), " ms"));
-  log::info(text("[forecast] ", with_commas(forecast.steps),
-                 " steps: ", time_span(forecast.total_seconds), " without evaluation; memory ",
-                 byte_size(static_cast<double>(forecast.memory_bytes)), "; a checkpoint is ",
-                 byte_size(static_cast<double>(forecast.checkpoint_bytes)), ", saved in ",
-                 std::llround(1e3 * forecast.save_seconds), " ms; free disk ",
-                 byte_size(static_cast<double>(forecast.free_disk_bytes))));
+void print_forecast(const train::DryRunReport& forecast) {
+  log::info(str_cat("[forecast] ", with_commas(forecast.parameters), " parameters, ",
+                    forecast.precision, " on ", forecast.device, ": ",
+                    with_commas(forecast.step_tokens), " tokens a step, ",
+                    std::llround(1e3 * forecast.step_seconds), " ms"));
+  log::info(str_cat("[forecast] ", with_commas(forecast.steps), " steps: ",
+                    format_duration(forecast.total_seconds), " without evaluation; memory ",
+                    format_bytes(static_cast<double>(forecast.memory_bytes)), "; a checkpoint is ",
+                    format_bytes(static_cast<double>(forecast.checkpoint_bytes)), ", saved in ",
+                    std::llround(1e3 * forecast.save_seconds), " ms; free disk ",
+                    format_bytes(static_cast<double>(forecast.free_disk_bytes))));
   formats::Json json;
   json["parameters"] = forecast.parameters;
   json["precision"] = forecast.precision;
@@ -60,14 +60,14 @@ void print_forecast(const train::Forecast& forecast) {
 int run_train(std::vector<std::string> arguments) {
   Arguments parsed(
       {.usage = "weft train CONFIG [options]",
-       .about =
+       .description =
            "Trains what the config says: pretraining, or fine-tuning where it has init_from. The "
-           "same command given again goes on where the run stopped.",
+           "same command given again resumes where the run stopped.",
        .examples = {"weft train configs/quickstart_pretrain.yaml",
                     "weft train config.yaml --set train.optimizer.lr=5e-5 --output runs/lower",
                     "weft train config.yaml --seeds 5 --test test.tsv",
                     "weft train config.yaml --dry-run", "weft train config.yaml --verify-resume",
-                    "weft train --repeat runs/lower"}},
+                    "weft train --reproduce runs/lower"}},
       0, 1);
   parsed.value("set", "KEY=VALUE", "override a key of the config; may be repeated")
       .value("output", "DIR", "run directory, instead of run.directory")
@@ -79,13 +79,13 @@ int run_train(std::vector<std::string> arguments) {
             "go on although the training data, or keys below data, are not those of the checkpoint")
       .flag("dry-run",
             "one step and one save in a temporary directory, then a forecast of time and memory");
-  declare_proofs(parsed);
+  declare_reproduce(parsed);
   declare_sweep(parsed);
   if (!parsed.parse(arguments)) {
     return 0;
   }
-  if (parsed.has("repeat")) {
-    return run_repeat(parsed);
+  if (parsed.has("reproduce")) {
+    return run_reproduce(parsed);
   }
   if (parsed.positional().empty()) {
     throw UsageError("weft train: 0 arguments, too few: weft train CONFIG [options]");
@@ -110,9 +110,10 @@ int run_train(std::vector<std::string> arguments) {
   }
   for (const auto* option : {"test", "json"}) {
     if (parsed.has(option)) {
-      throw UsageError(text("weft train: --", option,
-                            " goes with --seeds, --folds or a grid; one run is measured by `weft "
-                            "evaluate`"));
+      throw UsageError(
+          str_cat("weft train: --", option,
+                  " goes with --seeds, --folds or a grid; one run is measured by `weft "
+                  "evaluate`"));
     }
   }
   if (parsed.has("dry-run")) {

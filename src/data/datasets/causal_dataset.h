@@ -13,56 +13,58 @@
 
 namespace weft::data {
 
-/// Running text for guessing the next token. A document is its tokens with what the tokenizer's
-/// template puts around them, and the end-of-text token after them (where the template ends in no
-/// token of its own).
+/// Running text for next-token prediction. A document is its tokens, the special tokens that the
+/// tokenizer's template adds, and the end-of-text token (if the template does not end in a token of
+/// its own).
 ///
-/// Pack::kDocument: a sequence is one document, whose tokens but the last are read, and but the
-/// first are guessed. What is longer than `length` tokens is cut to these, left out, or split into
-/// sequences that read `length` tokens each and guess the ones after them, so that none but the
-/// first goes unguessed. Pack::kStream: the documents one after another are split like that.
+/// Pack::kDocument: a sequence is one document; all tokens but the last are inputs, all but the
+/// first are targets. Documents longer than `length` tokens are truncated, dropped, or split into
+/// sequences with `length` inputs each and the following tokens as targets, so that only the first
+/// token is never a target. Pack::kStream: the concatenated documents are split in this way.
 ///
-/// Where all of the text is guessed and was counted, the first example of a source has the counts
-/// as its `values` (text_counts.h), the others have zeros.
+/// If all text is predicted and was counted, the first example of a source has the counts as its
+/// `values` (text_counts.h), all others have zeros.
 class CausalDataset : public Dataset {
  public:
-  /// Throws data::Error: pack none.
+  /// Throws data::Error for Pack::kNone.
   CausalDataset(const std::vector<LanguageSource>& sources,
-                const LanguageShape& shape,
+                const LanguagePacking& packing,
                 const LanguageSettings& settings,
                 const Tokenizer& tokenizer);
 
   int64_t size(int64_t epoch) const override;
   int64_t length(int64_t epoch, int64_t item) const override;
   Example example(int64_t epoch, int64_t item) const override;
-  std::string place(int64_t epoch, int64_t item) const override;
+  std::string location(int64_t epoch, int64_t item) const override;
   uint64_t fingerprint() const override { return fingerprint_; }
   std::vector<std::string> remarks() const override;
 
  private:
-  /// Places count the tokens of the documents with what stands around them.
+  /// Positions count the tokens of the documents including special tokens.
   struct Range {
     int64_t begin = 0;
-    int64_t tokens = 0;  // that are read; one more is guessed
+    int64_t tokens = 0;  // number of inputs; there is one token more for the last target
   };
   struct Part {
     LanguageSource source;
     std::vector<Range> ranges;
-    int64_t cut = 0;
+    int64_t truncated = 0;
     int64_t dropped = 0;
   };
-  int64_t frame() const { return static_cast<int64_t>(before_.size() + after_.size()); }
-  /// Place of a document's first token.
-  int64_t begin_of(const TokenStore& store, int64_t document) const;
-  int64_t document_at(const TokenStore& store, int64_t place) const;
+  int64_t num_special_tokens() const {
+    return static_cast<int64_t>(before_.size() + after_.size());
+  }
+  /// Position of a document's first token.
+  int64_t document_begin(const TokenStore& store, int64_t document) const;
+  int64_t document_at(const TokenStore& store, int64_t position) const;
   void split(int64_t begin, int64_t end, Part& part) const;
   void add_documents(Part& part) const;
   std::vector<int64_t> read(const TokenStore& store, int64_t begin, int64_t end) const;
-  bool knows_counts(const LanguageSettings& settings) const;
+  bool has_text_counts(const LanguageSettings& settings) const;
 
-  LanguageShape shape_;
+  LanguagePacking packing_;
   int64_t length_;
-  bool has_types_;
+  bool has_token_type_ids_;
   bool has_counts_ = false;
   std::vector<int64_t> before_;
   std::vector<int64_t> after_;
@@ -71,14 +73,14 @@ class CausalDataset : public Dataset {
   std::optional<Mixture> mixture_;
 };
 
-/// As make_language_dataset; documents are tokenised whole. Throws data::Error.
+/// Like make_language_dataset, but documents are tokenised whole. Throws data::Error.
 std::shared_ptr<const Dataset> make_causal_dataset(const std::vector<DataItem>& items,
                                                    const DataOptions& options,
                                                    const LanguageSettings& settings,
                                                    const Tokenizer& tokenizer,
                                                    const ProgressVisitor& progress = {});
 
-/// The options with which the stores of such data are opened: documents whole.
+/// Returns the options for opening the stores of such data: whole documents.
 DataOptions whole_documents(DataOptions options);
 
 }  // namespace weft::data

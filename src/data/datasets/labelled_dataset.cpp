@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
 #include "data/folds.h"
@@ -22,7 +22,7 @@ namespace weft::data {
 namespace {
 
 constexpr uint64_t kLabelledMixtureSeed =
-    0x6c6162656c;  // weights draw rows the same way in every run
+    0x6c6162656c;  // fixed: weights select the same rows in every run
 
 class TableDataset : public LabelledDataset {
  public:
@@ -30,7 +30,7 @@ class TableDataset : public LabelledDataset {
                const LabelledSettings& settings,
                const Tokenizer& tokenizer)
       : settings_(settings), tokenizer_hash_(tokenizer.fingerprint()) {
-    if (settings.overflow == Overflow::kSplit) {
+    if (settings.truncation == Truncation::kSplit) {
       throw Error(
           "data.overflow: split is for running text, of labelled texts must be cut or drop");
     }
@@ -38,59 +38,60 @@ class TableDataset : public LabelledDataset {
       LabelledPart& part = parts_.emplace_back();
       part.name = item.path;
       part.language = language_id(item.language, settings.languages, item.path);
-      part.rows = read_labelled_rows(item, settings.form);
+      part.rows = read_labelled_rows(item, settings.label_format);
       if (parts_.back().rows.is_pair != parts_.front().rows.is_pair) {
-        throw Error(text(item.path, ": all of the data must have one text in a row, or all two"));
+        throw Error(
+            str_cat(item.path, ": all of the data must have one text in a row, or all two"));
       }
     }
     template_.emplace(tokenizer, !parts_.empty() && parts_.front().rows.is_pair);
     read_labels(items);
-    fit_parts(items, tokenizer);
+    prepare_parts(items, tokenizer);
   }
 
   int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
 
   int64_t length(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const LabelledPart& part = parts_[place.part];
-    return part.first.size(place.index) + (part.rows.is_pair ? part.second.size(place.index) : 0) +
-           template_->added();
+    const auto entry = mixture_->locate(epoch, item);
+    const LabelledPart& part = parts_[entry.part];
+    return part.first.size(entry.index) + (part.rows.is_pair ? part.second.size(entry.index) : 0) +
+           template_->num_special_tokens();
   }
 
   Example example(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const LabelledPart& part = parts_[place.part];
-    Example made;
-    made.ids.reserve(static_cast<std::size_t>(length(epoch, item)));
-    made.ids.insert(made.ids.end(), template_->before().begin(), template_->before().end());
-    part.first.read(place.index, made.ids);
+    const auto entry = mixture_->locate(epoch, item);
+    const LabelledPart& part = parts_[entry.part];
+    Example result;
+    result.ids.reserve(static_cast<std::size_t>(length(epoch, item)));
+    result.ids.insert(result.ids.end(), template_->before().begin(), template_->before().end());
+    part.first.read(entry.index, result.ids);
     int64_t second = 0;
     if (part.rows.is_pair) {
-      second = part.second.size(place.index);
-      made.ids.insert(made.ids.end(), template_->between().begin(), template_->between().end());
-      part.second.read(place.index, made.ids);
+      second = part.second.size(entry.index);
+      result.ids.insert(result.ids.end(), template_->between().begin(), template_->between().end());
+      part.second.read(entry.index, result.ids);
     }
-    made.ids.insert(made.ids.end(), template_->after().begin(), template_->after().end());
+    result.ids.insert(result.ids.end(), template_->after().begin(), template_->after().end());
     if (part.language) {
-      set_language(made, *part.language);
-    } else if (settings_.has_types) {
-      made.types = template_->types(part.first.size(place.index), second);
+      set_language(result, *part.language);
+    } else if (settings_.has_token_type_ids) {
+      result.token_type_ids = template_->token_type_ids(part.first.size(entry.index), second);
     }
-    add_target(part, place.index, made);
-    return made;
+    add_target(part, entry.index, result);
+    return result;
   }
 
-  std::string place(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    return parts_[place.part].rows.place(row_of(place));
+  std::string location(int64_t epoch, int64_t item) const override {
+    const auto entry = mixture_->locate(epoch, item);
+    return parts_[entry.part].rows.location(row_of(entry));
   }
 
   std::vector<std::string> texts(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const LabelledRows& rows = parts_[place.part].rows;
-    std::vector<std::string> found = {std::string(rows.first.at(row_of(place)))};
+    const auto entry = mixture_->locate(epoch, item);
+    const LabelledRows& rows = parts_[entry.part].rows;
+    std::vector<std::string> found = {std::string(rows.first.at(row_of(entry)))};
     if (rows.is_pair) {
-      found.emplace_back(rows.second.at(row_of(place)));
+      found.emplace_back(rows.second.at(row_of(entry)));
     }
     return found;
   }
@@ -118,14 +119,14 @@ class TableDataset : public LabelledDataset {
   std::vector<std::string> remarks() const override;
 
  private:
-  int64_t row_of(const Mixture::Place& place) const {
-    return parts_[place.part].kept[static_cast<std::size_t>(place.index)];
+  int64_t row_of(const Mixture::Entry& entry) const {
+    return parts_[entry.part].kept[static_cast<std::size_t>(entry.index)];
   }
 
   void add_target(const LabelledPart& part, int64_t index, Example& example) const;
   void read_labels(const std::vector<DataItem>& items);
   void read_value_names(const std::vector<DataItem>& items);
-  void fit_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
+  void prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
   uint64_t hash() const;
 
   LabelledSettings settings_;
@@ -134,19 +135,19 @@ class TableDataset : public LabelledDataset {
   std::vector<LabelledPart> parts_;
   std::optional<SequenceTemplate> template_;
   std::optional<Labels> labels_;
-  int64_t width_ = 0;  // numbers of a row of a regression
+  int64_t width_ = 0;  // values per row of a regression
   std::optional<Mixture> mixture_;
 };
 
 void TableDataset::add_target(const LabelledPart& part, int64_t index, Example& example) const {
   const auto at = static_cast<std::size_t>(index);
-  if (settings_.form.is_regression) {
+  if (settings_.label_format.is_regression) {
     const auto begin = part.values.begin() + index * width_;
     example.values.assign(begin, begin + width_);
     return;
   }
   const auto begin = static_cast<std::size_t>(part.classes.offsets[at]);
-  if (!settings_.form.is_multi_label) {
+  if (!settings_.label_format.is_multi_label) {
     example.label = part.classes.ids[begin];
     return;
   }
@@ -156,7 +157,7 @@ void TableDataset::add_target(const LabelledPart& part, int64_t index, Example& 
   }
 }
 
-/// The first row that has numbers tells how many there are.
+/// The first row with numbers determines how many there are.
 void TableDataset::read_value_names(const std::vector<DataItem>& items) {
   for (const LabelledPart& part : parts_) {
     for (int64_t row = 0; row < part.rows.size() && width_ == 0; ++row) {
@@ -168,13 +169,13 @@ void TableDataset::read_value_names(const std::vector<DataItem>& items) {
     names = items.front().labels;
   }
   for (auto i = static_cast<int64_t>(names.size()); i < width_; ++i) {
-    names.push_back(text("LABEL_", i));
+    names.push_back(str_cat("LABEL_", i));
   }
   labels_.emplace(width_ > 1 ? std::move(names) : std::vector<std::string>());
 }
 
 void TableDataset::read_labels(const std::vector<DataItem>& items) {
-  if (settings_.form.is_regression) {
+  if (settings_.label_format.is_regression) {
     return read_value_names(items);
   }
   if (!settings_.labels.empty()) {
@@ -197,43 +198,43 @@ void TableDataset::read_labels(const std::vector<DataItem>& items) {
   labels_.emplace(sorted_labels({names.begin(), names.end()}));
 }
 
-void TableDataset::fit_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer) {
-  const int64_t room = settings_.length - template_->added();
-  if (room < 1) {
-    throw Error(text("data.length: ", settings_.length, " tokens, must be more than the ",
-                     template_->added(), " special ones"));
+void TableDataset::prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer) {
+  const int64_t max_tokens = settings_.length - template_->num_special_tokens();
+  if (max_tokens < 1) {
+    throw Error(str_cat("data.length: ", settings_.length, " tokens, must be more than the ",
+                        template_->num_special_tokens(), " special ones"));
   }
-  std::vector<MixturePart> shares;
+  std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    fit_part(parts_[i], settings_, room, width_, *labels_, tokenizer);
-    keep_fold(parts_[i], settings_.form, settings_.fold, width_);
-    shares.push_back({static_cast<int64_t>(parts_[i].kept.size()), items[i].weight});
+    tokenize_and_truncate(parts_[i], settings_, max_tokens, width_, *labels_, tokenizer);
+    filter_fold(parts_[i], settings_.label_format, settings_.fold, width_);
+    mixture_parts.push_back({static_cast<int64_t>(parts_[i].kept.size()), items[i].weight});
   }
-  mixture_.emplace(shares, kLabelledMixtureSeed);
+  mixture_.emplace(mixture_parts, kLabelledMixtureSeed);
   if (mixture_->size() == 0) {
-    throw Error(text(parts_.empty() ? "data" : parts_.front().name, ": no row of at most ",
-                     settings_.length, " tokens, nothing is left"));
+    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name, ": no row of at most ",
+                        settings_.length, " tokens, nothing is left"));
   }
   fingerprint_ = hash();
   for (const DataItem& item : items) {
-    fingerprint_ = mix(fingerprint_, std::bit_cast<uint64_t>(item.weight));
+    fingerprint_ = hash_combine(fingerprint_, std::bit_cast<uint64_t>(item.weight));
   }
 }
 
 uint64_t TableDataset::hash() const {
-  uint64_t value = mix(tokenizer_hash_, static_cast<uint64_t>(settings_.length));
-  value = mix(value, settings_.has_types ? 1 : 0);
+  uint64_t value = hash_combine(tokenizer_hash_, static_cast<uint64_t>(settings_.length));
+  value = hash_combine(value, settings_.has_token_type_ids ? 1 : 0);
   for (const std::string& name : labels_->names()) {
     value = digest(name, value);
   }
   for (const LabelledPart& part : parts_) {
-    value = part.language ? mix(value, static_cast<uint64_t>(*part.language)) : value;
-    for (const IdList* list : {&part.first, &part.second}) {
+    value = part.language ? hash_combine(value, static_cast<uint64_t>(*part.language)) : value;
+    for (const RaggedIds* list : {&part.first, &part.second}) {
       value = digest(list->ids.data(), list->ids.size() * sizeof(int32_t), value);
       value = digest(list->offsets.data(), list->offsets.size() * sizeof(int64_t), value);
     }
     value = digest(part.classes.ids.data(), part.classes.ids.size() * sizeof(int32_t), value);
-    if (settings_.form.is_multi_label) {
+    if (settings_.label_format.is_multi_label) {
       value =
           digest(part.classes.offsets.data(), part.classes.offsets.size() * sizeof(int64_t), value);
     }
@@ -247,16 +248,17 @@ std::vector<std::string> TableDataset::remarks() const {
   for (const LabelledPart& part : parts_) {
     const auto remark = [&](int64_t count, const std::string& what) {
       if (count > 0) {
-        remarks.push_back(text(part.name, ": ", with_commas(count), " ", what));
+        remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
       }
     };
     remark(part.rows.blank_lines, "blank lines are no rows");
     remark(part.rows.repaired, "rows are not UTF-8, read with U+FFFD for the bytes that are wrong");
     remark(part.empty, "rows with an empty text are kept");
-    remark(part.unlabelled, settings_.form.is_multi_label ? "rows belong to no class"
-                                                          : "rows without a label were left out");
-    remark(part.cut, text("texts longer than ", settings_.length, " tokens were cut"));
-    remark(part.dropped, text("texts longer than ", settings_.length, " tokens were left out"));
+    remark(part.unlabelled, settings_.label_format.is_multi_label
+                                ? "rows belong to no class"
+                                : "rows without a label were left out");
+    remark(part.truncated, str_cat("texts longer than ", settings_.length, " tokens were cut"));
+    remark(part.dropped, str_cat("texts longer than ", settings_.length, " tokens were left out"));
   }
   return remarks;
 }

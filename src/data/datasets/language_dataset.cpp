@@ -12,9 +12,9 @@ std::shared_ptr<const Dataset> make_language_dataset(const std::vector<DataItem>
                                                      std::shared_ptr<const Tokenizer> tokenizer,
                                                      const ProgressVisitor& progress) {
   const auto sources = open_language_sources(items, options, *tokenizer, progress);
-  const LanguageShape shape{.pack = options.pack,
-                            .overflow = options.overflow.value_or(Overflow::kSplit)};
-  return make_language_dataset(sources, shape, settings, std::move(tokenizer));
+  const LanguagePacking packing{.pack = options.pack,
+                                .truncation = options.truncation.value_or(Truncation::kSplit)};
+  return make_language_dataset(sources, packing, settings, std::move(tokenizer));
 }
 
 }  // namespace weft::data

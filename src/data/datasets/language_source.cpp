@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/datasets/packed_dataset.h"
 #include "data/datasets/pair_dataset.h"
 #include "data/error.h"
@@ -16,64 +16,65 @@ namespace {
 
 uint64_t language_hash_of(const MaskOptions& mask) {
   uint64_t hash = 0;
-  for (const double value : {mask.fraction, mask.mask_share, mask.random_share, mask.span_mean}) {
-    hash = mix(hash, std::bit_cast<uint64_t>(value));
+  for (const double value :
+       {mask.fraction, mask.mask_token_prob, mask.random_token_prob, mask.mean_span}) {
+    hash = hash_combine(hash, std::bit_cast<uint64_t>(value));
   }
-  hash = mix(hash, static_cast<uint64_t>(mask.unit));
-  hash = mix(hash, static_cast<uint64_t>(mask.span_longest));
-  return mix(hash, mask.is_static ? 1 : 0);
+  hash = hash_combine(hash, static_cast<uint64_t>(mask.unit));
+  hash = hash_combine(hash, static_cast<uint64_t>(mask.max_span));
+  return hash_combine(hash, mask.is_static ? 1 : 0);
 }
 
 }  // namespace
 
 uint64_t language_fingerprint(const std::vector<LanguageSource>& sources,
-                              const LanguageShape& shape,
+                              const LanguagePacking& packing,
                               const LanguageSettings& settings,
                               const Tokenizer& tokenizer) {
   uint64_t hash = tokenizer.fingerprint();
   for (const LanguageSource& source : sources) {
-    hash = mix(hash, source.store->fingerprint());
-    hash = mix(hash, std::bit_cast<uint64_t>(source.weight));
+    hash = hash_combine(hash, source.store->fingerprint());
+    hash = hash_combine(hash, std::bit_cast<uint64_t>(source.weight));
     if (!settings.languages.empty()) {
       hash = digest(source.language, hash);
     }
   }
-  hash = mix(hash, static_cast<uint64_t>(shape.pack));
-  hash = mix(hash, static_cast<uint64_t>(shape.overflow));
-  hash = mix(hash, static_cast<uint64_t>(settings.length));
-  hash = mix(hash, static_cast<uint64_t>(settings.pair));
-  hash = mix(hash, settings.has_types ? 1 : 0);
-  hash = mix(hash, settings.seed);
+  hash = hash_combine(hash, static_cast<uint64_t>(packing.pack));
+  hash = hash_combine(hash, static_cast<uint64_t>(packing.truncation));
+  hash = hash_combine(hash, static_cast<uint64_t>(settings.length));
+  hash = hash_combine(hash, static_cast<uint64_t>(settings.pair));
+  hash = hash_combine(hash, settings.has_token_type_ids ? 1 : 0);
+  hash = hash_combine(hash, settings.seed);
   for (const std::string& language : settings.languages) {
     hash = digest(language, hash);
   }
-  hash = settings.restarts_positions ? mix(hash, 0xA7E3) : hash;
-  return mix(hash, settings.mask ? language_hash_of(*settings.mask) : 1);
+  hash = settings.restarts_positions ? hash_combine(hash, 0xA7E3) : hash;
+  return hash_combine(hash, settings.mask ? language_hash_of(*settings.mask) : 1);
 }
 
-int64_t room_for_text(int64_t length, int64_t added, int64_t least) {
-  if (length < added + least) {
-    throw Error(text("data.length: ", length, " tokens, must be at least ", added + least,
-                     ", of which ", added, " are special"));
+int64_t max_text_tokens(int64_t length, int64_t added, int64_t min_tokens) {
+  if (length < added + min_tokens) {
+    throw Error(str_cat("data.length: ", length, " tokens, must be at least ", added + min_tokens,
+                        ", of which ", added, " are special"));
   }
   return length - added;
 }
 
 std::shared_ptr<const Dataset> make_language_dataset(const std::vector<LanguageSource>& sources,
-                                                     const LanguageShape& shape,
+                                                     const LanguagePacking& packing,
                                                      const LanguageSettings& settings,
                                                      std::shared_ptr<const Tokenizer> tokenizer) {
-  std::shared_ptr<const Dataset> made;
+  std::shared_ptr<const Dataset> result;
   if (settings.pair == PairTask::kNone) {
-    made = std::make_shared<PackedDataset>(sources, shape, settings, *tokenizer);
+    result = std::make_shared<PackedDataset>(sources, packing, settings, *tokenizer);
   } else {
-    made = std::make_shared<PairDataset>(sources, shape, settings, *tokenizer);
+    result = std::make_shared<PairDataset>(sources, packing, settings, *tokenizer);
   }
-  refuse_empty(*made, sources);
-  return made;
+  require_not_empty(*result, sources);
+  return result;
 }
 
-void refuse_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources) {
+void require_not_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources) {
   if (dataset.size(0) > 0) {
     return;
   }
@@ -81,7 +82,8 @@ void refuse_empty(const Dataset& dataset, const std::vector<LanguageSource>& sou
   for (const LanguageSource& source : sources) {
     names.push_back(source.name);
   }
-  throw Error(text(join(names), ": no text to learn from (", join(dataset.remarks(), "; "), ")"));
+  throw Error(
+      str_cat(join(names), ": no text to learn from (", join(dataset.remarks(), "; "), ")"));
 }
 
 std::vector<LanguageSource> open_language_sources(const std::vector<DataItem>& items,
@@ -113,14 +115,14 @@ void mix_languages(const std::vector<DataItem>& items,
     tokens[items[i].language] += seen;
     all += seen;
   }
-  double powers = 0;
+  double power_sum = 0;
   for (const auto& [language, count] : tokens) {
-    powers += std::pow(count, alpha);
+    power_sum += std::pow(count, alpha);
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     const double count = tokens.at(items[i].language);
     if (count > 0) {
-      sources[i].weight *= std::pow(count, alpha) / powers * all / count;
+      sources[i].weight *= std::pow(count, alpha) / power_sum * all / count;
     }
   }
 }

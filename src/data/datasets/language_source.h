@@ -19,48 +19,48 @@ struct LanguageSource {
   std::shared_ptr<const TokenStore> store;
   double weight = 1;
   std::string name;                  // as the user wrote it, for messages
-  std::string language = {};         // of its texts, where the user named it
-  std::vector<std::string> remarks;  // what opening the store had to say
-  TextCounts counts = {};            // of its texts, where they were counted
+  std::string language = {};         // of its texts, if the user named it
+  std::vector<std::string> remarks;  // messages from opening the store
+  TextCounts counts = {};            // of its texts, if they were counted
 };
 
-/// How running text becomes sequences.
-struct LanguageShape {
+/// Settings for turning running text into sequences.
+struct LanguagePacking {
   Pack pack = Pack::kDocument;
-  Overflow overflow = Overflow::kSplit;
+  Truncation truncation = Truncation::kSplit;
 };
 
-/// Sequences of running text, whatever the stores lie on: what make_language_dataset gives once the
-/// stores are open. Throws data::Error where they hold nothing to learn from.
+/// Builds sequences of running text from open stores; the second half of make_language_dataset.
+/// Throws data::Error if the stores contain no usable text.
 std::shared_ptr<const Dataset> make_language_dataset(const std::vector<LanguageSource>& sources,
-                                                     const LanguageShape& shape,
+                                                     const LanguagePacking& packing,
                                                      const LanguageSettings& settings,
                                                      std::shared_ptr<const Tokenizer> tokenizer);
 
-/// The stores of data items with their weights; where DataOptions says so, weights that mix
+/// Opens the stores of data items with their weights; if DataOptions says so, with weights that mix
 /// languages.
 std::vector<LanguageSource> open_language_sources(const std::vector<DataItem>& items,
                                                   const DataOptions& options,
                                                   const Tokenizer& tokenizer,
                                                   const ProgressVisitor& progress);
 
-/// Weights with which each language is seen in proportion to its tokens to the power alpha, an
-/// epoch staying as large as it was. Weights of items of one language keep their ratio.
+/// Sets the weights so that each language is sampled in proportion to (its tokens)^alpha, without
+/// changing the epoch size. Weights of items of one language keep their ratio.
 void mix_languages(const std::vector<DataItem>& items,
                    double alpha,
                    std::vector<LanguageSource>& sources);
 
-/// Throws data::Error where the sources gave no sequence.
-void refuse_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources);
+/// Throws data::Error if the sources gave no sequence.
+void require_not_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources);
 
-/// Hash of all that decides the examples.
+/// Hash of everything that affects the examples.
 uint64_t language_fingerprint(const std::vector<LanguageSource>& sources,
-                              const LanguageShape& shape,
+                              const LanguagePacking& packing,
                               const LanguageSettings& settings,
                               const Tokenizer& tokenizer);
 
-/// Tokens of text in a sequence of `length` with `added` special ones. Throws data::Error where
-/// fewer than `least` are left.
-int64_t room_for_text(int64_t length, int64_t added, int64_t least);
+/// Text tokens that fit into a sequence of `length` with `added` special tokens. Throws data::Error
+/// if that is less than `min_tokens`.
+int64_t max_text_tokens(int64_t length, int64_t added, int64_t min_tokens);
 
 }  // namespace weft::data

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 
 namespace weft::data {
 namespace {
 
-double truncated_mean(double p, int64_t longest) {
+double truncated_geometric_mean(double p, int64_t longest) {
   double mean = 0;
   double total = 0;
   double weight = 1;
@@ -22,45 +22,45 @@ double truncated_mean(double p, int64_t longest) {
   return mean / total;
 }
 
-/// Distribution function of the geometric law, cut at `longest`, that has this mean (0.2 for
-/// SpanBERT's 3.8 words).
-std::vector<double> span_distribution(double mean, int64_t longest) {
+/// CDF of the geometric distribution truncated at `longest` with this mean (p = 0.2 for SpanBERT's
+/// 3.8 words).
+std::vector<double> span_length_cdf(double mean, int64_t longest) {
   if (longest < 1 || mean < 1 || mean > (static_cast<double>(longest) + 1) / 2) {
-    throw Error(text("objective.span_mean: ", mean,
-                     " words, must be from 1 to half of span_longest + 1 (",
-                     (static_cast<double>(longest) + 1) / 2, ")"));
+    throw Error(str_cat("objective.mean_span: ", mean,
+                        " words, must be from 1 to half of max_span + 1 (",
+                        (static_cast<double>(longest) + 1) / 2, ")"));
   }
   double low = 0;  // the larger p, the smaller the mean
   double high = 1;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (truncated_mean(middle, longest) > mean ? low : high) = middle;
+    (truncated_geometric_mean(middle, longest) > mean ? low : high) = middle;
   }
-  std::vector<double> cumulated;
+  std::vector<double> cdf;
   double weight = 1;
   double total = 0;
   for (int64_t length = 1; length <= longest; ++length) {
     total += weight;
-    cumulated.push_back(total);
+    cdf.push_back(total);
     weight *= 1 - high;
   }
-  for (double& value : cumulated) {
+  for (double& value : cdf) {
     value /= total;
   }
-  return cumulated;
+  return cdf;
 }
 
 template <class Value>
 void shuffle(std::vector<Value>& values, Random& random) {
   for (std::size_t left = values.size(); left > 1; --left) {
-    std::swap(values[left - 1], values[random.below(left)]);
+    std::swap(values[left - 1], values[random.uniform_int(left)]);
   }
 }
 
 }  // namespace
 
 Masker::Masker(const Tokenizer& tokenizer, const MaskOptions& options)
-    : options_(options), mask_id_(tokenizer.special().mask) {
+    : options_(options), mask_id_(tokenizer.special_token_ids().mask) {
   if (mask_id_ < 0) {
     throw Error("tokenizer: it has no mask token, masked language modelling needs one");
   }
@@ -68,43 +68,43 @@ Masker::Masker(const Tokenizer& tokenizer, const MaskOptions& options)
     is_special_.push_back(tokenizer.is_special(id) ? 1 : 0);
     continues_word_.push_back(tokenizer.continues_word(id) ? 1 : 0);
     if (is_special_.back() == 0) {
-      drawable_.push_back(id);
+      random_token_ids_.push_back(id);
     }
   }
-  if (drawable_.empty()) {
+  if (random_token_ids_.empty()) {
     throw Error("tokenizer: all of its tokens are special, nothing can be masked");
   }
   if (options_.unit == MaskUnit::kSpan) {
-    span_cumulated_ = span_distribution(options_.span_mean, options_.span_longest);
+    span_length_cdf_ = span_length_cdf(options_.mean_span, options_.max_span);
   }
 }
 
 void Masker::mask(Example& example, uint64_t seed, int64_t epoch, int64_t item) const {
-  Random random(seed, Purpose::kMask, options_.is_static ? 0 : static_cast<uint64_t>(epoch),
+  Random random(seed, RandomPurpose::kMask, options_.is_static ? 0 : static_cast<uint64_t>(epoch),
                 static_cast<uint64_t>(item));
-  Chosen chosen;
+  Selection selection;
   switch (options_.unit) {
     case MaskUnit::kToken:
-      chosen = choose_tokens(example.ids, random);
+      selection = select_tokens(example.ids, random);
       break;
     case MaskUnit::kWord:
-      chosen = choose_words(example.ids, random);
+      selection = select_words(example.ids, random);
       break;
     case MaskUnit::kSpan:
-      chosen = choose_spans(example.ids, random);
+      selection = select_spans(example.ids, random);
       break;
   }
-  std::sort(chosen.begin(), chosen.end(),
+  std::sort(selection.begin(), selection.end(),
             [](const Word& a, const Word& b) { return a.begin < b.begin; });
-  replace(example, chosen, random);
+  replace(example, selection, random);
 }
 
-int64_t Masker::wanted(int64_t candidates) const {
-  const auto share = std::llround(options_.fraction * static_cast<double>(candidates));
-  return std::min<int64_t>(candidates, std::max<int64_t>(1, share));
+int64_t Masker::mask_count(int64_t candidates) const {
+  const auto count = std::llround(options_.fraction * static_cast<double>(candidates));
+  return std::min<int64_t>(candidates, std::max<int64_t>(1, count));
 }
 
-Masker::Chosen Masker::choose_tokens(const std::vector<int64_t>& ids, Random& random) const {
+Masker::Selection Masker::select_tokens(const std::vector<int64_t>& ids, Random& random) const {
   std::vector<int64_t> candidates;
   candidates.reserve(ids.size());
   for (std::size_t position = 0; position < ids.size(); ++position) {
@@ -112,14 +112,14 @@ Masker::Chosen Masker::choose_tokens(const std::vector<int64_t>& ids, Random& ra
       candidates.push_back(static_cast<int64_t>(position));
     }
   }
-  const auto count = static_cast<std::size_t>(wanted(static_cast<int64_t>(candidates.size())));
-  Chosen chosen;
-  chosen.reserve(count);
+  const auto count = static_cast<std::size_t>(mask_count(static_cast<int64_t>(candidates.size())));
+  Selection selection;
+  selection.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {  // the first steps of a Fisher-Yates shuffle
-    std::swap(candidates[i], candidates[i + random.below(candidates.size() - i)]);
-    chosen.push_back({candidates[i], candidates[i] + 1});
+    std::swap(candidates[i], candidates[i + random.uniform_int(candidates.size() - i)]);
+    selection.push_back({candidates[i], candidates[i] + 1});
   }
-  return chosen;
+  return selection;
 }
 
 std::vector<Masker::Word> Masker::words(const std::vector<int64_t>& ids) const {
@@ -139,31 +139,31 @@ std::vector<Masker::Word> Masker::words(const std::vector<int64_t>& ids) const {
   return found;
 }
 
-Masker::Chosen Masker::choose_words(const std::vector<int64_t>& ids, Random& random) const {
+Masker::Selection Masker::select_words(const std::vector<int64_t>& ids, Random& random) const {
   std::vector<Word> all = words(ids);
   int64_t candidates = 0;
   for (const Word& word : all) {
     candidates += word.end - word.begin;
   }
-  int64_t left = wanted(candidates);
+  int64_t left = mask_count(candidates);
   shuffle(all, random);
-  Chosen chosen;
+  Selection selection;
   for (const Word& word : all) {
     const int64_t length = word.end - word.begin;
     if (length <= left) {
-      chosen.push_back(word);
+      selection.push_back(word);
       left -= length;
     }
     if (left == 0) {
       break;
     }
   }
-  if (chosen.empty() && !all.empty()) {
-    chosen.push_back(all.front());
+  if (selection.empty() && !all.empty()) {
+    selection.push_back(all.front());
   }
-  // Each token of a word is replaced by a draw of its own, as BERT's whole-word masking does.
-  Chosen tokens;
-  for (const Word& word : chosen) {
+  // Each token of a word gets its own replacement, as in BERT's whole-word masking.
+  Selection tokens;
+  for (const Word& word : selection) {
     for (int64_t position = word.begin; position < word.end; ++position) {
       tokens.push_back({position, position + 1});
     }
@@ -172,25 +172,25 @@ Masker::Chosen Masker::choose_words(const std::vector<int64_t>& ids, Random& ran
 }
 
 int64_t Masker::span_length(Random& random) const {
-  const double draw = random.uniform_double();
-  const auto at = std::upper_bound(span_cumulated_.begin(), span_cumulated_.end(), draw);
-  return std::min<int64_t>(at - span_cumulated_.begin() + 1, options_.span_longest);
+  const double sample = random.uniform_double();
+  const auto at = std::upper_bound(span_length_cdf_.begin(), span_length_cdf_.end(), sample);
+  return std::min<int64_t>(at - span_length_cdf_.begin() + 1, options_.max_span);
 }
 
-Masker::Chosen Masker::choose_spans(const std::vector<int64_t>& ids, Random& random) const {
+Masker::Selection Masker::select_spans(const std::vector<int64_t>& ids, Random& random) const {
   const std::vector<Word> all = words(ids);
   int64_t candidates = 0;
   for (const Word& word : all) {
     candidates += word.end - word.begin;
   }
-  int64_t left = wanted(candidates);
-  // Words in random order, those already hidden passed over, are uniform draws among the ones that
-  // are not, and the walk ends however the words are long.
+  int64_t left = mask_count(candidates);
+  // Visiting words in random order and skipping masked ones samples uniformly from the unmasked
+  // words, and terminates whatever the word lengths.
   std::vector<std::size_t> anchors(all.size());
   std::iota(anchors.begin(), anchors.end(), std::size_t{0});
   shuffle(anchors, random);
-  std::vector<uint8_t> is_hidden(all.size(), 0);
-  Chosen chosen;
+  std::vector<uint8_t> is_masked(all.size(), 0);
+  Selection selection;
   for (const std::size_t anchor : anchors) {
     if (left == 0) {
       break;
@@ -199,36 +199,36 @@ Masker::Chosen Masker::choose_spans(const std::vector<int64_t>& ids, Random& ran
     Word span{all[anchor].begin, all[anchor].begin};
     for (std::size_t word = anchor; word < all.size() && word < anchor + most; ++word) {
       const int64_t length = all[word].end - all[word].begin;
-      if (is_hidden[word] != 0 || all[word].begin != span.end || length > left) {
+      if (is_masked[word] != 0 || all[word].begin != span.end || length > left) {
         break;
       }
-      is_hidden[word] = 1;
+      is_masked[word] = 1;
       span.end = all[word].end;
       left -= length;
     }
     if (span.end > span.begin) {
-      chosen.push_back(span);
+      selection.push_back(span);
     }
   }
-  if (chosen.empty() && !all.empty()) {
-    chosen.push_back(all[anchors.front()]);
+  if (selection.empty() && !all.empty()) {
+    selection.push_back(all[anchors.front()]);
   }
-  return chosen;
+  return selection;
 }
 
-void Masker::replace(Example& example, const Chosen& chosen, Random& random) const {
+void Masker::replace(Example& example, const Selection& selection, Random& random) const {
   example.target_positions.clear();
   example.targets.clear();
-  for (const Word& run : chosen) {
-    const double draw = random.uniform_double();
+  for (const Word& run : selection) {
+    const double sample = random.uniform_double();
     for (int64_t position = run.begin; position < run.end; ++position) {
       int64_t& id = example.ids[static_cast<std::size_t>(position)];
       example.target_positions.push_back(position);
       example.targets.push_back(id);
-      if (draw < options_.mask_share) {
+      if (sample < options_.mask_token_prob) {
         id = mask_id_;
-      } else if (draw < options_.mask_share + options_.random_share) {
-        id = drawable_[random.below(drawable_.size())];
+      } else if (sample < options_.mask_token_prob + options_.random_token_prob) {
+        id = random_token_ids_[random.uniform_int(random_token_ids_.size())];
       }
     }
   }

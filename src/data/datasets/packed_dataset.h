@@ -10,31 +10,31 @@
 
 namespace weft::data {
 
-/// Sequences of one stretch of running text each.
+/// One span of running text per sequence.
 class PackedDataset : public Dataset {
  public:
   PackedDataset(const std::vector<LanguageSource>& sources,
-                const LanguageShape& shape,
+                const LanguagePacking& packing,
                 const LanguageSettings& settings,
                 const Tokenizer& tokenizer);
 
   int64_t size(int64_t epoch) const override;
   int64_t length(int64_t epoch, int64_t item) const override;
   Example example(int64_t epoch, int64_t item) const override;
-  std::string place(int64_t epoch, int64_t item) const override;
+  std::string location(int64_t epoch, int64_t item) const override;
   uint64_t fingerprint() const override;
   std::vector<std::string> remarks() const override;
 
  private:
   struct Part {
     LanguageSource source;
-    Packed packed;
-    std::optional<int64_t> language;  // its id, where the model tells languages apart
+    PackedSequences packed;
+    std::optional<int64_t> language;  // language id, if the model uses language ids
   };
-  const PackedRange& range(const Mixture::Place& place) const;
+  const PackedRange& range(const Mixture::Entry& entry) const;
   void read(const Part& part, const PackedRange& range, std::vector<int64_t>& ids) const;
 
-  LanguageShape shape_;
+  LanguagePacking packing_;
   LanguageSettings settings_;
   SequenceTemplate template_;
   std::optional<int64_t> separator_;  // between documents of a stream

@@ -7,18 +7,18 @@
 namespace weft::data {
 namespace {
 
-constexpr int64_t kDocumentsAtOnce = 8192;
+constexpr int64_t kDocumentsPerBlock = 8192;
 
 /// Fills sequences one after another, in order.
 class Packer {
  public:
-  Packer(const TokenStore& store, const PackSettings& settings)
+  Packer(const TokenStore& store, const PackingSettings& settings)
       : store_(store), settings_(settings) {}
 
   void add(int64_t document) {
     const int64_t first = store_.first_sentence(document);
     const int64_t last = store_.first_sentence(document + 1);
-    if (settings_.pack == Pack::kDocument && settings_.overflow != Overflow::kSplit) {
+    if (settings_.pack == Pack::kDocument && settings_.truncation != Truncation::kSplit) {
       add_whole(store_.first_token(first), store_.first_token(last));
       return;
     }
@@ -37,7 +37,7 @@ class Packer {
     }
   }
 
-  Packed finish() {
+  PackedSequences finish() {
     close();
     return std::move(packed_);
   }
@@ -54,42 +54,43 @@ class Packer {
     open_ = {};
   }
 
-  /// A text that shares its sequences with no other.
+  /// Adds a text that shares its sequences with no other.
   void add_whole(int64_t begin, int64_t end) {
-    if (end - begin <= settings_.room) {
+    if (end - begin <= settings_.max_tokens) {
       push(begin, end - begin, end - begin);
       return;
     }
-    switch (settings_.overflow) {
-      case Overflow::kCut:
-        push(begin, settings_.room, settings_.room);
-        ++packed_.cut;
+    switch (settings_.truncation) {
+      case Truncation::kTruncate:
+        push(begin, settings_.max_tokens, settings_.max_tokens);
+        ++packed_.truncated;
         break;
-      case Overflow::kDrop:
+      case Truncation::kDrop:
         ++packed_.dropped;
         break;
-      case Overflow::kSplit:
-        for (; begin < end; begin += settings_.room) {
-          const int64_t tokens = std::min(settings_.room, end - begin);
+      case Truncation::kSplit:
+        for (; begin < end; begin += settings_.max_tokens) {
+          const int64_t tokens = std::min(settings_.max_tokens, end - begin);
           push(begin, tokens, tokens);
         }
         break;
     }
   }
 
-  /// A sentence that goes into the open sequence where it fits.
+  /// Adds a sentence to the open sequence if it fits.
   void fill(int64_t begin, int64_t end, bool begins_document) {
     const int64_t tokens = end - begin;
-    const int64_t separator = begins_document && settings_.separates && open_.tokens > 0 ? 1 : 0;
-    if (open_.tokens > 0 && open_.length + separator + tokens <= settings_.room) {
+    const int64_t separator =
+        begins_document && settings_.inserts_separator && open_.tokens > 0 ? 1 : 0;
+    if (open_.tokens > 0 && open_.length + separator + tokens <= settings_.max_tokens) {
       open_.tokens += static_cast<uint32_t>(tokens);
       open_.length += static_cast<uint32_t>(separator + tokens);
       return;
     }
     close();
-    if (tokens > settings_.room) {
+    if (tokens > settings_.max_tokens) {
       add_whole(begin, end);
-      if (settings_.overflow == Overflow::kSplit) {  // the last piece may have room for more
+      if (settings_.truncation == Truncation::kSplit) {  // the last piece may leave capacity
         open_ = packed_.ranges.back();
         packed_.ranges.pop_back();
       }
@@ -99,15 +100,15 @@ class Packer {
   }
 
   const TokenStore& store_;
-  const PackSettings& settings_;
-  Packed packed_;
+  const PackingSettings& settings_;
+  PackedSequences packed_;
   PackedRange open_;
 };
 
-Packed pack_documents(const TokenStore& store,
-                      const PackSettings& settings,
-                      int64_t begin,
-                      int64_t end) {
+PackedSequences pack_documents(const TokenStore& store,
+                               const PackingSettings& settings,
+                               int64_t begin,
+                               int64_t end) {
   Packer packer(store, settings);
   for (int64_t document = begin; document < end; ++document) {
     packer.add(document);
@@ -115,42 +116,42 @@ Packed pack_documents(const TokenStore& store,
   return packer.finish();
 }
 
-/// Last index in [0, count) whose begin is not after `place`.
+/// Returns the last index in [0, count) whose begin is at most `position`.
 template <class Begin>
-int64_t last_not_after(int64_t count, int64_t place, const Begin& begin) {
+int64_t last_not_after(int64_t count, int64_t position, const Begin& begin) {
   int64_t low = 0;
   int64_t high = count;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
-    (begin(middle) <= place ? low : high) = middle;
+    (begin(middle) <= position ? low : high) = middle;
   }
   return low;
 }
 
 }  // namespace
 
-Packed pack_sequences(const TokenStore& store, const PackSettings& settings) {
-  if (settings.pack == Pack::kStream) {  // each sequence begins where the one before ended
+PackedSequences pack_sequences(const TokenStore& store, const PackingSettings& settings) {
+  if (settings.pack == Pack::kStream) {  // each sequence begins at the end of the one before
     return pack_documents(store, settings, 0, store.documents());
   }
-  const int64_t blocks = (store.documents() + kDocumentsAtOnce - 1) / kDocumentsAtOnce;
-  std::vector<Packed> parts(static_cast<std::size_t>(blocks));
+  const int64_t blocks = (store.documents() + kDocumentsPerBlock - 1) / kDocumentsPerBlock;
+  std::vector<PackedSequences> parts(static_cast<std::size_t>(blocks));
   parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
-      const int64_t first = block * kDocumentsAtOnce;
+      const int64_t first = block * kDocumentsPerBlock;
       parts[static_cast<std::size_t>(block)] = pack_documents(
-          store, settings, first, std::min(first + kDocumentsAtOnce, store.documents()));
+          store, settings, first, std::min(first + kDocumentsPerBlock, store.documents()));
     }
   });
   std::size_t total = 0;
-  for (const Packed& part : parts) {
+  for (const PackedSequences& part : parts) {
     total += part.ranges.size();
   }
-  Packed all;
+  PackedSequences all;
   all.ranges.reserve(total);
-  for (const Packed& part : parts) {
+  for (const PackedSequences& part : parts) {
     all.ranges.insert(all.ranges.end(), part.ranges.begin(), part.ranges.end());
-    all.cut += part.cut;
+    all.truncated += part.truncated;
     all.dropped += part.dropped;
   }
   return all;

@@ -8,35 +8,35 @@
 
 namespace weft::data {
 
-/// Tokens of a store that make one sequence.
+/// Range of tokens of a store that forms one sequence.
 struct PackedRange {
   int64_t begin = 0;  // first token
   uint32_t tokens = 0;
-  uint32_t length = 0;  // with the separators at the borders of documents inside
+  uint32_t length = 0;  // including the separators between documents
 };
 
-struct PackSettings {
+struct PackingSettings {
   Pack pack = Pack::kDocument;
-  Overflow overflow = Overflow::kSplit;
-  int64_t room = 0;        // tokens of a sequence, without what the template adds
-  bool separates = false;  // stream: one token between documents
+  Truncation truncation = Truncation::kSplit;
+  int64_t max_tokens = 0;          // tokens of a sequence, without those that the template adds
+  bool inserts_separator = false;  // kStream: one token between documents
 };
 
-struct Packed {
+struct PackedSequences {
   std::vector<PackedRange> ranges;
-  int64_t cut = 0;      // texts that lost their end
-  int64_t dropped = 0;  // texts left out
+  int64_t truncated = 0;  // texts that were truncated
+  int64_t dropped = 0;    // texts that were dropped
 };
 
-/// Cuts running text into sequences, in the order of the store. What is too long for one sequence
-/// is a sentence for `none` and `stream`, a document for `document`: `cut` keeps its first `room`
-/// tokens, `drop` leaves it out, `split` fills one sequence after another with whole sentences and
-/// breaks only those that are longer than `room` themselves.
-Packed pack_sequences(const TokenStore& store, const PackSettings& settings);
+/// Packs running text into sequences, in the order of the store. The unit that may be too long is a
+/// sentence for kNone and kStream, a document for kDocument: kTruncate keeps its first `max_tokens`
+/// tokens, kDrop drops it, kSplit fills one sequence after another with whole sentences and splits
+/// only sentences that are longer than `max_tokens`.
+PackedSequences pack_sequences(const TokenStore& store, const PackingSettings& settings);
 
-/// The document that holds a token.
+/// Document that contains a token.
 int64_t document_of_token(const TokenStore& store, int64_t token);
-/// The document that holds a sentence.
+/// Document that contains a sentence.
 int64_t document_of_sentence(const TokenStore& store, int64_t sentence);
 
 }  // namespace weft::data

@@ -13,44 +13,44 @@
 namespace weft::data {
 
 struct ParallelSettings {
-  int64_t length = 512;  // longest of either side, special tokens counted
-  Overflow overflow = Overflow::kCut;
-  std::string prefix = {};  // before every source text
-  int64_t start_id = 0;     // what the decoder begins with; negative: the target's last token
-  /// Tokens that stand for the languages in the tokenizer's template (mBART); empty: as it is.
+  int64_t length = 512;  // longest of either side, special tokens included
+  Truncation truncation = Truncation::kTruncate;
+  std::string prefix = {};  // prepended to every source text
+  int64_t start_id = 0;     // first decoder input; negative: the target's last token
+  /// Language tokens in the tokenizer's template (mBART); empty: unchanged.
   std::string source_language = {};
   std::string target_language = {};
-  bool takes_item_languages = false;  // those that an item names stand before these
-  /// One sequence of both for a decoder without an encoder: the source, what ends a text, the
-  /// target, which alone is guessed, and what ends it. `length` is that of the sequence.
+  bool takes_item_languages = false;  // the item's languages take precedence over these
+  /// One sequence of both for a decoder-only model: source, end token, target, end token; only the
+  /// target is predicted. `length` is that of the sequence.
   bool is_joined = false;
 };
 
-/// Pairs of texts for models with an encoder and a decoder: `source_ids` is the source between its
-/// special tokens; `targets` is the target between its own, and `ids` that one place later, behind
-/// what the decoder begins with. Pairs with an empty side are left out and counted. Throws
-/// data::Error as open_parallel_text, and for languages that the tokenizer does not know.
+/// Pairs of texts for encoder-decoder models: `source_ids` is the source with its special tokens;
+/// `targets` is the target with its own, and `ids` is the target shifted right behind the first
+/// decoder input. Pairs with an empty side are dropped and counted. Throws data::Error like
+/// open_parallel_text, and for languages that the tokenizer does not know.
 std::shared_ptr<const Dataset> make_parallel_dataset(const std::vector<DataItem>& items,
                                                      const DataOptions& options,
                                                      const ParallelSettings& settings,
                                                      std::shared_ptr<const Tokenizer> tokenizer,
                                                      const ProgressVisitor& progress = {});
 
-/// The special tokens around one text, that of its language exchanged for another where one is
-/// named. Throws data::Error at `key` where the tokenizer has no such token or no place for it.
-struct Enclosure {
+/// Special tokens around one text; the language token is replaced if `language` is not empty.
+/// Throws data::Error at `key` if the tokenizer has no such token or no slot for it.
+struct LanguageTokens {
   std::vector<int64_t> before;
   std::vector<int64_t> after;
 
   int64_t size() const { return static_cast<int64_t>(before.size() + after.size()); }
-  bool operator==(const Enclosure&) const = default;
+  bool operator==(const LanguageTokens&) const = default;
 };
-Enclosure enclosure_of(const Tokenizer& tokenizer,
-                       const std::string& language,
-                       const std::string& key);
+LanguageTokens language_tokens(const Tokenizer& tokenizer,
+                               const std::string& language,
+                               const std::string& key);
 
-/// What stands between source and target of a joined pair: the token that ends a text. Throws
-/// data::Error where the tokenizer has none.
-int64_t joining_id(const Tokenizer& tokenizer);
+/// Separator between source and target of a joined pair: the token that ends a text. Throws
+/// data::Error if the tokenizer has none.
+int64_t separator_id(const Tokenizer& tokenizer);
 
 }  // namespace weft::data

@@ -7,9 +7,9 @@
 
 namespace weft::data {
 
-/// Running text for the next token, of which a first part is shown, not guessed (prefix LM,
-/// arXiv:1910.10683, section 3.2.1). Any token of an example of `whole` but the first may be the
-/// first one that is guessed: which, is a function of (seed, epoch, item).
+/// Next-token prediction where a first part of the text is given as a prefix (prefix LM,
+/// arXiv:1910.10683, section 3.2.1). The first predicted token may be any token of an example of
+/// `whole` but the first; the choice is a function of (seed, epoch, item).
 std::shared_ptr<const Dataset> make_prefix_dataset(std::shared_ptr<const Dataset> whole,
                                                    uint64_t seed);
 

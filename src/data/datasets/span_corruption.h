@@ -5,24 +5,22 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/datasets/noise_options.h"
+#include "data/datasets/corruption_options.h"
 
 namespace weft::data {
 
-/// How many tokens of a text give way, in how many spans: as random_spans_noise_mask of the
-/// original has it.
+/// Number of tokens to replace and number of spans: same as random_spans_noise_mask of T5.
 struct SpanCounts {
-  int64_t hidden = 0;
+  int64_t noise_tokens = 0;
   int64_t spans = 0;
 };
 SpanCounts span_counts(int64_t tokens, const SpanCorruptionOptions& options);
 
-/// Lengths of `parts` parts, none empty, that make up `total`: every such division is as likely as
-/// any other.
-std::vector<int64_t> random_parts(int64_t total, int64_t parts, Random& random);
+/// Lengths of `parts` non-empty parts with sum `total`; all such partitions are equally likely.
+std::vector<int64_t> random_segmentation(int64_t total, int64_t parts, Random& random);
 
-/// The spans of a text that give way, as begins and ends: kept and hidden parts by turns, a kept
-/// one first and a hidden one last.
+/// Spans of a text to replace, as [begin, end) pairs. Kept and replaced parts alternate, a kept one
+/// first and a replaced one last.
 using Spans = std::vector<std::pair<int64_t, int64_t>>;
 Spans random_spans(int64_t tokens, const SpanCorruptionOptions& options, Random& random);
 

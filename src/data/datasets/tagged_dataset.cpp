@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
 #include "data/labels.h"
@@ -18,17 +18,17 @@ namespace weft::data {
 namespace {
 
 constexpr uint64_t kTaggedMixtureSeed =
-    0x746167;  // weights draw sentences the same way in every run
+    0x746167;  // fixed: weights select the same sentences in every run
 
-/// For each tag the one that stands on a word's further pieces.
-std::vector<int32_t> inner_tags(const Labels& labels) {
-  std::vector<int32_t> inner;
+/// For each tag, the tag of a word's further pieces.
+std::vector<int32_t> inside_tags(const Labels& labels) {
+  std::vector<int32_t> tag_ids;
   for (const std::string& name : labels.names()) {
-    const auto own = static_cast<int32_t>(inner.size());
+    const auto own = static_cast<int32_t>(tag_ids.size());
     const auto inside = name.starts_with("B-") ? labels.find("I" + name.substr(1)) : std::nullopt;
-    inner.push_back(inside ? static_cast<int32_t>(*inside) : own);
+    tag_ids.push_back(inside ? static_cast<int32_t>(*inside) : own);
   }
-  return inner;
+  return tag_ids;
 }
 
 class SentenceDataset : public TaggedDataset {
@@ -43,46 +43,46 @@ class SentenceDataset : public TaggedDataset {
       part.language = language_id(item.language, settings.languages, item.path);
       part.rows = read_tagged_rows(item);
     }
-    labels_.emplace(settings.labels.empty() ? labels_of_tags(parts_) : settings.labels);
-    inner_ = inner_tags(*labels_);
-    fit_parts(items, tokenizer);
+    labels_.emplace(settings.labels.empty() ? collect_tag_labels(parts_) : settings.labels);
+    inside_tags_ = inside_tags(*labels_);
+    prepare_parts(items, tokenizer);
   }
 
   int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
 
   int64_t length(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    return sequence_at(place).pieces + template_.added();
+    const auto entry = mixture_->locate(epoch, item);
+    return sequence_at(entry).pieces + template_.num_special_tokens();
   }
 
   Example example(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const TaggedPart& part = parts_[place.part];
-    const TaggedSequence& sequence = sequence_at(place);
-    Example made;
-    made.ids.reserve(static_cast<std::size_t>(sequence.pieces + template_.added()));
-    made.ids.insert(made.ids.end(), template_.before().begin(), template_.before().end());
+    const auto entry = mixture_->locate(epoch, item);
+    const TaggedPart& part = parts_[entry.part];
+    const TaggedSequence& sequence = sequence_at(entry);
+    Example result;
+    result.ids.reserve(static_cast<std::size_t>(sequence.pieces + template_.num_special_tokens()));
+    result.ids.insert(result.ids.end(), template_.before().begin(), template_.before().end());
     const auto first = part.ids.begin() + sequence.first_piece;
-    made.ids.insert(made.ids.end(), first, first + sequence.pieces);
-    made.ids.insert(made.ids.end(), template_.after().begin(), template_.after().end());
+    result.ids.insert(result.ids.end(), first, first + sequence.pieces);
+    result.ids.insert(result.ids.end(), template_.after().begin(), template_.after().end());
     if (part.language) {
-      set_language(made, *part.language);
-    } else if (settings_.has_types) {
-      made.types = template_.types(sequence.pieces);
+      set_language(result, *part.language);
+    } else if (settings_.has_token_type_ids) {
+      result.token_type_ids = template_.token_type_ids(sequence.pieces);
     }
-    add_targets(part, sequence, made);
-    return made;
+    add_targets(part, sequence, result);
+    return result;
   }
 
-  std::string place(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    return parts_[place.part].rows.place(sequence_at(place).first_word);
+  std::string location(int64_t epoch, int64_t item) const override {
+    const auto entry = mixture_->locate(epoch, item);
+    return parts_[entry.part].rows.location(sequence_at(entry).first_word);
   }
 
   std::vector<std::string> words(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const TaggedPart& part = parts_[place.part];
-    const TaggedSequence& sequence = sequence_at(place);
+    const auto entry = mixture_->locate(epoch, item);
+    const TaggedPart& part = parts_[entry.part];
+    const TaggedSequence& sequence = sequence_at(entry);
     std::vector<std::string> found;
     int64_t piece = 0;
     for (int64_t word = sequence.first_word; word < sequence.first_word + sequence.words; ++word) {
@@ -100,28 +100,28 @@ class SentenceDataset : public TaggedDataset {
   std::vector<std::string> remarks() const override;
 
  private:
-  const TaggedSequence& sequence_at(const Mixture::Place& place) const {
-    return parts_[place.part].sequences[static_cast<std::size_t>(place.index)];
+  const TaggedSequence& sequence_at(const Mixture::Entry& entry) const {
+    return parts_[entry.part].sequences[static_cast<std::size_t>(entry.index)];
   }
 
-  void add_targets(const TaggedPart& part, const TaggedSequence& sequence, Example& made) const {
+  void add_targets(const TaggedPart& part, const TaggedSequence& sequence, Example& result) const {
     const auto begin = static_cast<int64_t>(template_.before().size());
     int64_t piece = 0;
     for (int64_t i = 0; i < sequence.words; ++i) {
       const auto word = static_cast<std::size_t>(sequence.first_word + i);
       const int64_t end = std::min(piece + part.counts[word], sequence.pieces);
-      const bool is_all = settings_.pieces == LabelPieces::kAll;
+      const bool is_all = settings_.label_all_tokens;
       const int64_t labelled = is_all ? end : std::min(end, piece + 1);
       for (int64_t at = piece; at < labelled; ++at) {
         const int32_t tag = part.tags[word];
-        made.target_positions.push_back(begin + at);
-        made.targets.push_back(at == piece ? tag : inner_[static_cast<std::size_t>(tag)]);
+        result.target_positions.push_back(begin + at);
+        result.targets.push_back(at == piece ? tag : inside_tags_[static_cast<std::size_t>(tag)]);
       }
       piece = end;
     }
   }
 
-  void fit_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
+  void prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
   uint64_t hash() const;
 
   TaggedSettings settings_;
@@ -130,42 +130,43 @@ class SentenceDataset : public TaggedDataset {
   SequenceTemplate template_;
   std::vector<TaggedPart> parts_;
   std::optional<Labels> labels_;
-  std::vector<int32_t> inner_;
+  std::vector<int32_t> inside_tags_;
   std::optional<Mixture> mixture_;
 };
 
-void SentenceDataset::fit_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer) {
-  const int64_t room = settings_.length - template_.added();
-  if (room < 1) {
-    throw Error(text("data.length: ", settings_.length, " tokens, must be more than the ",
-                     template_.added(), " special ones"));
+void SentenceDataset::prepare_parts(const std::vector<DataItem>& items,
+                                    const Tokenizer& tokenizer) {
+  const int64_t max_tokens = settings_.length - template_.num_special_tokens();
+  if (max_tokens < 1) {
+    throw Error(str_cat("data.length: ", settings_.length, " tokens, must be more than the ",
+                        template_.num_special_tokens(), " special ones"));
   }
-  std::vector<MixturePart> shares;
+  std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    fit_part(parts_[i], settings_, room, *labels_, tokenizer);
-    shares.push_back({static_cast<int64_t>(parts_[i].sequences.size()), items[i].weight});
+    tokenize_and_truncate(parts_[i], settings_, max_tokens, *labels_, tokenizer);
+    mixture_parts.push_back({static_cast<int64_t>(parts_[i].sequences.size()), items[i].weight});
   }
-  mixture_.emplace(shares, kTaggedMixtureSeed);
+  mixture_.emplace(mixture_parts, kTaggedMixtureSeed);
   if (mixture_->size() == 0) {
-    throw Error(text(parts_.empty() ? "data" : parts_.front().name, ": no sentence of 1 to ", room,
-                     " tokens, nothing is left"));
+    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name, ": no sentence of 1 to ",
+                        max_tokens, " tokens, nothing is left"));
   }
   fingerprint_ = hash();
   for (const DataItem& item : items) {
-    fingerprint_ = mix(fingerprint_, std::bit_cast<uint64_t>(item.weight));
+    fingerprint_ = hash_combine(fingerprint_, std::bit_cast<uint64_t>(item.weight));
   }
 }
 
 uint64_t SentenceDataset::hash() const {
-  uint64_t value = mix(tokenizer_hash_, static_cast<uint64_t>(settings_.length));
-  value = mix(value, settings_.has_types ? 1 : 0);
-  value = mix(value, static_cast<uint64_t>(settings_.overflow));
-  value = mix(value, static_cast<uint64_t>(settings_.pieces));
+  uint64_t value = hash_combine(tokenizer_hash_, static_cast<uint64_t>(settings_.length));
+  value = hash_combine(value, settings_.has_token_type_ids ? 1 : 0);
+  value = hash_combine(value, static_cast<uint64_t>(settings_.truncation));
+  value = hash_combine(value, static_cast<uint64_t>(settings_.label_all_tokens));
   for (const std::string& name : labels_->names()) {
     value = digest(name, value);
   }
   for (const TaggedPart& part : parts_) {
-    value = part.language ? mix(value, static_cast<uint64_t>(*part.language)) : value;
+    value = part.language ? hash_combine(value, static_cast<uint64_t>(*part.language)) : value;
     for (const auto* list : {&part.ids, &part.counts, &part.tags}) {
       value = digest(list->data(), list->size() * sizeof(int32_t), value);
     }
@@ -179,18 +180,19 @@ std::vector<std::string> SentenceDataset::remarks() const {
   for (const TaggedPart& part : parts_) {
     const auto remark = [&](int64_t count, const std::string& what) {
       if (count > 0) {
-        remarks.push_back(text(part.name, ": ", with_commas(count), " ", what));
+        remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
       }
     };
-    const std::string longer = text("sentences longer than ", settings_.length, " tokens ");
-    remark(part.cut, text(longer, "were cut, ", with_commas(part.cut_words), " words are lost"));
+    const std::string longer = str_cat("sentences longer than ", settings_.length, " tokens ");
+    remark(part.truncated,
+           str_cat(longer, "were cut, ", with_commas(part.truncated_words), " words are lost"));
     remark(part.split, longer + "go on in further sequences");
     remark(part.dropped, longer + "were left out");
     remark(part.rows.blank_lines(), "blank lines are no rows");
     remark(part.rows.empty() + part.empty, "sentences without words were left out");
     remark(part.rows.repaired(),
            "words are not UTF-8, read with U+FFFD for the bytes that are wrong");
-    remark(part.no_pieces, "words of which the tokenizer leaves nothing");
+    remark(part.words_without_pieces, "words of which the tokenizer leaves nothing");
   }
   return remarks;
 }

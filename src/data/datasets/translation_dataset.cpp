@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/datasets/language_source.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
@@ -18,26 +18,28 @@ namespace weft::data {
 
 namespace {
 
-/// What stands around a text and its translation. The second half begins after `middle`.
+/// Special tokens around a text and its translation. The second half begins after `middle`.
 struct Halves {
   std::vector<int64_t> before;
   std::vector<int64_t> middle;
-  std::vector<int64_t> again;  // before the translation, where its places begin anew
+  std::vector<int64_t> second_prefix;  // before the translation, if positions restart
   std::vector<int64_t> after;
 
-  int64_t added() const {
-    return static_cast<int64_t>(before.size() + middle.size() + again.size() + after.size());
+  int64_t num_special_tokens() const {
+    return static_cast<int64_t>(before.size() + middle.size() + second_prefix.size() +
+                                after.size());
   }
 };
 
-/// Halves that begin anew are whole sequences, one after the other (arXiv:1901.07291, figure 1);
-/// else they are the two texts of the tokenizer's pair.
+/// With restarting positions, the halves are complete sequences, one after the other
+/// (arXiv:1901.07291, figure 1); otherwise they are the two texts of the tokenizer's pair.
 Halves halves_of(const Tokenizer& tokenizer, bool restarts) {
-  const SequenceTemplate around(tokenizer, !restarts);
+  const SequenceTemplate sequence_template(tokenizer, !restarts);
   if (restarts) {
-    return {around.before(), around.after(), around.before(), around.after()};
+    return {sequence_template.before(), sequence_template.after(), sequence_template.before(),
+            sequence_template.after()};
   }
-  return {around.before(), around.between(), {}, around.after()};
+  return {sequence_template.before(), sequence_template.between(), {}, sequence_template.after()};
 }
 
 class TranslationDataset : public Dataset {
@@ -50,15 +52,15 @@ class TranslationDataset : public Dataset {
       : settings_(settings),
         template_(tokenizer, true),
         halves_(halves_of(tokenizer, settings.restarts_positions)),
-        room_(room_for_text(settings.length, halves_.added(), 2)),
+        max_tokens_(max_text_tokens(settings.length, halves_.num_special_tokens(), 2)),
         masker_(tokenizer, settings.mask.value_or(MaskOptions{})),
-        fingerprint_(mix(tokenizer.fingerprint(), 0x71A3)) {
-    const Overflow overflow = options.overflow.value_or(Overflow::kCut);
-    if (overflow == Overflow::kSplit) {
+        fingerprint_(hash_combine(tokenizer.fingerprint(), 0x71A3)) {
+    const Truncation truncation = options.truncation.value_or(Truncation::kTruncate);
+    if (truncation == Truncation::kSplit) {
       throw Error(
           "data.overflow: split is for running text, of pairs of texts must be cut or drop");
     }
-    std::vector<MixturePart> shares;
+    std::vector<MixturePart> mixture_parts;
     for (const DataItem& item : items) {
       Part& part = parts_.emplace_back();
       part.name = item.path;
@@ -66,36 +68,36 @@ class TranslationDataset : public Dataset {
       part.target_language =
           language_id(item.target_language, settings.languages, item.path, "target_language");
       part.pairs = open_parallel_text(item, options, "", tokenizer, progress, part.remarks);
-      choose(part, overflow == Overflow::kDrop);
-      shares.push_back({static_cast<int64_t>(part.kept.size()), item.weight});
-      fingerprint_ =
-          mix(mix(fingerprint_, part.pairs->fingerprint()), std::bit_cast<uint64_t>(item.weight));
+      select_pairs(part, truncation == Truncation::kDrop);
+      mixture_parts.push_back({static_cast<int64_t>(part.kept.size()), item.weight});
+      fingerprint_ = hash_combine(hash_combine(fingerprint_, part.pairs->fingerprint()),
+                                  std::bit_cast<uint64_t>(item.weight));
       if (part.source_language) {
         fingerprint_ = digest(item.target_language, digest(item.language, fingerprint_));
       }
     }
-    mixture_.emplace(shares, settings.seed);
+    mixture_.emplace(mixture_parts, settings.seed);
     if (mixture_->size() == 0) {
-      throw Error(
-          text(parts_.empty() ? "data" : parts_.front().name, ": no pair of texts to learn from"));
+      throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name,
+                          ": no pair of texts to learn from"));
     }
-    fingerprint_ =
-        mix(fingerprint_, language_fingerprint({}, {.overflow = overflow}, settings, tokenizer));
+    fingerprint_ = hash_combine(
+        fingerprint_, language_fingerprint({}, {.truncation = truncation}, settings, tokenizer));
   }
 
   int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
 
   int64_t length(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const auto [first, second] = sizes(parts_[place.part], place.index);
-    return first + second + halves_.added();
+    const auto entry = mixture_->locate(epoch, item);
+    const auto [first, second] = sizes(parts_[entry.part], entry.index);
+    return first + second + halves_.num_special_tokens();
   }
 
   Example example(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const Part& part = parts_[place.part];
-    const int64_t pair = part.kept[static_cast<std::size_t>(place.index)];
-    const auto [first, second] = sizes(part, place.index);
+    const auto entry = mixture_->locate(epoch, item);
+    const Part& part = parts_[entry.part];
+    const int64_t pair = part.kept[static_cast<std::size_t>(entry.index)];
+    const auto [first, second] = sizes(part, entry.index);
     Example example;
     const auto add = [&](const std::vector<int64_t>& ids) {
       example.ids.insert(example.ids.end(), ids.begin(), ids.end());
@@ -104,21 +106,21 @@ class TranslationDataset : public Dataset {
     part.pairs->read_source(pair, first, example.ids);
     add(halves_.middle);
     const std::size_t half = example.ids.size();
-    add(halves_.again);
+    add(halves_.second_prefix);
     part.pairs->read_target(pair, second, example.ids);
     add(halves_.after);
     tell_halves(part, half, example);
-    if (settings_.has_types) {
-      example.types = template_.types(first, second);
+    if (settings_.has_token_type_ids) {
+      example.token_type_ids = template_.token_type_ids(first, second);
     }
-    masker_.mask(example, settings_.seed, epoch, place.identity);
+    masker_.mask(example, settings_.seed, epoch, entry.identity);
     return example;
   }
 
-  std::string place(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const Part& part = parts_[place.part];
-    return part.pairs->place(part.kept[static_cast<std::size_t>(place.index)]);
+  std::string location(int64_t epoch, int64_t item) const override {
+    const auto entry = mixture_->locate(epoch, item);
+    const Part& part = parts_[entry.part];
+    return part.pairs->location(part.kept[static_cast<std::size_t>(entry.index)]);
   }
 
   uint64_t fingerprint() const override { return fingerprint_; }
@@ -129,12 +131,13 @@ class TranslationDataset : public Dataset {
       remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
       const auto remark = [&](int64_t count, const std::string& what) {
         if (count > 0) {
-          remarks.push_back(text(part.name, ": ", with_commas(count), " ", what));
+          remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
         }
       };
       remark(part.empty, "pairs with an empty side were left out");
-      remark(part.cut, text("pairs longer than ", settings_.length, " tokens were cut"));
-      remark(part.dropped, text("pairs longer than ", settings_.length, " tokens were left out"));
+      remark(part.truncated, str_cat("pairs longer than ", settings_.length, " tokens were cut"));
+      remark(part.dropped,
+             str_cat("pairs longer than ", settings_.length, " tokens were left out"));
     }
     return remarks;
   }
@@ -142,26 +145,26 @@ class TranslationDataset : public Dataset {
  private:
   struct Part {
     std::string name;
-    std::optional<int64_t> source_language;  // ids, where the model tells languages apart
+    std::optional<int64_t> source_language;  // ids, if the model uses language ids
     std::optional<int64_t> target_language;
     std::shared_ptr<const ParallelText> pairs;
     std::vector<int64_t> kept;
     std::vector<std::string> remarks;
     int64_t empty = 0;
-    int64_t cut = 0;
+    int64_t truncated = 0;
     int64_t dropped = 0;
   };
 
   std::pair<int64_t, int64_t> sizes(const Part& part, int64_t index) const {
     const int64_t pair = part.kept[static_cast<std::size_t>(index)];
-    return cut_pair(part.pairs->source_size(pair), part.pairs->target_size(pair), room_);
+    return truncate_pair(part.pairs->source_size(pair), part.pairs->target_size(pair), max_tokens_);
   }
 
   void tell_halves(const Part& part, std::size_t half, Example& example) const {
     const auto size = example.ids.size();
     if (part.source_language) {
-      example.types.assign(half, *part.source_language);
-      example.types.resize(size, *part.target_language);
+      example.token_type_ids.assign(half, *part.source_language);
+      example.token_type_ids.resize(size, *part.target_language);
     }
     if (settings_.restarts_positions) {
       example.positions.resize(size);
@@ -171,16 +174,16 @@ class TranslationDataset : public Dataset {
     }
   }
 
-  void choose(Part& part, bool drops) const {
+  void select_pairs(Part& part, bool drops) const {
     for (int64_t pair = 0; pair < part.pairs->pairs(); ++pair) {
       const int64_t source = part.pairs->source_size(pair);
       const int64_t target = part.pairs->target_size(pair);
       if (source == 0 || target == 0) {
         ++part.empty;
-      } else if (source + target > room_ && drops) {
+      } else if (source + target > max_tokens_ && drops) {
         ++part.dropped;
       } else {
-        part.cut += source + target > room_ ? 1 : 0;
+        part.truncated += source + target > max_tokens_ ? 1 : 0;
         part.kept.push_back(pair);
       }
     }
@@ -189,7 +192,7 @@ class TranslationDataset : public Dataset {
   LanguageSettings settings_;
   SequenceTemplate template_;
   Halves halves_;
-  int64_t room_;
+  int64_t max_tokens_;
   Masker masker_;
   uint64_t fingerprint_;
   std::vector<Part> parts_;

@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "data/images/affine.h"
 #include "data/images/image_color.h"
-#include "data/images/image_shift.h"
 
 namespace weft::data {
 
@@ -19,67 +19,67 @@ double augment_between(double low, double high, Random& random) {
   return low + (high - low) * random.uniform_double();
 }
 
-bool happens(double chance, Random& random) {
-  return chance > 0 && random.uniform_double() < chance;
+bool bernoulli(double probability, Random& random) {
+  return probability > 0 && random.uniform_double() < probability;
 }
 
-Image in_target_size(const Image& image,
+Image crop_to_target(const Image& image,
                      const AugmentOptions& options,
                      const AugmentTarget& target,
                      Random& random) {
-  if (options.crop_area) {
-    const auto box = random_box({image.height, image.width}, options, random);
-    return resized(cropped(image, box), target.height, target.width, target.resample);
+  if (options.crop_scale) {
+    const auto box = random_crop_box({image.height, image.width}, options, random);
+    return resize_image(crop_image(image, box), target.height, target.width, target.resample);
   }
-  const auto whole = resized(image, target.height, target.width, target.resample);
+  const auto whole = resize_image(image, target.height, target.width, target.resample);
   if (options.pad_crop == 0) {
     return whole;
   }
   const auto shift = static_cast<uint64_t>(2 * options.pad_crop + 1);
-  const auto top = static_cast<int64_t>(random.below(shift));
-  const auto left = static_cast<int64_t>(random.below(shift));
-  return cropped(padded(whole, options.pad_crop), {top, left, target.height, target.width});
+  const auto top = static_cast<int64_t>(random.uniform_int(shift));
+  const auto left = static_cast<int64_t>(random.uniform_int(shift));
+  return crop_image(pad_image(whole, options.pad_crop), {top, left, target.height, target.width});
 }
 
-/// One of RandAugment's operations with its strength from 0 to 1, which may turn either way.
-Image rand_operation(const Image& image, double strength, Random& random) {
-  const auto choice = random.below(14);
-  const double sign = random.below(2) == 0 ? 1 : -1;
+/// Applies one random RandAugment operation with strength 0 to 1, in a random direction.
+Image apply_rand_augment_operation(const Image& image, double strength, Random& random) {
+  const auto choice = random.uniform_int(14);
+  const double sign = random.uniform_int(2) == 0 ? 1 : -1;
   const double change = 0.9 * strength * sign;
   switch (choice) {
     case 0:
       return image;
     case 1:
-      return sheared_across(image, 0.3 * strength * sign);
+      return shear_x(image, 0.3 * strength * sign);
     case 2:
-      return sheared_down(image, 0.3 * strength * sign);
+      return shear_y(image, 0.3 * strength * sign);
     case 3:
-      return moved(image, 0.45 * strength * sign * static_cast<double>(image.width), 0);
+      return translate_image(image, 0.45 * strength * sign * static_cast<double>(image.width), 0);
     case 4:
-      return moved(image, 0, 0.45 * strength * sign * static_cast<double>(image.height));
+      return translate_image(image, 0, 0.45 * strength * sign * static_cast<double>(image.height));
     case 5:
-      return turned(image, 30 * strength * sign);
+      return rotate_image(image, 30 * strength * sign);
     case 6:
-      return with_brightness(image, 1 + change);
+      return adjust_brightness(image, 1 + change);
     case 7:
-      return with_saturation(image, 1 + change);
+      return adjust_saturation(image, 1 + change);
     case 8:
-      return with_contrast(image, 1 + change);
+      return adjust_contrast(image, 1 + change);
     case 9:
-      return with_sharpness(image, 1 + change);
+      return adjust_sharpness(image, 1 + change);
     case 10:
-      return posterized(image, 8 - std::lround(4 * strength));
+      return posterize(image, 8 - std::lround(4 * strength));
     case 11:
-      return solarized(image, std::lround(256 * (1 - strength)));
+      return solarize(image, std::lround(256 * (1 - strength)));
     case 12:
-      return stretched(image);
+      return autocontrast(image);
     default:
-      return equalized(image);
+      return equalize(image);
   }
 }
 
-/// Brightness, contrast, saturation and hue, in an order drawn anew.
-Image jittered(Image image, const AugmentOptions& options, Random& random) {
+/// Changes brightness, contrast, saturation and hue, in random order.
+Image color_jitter(Image image, const AugmentOptions& options, Random& random) {
   std::vector<std::function<Image(const Image&)>> changes;
   const auto add = [&](double width, Image (*change)(const Image&, double)) {
     if (width > 0) {
@@ -87,15 +87,15 @@ Image jittered(Image image, const AugmentOptions& options, Random& random) {
       changes.emplace_back([=](const Image& from) { return change(from, factor); });
     }
   };
-  add(options.brightness, with_brightness);
-  add(options.contrast, with_contrast);
-  add(options.saturation, with_saturation);
+  add(options.brightness, adjust_brightness);
+  add(options.contrast, adjust_contrast);
+  add(options.saturation, adjust_saturation);
   if (options.hue > 0) {
-    const double turn = augment_between(-options.hue, options.hue, random);
-    changes.emplace_back([=](const Image& from) { return with_hue(from, turn); });
+    const double hue_factor = augment_between(-options.hue, options.hue, random);
+    changes.emplace_back([=](const Image& from) { return adjust_hue(from, hue_factor); });
   }
   for (std::size_t i = changes.size(); i > 1; --i) {
-    std::swap(changes[i - 1], changes[random.below(i)]);
+    std::swap(changes[i - 1], changes[random.uniform_int(i)]);
   }
   for (const auto& change : changes) {
     image = change(image);
@@ -103,8 +103,8 @@ Image jittered(Image image, const AugmentOptions& options, Random& random) {
   return image;
 }
 
-/// Of shape a and scale 1 (Marsaglia and Tsang, "A simple method for generating gamma variables",
-/// 2000).
+/// Gamma sample with shape a and scale 1 (Marsaglia and Tsang, "A simple method for generating
+/// gamma variables", 2000).
 double gamma(double a, Random& random) {
   if (a < 1) {
     const double u = random.uniform_double();
@@ -130,22 +130,22 @@ double beta(double alpha, Random& random) {
 
 }  // namespace
 
-Box random_box(const ImageSize& size, const AugmentOptions& options, Random& random) {
+Box random_crop_box(const ImageSize& size, const AugmentOptions& options, Random& random) {
   constexpr int kTries = 10;
-  const auto [least, most] = *options.crop_area;
+  const auto [min_area, max_area] = *options.crop_scale;
   const double low = std::log(options.crop_ratio[0]);
   const double high = std::log(options.crop_ratio[1]);
   const double area = static_cast<double>(size.height * size.width);
   for (int i = 0; i < kTries; ++i) {
-    const double wanted = area * augment_between(least, most, random);
+    const double wanted = area * augment_between(min_area, max_area, random);
     const double ratio = std::exp(augment_between(low, high, random));
     const auto width = static_cast<int64_t>(std::lround(std::sqrt(wanted * ratio)));
     const auto height = static_cast<int64_t>(std::lround(std::sqrt(wanted / ratio)));
     if (width > 0 && height > 0 && width <= size.width && height <= size.height) {
       const auto top =
-          static_cast<int64_t>(random.below(static_cast<uint64_t>(size.height - height + 1)));
+          static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(size.height - height + 1)));
       const auto left =
-          static_cast<int64_t>(random.below(static_cast<uint64_t>(size.width - width + 1)));
+          static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(size.width - width + 1)));
       return {top, left, height, width};
     }
   }
@@ -162,33 +162,36 @@ Box random_box(const ImageSize& size, const AugmentOptions& options, Random& ran
   return {(size.height - height) / 2, (size.width - width) / 2, height, width};
 }
 
-Image augmented(const Image& image,
-                const AugmentOptions& options,
-                const AugmentTarget& target,
-                Random& random) {
-  constexpr double kMostMagnitude = 30;
-  auto made = in_target_size(image, options, target, random);
-  if (happens(options.flip, random)) {
-    made = mirrored(made);
+Image augment_image(const Image& image,
+                    const AugmentOptions& options,
+                    const AugmentTarget& target,
+                    Random& random) {
+  constexpr double kMaxMagnitude = 30;
+  auto result = crop_to_target(image, options, target, random);
+  if (bernoulli(options.flip, random)) {
+    result = flip_horizontally(result);
   }
-  if (happens(options.vertical_flip, random)) {
-    made = upside_down(made);
+  if (bernoulli(options.vertical_flip, random)) {
+    result = flip_vertically(result);
   }
-  for (int64_t i = 0; i < options.rand_operations; ++i) {
-    made =
-        rand_operation(made, static_cast<double>(options.rand_magnitude) / kMostMagnitude, random);
+  for (int64_t i = 0; i < options.randaugment_num_ops; ++i) {
+    result = apply_rand_augment_operation(
+        result, static_cast<double>(options.randaugment_magnitude) / kMaxMagnitude, random);
   }
-  return jittered(std::move(made), options, random);
+  return color_jitter(std::move(result), options, random);
 }
 
-void erase(std::vector<float>& planes, const ImageSize& size, double chance, Random& random) {
-  if (!happens(chance, random)) {
+void random_erase(std::vector<float>& planes,
+                  const ImageSize& size,
+                  double probability,
+                  Random& random) {
+  if (!bernoulli(probability, random)) {
     return;
   }
-  const AugmentOptions shape{.crop_area = std::array{0.02, 1.0 / 3}, .crop_ratio = {0.3, 1 / 0.3}};
-  const auto box = random_box(size, shape, random);
+  const AugmentOptions shape{.crop_scale = std::array{0.02, 1.0 / 3}, .crop_ratio = {0.3, 1 / 0.3}};
+  const auto box = random_crop_box(size, shape, random);
   if (box.height == size.height && box.width == size.width) {
-    return;  // no such rectangle was found
+    return;  // no such rectangle
   }
   const auto area = static_cast<std::size_t>(size.height * size.width);
   for (std::size_t plane = 0; plane < planes.size(); plane += area) {
@@ -199,19 +202,19 @@ void erase(std::vector<float>& planes, const ImageSize& size, double chance, Ran
   }
 }
 
-Mix draw_mix(const AugmentOptions& options, const ImageSize& size, Random& random) {
-  if (!options.mixes() || !happens(options.mix_chance, random)) {
+MixParameters sample_mix(const AugmentOptions& options, const ImageSize& size, Random& random) {
+  if (!options.mixes() || !bernoulli(options.mix_prob, random)) {
     return {};
   }
-  const bool cuts = options.cutmix > 0 && (options.mixup == 0 || random.below(2) == 0);
-  if (!cuts) {
-    return {.share = beta(options.mixup, random)};
+  const bool is_cutmix = options.cutmix > 0 && (options.mixup == 0 || random.uniform_int(2) == 0);
+  if (!is_cutmix) {
+    return {.lambda = beta(options.mixup, random)};
   }
   const double side = std::sqrt(1 - beta(options.cutmix, random));
   const auto height = static_cast<int64_t>(side * static_cast<double>(size.height));
   const auto width = static_cast<int64_t>(side * static_cast<double>(size.width));
-  const auto y = static_cast<int64_t>(random.below(static_cast<uint64_t>(size.height)));
-  const auto x = static_cast<int64_t>(random.below(static_cast<uint64_t>(size.width)));
+  const auto y = static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(size.height)));
+  const auto x = static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(size.width)));
   const auto top = std::max<int64_t>(0, y - height / 2);
   const auto left = std::max<int64_t>(0, x - width / 2);
   const Box box = {top, left, std::min(size.height, y + (height + 1) / 2) - top,
@@ -220,17 +223,17 @@ Mix draw_mix(const AugmentOptions& options, const ImageSize& size, Random& rando
     return {};
   }
   const double taken = static_cast<double>(box.height * box.width);
-  return {.share = 1 - taken / static_cast<double>(size.height * size.width), .box = box};
+  return {.lambda = 1 - taken / static_cast<double>(size.height * size.width), .box = box};
 }
 
-void blend(std::vector<float>& planes,
-           const std::vector<float>& other,
-           const ImageSize& size,
-           const Mix& mix) {
+void blend_images(std::vector<float>& planes,
+                  const std::vector<float>& other,
+                  const ImageSize& size,
+                  const MixParameters& mix) {
   if (mix.box.height == 0) {
-    const auto share = static_cast<float>(mix.share);
+    const auto lambda = static_cast<float>(mix.lambda);
     for (std::size_t i = 0; i < planes.size(); ++i) {
-      planes[i] = share * planes[i] + (1 - share) * other[i];
+      planes[i] = lambda * planes[i] + (1 - lambda) * other[i];
     }
     return;
   }

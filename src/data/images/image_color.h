@@ -4,27 +4,27 @@
 
 #include "formats/image.h"
 
-/// Changes of colours, with the arithmetic of Pillow's ImageEnhance and ImageOps.
+/// Colour operations, with the arithmetic of Pillow's ImageEnhance and ImageOps.
 namespace weft::data {
 
-/// 0: black, 1: as it is, more: brighter.
-formats::Image with_brightness(const formats::Image& image, double factor);
+/// 0: black, 1: unchanged, more: brighter.
+formats::Image adjust_brightness(const formats::Image& image, double factor);
 /// 0: the mean grey.
-formats::Image with_contrast(const formats::Image& image, double factor);
-/// 0: grey; grey images stay as they are.
-formats::Image with_saturation(const formats::Image& image, double factor);
+formats::Image adjust_contrast(const formats::Image& image, double factor);
+/// 0: grey; grey images are unchanged.
+formats::Image adjust_saturation(const formats::Image& image, double factor);
 /// 0: smoothed.
-formats::Image with_sharpness(const formats::Image& image, double factor);
-/// Turns the circle of hues, in shares of it; grey images stay as they are.
-formats::Image with_hue(const formats::Image& image, double turn);
+formats::Image adjust_sharpness(const formats::Image& image, double factor);
+/// Rotates the hue by a fraction of the circle; grey images are unchanged.
+formats::Image adjust_hue(const formats::Image& image, double hue_factor);
 
-/// Keeps that many high bits of each value.
-formats::Image posterized(const formats::Image& image, int64_t bits);
-/// Turns values from the threshold on into their negatives.
-formats::Image solarized(const formats::Image& image, int64_t threshold);
-/// Stretches each channel to the whole range.
-formats::Image stretched(const formats::Image& image);
-/// Spreads each channel's values evenly.
-formats::Image equalized(const formats::Image& image);
+/// Keeps the `bits` highest bits of each value.
+formats::Image posterize(const formats::Image& image, int64_t bits);
+/// Inverts values at or above the threshold.
+formats::Image solarize(const formats::Image& image, int64_t threshold);
+/// Stretches each channel to the full range.
+formats::Image autocontrast(const formats::Image& image);
+/// Equalizes the histogram of each channel.
+formats::Image equalize(const formats::Image& image);
 
 }  // namespace weft::data

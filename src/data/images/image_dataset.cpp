@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "data/error.h"
 #include "data/images/augment.h"
@@ -25,57 +25,60 @@ using formats::Image;
 using formats::ImageSize;
 
 constexpr uint64_t kImageRowMixtureSeed =
-    0x696d61676573;  // weights draw rows the same way in every run
+    0x696d61676573;  // fixed: weights select the same rows in every run
 
-// Further streams of an item, beside that of its own changes.
-constexpr uint64_t kMixStream = 1;
-constexpr uint64_t kEraseStream = 2;
+// Further random streams of an item, besides that of its own augmentation.
+constexpr uint64_t kMixRngStream = 1;
+constexpr uint64_t kEraseRngStream = 2;
 
-/// The size in which an image comes to the model without chance.
+/// Size of an image as model input, without augmentation.
 ImageSize image_row_size_of(const ImageSize& shape, const ImageSettings& settings) {
-  if (settings.format.most_patches) {
-    return shape_kept(shape, settings.patch, *settings.format.most_patches);
+  if (settings.format.max_patches) {
+    return native_resolution_size(shape, settings.patch, *settings.format.max_patches);
   }
   return {settings.format.size, settings.format.size};
 }
 
-int64_t own_tokens(const ImageSettings& settings) {
+int64_t num_special_tokens(const ImageSettings& settings) {
   return (settings.has_class_token ? 1 : 0) + (settings.has_distillation_token ? 1 : 0);
 }
 
-int64_t patches_in(const ImageSize& size, int64_t patch) {
+int64_t num_patches(const ImageSize& size, int64_t patch) {
   return (size.height / patch) * (size.width / patch);
 }
 
-Image brought_to(const Image& image, const ImageSize& size, const ImageSettings& settings) {
-  return settings.format.most_patches
-             ? resized(image, size.height, size.width, settings.format.resample)
-             : fitted(image, settings.format);
+Image resize_to_model(const Image& image, const ImageSize& size, const ImageSettings& settings) {
+  return settings.format.max_patches
+             ? resize_image(image, size.height, size.width, settings.format.resample)
+             : resize_and_crop(image, settings.format);
 }
 
-Example example_of(const std::vector<float>& planes,
-                   const ImageSize& size,
-                   const ImageSettings& settings) {
-  Example made;
-  made.patches = patches_of(planes, size, settings.patch);
-  made.patch_width = settings.format.channels * settings.patch * settings.patch;
+Example make_example(const std::vector<float>& planes,
+                     const ImageSize& size,
+                     const ImageSettings& settings) {
+  Example result;
+  result.patches = patchify(planes, size, settings.patch);
+  result.patch_width = settings.format.channels * settings.patch * settings.patch;
   if (settings.has_class_token) {
-    made.ids.push_back(formats::kClassToken);
+    result.ids.push_back(formats::kClassToken);
   }
   if (settings.has_distillation_token) {
-    made.ids.push_back(formats::kDistillationToken);
+    result.ids.push_back(formats::kDistillationToken);
   }
   for (int64_t row = 0; row < size.height / settings.patch; ++row) {
     for (int64_t column = 0; column < size.width / settings.patch; ++column) {
-      made.ids.push_back(formats::patch_id(row, column));
+      result.ids.push_back(formats::patch_id(row, column));
     }
   }
-  return made;
+  return result;
 }
 
-/// Hides whole squares of patches, so many that the share of hidden patches is at least the wanted
+/// Masks whole squares of patches until the fraction of masked patches is at least the requested
 /// one.
-void hide(Example& example, const ImageSize& size, const ImageSettings& settings, Random& random) {
+void mask_patches(Example& example,
+                  const ImageSize& size,
+                  const ImageSettings& settings,
+                  Random& random) {
   const int64_t unit = settings.mask->unit;
   const int64_t rows = size.height / settings.patch;
   const int64_t columns = size.width / settings.patch;
@@ -84,16 +87,16 @@ void hide(Example& example, const ImageSize& size, const ImageSettings& settings
   std::vector<int64_t> order(static_cast<std::size_t>(squares));
   std::iota(order.begin(), order.end(), int64_t{0});
   for (std::size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1], order[random.below(i)]);
+    std::swap(order[i - 1], order[random.uniform_int(i)]);
   }
-  const auto hidden = std::max<int64_t>(
+  const auto num_masked = std::max<int64_t>(
       1, static_cast<int64_t>(
              std::ceil(settings.mask->fraction * static_cast<double>(squares) - 1e-9)));
-  std::vector<bool> is_hidden(order.size());
-  for (int64_t i = 0; i < std::min(hidden, squares); ++i) {
-    is_hidden[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
+  std::vector<bool> is_masked(order.size());
+  for (int64_t i = 0; i < std::min(num_masked, squares); ++i) {
+    is_masked[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
   }
-  example.types.assign(example.ids.size(), 0);
+  example.token_type_ids.assign(example.ids.size(), 0);
   for (std::size_t i = 0; i < example.ids.size(); ++i) {
     const int64_t id = example.ids[i];
     if (id < 0) {
@@ -101,8 +104,8 @@ void hide(Example& example, const ImageSize& size, const ImageSettings& settings
     }
     const int64_t square =
         formats::patch_row(id) / unit * across + formats::patch_column(id) / unit;
-    if (is_hidden[static_cast<std::size_t>(square)]) {
-      example.types[i] = 1;
+    if (is_masked[static_cast<std::size_t>(square)]) {
+      example.token_type_ids[i] = 1;
       example.target_positions.push_back(static_cast<int64_t>(i));
       example.targets.push_back(id);
     }
@@ -113,16 +116,16 @@ class ImageSet : public ImageDataset {
  public:
   ImageSet(const std::vector<DataItem>& items, const ImageSettings& settings)
       : settings_(settings) {
-    std::vector<MixturePart> shares;
+    std::vector<MixturePart> mixture_parts;
     for (const auto& item : items) {
       auto& part = parts_.emplace_back();
       part.source = open_images(item, !settings.mask);
-      shares.push_back({part.source->size(), item.weight});
+      mixture_parts.push_back({part.source->size(), item.weight});
     }
-    mixture_.emplace(shares, kImageRowMixtureSeed);
+    mixture_.emplace(mixture_parts, kImageRowMixtureSeed);
     read_labels();
-    if (settings.format.most_patches) {
-      find_sizes();
+    if (settings.format.max_patches) {
+      read_sizes();
     }
     fingerprint_ = hash(items);
   }
@@ -130,33 +133,34 @@ class ImageSet : public ImageDataset {
   int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
 
   int64_t length(int64_t epoch, int64_t item) const override {
-    return own_tokens(settings_) +
-           patches_in(size_at(mixture_->locate(epoch, item)), settings_.patch);
+    return num_special_tokens(settings_) +
+           num_patches(size_at(mixture_->locate(epoch, item)), settings_.patch);
   }
 
   Example example(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    const auto size = size_at(place);
-    auto planes = planes_at(epoch, place, size);
+    const auto entry = mixture_->locate(epoch, item);
+    const auto size = size_at(entry);
+    auto planes = planes_at(epoch, entry, size);
     std::vector<double> values;
-    const int64_t label = settings_.mask ? kIgnored : label_at(place);
-    if (mixes(epoch)) {
-      values = mixed(epoch, place, size, planes);
+    const int64_t label = settings_.mask ? kIgnoreIndex : label_at(entry);
+    if (mixes_in_epoch(epoch)) {
+      values = mix_images(epoch, entry, size, planes);
     }
-    auto made = example_of(planes, size, settings_);
-    made.label = label;
-    made.values = std::move(values);
+    auto result = make_example(planes, size, settings_);
+    result.label = label;
+    result.values = std::move(values);
     if (settings_.mask) {
       const auto time = static_cast<uint64_t>(settings_.augment ? epoch : 0);
-      Random random(settings_.seed, Purpose::kMask, time, static_cast<uint64_t>(place.identity));
-      hide(made, size, settings_, random);
+      Random random(settings_.seed, RandomPurpose::kMask, time,
+                    static_cast<uint64_t>(entry.identity));
+      mask_patches(result, size, settings_, random);
     }
-    return made;
+    return result;
   }
 
-  std::string place(int64_t epoch, int64_t item) const override {
-    const auto place = mixture_->locate(epoch, item);
-    return parts_[place.part].source->place(place.index);
+  std::string location(int64_t epoch, int64_t item) const override {
+    const auto entry = mixture_->locate(epoch, item);
+    return parts_[entry.part].source->location(entry.index);
   }
 
   const std::vector<std::string>& labels() const override { return names_; }
@@ -191,8 +195,8 @@ class ImageSet : public ImageDataset {
  private:
   struct Part {
     std::unique_ptr<const ImageSource> source;
-    std::vector<int32_t> labels;   // empty: they do not count
-    std::vector<ImageSize> sizes;  // where images keep their shape
+    std::vector<int32_t> labels;   // empty: ignored
+    std::vector<ImageSize> sizes;  // if images keep their aspect ratio
   };
 
   void read_labels() {
@@ -213,18 +217,18 @@ class ImageSet : public ImageDataset {
         const auto& name = part.source->labels()[i];
         const auto id = labels.find(name);
         if (!id) {
-          labels.refuse(name, part.source->place(static_cast<int64_t>(i)));
+          labels.throw_unknown(name, part.source->location(static_cast<int64_t>(i)));
         }
         part.labels.push_back(static_cast<int32_t>(*id));
       }
     }
   }
 
-  void find_sizes() {
-    constexpr int64_t kAtOnce = 64;
+  void read_sizes() {
+    constexpr int64_t kImagesPerBlock = 64;
     for (auto& part : parts_) {
       part.sizes.resize(static_cast<std::size_t>(part.source->size()));
-      parallel_for(part.source->size(), kAtOnce, [&](int64_t begin, int64_t end) {
+      parallel_for(part.source->size(), kImagesPerBlock, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           part.sizes[static_cast<std::size_t>(i)] =
               image_row_size_of(part.source->shape(i), settings_);
@@ -233,77 +237,77 @@ class ImageSet : public ImageDataset {
     }
   }
 
-  ImageSize size_at(const Mixture::Place& place) const {
-    return settings_.format.most_patches
-               ? parts_[place.part].sizes[static_cast<std::size_t>(place.index)]
+  ImageSize size_at(const Mixture::Entry& entry) const {
+    return settings_.format.max_patches
+               ? parts_[entry.part].sizes[static_cast<std::size_t>(entry.index)]
                : ImageSize{settings_.format.size, settings_.format.size};
   }
 
-  int64_t label_at(const Mixture::Place& place) const {
-    return parts_[place.part].labels[static_cast<std::size_t>(place.index)];
+  int64_t label_at(const Mixture::Entry& entry) const {
+    return parts_[entry.part].labels[static_cast<std::size_t>(entry.index)];
   }
 
-  bool mixes(int64_t epoch) const {
+  bool mixes_in_epoch(int64_t epoch) const {
     const auto& augment = settings_.augment;
     return augment && augment->mixes() && !settings_.mask &&
-           (augment->mix_epochs == 0 || epoch < augment->mix_epochs);
+           (augment->mix_off_epoch == 0 || epoch < augment->mix_off_epoch);
   }
 
-  Random chance(int64_t epoch, const Mixture::Place& place, uint64_t stream) const {
-    return {mix(settings_.seed, stream), Purpose::kAugment, static_cast<uint64_t>(epoch),
-            static_cast<uint64_t>(place.identity)};
+  Random item_random(int64_t epoch, const Mixture::Entry& entry, uint64_t stream) const {
+    return {hash_combine(settings_.seed, stream), RandomPurpose::kAugment,
+            static_cast<uint64_t>(epoch), static_cast<uint64_t>(entry.identity)};
   }
 
-  /// The item's image in this size, as the epoch changes it: planes (C, H, W).
+  /// The item's image at this size, augmented for the epoch: planes (C, H, W).
   std::vector<float> planes_at(int64_t epoch,
-                               const Mixture::Place& place,
+                               const Mixture::Entry& entry,
                                const ImageSize& size) const {
     const auto image =
-        with_channels(parts_[place.part].source->image(place.index), settings_.format.channels);
+        convert_channels(parts_[entry.part].source->image(entry.index), settings_.format.channels);
     if (!settings_.augment) {
-      return normalized(brought_to(image, size, settings_), settings_.format);
+      return normalize_image(resize_to_model(image, size, settings_), settings_.format);
     }
-    auto random = chance(epoch, place, 0);
+    auto random = item_random(epoch, entry, 0);
     const AugmentTarget target = {size.height, size.width, settings_.format.resample};
     auto planes =
-        normalized(augmented(image, *settings_.augment, target, random), settings_.format);
-    auto erasing = chance(epoch, place, kEraseStream);
-    erase(planes, size, settings_.augment->erase, erasing);
+        normalize_image(augment_image(image, *settings_.augment, target, random), settings_.format);
+    auto erase_random = item_random(epoch, entry, kEraseRngStream);
+    random_erase(planes, size, settings_.augment->erase, erase_random);
     return planes;
   }
 
-  /// Mixes another image into the planes; the shares of all classes.
-  std::vector<double> mixed(int64_t epoch,
-                            const Mixture::Place& place,
-                            const ImageSize& size,
-                            std::vector<float>& planes) const {
-    auto random = chance(epoch, place, kMixStream);
-    const auto how = draw_mix(*settings_.augment, size, random);
-    std::vector<double> shares(names_.size());
-    shares[static_cast<std::size_t>(label_at(place))] += how.share;
-    if (how.share < 1) {
+  /// Mixes another image into the planes; returns the weights of all classes.
+  std::vector<double> mix_images(int64_t epoch,
+                                 const Mixture::Entry& entry,
+                                 const ImageSize& size,
+                                 std::vector<float>& planes) const {
+    auto random = item_random(epoch, entry, kMixRngStream);
+    const auto mix_parameters = sample_mix(*settings_.augment, size, random);
+    std::vector<double> soft_labels(names_.size());
+    soft_labels[static_cast<std::size_t>(label_at(entry))] += mix_parameters.lambda;
+    if (mix_parameters.lambda < 1) {
       const auto other = mixture_->locate(
-          epoch, static_cast<int64_t>(random.below(static_cast<uint64_t>(mixture_->size()))));
-      blend(planes, planes_at(epoch, other, size), size, how);
-      shares[static_cast<std::size_t>(label_at(other))] += 1 - how.share;
+          epoch, static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(mixture_->size()))));
+      blend_images(planes, planes_at(epoch, other, size), size, mix_parameters);
+      soft_labels[static_cast<std::size_t>(label_at(other))] += 1 - mix_parameters.lambda;
     }
-    return shares;
+    return soft_labels;
   }
 
   uint64_t hash(const std::vector<DataItem>& items) const {
     const auto& format = settings_.format;
     uint64_t value =
-        mix(static_cast<uint64_t>(format.size), static_cast<uint64_t>(settings_.patch));
-    value = mix(value, static_cast<uint64_t>(settings_.format.most_patches.value_or(0)));
-    value = mix(value, static_cast<uint64_t>(format.resample));
-    value = mix(value, std::bit_cast<uint64_t>(format.crop_share));
-    for (const auto* numbers : {&format.mean, &format.deviation}) {
+        hash_combine(static_cast<uint64_t>(format.size), static_cast<uint64_t>(settings_.patch));
+    value = hash_combine(value, static_cast<uint64_t>(settings_.format.max_patches.value_or(0)));
+    value = hash_combine(value, static_cast<uint64_t>(format.resample));
+    value = hash_combine(value, std::bit_cast<uint64_t>(format.crop_pct));
+    for (const auto* numbers : {&format.image_mean, &format.image_std}) {
       value = digest(numbers->data(), numbers->size() * sizeof(double), value);
     }
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const auto& part = parts_[i];
-      value = mix(value, part.source->fingerprint());
-      value = mix(value, std::bit_cast<uint64_t>(items[i].weight));
+      value = hash_combine(value, part.source->fingerprint());
+      value = hash_combine(value, std::bit_cast<uint64_t>(items[i].weight));
       value = digest(part.labels.data(), part.labels.size() * sizeof(int32_t), value);
     }
     for (const auto& name : names_) {
@@ -328,8 +332,9 @@ std::shared_ptr<const ImageDataset> make_image_dataset(const std::vector<DataIte
 
 Example image_example(const Image& image, const ImageSettings& settings) {
   const auto size = image_row_size_of({image.height, image.width}, settings);
-  const auto own = with_channels(image, settings.format.channels);
-  return example_of(normalized(brought_to(own, size, settings), settings.format), size, settings);
+  const auto converted = convert_channels(image, settings.format.channels);
+  return make_example(normalize_image(resize_to_model(converted, size, settings), settings.format),
+                      size, settings);
 }
 
 }  // namespace weft::data

@@ -13,18 +13,18 @@
 namespace weft::data {
 
 struct ImageSettings {
-  ImageFormat format;
+  ImagePreprocessorConfig format;
   int64_t patch = 16;
   bool has_class_token = true;
   bool has_distillation_token = false;
-  std::optional<int64_t> most_patches = std::nullopt;     // images keep their shape
-  std::optional<AugmentOptions> augment = std::nullopt;   // of training
-  std::optional<MaskedImageOptions> mask = std::nullopt;  // hides patches; labels do not count
+  std::optional<int64_t> max_patches = std::nullopt;      // images keep their aspect ratio
+  std::optional<AugmentOptions> augment = std::nullopt;   // in training only
+  std::optional<MaskedImageOptions> mask = std::nullopt;  // hides patches; labels are ignored
   std::vector<std::string> labels = {};  // known class names in order; empty: those of the data
   uint64_t seed = 1;
 };
 
-/// Images with a class each, cut to patches. Ids and types of an example as in
+/// Images with one class each, split into patches. Ids and types of an example as in
 /// formats/image_patches.h; targets of hidden patches are the patches themselves.
 class ImageDataset : public Dataset {
  public:
@@ -36,7 +36,7 @@ class ImageDataset : public Dataset {
 std::shared_ptr<const ImageDataset> make_image_dataset(const std::vector<DataItem>& items,
                                                        const ImageSettings& settings);
 
-/// One image as the model sees it, without label and chance.
+/// Example of one image for inference: no label, no augmentation.
 Example image_example(const formats::Image& image, const ImageSettings& settings);
 
 }  // namespace weft::data

@@ -12,15 +12,15 @@ namespace {
 
 using formats::Image;
 
-constexpr int kBits = 22;  // of a weight after its point: what 32 bits leave beside a pixel's 8
+constexpr int kBits = 22;  // fractional bits of a weight: 32 bits minus a pixel's 8, with headroom
 
-double triangle(double x) {
+double triangle_filter(double x) {
   x = std::abs(x);
   return x < 1 ? 1 - x : 0;
 }
 
 /// Keys' cubic with a = -1/2.
-double cubic(double x) {
+double cubic_filter(double x) {
   constexpr double kA = -0.5;
   x = std::abs(x);
   if (x < 1) {
@@ -29,17 +29,17 @@ double cubic(double x) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * kA : 0;
 }
 
-/// Which pixels of a line make one of the new line, and with what weights.
-struct Taps {
+/// Source pixels of one output pixel of a line, and their weights.
+struct FilterTaps {
   int64_t first = 0;
   std::vector<int32_t> weights;
 };
 
-std::vector<Taps> taps_of(int64_t from, int64_t to, Resample kind) {
+std::vector<FilterTaps> filter_taps(int64_t from, int64_t to, Resample kind) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
-  const double stretch = std::max(scale, 1.0);
-  const double support = (kind == Resample::kBicubic ? 2.0 : 1.0) * stretch;
-  std::vector<Taps> all(static_cast<std::size_t>(to));
+  const double filter_scale = std::max(scale, 1.0);
+  const double support = (kind == Resample::kBicubic ? 2.0 : 1.0) * filter_scale;
+  std::vector<FilterTaps> all(static_cast<std::size_t>(to));
   std::vector<double> weights;
   for (int64_t i = 0; i < to; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
@@ -48,8 +48,9 @@ std::vector<Taps> taps_of(int64_t from, int64_t to, Resample kind) {
     weights.clear();
     double sum = 0;
     for (int64_t x = first; x < last; ++x) {
-      const double place = (static_cast<double>(x) - center + 0.5) / stretch;
-      weights.push_back(kind == Resample::kBicubic ? cubic(place) : triangle(place));
+      const double position = (static_cast<double>(x) - center + 0.5) / filter_scale;
+      weights.push_back(kind == Resample::kBicubic ? cubic_filter(position)
+                                                   : triangle_filter(position));
       sum += weights.back();
     }
     auto& taps = all[static_cast<std::size_t>(i)];
@@ -62,14 +63,16 @@ std::vector<Taps> taps_of(int64_t from, int64_t to, Resample kind) {
   return all;
 }
 
-uint8_t rounded(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> kBits, 0, 255)); }
+uint8_t round_to_byte(int32_t sum) {
+  return static_cast<uint8_t>(std::clamp(sum >> kBits, 0, 255));
+}
 
-Image resized_across(const Image& image, int64_t width, Resample kind) {
-  const auto all = taps_of(image.width, width, kind);
+Image resize_horizontally(const Image& image, int64_t width, Resample kind) {
+  const auto all = filter_taps(image.width, width, kind);
   const int64_t channels = image.channels;
-  Image made{.height = image.height, .width = width, .channels = channels, .pixels = {}};
-  made.pixels.resize(static_cast<std::size_t>(image.height * width * channels));
-  auto* out = made.pixels.data();
+  Image result{.height = image.height, .width = width, .channels = channels, .pixels = {}};
+  result.pixels.resize(static_cast<std::size_t>(image.height * width * channels));
+  auto* out = result.pixels.data();
   for (int64_t y = 0; y < image.height; ++y) {
     const auto* row = image.pixels.data() + y * image.width * channels;
     for (const auto& taps : all) {
@@ -80,20 +83,20 @@ Image resized_across(const Image& image, int64_t width, Resample kind) {
           sum += *in * weight;
           in += channels;
         }
-        *out++ = rounded(sum);
+        *out++ = round_to_byte(sum);
       }
     }
   }
-  return made;
+  return result;
 }
 
-Image resized_down(const Image& image, int64_t height, Resample kind) {
-  const auto all = taps_of(image.height, height, kind);
+Image resize_vertically(const Image& image, int64_t height, Resample kind) {
+  const auto all = filter_taps(image.height, height, kind);
   const int64_t row = image.width * image.channels;
-  Image made{.height = height, .width = image.width, .channels = image.channels, .pixels = {}};
-  made.pixels.resize(static_cast<std::size_t>(height * row));
+  Image result{.height = height, .width = image.width, .channels = image.channels, .pixels = {}};
+  result.pixels.resize(static_cast<std::size_t>(height * row));
   std::vector<int32_t> sums(static_cast<std::size_t>(row));
-  auto* out = made.pixels.data();
+  auto* out = result.pixels.data();
   for (const auto& taps : all) {
     std::fill(sums.begin(), sums.end(), 1 << (kBits - 1));
     const auto* in = image.pixels.data() + taps.first * row;
@@ -102,81 +105,81 @@ Image resized_down(const Image& image, int64_t height, Resample kind) {
         sum += *in++ * weight;
       }
     }
-    out = std::transform(sums.begin(), sums.end(), out, rounded);
+    out = std::transform(sums.begin(), sums.end(), out, round_to_byte);
   }
-  return made;
+  return result;
 }
 
-/// Which old pixel each new one is. Added up, not multiplied, as Pillow does: at ties that tells.
-std::vector<int64_t> nearest_places(int64_t from, int64_t to) {
+/// Source pixel of each output pixel. Accumulated, not multiplied, as in Pillow: this affects ties.
+std::vector<int64_t> nearest_indices(int64_t from, int64_t to) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
-  std::vector<int64_t> places;
-  double place = scale * 0.5;
-  for (int64_t i = 0; i < to; ++i, place += scale) {
-    places.push_back(std::min(from - 1, static_cast<int64_t>(place)));
+  std::vector<int64_t> indices;
+  double position = scale * 0.5;
+  for (int64_t i = 0; i < to; ++i, position += scale) {
+    indices.push_back(std::min(from - 1, static_cast<int64_t>(position)));
   }
-  return places;
+  return indices;
 }
 
 Image nearest_pixel(const Image& image, int64_t height, int64_t width) {
-  Image made{.height = height, .width = width, .channels = image.channels, .pixels = {}};
-  made.pixels.reserve(static_cast<std::size_t>(height * width * image.channels));
-  const auto columns = nearest_places(image.width, width);
-  for (const int64_t y : nearest_places(image.height, height)) {
+  Image result{.height = height, .width = width, .channels = image.channels, .pixels = {}};
+  result.pixels.reserve(static_cast<std::size_t>(height * width * image.channels));
+  const auto columns = nearest_indices(image.width, width);
+  for (const int64_t y : nearest_indices(image.height, height)) {
     const auto* row = image.pixels.data() + y * image.width * image.channels;
     for (const int64_t x : columns) {
       const auto* pixel = row + x * image.channels;
-      made.pixels.insert(made.pixels.end(), pixel, pixel + image.channels);
+      result.pixels.insert(result.pixels.end(), pixel, pixel + image.channels);
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace
 
-Image resized(const Image& image, int64_t height, int64_t width, Resample kind) {
+Image resize_image(const Image& image, int64_t height, int64_t width, Resample kind) {
   if (image.pixels.empty() || height < 1 || width < 1) {
     throw std::invalid_argument("resized: an image without pixels");
   }
   if (kind == Resample::kNearest) {
     return nearest_pixel(image, height, width);
   }
-  auto made = width != image.width ? resized_across(image, width, kind) : image;
-  return height != made.height ? resized_down(made, height, kind) : made;
+  auto result = width != image.width ? resize_horizontally(image, width, kind) : image;
+  return height != result.height ? resize_vertically(result, height, kind) : result;
 }
 
-Image cropped(const Image& image, const Box& box) {
+Image crop_image(const Image& image, const Box& box) {
   const bool fits = box.top >= 0 && box.left >= 0 && box.height >= 1 && box.width >= 1 &&
                     box.top + box.height <= image.height && box.left + box.width <= image.width;
   if (!fits) {
     throw std::invalid_argument("cropped: the part lies outside of the image");
   }
-  Image made{.height = box.height, .width = box.width, .channels = image.channels, .pixels = {}};
-  made.pixels.reserve(static_cast<std::size_t>(box.height * box.width * image.channels));
+  Image result{.height = box.height, .width = box.width, .channels = image.channels, .pixels = {}};
+  result.pixels.reserve(static_cast<std::size_t>(box.height * box.width * image.channels));
   for (int64_t y = box.top; y < box.top + box.height; ++y) {
     const auto* begin = image.pixels.data() + (y * image.width + box.left) * image.channels;
-    made.pixels.insert(made.pixels.end(), begin, begin + box.width * image.channels);
+    result.pixels.insert(result.pixels.end(), begin, begin + box.width * image.channels);
   }
-  return made;
+  return result;
 }
 
-Image with_channels(const Image& image, int64_t channels) {
+Image convert_channels(const Image& image, int64_t channels) {
   if (image.channels == channels) {
     return image;
   }
-  Image made{.height = image.height, .width = image.width, .channels = channels, .pixels = {}};
+  Image result{.height = image.height, .width = image.width, .channels = channels, .pixels = {}};
   const auto area = static_cast<std::size_t>(image.height * image.width);
-  made.pixels.reserve(area * static_cast<std::size_t>(channels));
+  result.pixels.reserve(area * static_cast<std::size_t>(channels));
   for (std::size_t i = 0; i < area; ++i) {
     if (channels == 1) {
       const auto* pixel = image.pixels.data() + 3 * i;
-      made.pixels.push_back(static_cast<uint8_t>(
+      result.pixels.push_back(static_cast<uint8_t>(
           (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >> 16));
     } else {
-      made.pixels.insert(made.pixels.end(), 3, image.pixels[i]);
+      result.pixels.insert(result.pixels.end(), 3, image.pixels[i]);
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace weft::data

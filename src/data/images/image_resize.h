@@ -7,12 +7,15 @@
 
 namespace weft::data {
 
-/// As the public tools resize pictures of bytes (Pillow, torchvision with antialiasing): the filter
-/// is as wide as the picture shrinks, rows first, rounded between the two. The bytes are Pillow's;
-/// where it takes the columns first they differ by at most 1.
-formats::Image resized(const formats::Image& image, int64_t height, int64_t width, Resample kind);
+/// Resizes 8-bit images like Pillow and torchvision with antialiasing: the filter is widened by the
+/// scale when shrinking, rows are filtered first, with rounding between the two passes. The bytes
+/// equal Pillow's; where Pillow filters columns first they differ by at most 1.
+formats::Image resize_image(const formats::Image& image,
+                            int64_t height,
+                            int64_t width,
+                            Resample kind);
 
-/// A part of an image.
+/// A rectangle of an image.
 struct Box {
   int64_t top = 0;
   int64_t left = 0;
@@ -22,10 +25,10 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// The part must lie within the image.
-formats::Image cropped(const formats::Image& image, const Box& box);
+/// The box must lie within the image.
+formats::Image crop_image(const formats::Image& image, const Box& box);
 
-/// Grey to three alike, colours to grey (ITU-R 601-2, as Pillow does).
-formats::Image with_channels(const formats::Image& image, int64_t channels);
+/// Converts grey to three equal channels, or colour to grey (ITU-R 601-2, like Pillow).
+formats::Image convert_channels(const formats::Image& image, int64_t channels);
 
 }  // namespace weft::data

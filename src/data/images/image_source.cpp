@@ -7,11 +7,11 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
-#include "formats/lines.h"
-#include "formats/pixel_rows.h"
-#include "formats/table.h"
+#include "formats/image_array.h"
+#include "formats/line_reader.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
@@ -19,13 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using formats::Image;
+using formats::ImageArray;
 using formats::ImageSize;
-using formats::PixelRows;
 
 constexpr std::array<std::string_view, 2> kImageColumns = {"image", "file_name"};
 
-/// Names of classes in the order of their numbers, a line each.
-std::vector<std::string> read_names(const std::string& path) {
+/// Class names in the order of their ids, one per line.
+std::vector<std::string> read_class_names(const std::string& path) {
   std::vector<std::string> names;
   formats::LineReader lines(path, 1 << 16);
   for (std::string_view line; lines.next(line);) {
@@ -36,29 +36,30 @@ std::vector<std::string> read_names(const std::string& path) {
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) {
-      throw Error(text(path, ":", i + 1, ": class ", i, " has no name of its own"));
+      throw Error(str_cat(path, ":", i + 1, ": class ", i, " has no name of its own"));
     }
   }
   return names;
 }
 
-/// Images that lie in memory, of files with many in one.
+/// Images in memory, from files with many images each.
 class PixelImages : public ImageSource {
  public:
   PixelImages(const DataItem& item, ImageKind kind, bool needs_labels) {
-    const auto names =
-        item.image.names_file ? read_names(*item.image.names_file) : std::vector<std::string>();
+    const auto names = item.image.names_file ? read_class_names(*item.image.names_file)
+                                             : std::vector<std::string>();
     for (const auto& path : item.files) {
       auto rows = read(item, kind, path, needs_labels);
       if (needs_labels && static_cast<int64_t>(rows.labels.size()) != rows.size()) {
-        throw Error(text(path, ": ", rows.size(), " images, but ", rows.labels.size(), " labels"));
+        throw Error(
+            str_cat(path, ": ", rows.size(), " images, but ", rows.labels.size(), " labels"));
       }
       for (const int64_t label : rows.labels) {
         labels_.push_back(name_of(label, names, path));
       }
       begins_.push_back(size_);
       size_ += rows.size();
-      hash_ = mix(hash_, digest(rows.pixels.data(), rows.pixels.size()));
+      hash_ = hash_combine(hash_, digest(rows.pixels.data(), rows.pixels.size()));
       files_.push_back({path, std::move(rows)});
     }
   }
@@ -72,24 +73,24 @@ class PixelImages : public ImageSource {
     const auto& rows = files_[file_of(index)].rows;
     return {rows.height, rows.width};
   }
-  std::string place(int64_t index) const override {
+  std::string location(int64_t index) const override {
     const auto file = file_of(index);
-    return text(files_[file].path, ", image ", index - begins_[file] + 1);
+    return str_cat(files_[file].path, ", image ", index - begins_[file] + 1);
   }
   uint64_t fingerprint() const override { return hash_; }
 
  private:
   struct File {
     std::string path;
-    PixelRows rows;
+    ImageArray rows;
   };
 
-  static PixelRows read(const DataItem& item,
-                        ImageKind kind,
-                        const std::string& path,
-                        bool needs_labels) {
+  static ImageArray read(const DataItem& item,
+                         ImageKind kind,
+                         const std::string& path,
+                         bool needs_labels) {
     if (kind == ImageKind::kPixels) {
-      return formats::read_pixel_table(path, {.label = item.label, .white = item.image.white});
+      return formats::read_image_csv(path, {.label = item.label, .white = item.image.white});
     }
     if (kind != ImageKind::kIdx) {
       return formats::read_cifar(path, kind == ImageKind::kCifar100 ? formats::CifarKind::kCifar100
@@ -102,13 +103,12 @@ class PixelImages : public ImageSource {
     return rows;
   }
 
-  /// The file of labels beside one of images: `train-labels-idx1-ubyte` for
-  /// `train-images-idx3-ubyte`.
+  /// File of labels for a file of images: `train-labels-idx1-ubyte` for `train-images-idx3-ubyte`.
   static std::string labels_file(const DataItem& item, const std::string& path) {
     if (item.image.labels_file) {
       if (item.files.size() > 1) {
-        throw Error(text(item.path, ": one labels_file for ", item.files.size(),
-                         " files of images: give each an item of its own"));
+        throw Error(str_cat(item.path, ": one labels_file for ", item.files.size(),
+                            " files of images: give each an item of its own"));
       }
       return *item.image.labels_file;
     }
@@ -121,8 +121,8 @@ class PixelImages : public ImageSource {
       }
     }
     if (found == path || !fs::exists(found)) {
-      throw Error(text(path, ": its labels were not found", found == path ? "" : " at " + found,
-                       ": name them by labels_file"));
+      throw Error(str_cat(path, ": its labels were not found", found == path ? "" : " at " + found,
+                          ": name them by labels_file"));
     }
     return found;
   }
@@ -135,7 +135,7 @@ class PixelImages : public ImageSource {
     }
     if (label >= static_cast<int64_t>(names.size())) {
       throw Error(
-          text(path, ": label ", label, ", names_file has names for 0 to ", names.size() - 1));
+          str_cat(path, ": label ", label, ", names_file has names for 0 to ", names.size() - 1));
     }
     return names[static_cast<std::size_t>(label)];
   }
@@ -151,19 +151,19 @@ class PixelImages : public ImageSource {
   uint64_t hash_ = 0;
 };
 
-/// Images in files of their own, read when they are wanted.
+/// Images in separate files, read on demand.
 class ImageFiles : public ImageSource {
  public:
   int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
   Image image(int64_t index) const override { return formats::read_image(path(index)); }
   ImageSize shape(int64_t index) const override { return formats::read_image_size(path(index)); }
-  std::string place(int64_t index) const override { return path(index); }
+  std::string location(int64_t index) const override { return path(index); }
   uint64_t fingerprint() const override { return hash_; }
 
   std::vector<std::string> remarks() const override {
     return skipped_ == 0 ? std::vector<std::string>()
-                         : std::vector{text(name_, ": ", with_commas(skipped_),
-                                            " files that are no images were passed over")};
+                         : std::vector{str_cat(name_, ": ", with_commas(skipped_),
+                                               " files that are no images were passed over")};
   }
 
  protected:
@@ -171,11 +171,11 @@ class ImageFiles : public ImageSource {
     std::error_code failed;
     const auto bytes = fs::file_size(path, failed);
     if (failed) {
-      throw Error(text(path, ": cannot be read: ", failed.message()));
+      throw Error(str_cat(path, ": cannot be read: ", failed.message()));
     }
     paths_.push_back(path);
     labels_.push_back(label);
-    hash_ = mix(digest(path, hash_), bytes);
+    hash_ = hash_combine(digest(path, hash_), bytes);
   }
 
   std::string name_;
@@ -188,27 +188,28 @@ class ImageFiles : public ImageSource {
   uint64_t hash_ = 0;
 };
 
-/// A folder for each class; within it folders do not count.
+/// One folder per class; nested folders belong to the same class.
 class FolderImages : public ImageFiles {
  public:
   FolderImages(const DataItem& item, bool needs_labels) {
     name_ = item.path;
     for (const auto& root : item.files) {
-      for (const auto& name : names_in(root)) {
+      for (const auto& name : list_directory(root)) {
         const auto path = root + "/" + name;
         if (fs::is_directory(path)) {
-          visit(path, name, kMostDepth);
+          visit(path, name, kMaxDepth);
         } else if (formats::is_image_name(name) && needs_labels) {
-          throw Error(text(path, ": an image beside the folders of the classes, must lie in one"));
+          throw Error(
+              str_cat(path, ": an image beside the folders of the classes, must lie in one"));
         } else {
-          look_at(path, "");
+          add_if_image(path, "");
         }
       }
     }
     if (size() == 0) {
-      throw Error(text(item.path,
-                       ": no images, must have a folder for each class with PNG, JPEG, "
-                       "PPM or PGM files in it"));
+      throw Error(str_cat(item.path,
+                          ": no images, must have a folder for each class with PNG, JPEG, "
+                          "PPM or PGM files in it"));
     }
     if (!needs_labels) {
       labels_.clear();
@@ -216,9 +217,9 @@ class FolderImages : public ImageFiles {
   }
 
  private:
-  static constexpr int kMostDepth = 16;  // of folders; a link may lead back up
+  static constexpr int kMaxDepth = 16;  // of folders; a link may be a cycle
 
-  void look_at(const std::string& path, const std::string& label) {
+  void add_if_image(const std::string& path, const std::string& label) {
     if (formats::is_image_name(path)) {
       add(path, label);
     } else {
@@ -227,10 +228,10 @@ class FolderImages : public ImageFiles {
   }
 
   void visit(const std::string& folder, const std::string& label, int depth) {
-    for (const auto& name : names_in(folder)) {
+    for (const auto& name : list_directory(folder)) {
       const auto path = folder + "/" + name;
       if (!fs::is_directory(path)) {
-        look_at(path, label);
+        add_if_image(path, label);
       } else if (depth > 0) {
         visit(path, label, depth - 1);
       }
@@ -238,7 +239,7 @@ class FolderImages : public ImageFiles {
   }
 };
 
-/// Rows of a table with the path of an image, from the table's folder or the working directory.
+/// Rows of a table with an image path, relative to the table's folder or the working directory.
 class TableImages : public ImageFiles {
  public:
   TableImages(const DataItem& item, bool needs_labels) {
@@ -254,7 +255,7 @@ class TableImages : public ImageFiles {
       }
       formats::TableReader reader(path, *kind, columns);
       for (std::vector<std::optional<std::string>> fields; reader.next(fields);) {
-        add_row(fields, path, reader.place());
+        add_row(fields, path, reader.location());
       }
     }
     if (size() == 0) {
@@ -272,35 +273,35 @@ class TableImages : public ImageFiles {
     if (item.image.column) {
       return *item.image.column;
     }
-    const auto columns = formats::columns_of(path, kind);
+    const auto columns = formats::read_column_names(path, kind);
     for (const auto name : kImageColumns) {
       if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
         return std::string(name);
       }
     }
-    throw Error(
-        text(path, ": no column image or file_name, name one of ", join(columns), " by `image:`"));
+    throw Error(str_cat(path, ": no column image or file_name, name one of ", join(columns),
+                        " by `image:`"));
   }
 
   void add_row(const std::vector<std::optional<std::string>>& fields,
                const std::string& table,
-               const std::string& place) {
+               const std::string& location) {
     for (const auto& field : fields) {
       if (!field || trim(*field).empty()) {
-        throw Error(place + ": without image or label, must have both");
+        throw Error(location + ": without image or label, must have both");
       }
     }
     const auto beside = fs::path(table).parent_path() / *fields[0];
     const auto path = fs::exists(beside) ? beside.string() : *fields[0];
     if (!fs::exists(path)) {
-      throw Error(text(place, ": '", fields[0]->substr(0, 200), "': no such image"));
+      throw Error(str_cat(location, ": '", fields[0]->substr(0, 200), "': no such image"));
     }
     add(path, fields.size() > 1 ? *fields[1] : "");
   }
 };
 
 bool has_image_column(const std::string& path, formats::TableKind kind) {
-  const auto columns = formats::columns_of(path, kind);
+  const auto columns = formats::read_column_names(path, kind);
   return std::any_of(kImageColumns.begin(), kImageColumns.end(), [&](auto name) {
     return std::find(columns.begin(), columns.end(), name) != columns.end();
   });
@@ -329,10 +330,10 @@ ImageKind image_kind_of(const DataItem& item) {
   if (path.ends_with(".bin") || path.ends_with(".bin.gz")) {
     return ImageKind::kCifar10;
   }
-  throw Error(text(path,
-                   ": not images that are known, must be a folder with one for each class, an "
-                   "IDX file, a .bin file of CIFAR, a csv, tsv or jsonl table, or named by "
-                   "`kind:`"));
+  throw Error(str_cat(path,
+                      ": not images that are known, must be a folder with one for each class, an "
+                      "IDX file, a .bin file of CIFAR, a csv, tsv or jsonl table, or named by "
+                      "`format:`"));
 }
 
 std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels) {

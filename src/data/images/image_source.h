@@ -17,13 +17,13 @@ class ImageSource {
 
   virtual int64_t size() const = 0;
   virtual formats::Image image(int64_t index) const = 0;
-  /// Height and width without unpacking the pixels.
+  /// Height and width, without decoding the pixels.
   virtual formats::ImageSize shape(int64_t index) const = 0;
-  /// Names of the classes of all images; empty where they have none.
+  /// Class names over all images; empty if the images have no classes.
   const std::vector<std::string>& labels() const { return labels_; }
-  /// `photos/cat/12.png`; `train.bin, image 12`.
-  virtual std::string place(int64_t index) const = 0;
-  /// Hash of the content; of image files of their names and sizes alone.
+  /// Location such as `photos/cat/12.png` or `train.bin, image 12`.
+  virtual std::string location(int64_t index) const = 0;
+  /// Hash of the content; for separate image files, of their names and sizes only.
   virtual uint64_t fingerprint() const = 0;
   virtual std::vector<std::string> remarks() const { return {}; }
 
@@ -31,11 +31,11 @@ class ImageSource {
   std::vector<std::string> labels_;
 };
 
-/// Reads what the item names. `needs_labels`: images without a class are an error. Throws
+/// Opens the images of an item. `needs_labels`: images without a class are an error. Throws
 /// data::Error, formats::Error.
 std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels);
 
-/// What the item's files hold, where it does not say so. Throws data::Error.
+/// Infers the kind of the item's files if the item does not give it. Throws data::Error.
 ImageKind image_kind_of(const DataItem& item);
 
 }  // namespace weft::data

@@ -10,70 +10,73 @@ namespace weft::data {
 
 namespace {
 
-class PixelTokenizer : public Tokenizer {
+class ImageProcessor : public Tokenizer {
  public:
-  explicit PixelTokenizer(ImageFormat format) : format_(std::move(format)) {}
+  explicit ImageProcessor(ImagePreprocessorConfig format) : format_(std::move(format)) {}
 
-  const ImageFormat& format() const { return format_; }
+  const ImagePreprocessorConfig& format() const { return format_; }
 
-  std::vector<Token> tokens(std::string_view /*text*/) const override { refuse(); }
-  void encode(std::string_view /*text*/, std::vector<int32_t>& /*ids*/) const override { refuse(); }
-  Sequence sequence(const std::vector<int32_t>& /*first*/) const override { refuse(); }
+  std::vector<Token> tokens(std::string_view /*text*/) const override { reject_text(); }
+  void encode(std::string_view /*text*/, std::vector<int32_t>& /*ids*/) const override {
+    reject_text();
+  }
+  Sequence sequence(const std::vector<int32_t>& /*first*/) const override { reject_text(); }
   Sequence sequence(const std::vector<int32_t>& /*first*/,
                     const std::vector<int32_t>& /*second*/) const override {
-    refuse();
+    reject_text();
   }
-  std::string decode(const std::vector<int32_t>& /*ids*/, bool /*skips_special*/) const override {
-    refuse();
+  std::string decode(const std::vector<int32_t>& /*ids*/,
+                     bool /*skip_special_tokens*/) const override {
+    reject_text();
   }
   int64_t size() const override { return 0; }
-  std::string piece(int32_t /*id*/) const override { refuse(); }
+  std::string piece(int32_t /*id*/) const override { reject_text(); }
   std::optional<int32_t> id(std::string_view /*piece*/) const override { return std::nullopt; }
-  SpecialIds special() const override { return {}; }
+  SpecialTokenIds special_token_ids() const override { return {}; }
   bool is_special(int32_t /*id*/) const override { return false; }
   bool continues_word(int32_t /*id*/) const override { return false; }
 
   void save(const std::string& directory, int64_t /*max_length*/) const override {
-    write_image_format(directory, format_);
+    write_preprocessor_config(directory, format_);
   }
 
   uint64_t fingerprint() const override {
     uint64_t value =
-        mix(static_cast<uint64_t>(format_.size), static_cast<uint64_t>(format_.channels));
-    value = mix(value, static_cast<uint64_t>(format_.resample));
-    value = mix(value, std::bit_cast<uint64_t>(format_.crop_share));
-    value = mix(value, static_cast<uint64_t>(format_.most_patches.value_or(0)));
-    for (const auto* numbers : {&format_.mean, &format_.deviation}) {
+        hash_combine(static_cast<uint64_t>(format_.size), static_cast<uint64_t>(format_.channels));
+    value = hash_combine(value, static_cast<uint64_t>(format_.resample));
+    value = hash_combine(value, std::bit_cast<uint64_t>(format_.crop_pct));
+    value = hash_combine(value, static_cast<uint64_t>(format_.max_patches.value_or(0)));
+    for (const auto* numbers : {&format_.image_mean, &format_.image_std}) {
       value = digest(numbers->data(), numbers->size() * sizeof(double), value);
     }
     return value;
   }
 
  private:
-  [[noreturn]] static void refuse() {
+  [[noreturn]] static void reject_text() {
     throw Error("a model of images has no tokenizer: it takes images, not text");
   }
 
-  ImageFormat format_;
+  ImagePreprocessorConfig format_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Tokenizer> make_pixel_tokenizer(const ImageFormat& format) {
-  return std::make_shared<PixelTokenizer>(format);
+std::shared_ptr<const Tokenizer> make_image_processor(const ImagePreprocessorConfig& format) {
+  return std::make_shared<ImageProcessor>(format);
 }
 
-const ImageFormat& image_format_of(const Tokenizer& tokenizer) {
-  const auto* pixels = dynamic_cast<const PixelTokenizer*>(&tokenizer);
+const ImagePreprocessorConfig& preprocessor_config_of(const Tokenizer& tokenizer) {
+  const auto* pixels = dynamic_cast<const ImageProcessor*>(&tokenizer);
   if (pixels == nullptr) {
     throw Error("a tokenizer of text, a model of images has preprocessor_config.json");
   }
   return pixels->format();
 }
 
-std::shared_ptr<const Tokenizer> load_pixel_tokenizer(const std::string& directory) {
-  const auto format = read_image_format(directory, 0);
-  return format ? make_pixel_tokenizer(*format) : nullptr;
+std::shared_ptr<const Tokenizer> load_image_processor(const std::string& directory) {
+  const auto format = read_preprocessor_config(directory, 0);
+  return format ? make_image_processor(*format) : nullptr;
 }
 
 }  // namespace weft::data

@@ -7,15 +7,14 @@
 
 namespace weft::data {
 
-/// What stands in a run and in a model directory where models of text have their tokenizer: it
-/// knows how images are brought to the model, is saved as preprocessor_config.json, has no pieces
-/// and refuses text.
-std::shared_ptr<const Tokenizer> make_pixel_tokenizer(const ImageFormat& format);
+/// Takes the tokenizer's role for image models, in a run and in a model directory: it stores the
+/// image preprocessing, is saved as preprocessor_config.json, has no pieces and rejects text.
+std::shared_ptr<const Tokenizer> make_image_processor(const ImagePreprocessorConfig& format);
 
-/// The format that such a one knows. Throws data::Error for a tokenizer of text.
-const ImageFormat& image_format_of(const Tokenizer& tokenizer);
+/// Returns the format of an image processor. Throws data::Error for a text tokenizer.
+const ImagePreprocessorConfig& preprocessor_config_of(const Tokenizer& tokenizer);
 
-/// Of a model directory; nothing where it has no preprocessor_config.json.
-std::shared_ptr<const Tokenizer> load_pixel_tokenizer(const std::string& directory);
+/// Loads it from a model directory; null if there is no preprocessor_config.json.
+std::shared_ptr<const Tokenizer> load_image_processor(const std::string& directory);
 
 }  // namespace weft::data

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
@@ -14,21 +14,21 @@ namespace {
 
 constexpr int64_t kLabelledRowsAtOnce = 256;
 
-double number_at(std::string_view field, const std::string& place) {
-  if (const auto value = number_of(field)) {
+double number_at(std::string_view field, const std::string& location) {
+  if (const auto value = parse_number(field)) {
     return *value;
   }
-  throw Error(text(place, ": '", field.substr(0, 100), "' is not a finite number"));
+  throw Error(str_cat(location, ": '", field.substr(0, 100), "' is not a finite number"));
 }
 
 void add_values(LabelledPart& part, int64_t row, int64_t width) {
   const auto fields = part.rows.labels_of(row);
   if (static_cast<int64_t>(fields.size()) != width) {
-    throw Error(text(part.rows.place(row), ": ", fields.size(), " numbers, must be ", width,
-                     " as in the first row"));
+    throw Error(str_cat(part.rows.location(row), ": ", fields.size(), " numbers, must be ", width,
+                        " as in the first row"));
   }
   for (const auto field : fields) {
-    part.values.push_back(number_at(field, part.rows.place(row)));
+    part.values.push_back(number_at(field, part.rows.location(row)));
   }
 }
 
@@ -37,7 +37,7 @@ void add_classes(LabelledPart& part, int64_t row, const Labels& labels) {
   for (const auto name : part.rows.labels_of(row)) {
     const auto id = labels.find(name);
     if (!id) {
-      labels.refuse(name, part.rows.place(row));
+      labels.throw_unknown(name, part.rows.location(row));
     }
     found.push_back(static_cast<int32_t>(*id));
   }
@@ -48,27 +48,27 @@ void add_classes(LabelledPart& part, int64_t row, const Labels& labels) {
 
 }  // namespace
 
-int64_t IdList::size(int64_t text) const {
+int64_t RaggedIds::size(int64_t text) const {
   const auto i = static_cast<std::size_t>(text);
   return offsets[i + 1] - offsets[i];
 }
 
-void IdList::add(const int32_t* begin, int64_t count) {
+void RaggedIds::add(const int32_t* begin, int64_t count) {
   ids.insert(ids.end(), begin, begin + count);
   offsets.push_back(static_cast<int64_t>(ids.size()));
 }
 
-void IdList::read(int64_t text, std::vector<int64_t>& out) const {
+void RaggedIds::read(int64_t text, std::vector<int64_t>& out) const {
   const auto i = static_cast<std::size_t>(text);
   out.insert(out.end(), ids.begin() + offsets[i], ids.begin() + offsets[i + 1]);
 }
 
-IdList tokenize(const TextList& texts, const Tokenizer& tokenizer) {
+RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer) {
   const int64_t blocks = (texts.size() + kLabelledRowsAtOnce - 1) / kLabelledRowsAtOnce;
-  std::vector<IdList> parts(static_cast<std::size_t>(blocks));
+  std::vector<RaggedIds> parts(static_cast<std::size_t>(blocks));
   parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
-      IdList& part = parts[static_cast<std::size_t>(block)];
+      RaggedIds& part = parts[static_cast<std::size_t>(block)];
       const int64_t last = std::min((block + 1) * kLabelledRowsAtOnce, texts.size());
       for (int64_t row = block * kLabelledRowsAtOnce; row < last; ++row) {
         tokenizer.encode(texts.at(row), part.ids);
@@ -76,8 +76,8 @@ IdList tokenize(const TextList& texts, const Tokenizer& tokenizer) {
       }
     }
   });
-  IdList all;
-  for (const IdList& part : parts) {
+  RaggedIds all;
+  for (const RaggedIds& part : parts) {
     const auto base = static_cast<int64_t>(all.ids.size());
     all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
     for (std::size_t i = 1; i < part.offsets.size(); ++i) {
@@ -87,48 +87,49 @@ IdList tokenize(const TextList& texts, const Tokenizer& tokenizer) {
   return all;
 }
 
-void fit_part(LabelledPart& part,
-              const LabelledSettings& settings,
-              int64_t room,
-              int64_t width,
-              const Labels& labels,
-              const Tokenizer& tokenizer) {
+void tokenize_and_truncate(LabelledPart& part,
+                           const LabelledSettings& settings,
+                           int64_t max_tokens,
+                           int64_t width,
+                           const Labels& labels,
+                           const Tokenizer& tokenizer) {
   const bool is_pair = part.rows.is_pair;
-  const IdList first = tokenize(part.rows.first, tokenizer);
-  const IdList second = tokenize(part.rows.second, tokenizer);
-  const auto begin_of = [](const IdList& list, int64_t row) {
+  const RaggedIds first = tokenize(part.rows.first, tokenizer);
+  const RaggedIds second = tokenize(part.rows.second, tokenizer);
+  const auto row_begin = [](const RaggedIds& list, int64_t row) {
     return list.ids.data() + list.offsets[static_cast<std::size_t>(row)];
   };
   for (int64_t row = 0; row < part.rows.size(); ++row) {
     const bool has_label = !part.rows.labels_of(row).empty();
     part.unlabelled += has_label ? 0 : 1;
-    if (!has_label && !settings.form.is_multi_label) {
+    if (!has_label && !settings.label_format.is_multi_label) {
       continue;
     }
     const int64_t a = first.size(row);
     const int64_t b = is_pair ? second.size(row) : 0;
-    const bool is_long = a + b > room;
-    if (is_long && settings.overflow == Overflow::kDrop) {
+    const bool is_long = a + b > max_tokens;
+    if (is_long && settings.truncation == Truncation::kDrop) {
       ++part.dropped;
       continue;
     }
-    part.cut += is_long ? 1 : 0;
+    part.truncated += is_long ? 1 : 0;
     part.empty += a == 0 || (is_pair && b == 0) ? 1 : 0;
     part.kept.push_back(row);
-    if (settings.form.is_regression) {
+    if (settings.label_format.is_regression) {
       add_values(part, row, width);
     } else {
       add_classes(part, row, labels);
     }
-    const auto [kept_a, kept_b] = is_pair ? cut_pair(a, b, room) : std::pair{std::min(a, room), b};
-    if (a + b == 0 && room == settings.length) {  // nor are there special tokens
-      const int32_t nothing = token_of_nothing(tokenizer);
+    const auto [kept_a, kept_b] =
+        is_pair ? truncate_pair(a, b, max_tokens) : std::pair{std::min(a, max_tokens), b};
+    if (a + b == 0 && max_tokens == settings.length) {  // no special tokens either
+      const int32_t nothing = empty_text_token(tokenizer);
       part.first.add(&nothing, 1);
     } else {
-      part.first.add(begin_of(first, row) + tokenizer.first_kept(a, kept_a), kept_a);
+      part.first.add(row_begin(first, row) + tokenizer.first_kept(a, kept_a), kept_a);
     }
     if (is_pair) {
-      part.second.add(begin_of(second, row) + tokenizer.first_kept(b, kept_b), kept_b);
+      part.second.add(row_begin(second, row) + tokenizer.first_kept(b, kept_b), kept_b);
     }
   }
 }

@@ -12,8 +12,8 @@
 
 namespace weft::data {
 
-/// Ids of many texts, one after another.
-struct IdList {
+/// Concatenated ids of many texts.
+struct RaggedIds {
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets{0};
 
@@ -24,33 +24,33 @@ struct IdList {
 };
 
 /// Tokenises on all cores.
-IdList tokenize(const TextList& texts, const Tokenizer& tokenizer);
+RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer);
 
-/// One data item: its rows, tokenised and fitted to the length. Index by index the same in `first`,
-/// `second`, `kept`, `classes`; `values` has `width` for each.
+/// One data item: its rows, tokenised and truncated. `first`, `second`, `kept` and `classes` have
+/// one entry per kept row; `values` has `width` entries per row.
 struct LabelledPart {
   std::string name;
   LabelledRows rows;
-  std::optional<int64_t> language;  // its id, where the model tells languages apart
-  IdList first;
-  IdList second;               // empty where the rows have one text
-  std::vector<int64_t> kept;   // which rows these are
-  IdList classes;              // their numbers, rising; none for a regression
-  std::vector<double> values;  // of a regression
-  int64_t cut = 0;
+  std::optional<int64_t> language;  // language id, if the model uses language ids
+  RaggedIds first;
+  RaggedIds second;            // empty if the rows have one text
+  std::vector<int64_t> kept;   // indices of the kept rows
+  RaggedIds classes;           // class ids, ascending; none for a regression
+  std::vector<double> values;  // regression targets
+  int64_t truncated = 0;
   int64_t dropped = 0;
   int64_t empty = 0;
-  int64_t unlabelled = 0;  // left out for want of a label, or, with multi_label, without any class
+  int64_t unlabelled = 0;  // dropped for lack of a label, or, with multi_label, of any class
 };
 
-/// Fills all but `name`, `rows` and `language`; `room`: tokens that the texts may have, `width`:
-/// numbers of a row of a regression. Throws data::Error naming the row: not one of the labels, not
-/// a number, another count of numbers.
-void fit_part(LabelledPart& part,
-              const LabelledSettings& settings,
-              int64_t room,
-              int64_t width,
-              const Labels& labels,
-              const Tokenizer& tokenizer);
+/// Fills all but `name`, `rows` and `language`. `max_tokens`: maximum tokens of the texts, `width`:
+/// values per row of a regression. Throws data::Error naming the row: an unknown label, not a
+/// number, a wrong number of values.
+void tokenize_and_truncate(LabelledPart& part,
+                           const LabelledSettings& settings,
+                           int64_t max_tokens,
+                           int64_t width,
+                           const Labels& labels,
+                           const Tokenizer& tokenizer);
 
 }  // namespace weft::data

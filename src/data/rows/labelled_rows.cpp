@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
-#include "formats/in_quotes.h"
-#include "formats/table.h"
+#include "formats/quoted_text.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 namespace {
 
 using Names = std::vector<std::string>;
 
-std::optional<std::string> first_of(const Names& wanted, const Names& columns) {
+std::optional<std::string> first_present(const Names& wanted, const Names& columns) {
   for (const std::string& name : wanted) {
     if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
       return name;
@@ -22,51 +22,50 @@ std::optional<std::string> first_of(const Names& wanted, const Names& columns) {
   return std::nullopt;
 }
 
-/// The column to read: the one that the user named, else the first of the usual names that the file
-/// has.
+/// Column to read: the one that the user named, else the first of the usual names in the file.
 std::optional<std::string> choose_column(const std::optional<std::string>& named,
-                                         const Names& usual,
+                                         const Names& default_names,
                                          const Names& columns) {
-  return named ? named : first_of(usual, columns);
+  return named ? named : first_present(default_names, columns);
 }
 
 std::string require_column(const std::string& file,
                            std::string_view key,
-                           const std::optional<std::string>& chosen,
-                           const Names& usual,
+                           const std::optional<std::string>& column,
+                           const Names& default_names,
                            const Names& columns) {
-  if (!chosen) {
-    throw Error(text(file, ": no column ", join(usual, " or "), ", name one of ",
-                     formats::in_quotes(columns), " by `", key, ":`"));
+  if (!column) {
+    throw Error(str_cat(file, ": no column ", join(default_names, " or "), ", name one of ",
+                        formats::quoted_text(columns), " by `", key, ":`"));
   }
-  return *chosen;
+  return *column;
 }
 
 Names label_columns(const DataItem& item, const std::string& file, const Names& columns) {
-  const Names usual = {"label"};
-  return item.labels.empty()
-             ? Names{require_column(file, "label", choose_column(item.label, usual, columns), usual,
-                                    columns)}
-             : item.labels;
+  const Names default_names = {"label"};
+  return item.labels.empty() ? Names{require_column(
+                                   file, "label", choose_column(item.label, default_names, columns),
+                                   default_names, columns)}
+                             : item.labels;
 }
 
-/// A reader of the texts' columns, then the labels'.
+/// Opens a reader of the text columns, then the label columns.
 formats::TableReader open_table(const std::string& file,
                                 formats::TableKind kind,
                                 const Names& texts,
                                 const Names& labels,
-                                const LabelForm& form) {
+                                const LabelFormat& label_format) {
   Names all = texts;
   all.insert(all.end(), labels.begin(), labels.end());
-  return {file, kind, all, form.takes_several() ? labels : Names{}};
+  return {file, kind, all, label_format.allows_multiple() ? labels : Names{}};
 }
 
-/// Puts U+FFFD for bytes that are wrong; whether there were any.
+/// Replaces invalid bytes by U+FFFD; returns whether there were any.
 bool repair(std::vector<std::optional<std::string>>& fields) {
   bool was_wrong = false;
   for (auto& field : fields) {
     if (field && utf8::first_invalid(*field)) {
-      field = utf8::repaired(*field);
+      field = utf8::replace_invalid(*field);
       was_wrong = true;
     }
   }
@@ -74,30 +73,30 @@ bool repair(std::vector<std::optional<std::string>>& fields) {
 }
 
 void read_rows(const DataItem& item,
-               const LabelForm& form,
+               const LabelFormat& label_format,
                const std::string& file,
                LabelledRows& rows) {
   const auto kind = formats::table_kind(file);
   if (!kind) {
-    throw Error(text(file, ": not a table, labelled texts must be in csv, tsv or jsonl files"));
+    throw Error(str_cat(file, ": not a table, labelled texts must be in csv, tsv or jsonl files"));
   }
-  const Names columns = formats::columns_of(file, *kind);
+  const Names columns = formats::read_column_names(file, *kind);
   const Names texts = text_columns(item.text, item.text_pair, columns, file);
-  const LabelReader labels(item, form, label_columns(item, file, columns));
+  const LabelReader labels(item, label_format, label_columns(item, file, columns));
   const bool is_pair = texts.size() == 2;
   if (!rows.files.empty() && is_pair != rows.is_pair) {
-    throw Error(text(file, ": ", is_pair ? "two texts" : "one text", " in a row, but ",
-                     rows.files.front().path, " has ", is_pair ? "one" : "two"));
+    throw Error(str_cat(file, ": ", is_pair ? "two texts" : "one text", " in a row, but ",
+                        rows.files.front().path, " has ", is_pair ? "one" : "two"));
   }
   rows.is_pair = is_pair;
   rows.files.push_back({file, rows.size()});
-  auto reader = open_table(file, *kind, texts, labels.columns(), form);
+  auto reader = open_table(file, *kind, texts, labels.columns(), label_format);
   std::vector<std::optional<std::string>> fields;
   while (reader.next(fields)) {
     rows.repaired += repair(fields) ? 1 : 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!fields[i]) {
-        throw Error(text(reader.place(), ": no `", texts[i], "`, every row must have one"));
+        throw Error(str_cat(reader.location(), ": no `", texts[i], "`, every row must have one"));
       }
     }
     rows.first.add(*fields[0]);
@@ -105,10 +104,10 @@ void read_rows(const DataItem& item,
       rows.second.add(*fields[1]);
     }
     fields.erase(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(texts.size()));
-    for (const auto& name : labels.read(fields, reader.place())) {
+    for (const auto& name : labels.read(fields, reader.location())) {
       rows.labels.add(name);
     }
-    rows.label_begins.push_back(rows.labels.size());
+    rows.label_offsets.push_back(rows.labels.size());
   }
   rows.blank_lines += reader.blank_lines();
 }
@@ -126,17 +125,17 @@ std::string_view TextList::at(int64_t index) const {
   return std::string_view(bytes_).substr(begin, ends_.at(number) - begin);
 }
 
-std::string LabelledRows::place(int64_t row) const {
+std::string LabelledRows::location(int64_t row) const {
   const auto after = std::upper_bound(files.begin(), files.end(), row,
                                       [](int64_t r, const File& file) { return r < file.begin; });
   const File& file = *(after - 1);
-  return text(file.path, ", row ", row - file.begin + 1);
+  return str_cat(file.path, ", row ", row - file.begin + 1);
 }
 
 std::vector<std::string_view> LabelledRows::labels_of(int64_t row) const {
-  const auto place = static_cast<std::size_t>(row);
+  const auto index = static_cast<std::size_t>(row);
   std::vector<std::string_view> found;
-  for (int64_t i = label_begins[place]; i < label_begins[place + 1]; ++i) {
+  for (int64_t i = label_offsets[index]; i < label_offsets[index + 1]; ++i) {
     found.push_back(labels.at(i));
   }
   return found;
@@ -156,13 +155,13 @@ std::vector<std::string> text_columns(const std::optional<std::string>& first,
   return found;
 }
 
-LabelledRows read_labelled_rows(const DataItem& item, const LabelForm& form) {
+LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format) {
   LabelledRows rows;
   for (const std::string& file : item.files) {
-    read_rows(item, form, file, rows);
+    read_rows(item, label_format, file, rows);
   }
   if (rows.size() == 0) {
-    throw Error(text(item.path, ": no rows, must have at least one"));
+    throw Error(str_cat(item.path, ": no rows, must have at least one"));
   }
   return rows;
 }

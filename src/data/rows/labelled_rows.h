@@ -11,7 +11,7 @@
 
 namespace weft::data {
 
-/// Texts one after another, in one block of memory.
+/// Texts stored consecutively in one block of memory.
 class TextList {
  public:
   void add(std::string_view text);
@@ -23,7 +23,7 @@ class TextList {
   std::vector<std::size_t> ends_;
 };
 
-/// The rows of one data item, as they stand in its files.
+/// Rows of one data item as read from its files.
 struct LabelledRows {
   struct File {
     std::string path;
@@ -31,27 +31,27 @@ struct LabelledRows {
   };
   std::vector<File> files;
   TextList first;
-  TextList second;                       // empty where the rows have one text
-  TextList labels;                       // of all rows, one after another
-  std::vector<int64_t> label_begins{0};  // of each row, and the end
+  TextList second;                        // empty if the rows have one text
+  TextList labels;                        // of all rows, concatenated
+  std::vector<int64_t> label_offsets{0};  // one per row, and the end
   bool is_pair = false;
-  int64_t blank_lines = 0;  // of the files; they are no rows
+  int64_t blank_lines = 0;  // in the files; not counted as rows
   int64_t repaired = 0;     // rows that were not UTF-8
 
   int64_t size() const { return first.size(); }
-  /// Its classes or numbers, as they are written.
+  /// Classes or numbers of the row, as written.
   std::vector<std::string_view> labels_of(int64_t row) const;
-  /// `train.tsv, row 12` (rows counted from 1, the header not).
-  std::string place(int64_t row) const;
+  /// Location such as `train.tsv, row 12` (rows counted from 1, without the header).
+  std::string location(int64_t row) const;
 };
 
-/// Reads all files of an item; the columns as DataItem names them, else by their usual names.
-/// Rows that are to be left out for want of a label have none here. Throws data::Error naming the
-/// place: no such column, a row without text or label, no rows.
-LabelledRows read_labelled_rows(const DataItem& item, const LabelForm& form);
+/// Reads all files of an item; columns as DataItem names them, else by their usual names. Rows to
+/// be dropped for lack of a label get an empty label list. Throws data::Error naming the location:
+/// no such column, a row without text or label, no rows.
+LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format);
 
-/// Names of the columns with the texts of a table: one, or two for pairs. Named ones are taken as
-/// they are, others found by their usual names. Throws data::Error where there is none.
+/// Returns the text columns of a table: one, or two for pairs. Named columns are returned as given,
+/// others are looked up by their usual names. Throws data::Error if there is none.
 std::vector<std::string> text_columns(const std::optional<std::string>& first,
                                       const std::optional<std::string>& second,
                                       const std::vector<std::string>& columns,

@@ -6,27 +6,27 @@
 #include <system_error>
 
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 #include "data/text/text_source.h"
-#include "formats/lines.h"
-#include "formats/table.h"
+#include "formats/line_reader.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
 namespace {
 
-/// One file, or two that belong together.
-class PairFile {
+/// One file, or two aligned ones.
+class PairFileReader {
  public:
-  virtual ~PairFile() = default;
+  virtual ~PairFileReader() = default;
   virtual bool next(TextPairView& pair) = 0;
   virtual int64_t consumed() const = 0;
 };
 
-class AlignedLines : public PairFile {
+class AlignedLineReader : public PairFileReader {
  public:
-  AlignedLines(const std::string& source, const std::string& target)
+  AlignedLineReader(const std::string& source, const std::string& target)
       : names_{source, target}, source_(source), target_(target) {}
 
   bool next(TextPairView& pair) override {
@@ -45,19 +45,19 @@ class AlignedLines : public PairFile {
   int64_t consumed() const override { return source_.consumed(); }
 
  private:
-  /// Reads the longer one to its end, so as to tell both numbers.
+  /// Reads the longer file to its end, to report both line counts.
   [[noreturn]] void fail_counts(bool source_is_longer) {
     auto& longer = source_is_longer ? source_ : target_;
     const auto& shorter = source_is_longer ? target_ : source_;
     for (std::string_view line; longer.next(line);) {
-      leave_if_stopped("reading the texts");
+      throw_if_stopped("reading the texts");
     }
     const auto sources = (source_is_longer ? longer : shorter).number();
     const auto targets = (source_is_longer ? shorter : longer).number();
-    throw Error(text(names_[0], ": ", with_commas(sources), " lines, but ", names_[1], " has ",
-                     with_commas(targets),
-                     ": files that are translations of each other must have "
-                     "as many lines"));
+    throw Error(str_cat(names_[0], ": ", with_commas(sources), " lines, but ", names_[1], " has ",
+                        with_commas(targets),
+                        ": files that are translations of each other must have "
+                        "as many lines"));
   }
 
   std::string names_[2];
@@ -65,9 +65,9 @@ class AlignedLines : public PairFile {
   formats::LineReader target_;
 };
 
-class TablePairs : public PairFile {
+class TablePairReader : public PairFileReader {
  public:
-  TablePairs(const std::string& path, const DataItem& item)
+  TablePairReader(const std::string& path, const DataItem& item)
       : names_{source_column(item), target_column(item)},
         table_(path, kind_of(path), {names_[0], names_[1]}) {}
 
@@ -77,7 +77,7 @@ class TablePairs : public PairFile {
     }
     for (std::size_t i = 0; i < 2; ++i) {
       if (!fields_[i]) {
-        throw Error(text(table_.place(), ": no `", names_[i], "`, every row must have one"));
+        throw Error(str_cat(table_.location(), ": no `", names_[i], "`, every row must have one"));
       }
     }
     pair.source = *fields_[0];
@@ -91,10 +91,10 @@ class TablePairs : public PairFile {
   static formats::TableKind kind_of(const std::string& path) {
     const auto kind = formats::table_kind(path);
     if (!kind) {
-      throw Error(text(path,
-                       ": not a table: pairs of texts must be in csv, tsv or jsonl files, or in "
-                       "two files, {source: ",
-                       path, ", target: ...}"));
+      throw Error(str_cat(path,
+                          ": not a table: pairs of texts must be in csv, tsv or jsonl files, or in "
+                          "two files, {source: ",
+                          path, ", target: ...}"));
     }
     return *kind;
   }
@@ -120,16 +120,16 @@ std::string target_column(const DataItem& item) {
   return item.target_files.empty() ? item.target.value_or("target") : "";
 }
 
-std::string parallel_place(const std::string& file, int64_t pair) {
-  return text(file, formats::table_kind(file) ? ", row " : ", line ", pair + 1);
+std::string parallel_location(const std::string& file, int64_t pair) {
+  return str_cat(file, formats::table_kind(file) ? ", row " : ", line ", pair + 1);
 }
 
 struct ParallelReader::State {
   explicit State(const DataItem& data_item) : item(data_item) {
     if (!item.target_files.empty() && item.files.size() != item.target_files.size()) {
-      throw Error(text(item.source.value_or(""), ": ", item.files.size(), " files, but ",
-                       item.target.value_or(""), " matches ", item.target_files.size(),
-                       ": there must be one of these for each of those"));
+      throw Error(str_cat(item.source.value_or(""), ": ", item.files.size(), " files, but ",
+                          item.target.value_or(""), " matches ", item.target_files.size(),
+                          ": there must be one of these for each of those"));
     }
     for (const auto& file : item.files) {
       all += parallel_size_of(file);
@@ -139,16 +139,16 @@ struct ParallelReader::State {
   void open() {
     const auto& file = item.files[index];
     if (item.target_files.empty()) {
-      reading = std::make_unique<TablePairs>(file, item);
+      reading = std::make_unique<TablePairReader>(file, item);
     } else {
-      reading = std::make_unique<AlignedLines>(file, item.target_files[index]);
+      reading = std::make_unique<AlignedLineReader>(file, item.target_files[index]);
     }
     begins_file = true;
   }
 
   DataItem item;
-  std::size_t index = 0;  // of the file that is read
-  std::unique_ptr<PairFile> reading;
+  std::size_t index = 0;  // of the current file
+  std::unique_ptr<PairFileReader> reading;
   bool begins_file = true;
   int64_t done = 0;  // bytes of the files before
   int64_t all = 0;
@@ -169,7 +169,7 @@ bool ParallelReader::next(TextPairView& pair) {
     }
     if (state.begins_file) {
       throw Error(
-          text(state.item.files[state.index], ": no pairs of texts, must have one at least"));
+          str_cat(state.item.files[state.index], ": no pairs of texts, must have one at least"));
     }
     state.reading.reset();
     state.done += parallel_size_of(state.item.files[state.index]);
@@ -183,7 +183,7 @@ const std::string& ParallelReader::file() const {
   return files.empty() ? state_->item.path : files[std::min(state_->index, files.size() - 1)];
 }
 
-double ParallelReader::share() const {
+double ParallelReader::fraction_read() const {
   const int64_t done = state_->done + (state_->reading ? state_->reading->consumed() : 0);
   return state_->all > 0
              ? std::min(1.0, static_cast<double>(done) / static_cast<double>(state_->all))
@@ -194,7 +194,7 @@ void visit_parallel_texts(const std::vector<DataItem>& items, const TextVisitor&
   for (const auto& item : items) {
     ParallelReader reader(item);
     for (TextPairView pair; reader.next(pair);) {
-      leave_if_stopped("reading the texts");
+      throw_if_stopped("reading the texts");
       visit_text(pair.source, visit);
       visit_text(pair.target, visit);
     }

@@ -10,7 +10,7 @@
 
 namespace weft::data {
 
-/// A text and its translation, or any other text that stands for it; valid until the next call.
+/// A text and its translation, or any other source and target; valid until the next call.
 struct TextPairView {
   std::string_view source;
   std::string_view target;
@@ -18,34 +18,34 @@ struct TextPairView {
 };
 
 /// Reads the pairs of a data item, file by file: rows of a table, or lines of two files that are
-/// aligned line by line (white space at the ends of such lines does not count). Either text may be
-/// empty.
+/// aligned line by line (leading and trailing white space is stripped from lines). Either text may
+/// be empty.
 class ParallelReader {
  public:
-  /// Throws data::Error and formats::Error, here and in `next`: no such column, two files with
-  /// different numbers of lines, or of files, a file without pairs.
+  /// Throws data::Error and formats::Error, here and in `next`: no such column, different numbers
+  /// of lines or of files on the two sides, a file without pairs.
   explicit ParallelReader(const DataItem& item);
   ~ParallelReader();
 
   bool next(TextPairView& pair);
-  /// Path of the file that is read; of two, of the sources.
+  /// Path of the current file; for two files, that of the sources.
   const std::string& file() const;
-  /// Share of the files that is read, 0 to 1.
-  double share() const;
+  /// Fraction of the files read so far, 0 to 1.
+  double fraction_read() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// `train.tsv, row 12`, or `train.en, line 12`.
-std::string parallel_place(const std::string& file, int64_t pair);
+/// Location such as `train.tsv, row 12` or `train.en, line 12`.
+std::string parallel_location(const std::string& file, int64_t pair);
 
-/// The columns of the texts where an item does not name them.
+/// Columns of the texts; default names if the item names none.
 std::string source_column(const DataItem& item);
 std::string target_column(const DataItem& item);
 
-/// Visits both texts of every pair, those that are not UTF-8 repaired (for training a tokenizer).
+/// Visits both texts of every pair, with invalid UTF-8 repaired (for training a tokenizer).
 void visit_parallel_texts(const std::vector<DataItem>& items, const TextVisitor& visit);
 
 }  // namespace weft::data

@@ -7,31 +7,32 @@
 
 #include "base/file.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "data/rows/labelled_rows.h"
 #include "data/rows/parallel_reader.h"
 #include "data/store/store_cache.h"
-#include "formats/table.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
 namespace {
 
 constexpr std::chrono::milliseconds kParallelProgressPeriod{100};
-constexpr int64_t kTextsAtOnce = 16384;  // of both sides
-constexpr int64_t kTextsOfPiece = 256;
+constexpr int64_t kTextsPerBlock = 16384;  // sources and targets together
+constexpr int64_t kTextsPerChunk = 256;
 
-/// Hash of all that decides what is in the store.
+/// Hash of everything that affects the store.
 uint64_t parallel_key_of(const DataItem& item,
                          const std::string& prefix,
                          const Tokenizer& tokenizer) {
-  std::string facts = text("parallel token store ", kStoreVersion, " tokenizer ",
-                           hex(tokenizer.fingerprint()), " prefix ", prefix.size(), ":", prefix);
+  std::string facts =
+      str_cat("parallel token store ", kStoreVersion, " tokenizer ",
+              to_hex(tokenizer.fingerprint()), " prefix ", prefix.size(), ":", prefix);
   const auto add = [&](const std::string& file) {
-    leave_if_stopped("reading the texts");
-    facts += text("\nfile ", hex(digest_file(file)), file.ends_with(".gz") ? " gz" : "");
+    throw_if_stopped("reading the texts");
+    facts += str_cat("\nfile ", to_hex(digest_file(file)), file.ends_with(".gz") ? " gz" : "");
   };
   for (std::size_t i = 0; i < item.files.size(); ++i) {
     add(item.files[i]);
@@ -41,66 +42,66 @@ uint64_t parallel_key_of(const DataItem& item,
     } else if (const auto kind = formats::table_kind(item.files[i])) {
       const auto source = source_column(item);
       const auto target = target_column(item);
-      facts += text(" table ", static_cast<int>(*kind), " ", source.size(), ":", source, " ",
-                    target.size(), ":", target);
+      facts += str_cat(" table ", static_cast<int>(*kind), " ", source.size(), ":", source, " ",
+                       target.size(), ":", target);
     }
   }
   return digest(facts);
 }
 
-/// Sources and targets by turns.
+/// Sources and targets, alternating.
 struct ParallelStretch {
   TextList texts;
-  std::vector<std::size_t> borders;  // first texts of files
+  std::vector<std::size_t> boundaries;  // first text of each file
   int64_t repaired = 0;
 };
 
-void add_text(std::string_view text, ParallelStretch& stretch) {
+void add_text(std::string_view text, ParallelStretch& block) {
   if (utf8::first_invalid(text)) {
-    ++stretch.repaired;
-    stretch.texts.add(utf8::repaired(text));
+    ++block.repaired;
+    block.texts.add(utf8::replace_invalid(text));
   } else {
-    stretch.texts.add(text);
+    block.texts.add(text);
   }
 }
 
-ParallelStretch read_stretch(ParallelReader& reader, const std::string& prefix) {
-  ParallelStretch stretch;
+ParallelStretch read_block(ParallelReader& reader, const std::string& prefix) {
+  ParallelStretch block;
   std::string source;
-  for (TextPairView pair; stretch.texts.size() < kTextsAtOnce && reader.next(pair);) {
+  for (TextPairView pair; block.texts.size() < kTextsPerBlock && reader.next(pair);) {
     if (pair.begins_file) {
-      stretch.borders.push_back(static_cast<std::size_t>(stretch.texts.size()));
+      block.boundaries.push_back(static_cast<std::size_t>(block.texts.size()));
     }
-    // A prefix makes no text of none.
+    // An empty text stays empty even with a prefix.
     source.assign(pair.source.empty() ? std::string_view() : std::string_view(prefix));
     source += pair.source;
-    add_text(source, stretch);
-    add_text(pair.target, stretch);
+    add_text(source, block);
+    add_text(pair.target, block);
   }
-  return stretch;
+  return block;
 }
 
-/// `texts`: sources and targets by turns.
-StorePiece tokenised(const TextList& texts, const Tokenizer& tokenizer, uint32_t width) {
-  const int64_t count = (texts.size() + kTextsOfPiece - 1) / kTextsOfPiece;
-  std::vector<StorePiece> pieces(static_cast<std::size_t>(count));
+/// `texts`: sources and targets, alternating.
+StoreChunk tokenize(const TextList& texts, const Tokenizer& tokenizer, uint32_t width) {
+  const int64_t count = (texts.size() + kTextsPerChunk - 1) / kTextsPerChunk;
+  std::vector<StoreChunk> chunks(static_cast<std::size_t>(count));
   parallel_for(count, 1, [&](int64_t begin, int64_t end) {
     std::vector<int32_t> ids;
     for (int64_t number = begin; number < end; ++number) {
-      auto& piece = pieces[static_cast<std::size_t>(number)];
-      const int64_t last = std::min((number + 1) * kTextsOfPiece, texts.size());
-      for (int64_t i = number * kTextsOfPiece; i < last; ++i) {
+      auto& chunk = chunks[static_cast<std::size_t>(number)];
+      const int64_t last = std::min((number + 1) * kTextsPerChunk, texts.size());
+      for (int64_t i = number * kTextsPerChunk; i < last; ++i) {
         ids.clear();
         (i % 2 == 0 ? tokenizer : tokenizer.target()).encode(texts.at(i), ids);
-        append_tokens(ids, width, piece.tokens);
-        piece.lengths.push_back(static_cast<uint32_t>(ids.size()));
+        append_tokens(ids, width, chunk.tokens);
+        chunk.lengths.push_back(static_cast<uint32_t>(ids.size()));
       }
     }
   });
-  StorePiece all;
-  for (const auto& piece : pieces) {
-    all.tokens += piece.tokens;
-    all.lengths.insert(all.lengths.end(), piece.lengths.begin(), piece.lengths.end());
+  StoreChunk all;
+  for (const auto& chunk : chunks) {
+    all.tokens += chunk.tokens;
+    all.lengths.insert(all.lengths.end(), chunk.lengths.begin(), chunk.lengths.end());
   }
   return all;
 }
@@ -109,31 +110,31 @@ StorePiece tokenised(const TextList& texts, const Tokenizer& tokenizer, uint32_t
 
 ParallelText::ParallelText(std::shared_ptr<const TokenStore> store,
                            std::vector<std::string> files,
-                           bool cuts_begin)
-    : store_(std::move(store)), files_(std::move(files)), cuts_begin_(cuts_begin) {}
+                           bool truncates_left)
+    : store_(std::move(store)), files_(std::move(files)), truncates_left_(truncates_left) {}
 
-void ParallelText::read_source(int64_t pair, int64_t most, std::vector<int64_t>& ids) const {
-  read(2 * pair, most, ids);
+void ParallelText::read_source(int64_t pair, int64_t max_tokens, std::vector<int64_t>& ids) const {
+  read(2 * pair, max_tokens, ids);
 }
 
-void ParallelText::read_target(int64_t pair, int64_t most, std::vector<int64_t>& ids) const {
-  read(2 * pair + 1, most, ids);
+void ParallelText::read_target(int64_t pair, int64_t max_tokens, std::vector<int64_t>& ids) const {
+  read(2 * pair + 1, max_tokens, ids);
 }
 
-void ParallelText::read(int64_t sentence, int64_t most, std::vector<int64_t>& ids) const {
-  const int64_t kept = std::min(most, size_of(sentence));
+void ParallelText::read(int64_t sentence, int64_t max_tokens, std::vector<int64_t>& ids) const {
+  const int64_t kept = std::min(max_tokens, size_of(sentence));
   const int64_t begin =
-      cuts_begin_ ? store_->first_token(sentence + 1) - kept : store_->first_token(sentence);
+      truncates_left_ ? store_->first_token(sentence + 1) - kept : store_->first_token(sentence);
   store_->read(begin, begin + kept, ids);
 }
 
-std::string ParallelText::place(int64_t pair) const {
+std::string ParallelText::location(int64_t pair) const {
   int64_t file = 0;
   while (file + 1 < store_->documents() && store_->first_sentence(file + 1) <= 2 * pair) {
     ++file;
   }
-  return parallel_place(files_.at(static_cast<std::size_t>(file)),
-                        pair - store_->first_sentence(file) / 2);
+  return parallel_location(files_.at(static_cast<std::size_t>(file)),
+                           pair - store_->first_sentence(file) / 2);
 }
 
 std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
@@ -147,30 +148,30 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
   const auto build = [&](const std::string& path) {
     StoreWriter writer(path, width, key);
     ParallelReader reader(item);
-    auto shown = std::chrono::steady_clock::now() - kParallelProgressPeriod;
-    for (auto stretch = read_stretch(reader, prefix); stretch.texts.size() > 0;
-         stretch = read_stretch(reader, prefix)) {
-      leave_if_stopped("tokenising");
-      auto piece = tokenised(stretch.texts, tokenizer, width);
-      piece.borders = stretch.borders;
-      piece.repaired = stretch.repaired;
-      writer.add(piece);
+    auto last_shown = std::chrono::steady_clock::now() - kParallelProgressPeriod;
+    for (auto block = read_block(reader, prefix); block.texts.size() > 0;
+         block = read_block(reader, prefix)) {
+      throw_if_stopped("tokenising");
+      auto chunk = tokenize(block.texts, tokenizer, width);
+      chunk.boundaries = block.boundaries;
+      chunk.repaired = block.repaired;
+      writer.add(chunk);
       const auto now = std::chrono::steady_clock::now();
-      if (progress && now - shown >= kParallelProgressPeriod) {
+      if (progress && now - last_shown >= kParallelProgressPeriod) {
         const auto name = std::filesystem::path(reader.file()).filename().string();
-        progress({.doing = "tokenising " + name, .share = reader.share()});
-        shown = now;
+        progress({.activity = "tokenising " + name, .fraction = reader.fraction_read()});
+        last_shown = now;
       }
     }
     writer.finish(0);
   };
   const auto found = cached_store(options, width, key, build, remarks);
-  if (found.foot.repaired > 0) {
-    remarks.push_back(text(item.path, ": ", with_commas(found.foot.repaired),
-                           found.foot.repaired == 1 ? " text that is" : " texts that are",
-                           " not UTF-8, read with U+FFFD for the bytes that are wrong"));
+  if (found.footer.repaired > 0) {
+    remarks.push_back(str_cat(item.path, ": ", with_commas(found.footer.repaired),
+                              found.footer.repaired == 1 ? " text that is" : " texts that are",
+                              " not UTF-8, read with U+FFFD for the bytes that are wrong"));
   }
-  return std::make_shared<ParallelText>(found.store, item.files, tokenizer.cuts_begin());
+  return std::make_shared<ParallelText>(found.store, item.files, tokenizer.truncates_left());
 }
 
 }  // namespace weft::data

@@ -3,11 +3,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 #include "data/rows/tagged_files.h"
 #include "formats/json.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 
 namespace weft::data {
 namespace {
@@ -15,34 +15,37 @@ namespace {
 using formats::Json;
 using Names = std::vector<std::string>;
 
-/// The list under the key that the item names, else under the first of the usual ones.
+/// Returns the list under the key that the item names, else under the first of the usual ones.
 const Json& list_of(const Json& row,
                     const std::optional<std::string>& named,
-                    const Names& usual,
-                    const std::string& place) {
-  const Names keys = named ? Names{*named} : usual;
+                    const Names& default_names,
+                    const std::string& location) {
+  const Names keys = named ? Names{*named} : default_names;
   for (const std::string& key : keys) {
     if (const auto found = row.find(key); found != row.end()) {
       if (!found->is_array()) {
-        throw Error(text(place, ": \"", key, "\" is not a list"));
+        throw Error(str_cat(location, ": \"", key, "\" is not a list"));
       }
       return *found;
     }
   }
-  throw Error(text(place, ": no list ", join(keys, " or "), ", every row must have one"));
+  throw Error(str_cat(location, ": no list ", join(keys, " or "), ", every row must have one"));
 }
 
-void add_word(
-    const Json& word, const Json& tag, int64_t line, const std::string& place, TaggedRows& rows) {
+void add_word(const Json& word,
+              const Json& tag,
+              int64_t line,
+              const std::string& location,
+              TaggedRows& rows) {
   if (!word.is_string()) {
-    throw Error(text(place, ": a word that is not a string"));
+    throw Error(str_cat(location, ": a word that is not a string"));
   }
   if (!tag.is_string() && !tag.is_number_integer()) {
-    throw Error(text(place, ": a tag that is neither a name nor a whole number"));
+    throw Error(str_cat(location, ": a tag that is neither a name nor a whole number"));
   }
   const std::string name = tag.is_string() ? tag.get<std::string>() : tag.dump();
   if (name.empty()) {
-    throw Error(text(place, ": an empty tag, every word must have one"));
+    throw Error(str_cat(location, ": an empty tag, every word must have one"));
   }
   rows.add_word(word.get<std::string>(), name, tag.is_number_integer(), line);
 }
@@ -56,19 +59,19 @@ void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows&
       rows.count_blank();
       continue;
     }
-    const std::string place = lines.place();
-    const Json row = formats::parse_json(line, place);
+    const std::string location = lines.location();
+    const Json row = formats::parse_json(line, location);
     if (!row.is_object()) {
-      throw Error(text(place, ": not a JSON object"));
+      throw Error(str_cat(location, ": not a JSON object"));
     }
-    const Json& words = list_of(row, item.text, {"words", "tokens"}, place);
-    const Json& tags = list_of(row, item.label, {"labels", "tags", "ner_tags"}, place);
+    const Json& words = list_of(row, item.text, {"words", "tokens"}, location);
+    const Json& tags = list_of(row, item.label, {"labels", "tags", "ner_tags"}, location);
     if (words.size() != tags.size()) {
-      throw Error(text(place, ": ", words.size(), " words and ", tags.size(),
-                       " tags, there must be one tag a word"));
+      throw Error(str_cat(location, ": ", words.size(), " words and ", tags.size(),
+                          " tags, there must be one tag a word"));
     }
     for (std::size_t i = 0; i < words.size(); ++i) {
-      add_word(words[i], tags[i], lines.number(), place, rows);
+      add_word(words[i], tags[i], lines.number(), location, rows);
     }
     if (words.empty()) {
       rows.count_empty();

@@ -2,11 +2,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
 #include "data/rows/tagged_files.h"
-#include "formats/lines.h"
+#include "formats/line_reader.h"
 
 namespace weft::data {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::string_view kDocumentBegin = "-DOCSTART-";
 
 using Columns = std::vector<std::string_view>;
 
-/// Columns of a line that is not empty.
+/// Splits a non-empty line into columns.
 Columns columns_of_line(std::string_view line) {
   Columns columns;
   if (line.find('\t') != std::string_view::npos) {
@@ -47,7 +47,7 @@ class TaggedLines {
       const std::string_view content = trim(line);
       if (content.empty() || content.starts_with(kDocumentBegin)) {
         rows_.end_sentence();
-      } else if (!is_universal() || content.front() != '#') {
+      } else if (!is_conllu() || content.front() != '#') {
         read_word(columns_of_line(line.find('\t') == std::string_view::npos ? content : line));
       }
     }
@@ -55,24 +55,24 @@ class TaggedLines {
   }
 
  private:
-  bool is_universal() const { return !names_.empty(); }
+  bool is_conllu() const { return !names_.empty(); }
 
-  /// Place of the column: as the item names it, else the usual one.
+  /// Index of a column: as the item names it, else the usual one.
   int64_t named_column(const std::optional<std::string>& named,
-                       std::string_view usual,
-                       int64_t otherwise) const {
+                       std::string_view default_name,
+                       int64_t fallback) const {
     if (named) {
       if (const auto number = column_number(*named)) {
         return *number - 1;
       }
     }
-    const std::string_view wanted = named ? std::string_view(*named) : usual;
+    const std::string_view wanted = named ? std::string_view(*named) : default_name;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (names_[i] == wanted) {
         return static_cast<int64_t>(i);
       }
     }
-    return otherwise;
+    return fallback;
   }
 
   void check_width(const Columns& columns) {
@@ -84,14 +84,14 @@ class TaggedLines {
       first_ = lines_.number();
     }
     if (columns.size() != width_) {
-      fail(text(columns.size(), " columns, but line ", first_, " has ", width_));
+      fail(str_cat(columns.size(), " columns, but line ", first_, " has ", width_));
     }
   }
 
   void read_word(const Columns& columns) {
     check_width(columns);
-    if (is_universal() && columns.front().find_first_of("-.") != std::string_view::npos) {
-      return;  // 3-4 and 5.1: words that are told again, or not said
+    if (is_conllu() && columns.front().find_first_of("-.") != std::string_view::npos) {
+      return;  // 3-4 and 5.1: multiword tokens and empty nodes
     }
     const std::string_view word = at(columns, word_);
     const std::string_view tag = at(columns, tag_);
@@ -104,24 +104,24 @@ class TaggedLines {
     rows_.add_word(word, tag, false, lines_.number());
   }
 
-  std::string_view at(const Columns& columns, int64_t place) const {
-    if (place >= static_cast<int64_t>(columns.size())) {
-      fail(text("column ", place + 1, " is asked for, there are ", columns.size()));
+  std::string_view at(const Columns& columns, int64_t column) const {
+    if (column >= static_cast<int64_t>(columns.size())) {
+      fail(str_cat("column ", column + 1, " is asked for, there are ", columns.size()));
     }
-    return place < 0 ? columns.back() : columns[static_cast<std::size_t>(place)];
+    return column < 0 ? columns.back() : columns[static_cast<std::size_t>(column)];
   }
 
   [[noreturn]] void fail(std::string_view message) const {
-    throw Error(text(lines_.place(), ": ", message));
+    throw Error(str_cat(lines_.location(), ": ", message));
   }
 
   const std::vector<std::string>& names_;
   formats::LineReader lines_;
   TaggedRows& rows_;
   int64_t word_ = 0;
-  int64_t tag_ = -1;       // the last one
+  int64_t tag_ = -1;       // last column
   std::size_t width_ = 0;  // of the first line with words
-  int64_t first_ = 0;      // its number
+  int64_t first_ = 0;      // its line number
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "data/error.h"
 #include "data/text/text_words.h"
@@ -12,8 +12,8 @@
 namespace weft::data {
 namespace {
 
-constexpr int64_t kSentencesAtOnce = 256;
-constexpr int64_t kMostNumbered = 10'000;  // tags that are numbers
+constexpr int64_t kSentencesPerBlock = 256;
+constexpr int64_t kMaxNumericTags = 10'000;  // maximum number of numeric tags
 
 struct Pieces {
   std::vector<int32_t> ids;
@@ -23,13 +23,13 @@ struct Pieces {
 /// Tokenises on all cores.
 Pieces tokenize_words(const TaggedRows& rows, const Tokenizer& tokenizer) {
   const WordEncoder encoder(tokenizer);
-  const int64_t blocks = (rows.size() + kSentencesAtOnce - 1) / kSentencesAtOnce;
+  const int64_t blocks = (rows.size() + kSentencesPerBlock - 1) / kSentencesPerBlock;
   std::vector<Pieces> parts(static_cast<std::size_t>(blocks));
   parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       Pieces& part = parts[static_cast<std::size_t>(block)];
-      const int64_t last = std::min((block + 1) * kSentencesAtOnce, rows.size());
-      for (int64_t word = rows.begin(block * kSentencesAtOnce); word < rows.begin(last); ++word) {
+      const int64_t last = std::min((block + 1) * kSentencesPerBlock, rows.size());
+      for (int64_t word = rows.begin(block * kSentencesPerBlock); word < rows.begin(last); ++word) {
         const std::size_t before = part.ids.size();
         encoder.encode(rows.word(word), part.ids);
         part.counts.push_back(static_cast<int32_t>(part.ids.size() - before));
@@ -44,13 +44,13 @@ Pieces tokenize_words(const TaggedRows& rows, const Tokenizer& tokenizer) {
   return all;
 }
 
-/// Id of each of the part's tag names; a number of a JSON file that is no name is an id itself.
+/// Ids of the part's tag names; a number in a JSON file that is not a name is an id itself.
 std::vector<int32_t> ids_of_names(const TaggedRows& rows, const Labels& labels) {
   std::vector<int32_t> ids;
   for (const TagName& tag : rows.names()) {
     auto id = labels.find(tag.name);
     if (!id && tag.is_number) {
-      const auto number = number_of(tag.name);
+      const auto number = parse_number(tag.name);
       const bool is_id =
           number && *number >= 0 && *number < static_cast<double>(labels.names().size());
       id = is_id ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
@@ -67,17 +67,17 @@ void read_tags(TaggedPart& part, const Labels& labels) {
   for (int64_t word = 0; word < count; ++word) {
     const auto name = static_cast<std::size_t>(part.rows.tag(word));
     if (ids[name] < 0) {
-      labels.refuse(part.rows.names()[name].name, part.rows.place(word));
+      labels.throw_unknown(part.rows.names()[name].name, part.rows.location(word));
     }
     part.tags.push_back(ids[name]);
   }
 }
 
-/// Cuts one part's sentences into sequences.
-class Fitter {
+/// Truncates or splits the sentences of one part into sequences.
+class SequenceTruncator {
  public:
-  Fitter(TaggedPart& part, Overflow overflow, int64_t room)
-      : part_(part), overflow_(overflow), room_(room) {}
+  SequenceTruncator(TaggedPart& part, Truncation truncation, int64_t max_tokens)
+      : part_(part), truncation_(truncation), max_tokens_(max_tokens) {}
 
   void add(int64_t sentence) {
     TaggedSequence whole{.first_word = part_.rows.begin(sentence), .first_piece = next_piece_};
@@ -88,45 +88,45 @@ class Fitter {
     next_piece_ += whole.pieces;
     if (whole.pieces == 0) {
       ++part_.empty;
-    } else if (whole.pieces <= room_) {
+    } else if (whole.pieces <= max_tokens_) {
       part_.sequences.push_back(whole);
     } else {
-      fit(whole);
+      truncate_long(whole);
     }
   }
 
  private:
   int64_t count(int64_t word) const { return part_.counts[static_cast<std::size_t>(word)]; }
 
-  void fit(const TaggedSequence& whole) {
-    switch (overflow_) {
-      case Overflow::kDrop:
+  void truncate_long(const TaggedSequence& whole) {
+    switch (truncation_) {
+      case Truncation::kDrop:
         ++part_.dropped;
         return;
-      case Overflow::kCut: {
-        ++part_.cut;
-        const auto kept = begin_of(whole, room_);
-        part_.cut_words += whole.words - kept.words;
+      case Truncation::kTruncate: {
+        ++part_.truncated;
+        const auto kept = truncate(whole, max_tokens_);
+        part_.truncated_words += whole.words - kept.words;
         part_.sequences.push_back(kept);
         return;
       }
-      case Overflow::kSplit:
+      case Truncation::kSplit:
         ++part_.split;
         split(whole);
         return;
     }
   }
 
-  /// The sequence's words that begin within `room` pieces, the last one cut where it must be.
-  TaggedSequence begin_of(TaggedSequence sequence, int64_t room) const {
+  /// Keeps the words that begin within `max_tokens` pieces; the last one may be truncated.
+  TaggedSequence truncate(TaggedSequence sequence, int64_t max_tokens) const {
     int64_t words = 0;
     int64_t pieces = 0;
-    while (words < sequence.words && pieces < room) {
+    while (words < sequence.words && pieces < max_tokens) {
       pieces += count(sequence.first_word + words);
       ++words;
     }
     sequence.words = words;
-    sequence.pieces = std::min(pieces, room);
+    sequence.pieces = std::min(pieces, max_tokens);
     return sequence;
   }
 
@@ -135,13 +135,13 @@ class Fitter {
     const std::vector<int32_t> counts(first, first + whole.words);
     int64_t begin = 0;
     int64_t piece = whole.first_piece;
-    for (const int64_t end : word_stretches(counts, room_)) {
+    for (const int64_t end : chunk_words(counts, max_tokens_)) {
       const auto pieces = std::accumulate(counts.begin() + begin, counts.begin() + end, int64_t{0});
       if (pieces > 0) {
         part_.sequences.push_back({.first_word = whole.first_word + begin,
                                    .words = end - begin,
                                    .first_piece = piece,
-                                   .pieces = std::min(pieces, room_)});
+                                   .pieces = std::min(pieces, max_tokens_)});
       }
       begin = end;
       piece += pieces;
@@ -149,48 +149,48 @@ class Fitter {
   }
 
   TaggedPart& part_;
-  Overflow overflow_;
-  int64_t room_;
+  Truncation truncation_;
+  int64_t max_tokens_;
   int64_t next_piece_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::string> labels_of_tags(const std::vector<TaggedPart>& parts) {
+std::vector<std::string> collect_tag_labels(const std::vector<TaggedPart>& parts) {
   std::vector<std::string> names;
   int64_t largest = -1;
   bool are_numbers = true;
   for (const TaggedPart& part : parts) {
     for (const TagName& tag : part.rows.names()) {
-      const auto number = number_of(tag.name);
+      const auto number = parse_number(tag.name);
       are_numbers = are_numbers && tag.is_number && number && *number >= 0;
       largest = are_numbers ? std::max(largest, static_cast<int64_t>(*number)) : -1;
       names.push_back(tag.name);
     }
   }
-  if (!are_numbers || largest >= kMostNumbered) {
+  if (!are_numbers || largest >= kMaxNumericTags) {
     return sorted_labels(std::move(names));
   }
-  names.clear();  // a number that the data happens not to have keeps its place
+  names.clear();  // a tag number without examples keeps its id
   for (int64_t number = 0; number <= largest; ++number) {
-    names.push_back(text(number));
+    names.push_back(str_cat(number));
   }
   return names;
 }
 
-void fit_part(TaggedPart& part,
-              const TaggedSettings& settings,
-              int64_t room,
-              const Labels& labels,
-              const Tokenizer& tokenizer) {
+void tokenize_and_truncate(TaggedPart& part,
+                           const TaggedSettings& settings,
+                           int64_t max_tokens,
+                           const Labels& labels,
+                           const Tokenizer& tokenizer) {
   read_tags(part, labels);
   Pieces pieces = tokenize_words(part.rows, tokenizer);
   part.ids = std::move(pieces.ids);
   part.counts = std::move(pieces.counts);
-  part.no_pieces = std::count(part.counts.begin(), part.counts.end(), 0);
-  Fitter fitter(part, settings.overflow, room);
+  part.words_without_pieces = std::count(part.counts.begin(), part.counts.end(), 0);
+  SequenceTruncator truncator(part, settings.truncation, max_tokens);
   for (int64_t sentence = 0; sentence < part.rows.size(); ++sentence) {
-    fitter.add(sentence);
+    truncator.add(sentence);
   }
 }
 

@@ -17,35 +17,35 @@ struct TaggedSequence {
   int64_t first_word = 0;
   int64_t words = 0;
   int64_t first_piece = 0;
-  int64_t pieces = 0;  // the last word's may have been cut
+  int64_t pieces = 0;  // those of the last word may be truncated
 };
 
-/// One data item: its sentences, tokenised and fitted to the length.
+/// One data item: its sentences, tokenised and truncated.
 struct TaggedPart {
   std::string name;
   TaggedRows rows;
-  std::optional<int64_t> language;  // its id, where the model tells languages apart
+  std::optional<int64_t> language;  // language id, if the model uses language ids
   std::vector<int32_t> ids;         // of all words
   std::vector<int32_t> counts;      // pieces of each word
   std::vector<int32_t> tags;        // id of each word's tag
   std::vector<TaggedSequence> sequences;
-  int64_t cut = 0;
-  int64_t cut_words = 0;  // of which no piece was kept
+  int64_t truncated = 0;
+  int64_t truncated_words = 0;  // words without any kept piece
   int64_t split = 0;
   int64_t dropped = 0;
-  int64_t empty = 0;      // sentences without a piece
-  int64_t no_pieces = 0;  // words without one
+  int64_t empty = 0;                 // sentences without pieces
+  int64_t words_without_pieces = 0;  // words that the tokenizer maps to no piece
 };
 
-/// Tags of all parts in order, where none are known.
-std::vector<std::string> labels_of_tags(const std::vector<TaggedPart>& parts);
+/// Collects the tags of all parts in order, for a model without known tags.
+std::vector<std::string> collect_tag_labels(const std::vector<TaggedPart>& parts);
 
-/// Fills all but `name`, `rows` and `language`; `room`: pieces that a sequence may have. Throws
-/// data::Error naming the word: not one of the tags.
-void fit_part(TaggedPart& part,
-              const TaggedSettings& settings,
-              int64_t room,
-              const Labels& labels,
-              const Tokenizer& tokenizer);
+/// Fills all but `name`, `rows` and `language`. `max_tokens`: maximum pieces of a sequence. Throws
+/// data::Error naming the word: an unknown tag.
+void tokenize_and_truncate(TaggedPart& part,
+                           const TaggedSettings& settings,
+                           int64_t max_tokens,
+                           const Labels& labels,
+                           const Tokenizer& tokenizer);
 
 }  // namespace weft::data

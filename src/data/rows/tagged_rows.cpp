@@ -5,20 +5,20 @@
 #include <optional>
 
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
 #include "data/rows/tagged_files.h"
 #include "data/text/text_source.h"
-#include "formats/table.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 namespace {
 
-constexpr int64_t kMostColumns = 1000;
+constexpr int64_t kMaxColumns = 1000;
 
 bool has_ending(std::string_view file, std::string_view ending) {
-  return file.ends_with(ending) || file.ends_with(text(ending, ".gz"));
+  return file.ends_with(ending) || file.ends_with(str_cat(ending, ".gz"));
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void TaggedRows::add_word(std::string_view word,
     names_.push_back({std::string(tag), is_number});
   }
   if (utf8::first_invalid(word)) {
-    words_.add(utf8::repaired(word));
+    words_.add(utf8::replace_invalid(word));
     ++repaired_;
   } else {
     words_.add(word);
@@ -50,22 +50,22 @@ void TaggedRows::end_sentence() {
   }
 }
 
-std::string TaggedRows::place(int64_t word) const {
+std::string TaggedRows::location(int64_t word) const {
   const auto after = std::upper_bound(files_.begin(), files_.end(), word,
                                       [](int64_t w, const File& file) { return w < file.begin; });
-  return text((after - 1)->path, ":", lines_[static_cast<std::size_t>(word)]);
+  return str_cat((after - 1)->path, ":", lines_[static_cast<std::size_t>(word)]);
 }
 
 TaggedRows read_tagged_rows(const DataItem& item) {
   TaggedRows rows;
   for (const std::string& file : item.files) {
-    leave_if_stopped("reading the sentences");
+    throw_if_stopped("reading the sentences");
     rows.begin_file(file);
     const auto kind = formats::table_kind(file);
     if (kind == formats::TableKind::kCsv) {
-      throw Error(text(file,
-                       ": a table, sentences with tags must be in jsonl files or have one "
-                       "word a line (CoNLL)"));
+      throw Error(str_cat(file,
+                          ": a table, sentences with tags must be in jsonl files or have one "
+                          "word a line (CoNLL)"));
     }
     if (kind == formats::TableKind::kJsonl) {
       read_tagged_json(item, file, rows);
@@ -74,7 +74,7 @@ TaggedRows read_tagged_rows(const DataItem& item) {
     }
   }
   if (rows.size() == 0) {
-    throw Error(text(item.path, ": no sentence, must have at least one"));
+    throw Error(str_cat(item.path, ": no sentence, must have at least one"));
   }
   return rows;
 }
@@ -104,9 +104,9 @@ std::optional<int64_t> column_number(std::string_view text) {
   int64_t number = 0;
   const auto* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  const bool is_fine =
-      error == std::errc() && stopped == end && number >= 1 && number <= kMostColumns;
-  return is_fine ? std::optional(number) : std::nullopt;
+  const bool is_valid =
+      error == std::errc() && stopped == end && number >= 1 && number <= kMaxColumns;
+  return is_valid ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace weft::data

@@ -14,19 +14,19 @@
 
 namespace weft::data {
 
-/// A tag as it stands in a file. Numbers of JSON files may mean the place in a list of names.
+/// A tag as written in a file. A number in a JSON file may be an index into a list of names.
 struct TagName {
   std::string name;
   bool is_number = false;
 };
 
-/// Sentences of words with a tag each, of one data item, as they stand in its files.
+/// Sentences of tagged words of one data item, as read from its files.
 class TaggedRows {
  public:
-  /// `file` and what follows it come from there.
+  /// Marks the words that follow as coming from `file`.
   void begin_file(const std::string& file);
   void add_word(std::string_view word, std::string_view tag, bool is_number, int64_t line);
-  /// The words since the last one are a sentence; nothing without words.
+  /// Ends the sentence of the words added since the last call; no-op without words.
   void end_sentence();
   void count_empty() { ++empty_; }
   void count_blank() { ++blank_; }
@@ -35,16 +35,16 @@ class TaggedRows {
   int64_t begin(int64_t sentence) const { return offsets_[static_cast<std::size_t>(sentence)]; }
   int64_t end(int64_t sentence) const { return begin(sentence + 1); }
   std::string_view word(int64_t word) const { return words_.at(word); }
-  /// Which of `names` the word's tag is.
+  /// Index of the word's tag in `names`.
   int64_t tag(int64_t word) const { return tags_[static_cast<std::size_t>(word)]; }
   const std::vector<TagName>& names() const { return names_; }
-  /// `dev.conll:12`.
-  std::string place(int64_t word) const;
-  /// Rows that had no words.
+  /// Location such as `dev.conll:12`.
+  std::string location(int64_t word) const;
+  /// Number of rows without words.
   int64_t empty() const { return empty_; }
-  /// Blank lines of JSON files; elsewhere they end sentences.
+  /// Number of blank lines in JSON files; elsewhere they end sentences.
   int64_t blank_lines() const { return blank_; }
-  /// Words that were not UTF-8; they have U+FFFD for the bytes that were wrong.
+  /// Number of words that were not UTF-8; their invalid bytes were replaced by U+FFFD.
   int64_t repaired() const { return repaired_; }
 
  private:
@@ -64,17 +64,17 @@ class TaggedRows {
   int64_t repaired_ = 0;
 };
 
-/// Reads all files of an item: JSON lines by their name's ending, else one word a line. Throws
-/// data::Error naming file and line: rows of another width, a word without a tag, no sentence.
+/// Reads all files of an item: JSON lines by file extension, else one word per line. Throws
+/// data::Error naming file and line: inconsistent column counts, a word without a tag, no sentence.
 TaggedRows read_tagged_rows(const DataItem& item);
 
 /// Visits every sentence, words joined by spaces (for training a tokenizer).
 void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& visit);
 
-/// Names of the columns of a `.conllu` file; nothing for other files, which have numbers alone.
+/// Column names of a `.conllu` file; empty for other files, whose columns only have numbers.
 const std::vector<std::string>& tagged_columns(std::string_view file);
 
-/// Number of a column counted from 1, or nothing where the text is no such number.
+/// Parses a column number counted from 1; nullopt if the text is not one.
 std::optional<int64_t> column_number(std::string_view text);
 
 }  // namespace weft::data

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 
 namespace weft::data {
@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".tokens";
 
-/// Removes what builds left behind that were killed; one that still runs has written within the
-/// last day.
+/// Removes leftovers of builds that were killed; a running build has written within the last day.
 void remove_leftovers(const std::string& directory) {
   std::error_code error;
   const auto now = std::filesystem::file_time_type::clock::now();
@@ -34,7 +33,7 @@ void remove_leftovers(const std::string& directory) {
       try {
         remove_tree(entry->path().string());
       } catch (const FileError&) {
-        // Another user's, in a cache that is shared.
+        // Another user's file, in a shared cache.
       }
     }
   }
@@ -59,26 +58,26 @@ CachedStore cached_store(const DataOptions& options,
                          std::vector<std::string>& remarks) {
   const auto directory = cache_directory(options);
   make_directories(directory);
-  const auto path = text(directory, "/", hex(key), kEnding);
+  const auto path = str_cat(directory, "/", to_hex(key), kEnding);
   CachedStore found;
   if (std::filesystem::exists(path)) {
     try {
-      found.store = open_store_file(path, width, key, found.foot);
+      found.store = open_store_file(path, width, key, found.footer);
     } catch (const Error& damage) {
-      remarks.push_back(text(damage.what(), "; it is built again"));
+      remarks.push_back(str_cat(damage.what(), "; it is built again"));
     }
   }
   if (!found.store) {
     remove_leftovers(directory);
     build(path);
-    found.store = open_store_file(path, width, key, found.foot);
+    found.store = open_store_file(path, width, key, found.footer);
   }
   return found;
 }
 
 uint32_t token_width(const Tokenizer& tokenizer) {
-  constexpr int64_t kMostOfTwoBytes = 1 << 16;
-  return tokenizer.size() <= kMostOfTwoBytes ? 2 : 4;
+  constexpr int64_t kMaxTwoByteTokens = 1 << 16;
+  return tokenizer.size() <= kMaxTwoByteTokens ? 2 : 4;
 }
 
 void append_tokens(const std::vector<int32_t>& ids, uint32_t width, std::string& bytes) {

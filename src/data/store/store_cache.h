@@ -14,11 +14,11 @@ namespace weft::data {
 
 struct CachedStore {
   std::shared_ptr<const TokenStore> store;
-  StoreFoot foot;
+  StoreFooter footer;
 };
 
-/// The store of that key in the cache. Where there is none, or a damaged one (which `remarks`
-/// then tell), `build` writes it to the path that it is given. Throws FileError, and what `build`
+/// Opens the store with that key in the cache. If there is none, or a damaged one (reported in
+/// `remarks`), `build` writes it to the path it is given. Throws FileError, and anything `build`
 /// throws.
 CachedStore cached_store(const DataOptions& options,
                          uint32_t width,
@@ -26,10 +26,10 @@ CachedStore cached_store(const DataOptions& options,
                          const std::function<void(const std::string&)>& build,
                          std::vector<std::string>& remarks);
 
-/// Bytes of a token in a store: 2 where the vocabulary allows it, else 4.
+/// Bytes per token in a store: 2 if the vocabulary allows it, else 4.
 uint32_t token_width(const Tokenizer& tokenizer);
 
-/// Appends ids as a store of that width has them.
+/// Appends ids encoded with the given width.
 void append_tokens(const std::vector<int32_t>& ids, uint32_t width, std::string& bytes);
 
 }  // namespace weft::data

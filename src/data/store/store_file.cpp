@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 #include "formats/byte_source.h"
 
@@ -20,75 +20,77 @@ namespace weft::data {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "stores are mapped as they lie");
-static_assert(sizeof(StoreHead) == 24 && sizeof(StoreFoot) == 56);
+static_assert(sizeof(StoreHeader) == 24 && sizeof(StoreFooter) == 56);
 
 constexpr int64_t kAlignment = 8;
-constexpr std::size_t kOwnChecked = offsetof(StoreFoot, own_checksum);
+constexpr std::size_t kFooterCheckedBytes = offsetof(StoreFooter, footer_checksum);
 
 int64_t padded(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 int64_t groups_of(int64_t entries) { return (entries + kOffsetGroup - 1) / kOffsetGroup; }
 
-/// Bytes of a list of offsets.
+/// Size of a list of offsets in bytes.
 int64_t list_bytes(int64_t entries) { return padded(entries * 4) + groups_of(entries) * 8; }
 
-/// A list of offsets in a mapped file.
+/// List of offsets in a mapped file.
 class OffsetList {
  public:
   OffsetList() = default;
   OffsetList(const std::byte* bytes, int64_t entries)
-      : rest_(reinterpret_cast<const uint32_t*>(bytes)),
+      : remainders_(reinterpret_cast<const uint32_t*>(bytes)),
         bases_(reinterpret_cast<const int64_t*>(bytes + padded(entries * 4))) {}
 
-  int64_t operator[](int64_t index) const { return bases_[index / kOffsetGroup] + rest_[index]; }
+  int64_t operator[](int64_t index) const {
+    return bases_[index / kOffsetGroup] + remainders_[index];
+  }
 
-  /// Whether the list goes from 0 to `end` and never falls. Nobody asks about sums that overflow:
-  /// groups are looked at first.
-  bool rises(int64_t items, int64_t end) const {
+  /// Whether the list goes from 0 to `end` and never decreases. Group bases are checked first, so
+  /// that the sums cannot overflow.
+  bool is_monotonic(int64_t items, int64_t end) const {
     int64_t last = 0;
     for (int64_t index = 0; index <= items; ++index) {
       const int64_t base = bases_[index / kOffsetGroup];
-      const bool is_sane = base >= 0 && base <= end && base + rest_[index] >= last;
-      if (!is_sane || (index == 0 && base + rest_[index] != 0)) {
+      const bool is_valid = base >= 0 && base <= end && base + remainders_[index] >= last;
+      if (!is_valid || (index == 0 && base + remainders_[index] != 0)) {
         return false;
       }
-      last = base + rest_[index];
+      last = base + remainders_[index];
     }
     return last == end;
   }
 
  private:
-  const uint32_t* rest_ = nullptr;
+  const uint32_t* remainders_ = nullptr;
   const int64_t* bases_ = nullptr;
 };
 
 class StoreFile : public TokenStore {
  public:
   StoreFile(const std::string& path, uint32_t width, uint64_t key) : path_(path), file_(path) {
-    check_head(width, key);
-    check_foot();
+    check_header(width, key);
+    check_footer();
     check_content();
-    const std::byte* at = file_.bytes().data() + sizeof(StoreHead);
+    const std::byte* at = file_.bytes().data() + sizeof(StoreHeader);
     tokens_ = at;
-    at += padded(foot_.tokens * head_.width);
-    first_tokens_ = OffsetList(at, foot_.sentences + 1);
-    at += list_bytes(foot_.sentences + 1);
-    first_sentences_ = OffsetList(at, foot_.documents + 1);
-    if (!first_tokens_.rises(foot_.sentences, foot_.tokens) ||
-        !first_sentences_.rises(foot_.documents, foot_.sentences)) {
+    at += padded(footer_.tokens * header_.width);
+    first_tokens_ = OffsetList(at, footer_.sentences + 1);
+    at += list_bytes(footer_.sentences + 1);
+    first_sentences_ = OffsetList(at, footer_.documents + 1);
+    if (!first_tokens_.is_monotonic(footer_.sentences, footer_.tokens) ||
+        !first_sentences_.is_monotonic(footer_.documents, footer_.sentences)) {
       fail("its lists do not fit each other");
     }
-    give_back(file_.bytes());
+    release_pages(file_.bytes());
   }
 
-  int64_t documents() const override { return foot_.documents; }
-  int64_t sentences() const override { return foot_.sentences; }
-  int64_t tokens() const override { return foot_.tokens; }
+  int64_t documents() const override { return footer_.documents; }
+  int64_t sentences() const override { return footer_.sentences; }
+  int64_t tokens() const override { return footer_.tokens; }
   int64_t first_sentence(int64_t document) const override { return first_sentences_[document]; }
   int64_t first_token(int64_t sentence) const override { return first_tokens_[sentence]; }
   void read(int64_t begin, int64_t end, std::vector<int64_t>& ids) const override {
-    count_pages((end - begin) * head_.width);
-    if (head_.width == 2) {
+    record_read((end - begin) * header_.width);
+    if (header_.width == 2) {
       const auto* const tokens = reinterpret_cast<const uint16_t*>(tokens_);
       ids.insert(ids.end(), tokens + begin, tokens + end);
     } else {
@@ -96,63 +98,64 @@ class StoreFile : public TokenStore {
       ids.insert(ids.end(), tokens + begin, tokens + end);
     }
   }
-  uint64_t fingerprint() const override { return head_.key; }
+  uint64_t fingerprint() const override { return header_.key; }
   const std::string& path() const override { return path_; }
   int64_t largest_token() const override { return largest_; }
-  const StoreFoot& foot() const { return foot_; }
+  const StoreFooter& footer() const { return footer_; }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(path_ + ": a damaged token store: " + what);
   }
 
-  void check_head(uint32_t width, uint64_t key) {
+  void check_header(uint32_t width, uint64_t key) {
     const auto bytes = file_.bytes();
-    if (bytes.size() < sizeof(StoreHead) + sizeof(StoreFoot)) {
-      fail(text("only ", bytes.size(), " bytes"));
+    if (bytes.size() < sizeof(StoreHeader) + sizeof(StoreFooter)) {
+      fail(str_cat("only ", bytes.size(), " bytes"));
     }
-    std::memcpy(&head_, bytes.data(), sizeof(head_));
-    const StoreHead expected{.width = width, .key = key};
-    if (std::memcmp(&head_, &expected, sizeof(head_)) != 0) {
+    std::memcpy(&header_, bytes.data(), sizeof(header_));
+    const StoreHeader expected{.width = width, .key = key};
+    if (std::memcmp(&header_, &expected, sizeof(header_)) != 0) {
       fail("it does not begin as it should");
     }
   }
 
-  void check_foot() {
+  void check_footer() {
     const auto bytes = file_.bytes();
-    std::memcpy(&foot_, bytes.data() + bytes.size() - sizeof(foot_), sizeof(foot_));
+    std::memcpy(&footer_, bytes.data() + bytes.size() - sizeof(footer_), sizeof(footer_));
     constexpr auto kMost = int64_t{1} << 56;  // sums of sizes stay far from overflow
-    const bool is_sane = digest(&foot_, kOwnChecked) == foot_.own_checksum && foot_.tokens >= 0 &&
-                         foot_.tokens < kMost && foot_.sentences >= 0 && foot_.sentences < kMost &&
-                         foot_.documents >= 0 && foot_.documents <= foot_.sentences;
-    if (!is_sane || static_cast<int64_t>(bytes.size()) !=
-                        static_cast<int64_t>(sizeof(StoreHead)) +
-                            padded(foot_.tokens * head_.width) + list_bytes(foot_.sentences + 1) +
-                            list_bytes(foot_.documents + 1) +
-                            static_cast<int64_t>(sizeof(StoreFoot))) {
+    const bool is_valid = digest(&footer_, kFooterCheckedBytes) == footer_.footer_checksum &&
+                          footer_.tokens >= 0 && footer_.tokens < kMost && footer_.sentences >= 0 &&
+                          footer_.sentences < kMost && footer_.documents >= 0 &&
+                          footer_.documents <= footer_.sentences;
+    if (!is_valid || static_cast<int64_t>(bytes.size()) !=
+                         static_cast<int64_t>(sizeof(StoreHeader)) +
+                             padded(footer_.tokens * header_.width) +
+                             list_bytes(footer_.sentences + 1) + list_bytes(footer_.documents + 1) +
+                             static_cast<int64_t>(sizeof(StoreFooter))) {
       fail("it does not end as it should");
     }
   }
 
-  /// Pages are handed back as they are read, so that a store larger than memory does not show up as
-  /// memory in use.
+  /// Releases pages after reading them, so that a store larger than memory does not count as memory
+  /// in use.
   void check_content() {
-    const auto content = file_.bytes().first(file_.bytes().size() - sizeof(StoreFoot));
-    const auto tokens =
-        content.subspan(sizeof(StoreHead), static_cast<std::size_t>(foot_.tokens * head_.width));
+    const auto content = file_.bytes().first(file_.bytes().size() - sizeof(StoreFooter));
+    const auto tokens = content.subspan(sizeof(StoreHeader),
+                                        static_cast<std::size_t>(footer_.tokens * header_.width));
     uint64_t sum = 0;
     for (std::size_t at = 0; at < content.size(); at += BlockDigest::kBlock) {
-      leave_if_stopped("reading the token store");
+      throw_if_stopped("reading the token store");
       const auto block = content.subspan(at, std::min(BlockDigest::kBlock, content.size() - at));
       sum = digest(block.data(), block.size(), sum);
       if (at < tokens.size()) {
         const auto part = tokens.subspan(at, std::min(BlockDigest::kBlock, tokens.size() - at));
         largest_ = std::max(
-            largest_, head_.width == 2 ? largest_in<uint16_t>(part) : largest_in<uint32_t>(part));
+            largest_, header_.width == 2 ? largest_in<uint16_t>(part) : largest_in<uint32_t>(part));
       }
-      give_back(block);
+      release_pages(block);
     }
-    if (sum != foot_.checksum) {
+    if (sum != footer_.checksum) {
       fail("its checksum is wrong");
     }
   }
@@ -167,27 +170,27 @@ class StoreFile : public TokenStore {
     return bytes.empty() ? -1 : static_cast<int64_t>(largest);
   }
 
-  /// Pages that were read stay resident until they are given back: every so often all are, so that
-  /// a run holds a bounded part of a store larger than memory. Who reads meanwhile maps his again.
-  void count_pages(int64_t bytes) const {
-    constexpr int64_t kMappedAround = int64_t{1} << 16;  // by one fault
-    constexpr int64_t kMostResident = int64_t{64} << 20;
-    if (resident_.fetch_add(bytes + kMappedAround, std::memory_order_relaxed) > kMostResident) {
+  /// Pages that were read stay resident until released: all are released regularly, to bound the
+  /// resident memory of stores larger than RAM. Concurrent readers just fault their pages in again.
+  void record_read(int64_t bytes) const {
+    constexpr int64_t kMappedAround = int64_t{1} << 16;  // by one page fault
+    constexpr int64_t kMaxResident = int64_t{64} << 20;
+    if (resident_.fetch_add(bytes + kMappedAround, std::memory_order_relaxed) > kMaxResident) {
       resident_.store(0, std::memory_order_relaxed);
-      give_back(file_.bytes());
+      release_pages(file_.bytes());
     }
   }
 
-  static void give_back(std::span<const std::byte> pages) {
+  static void release_pages(std::span<const std::byte> pages) {
     madvise(const_cast<std::byte*>(pages.data()), pages.size(), MADV_DONTNEED);
   }
 
   std::string path_;
   MappedFile file_;
   int64_t largest_ = -1;
-  mutable std::atomic<int64_t> resident_{0};  // bytes read since pages were given back, about
-  StoreHead head_;
-  StoreFoot foot_;
+  mutable std::atomic<int64_t> resident_{0};  // approximate bytes read since pages were released
+  StoreHeader header_;
+  StoreFooter footer_;
   const std::byte* tokens_ = nullptr;
   OffsetList first_tokens_;
   OffsetList first_sentences_;
@@ -218,7 +221,7 @@ OffsetSpill::~OffsetSpill() {
   try {
     remove_tree(path_);
   } catch (const FileError&) {
-    // A later build removes what is left.
+    // A later build removes the leftovers.
   }
 }
 
@@ -226,13 +229,13 @@ void OffsetSpill::add(int64_t offset) {
   if (size_ % kOffsetGroup == 0) {
     bases_.push_back(offset);
   }
-  const int64_t rest = offset - bases_.back();
-  if (rest > std::numeric_limits<uint32_t>::max()) {
-    throw Error(
-        text(path_, ": ", kOffsetGroup,
-             " documents of more than 4 billion sentences or tokens are too many for one store"));
+  const int64_t remainder = offset - bases_.back();
+  if (remainder > std::numeric_limits<uint32_t>::max()) {
+    throw Error(str_cat(
+        path_, ": ", kOffsetGroup,
+        " documents of more than 4 billion sentences or tokens are too many for one store"));
   }
-  const auto entry = static_cast<uint32_t>(rest);
+  const auto entry = static_cast<uint32_t>(remainder);
   file_.write(&entry, sizeof(entry));
   ++size_;
 }
@@ -253,10 +256,10 @@ void OffsetSpill::finish(const Write& write) {
 StoreWriter::StoreWriter(const std::string& path, uint32_t width, uint64_t key)
     : width_(width),
       file_(path),
-      sentences_(text(path, ".sentences-", getpid())),
-      documents_(text(path, ".documents-", getpid())) {
-  const StoreHead head{.width = width, .key = key};
-  write(&head, sizeof(head));
+      sentences_(str_cat(path, ".sentences-", getpid())),
+      documents_(str_cat(path, ".documents-", getpid())) {
+  const StoreHeader header{.width = width, .key = key};
+  write(&header, sizeof(header));
 }
 
 void StoreWriter::write(const void* bytes, std::size_t count) {
@@ -264,48 +267,48 @@ void StoreWriter::write(const void* bytes, std::size_t count) {
   file_.write(bytes, count);
 }
 
-void StoreWriter::add(const StorePiece& piece) {
-  write(piece.tokens.data(), piece.tokens.size());
-  auto border = piece.borders.begin();
-  for (std::size_t sentence = 0; sentence < piece.lengths.size(); ++sentence) {
-    for (; border != piece.borders.end() && *border == sentence; ++border) {
+void StoreWriter::add(const StoreChunk& chunk) {
+  write(chunk.tokens.data(), chunk.tokens.size());
+  auto boundary = chunk.boundaries.begin();
+  for (std::size_t sentence = 0; sentence < chunk.lengths.size(); ++sentence) {
+    for (; boundary != chunk.boundaries.end() && *boundary == sentence; ++boundary) {
       begins_document_ = true;
     }
     if (begins_document_) {
-      documents_.add(foot_.sentences);
-      ++foot_.documents;
+      documents_.add(footer_.sentences);
+      ++footer_.documents;
       begins_document_ = false;
     }
-    sentences_.add(foot_.tokens);
-    foot_.tokens += piece.lengths[sentence];
-    ++foot_.sentences;
+    sentences_.add(footer_.tokens);
+    footer_.tokens += chunk.lengths[sentence];
+    ++footer_.sentences;
   }
-  begins_document_ = begins_document_ || border != piece.borders.end();
-  foot_.repaired += piece.repaired;
+  begins_document_ = begins_document_ || boundary != chunk.boundaries.end();
+  footer_.repaired += chunk.repaired;
 }
 
-void StoreWriter::finish(int64_t cuts) {
+void StoreWriter::finish(int64_t line_splits) {
   const int64_t zero = 0;
-  const int64_t bytes = foot_.tokens * width_;
+  const int64_t bytes = footer_.tokens * width_;
   write(&zero, static_cast<std::size_t>(padded(bytes) - bytes));
-  sentences_.add(foot_.tokens);
-  documents_.add(foot_.sentences);
+  sentences_.add(footer_.tokens);
+  documents_.add(footer_.sentences);
   const auto append = [this](const void* part, std::size_t count) { write(part, count); };
   sentences_.finish(append);
   documents_.finish(append);
-  foot_.cuts = cuts;
-  foot_.checksum = digest_.value();
-  foot_.own_checksum = digest(&foot_, kOwnChecked);
-  file_.write(&foot_, sizeof(foot_));
+  footer_.line_splits = line_splits;
+  footer_.checksum = digest_.value();
+  footer_.footer_checksum = digest(&footer_, kFooterCheckedBytes);
+  file_.write(&footer_, sizeof(footer_));
   file_.commit();
 }
 
 std::shared_ptr<const TokenStore> open_store_file(const std::string& path,
                                                   uint32_t width,
                                                   uint64_t key,
-                                                  StoreFoot& foot) {
+                                                  StoreFooter& footer) {
   auto store = std::make_shared<const StoreFile>(path, width, key);
-  foot = store->foot();
+  footer = store->footer();
   return store;
 }
 

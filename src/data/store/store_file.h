@@ -15,7 +15,8 @@ namespace weft::data {
 
 // The file of a token store, little-endian, each part padded to 8 bytes:
 //
-//   StoreHead | tokens | first token of each sentence | first sentence of each document | StoreFoot
+//   StoreHeader | tokens | first token of each sentence | first sentence of each document |
+//   StoreFooter
 //
 // A list of offsets has one entry more than it has items, as the end of the last: 4 bytes for each
 // entry, counted from the base of its group of kOffsetGroup entries, then the bases of the groups,
@@ -24,24 +25,24 @@ namespace weft::data {
 inline constexpr uint32_t kStoreVersion = 1;
 inline constexpr int64_t kOffsetGroup = 256;
 
-struct StoreHead {
+struct StoreHeader {
   std::array<char, 8> magic{'W', 'E', 'F', 'T', 'T', 'O', 'K', '\n'};
   uint32_t version = kStoreVersion;
-  uint32_t width = 0;  // bytes of a token: 2 or 4
+  uint32_t width = 0;  // bytes per token: 2 or 4
   uint64_t key = 0;    // hash of content and settings
 };
 
-struct StoreFoot {
+struct StoreFooter {
   int64_t tokens = 0;
   int64_t sentences = 0;
   int64_t documents = 0;
-  int64_t repaired = 0;       // lines that were not UTF-8
-  int64_t cuts = 0;           // of lines too long
-  uint64_t checksum = 0;      // BlockDigest of all before the foot
-  uint64_t own_checksum = 0;  // of the foot before this
+  int64_t repaired = 0;          // lines that were not UTF-8
+  int64_t line_splits = 0;       // splits of overlong lines
+  uint64_t checksum = 0;         // BlockDigest of everything before the footer
+  uint64_t footer_checksum = 0;  // of the footer before this field
 };
 
-/// XXH3 of a stream: the digest of each block of 1 MiB takes the one before it as its seed.
+/// XXH3 of a stream: the digest of each 1 MiB block is seeded with that of the block before.
 class BlockDigest {
  public:
   static constexpr std::size_t kBlock = std::size_t{1} << 20;
@@ -54,8 +55,8 @@ class BlockDigest {
   uint64_t digest_ = 0;
 };
 
-/// A list of offsets that grows in a file beside the store's, removed at the end: lists may be
-/// larger than memory.
+/// A growing list of offsets, kept in a temporary file beside the store because it may be larger
+/// than memory.
 class OffsetSpill {
  public:
   explicit OffsetSpill(std::string path);
@@ -63,10 +64,10 @@ class OffsetSpill {
   OffsetSpill& operator=(const OffsetSpill&) = delete;
   ~OffsetSpill();
 
-  /// Offsets never fall.
+  /// Offsets must not decrease.
   void add(int64_t offset);
   int64_t size() const { return size_; }
-  /// Calls write(bytes, count) for the whole list. Nothing may be added then.
+  /// Calls write(bytes, count) for the whole list. Nothing may be added afterwards.
   template <class Write>
   void finish(const Write& write);
 
@@ -77,22 +78,22 @@ class OffsetSpill {
   int64_t size_ = 0;
 };
 
-/// Sentences of a stretch of text as the store takes them.
-struct StorePiece {
-  std::string tokens;             // of the store's width
-  std::vector<uint32_t> lengths;  // of the sentences, in tokens
+/// Sentences of a block of text, as passed to the store.
+struct StoreChunk {
+  std::string tokens;             // encoded with the store's width
+  std::vector<uint32_t> lengths;  // tokens per sentence
   std::vector<std::size_t>
-      borders;  // a new document begins before these sentences; rising, may repeat
+      boundaries;  // a new document begins before these sentences; ascending, may repeat
   int64_t repaired = 0;
 };
 
-/// Writes a store; nothing is there under `path` before `finish`. Throws FileError.
+/// Writes a store; `path` does not exist before `finish`. Throws FileError.
 class StoreWriter {
  public:
   StoreWriter(const std::string& path, uint32_t width, uint64_t key);
 
-  void add(const StorePiece& piece);
-  void finish(int64_t cuts);
+  void add(const StoreChunk& chunk);
+  void finish(int64_t line_splits);
 
  private:
   void write(const void* bytes, std::size_t count);
@@ -102,15 +103,15 @@ class StoreWriter {
   OffsetSpill sentences_;
   OffsetSpill documents_;
   BlockDigest digest_;
-  StoreFoot foot_;
-  bool begins_document_ = true;  // with the next sentence
+  StoreFooter footer_;
+  bool begins_document_ = true;  // the next sentence does
 };
 
-/// Opens a store and verifies it whole. Throws data::Error where it is damaged, of another version
-/// or of another key; FileError where it cannot be read; Stopped. `foot` is its last part.
+/// Opens a store and verifies all of it. Throws data::Error if it is damaged or has another version
+/// or key; FileError if unreadable; Stopped. Fills `footer`.
 std::shared_ptr<const TokenStore> open_store_file(const std::string& path,
                                                   uint32_t width,
                                                   uint64_t key,
-                                                  StoreFoot& foot);
+                                                  StoreFooter& footer);
 
 }  // namespace weft::data

@@ -6,12 +6,12 @@
 
 #include "base/file.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 #include "data/store/store_cache.h"
-#include "data/store/tokenise.h"
+#include "data/store/tokenize.h"
 #include "data/text/text_source.h"
-#include "formats/table.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
@@ -19,23 +19,23 @@ namespace {
 
 constexpr std::chrono::milliseconds kStoreProgressPeriod{100};
 
-/// Hash of all that decides what is in the store.
+/// Hash of everything that affects the store.
 uint64_t store_key_of(const DataItem& item,
                       const DataOptions& options,
                       const Tokenizer& tokenizer) {
-  std::string facts = text(
-      "token store ", kStoreVersion, " tokenizer ", hex(tokenizer.fingerprint()), " sentences ",
-      static_cast<int>(options.sentence), " longest ", TextReader::kLongestLine);
+  std::string facts = str_cat(
+      "token store ", kStoreVersion, " tokenizer ", to_hex(tokenizer.fingerprint()), " sentences ",
+      static_cast<int>(options.sentence), " longest ", TextReader::kMaxLineBytes);
   for (const auto& file : item.files) {
-    leave_if_stopped("reading the texts");
-    facts += text("\nfile ", hex(digest_file(file)), file.ends_with(".gz") ? " gz" : "");
+    throw_if_stopped("reading the texts");
+    facts += str_cat("\nfile ", to_hex(digest_file(file)), file.ends_with(".gz") ? " gz" : "");
     if (const auto kind = formats::table_kind(file)) {
-      facts += text(" table ", static_cast<int>(*kind));
+      facts += str_cat(" table ", static_cast<int>(*kind));
       for (const auto& column : text_columns(item, file)) {
-        facts += text(" ", column.size(), ":", column);
+        facts += str_cat(" ", column.size(), ":", column);
       }
     } else {
-      facts += text(" plain ", static_cast<int>(options.document));
+      facts += str_cat(" plain ", static_cast<int>(options.document));
     }
   }
   return digest(facts);
@@ -49,36 +49,37 @@ void build(const std::string& path,
            uint64_t key,
            const ProgressVisitor& progress) {
   StoreWriter writer(path, width, key);
-  TokenisedText texts(item, options, tokenizer, width);
-  auto shown = std::chrono::steady_clock::now() - kStoreProgressPeriod;
-  for (StorePiece piece; texts.next(piece);) {
-    writer.add(piece);
+  TokenizedTextStream texts(item, options, tokenizer, width);
+  auto last_shown = std::chrono::steady_clock::now() - kStoreProgressPeriod;
+  for (StoreChunk chunk; texts.next(chunk);) {
+    writer.add(chunk);
     const auto now = std::chrono::steady_clock::now();
-    if (progress && now - shown >= kStoreProgressPeriod) {
+    if (progress && now - last_shown >= kStoreProgressPeriod) {
       const auto name = std::filesystem::path(texts.file()).filename().string();
-      progress({.doing = "tokenising " + name, .share = texts.share()});
-      shown = now;
+      progress({.activity = "tokenising " + name, .fraction = texts.fraction_read()});
+      last_shown = now;
     }
   }
-  writer.finish(texts.cuts());
+  writer.finish(texts.line_splits());
 }
 
 void add_remarks(const std::string& name,
-                 const StoreFoot& foot,
+                 const StoreFooter& footer,
                  std::vector<std::string>& remarks) {
-  if (foot.repaired > 0) {
-    remarks.push_back(text(name, ": ", with_commas(foot.repaired),
-                           foot.repaired == 1 ? " line that is" : " lines that are",
-                           " not UTF-8, read with U+FFFD for the bytes that are wrong"));
+  if (footer.repaired > 0) {
+    remarks.push_back(str_cat(name, ": ", with_commas(footer.repaired),
+                              footer.repaired == 1 ? " line that is" : " lines that are",
+                              " not UTF-8, read with U+FFFD for the bytes that are wrong"));
   }
-  if (foot.cuts > 0) {
-    remarks.push_back(text(name, ": lines longer than ",
-                           byte_size(static_cast<double>(TextReader::kLongestLine)), " cut at ",
-                           with_commas(foot.cuts), foot.cuts == 1 ? " place" : " places"));
+  if (footer.line_splits > 0) {
+    remarks.push_back(str_cat(name, ": lines longer than ",
+                              format_bytes(static_cast<double>(TextReader::kMaxLineBytes)),
+                              " cut at ", with_commas(footer.line_splits),
+                              footer.line_splits == 1 ? " place" : " places"));
   }
 }
 
-/// The value of an environment variable that is set and not empty.
+/// Value of an environment variable; nullopt if it is unset or empty.
 std::optional<std::string> environment(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
@@ -98,11 +99,11 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
       [&](const std::string& path) { build(path, item, options, tokenizer, width, key, progress); },
       remarks);
   if (found.store->largest_token() >= tokenizer.size()) {
-    throw Error(text(found.store->path(), ": a damaged token store: it holds the id ",
-                     found.store->largest_token(), ", the tokenizer has ", tokenizer.size(),
-                     "; remove the file"));
+    throw Error(str_cat(found.store->path(), ": a damaged token store: it holds the id ",
+                        found.store->largest_token(), ", the tokenizer has ", tokenizer.size(),
+                        "; remove the file"));
   }
-  add_remarks(item.path, found.foot, remarks);
+  add_remarks(item.path, found.footer, remarks);
   return found.store;
 }
 
@@ -113,14 +114,15 @@ std::string cache_directory(const DataOptions& options) {
   if (auto own = environment("WEFT_CACHE")) {
     return *own;
   }
-  // A relative path there is to be ignored, says the XDG base directory specification.
+  // The XDG base directory specification says to ignore relative paths.
   if (const auto caches = environment("XDG_CACHE_HOME"); caches && caches->starts_with('/')) {
     return *caches + "/weft";
   }
   if (const auto home = environment("HOME")) {
     return *home + "/.cache/weft";
   }
-  throw Error("data.cache: no folder for token stores: neither it nor WEFT_CACHE nor HOME is set");
+  throw Error(
+      "data.cache_dir: no folder for token stores: neither it nor WEFT_CACHE nor HOME is set");
 }
 
 }  // namespace weft::data

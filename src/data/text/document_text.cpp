@@ -1,20 +1,22 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/text/file_text.h"
-#include "formats/lines.h"
-#include "formats/table.h"
+#include "formats/line_reader.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
 namespace {
 
-bool is_document_space(char sign) { return sign == ' ' || (sign >= '\t' && sign <= '\r'); }
+bool is_document_space(char character) {
+  return character == ' ' || (character >= '\t' && character <= '\r');
+}
 
-/// Where a text is cut that has more than `longest` bytes: before the last line feed that follows
-/// something other than white space, else at white space, else at a character.
-std::size_t cut_of(const std::string& text, std::size_t longest) {
+/// Split point of a text longer than `longest` bytes: before the last line feed that follows a
+/// character other than white space, else at white space, else between characters.
+std::size_t split_point(const std::string& text, std::size_t longest) {
   for (std::size_t at = longest; at > longest / 2; --at) {
     if (text[at] == '\n' && !is_document_space(text[at - 1])) {
       return at;
@@ -32,59 +34,59 @@ std::size_t cut_of(const std::string& text, std::size_t longest) {
   return end;
 }
 
-class DocumentText : public FileText {
+class DocumentReader : public TextFileReader {
  public:
-  explicit DocumentText(int64_t longest) : longest_(static_cast<std::size_t>(longest)) {}
+  explicit DocumentReader(int64_t longest) : longest_(static_cast<std::size_t>(longest)) {}
 
   bool next(TextLine& line) override {
     while (true) {
       bool begins = begins_document_;
-      if (open_.size() > longest_) {
-        const std::size_t end = cut_of(open_, longest_);
-        given_.assign(open_, 0, end);
-        open_.erase(0, end);
+      if (pending_.size() > longest_) {
+        const std::size_t end = split_point(pending_, longest_);
+        current_.assign(pending_, 0, end);
+        pending_.erase(0, end);
         begins_document_ = false;
-        cuts_ += open_.front() == '\n' ? 0 : 1;  // elsewhere the tokens may be others
+        line_splits_ += pending_.front() == '\n' ? 0 : 1;  // other splits may change the tokens
       } else if (std::exchange(is_complete_, false)) {
-        given_ = std::exchange(open_, {});
+        current_ = std::exchange(pending_, {});
         begins_document_ = true;
-      } else if (is_ended_) {
+      } else if (is_finished_) {
         return false;
       } else {
-        is_ended_ = !read();
-        is_complete_ = is_complete_ || is_ended_;
+        is_finished_ = !read();
+        is_complete_ = is_complete_ || is_finished_;
         continue;
       }
-      if (!trim(given_).empty()) {
-        line = {.text = given_, .begins_document = begins};
+      if (!trim(current_).empty()) {
+        line = {.text = current_, .begins_document = begins};
         return true;
       }
     }
   }
-  int64_t cuts() const override { return cuts_; }
+  int64_t line_splits() const override { return line_splits_; }
 
  protected:
-  /// Appends to the open document; `complete` says that it ends there. False at the file's end.
+  /// Appends to the open document; calls `complete` at its end. False at the end of the file.
   virtual bool read() = 0;
-  std::string& open() { return open_; }
+  std::string& pending() { return pending_; }
   void complete() { is_complete_ = true; }
 
  private:
   std::size_t longest_;
-  std::string open_;  // what is read of the document and not given yet
-  std::string given_;
-  bool begins_document_ = true;  // with what is open
-  bool is_complete_ = false;     // the document ends with what is open
-  bool is_ended_ = false;
-  int64_t cuts_ = 0;
+  std::string pending_;  // text of the document that was read but not returned yet
+  std::string current_;
+  bool begins_document_ = true;  // whether the pending text does
+  bool is_complete_ = false;     // the pending text is the end of its document
+  bool is_finished_ = false;
+  int64_t line_splits_ = 0;
 };
 
-class PlainDocuments : public DocumentText {
+class PlainDocumentReader : public DocumentReader {
  public:
-  PlainDocuments(const std::string& path, DocumentBorder border, int64_t longest)
-      : DocumentText(longest),
-        lines_(path, formats::LineOptions{.longest = longest, .splits_long = true}),
-        border_(border) {}
+  PlainDocumentReader(const std::string& path, DocumentBoundary boundary, int64_t longest)
+      : DocumentReader(longest),
+        lines_(path, formats::LineOptions{.max_line_bytes = longest, .splits_long = true}),
+        boundary_(boundary) {}
 
   int64_t consumed() const override { return lines_.consumed(); }
 
@@ -94,20 +96,20 @@ class PlainDocuments : public DocumentText {
     if (!lines_.next(line)) {
       return false;
     }
-    const bool is_piece = std::exchange(goes_on_, lines_.goes_on());
-    const bool is_blank = !is_piece && !goes_on_ && trim(line).empty();
-    const bool is_border =
-        border_ == DocumentBorder::kLine || (border_ == DocumentBorder::kEmptyLine && is_blank);
-    if (is_blank && is_border) {
+    const bool is_piece = std::exchange(line_continues_, lines_.continues());
+    const bool is_blank = !is_piece && !line_continues_ && trim(line).empty();
+    const bool is_boundary = boundary_ == DocumentBoundary::kLine ||
+                             (boundary_ == DocumentBoundary::kEmptyLine && is_blank);
+    if (is_blank && is_boundary) {
       has_lines_ = false;
       complete();
       return true;
     }
     if (std::exchange(has_lines_, true) && !is_piece) {
-      open() += '\n';
+      pending() += '\n';
     }
-    open() += line;
-    if (is_border && !goes_on_) {
+    pending() += line;
+    if (is_boundary && !line_continues_) {
       has_lines_ = false;
       complete();
     }
@@ -116,15 +118,15 @@ class PlainDocuments : public DocumentText {
 
  private:
   formats::LineReader lines_;
-  DocumentBorder border_;
-  bool has_lines_ = false;  // of the open document, given ones counted
-  bool goes_on_ = false;    // the last line was a piece, and not its last
+  DocumentBoundary boundary_;
+  bool has_lines_ = false;       // of the open document, including returned ones
+  bool line_continues_ = false;  // the last line was a piece, but not its last
 };
 
-class RowDocuments : public DocumentText {
+class RowDocumentReader : public DocumentReader {
  public:
-  RowDocuments(const std::string& path, std::vector<std::string> columns, int64_t longest)
-      : DocumentText(longest),
+  RowDocumentReader(const std::string& path, std::vector<std::string> columns, int64_t longest)
+      : DocumentReader(longest),
         table_(path, formats::table_kind(path).value(), std::move(columns)) {}
 
   int64_t consumed() const override { return table_.consumed(); }
@@ -137,7 +139,7 @@ class RowDocuments : public DocumentText {
     bool is_first = true;
     for (const auto& field : fields_) {
       if (field) {
-        open() += (std::exchange(is_first, false) ? "" : "\n") + *field;
+        pending() += (std::exchange(is_first, false) ? "" : "\n") + *field;
       }
     }
     complete();
@@ -151,16 +153,16 @@ class RowDocuments : public DocumentText {
 
 }  // namespace
 
-std::unique_ptr<FileText> make_document_text(const std::string& path,
-                                             DocumentBorder border,
-                                             int64_t longest) {
-  return std::make_unique<PlainDocuments>(path, border, longest);
+std::unique_ptr<TextFileReader> make_document_reader(const std::string& path,
+                                                     DocumentBoundary boundary,
+                                                     int64_t longest) {
+  return std::make_unique<PlainDocumentReader>(path, boundary, longest);
 }
 
-std::unique_ptr<FileText> make_row_text(const std::string& path,
-                                        std::vector<std::string> columns,
-                                        int64_t longest) {
-  return std::make_unique<RowDocuments>(path, std::move(columns), longest);
+std::unique_ptr<TextFileReader> make_row_reader(const std::string& path,
+                                                std::vector<std::string> columns,
+                                                int64_t longest) {
+  return std::make_unique<RowDocumentReader>(path, std::move(columns), longest);
 }
 
 }  // namespace weft::data

@@ -10,25 +10,25 @@
 
 namespace weft::data {
 
-/// One file as the lines of TextReader.
-class FileText {
+/// Reader of one file that returns the lines of TextReader.
+class TextFileReader {
  public:
-  virtual ~FileText() = default;
+  virtual ~TextFileReader() = default;
   virtual bool next(TextLine& line) = 0;
   virtual int64_t consumed() const = 0;
-  /// Pieces that long lines were cut into, beyond one each.
-  virtual int64_t cuts() const = 0;
+  /// Number of extra pieces that long lines were split into.
+  virtual int64_t line_splits() const = 0;
 };
 
-/// Documents of a file as they stand, line feeds inside them kept, each a "line" of its own. Of
-/// plain text the border says what ends one; of a table each row is one. Those longer than
-/// `longest` come in pieces, cut before a line feed where there is one, so that most tokenizers
-/// make of the pieces what they would make of the whole.
-std::unique_ptr<FileText> make_document_text(const std::string& path,
-                                             DocumentBorder border,
-                                             int64_t longest = TextReader::kLongestLine);
-std::unique_ptr<FileText> make_row_text(const std::string& path,
-                                        std::vector<std::string> columns,
-                                        int64_t longest = TextReader::kLongestLine);
+/// Returns the documents of a file unchanged, with their line feeds, each as one "line". In plain
+/// text `boundary` defines the end of a document; in a table each row is one. Documents longer than
+/// `longest` are returned in pieces, split before a line feed if there is one, so that most
+/// tokenizers give the same tokens for the pieces as for the whole.
+std::unique_ptr<TextFileReader> make_document_reader(const std::string& path,
+                                                     DocumentBoundary boundary,
+                                                     int64_t longest = TextReader::kMaxLineBytes);
+std::unique_ptr<TextFileReader> make_row_reader(const std::string& path,
+                                                std::vector<std::string> columns,
+                                                int64_t longest = TextReader::kMaxLineBytes);
 
 }  // namespace weft::data

@@ -10,19 +10,19 @@
 
 namespace weft::data {
 
-/// What is wrong with the language that a text is said to have, for a model that tells these apart;
-/// nothing where it is one of them.
-std::optional<std::string> language_mistake(std::string_view language,
-                                            const std::vector<std::string>& known);
+/// Returns the error message for an invalid language of a text, for a model with language ids;
+/// nullopt if the language is known.
+std::optional<std::string> language_error(std::string_view language,
+                                          const std::vector<std::string>& known);
 
-/// The id of the language that `key` of a data item names, or nothing where the model tells no
-/// languages apart. Throws data::Error that begins with `place`.
+/// Returns the id of the language that `key` of a data item names; nullopt if the model has no
+/// language ids. Throws data::Error that begins with `location`.
 std::optional<int64_t> language_id(std::string_view language,
                                    const std::vector<std::string>& known,
-                                   std::string_view place,
+                                   std::string_view location,
                                    std::string_view key = "language");
 
-/// Says that all tokens of the example are of one language.
+/// Assigns the language to all tokens of the example.
 void set_language(Example& example, int64_t id);
 
 }  // namespace weft::data

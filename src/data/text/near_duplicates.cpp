@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "data/text/text_shingles.h"
 
@@ -15,56 +15,56 @@ namespace weft::data {
 
 namespace {
 
-constexpr double kLeastSimilarity = 0.8;
+constexpr double kMinSimilarity = 0.8;
 constexpr int64_t kNearDuplicateRowsAtOnce = 8192;
 constexpr int64_t kNearDuplicateGrain = 256;
 constexpr std::size_t kBands = 16;
-constexpr std::size_t kRowsOfBand = TextPrint::kMinima / kBands;
-// Rows with a similarity of 0.8 agree in 51 of 64 minima, with a standard deviation of 3.2.
-constexpr int kLeastAgreeing = 38;
-constexpr int kMostNeighbours = 64;   // looked at in one band of a row of training
-constexpr int kMostComparisons = 64;  // of one row of the evaluation
+constexpr std::size_t kHashesPerBand = MinHashSignature::kNumHashes / kBands;
+// Rows of similarity 0.8 agree in 51 of 64 hashes on average (standard deviation 3.2).
+constexpr int kMinMatchingHashes = 38;
+constexpr int kMaxNeighbours = 64;   // examined per band of a training row
+constexpr int kMaxComparisons = 64;  // per evaluation row
 
 using Keys = std::array<uint64_t, kBands + 1>;  // of the bands, then of the whole row
 
-Keys keys_of(const TextPrint& print) {
+Keys band_keys(const MinHashSignature& signature) {
   Keys keys{};
   for (std::size_t band = 0; band < kBands; ++band) {
     uint64_t key = band;
-    for (std::size_t i = 0; i < kRowsOfBand; ++i) {
-      key = mix(key, print.minima[band * kRowsOfBand + i]);
+    for (std::size_t i = 0; i < kHashesPerBand; ++i) {
+      key = hash_combine(key, signature.min_hashes[band * kHashesPerBand + i]);
     }
     keys[band] = key;
   }
-  keys[kBands] = mix(kBands, print.whole);
+  keys[kBands] = hash_combine(kBands, signature.whole);
   return keys;
 }
 
-std::vector<TextPrint> prints_of(const ComparedRows& rows, int64_t begin, int64_t end) {
-  std::vector<TextPrint> prints(static_cast<std::size_t>(end - begin));
+std::vector<MinHashSignature> compute_signatures(const RowTexts& rows, int64_t begin, int64_t end) {
+  std::vector<MinHashSignature> signatures(static_cast<std::size_t>(end - begin));
   parallel_for(end - begin, kNearDuplicateGrain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      prints[static_cast<std::size_t>(i)] = print_of(rows.texts(begin + i));
+      signatures[static_cast<std::size_t>(i)] = minhash_signature(rows.texts(begin + i));
     }
   });
-  return prints;
+  return signatures;
 }
 
-/// Rows of the evaluation by their keys: chains in one table, in the order of the rows.
-class KeyTable {
+/// Evaluation rows by their keys: chained hash table, in row order.
+class LshTable {
  public:
-  explicit KeyTable(const std::vector<TextPrint>& prints) {
+  explicit LshTable(const std::vector<MinHashSignature>& signatures) {
     std::size_t slots = 16;
-    while (slots < 2 * prints.size() * kKeys) {
+    while (slots < 2 * signatures.size() * kKeys) {
       slots *= 2;
     }
     heads_.assign(slots, kEnd);
-    entries_.resize(prints.size() * kKeys);
-    for (std::size_t row = prints.size(); row-- > 0;) {
-      if (prints[row].whole == 0) {
+    entries_.resize(signatures.size() * kKeys);
+    for (std::size_t row = signatures.size(); row-- > 0;) {
+      if (signatures[row].whole == 0) {
         continue;
       }
-      const Keys keys = keys_of(prints[row]);
+      const Keys keys = band_keys(signatures[row]);
       for (std::size_t k = 0; k < kKeys; ++k) {
         const std::size_t entry = row * kKeys + k;
         uint32_t& head = heads_[slot(keys[k])];
@@ -74,12 +74,12 @@ class KeyTable {
     }
   }
 
-  /// Calls visit(row) for at most `most` rows of the key; of those that `is_closed` the key is
-  /// forgotten.
+  /// Calls visit(row) for at most `max_rows` rows of the key; rows that are `is_closed` are
+  /// unlinked.
   template <class IsClosed, class Visit>
-  void visit(uint64_t key, int most, const IsClosed& is_closed, const Visit& visit) {
+  void visit(uint64_t key, int max_rows, const IsClosed& is_closed, const Visit& visit) {
     uint32_t* link = &heads_[slot(key)];
-    while (*link != kEnd && most > 0) {
+    while (*link != kEnd && max_rows > 0) {
       Entry& entry = entries_[*link];
       const auto row = static_cast<int64_t>(*link / kKeys);
       if (entry.key == key && is_closed(row)) {
@@ -88,7 +88,7 @@ class KeyTable {
       }
       if (entry.key == key) {
         visit(row);
-        --most;
+        --max_rows;
       }
       link = &entry.next;
     }
@@ -110,43 +110,43 @@ class KeyTable {
 
 using Shingles = std::vector<std::vector<uint32_t>>;
 
-Shingles shingles_of_row(const ComparedRows& rows, int64_t row) {
+Shingles row_shingles(const RowTexts& rows, int64_t row) {
   Shingles shingles;
   for (const std::string& text : rows.texts(row)) {
-    shingles.push_back(shingles_of(compared_form(text)));
+    shingles.push_back(make_shingles(normalize_text(text)));
   }
   return shingles;
 }
 
-/// Each text by itself: pairs that share their longer text alone are not alike.
-bool are_near(const Shingles& a, const Shingles& b) {
+/// Compares text by text: pairs that only share their longer text are not duplicates.
+bool are_near_duplicates(const Shingles& a, const Shingles& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (i >= b.size() || jaccard(a[i], b[i]) < kLeastSimilarity) {
+    if (i >= b.size() || jaccard(a[i], b[i]) < kMinSimilarity) {
       return false;
     }
   }
   return a.size() == b.size();
 }
 
-class Finder {
+class DuplicateFinder {
  public:
   using SameLabel = std::function<bool(int64_t, int64_t)>;
 
-  Finder(const ComparedRows& train, const ComparedRows& evaluate, const SameLabel& same_label)
+  DuplicateFinder(const RowTexts& train, const RowTexts& evaluate, const SameLabel& same_label)
       : train_(train),
         evaluate_(evaluate),
         same_label_(same_label),
-        prints_(prints_of(evaluate, 0, evaluate.size)),
-        table_(prints_),
-        found_(prints_.size()) {}
+        signatures_(compute_signatures(evaluate, 0, evaluate.size)),
+        table_(signatures_),
+        found_(signatures_.size()) {}
 
   std::vector<NearDuplicate> run() {
     for (int64_t begin = 0; begin < train_.size; begin += kNearDuplicateRowsAtOnce) {
-      leave_if_stopped("looking for evaluation rows in training");
+      throw_if_stopped("looking for evaluation rows in training");
       const int64_t end = std::min(begin + kNearDuplicateRowsAtOnce, train_.size);
-      const std::vector<TextPrint> prints = prints_of(train_, begin, end);
+      const std::vector<MinHashSignature> signatures = compute_signatures(train_, begin, end);
       for (int64_t row = begin; row < end; ++row) {
-        look_up(row, prints[static_cast<std::size_t>(row - begin)]);
+        look_up(row, signatures[static_cast<std::size_t>(row - begin)]);
       }
     }
     std::vector<NearDuplicate> duplicates;
@@ -167,54 +167,57 @@ class Finder {
     bool has_same_label = false;
     int comparisons = 0;
 
-    /// Whether no other row can be better: of all, or of those that are only near.
+    /// is_closed: no row can improve the match; is_settled: no inexact match can.
     bool is_closed() const {
-      return (is_exact && has_same_label) || comparisons >= kMostComparisons;
+      return (is_exact && has_same_label) || comparisons >= kMaxComparisons;
     }
     bool is_settled() const { return is_closed() || (train >= 0 && (is_exact || has_same_label)); }
   };
 
   Found& found(int64_t row) { return found_[static_cast<std::size_t>(row)]; }
 
-  void look_up(int64_t row, const TextPrint& print) {
-    if (print.whole == 0) {
+  void look_up(int64_t row, const MinHashSignature& signature) {
+    if (signature.whole == 0) {
       return;
     }
-    const Keys keys = keys_of(print);
+    const Keys keys = band_keys(signature);
     table_.visit(
-        keys[kBands], kMostComparisons,
+        keys[kBands], kMaxComparisons,
         [&](int64_t candidate) { return found(candidate).is_closed(); },
         [&](int64_t candidate) {
           ++found(candidate).comparisons;
-          note(candidate, row, true);
+          record(candidate, row, true);
         });
     Shingles shingles;
     for (std::size_t band = 0; band < kBands; ++band) {
       table_.visit(
-          keys[band], kMostNeighbours,
+          keys[band], kMaxNeighbours,
           [&](int64_t candidate) { return found(candidate).is_settled(); },
-          [&](int64_t candidate) { compare(candidate, row, print, shingles); });
+          [&](int64_t candidate) { compare(candidate, row, signature, shingles); });
     }
   }
 
-  void compare(int64_t candidate, int64_t row, const TextPrint& print, Shingles& shingles) {
+  void compare(int64_t candidate,
+               int64_t row,
+               const MinHashSignature& signature,
+               Shingles& shingles) {
     Found& known = found(candidate);
-    const TextPrint& other = prints_[static_cast<std::size_t>(candidate)];
-    if (other.whole == print.whole || known.train == row ||
-        print.agreeing(other) < kLeastAgreeing) {
+    const MinHashSignature& other = signatures_[static_cast<std::size_t>(candidate)];
+    if (other.whole == signature.whole || known.train == row ||
+        signature.matching_hashes(other) < kMinMatchingHashes) {
       return;
     }
     ++known.comparisons;
     if (shingles.empty()) {
-      shingles = shingles_of_row(train_, row);
+      shingles = row_shingles(train_, row);
     }
-    if (are_near(shingles_of_row(evaluate_, candidate), shingles)) {
-      note(candidate, row, false);
+    if (are_near_duplicates(row_shingles(evaluate_, candidate), shingles)) {
+      record(candidate, row, false);
     }
   }
 
-  /// The nearer row wins, of those alike one with the same label, of those alike the first.
-  void note(int64_t evaluate, int64_t train, bool is_exact) {
+  /// Prefers the nearer row, then one with the same label, then the first.
+  void record(int64_t evaluate, int64_t train, bool is_exact) {
     Found& known = found(evaluate);
     const bool is_nearer = known.train < 0 || (is_exact && !known.is_exact);
     const bool is_as_near = known.train >= 0 && is_exact == known.is_exact;
@@ -229,32 +232,32 @@ class Finder {
     }
   }
 
-  const ComparedRows& train_;
-  const ComparedRows& evaluate_;
+  const RowTexts& train_;
+  const RowTexts& evaluate_;
   const SameLabel& same_label_;
-  std::vector<TextPrint> prints_;
-  KeyTable table_;
+  std::vector<MinHashSignature> signatures_;
+  LshTable table_;
   std::vector<Found> found_;
 };
 
 bool has_label(const Example& example) {
-  return example.label != kIgnored || !example.values.empty();
+  return example.label != kIgnoreIndex || !example.values.empty();
 }
 
 }  // namespace
 
 std::vector<NearDuplicate> find_near_duplicates(
-    const ComparedRows& train,
-    const ComparedRows& evaluate,
+    const RowTexts& train,
+    const RowTexts& evaluate,
     const std::function<bool(int64_t evaluate, int64_t train)>& has_same_label) {
-  return Finder(train, evaluate, has_same_label).run();
+  return DuplicateFinder(train, evaluate, has_same_label).run();
 }
 
 std::optional<std::string> near_duplicate_warning(const LabelledDataset& train,
                                                   const LabelledDataset& evaluate) {
   const auto rows_of = [](const LabelledDataset& dataset) {
-    return ComparedRows{.size = dataset.size(0),
-                        .texts = [&dataset](int64_t row) { return dataset.texts(0, row); }};
+    return RowTexts{.size = dataset.size(0),
+                    .texts = [&dataset](int64_t row) { return dataset.texts(0, row); }};
   };
   const auto found = find_near_duplicates(
       rows_of(train), rows_of(evaluate), [&](int64_t evaluate_row, int64_t train_row) {
@@ -267,21 +270,21 @@ std::optional<std::string> near_duplicate_warning(const LabelledDataset& train,
     return std::nullopt;
   }
   const auto example = [&](const NearDuplicate& one) {
-    return text(" (e.g. ", evaluate.place(0, one.evaluate), " and ", train.place(0, one.train),
-                ")");
+    return str_cat(" (e.g. ", evaluate.location(0, one.evaluate), " and ",
+                   train.location(0, one.train), ")");
   };
   const auto count = static_cast<int64_t>(found.size());
   const int64_t exact = std::count_if(found.begin(), found.end(),
                                       [](const NearDuplicate& one) { return one.is_exact; });
   std::string warning =
-      text(with_commas(count), " of ", with_commas(evaluate.size(0)),
-           " evaluation rows stand in training, ", with_commas(exact), " word for word and ",
-           with_commas(count - exact), " almost", example(found.front()));
+      str_cat(with_commas(count), " of ", with_commas(evaluate.size(0)),
+              " evaluation rows stand in training, ", with_commas(exact), " word for word and ",
+              with_commas(count - exact), " almost", example(found.front()));
   const auto differs = [](const NearDuplicate& one) { return !one.has_same_label; };
   const int64_t others = std::count_if(found.begin(), found.end(), differs);
   if (others > 0) {
-    warning += text("; ", with_commas(others), " of them with another label",
-                    example(*std::find_if(found.begin(), found.end(), differs)));
+    warning += str_cat("; ", with_commas(others), " of them with another label",
+                       example(*std::find_if(found.begin(), found.end(), differs)));
   }
   return warning;
 }

@@ -7,7 +7,7 @@
 
 #include <utf8proc.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::data {
@@ -40,7 +40,7 @@ utf8proc_category_t category(char32_t code) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code));
 }
 
-/// Straight quotes open as well as close.
+/// Straight quotes both open and close.
 bool is_straight_quote(char32_t code) { return code == '"' || code == '\''; }
 
 bool closes(char32_t code) {
@@ -59,11 +59,11 @@ bool begins_sentence(char32_t code) {
          kind == UTF8PROC_CATEGORY_LO;
 }
 
-/// Whether the text ends in a word whose full stop is part of it.
+/// Whether the text ends in a word that includes its full stop.
 bool ends_in_abbreviation(std::string_view text) {
   constexpr std::size_t kLongest = 8;
   constexpr std::string_view kBefore = " \t\"'([{-";
-  // No further back: else lines without spaces would take quadratic time.
+  // The search is bounded: else lines without spaces would take quadratic time.
   text = text.substr(text.size() - std::min(text.size(), kLongest + 1));
   const auto before = text.find_last_of(kBefore);
   std::string word(before == std::string_view::npos ? text : text.substr(before + 1));
@@ -84,23 +84,22 @@ bool ends_in_abbreviation(std::string_view text) {
   return std::find(kAbbreviations.begin(), kAbbreviations.end(), word) != kAbbreviations.end();
 }
 
-/// Moves past the code points that fulfil the condition; gives the first that does not (0 at the
-/// end).
+/// Skips code points that satisfy the condition; returns the first that does not (0 at the end).
 template <class Condition>
 char32_t skip(std::string_view text, std::size_t& at, const Condition& condition) {
   while (at < text.size()) {
-    std::size_t behind = at;
-    const char32_t code = utf8::next(text, behind);
+    std::size_t next_position = at;
+    const char32_t code = utf8::next(text, next_position);
     if (!condition(code)) {
       return code;
     }
-    at = behind;
+    at = next_position;
   }
   return 0;
 }
 
-/// Whether a sentence ends with the stop that stands at [stop, at). In any case `at` moves behind
-/// the stops and closing marks that follow, as none of them can end another.
+/// Whether a sentence ends with the stop at [stop, at). Always moves `at` past the following stops
+/// and closing marks, as none of them can end another sentence.
 bool ends_sentence(std::string_view line, std::size_t stop, std::size_t& at) {
   bool is_wide = false;
   at = stop;
@@ -124,9 +123,9 @@ bool ends_sentence(std::string_view line, std::size_t stop, std::size_t& at) {
 }  // namespace
 
 void visit_sentences(std::string_view line,
-                     SentenceBorder border,
+                     SentenceBoundary boundary,
                      const std::function<void(std::string_view)>& visit) {
-  if (border == SentenceBorder::kNone) {
+  if (boundary == SentenceBoundary::kNone) {
     if (!line.empty()) {
       visit(line);
     }
@@ -134,12 +133,12 @@ void visit_sentences(std::string_view line,
   }
   line = trim(line);
   std::size_t begin = 0;
-  if (border == SentenceBorder::kPunctuation) {
+  if (boundary == SentenceBoundary::kPunctuation) {
     for (std::size_t at = 0; at < line.size();) {
       const std::size_t stop = at;
       const auto byte = static_cast<unsigned char>(line[at]);
       if (byte < 0x80 && byte != '.' && byte != '!' && byte != '?') {
-        ++at;  // most bytes
+        ++at;  // the most common case
         continue;
       }
       const char32_t code = utf8::next(line, at);

@@ -7,19 +7,18 @@
 
 namespace weft::data {
 
-/// Visits the sentences of one line of well-formed UTF-8, without white space (ASCII) at their
-/// ends, empty ones left out. Sentences never go over the end of a line.
+/// Visits the sentences of one line of well-formed UTF-8, with surrounding ASCII white space
+/// removed and empty ones skipped. Sentences never continue past the end of a line.
 ///
-/// kNone: all of it, as it stands. kLine: the line itself. kPunctuation: a sentence ends behind `.
-/// ! ?`, an ellipsis or their kin in other scripts and the closing quotes and brackets that follow,
-/// where white space comes next and then (behind opening quotes and brackets) a capital or a letter
-/// of a script without capitals. The full stops of Chinese and Japanese end one wherever they
-/// stand. Behind a title
-/// (`Dr.`, `Mrs.`), an abbreviation that wants a continuation (`e.g.`, `vs.`) or a single capital
-/// (`E. M. Forster`) there is no end. A rule that costs nothing and errs on names, not a model of
-/// language.
+/// kNone: the whole text unchanged. kLine: the line itself. kPunctuation: a sentence ends after `.
+/// ! ?`, an ellipsis or the equivalents in other scripts, plus any closing quotes and brackets, if
+/// white space follows and then (after opening quotes and brackets) a capital letter or a letter of
+/// a script without case. Chinese and Japanese full stops always end a sentence. There is no end
+/// after a title (`Dr.`, `Mrs.`), an abbreviation that requires a continuation (`e.g.`, `vs.`) or a
+/// single capital (`E. M. Forster`). This is a cheap heuristic that makes mistakes on names, not a
+/// language model.
 void visit_sentences(std::string_view line,
-                     SentenceBorder border,
+                     SentenceBoundary boundary,
                      const std::function<void(std::string_view)>& visit);
 
 }  // namespace weft::data

@@ -22,56 +22,56 @@ double LengthCounts::mean() const {
   return count_ == 0 ? 0 : static_cast<double>(total_) / static_cast<double>(count_);
 }
 
-int64_t LengthCounts::least(std::size_t bucket) {
+int64_t LengthCounts::bucket_min(std::size_t bucket) {
   return bucket == 0 ? 0 : int64_t{1} << (bucket - 1);
 }
 
 StoreStatistics store_statistics(const TokenStore& store, int64_t unknown) {
-  StoreStatistics made;
+  StoreStatistics result;
   std::vector<uint64_t> hashes;
   hashes.reserve(static_cast<std::size_t>(store.sentences()));
   std::vector<int64_t> ids;
   for (int64_t document = 0; document < store.documents(); ++document) {
-    leave_if_stopped("reading the token store");
+    throw_if_stopped("reading the token store");
     const int64_t first = store.first_sentence(document);
     const int64_t last = store.first_sentence(document + 1);
-    made.documents.add(store.first_token(last) - store.first_token(first));
+    result.documents.add(store.first_token(last) - store.first_token(first));
     for (int64_t sentence = first; sentence < last; ++sentence) {
       ids.clear();
       store.read(store.first_token(sentence), store.first_token(sentence + 1), ids);
-      made.sentences.add(static_cast<int64_t>(ids.size()));
-      made.unknown += std::count(ids.begin(), ids.end(), unknown);
+      result.sentences.add(static_cast<int64_t>(ids.size()));
+      result.unknown += std::count(ids.begin(), ids.end(), unknown);
       hashes.push_back(digest(ids.data(), ids.size() * sizeof(int64_t)));
     }
   }
   std::sort(hashes.begin(), hashes.end());
   const auto distinct = std::unique(hashes.begin(), hashes.end()) - hashes.begin();
-  made.repeated = store.sentences() - distinct;
-  return made;
+  result.repeated = store.sentences() - distinct;
+  return result;
 }
 
 DatasetStatistics dataset_statistics(const Dataset& dataset,
                                      int64_t epoch,
                                      int64_t unknown,
-                                     int64_t most) {
-  DatasetStatistics made;
+                                     int64_t max_examples) {
+  DatasetStatistics result;
   const int64_t size = dataset.size(epoch);
-  const int64_t taken = std::min(size, most);
+  const int64_t taken = std::min(size, max_examples);
   for (int64_t i = 0; i < taken; ++i) {
-    leave_if_stopped("reading the data");
-    const auto place = static_cast<double>(i) / static_cast<double>(taken);
+    throw_if_stopped("reading the data");
+    const auto fraction = static_cast<double>(i) / static_cast<double>(taken);
     const Example example = dataset.example(
-        epoch, taken == size ? i : static_cast<int64_t>(place * static_cast<double>(size)));
-    made.sequences.add(static_cast<int64_t>(example.source_ids.size() + example.ids.size()));
+        epoch, taken == size ? i : static_cast<int64_t>(fraction * static_cast<double>(size)));
+    result.sequences.add(static_cast<int64_t>(example.source_ids.size() + example.ids.size()));
     for (const auto* ids : {&example.source_ids, &example.ids}) {
-      made.unknown += std::count(ids->begin(), ids->end(), unknown);
+      result.unknown += std::count(ids->begin(), ids->end(), unknown);
     }
-    made.targets += static_cast<int64_t>(example.targets.size());
-    if (example.label != kIgnored) {
-      ++made.labels[example.label];
+    result.targets += static_cast<int64_t>(example.targets.size());
+    if (example.label != kIgnoreIndex) {
+      ++result.labels[example.label];
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace weft::data

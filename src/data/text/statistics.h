@@ -10,7 +10,7 @@
 
 namespace weft::data {
 
-/// Lengths in tokens, counted by powers of two.
+/// Histogram of lengths in tokens, with power-of-two buckets.
 class LengthCounts {
  public:
   static constexpr std::size_t kBuckets = 40;  // 0; 1; 2 to 3; 4 to 7; ...
@@ -23,8 +23,8 @@ class LengthCounts {
   int64_t longest() const { return longest_; }
   double mean() const;
   int64_t bucket(std::size_t index) const { return buckets_.at(index); }
-  /// Least length of a bucket; the greatest is the next one's least less one.
-  static int64_t least(std::size_t bucket);
+  /// Smallest length in a bucket; its largest is the next bucket's smallest minus one.
+  static int64_t bucket_min(std::size_t bucket);
 
  private:
   std::array<int64_t, kBuckets> buckets_{};
@@ -34,30 +34,30 @@ class LengthCounts {
   int64_t longest_ = 0;
 };
 
-/// What a token store holds.
+/// Statistics of a token store.
 struct StoreStatistics {
   LengthCounts documents;
   LengthCounts sentences;
-  int64_t unknown = 0;   // tokens that stand for what the tokenizer does not know
-  int64_t repeated = 0;  // sentences that stand somewhere before, token for token
+  int64_t unknown = 0;   // unknown tokens
+  int64_t repeated = 0;  // sentences that occurred before with identical tokens
 };
 
-/// Reads the whole store; 8 bytes of memory a sentence. `unknown`: that token's id, negative where
-/// there is none.
+/// Reads the whole store; needs 8 bytes of memory per sentence. `unknown`: id of the unknown token,
+/// negative if there is none.
 StoreStatistics store_statistics(const TokenStore& store, int64_t unknown);
 
-/// What an epoch of a data set holds.
+/// Statistics of one epoch of a data set.
 struct DatasetStatistics {
   LengthCounts sequences;             // source and target together
-  int64_t unknown = 0;                // tokens, as above
-  int64_t targets = 0;                // tokens that the loss looks at
-  std::map<int64_t, int64_t> labels;  // sequences of each class
+  int64_t unknown = 0;                // unknown tokens
+  int64_t targets = 0;                // tokens that contribute to the loss
+  std::map<int64_t, int64_t> labels;  // number of sequences per class
 };
 
-/// Makes every example of the epoch, or `most` of them, evenly spread, where there are more.
+/// Builds every example of the epoch, or `max_examples` evenly spaced ones if there are more.
 DatasetStatistics dataset_statistics(const Dataset& dataset,
                                      int64_t epoch,
                                      int64_t unknown,
-                                     int64_t most);
+                                     int64_t max_examples);
 
 }  // namespace weft::data

@@ -7,11 +7,11 @@ namespace weft::data {
 
 void TextCounts::add(std::string_view text) {
   bool was_space = true;
-  for (const char sign : text) {
-    const bool is_space = sign == ' ' || (sign >= '\t' && sign <= '\r');
+  for (const char character : text) {
+    const bool is_space = character == ' ' || (character >= '\t' && character <= '\r');
     words += was_space && !is_space ? 1 : 0;
     was_space = is_space;
-    const bool begins = (static_cast<unsigned char>(sign) & 0xC0U) != 0x80U;
+    const bool begins = (static_cast<unsigned char>(character) & 0xC0U) != 0x80U;
     characters += begins ? 1 : 0;
   }
   bytes += static_cast<double>(text.size());
@@ -29,7 +29,7 @@ TextCounts count_texts(const DataItem& item, const DataOptions& options) {
   TextCounts counts;
   TextReader reader(item, options);
   for (TextLine line; reader.next(line);) {
-    leave_if_stopped("counting words");
+    throw_if_stopped("counting words");
     counts.add(line.text);
   }
   return counts;

@@ -8,8 +8,7 @@
 
 namespace weft::data {
 
-/// How much text there is, whatever a tokenizer makes of it. Words are what stands between white
-/// space.
+/// Amount of text, independent of the tokenizer. Words are separated by white space.
 struct TextCounts {
   double words = 0;
   double characters = 0;
@@ -18,12 +17,12 @@ struct TextCounts {
   void add(std::string_view text);
 };
 
-/// The same as the `values` of an example, in this order.
+/// Conversion to and from the `values` of an example, in the order of the fields.
 inline constexpr std::size_t kTextCounts = 3;
 std::array<double, kTextCounts> values_of(const TextCounts& counts);
 TextCounts text_counts(const std::array<double, kTextCounts>& values);
 
-/// Of the texts of an item, read as the options say. Throws data::Error, FileError, Stopped.
+/// Counts the texts of an item, read with these options. Throws data::Error, FileError, Stopped.
 TextCounts count_texts(const DataItem& item, const DataOptions& options);
 
 }  // namespace weft::data

@@ -5,10 +5,10 @@
 #include "base/codepoints.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
-// Each level of processor gets its own copy of the function, chosen when the program starts.
+// The function is compiled for several CPU levels; one version is selected at program start.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define WEFT_PER_PROCESSOR __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t kWidth = 5;  // code points of a shingle
 constexpr uint64_t kFactor = 0x9E3779B97F4A7C15U;
-constexpr uint32_t kSecondText = 0x5bd1e995U;  // sets the shingles of a second text apart
+constexpr uint32_t kSecondText = 0x5bd1e995U;  // separates the shingles of a second text
 
-bool is_of_word(char32_t code) {
+bool is_word_character(char32_t code) {
   return (classes_of(code) & (kIsLetter | kIsNumber | kIsCombiningMark)) != 0;
 }
 
-/// Letters and numbers of ASCII without a look into the tables.
+/// Fast path for ASCII letters and digits, without table lookups.
 bool is_plain(char32_t code) {
   return (code >= U'a' && code <= U'z') || (code >= U'0' && code <= U'9');
 }
@@ -42,56 +42,56 @@ uint32_t shingle_hash_of(std::u32string_view shingle) {
   return static_cast<uint32_t>(hash >> 32);
 }
 
-/// As they stand in the text, with repetitions.
-void append_shingles(std::u32string_view form, std::vector<uint32_t>& shingles) {
-  if (form.empty()) {
+/// Appends shingles in text order, with repetitions.
+void append_shingles(std::u32string_view normalized, std::vector<uint32_t>& shingles) {
+  if (normalized.empty()) {
     return;
   }
-  if (form.size() <= kWidth) {
-    shingles.push_back(shingle_hash_of(form));
+  if (normalized.size() <= kWidth) {
+    shingles.push_back(shingle_hash_of(normalized));
     return;
   }
-  for (std::size_t at = 0; at + kWidth <= form.size(); ++at) {
-    shingles.push_back(shingle_hash_of(form.substr(at, kWidth)));
+  for (std::size_t at = 0; at + kWidth <= normalized.size(); ++at) {
+    shingles.push_back(shingle_hash_of(normalized.substr(at, kWidth)));
   }
 }
 
-using ShingleTable = std::array<uint32_t, TextPrint::kMinima>;
+using ShingleTable = std::array<uint32_t, MinHashSignature::kNumHashes>;
 
-/// Factors (odd) and summands of the hash functions.
-struct Functions {
-  ShingleTable factors{};
-  ShingleTable summands{};
+/// Multipliers (odd) and addends of the hash functions.
+struct HashFunctions {
+  ShingleTable multipliers{};
+  ShingleTable addends{};
 
-  Functions() {
-    for (std::size_t i = 0; i < factors.size(); ++i) {
-      const uint64_t bits = mix(i, 0x73686e676c65);
-      factors[i] = static_cast<uint32_t>(bits) | 1U;
-      summands[i] = static_cast<uint32_t>(bits >> 32);
+  HashFunctions() {
+    for (std::size_t i = 0; i < multipliers.size(); ++i) {
+      const uint64_t bits = hash_combine(i, 0x73686e676c65);
+      multipliers[i] = static_cast<uint32_t>(bits) | 1U;
+      addends[i] = static_cast<uint32_t>(bits >> 32);
     }
   }
 };
 
-WEFT_PER_PROCESSOR void lower_minima(const uint32_t* shingles,
-                                     std::size_t count,
-                                     const uint32_t* factors,
-                                     const uint32_t* summands,
-                                     uint32_t* minima) {
+WEFT_PER_PROCESSOR void update_min_hashes(const uint32_t* shingles,
+                                          std::size_t count,
+                                          const uint32_t* multipliers,
+                                          const uint32_t* addends,
+                                          uint32_t* min_hashes) {
   for (std::size_t at = 0; at < count; ++at) {
     const uint32_t shingle = shingles[at];
 #pragma GCC ivdep
-    for (std::size_t i = 0; i < TextPrint::kMinima; ++i) {
-      const uint32_t value = shingle * factors[i] + summands[i];
-      minima[i] = value < minima[i] ? value : minima[i];
+    for (std::size_t i = 0; i < MinHashSignature::kNumHashes; ++i) {
+      const uint32_t value = shingle * multipliers[i] + addends[i];
+      min_hashes[i] = value < min_hashes[i] ? value : min_hashes[i];
     }
   }
 }
 
 }  // namespace
 
-std::u32string compared_form(std::string_view text) {
-  std::u32string form;
-  form.reserve(text.size());
+std::u32string normalize_text(std::string_view text) {
+  std::u32string normalized;
+  normalized.reserve(text.size());
   bool has_gap = false;
   for (std::size_t at = 0; at < text.size();) {
     char32_t code = utf8::next(text, at);
@@ -99,24 +99,24 @@ std::u32string compared_form(std::string_view text) {
       code += U'a' - U'A';
     }
     if (!is_plain(code)) {
-      if (code < 0x80 || !is_of_word(code)) {
-        has_gap = !form.empty();
+      if (code < 0x80 || !is_word_character(code)) {
+        has_gap = !normalized.empty();
         continue;
       }
       code = lower_case(code);
     }
     if (has_gap) {
-      form.push_back(U' ');
+      normalized.push_back(U' ');
       has_gap = false;
     }
-    form.push_back(code);
+    normalized.push_back(code);
   }
-  return form.empty() ? utf8::decode(trim(text)) : form;
+  return normalized.empty() ? utf8::decode(trim(text)) : normalized;
 }
 
-std::vector<uint32_t> shingles_of(std::u32string_view form) {
+std::vector<uint32_t> make_shingles(std::u32string_view normalized) {
   std::vector<uint32_t> shingles;
-  append_shingles(form, shingles);
+  append_shingles(normalized, shingles);
   std::sort(shingles.begin(), shingles.end());
   shingles.erase(std::unique(shingles.begin(), shingles.end()), shingles.end());
   return shingles;
@@ -139,35 +139,36 @@ double jaccard(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   return all == 0 ? 1.0 : static_cast<double>(common) / static_cast<double>(all);
 }
 
-int TextPrint::agreeing(const TextPrint& other) const {
+int MinHashSignature::matching_hashes(const MinHashSignature& other) const {
   int count = 0;
-  for (std::size_t i = 0; i < kMinima; ++i) {
-    count += minima[i] == other.minima[i] ? 1 : 0;
+  for (std::size_t i = 0; i < kNumHashes; ++i) {
+    count += min_hashes[i] == other.min_hashes[i] ? 1 : 0;
   }
   return count;
 }
 
-TextPrint print_of(const std::vector<std::string>& texts) {
-  static const Functions functions;
-  TextPrint print;
-  print.minima.fill(~uint32_t{0});
+MinHashSignature minhash_signature(const std::vector<std::string>& texts) {
+  static const HashFunctions functions;
+  MinHashSignature signature;
+  signature.min_hashes.fill(~uint32_t{0});
   std::vector<uint32_t> shingles;
   bool is_empty = true;
   uint64_t whole = texts.size();
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const std::u32string form = compared_form(texts[i]);
-    is_empty = is_empty && form.empty();
-    whole = digest(form.data(), form.size() * sizeof(char32_t), mix(whole, form.size()));
+    const std::u32string normalized = normalize_text(texts[i]);
+    is_empty = is_empty && normalized.empty();
+    whole = digest(normalized.data(), normalized.size() * sizeof(char32_t),
+                   hash_combine(whole, normalized.size()));
     const std::size_t before = shingles.size();
-    append_shingles(form, shingles);
+    append_shingles(normalized, shingles);
     for (std::size_t at = before; i > 0 && at < shingles.size(); ++at) {
       shingles[at] ^= kSecondText;
     }
   }
-  lower_minima(shingles.data(), shingles.size(), functions.factors.data(),
-               functions.summands.data(), print.minima.data());
-  print.whole = is_empty ? 0 : whole | 1U;
-  return print;
+  update_min_hashes(shingles.data(), shingles.size(), functions.multipliers.data(),
+                    functions.addends.data(), signature.min_hashes.data());
+  signature.whole = is_empty ? 0 : whole | 1U;
+  return signature;
 }
 
 }  // namespace weft::data

@@ -8,30 +8,30 @@
 
 namespace weft::data {
 
-/// A text as it is compared: words (letters, numbers, marks) in lower case with one space between
-/// them. A text without any word stays as it is, without the white space at its ends.
-std::u32string compared_form(std::string_view text);
+/// Normalises a text for comparison: words (letters, numbers, marks) in lower case, separated by
+/// single spaces. A text without words is only stripped of surrounding white space.
+std::u32string normalize_text(std::string_view text);
 
-/// Hashes of all stretches of five code points of a compared form, sorted, each once; a shorter
-/// text is one stretch by itself, an empty one has none.
-std::vector<uint32_t> shingles_of(std::u32string_view form);
+/// Returns the sorted, distinct hashes of all runs of five code points of a normalised text; a
+/// shorter text is a single shingle, an empty one has none.
+std::vector<uint32_t> make_shingles(std::u32string_view normalized);
 
-/// Common shingles / all shingles; 1 where both have none.
+/// Common shingles / all shingles; 1 if both have none.
 double jaccard(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b);
 
-/// What stands for the one or two texts of a row.
-struct TextPrint {
-  static constexpr std::size_t kMinima = 64;
+/// MinHash signature of the one or two texts of a row.
+struct MinHashSignature {
+  static constexpr std::size_t kNumHashes = 64;
 
-  uint64_t whole = 0;  // hash of the compared forms; 0: all of them are empty
-  // Least value of each of 64 hash functions over the shingles (MinHash; Broder, "On the
-  // resemblance and containment of documents", 1997): two rows agree at a place with the
-  // probability of their Jaccard similarity.
-  std::array<uint32_t, kMinima> minima{};
+  uint64_t whole = 0;  // hash of the normalised texts; 0: all of them are empty
+  // Minimum of each of 64 hash functions over the shingles (MinHash; Broder, "On the resemblance
+  // and containment of documents", 1997): two rows agree in an entry with probability equal to
+  // their Jaccard similarity.
+  std::array<uint32_t, kNumHashes> min_hashes{};
 
-  int agreeing(const TextPrint& other) const;
+  int matching_hashes(const MinHashSignature& other) const;
 };
 
-TextPrint print_of(const std::vector<std::string>& texts);
+MinHashSignature minhash_signature(const std::vector<std::string>& texts);
 
 }  // namespace weft::data

@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/datasets/language_dataset.h"
 #include "data/error.h"
 #include "data/text/file_text.h"
-#include "formats/in_quotes.h"
-#include "formats/lines.h"
-#include "formats/table.h"
+#include "formats/line_reader.h"
+#include "formats/quoted_text.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
@@ -25,74 +25,75 @@ namespace {
 constexpr std::array<const char*, 3> kTextNames = {"text", "sentence1", "sentence"};
 constexpr std::array<const char*, 2> kPairNames = {"text_pair", "sentence2"};
 
-class PlainText : public FileText {
+class PlainLineReader : public TextFileReader {
  public:
-  PlainText(const std::string& path, DocumentBorder border)
-      : lines_(path,
-               formats::LineOptions{.longest = TextReader::kLongestLine, .splits_long = true}),
-        border_(border) {}
+  PlainLineReader(const std::string& path, DocumentBoundary boundary)
+      : lines_(
+            path,
+            formats::LineOptions{.max_line_bytes = TextReader::kMaxLineBytes, .splits_long = true}),
+        boundary_(boundary) {}
 
   bool next(TextLine& line) override {
     std::string_view whole;
     while (lines_.next(whole)) {
-      const bool is_piece = goes_on_;
-      goes_on_ = lines_.goes_on();
-      cuts_ += goes_on_ ? 1 : 0;
+      const bool is_piece = line_continues_;
+      line_continues_ = lines_.continues();
+      line_splits_ += line_continues_ ? 1 : 0;
       line.text = trim(whole);
       if (!line.text.empty()) {
         line.begins_document = std::exchange(begins_document_, false);
-        begins_document_ = border_ == DocumentBorder::kLine && !goes_on_;
+        begins_document_ = boundary_ == DocumentBoundary::kLine && !line_continues_;
         return true;
       }
-      if (border_ == DocumentBorder::kEmptyLine && !is_piece && !goes_on_) {
+      if (boundary_ == DocumentBoundary::kEmptyLine && !is_piece && !line_continues_) {
         begins_document_ = true;
       }
     }
     return false;
   }
   int64_t consumed() const override { return lines_.consumed(); }
-  int64_t cuts() const override { return cuts_; }
+  int64_t line_splits() const override { return line_splits_; }
 
  private:
   formats::LineReader lines_;
-  DocumentBorder border_;
-  bool begins_document_ = true;  // of the next line
-  bool goes_on_ = false;         // the last line was a piece, and not its last
-  int64_t cuts_ = 0;
+  DocumentBoundary boundary_;
+  bool begins_document_ = true;  // whether the next line does
+  bool line_continues_ = false;  // the last line was a piece, but not its last
+  int64_t line_splits_ = 0;
 };
 
-/// Bytes of the text that one line may take: all, up to the line feed, or as much of a long one as
-/// ends with white space or a character.
-std::size_t line_size(std::string_view rest) {
-  constexpr auto kLongest = static_cast<std::size_t>(TextReader::kLongestLine);
-  const std::size_t size = std::min(rest.find('\n'), rest.size());
+/// Bytes of the next line: up to the line feed, or, for a long line, as much as ends with white
+/// space or between characters.
+std::size_t line_size(std::string_view remainder) {
+  constexpr auto kLongest = static_cast<std::size_t>(TextReader::kMaxLineBytes);
+  const std::size_t size = std::min(remainder.find('\n'), remainder.size());
   if (size <= kLongest) {
     return size;
   }
-  const auto space = rest.find_last_of(" \t", kLongest - 1);
+  const auto space = remainder.find_last_of(" \t", kLongest - 1);
   if (space != std::string_view::npos && space >= kLongest / 2) {
     return space + 1;
   }
   std::size_t end = kLongest;
-  while (end > kLongest - 4 && (rest[end] & 0xC0) == 0x80) {
+  while (end > kLongest - 4 && (remainder[end] & 0xC0) == 0x80) {
     --end;
   }
   return end;
 }
 
-class TableText : public FileText {
+class TableLineReader : public TextFileReader {
  public:
-  TableText(const std::string& path, std::vector<std::string> columns)
+  TableLineReader(const std::string& path, std::vector<std::string> columns)
       : table_(path, formats::table_kind(path).value(), std::move(columns)) {}
 
   bool next(TextLine& line) override {
     while (true) {
-      while (!rest_.empty()) {
-        const auto size = line_size(rest_);
-        const bool is_cut = size < rest_.size() && rest_[size] != '\n';
-        cuts_ += is_cut ? 1 : 0;
-        line.text = trim(rest_.substr(0, size));
-        rest_.remove_prefix(std::min(rest_.size(), size + (is_cut ? 0 : 1)));
+      while (!remainder_.empty()) {
+        const auto size = line_size(remainder_);
+        const bool is_cut = size < remainder_.size() && remainder_[size] != '\n';
+        line_splits_ += is_cut ? 1 : 0;
+        line.text = trim(remainder_.substr(0, size));
+        remainder_.remove_prefix(std::min(remainder_.size(), size + (is_cut ? 0 : 1)));
         if (!line.text.empty()) {
           line.begins_document = std::exchange(begins_document_, false);
           return true;
@@ -104,7 +105,7 @@ class TableText : public FileText {
     }
   }
   int64_t consumed() const override { return table_.consumed(); }
-  int64_t cuts() const override { return cuts_; }
+  int64_t line_splits() const override { return line_splits_; }
 
  private:
   bool next_field() {
@@ -117,7 +118,7 @@ class TableText : public FileText {
     }
     if (field_ < fields_.size()) {
       const auto& field = fields_[field_++];
-      rest_ = field ? std::string_view(*field) : std::string_view();
+      remainder_ = field ? std::string_view(*field) : std::string_view();
     }
     return true;
   }
@@ -125,9 +126,9 @@ class TableText : public FileText {
   formats::TableReader table_;
   std::vector<std::optional<std::string>> fields_;  // of the row
   std::size_t field_ = 0;                           // the next one
-  std::string_view rest_;                           // of the field before it
+  std::string_view remainder_;                      // unread part of the previous field
   bool begins_document_ = true;
-  int64_t cuts_ = 0;
+  int64_t line_splits_ = 0;
 };
 
 }  // namespace
@@ -135,24 +136,25 @@ class TableText : public FileText {
 std::vector<std::string> text_columns(const DataItem& item,
                                       const std::string& file,
                                       TextColumns columns) {
-  const auto there = formats::columns_of(file, formats::table_kind(file).value());
-  const auto first_of = [&there](const auto& names) {
-    const auto found = std::find_if(names.begin(), names.end(), [&there](const char* name) {
-      return std::find(there.begin(), there.end(), name) != there.end();
+  const auto present = formats::read_column_names(file, formats::table_kind(file).value());
+  const auto first_present = [&present](const auto& names) {
+    const auto found = std::find_if(names.begin(), names.end(), [&present](const char* name) {
+      return std::find(present.begin(), present.end(), name) != present.end();
     });
     return found == names.end() ? std::nullopt : std::optional<std::string>(*found);
   };
-  const auto first = item.text ? item.text : first_of(kTextNames);
-  if (!first && !there.empty()) {
-    throw Error(text(file,
-                     ": no column text, sentence1 or sentence, and the data item names no other as "
-                     "its text; there are ",
-                     formats::in_quotes(there)));
+  const auto first = item.text ? item.text : first_present(kTextNames);
+  if (!first && !present.empty()) {
+    throw Error(
+        str_cat(file,
+                ": no column text, sentence1 or sentence, and the data item names no other as "
+                "its text; there are ",
+                formats::quoted_text(present)));
   }
   std::vector<std::string> found{first.value_or(kTextNames.front())};
   auto second = item.text_pair;
   if (!second && columns == TextColumns::kAll) {
-    second = first_of(kPairNames);
+    second = first_present(kPairNames);
   }
   if (second && *second != found.front()) {
     found.push_back(*second);
@@ -163,8 +165,8 @@ std::vector<std::string> text_columns(const DataItem& item,
 struct TextReader::State {
   State(const DataItem& data_item, const DataOptions& options, TextColumns which)
       : item(data_item),
-        border(options.document),
-        takes_documents(options.sentence == SentenceBorder::kNone),
+        boundary(options.document),
+        takes_documents(options.sentence == SentenceBoundary::kNone),
         columns(which) {
     for (const auto& file : item.files) {
       std::error_code unknown;
@@ -177,24 +179,24 @@ struct TextReader::State {
     const auto& file = item.files[index];
     const bool is_table = formats::table_kind(file).has_value();
     if (is_table && takes_documents) {
-      reading = make_row_text(file, text_columns(item, file, columns));
+      reading = make_row_reader(file, text_columns(item, file, columns));
     } else if (is_table) {
-      reading = std::make_unique<TableText>(file, text_columns(item, file, columns));
+      reading = std::make_unique<TableLineReader>(file, text_columns(item, file, columns));
     } else if (takes_documents) {
-      reading = make_document_text(file, border);
+      reading = make_document_reader(file, boundary);
     } else {
-      reading = std::make_unique<PlainText>(file, border);
+      reading = std::make_unique<PlainLineReader>(file, boundary);
     }
   }
 
   DataItem item;
-  DocumentBorder border;
-  bool takes_documents;  // whole, as they stand
+  DocumentBoundary boundary;
+  bool takes_documents;  // whole and unchanged
   TextColumns columns;
   std::vector<int64_t> sizes;
-  std::size_t index = 0;  // of the file that is read
-  std::unique_ptr<FileText> reading;
-  int64_t cuts = 0;  // in the files before
+  std::size_t index = 0;  // of the current file
+  std::unique_ptr<TextFileReader> reading;
+  int64_t line_splits = 0;  // in the files before
 };
 
 TextReader::TextReader(const DataItem& item, const DataOptions& options, TextColumns columns)
@@ -211,7 +213,7 @@ bool TextReader::next(TextLine& line) {
     if (state.reading->next(line)) {
       return true;
     }
-    state.cuts += state.reading->cuts();
+    state.line_splits += state.reading->line_splits();
     state.reading.reset();
     ++state.index;
   }
@@ -223,7 +225,7 @@ const std::string& TextReader::file() const {
   return files.empty() ? state_->item.path : files[std::min(state_->index, files.size() - 1)];
 }
 
-double TextReader::share() const {
+double TextReader::fraction_read() const {
   int64_t done = state_->reading ? state_->reading->consumed() : 0;
   int64_t all = 0;
   for (std::size_t index = 0; index < state_->sizes.size(); ++index) {
@@ -233,12 +235,12 @@ double TextReader::share() const {
   return all > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(all)) : 1.0;
 }
 
-int64_t TextReader::cuts() const {
-  return state_->cuts + (state_->reading ? state_->reading->cuts() : 0);
+int64_t TextReader::line_splits() const {
+  return state_->line_splits + (state_->reading ? state_->reading->line_splits() : 0);
 }
 
 void visit_text(std::string_view text, const std::function<void(std::string_view)>& visit) {
-  utf8::first_invalid(text) ? visit(utf8::repaired(text)) : visit(text);
+  utf8::first_invalid(text) ? visit(utf8::replace_invalid(text)) : visit(text);
 }
 
 void visit_texts(const std::vector<DataItem>& items,
@@ -247,7 +249,7 @@ void visit_texts(const std::vector<DataItem>& items,
   for (const auto& item : items) {
     TextReader reader(item, options, TextColumns::kAll);
     for (TextLine line; reader.next(line);) {
-      leave_if_stopped("reading the texts");
+      throw_if_stopped("reading the texts");
       visit_text(line.text, visit);
     }
   }

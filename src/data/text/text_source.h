@@ -11,28 +11,28 @@
 
 namespace weft::data {
 
-/// A line of running text, without white space (ASCII) at its ends, never empty. It may be
-/// ill-formed UTF-8.
+/// A line of running text, without surrounding ASCII white space, never empty. May be ill-formed
+/// UTF-8.
 struct TextLine {
   std::string_view text;         // valid until the next call
-  bool begins_document = false;  // a border of documents lies before it
+  bool begins_document = false;  // first line of a document
 };
 
-/// Which columns of a table are read as text, where the item does not name them.
+/// Columns of a table that are read as text if the item names none.
 enum class TextColumns {
-  kFirst,  // `text`, `sentence1` or `sentence`, whichever there is first; `text_pair` only if the
-           // item names it
-  kAll,    // and `text_pair` or `sentence2`, if there is one
+  kFirst,  // the first of `text`, `sentence1`, `sentence` that exists; `text_pair` only if the item
+           // names it
+  kAll,    // also `text_pair` or `sentence2`, if it exists
 };
 
 /// Reads the files of a data item, in order, as lines and documents. Plain text: documents end as
-/// DocumentBorder says, and with the file. Tables (by the name's ending): each row is a document,
-/// made of the lines of its text columns. With SentenceBorder::kNone a "line" is a whole document
-/// as it stands, line feeds inside it kept (see make_document_text). A `.gz` is read as what it
-/// holds. Lines longer than kLongestLine come in pieces, cut at white space where there is some.
+/// set by DocumentBoundary, and at the end of the file. Tables (by file extension): each row is a
+/// document, made of the lines of its text columns. With SentenceBoundary::kNone a "line" is a
+/// whole unchanged document, including line feeds (see make_document_reader). `.gz` files are
+/// decompressed. Lines longer than kMaxLineBytes are split, at white space if possible.
 class TextReader {
  public:
-  static constexpr int64_t kLongestLine = int64_t{1} << 20;
+  static constexpr int64_t kMaxLineBytes = int64_t{1} << 20;
 
   /// Throws data::Error and formats::Error, here and in `next`: no such file or column, a damaged
   /// file.
@@ -42,24 +42,24 @@ class TextReader {
   ~TextReader();
 
   bool next(TextLine& line);
-  /// Path of the file that is read.
+  /// Path of the current file.
   const std::string& file() const;
-  /// Share of the bytes of all files that is read, 0 to 1.
-  double share() const;
-  /// Pieces that long lines were cut into, beyond one each.
-  int64_t cuts() const;
+  /// Fraction of the bytes of all files read so far, 0 to 1.
+  double fraction_read() const;
+  /// Number of extra pieces that long lines were split into.
+  int64_t line_splits() const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// The columns of a table that hold text. Throws data::Error where there is none.
+/// Returns the text columns of a table. Throws data::Error if there are none.
 std::vector<std::string> text_columns(const DataItem& item,
                                       const std::string& file,
                                       TextColumns columns = TextColumns::kFirst);
 
-/// Calls the function for the text, its bytes that are no UTF-8 replaced.
+/// Calls `visit` with the text, invalid UTF-8 bytes replaced.
 void visit_text(std::string_view text, const std::function<void(std::string_view)>& visit);
 
 }  // namespace weft::data

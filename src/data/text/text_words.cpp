@@ -17,7 +17,7 @@ struct TextWordStretch {
 bool is_punctuation(char32_t code) { return (classes_of(code) & kIsPunctuation) != 0; }
 bool is_apostrophe(char32_t code) { return code == '\'' || code == 0x2019; }
 
-/// Whether the stretch's final full stop belongs to it.
+/// Whether the final full stop belongs to the word.
 bool is_abbreviation(const std::u32string& text, const TextWordStretch& word) {
   return text[word.end - 1] == '.' && word.end - word.begin > 2 &&
          std::find(text.begin() + static_cast<std::ptrdiff_t>(word.begin),
@@ -25,13 +25,15 @@ bool is_abbreviation(const std::u32string& text, const TextWordStretch& word) {
                    U'.') != text.begin() + static_cast<std::ptrdiff_t>(word.end - 1);
 }
 
-/// What stands between white space, with its punctuation set apart.
-void cut(const std::u32string& text, TextWordStretch word, std::vector<TextWordStretch>& out) {
+/// Splits a white-space-delimited word from its punctuation.
+void split_word(const std::u32string& text,
+                TextWordStretch word,
+                std::vector<TextWordStretch>& out) {
   while (word.begin < word.end && is_punctuation(text[word.begin])) {
     out.push_back({word.begin, word.begin + 1});
     ++word.begin;
   }
-  std::vector<TextWordStretch> after;  // from the end on
+  std::vector<TextWordStretch> after;  // in reverse order
   while (word.begin < word.end && is_punctuation(text[word.end - 1]) &&
          !is_abbreviation(text, word)) {
     after.push_back({word.end - 1, word.end});
@@ -51,7 +53,7 @@ void cut(const std::u32string& text, TextWordStretch word, std::vector<TextWordS
 
 }  // namespace
 
-std::vector<TextWord> words_of_text(std::string_view text) {
+std::vector<TextWord> split_words(std::string_view text) {
   const std::u32string codes = utf8::decode(text);
   std::vector<TextWordStretch> found;
   for (std::size_t at = 0; at < codes.size();) {
@@ -63,7 +65,7 @@ std::vector<TextWord> words_of_text(std::string_view text) {
     while (end < codes.size() && !is_white_space(codes[end])) {
       ++end;
     }
-    cut(codes, {at, end}, found);
+    split_word(codes, {at, end}, found);
     at = end;
   }
   std::vector<TextWord> words;
@@ -76,24 +78,24 @@ std::vector<TextWord> words_of_text(std::string_view text) {
   return words;
 }
 
-std::vector<TextWord> place_words(const std::vector<std::string>& words) {
-  std::vector<TextWord> placed;
+std::vector<TextWord> join_words(const std::vector<std::string>& words) {
+  std::vector<TextWord> joined;
   int64_t begin = 0;
   for (const std::string& word : words) {
     const int64_t end = begin + utf8::count(word);
-    placed.push_back({.text = word, .begin = begin, .end = end});
+    joined.push_back({.text = word, .begin = begin, .end = end});
     begin = end + 1;
   }
-  return placed;
+  return joined;
 }
 
-std::vector<int64_t> word_stretches(const std::vector<int32_t>& pieces, int64_t room) {
+std::vector<int64_t> chunk_words(const std::vector<int32_t>& pieces, int64_t max_tokens) {
   std::vector<int64_t> ends;
   int64_t used = 0;
   int64_t begin = 0;
   for (int64_t word = 0; word < static_cast<int64_t>(pieces.size()); ++word) {
     const int64_t more = pieces[static_cast<std::size_t>(word)];
-    if (word > begin && used + more > room) {
+    if (word > begin && used + more > max_tokens) {
       ends.push_back(word);
       begin = word;
       used = 0;

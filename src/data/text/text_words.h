@@ -7,23 +7,23 @@
 
 namespace weft::data {
 
-/// A word of a running text and where it stands, in characters (code points).
+/// A word of a running text and its position, in characters (code points).
 struct TextWord {
   std::string text;
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-/// Cuts a text into words as tagged corpora have them: at white space; punctuation at a word's
-/// begin and end stands alone, sign by sign, as does a final `'s`. A full stop stays with a word
-/// that has one inside (`U.S.`), and what is inside of a word stays (`well-known`, `3.5`).
-std::vector<TextWord> words_of_text(std::string_view text);
+/// Splits a text into words as in tagged corpora: at white space; each punctuation character at
+/// either end of a word is a separate word, as is a final `'s`. A full stop stays with a word that
+/// contains another one (`U.S.`), and word interiors are not split (`well-known`, `3.5`).
+std::vector<TextWord> split_words(std::string_view text);
 
-/// The words as they stand in their text joined by spaces.
-std::vector<TextWord> place_words(const std::vector<std::string>& words);
+/// Returns the words with their positions in the text of all words joined by spaces.
+std::vector<TextWord> join_words(const std::vector<std::string>& words);
 
-/// For words of these many pieces, where stretches of at most `room` pieces end (in words); a
-/// longer word is a stretch of its own.
-std::vector<int64_t> word_stretches(const std::vector<int32_t>& pieces, int64_t room);
+/// Splits words with these piece counts into chunks of at most `max_tokens` pieces and returns the
+/// end of each chunk (in words); a longer word is a chunk of its own.
+std::vector<int64_t> chunk_words(const std::vector<int32_t>& pieces, int64_t max_tokens);
 
 }  // namespace weft::data

@@ -8,16 +8,16 @@
 
 namespace weft::data {
 
-/// Pieces of words that were told apart before, as `is_split_into_words` of transformers has them:
-/// each word by itself. Where the tokenizer writes a space into the pieces of words but adds none
-/// to a text's first word (byte-level BPE without `add_prefix_space`), a word gets one, so that it
-/// looks as inside of a sentence.
+/// Encodes the words of a pre-split text, like `is_split_into_words` of transformers: each word
+/// separately. If the tokenizer encodes a preceding space in word pieces but adds none to the first
+/// word of a text (byte-level BPE without `add_prefix_space`), the word gets a space, so that it is
+/// encoded as inside a sentence.
 class WordEncoder {
  public:
   /// `tokenizer` must outlive it.
   explicit WordEncoder(const Tokenizer& tokenizer);
 
-  /// Appends the word's ids; a word of which the tokenizer leaves nothing has none.
+  /// Appends the word's ids; none if the tokenizer maps the word to nothing.
   void encode(std::string_view word, std::vector<int32_t>& ids) const;
 
  private:

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "base/codepoints.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::data {
@@ -29,7 +29,7 @@ bool begins_in_word(std::string_view text) {
   return !text.empty() && (classes_of(utf8::next(text, at)) & kIsWord) != 0;
 }
 
-/// Bytes of white space at the end of the text.
+/// Number of white space bytes at the end of the text.
 std::size_t space_before(std::string_view text) {
   std::size_t end = text.size();
   while (end > 0) {
@@ -56,14 +56,15 @@ std::size_t space_after(std::string_view text) {
 
 }  // namespace
 
-void TokenFinder::add(const AddedToken& token, std::string_view found_as) {
-  if (found_as.empty() || !found_as_.add(found_as, static_cast<int32_t>(tokens_.size()))) {
+void TokenFinder::add(const AddedToken& token, std::string_view normalized_content) {
+  if (normalized_content.empty() ||
+      !normalized_contents_.add(normalized_content, static_cast<int32_t>(tokens_.size()))) {
     return;
   }
   tokens_.push_back(token);
-  begins_[static_cast<unsigned char>(found_as.front())] = true;
-  if (std::find(lengths_.begin(), lengths_.end(), found_as.size()) == lengths_.end()) {
-    lengths_.push_back(found_as.size());
+  begins_[static_cast<unsigned char>(normalized_content.front())] = true;
+  if (std::find(lengths_.begin(), lengths_.end(), normalized_content.size()) == lengths_.end()) {
+    lengths_.push_back(normalized_content.size());
     std::sort(lengths_.begin(), lengths_.end(), std::greater<>());
   }
 }
@@ -75,7 +76,7 @@ const AddedToken* TokenFinder::longest_at(std::string_view text,
     if (candidate > text.size() - at) {
       continue;
     }
-    const int32_t found = found_as_.find(text.substr(at, candidate));
+    const int32_t found = normalized_contents_.find(text.substr(at, candidate));
     if (found != Vocabulary::kNone) {
       length = candidate;
       return &tokens_[static_cast<std::size_t>(found)];
@@ -84,14 +85,14 @@ const AddedToken* TokenFinder::longest_at(std::string_view text,
   return nullptr;
 }
 
-void TokenFinder::cut(std::string_view whole,
-                      TextRange range,
-                      std::vector<Stretch>& stretches) const {
+void TokenFinder::split(std::string_view whole,
+                        TextRange range,
+                        std::vector<TextSegment>& segments) const {
   const std::string_view text = whole.substr(range.begin, range.end - range.begin);
   std::size_t done = 0;
   const auto push = [&](int32_t id, std::size_t begin, std::size_t end) {
     if (begin < end) {
-      stretches.push_back({id, {range.begin + begin, range.begin + end}});
+      segments.push_back({id, {range.begin + begin, range.begin + end}});
     }
   };
   for (std::size_t at = 0; at < text.size() && !tokens_.empty();) {
@@ -109,11 +110,11 @@ void TokenFinder::cut(std::string_view whole,
         (ends_in_word(text.substr(0, begin)) || begins_in_word(text.substr(end)))) {
       continue;
     }
-    if (token->strips_left) {
+    if (token->lstrip) {
       begin -= space_before(text.substr(0, begin));
     }
     begin = std::max(begin, done);
-    if (token->strips_right) {
+    if (token->rstrip) {
       end += space_after(text.substr(end));
     }
     push(-1, done, begin);
@@ -123,20 +124,20 @@ void TokenFinder::cut(std::string_view whole,
   push(-1, done, text.size());
 }
 
-std::vector<AddedToken> read_added_tokens(const formats::Json& list, const std::string& place) {
+std::vector<AddedToken> read_added_tokens(const formats::Json& list, const std::string& location) {
   if (!list.is_array()) {
-    throw Error(weft::text(place, ": found ", list.type_name(), ", a list is needed"));
+    throw Error(weft::str_cat(location, ": found ", list.type_name(), ", a list is needed"));
   }
   std::vector<AddedToken> tokens;
   for (const formats::Json& item : list) {
-    const JsonFields fields(item, place);
-    AddedToken token{.id = token_id(fields.at("id"), place + ".id"),
+    const JsonFields fields(item, location);
+    AddedToken token{.id = token_id(fields.at("id"), location + ".id"),
                      .content = fields.text("content"),
-                     .is_special = fields.truth("special", false),
-                     .is_single_word = fields.truth("single_word", false),
-                     .strips_left = fields.truth("lstrip", false),
-                     .strips_right = fields.truth("rstrip", false)};
-    token.is_normalized = fields.truth("normalized", !token.is_special);
+                     .is_special = fields.boolean("special", false),
+                     .is_single_word = fields.boolean("single_word", false),
+                     .lstrip = fields.boolean("lstrip", false),
+                     .rstrip = fields.boolean("rstrip", false)};
+    token.is_normalized = fields.boolean("normalized", !token.is_special);
     tokens.push_back(std::move(token));
   }
   return tokens;

@@ -13,44 +13,44 @@
 
 namespace weft::data {
 
-/// One of `added_tokens`: found in texts as a whole, before the model sees them.
+/// One of `added_tokens`: matched in texts as a whole, before the model sees them.
 struct AddedToken {
   int32_t id = 0;
   std::string content = {};
   bool is_special = false;
-  bool is_normalized = false;   // looked for after the normalizer instead of before
-  bool is_single_word = false;  // found only where no letter touches it
-  bool strips_left = false;     // takes white space before it along
-  bool strips_right = false;
+  bool is_normalized = false;   // matched after the normalizer instead of before
+  bool is_single_word = false;  // matched only if no letter is adjacent
+  bool lstrip = false;          // includes white space before it
+  bool rstrip = false;
 };
 
-/// A stretch of a text: an added token, or (id -1) text between them.
-struct Stretch {
+/// Part of a text: an added token, or (id -1) text between added tokens.
+struct TextSegment {
   int32_t id = -1;
   TextRange range;
 };
 
-/// Finds a set of added tokens in texts: the leftmost, of several there the longest.
+/// Finds a set of added tokens in texts: leftmost match first, the longest one on ties.
 class TokenFinder {
  public:
-  /// `found_as`: what the text of the token looks like after the normalizer; the content itself for
-  /// tokens found before it.
-  void add(const AddedToken& token, std::string_view found_as);
+  /// `normalized_content`: text of the token after the normalizer; the content itself for tokens
+  /// matched before it.
+  void add(const AddedToken& token, std::string_view normalized_content);
   bool is_empty() const { return tokens_.empty(); }
 
-  /// Cuts [begin, end) of the text. Nothing is empty in what comes out.
-  void cut(std::string_view text, TextRange range, std::vector<Stretch>& stretches) const;
+  /// Splits [begin, end) of the text. No segment is empty.
+  void split(std::string_view text, TextRange range, std::vector<TextSegment>& segments) const;
 
  private:
   const AddedToken* longest_at(std::string_view text, std::size_t at, std::size_t& length) const;
 
   std::vector<AddedToken> tokens_;
-  Vocabulary found_as_;  // to places in tokens_
+  Vocabulary normalized_contents_;  // to indices into tokens_
   std::array<bool, 256> begins_{};
-  std::vector<std::size_t> lengths_;  // of what is looked for, longest first
+  std::vector<std::size_t> lengths_;  // lengths of the token texts, longest first
 };
 
 /// `added_tokens` of a tokenizer.json. Throws data::Error.
-std::vector<AddedToken> read_added_tokens(const formats::Json& list, const std::string& place);
+std::vector<AddedToken> read_added_tokens(const formats::Json& list, const std::string& location);
 
 }  // namespace weft::data

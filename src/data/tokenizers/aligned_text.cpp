@@ -9,7 +9,7 @@ namespace weft::data {
 
 namespace {
 
-/// Rules that make texts longer can be put one upon another in a file that means harm.
+/// Limit against malicious files: rules that lengthen texts can be chained.
 constexpr std::size_t kAlignedTextMostBytes = std::size_t{1} << 28;
 
 }  // namespace
@@ -26,7 +26,7 @@ void AlignedText::assign(std::string_view text, bool is_tracked, std::size_t off
     return;
   }
   origins_.reserve(text.size());
-  // A byte stands for the whole code point that it belongs to.
+  // Each byte maps to the whole code point that contains it.
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin;
     utf8::next(text, end);
@@ -35,7 +35,7 @@ void AlignedText::assign(std::string_view text, bool is_tracked, std::size_t off
   }
 }
 
-void AlignedText::append_kept(const AlignedText& from, std::size_t begin, std::size_t end) {
+void AlignedText::append_unchanged(const AlignedText& from, std::size_t begin, std::size_t end) {
   bytes_.append(from.bytes_, begin, end - begin);
   if (is_tracked_) {
     origins_.insert(origins_.end(), from.origins_.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -43,10 +43,10 @@ void AlignedText::append_kept(const AlignedText& from, std::size_t begin, std::s
   }
 }
 
-void AlignedText::append_changed(const AlignedText& from,
-                                 std::size_t begin,
-                                 std::size_t end,
-                                 std::string_view bytes) {
+void AlignedText::append_replaced(const AlignedText& from,
+                                  std::size_t begin,
+                                  std::size_t end,
+                                  std::string_view bytes) {
   if (bytes.size() > kAlignedTextMostBytes ||
       bytes_.size() > kAlignedTextMostBytes - bytes.size()) {
     throw Error("the tokenizer's normalizer makes more than 256 MiB of one text");
@@ -57,10 +57,10 @@ void AlignedText::append_changed(const AlignedText& from,
   }
 }
 
-void AlignedText::append_changed(const AlignedText& from,
-                                 std::size_t begin,
-                                 std::size_t end,
-                                 char32_t code) {
+void AlignedText::append_replaced(const AlignedText& from,
+                                  std::size_t begin,
+                                  std::size_t end,
+                                  char32_t code) {
   const std::size_t before = bytes_.size();
   utf8::append(bytes_, code);
   if (is_tracked_) {

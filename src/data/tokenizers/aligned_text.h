@@ -15,17 +15,17 @@ struct TextRange {
   std::size_t end = 0;
 };
 
-/// A text on its way through normalizers, each byte with the bytes of the first text that it stands
-/// for. Where nobody asks for places (`encode`), these are not kept, and the same code runs at the
+/// A text that passes through normalizers, with the bytes of the original text that each byte comes
+/// from. If offsets are not needed (`encode`), they are not tracked, and the same code runs at the
 /// speed of plain strings.
 class AlignedText {
  public:
-  /// An empty text; with `is_tracked` places are kept.
+  /// An empty text; offsets are tracked if `is_tracked`.
   explicit AlignedText(bool is_tracked = false) : is_tracked_(is_tracked) {}
-  /// `text` as it stands, its first byte at `offset` of the first text.
+  /// Copies `text`; its first byte has `offset` in the original text.
   AlignedText(std::string_view text, bool is_tracked, std::size_t offset = 0);
 
-  /// As the second constructor, in place, so that the memory serves again.
+  /// Like the second constructor, in place, so that memory is reused.
   void assign(std::string_view text, bool is_tracked, std::size_t offset = 0);
 
   const std::string& bytes() const { return bytes_; }
@@ -33,60 +33,60 @@ class AlignedText {
   std::size_t size() const { return bytes_.size(); }
   bool is_tracked() const { return is_tracked_; }
 
-  /// For changes byte by byte, which keep every place.
+  /// For bytewise changes that keep all offsets.
   std::string& mutable_bytes() { return bytes_; }
 
-  /// Appends bytes [begin, end) of `from` as they are.
-  void append_kept(const AlignedText& from, std::size_t begin, std::size_t end);
-  /// Appends `bytes`, which stand for [begin, end) of `from`; where that is empty they stand for
-  /// nothing, before `begin`.
-  void append_changed(const AlignedText& from,
-                      std::size_t begin,
-                      std::size_t end,
-                      std::string_view bytes);
-  void append_changed(const AlignedText& from, std::size_t begin, std::size_t end, char32_t code);
+  /// Appends bytes [begin, end) of `from` unchanged.
+  void append_unchanged(const AlignedText& from, std::size_t begin, std::size_t end);
+  /// Appends `bytes` as replacement of [begin, end) of `from`; if that range is empty, as an
+  /// insertion before `begin`.
+  void append_replaced(const AlignedText& from,
+                       std::size_t begin,
+                       std::size_t end,
+                       std::string_view bytes);
+  void append_replaced(const AlignedText& from, std::size_t begin, std::size_t end, char32_t code);
 
-  /// The bytes of the first text that [begin, end) stands for. Tracked texts only.
+  /// Bytes of the original text that [begin, end) comes from. Tracked texts only.
   TextRange origin(std::size_t begin, std::size_t end) const;
 
  private:
   std::string bytes_;
-  std::vector<TextRange> origins_;  // one a byte; empty unless tracked
+  std::vector<TextRange> origins_;  // one per byte; empty unless tracked
   bool is_tracked_;
 };
 
-/// Copies a text but for what changes, from left to right; what is kept goes over in long runs.
-class Rewriting {
+/// Copies a text with replacements, from left to right; unchanged parts are copied in long runs.
+class AlignedTextBuilder {
  public:
-  explicit Rewriting(const AlignedText& from) : from_(from), made_(from.is_tracked()) {}
+  explicit AlignedTextBuilder(const AlignedText& from) : from_(from), result_(from.is_tracked()) {}
 
-  /// `bytes` for [begin, end), as AlignedText::append_changed has it; empty ones: it goes.
-  void change(std::size_t begin, std::size_t end, std::string_view bytes) {
-    keep_to(begin);
-    made_.append_changed(from_, begin, end, bytes);
-    done_ = end;
+  /// Replaces [begin, end) by `bytes`, as AlignedText::append_replaced; empty `bytes` delete it.
+  void replace(std::size_t begin, std::size_t end, std::string_view bytes) {
+    copy_until(begin);
+    result_.append_replaced(from_, begin, end, bytes);
+    position_ = end;
   }
-  void change(std::size_t begin, std::size_t end, char32_t code) {
-    keep_to(begin);
-    made_.append_changed(from_, begin, end, code);
-    done_ = end;
+  void replace(std::size_t begin, std::size_t end, char32_t code) {
+    copy_until(begin);
+    result_.append_replaced(from_, begin, end, code);
+    position_ = end;
   }
-  /// Keeps the rest. Called once, at the end.
+  /// Copies the rest. Called once, at the end.
   AlignedText finish() {
-    keep_to(from_.size());
-    return std::move(made_);
+    copy_until(from_.size());
+    return std::move(result_);
   }
 
  private:
-  void keep_to(std::size_t begin) {
-    if (done_ < begin) {
-      made_.append_kept(from_, done_, begin);
+  void copy_until(std::size_t begin) {
+    if (position_ < begin) {
+      result_.append_unchanged(from_, position_, begin);
     }
   }
 
   const AlignedText& from_;
-  AlignedText made_;
-  std::size_t done_ = 0;  // of `from_`
+  AlignedText result_;
+  std::size_t position_ = 0;  // of `from_`
 };
 
 }  // namespace weft::data

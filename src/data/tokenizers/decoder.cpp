@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -13,7 +13,7 @@ class DecoderSequence : public TokenDecoder {
  public:
   explicit DecoderSequence(const JsonFields& fields) {
     for (const formats::Json& part : fields.list("decoders")) {
-      parts_.push_back(make_token_decoder(JsonFields(part, fields.place() + ".decoders")));
+      parts_.push_back(make_token_decoder(JsonFields(part, fields.location() + ".decoders")));
     }
   }
 
@@ -54,7 +54,7 @@ std::unique_ptr<TokenDecoder> make_token_decoder(const JsonFields& fields) {
     }
     known.emplace_back(name);
   }
-  fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
 }
 
 }  // namespace weft::data

@@ -8,8 +8,8 @@
 
 namespace weft::data {
 
-/// One `decoder` of a tokenizer.json: the pieces of a sequence to what their texts, put together,
-/// say. Immutable.
+/// One `decoder` of a tokenizer.json: converts the pieces of a sequence to texts that are then
+/// concatenated. Immutable.
 class TokenDecoder {
  public:
   virtual ~TokenDecoder() = default;
@@ -28,7 +28,7 @@ std::unique_ptr<TokenDecoder> make_fuse_decoder(const JsonFields& fields);
 std::unique_ptr<TokenDecoder> make_strip_decoder(const JsonFields& fields);
 std::unique_ptr<TokenDecoder> make_suffix_decoder(const JsonFields& fields);
 
-/// By the object's `type`, through the table in decoder.cpp. Throws data::Error.
+/// Created by the object's `type`, from the table in decoder.cpp. Throws data::Error.
 std::unique_ptr<TokenDecoder> make_token_decoder(const JsonFields& fields);
 
 }  // namespace weft::data

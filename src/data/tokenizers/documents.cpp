@@ -47,26 +47,26 @@ void add_token(Json& document,
                int32_t id,
                const std::string& content,
                const AddedTokenOptions& options) {
-  const Json made = {{"id", id},
-                     {"content", content},
-                     {"single_word", false},
-                     {"lstrip", options.strips_left},
-                     {"rstrip", false},
-                     {"normalized", !options.is_special},
-                     {"special", options.is_special}};
+  const Json result = {{"id", id},
+                       {"content", content},
+                       {"single_word", false},
+                       {"lstrip", options.lstrip},
+                       {"rstrip", false},
+                       {"normalized", !options.is_special},
+                       {"special", options.is_special}};
   Json& tokens = document["added_tokens"];
   for (Json& token : tokens) {
     if (token.value("content", "") == content) {
-      token = made;
+      token = result;
       return;
     }
   }
-  tokens.push_back(made);
+  tokens.push_back(result);
 }
 
 Json vocabulary_object(const Vocabulary& vocabulary) {
   Json object = Json::object();
-  // The library's own insertion compares with every key before.
+  // nlohmann's own insertion compares with all previous keys.
   auto& fields = static_cast<Json::object_t::Container&>(object.get_ref<Json::object_t&>());
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.has(id)) {
@@ -92,18 +92,18 @@ Json word_piece_model(const Vocabulary& vocabulary, const std::string& unknown) 
           {"vocab", vocabulary_object(vocabulary)}};
 }
 
-Json bert_template(const NamedId& classify, const NamedId& separate) {
-  const Json single = {token_step(classify, 0), text_step("A", 0), token_step(separate, 0)};
+Json bert_template(const NamedId& cls, const NamedId& sep) {
+  const Json single = {token_step(cls, 0), text_step("A", 0), token_step(sep, 0)};
   Json pair = single;
   pair.push_back(text_step("B", 1));
-  pair.push_back(token_step(separate, 1));
-  return documents_template_of(single, std::move(pair), {classify, separate});
+  pair.push_back(token_step(sep, 1));
+  return documents_template_of(single, std::move(pair), {cls, sep});
 }
 
-Json roberta_processing(const NamedId& classify, const NamedId& separate, bool prepends_space) {
+Json roberta_processing(const NamedId& cls, const NamedId& sep, bool prepends_space) {
   return {{"type", "RobertaProcessing"},
-          {"sep", Json::array({separate.content, separate.id})},
-          {"cls", Json::array({classify.content, classify.id})},
+          {"sep", Json::array({sep.content, sep.id})},
+          {"cls", Json::array({cls.content, cls.id})},
           {"trim_offsets", true},
           {"add_prefix_space", prepends_space}};
 }
@@ -117,7 +117,7 @@ Json roberta_template(const NamedId& begin, const NamedId& end) {
   return documents_template_of(single, std::move(pair), {begin, end});
 }
 
-Json ending_template(const NamedId& end) {
+Json eos_template(const NamedId& end) {
   const Json single = {text_step("A", 0), token_step(end, 0)};
   Json pair = single;
   pair.push_back(text_step("B", 0));
@@ -132,7 +132,7 @@ Json language_template(const NamedId& end, const NamedId& language) {
   return documents_template_of(single, pair, {end, language});
 }
 
-Json framing_template(const std::optional<NamedId>& begin, const std::optional<NamedId>& end) {
+Json bos_eos_template(const std::optional<NamedId>& begin, const std::optional<NamedId>& end) {
   std::vector<NamedId> tokens;
   const auto framed = [&](const char* text, int type) {
     Json steps = Json::array();
@@ -173,7 +173,7 @@ Json byte_fallback_decoder(bool strips) {
                    {{"type", "Strip"}, {"content", " "}, {"start", strips ? 1 : 0}, {"stop", 0}}});
 }
 
-Json qwen2_words(bool prepends_space) {
+Json qwen2_pre_tokenizer(bool prepends_space) {
   const Json split = {
       {"type", "Split"},
       {"pattern",
@@ -182,9 +182,9 @@ Json qwen2_words(bool prepends_space) {
          R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"}}},
       {"behavior", "Isolated"},
       {"invert", false}};
-  Json signs = byte_level(prepends_space);
-  signs["use_regex"] = false;
-  return sequence_of("pretokenizers", {split, signs});
+  Json bytes = byte_level(prepends_space);
+  bytes["use_regex"] = false;
+  return sequence_of("pretokenizers", {split, bytes});
 }
 
 Json metaspace(std::string_view prepend_scheme, bool splits) {

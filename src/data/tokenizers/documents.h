@@ -11,16 +11,15 @@
 
 namespace weft::data {
 
-// The parts of a tokenizer.json, written: by training, and for directories that have the older
-// files alone.
+// Builders for the parts of a tokenizer.json: used by training, and for directories that only have
+// the legacy files.
 
-/// A document with all keys that `tokenizers` expects, without a model.
+/// Returns a document with all keys that `tokenizers` expects, without a model.
 formats::Json empty_document();
 
-/// Puts a token into `added_tokens` (special unless said otherwise), or changes the one with this
-/// content.
+/// Adds a token to `added_tokens` (special by default), or changes the one with this content.
 struct AddedTokenOptions {
-  bool strips_left = false;
+  bool lstrip = false;
   bool is_special = true;
 };
 void add_token(formats::Json& document,
@@ -28,7 +27,7 @@ void add_token(formats::Json& document,
                const std::string& content,
                const AddedTokenOptions& options = {});
 
-/// The pieces as an object of ids, in their order.
+/// Returns an object from pieces to ids, in id order.
 formats::Json vocabulary_object(const Vocabulary& vocabulary);
 
 struct BertOptions {
@@ -44,27 +43,25 @@ struct NamedId {
   std::string content;
   int32_t id = 0;
 };
-formats::Json bert_template(const NamedId& classify, const NamedId& separate);
+formats::Json bert_template(const NamedId& cls, const NamedId& sep);
 /// `<s> a </s></s> b </s>`.
-formats::Json roberta_processing(const NamedId& classify,
-                                 const NamedId& separate,
-                                 bool prepends_space);
+formats::Json roberta_processing(const NamedId& cls, const NamedId& sep, bool prepends_space);
 /// The same as a TemplateProcessing.
 formats::Json roberta_template(const NamedId& begin, const NamedId& end);
 /// `a </s> b </s>`.
-formats::Json ending_template(const NamedId& end);
+formats::Json eos_template(const NamedId& end);
 /// `a b </s> en_XX`.
 formats::Json language_template(const NamedId& end, const NamedId& language);
 
-/// A token before each text, one behind each, or both.
-formats::Json framing_template(const std::optional<NamedId>& begin,
+/// A token before each text, one after each, or both.
+formats::Json bos_eos_template(const std::optional<NamedId>& begin,
                                const std::optional<NamedId>& end);
 
 formats::Json byte_level(bool prepends_space);
-/// Of pieces with bytes among them, `<0x0A>`; `strips`: the space before the first word goes.
+/// For vocabularies with byte pieces, `<0x0A>`; `strips`: removes the space of the first word.
 formats::Json byte_fallback_decoder(bool strips);
-/// The words of Qwen2, a digit each, and their bytes.
-formats::Json qwen2_words(bool prepends_space);
+/// Qwen2's word splitting, with single digits, as byte-level pieces.
+formats::Json qwen2_pre_tokenizer(bool prepends_space);
 formats::Json metaspace(std::string_view prepend_scheme, bool splits);
 formats::Json sequence_of(std::string_view key, std::vector<formats::Json> parts);
 formats::Json replacement(std::string_view kind,

@@ -3,21 +3,21 @@
 #include <limits>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::data {
 
 namespace {
 
-constexpr std::size_t kShownBytes = 60;
+constexpr std::size_t kPrintableBytes = 60;
 
 }  // namespace
 
-JsonFields::JsonFields(const formats::Json& json, std::string place)
-    : json_(&json), place_(std::move(place)) {
+JsonFields::JsonFields(const formats::Json& json, std::string location)
+    : json_(&json), location_(std::move(location)) {
   if (!json.is_object()) {
-    throw Error(weft::text(place_, ": found ", json.type_name(), ", an object is needed"));
+    throw Error(weft::str_cat(location_, ": found ", json.type_name(), ", an object is needed"));
   }
 }
 
@@ -29,7 +29,7 @@ const formats::Json* JsonFields::find(std::string_view key) const {
 const formats::Json& JsonFields::at(std::string_view key) const {
   const formats::Json* found = find(key);
   if (found == nullptr) {
-    throw Error(weft::text(place_, ": no '", key, "'"));
+    throw Error(weft::str_cat(location_, ": no '", key, "'"));
   }
   return *found;
 }
@@ -37,40 +37,40 @@ const formats::Json& JsonFields::at(std::string_view key) const {
 const formats::Json& JsonFields::list(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_array()) {
-    fail(key, weft::text("found ", found.type_name(), ", a list is needed"));
+    fail(key, weft::str_cat("found ", found.type_name(), ", a list is needed"));
   }
   return found;
 }
 
 JsonFields JsonFields::fields(std::string_view key) const {
-  return JsonFields(at(key), weft::text(place_, ".", key));
+  return JsonFields(at(key), weft::str_cat(location_, ".", key));
 }
 
 std::string JsonFields::text(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_string()) {
-    fail(key, weft::text("found ", found.type_name(), ", a text is needed"));
+    fail(key, weft::str_cat("found ", found.type_name(), ", a text is needed"));
   }
   return found.get<std::string>();
 }
 
-std::string JsonFields::text(std::string_view key, std::string_view otherwise) const {
-  return has(key) ? text(key) : std::string(otherwise);
+std::string JsonFields::text(std::string_view key, std::string_view fallback) const {
+  return has(key) ? text(key) : std::string(fallback);
 }
 
-std::optional<bool> JsonFields::maybe_truth(std::string_view key) const {
+std::optional<bool> JsonFields::optional_boolean(std::string_view key) const {
   const formats::Json* found = find(key);
   if (found == nullptr) {
     return std::nullopt;
   }
   if (!found->is_boolean()) {
-    fail(key, weft::text("found ", found->type_name(), ", true or false is needed"));
+    fail(key, weft::str_cat("found ", found->type_name(), ", true or false is needed"));
   }
   return found->get<bool>();
 }
 
-bool JsonFields::truth(std::string_view key, bool otherwise) const {
-  return maybe_truth(key).value_or(otherwise);
+bool JsonFields::boolean(std::string_view key, bool fallback) const {
+  return optional_boolean(key).value_or(fallback);
 }
 
 int64_t JsonFields::integer(std::string_view key) const {
@@ -79,39 +79,39 @@ int64_t JsonFields::integer(std::string_view key) const {
                         (!found.is_number_unsigned() ||
                          found.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
   if (!is_whole) {
-    fail(key, weft::text("found ", found.type_name(), ", a whole number is needed"));
+    fail(key, weft::str_cat("found ", found.type_name(), ", a whole number is needed"));
   }
   return found.get<int64_t>();
 }
 
-int64_t JsonFields::integer(std::string_view key, int64_t otherwise) const {
-  return has(key) ? integer(key) : otherwise;
+int64_t JsonFields::integer(std::string_view key, int64_t fallback) const {
+  return has(key) ? integer(key) : fallback;
 }
 
 void JsonFields::fail(std::string_view key, std::string_view message) const {
-  throw Error(weft::text(place_, ".", key, ": ", message));
+  throw Error(weft::str_cat(location_, ".", key, ": ", message));
 }
 
-int32_t token_id(const formats::Json& json, const std::string& place) {
+int32_t token_id(const formats::Json& json, const std::string& location) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() - 1;
   const bool is_id =
       json.is_number_unsigned()
           ? json.get<uint64_t>() <= uint64_t{kMost}
           : json.is_number_integer() && json.get<int64_t>() >= 0 && json.get<int64_t>() <= kMost;
   if (!is_id) {
-    throw Error(weft::text(place, ": an id must be a whole number, 0 or more, below 2^31"));
+    throw Error(weft::str_cat(location, ": an id must be a whole number, 0 or more, below 2^31"));
   }
   return json.get<int32_t>();
 }
 
-std::string shown(std::string_view text) {
-  std::string cut = utf8::repaired(text.substr(0, kShownBytes));
-  for (char& byte : cut) {
+std::string printable(std::string_view text) {
+  std::string prefix = utf8::replace_invalid(text.substr(0, kPrintableBytes));
+  for (char& byte : prefix) {
     if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F) {
       byte = '?';
     }
   }
-  return text.size() > kShownBytes ? cut + "..." : cut;
+  return text.size() > kPrintableBytes ? prefix + "..." : prefix;
 }
 
 }  // namespace weft::data

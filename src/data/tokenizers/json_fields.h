@@ -10,41 +10,41 @@
 
 namespace weft::data {
 
-/// One object of a tokenizer's JSON file with its place, `DIR/tokenizer.json: normalizer`. Its
-/// readers check types and throw data::Error; absent and null mean the same.
+/// One object of a tokenizer's JSON file with its location, `DIR/tokenizer.json: normalizer`.
+/// Accessors check types and throw data::Error; absent and null are equivalent.
 class JsonFields {
  public:
-  /// Throws where `json` is not an object.
-  JsonFields(const formats::Json& json, std::string place);
+  /// Throws if `json` is not an object.
+  JsonFields(const formats::Json& json, std::string location);
 
-  const std::string& place() const { return place_; }
+  const std::string& location() const { return location_; }
   bool has(std::string_view key) const { return find(key) != nullptr; }
-  /// Null where absent.
+  /// Null if absent.
   const formats::Json* find(std::string_view key) const;
-  /// Throws where absent.
+  /// Throws if absent.
   const formats::Json& at(std::string_view key) const;
   const formats::Json& list(std::string_view key) const;
 
   JsonFields fields(std::string_view key) const;
   std::string text(std::string_view key) const;
-  std::string text(std::string_view key, std::string_view otherwise) const;
-  bool truth(std::string_view key, bool otherwise) const;
-  std::optional<bool> maybe_truth(std::string_view key) const;
+  std::string text(std::string_view key, std::string_view fallback) const;
+  bool boolean(std::string_view key, bool fallback) const;
+  std::optional<bool> optional_boolean(std::string_view key) const;
   int64_t integer(std::string_view key) const;
-  int64_t integer(std::string_view key, int64_t otherwise) const;
+  int64_t integer(std::string_view key, int64_t fallback) const;
 
-  /// Throws `place.key: message`.
+  /// Throws `location.key: message`.
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
 
  private:
   const formats::Json* json_;
-  std::string place_;
+  std::string location_;
 };
 
-/// An id within 0 .. 2^31-1, or throws `place: ...`.
-int32_t token_id(const formats::Json& json, const std::string& place);
+/// Returns an id within 0 .. 2^31-1; throws `location: ...` otherwise.
+int32_t token_id(const formats::Json& json, const std::string& location);
 
-/// A name that a message can bear: cut at 60 bytes, control bytes as `?`.
-std::string shown(std::string_view text);
+/// Makes a name printable for messages: truncated to 60 bytes, control bytes as `?`.
+std::string printable(std::string_view text);
 
 }  // namespace weft::data

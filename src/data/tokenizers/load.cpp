@@ -4,17 +4,17 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/images/pixel_tokenizer.h"
 #include "data/tokenizer.h"
-#include "data/tokenizers/class_parts.h"
 #include "data/tokenizers/config_files.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/sentencepiece/marian_tokenizer.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_model.h"
 #include "data/tokenizers/special_names.h"
 #include "data/tokenizers/tokenizer_classes.h"
+#include "data/tokenizers/tokenizer_json_parts.h"
 
 namespace weft::data {
 
@@ -23,13 +23,13 @@ namespace {
 using formats::Json;
 namespace fs = std::filesystem;
 
-/// A file of one of the known kinds in a directory, or given by itself.
+/// A file of a known kind, found in a directory or given directly.
 struct Source {
   std::string file;
   std::string directory;
 };
 
-/// Reads lines as Python does: they end at LF, CR or both.
+/// Splits into lines as Python does: at LF, CR or both.
 std::vector<std::string_view> lines_of(std::string_view bytes) {
   std::vector<std::string_view> lines;
   while (!bytes.empty()) {
@@ -44,7 +44,7 @@ std::vector<std::string_view> lines_of(std::string_view bytes) {
   return lines;
 }
 
-/// Some classes build the parts around the model anew; a damaged file is refused all the same.
+/// Some classes rebuild the parts around the model; a damaged file is rejected nevertheless.
 void check_components(const JsonFields& fields) {
   fields.at("model");
   if (fields.has("normalizer")) {
@@ -54,7 +54,7 @@ void check_components(const JsonFields& fields) {
     make_pre_tokenizer(fields.fields("pre_tokenizer"));
   }
   if (fields.has("post_processor")) {
-    make_steps(fields.fields("post_processor"));
+    make_post_processor(fields.fields("post_processor"));
   }
   if (fields.has("decoder")) {
     make_token_decoder(fields.fields("decoder"));
@@ -65,8 +65,8 @@ TokenizerParts read_tokenizer_json(const Source& source) {
   Json document = formats::read_json(source.file, kLargestTokenizerFile);
   check_components(JsonFields(document, source.file));
   TokenizerParts parts{.document = std::move(document),
-                       .config = tokenizer_config_in(source.directory),
-                       .place = source.file};
+                       .config = read_tokenizer_config(source.directory),
+                       .location = source.file};
   for (const char* name : {"/spiece.model", "/sentencepiece.bpe.model"}) {
     if (fs::is_regular_file(source.directory + name)) {
       parts.sentencepiece = read_file(source.directory + name, kLargestTokenizerFile);
@@ -78,17 +78,17 @@ TokenizerParts read_tokenizer_json(const Source& source) {
 TokenizerParts read_vocab_txt(const Source& source) {
   const std::string bytes = read_file(source.file, kLargestTokenizerFile);
   if (const auto bad = utf8::first_invalid(bytes)) {
-    throw Error(text(source.file, ": byte ", *bad, " is not UTF-8"));
+    throw Error(str_cat(source.file, ": byte ", *bad, " is not UTF-8"));
   }
   const std::vector<std::string_view> lines = lines_of(bytes);
   Vocabulary vocabulary;
   for (std::size_t i = lines.size();
-       i-- > 0;) {  // of a piece that stands twice the last line counts
+       i-- > 0;) {  // if a piece is listed several times, its last line counts
     vocabulary.add(lines[i], static_cast<int32_t>(i));
   }
   TokenizerParts parts{.document = empty_document(),
-                       .config = tokenizer_config_in(source.directory),
-                       .place = source.file};
+                       .config = read_tokenizer_config(source.directory),
+                       .location = source.file};
   parts.document["model"] =
       word_piece_model(vocabulary, special_token(parts.config, "unk_token").value_or("[UNK]"));
   if (!parts.config.contains("tokenizer_class")) {
@@ -106,7 +106,7 @@ TokenizerParts read_vocab_json(const Source& source) {
   }
   const std::string merges = read_file(merges_file, kLargestTokenizerFile);
   if (const auto bad = utf8::first_invalid(merges)) {
-    throw Error(text(merges_file, ": byte ", *bad, " is not UTF-8"));
+    throw Error(str_cat(merges_file, ": byte ", *bad, " is not UTF-8"));
   }
   Json list = Json::array();
   for (const std::string_view line : lines_of(merges)) {
@@ -116,21 +116,22 @@ TokenizerParts read_vocab_json(const Source& source) {
       continue;
     }
     if (sides.size() != 2) {
-      throw Error(text(merges_file, ": '", shown(line), "' is not a pair of pieces"));
+      throw Error(str_cat(merges_file, ": '", printable(line), "' is not a pair of pieces"));
     }
     list.push_back(Json::array({sides[0], sides[1]}));
   }
   TokenizerParts parts{.document = empty_document(),
-                       .config = tokenizer_config_in(source.directory),
-                       .place = source.file};
+                       .config = read_tokenizer_config(source.directory),
+                       .location = source.file};
   parts.document["model"] = {{"type", "BPE"},
                              {"vocab", formats::read_json(source.file, kLargestTokenizerFile)},
                              {"merges", std::move(list)}};
-  const auto name = tokenizer_class(parts.config, object_in(source.directory + "/config.json"));
+  const auto name =
+      tokenizer_class(parts.config, read_json_object(source.directory + "/config.json"));
   if (name == "XLMTokenizer") {
-    throw Error(text(source.file,
-                     ": XLMTokenizer splits texts as Moses does, which is not done here; a "
-                     "tokenizer.json is needed beside it"));
+    throw Error(str_cat(source.file,
+                        ": XLMTokenizer splits texts as Moses does, which is not done here; a "
+                        "tokenizer.json is needed beside it"));
   }
   if (name.empty()) {
     parts.config["tokenizer_class"] = "GPT2Tokenizer";
@@ -142,14 +143,14 @@ TokenizerParts read_spiece_model(const Source& source) {
   std::string bytes = read_file(source.file, kLargestTokenizerFile);
   const SentencePieceModel model = read_sentencepiece_model(bytes, source.file);
   return {.document = sentencepiece_document(model, source.file),
-          .config = tokenizer_config_in(source.directory),
+          .config = read_tokenizer_config(source.directory),
           .sentencepiece = std::move(bytes),
-          .place = source.file};
+          .location = source.file};
 }
 
 using ReadParts = TokenizerParts (*)(const Source& source);
 
-/// In the order in which a directory is searched.
+/// In the order of the search in a directory.
 constexpr std::array<std::pair<std::string_view, ReadParts>, 6> kFiles = {{
     {"tokenizer.json", read_tokenizer_json},
     {"vocab.txt", read_vocab_txt},
@@ -162,14 +163,14 @@ constexpr std::array<std::pair<std::string_view, ReadParts>, 6> kFiles = {{
 std::shared_ptr<const Tokenizer> read(const Source& source, ReadParts read_parts) {
   try {
     TokenizerParts parts = read_parts(source);
-    const Json model_config = object_in(source.directory + "/config.json");
+    const Json model_config = read_json_object(source.directory + "/config.json");
     if (!parts.config.contains("added_tokens_decoder")) {
-      add_older_tokens(parts, object_in(source.directory + "/added_tokens.json"));
+      add_legacy_tokens(parts, read_json_object(source.directory + "/added_tokens.json"));
     }
     apply_tokenizer_class(parts, tokenizer_class(parts.config, model_config));
     return std::make_shared<Pipeline>(std::move(parts));
   } catch (const Json::exception& error) {
-    throw Error(text(source.file, ": it is damaged: ", shown(error.what())));
+    throw Error(str_cat(source.file, ": it is damaged: ", printable(error.what())));
   }
 }
 
@@ -185,18 +186,18 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
     }
     names.emplace_back(name);
   }
-  if (auto pixels = load_pixel_tokenizer(path)) {
+  if (auto pixels = load_image_processor(path)) {
     return pixels;
   }
-  throw Error(text(path, ": no tokenizer in it: one of ", join(names),
-                   ", or source.spm and target.spm are needed"));
+  throw Error(str_cat(path, ": no tokenizer in it: one of ", join(names),
+                      ", or source.spm and target.spm are needed"));
 }
 
-/// Where a run keeps its tokenizer; another directory itself.
-std::string of_run(const std::string& directory) {
+/// Tokenizer directory of a run; any other directory itself.
+std::string resolve_run_directory(const std::string& directory) {
   if (!has_tokenizer(directory)) {
     for (const char* link : {"best", "last"}) {
-      if (auto below = text(directory, "/", link); has_tokenizer(below)) {
+      if (auto below = str_cat(directory, "/", link); has_tokenizer(below)) {
         return below;
       }
     }
@@ -209,13 +210,13 @@ std::string of_run(const std::string& directory) {
 bool has_tokenizer(const std::string& directory) {
   return has_marian_tokenizer(directory) || fs::exists(directory + "/preprocessor_config.json") ||
          std::any_of(kFiles.begin(), kFiles.end(), [&](const auto& file) {
-           return fs::exists(text(directory, "/", file.first));
+           return fs::exists(str_cat(directory, "/", file.first));
          });
 }
 
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
   if (fs::is_directory(path)) {
-    return read_directory(of_run(path));
+    return read_directory(resolve_run_directory(path));
   }
   if (!fs::exists(path)) {
     throw Error(path + ": no such file or directory");

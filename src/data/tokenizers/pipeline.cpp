@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/config_files.h"
 #include "data/tokenizers/models/word_cache.h"
 #include "data/tokenizers/special_names.h"
-#include "data/tokenizers/template_side.h"
+#include "data/tokenizers/target_template.h"
 
 namespace weft::data {
 
@@ -21,16 +21,16 @@ uint32_t next_serial() {
   return ++serial;
 }
 
-/// `▁` of SentencePiece and `Ġ` of byte-level vocabularies: a piece that begins a word has it.
-bool begins_with_space_sign(std::string_view piece) {
+/// Pieces that begin a word start with `▁` (SentencePiece) or `Ġ` (byte-level).
+bool begins_with_space_marker(std::string_view piece) {
   return piece.starts_with("\u2581") || piece.starts_with("\u0120") || piece.starts_with("\u010A");
 }
 
 }  // namespace
 
 struct Pipeline::Scratch {
-  std::vector<Stretch> stretches;
-  std::vector<Stretch> inner;
+  std::vector<TextSegment> segments;
+  std::vector<TextSegment> inner;
   std::vector<Piece> pieces;
   AlignedText text;
   Words words;
@@ -43,19 +43,20 @@ struct Pipeline::Scratch {
 };
 
 Pipeline::Pipeline(TokenizerParts parts) : parts_(std::move(parts)), serial_(next_serial()) {
-  const JsonFields fields(parts_.document, parts_.place);
+  const JsonFields fields(parts_.document, parts_.location);
   read_components(fields);
   read_tokens(fields);
   read_special_ids();
-  mark_continuing();
+  mark_continuation_pieces();
   document_text_ = parts_.document.dump(2) + "\n";
   fingerprint_ = digest(document_text_);
   if (const formats::Json& processor = parts_.target_processor; !processor.is_null()) {
-    target_ = make_template_side(*this, make_steps(JsonFields(processor, parts_.place)));
+    target_ =
+        make_target_template(*this, make_post_processor(JsonFields(processor, parts_.location)));
     fingerprint_ = digest(processor.dump(), fingerprint_);
   }
-  cuts_begin_ = data::cuts_begin(parts_.config, parts_.document, parts_.place);
-  if (cuts_begin_) {
+  truncates_left_ = data::truncates_left(parts_.config, parts_.document, parts_.location);
+  if (truncates_left_) {
     fingerprint_ = digest(std::string_view("left"), fingerprint_);
   }
   parts_.document = formats::Json::object();
@@ -70,7 +71,7 @@ void Pipeline::read_components(const JsonFields& fields) {
     pre_tokenizer_ = make_pre_tokenizer(fields.fields("pre_tokenizer"));
   }
   if (fields.has("post_processor")) {
-    steps_ = make_steps(fields.fields("post_processor"));
+    post_processor_ = make_post_processor(fields.fields("post_processor"));
   }
   if (fields.has("decoder")) {
     decoder_ = make_token_decoder(fields.fields("decoder"));
@@ -80,9 +81,9 @@ void Pipeline::read_components(const JsonFields& fields) {
 }
 
 void Pipeline::read_tokens(const JsonFields& fields) {
-  const std::string place = fields.place() + ".added_tokens";
+  const std::string location = fields.location() + ".added_tokens";
   if (fields.has("added_tokens")) {
-    added_ = read_added_tokens(fields.at("added_tokens"), place);
+    added_ = read_added_tokens(fields.at("added_tokens"), location);
   }
   const int64_t pieces = model_->vocabulary().size();
   const int64_t largest =
@@ -90,7 +91,7 @@ void Pipeline::read_tokens(const JsonFields& fields) {
   int64_t size = pieces;
   for (const AddedToken& token : added_) {
     if (token.id > largest) {
-      throw Error(text(place, ": id ", token.id, " is too large for ", pieces, " pieces"));
+      throw Error(str_cat(location, ": id ", token.id, " is too large for ", pieces, " pieces"));
     }
     size = std::max<int64_t>(size, token.id + int64_t{1});
     added_pieces_.add(token.content, token.id);
@@ -106,11 +107,11 @@ void Pipeline::read_tokens(const JsonFields& fields) {
       flags_[static_cast<std::size_t>(token.id)] |= kSpecial;
     }
   }
-  for (const auto* steps : {&steps_.single, &steps_.pair}) {
+  for (const auto* steps : {&post_processor_.single, &post_processor_.pair}) {
     for (const TemplateStep& step : *steps) {
       for (const int32_t id : step.ids) {
         if (id >= size) {
-          throw Error(text(fields.place(), ".post_processor: no token has id ", id));
+          throw Error(str_cat(fields.location(), ".post_processor: no token has id ", id));
         }
       }
     }
@@ -118,33 +119,33 @@ void Pipeline::read_tokens(const JsonFields& fields) {
 }
 
 void Pipeline::read_special_ids() {
-  for (const SpecialName& name : special_names()) {
+  for (const SpecialTokenName& name : special_token_names()) {
     const std::optional<std::string> given = special_token(parts_.config, name.key);
     int32_t& found = special_.*name.member;
     if (given) {
       found = id(*given).value_or(-1);
       continue;
     }
-    for (const std::string_view usual : name.usual) {
-      const std::optional<int32_t> known = id(usual);
+    for (const std::string_view default_content : name.default_contents) {
+      const std::optional<int32_t> known = id(default_content);
       if (found < 0 && known && is_special(*known)) {
         found = *known;
       }
     }
   }
-  if (special_.unknown < 0) {
-    special_.unknown = model_->unknown_id();
+  if (special_.unk < 0) {
+    special_.unk = model_->unknown_id();
   }
 }
 
-void Pipeline::mark_continuing() {
+void Pipeline::mark_continuation_pieces() {
   const std::string prefix = model_->continuing_prefix();
   const Vocabulary& pieces = model_->vocabulary();
   for (int32_t id = 0; id < pieces.size(); ++id) {
     const std::string_view piece = pieces.piece(id);
     const bool continues =
-        prefix.empty() ? !begins_with_space_sign(piece) : piece.starts_with(prefix);
-    if (continues && pieces.has(id) && !is_special(id) && id != special_.unknown) {
+        prefix.empty() ? !begins_with_space_marker(piece) : piece.starts_with(prefix);
+    if (continues && pieces.has(id) && !is_special(id) && id != special_.unk) {
       flags_[static_cast<std::size_t>(id)] |= kContinues;
     }
   }
@@ -162,19 +163,19 @@ void Pipeline::run_words(Words& words, const Emit& emit) const {
 }
 
 template <class Emit>
-void Pipeline::run_stretch(const AlignedText& text, bool is_first, const Emit& emit) const {
+void Pipeline::run_segment(const AlignedText& text, bool is_first, const Emit& emit) const {
   Scratch& scratch = Scratch::of_thread();
   scratch.inner.clear();
-  normalized_finder_.cut(text.view(), {0, text.size()}, scratch.inner);
-  for (const Stretch& stretch : scratch.inner) {
-    const auto [begin, end] = stretch.range;
-    if (stretch.id >= 0) {
-      emit(stretch.id, text, stretch.range);
+  normalized_finder_.split(text.view(), {0, text.size()}, scratch.inner);
+  for (const TextSegment& segment : scratch.inner) {
+    const auto [begin, end] = segment.range;
+    if (segment.id >= 0) {
+      emit(segment.id, text, segment.range);
       continue;
     }
     Words words{
         .text = AlignedText(text.is_tracked()), .ranges = {}, .is_first = is_first && begin == 0};
-    words.text.append_kept(text, begin, end);
+    words.text.append_unchanged(text, begin, end);
     run_words(words, emit);
   }
 }
@@ -188,24 +189,24 @@ void Pipeline::run(std::string_view text, bool is_tracked, const Emit& emit) con
     const AlignedText whole(text, is_tracked);
     for (std::size_t begin = 0; begin < text.size();) {
       std::size_t end = begin;
-      repaired.append_changed(whole, begin, end, utf8::next(text, end));
+      repaired.append_replaced(whole, begin, end, utf8::next(text, end));
       begin = end;
     }
   }
   const std::string_view source = is_valid ? text : repaired.view();
-  scratch.stretches.clear();
-  raw_finder_.cut(source, {0, source.size()}, scratch.stretches);
+  scratch.segments.clear();
+  raw_finder_.split(source, {0, source.size()}, scratch.segments);
   Words& words = scratch.words;
-  for (const Stretch& stretch : scratch.stretches) {
-    const auto [begin, end] = stretch.range;
+  for (const TextSegment& segment : scratch.segments) {
+    const auto [begin, end] = segment.range;
     if (is_valid) {
       words.text.assign(source.substr(begin, end - begin), is_tracked, begin);
     } else {
       words.text = AlignedText(is_tracked);
-      words.text.append_kept(repaired, begin, end);
+      words.text.append_unchanged(repaired, begin, end);
     }
-    if (stretch.id >= 0) {
-      emit(stretch.id, words.text, TextRange{0, words.text.size()});
+    if (segment.id >= 0) {
+      emit(segment.id, words.text, TextRange{0, words.text.size()});
       continue;
     }
     if (normalizer_) {
@@ -218,7 +219,7 @@ void Pipeline::run(std::string_view text, bool is_tracked, const Emit& emit) con
     if (normalized_finder_.is_empty()) {
       run_words(words, emit);
     } else {
-      run_stretch(AlignedText(words.text), words.is_first, emit);
+      run_segment(AlignedText(words.text), words.is_first, emit);
     }
   }
 }
@@ -226,7 +227,7 @@ void Pipeline::run(std::string_view text, bool is_tracked, const Emit& emit) con
 void Pipeline::append_word_ids(std::string_view word, std::vector<int32_t>& ids) const {
   Scratch& scratch = Scratch::of_thread();
   WordCache::Entry* entry =
-      word.size() <= WordCache::kLongestWord ? &scratch.cache.entry(word) : nullptr;
+      word.size() <= WordCache::kMaxWordBytes ? &scratch.cache.entry(word) : nullptr;
   if (entry != nullptr && WordCache::holds(*entry, serial_, word)) {
     ids.insert(ids.end(), entry->ids.begin(), entry->ids.begin() + entry->count);
     return;
@@ -236,7 +237,7 @@ void Pipeline::append_word_ids(std::string_view word, std::vector<int32_t>& ids)
   for (const Piece& piece : scratch.pieces) {
     ids.push_back(piece.id);
   }
-  if (entry != nullptr && scratch.pieces.size() <= WordCache::kMostIds) {
+  if (entry != nullptr && scratch.pieces.size() <= WordCache::kMaxIds) {
     entry->owner = serial_;
     entry->length = static_cast<uint8_t>(word.size());
     entry->count = static_cast<uint8_t>(scratch.pieces.size());
@@ -247,7 +248,7 @@ void Pipeline::append_word_ids(std::string_view word, std::vector<int32_t>& ids)
 
 namespace {
 
-/// What `run` calls: with an added token, or with a word.
+/// Callbacks of `run`: for an added token, and for a word.
 template <class OnToken, class OnWord>
 struct Emitter {
   OnToken on_token;
@@ -272,10 +273,10 @@ void Pipeline::encode(std::string_view text, std::vector<int32_t>& ids) const {
 }
 
 std::vector<Token> Pipeline::tokens(std::string_view text) const {
-  std::vector<Token> made;
+  std::vector<Token> result;
   const auto push = [&](int32_t id, const AlignedText& from, std::size_t begin, std::size_t end) {
     const TextRange origin = from.origin(begin, end);
-    made.push_back({id, static_cast<int64_t>(origin.begin), static_cast<int64_t>(origin.end)});
+    result.push_back({id, static_cast<int64_t>(origin.begin), static_cast<int64_t>(origin.end)});
   };
   std::vector<Piece> pieces;
   run(text, true,
@@ -289,27 +290,27 @@ std::vector<Token> Pipeline::tokens(std::string_view text) const {
                   push(piece.id, from, word.begin + piece.begin, word.begin + piece.end);
                 }
               }});
-  return made;
+  return result;
 }
 
 Sequence Pipeline::sequence(const std::vector<int32_t>& first) const {
-  return follow_steps(steps_.single, first, {});
+  return apply_template(post_processor_.single, first, {});
 }
 
 Sequence Pipeline::sequence(const std::vector<int32_t>& first,
                             const std::vector<int32_t>& second) const {
-  return follow_steps(steps_.pair, first, second);
+  return apply_template(post_processor_.pair, first, second);
 }
 
 std::string_view Pipeline::added_or_piece(int32_t id) const {
   return added_pieces_.has(id) ? added_pieces_.piece(id) : model_->vocabulary().piece(id);
 }
 
-std::string Pipeline::decode(const std::vector<int32_t>& ids, bool skips_special) const {
+std::string Pipeline::decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const {
   std::vector<std::string> pieces;
   for (const int32_t id : ids) {
     const bool is_known = added_pieces_.has(id) || model_->vocabulary().has(id);
-    if (is_known && !(skips_special && is_special(id))) {
+    if (is_known && !(skip_special_tokens && is_special(id))) {
       pieces.emplace_back(added_or_piece(id));
     }
   }
@@ -332,7 +333,7 @@ void Pipeline::save(const std::string& directory, int64_t max_length) const {
   make_directories(directory);
   write_file(directory + "/tokenizer.json", document_text_);
   save_tokenizer_config(parts_.config, max_length, directory);
-  save_older_files(*model_, parts_, directory);
+  save_legacy_files(*model_, parts_, directory);
 }
 
 }  // namespace weft::data

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -21,34 +21,34 @@ int32_t named_id(const JsonFields& fields, std::string_view key) {
   if (pair.size() != 2 || !pair[0].is_string()) {
     fields.fail(key, "a list of a token and its id is needed");
   }
-  return token_id(pair[1], fields.place() + "." + std::string(key));
+  return token_id(pair[1], fields.location() + "." + std::string(key));
 }
 
-SequenceSteps bert_steps(const JsonFields& fields) {
-  const int32_t classify = named_id(fields, "cls");
-  const int32_t separate = named_id(fields, "sep");
-  SequenceSteps steps;
-  steps.single = {special(classify, 0), {PostKind::kFirst, {}, 0}, special(separate, 0)};
+PostProcessorTemplate bert_post_processor(const JsonFields& fields) {
+  const int32_t cls = named_id(fields, "cls");
+  const int32_t sep = named_id(fields, "sep");
+  PostProcessorTemplate steps;
+  steps.single = {special(cls, 0), {PostKind::kFirst, {}, 0}, special(sep, 0)};
   steps.pair = steps.single;
   steps.pair.push_back({PostKind::kSecond, {}, 1});
-  steps.pair.push_back(special(separate, 1));
+  steps.pair.push_back(special(sep, 1));
   return steps;
 }
 
-SequenceSteps roberta_steps(const JsonFields& fields) {
-  const int32_t classify = named_id(fields, "cls");
-  const int32_t separate = named_id(fields, "sep");
-  SequenceSteps steps;
-  steps.single = {special(classify, 0), {PostKind::kFirst, {}, 0}, special(separate, 0)};
+PostProcessorTemplate roberta_post_processor(const JsonFields& fields) {
+  const int32_t cls = named_id(fields, "cls");
+  const int32_t sep = named_id(fields, "sep");
+  PostProcessorTemplate steps;
+  steps.single = {special(cls, 0), {PostKind::kFirst, {}, 0}, special(sep, 0)};
   steps.pair = steps.single;
-  steps.pair.push_back(special(separate, 0));
+  steps.pair.push_back(special(sep, 0));
   steps.pair.push_back({PostKind::kSecond, {}, 0});
-  steps.pair.push_back(special(separate, 0));
+  steps.pair.push_back(special(sep, 0));
   return steps;
 }
 
-/// It moves offsets only, not ids.
-SequenceSteps byte_level_steps(const JsonFields&) { return {}; }
+/// Only adjusts offsets, not ids.
+PostProcessorTemplate byte_level_post_processor(const JsonFields&) { return {}; }
 
 int32_t type_id(const JsonFields& fields) {
   const int64_t type = fields.integer("type_id", 0);
@@ -61,25 +61,26 @@ int32_t type_id(const JsonFields& fields) {
 std::vector<int32_t> template_ids(const JsonFields& fields, const std::string& name) {
   const JsonFields tokens = fields.fields("special_tokens");
   if (!tokens.has(name)) {
-    fields.fail("special_tokens", weft::text("no '", shown(name), "', which the template names"));
+    fields.fail("special_tokens",
+                weft::str_cat("no '", printable(name), "', which the template names"));
   }
   std::vector<int32_t> ids;
   for (const formats::Json& id : tokens.fields(name).list("ids")) {
-    ids.push_back(token_id(id, tokens.place()));
+    ids.push_back(token_id(id, tokens.location()));
   }
   return ids;
 }
 
-std::vector<TemplateStep> template_steps(const JsonFields& fields, std::string_view key) {
+std::vector<TemplateStep> read_template(const JsonFields& fields, std::string_view key) {
   std::vector<TemplateStep> steps;
   std::array<int, 2> uses = {0, 0};
   for (const formats::Json& item : fields.list(key)) {
-    const JsonFields step(item, fields.place() + "." + std::string(key));
+    const JsonFields step(item, fields.location() + "." + std::string(key));
     if (step.has("Sequence")) {
       const JsonFields sequence = step.fields("Sequence");
       const std::string which = sequence.text("id");
       if (which != "A" && which != "B") {
-        sequence.fail("id", weft::text("'", shown(which), "' is not one of A, B"));
+        sequence.fail("id", weft::str_cat("'", printable(which), "' is not one of A, B"));
       }
       ++uses[which == "B" ? 1 : 0];
       steps.push_back({which == "A" ? PostKind::kFirst : PostKind::kSecond, {}, type_id(sequence)});
@@ -95,43 +96,43 @@ std::vector<TemplateStep> template_steps(const JsonFields& fields, std::string_v
   return steps;
 }
 
-SequenceSteps template_processing_steps(const JsonFields& fields) {
-  return {template_steps(fields, "single"), template_steps(fields, "pair")};
+PostProcessorTemplate template_post_processor(const JsonFields& fields) {
+  return {read_template(fields, "single"), read_template(fields, "pair")};
 }
 
-/// Only one of several may put tokens around texts; the others move offsets.
-SequenceSteps sequence_steps(const JsonFields& fields) {
-  std::optional<SequenceSteps> found;
+/// Only one of several may add tokens; the others adjust offsets.
+PostProcessorTemplate sequence_post_processor(const JsonFields& fields) {
+  std::optional<PostProcessorTemplate> found;
   for (const formats::Json& item : fields.list("processors")) {
-    const JsonFields part(item, fields.place() + ".processors");
+    const JsonFields part(item, fields.location() + ".processors");
     if (part.text("type", "") == "ByteLevel") {
       continue;
     }
     if (found) {
       fields.fail("processors", "more than one adds special tokens, at most one may");
     }
-    found = make_steps(part);
+    found = make_post_processor(part);
   }
-  return found.value_or(SequenceSteps{});
+  return found.value_or(PostProcessorTemplate{});
 }
 
-constexpr std::array<std::pair<std::string_view, MakeSteps>, 5> kProcessors = {{
-    {"TemplateProcessing", template_processing_steps},
-    {"BertProcessing", bert_steps},
-    {"RobertaProcessing", roberta_steps},
-    {"ByteLevel", byte_level_steps},
-    {"Sequence", sequence_steps},
+constexpr std::array<std::pair<std::string_view, MakePostProcessor>, 5> kProcessors = {{
+    {"TemplateProcessing", template_post_processor},
+    {"BertProcessing", bert_post_processor},
+    {"RobertaProcessing", roberta_post_processor},
+    {"ByteLevel", byte_level_post_processor},
+    {"Sequence", sequence_post_processor},
 }};
 
-void append_ids(Sequence& made, const std::vector<int32_t>& ids, int32_t type, bool is_special) {
-  made.ids.insert(made.ids.end(), ids.begin(), ids.end());
-  made.types.insert(made.types.end(), ids.size(), type);
-  made.is_special.insert(made.is_special.end(), ids.size(), is_special ? 1 : 0);
+void append_ids(Sequence& result, const std::vector<int32_t>& ids, int32_t type, bool is_special) {
+  result.ids.insert(result.ids.end(), ids.begin(), ids.end());
+  result.token_type_ids.insert(result.token_type_ids.end(), ids.size(), type);
+  result.is_special.insert(result.is_special.end(), ids.size(), is_special ? 1 : 0);
 }
 
 }  // namespace
 
-SequenceSteps make_steps(const JsonFields& fields) {
+PostProcessorTemplate make_post_processor(const JsonFields& fields) {
   const std::string type = fields.text("type");
   std::vector<std::string> known;
   for (const auto& [name, make] : kProcessors) {
@@ -140,27 +141,27 @@ SequenceSteps make_steps(const JsonFields& fields) {
     }
     known.emplace_back(name);
   }
-  fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
 }
 
-Sequence follow_steps(const std::vector<TemplateStep>& steps,
-                      const std::vector<int32_t>& first,
-                      const std::vector<int32_t>& second) {
-  Sequence made;
+Sequence apply_template(const std::vector<TemplateStep>& steps,
+                        const std::vector<int32_t>& first,
+                        const std::vector<int32_t>& second) {
+  Sequence result;
   for (const TemplateStep& step : steps) {
     switch (step.kind) {
       case TemplateStep::Kind::kSpecial:
-        append_ids(made, step.ids, step.type, true);
+        append_ids(result, step.ids, step.type, true);
         break;
       case TemplateStep::Kind::kFirst:
-        append_ids(made, first, step.type, false);
+        append_ids(result, first, step.type, false);
         break;
       case TemplateStep::Kind::kSecond:
-        append_ids(made, second, step.type, false);
+        append_ids(result, second, step.type, false);
         break;
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace weft::data

@@ -16,22 +16,22 @@ struct TemplateStep {
   int32_t type = 0;
 };
 
-/// What a tokenizer puts around one text and around two: the `post_processor` of a tokenizer.json,
-/// whatever its kind.
-struct SequenceSteps {
+/// Special tokens around one text and around two: the `post_processor` of a tokenizer.json, of any
+/// type.
+struct PostProcessorTemplate {
   std::vector<TemplateStep> single = {{TemplateStep::Kind::kFirst, {}, 0}};
   std::vector<TemplateStep> pair = {{TemplateStep::Kind::kFirst, {}, 0},
                                     {TemplateStep::Kind::kSecond, {}, 1}};
 };
 
-using MakeSteps = SequenceSteps (*)(const JsonFields& fields);
+using MakePostProcessor = PostProcessorTemplate (*)(const JsonFields& fields);
 
-/// By the object's `type`, through the table in post_processor.cpp. Throws data::Error.
-SequenceSteps make_steps(const JsonFields& fields);
+/// Created by the object's `type`, from the table in post_processor.cpp. Throws data::Error.
+PostProcessorTemplate make_post_processor(const JsonFields& fields);
 
-/// The sequence that one of the two lists makes of one or two texts.
-Sequence follow_steps(const std::vector<TemplateStep>& steps,
-                      const std::vector<int32_t>& first,
-                      const std::vector<int32_t>& second);
+/// Applies one of the two lists of steps to one or two texts.
+Sequence apply_template(const std::vector<TemplateStep>& steps,
+                        const std::vector<int32_t>& first,
+                        const std::vector<int32_t>& second);
 
 }  // namespace weft::data

@@ -2,15 +2,15 @@
 
 namespace weft::data {
 
-const std::vector<SpecialName>& special_names() {
-  static const std::vector<SpecialName> names = {
-      {"pad_token", &SpecialIds::pad, {"[PAD]", "<pad>"}},
-      {"unk_token", &SpecialIds::unknown, {"[UNK]", "<unk>"}},
-      {"bos_token", &SpecialIds::begin, {"<s>", "<|endoftext|>"}},
-      {"eos_token", &SpecialIds::end, {"</s>", "<|endoftext|>"}},
-      {"cls_token", &SpecialIds::classify, {"[CLS]", "<s>"}},
-      {"sep_token", &SpecialIds::separate, {"[SEP]", "</s>"}},
-      {"mask_token", &SpecialIds::mask, {"[MASK]", "<mask>"}},
+const std::vector<SpecialTokenName>& special_token_names() {
+  static const std::vector<SpecialTokenName> names = {
+      {"pad_token", &SpecialTokenIds::pad, {"[PAD]", "<pad>"}},
+      {"unk_token", &SpecialTokenIds::unk, {"[UNK]", "<unk>"}},
+      {"bos_token", &SpecialTokenIds::bos, {"<s>", "<|endoftext|>"}},
+      {"eos_token", &SpecialTokenIds::eos, {"</s>", "<|endoftext|>"}},
+      {"cls_token", &SpecialTokenIds::cls, {"[CLS]", "<s>"}},
+      {"sep_token", &SpecialTokenIds::sep, {"[SEP]", "</s>"}},
+      {"mask_token", &SpecialTokenIds::mask, {"[MASK]", "<mask>"}},
   };
   return names;
 }

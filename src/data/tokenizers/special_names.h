@@ -11,18 +11,18 @@
 
 namespace weft::data {
 
-/// A special token's part: the key under which the files name it, and what it is mostly called
-/// where they do not.
-struct SpecialName {
+/// Role of a special token: its key in the config files, and its usual contents if they do not name
+/// it.
+struct SpecialTokenName {
   std::string_view key;  // `cls_token`
-  int32_t SpecialIds::*member;
-  std::vector<std::string_view> usual;
+  int32_t SpecialTokenIds::*member;
+  std::vector<std::string_view> default_contents;
 };
 
-const std::vector<SpecialName>& special_names();
+const std::vector<SpecialTokenName>& special_token_names();
 
-/// The token that a tokenizer_config.json or special_tokens_map.json gives for a key: a text, or an
-/// object with `content`.
+/// Returns the token that a tokenizer_config.json or special_tokens_map.json names for a key: a
+/// string, or an object with `content`.
 std::optional<std::string> special_token(const formats::Json& config, std::string_view key);
 
 }  // namespace weft::data

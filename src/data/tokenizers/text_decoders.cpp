@@ -2,7 +2,7 @@
 #include <array>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/decoder.h"
 #include "data/tokenizers/pre_tokenizers/pattern.h"
@@ -21,7 +21,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 class WordPieceDecoder : public TokenDecoder {
  public:
   explicit WordPieceDecoder(const JsonFields& fields)
-      : prefix_(fields.text("prefix", "##")), cleans_up_(fields.truth("cleanup", true)) {}
+      : prefix_(fields.text("prefix", "##")), cleans_up_(fields.boolean("cleanup", true)) {}
 
   void apply(std::vector<std::string>& pieces) const override {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -65,13 +65,13 @@ class ReplaceDecoder : public TokenDecoder {
 
   void apply(std::vector<std::string>& pieces) const override {
     for (std::string& piece : pieces) {
-      std::string made;
-      for (const PatternPart& part : parts_of(pattern_, piece)) {
-        made += part.is_match ? std::string_view(content_)
-                              : std::string_view(piece).substr(part.range.begin,
-                                                               part.range.end - part.range.begin);
+      std::string result;
+      for (const PatternPart& part : split_by_pattern(pattern_, piece)) {
+        result += part.is_match ? std::string_view(content_)
+                                : std::string_view(piece).substr(part.range.begin,
+                                                                 part.range.end - part.range.begin);
       }
-      piece = std::move(made);
+      piece = std::move(result);
     }
   }
 
@@ -80,14 +80,14 @@ class ReplaceDecoder : public TokenDecoder {
   std::string content_;
 };
 
-/// `<0x41>`: the byte that it names, or -1.
+/// Returns the byte named by `<0x41>`, or -1.
 int byte_of(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') {
     return -1;
   }
   int byte = 0;
-  for (const char sign : piece.substr(3, 2)) {
-    const std::size_t digit = std::string_view("0123456789ABCDEFabcdef").find(sign);
+  for (const char character : piece.substr(3, 2)) {
+    const std::size_t digit = std::string_view("0123456789ABCDEFabcdef").find(character);
     if (digit == std::string_view::npos) {
       return -1;
     }
@@ -99,13 +99,13 @@ int byte_of(std::string_view piece) {
 class ByteFallbackDecoder : public TokenDecoder {
  public:
   void apply(std::vector<std::string>& pieces) const override {
-    std::vector<std::string> made;
+    std::vector<std::string> result;
     std::string bytes;
     const auto flush = [&] {
       if (!utf8::first_invalid(bytes)) {
-        made.push_back(bytes);
+        result.push_back(bytes);
       } else {
-        made.insert(made.end(), bytes.size(), "\uFFFD");
+        result.insert(result.end(), bytes.size(), "\uFFFD");
       }
       bytes.clear();
     };
@@ -118,12 +118,12 @@ class ByteFallbackDecoder : public TokenDecoder {
       if (!bytes.empty()) {
         flush();
       }
-      made.push_back(std::move(piece));
+      result.push_back(std::move(piece));
     }
     if (!bytes.empty()) {
       flush();
     }
-    pieces = std::move(made);
+    pieces = std::move(result);
   }
 };
 
@@ -132,7 +132,7 @@ class FuseDecoder : public TokenDecoder {
   void apply(std::vector<std::string>& pieces) const override { pieces = {join(pieces, "")}; }
 };
 
-/// Up to so many signs off the ends of each piece.
+/// Strips up to a maximum number of characters from the ends of each piece.
 class StripDecoder : public TokenDecoder {
  public:
   explicit StripDecoder(const JsonFields& fields)
@@ -163,7 +163,7 @@ class StripDecoder : public TokenDecoder {
   int64_t stop_;
 };
 
-/// A suffix ends words: a space, but behind the last piece nothing.
+/// A suffix ends words: it becomes a space, or is removed from the last piece.
 class SuffixDecoder : public TokenDecoder {
  public:
   explicit SuffixDecoder(const JsonFields& fields) : suffix_(fields.text("suffix", "</w>")) {

@@ -50,8 +50,8 @@ std::string_view Vocabulary::piece(int32_t id) const {
   if (!has(id)) {
     return {};
   }
-  const Place& place = pieces_[static_cast<std::size_t>(id)];
-  return std::string_view(bytes_).substr(place.begin, place.length);
+  const Slice& slice = pieces_[static_cast<std::size_t>(id)];
+  return std::string_view(bytes_).substr(slice.begin, slice.length);
 }
 
 bool Vocabulary::has(int32_t id) const {

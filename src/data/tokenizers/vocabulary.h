@@ -8,7 +8,7 @@
 
 namespace weft::data {
 
-/// The last 1 to 7 bytes of a text, without a call that copies them.
+/// Packs the last 1 to 7 bytes of a text into an integer, without a library call.
 inline uint64_t text_tail(const char* at, std::size_t left) {
   if (left >= 4) {
     uint32_t first = 0;
@@ -17,13 +17,13 @@ inline uint64_t text_tail(const char* at, std::size_t left) {
     std::memcpy(&last, at + left - 4, 4);
     return (uint64_t{last} << 32) | first;
   }
-  const auto byte = [at](std::size_t place) {
-    return uint64_t{static_cast<unsigned char>(at[place])};
+  const auto byte = [at](std::size_t index) {
+    return uint64_t{static_cast<unsigned char>(at[index])};
   };
   return byte(0) | (byte(left / 2) << 8) | (byte(left - 1) << 16);
 }
 
-/// A quick hash of short texts, for tables in memory only: its values are nowhere kept.
+/// Fast hash of short texts, for in-memory tables only: its values are never stored.
 inline uint64_t text_hash(std::string_view text) {
   constexpr uint64_t kFactor = 0x9E3779B97F4A7C15U;
   uint64_t hash = text.size() * kFactor;
@@ -44,23 +44,23 @@ inline uint64_t text_hash(std::string_view text) {
   return hash ^ (hash >> 32);
 }
 
-/// Pieces and their ids, looked up in both directions without making strings. An id may have no
-/// piece.
+/// Bidirectional map between pieces and ids, without allocating strings for lookups. An id may have
+/// no piece.
 class Vocabulary {
  public:
   static constexpr int32_t kNone = -1;
 
-  /// The largest id that a vocabulary of `count` pieces may have: far above what any has, far below
-  /// what memory holds.
+  /// Largest id allowed in a vocabulary of `count` pieces: far above any real one, far below what
+  /// would exhaust memory.
   static int64_t largest_id(int64_t count) { return 4 * count + 1'000'000; }
 
-  /// Keeps the first id of a piece that comes again; returns whether the piece is new.
+  /// Keeps the first id of a duplicate piece; returns whether the piece is new.
   bool add(std::string_view piece, int32_t id);
 
   int32_t find(std::string_view piece) const {
     return slots_.empty() ? kNone : find_hashed(piece, text_hash(piece));
   }
-  /// Empty where the id has no piece.
+  /// Empty if the id has no piece.
   std::string_view piece(int32_t id) const;
   bool has(int32_t id) const;
 
@@ -70,7 +70,7 @@ class Vocabulary {
   std::size_t longest() const { return longest_; }  // bytes
 
  private:
-  struct Place {
+  struct Slice {
     uint32_t begin = 0;
     uint32_t length = kAbsent;
   };
@@ -86,7 +86,7 @@ class Vocabulary {
   void grow();
 
   std::string bytes_;
-  std::vector<Place> pieces_;  // by id
+  std::vector<Slice> pieces_;  // by id
   std::vector<Slot> slots_;    // open addressing, a power of two
   int64_t count_ = 0;
   std::size_t longest_ = 0;

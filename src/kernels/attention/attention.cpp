@@ -8,10 +8,10 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/attention/attention_pass.h"
+#include "kernels/attention/attention_cpu.h"
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
-#include "kernels/operation_clock.h"
+#include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -53,21 +53,21 @@ class Attention : public torch::autograd::Function<Attention> {
     const auto& plan = static_cast<const Plan&>(*capsule);
     auto tensors = parts_of(saved[0], plan);
     const auto dqkv = at::empty_like(saved[0]);
-    const auto slopes = parts_of(dqkv, plan);
+    const auto dqkv_parts = parts_of(dqkv, plan);
     tensors.out = saved[1];
     tensors.lse = saved[2];
     tensors.bias = saved[3];
     tensors.gradient = gradients[0].contiguous();
-    tensors.dq = slopes.q;
-    tensors.dk = slopes.k;
-    tensors.dv = slopes.v;
-    return {dqkv, attend_back(plan, tensors), {}};
+    tensors.dq = dqkv_parts.q;
+    tensors.dk = dqkv_parts.k;
+    tensors.dv = dqkv_parts.v;
+    return {dqkv, attend_backward(plan, tensors), {}};
   }
 };
 
-/// Keys and values, which lie side by side where the second is missing.
-std::pair<at::Tensor, at::Tensor> sides_of(const at::Tensor& key,
-                                           const std::optional<at::Tensor>& value) {
+/// Splits keys and values, which are stored side by side in `key` if `value` is missing.
+std::pair<at::Tensor, at::Tensor> split_key_value(const at::Tensor& key,
+                                                  const std::optional<at::Tensor>& value) {
   if (value) {
     return {key, *value};
   }
@@ -75,7 +75,7 @@ std::pair<at::Tensor, at::Tensor> sides_of(const at::Tensor& key,
   return {key.narrow(1, 0, shared), key.narrow(1, shared, shared)};
 }
 
-/// The same where queries are a tensor of their own.
+/// Attention with a separate query tensor.
 class SplitAttention : public torch::autograd::Function<SplitAttention> {
  public:
   static at::Tensor forward(AutogradContext* context,
@@ -86,7 +86,7 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
                             const c10::intrusive_ptr<Plan>& plan) {
     Tensors tensors;
     tensors.q = query;
-    std::tie(tensors.k, tensors.v) = sides_of(key, value);
+    std::tie(tensors.k, tensors.v) = split_key_value(key, value);
     tensors.bias = padded_bias(bias);
     attend(*plan, tensors);
     context->save_for_backward(
@@ -108,23 +108,23 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     const auto dvalue = value ? optional(like(*value)) : std::nullopt;
     Tensors tensors;
     tensors.q = saved[0];
-    std::tie(tensors.k, tensors.v) = sides_of(key, value);
+    std::tie(tensors.k, tensors.v) = split_key_value(key, value);
     tensors.out = saved[3];
     tensors.lse = saved[4];
     tensors.bias = saved[5];
     tensors.gradient = gradients[0].contiguous();
     tensors.dq = like(tensors.q);
-    std::tie(tensors.dk, tensors.dv) = sides_of(dkey, dvalue);
-    const auto dbias = attend_back(plan, tensors);
+    std::tie(tensors.dk, tensors.dv) = split_key_value(dkey, dvalue);
+    const auto dbias = attend_backward(plan, tensors);
     return {tensors.dq, dkey, dvalue.value_or(at::Tensor()), dbias, {}};
   }
 };
 
-void check_rotary(const at::Tensor& table, int64_t longest, int64_t width) {
+void check_rotary(const at::Tensor& table, int64_t max_length, int64_t width) {
   const bool is_table = table.dim() == 2 && table.is_contiguous() &&
-                        table.scalar_type() == at::kFloat && table.size(0) >= longest &&
+                        table.scalar_type() == at::kFloat && table.size(0) >= max_length &&
                         table.size(1) <= width && table.size(1) % 2 == 0;
-  TORCH_CHECK(is_table, "attention expects a rotary table (", longest, " or more, ", width,
+  TORCH_CHECK(is_table, "attention expects a rotary table (", max_length, " or more, ", width,
               " or less) of fp32 with an even width, got ", table.sizes());
 }
 
@@ -135,8 +135,8 @@ int64_t key_heads_of(const AttentionSettings& settings) {
   return key_heads;
 }
 
-// The bias with one column for each distance below `span` on both sides.
-at::Tensor spanned(const at::Tensor& bias, int64_t span, int64_t heads) {
+// Resizes the bias to one column per distance below `span` on both sides.
+at::Tensor with_span(const at::Tensor& bias, int64_t span, int64_t heads) {
   if (!bias.defined()) {
     return {};
   }
@@ -152,31 +152,32 @@ at::Tensor spanned(const at::Tensor& bias, int64_t span, int64_t heads) {
   return bias.index_select(1, (columns + given - 1).clamp(0, bias.size(1) - 1));
 }
 
-at::Tensor with_close_features(const at::Tensor& x) {
+at::Tensor with_contiguous_rows(const at::Tensor& x) {
   return x.stride(1) == 1 || x.size(1) == 1 ? x : x.contiguous();
 }
 
-void check_prefixes(const AttentionSettings& settings, int64_t sequences) {
-  const auto& prefixes = settings.prefixes;
-  TORCH_CHECK(
-      prefixes.empty() ||
-          (settings.is_causal && static_cast<int64_t>(prefixes.size()) == sequences &&
-           std::all_of(prefixes.begin(), prefixes.end(), [](auto count) { return count >= 0; })),
-      "causal attention expects no prefixes or one of 0 or more keys for each of ", sequences,
-      " sequences, got ", prefixes.size(), settings.is_causal ? "" : " where it is not causal");
+void check_prefix_lengths(const AttentionSettings& settings, int64_t sequences) {
+  const auto& prefix_lengths = settings.prefix_lengths;
+  TORCH_CHECK(prefix_lengths.empty() ||
+                  (settings.is_causal && static_cast<int64_t>(prefix_lengths.size()) == sequences &&
+                   std::all_of(prefix_lengths.begin(), prefix_lengths.end(),
+                               [](auto count) { return count >= 0; })),
+              "causal attention expects no prefixes or one of 0 or more keys for each of ",
+              sequences, " sequences, got ", prefix_lengths.size(),
+              settings.is_causal ? "" : " where it is not causal");
 }
 
-void check_sides(const AttentionInput& input,
-                 const Layout& queries,
-                 const Layout& keys,
-                 const AttentionSettings& settings) {
+void check_inputs(const AttentionInput& input,
+                  const Layout& queries,
+                  const Layout& keys,
+                  const AttentionSettings& settings) {
   const int64_t key_heads = key_heads_of(settings);
   const auto& [query, key, value, begins] = input;
-  const int64_t sides = value.defined() ? 1 : 2;  // in `key`
+  const int64_t key_parts = value.defined() ? 1 : 2;  // tensors packed in `key`
   const bool fits = query.dim() == 2 && key.dim() == 2 &&
                     (!value.defined() || value.sizes() == key.sizes()) &&
                     query.size(1) % settings.heads == 0 &&
-                    query.size(1) / settings.heads * key_heads * sides == key.size(1);
+                    query.size(1) / settings.heads * key_heads * key_parts == key.size(1);
   TORCH_CHECK(fits, "attention expects query (N, ", settings.heads, " K) and key and value (M, ",
               key_heads, " K), got ", query.sizes(), " and ", key.sizes(),
               value.defined() ? c10::str(" and ", value.sizes()) : "");
@@ -187,7 +188,7 @@ void check_sides(const AttentionInput& input,
   TORCH_CHECK(begins.empty() || static_cast<int64_t>(begins.size()) == keys.sequences(),
               "attention expects where ", keys.sequences(), " sequences begin, got ",
               begins.size());
-  check_prefixes(settings, queries.sequences());
+  check_prefix_lengths(settings, queries.sequences());
   for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);
     TORCH_CHECK(
@@ -196,19 +197,19 @@ void check_sides(const AttentionInput& input,
   }
 }
 
-// Where the vector code does not serve.
-at::Tensor attention_elsewhere(const AttentionInput& given,
-                               const Layout& queries,
-                               const Layout& keys,
-                               const AttentionSettings& settings,
-                               const Chance& chance) {
+// For inputs without a vector kernel.
+at::Tensor attention_fallback(const AttentionInput& given,
+                              const Layout& queries,
+                              const Layout& keys,
+                              const AttentionSettings& settings,
+                              const RngKey& rng_key) {
   auto input = given;
-  std::tie(input.key, input.value) = sides_of(given.key, optional(given.value));
+  std::tie(input.key, input.value) = split_key_value(given.key, optional(given.value));
   const auto device = input.query.device();
-  const bool takes_flash = device.is_cuda() && gpu::suits_flash_attention(input, settings) &&
-                           gpu::has_flash_attention(device);
-  return takes_flash ? gpu::flash_attention(input, queries, keys, settings, chance)
-                     : reference::attention(input, queries, keys, settings, chance);
+  const bool uses_flash = device.is_cuda() && gpu::supports_flash_attention(input, settings) &&
+                          gpu::has_flash_attention(device);
+  return uses_flash ? gpu::flash_attention(input, queries, keys, settings, rng_key)
+                    : reference::attention(input, queries, keys, settings, rng_key);
 }
 
 }  // namespace
@@ -216,29 +217,29 @@ at::Tensor attention_elsewhere(const AttentionInput& given,
 at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,
-                     const Chance& chance) {
-  const Timed timed(Operation::kAttention);
+                     const RngKey& rng_key) {
+  const ScopedOperationTimer timer(Operation::kAttention);
   const int64_t heads = settings.heads + 2 * key_heads_of(settings);
   TORCH_CHECK(qkv.dim() == 2 && qkv.size(1) % heads == 0, "attention expects qkv (N, ", heads,
               " heads * K), got ", qkv.sizes());
   TORCH_CHECK(qkv.size(0) == layout.tokens(),
               "attention expects as many rows as the layout has tokens, ", layout.tokens(),
               ", got ", qkv.size(0));
-  check_prefixes(settings, layout.sequences());
+  check_prefix_lengths(settings, layout.sequences());
   const int64_t width = qkv.size(1) / heads;
   if (settings.rotary.defined()) {
-    check_rotary(settings.rotary, layout.longest, width);
+    check_rotary(settings.rotary, layout.max_length, width);
   }
-  if (!is_served(qkv)) {
+  if (!has_vector_kernel(qkv)) {
     const int64_t own = settings.heads * width;
     const int64_t shared = key_heads_of(settings) * width;
     const auto parts = qkv.split_with_sizes({own, shared, shared}, 1);
-    return attention_elsewhere({.query = parts[0], .key = parts[1], .value = parts[2]}, layout,
-                               layout, settings, chance);
+    return attention_fallback({.query = parts[0], .key = parts[1], .value = parts[2]}, layout,
+                              layout, settings, rng_key);
   }
-  const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, chance);
-  plan->span = std::max<int64_t>(1, layout.longest);
-  return Attention::apply(qkv, optional(spanned(settings.distance_bias, plan->span, plan->heads)),
+  const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, rng_key);
+  plan->span = std::max<int64_t>(1, layout.max_length);
+  return Attention::apply(qkv, optional(with_span(settings.distance_bias, plan->span, plan->heads)),
                           plan);
 }
 
@@ -246,30 +247,31 @@ at::Tensor attention(const AttentionInput& input,
                      const Layout& queries,
                      const Layout& keys,
                      const AttentionSettings& settings,
-                     const Chance& chance) {
-  const Timed timed(Operation::kAttention);
-  check_sides(input, queries, keys, settings);
+                     const RngKey& rng_key) {
+  const ScopedOperationTimer timer(Operation::kAttention);
+  check_inputs(input, queries, keys, settings);
   const int64_t width = input.query.size(1) / settings.heads;
-  const int64_t longest = std::max(queries.longest, keys.longest);
+  const int64_t max_length = std::max(queries.max_length, keys.max_length);
   if (settings.rotary.defined()) {
-    check_rotary(settings.rotary, longest, width);
+    check_rotary(settings.rotary, max_length, width);
   }
-  if (!is_served(input.query)) {
-    return attention_elsewhere(input, queries, keys, settings, chance);
+  if (!has_vector_kernel(input.query)) {
+    return attention_fallback(input, queries, keys, settings, rng_key);
   }
-  const auto plan = make_attention_plan(width, {queries, keys, input.key_begins}, settings, chance);
-  plan->span = std::max<int64_t>(1, longest);
-  auto key = with_close_features(input.key);
+  const auto plan =
+      make_attention_plan(width, {queries, keys, input.key_begins}, settings, rng_key);
+  plan->span = std::max<int64_t>(1, max_length);
+  auto key = with_contiguous_rows(input.key);
   auto value = optional(input.value);
   if (value) {
-    value = with_close_features(*value);
+    value = with_contiguous_rows(*value);
     if (value->stride(0) != key.stride(0)) {
       key = key.contiguous();
       value = value->contiguous();
     }
   }
-  return SplitAttention::apply(with_close_features(input.query), key, value,
-                               optional(spanned(settings.distance_bias, plan->span, plan->heads)),
+  return SplitAttention::apply(with_contiguous_rows(input.query), key, value,
+                               optional(with_span(settings.distance_bias, plan->span, plan->heads)),
                                plan);
 }
 

@@ -9,28 +9,28 @@
 namespace weft::kernels {
 namespace {
 
-/// (L, L), true where a query may not look. `prefix`: keys that all see though causal.
+/// (L, L), true where masked. `prefix`: keys that all queries attend to even if causal.
 at::Tensor hidden_keys(int64_t length,
                        int64_t prefix,
                        const AttentionSettings& settings,
                        const at::Device& device) {
-  const auto place = at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
-  const auto distance = place - place.unsqueeze(1);  // from query to key
+  const auto position = at::arange(length, at::TensorOptions().dtype(at::kLong).device(device));
+  const auto distance = position - position.unsqueeze(1);  // from query to key
   auto hidden = at::zeros({length, length}, at::TensorOptions().dtype(at::kBool).device(device));
   if (settings.is_causal) {
-    hidden = at::logical_and(at::gt(distance, 0), at::ge(place, prefix));
+    hidden = at::logical_and(at::gt(distance, 0), at::ge(position, prefix));
   }
-  if (settings.reach >= 0) {
-    hidden = at::logical_or(hidden, at::gt(distance.abs(), settings.reach));
+  if (settings.window_radius >= 0) {
+    hidden = at::logical_or(hidden, at::gt(distance.abs(), settings.window_radius));
   }
   return hidden;
 }
 
-/// (H, L, L): the bias of each pair.
+/// (H, L, L): the bias of each query-key pair.
 at::Tensor weights_bias_of(const at::Tensor& bias, int64_t length) {
-  const auto place = at::arange(length, at::TensorOptions(bias.device()).dtype(at::kLong));
+  const auto position = at::arange(length, at::TensorOptions(bias.device()).dtype(at::kLong));
   const auto span = (bias.size(1) + 1) / 2;
-  const auto columns = (place - place.unsqueeze(1) + span - 1).clamp(0, bias.size(1) - 1);
+  const auto columns = (position - position.unsqueeze(1) + span - 1).clamp(0, bias.size(1) - 1);
   return bias.index_select(1, columns.flatten()).view({bias.size(0), length, length});
 }
 
@@ -67,7 +67,7 @@ std::vector<at::Tensor> attention_weights(const at::Tensor& qkv,
   std::vector<at::Tensor> weights;
   for (int64_t b = 0; b < layout.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);
-    const auto prefix = settings.prefixes.empty() ? 0 : settings.prefixes.at(i);
+    const auto prefix = settings.prefix_lengths.empty() ? 0 : settings.prefix_lengths.at(i);
     weights.push_back(
         weights_of(qkv.slice(0, layout.offsets[i], layout.offsets[i + 1]), prefix, settings));
   }

@@ -9,9 +9,9 @@
 
 namespace weft::kernels {
 
-/// The weights with which `attention` of the same arguments mixes the values, without dropout:
-/// for each sequence (H, L, L) in fp32, rows are queries and add up to 1. Written plainly, for
-/// looking at; its memory is what the fused kernel saves.
+/// Attention weights of `attention` with the same arguments, without dropout: for each sequence (H,
+/// L, L) in fp32; rows are queries and sum to 1. A plain implementation for inspection; it
+/// materialises the memory that the fused kernel saves.
 std::vector<at::Tensor> attention_weights(const at::Tensor& qkv,
                                           const Layout& layout,
                                           const AttentionSettings& settings);

@@ -10,16 +10,16 @@
 namespace weft::kernels::gpu {
 namespace {
 
-constexpr int64_t kWidestHead = 192;  // whose gradients all of these GPUs have the room for
+constexpr int64_t kMaxHeadWidth = 192;  // maximum whose backward pass fits on all of these GPUs
 constexpr int64_t kHeadStep = 8;
 
-/// (B) int32: how many tokens each sequence has.
-at::Tensor lengths_of(const Layout& layout) {
+/// Length of each sequence, (B) int32.
+at::Tensor sequence_lengths(const Layout& layout) {
   return layout.device_offsets.slice(0, 1) - layout.device_offsets.slice(0, 0, -1);
 }
 
-/// (N) int64: the place of each token in its sequence, plus the shift of the sequence.
-at::Tensor places_of(const Layout& layout, const at::Tensor& shifts) {
+/// Position of each token in its sequence, plus the sequence's shift: (N) int64.
+at::Tensor token_positions(const Layout& layout, const at::Tensor& shifts) {
   const auto offsets = layout.device_offsets.to(at::kLong);
   const auto rows = at::arange(layout.tokens(), offsets.options());
   const auto sequence = at::bucketize(rows, offsets.slice(0, 1), false, true);  // (N)
@@ -44,45 +44,48 @@ bool has_flash_attention(const at::Device& device) {
   return has;
 }
 
-bool suits_flash_attention(const AttentionInput& input, const AttentionSettings& settings) {
+bool supports_flash_attention(const AttentionInput& input, const AttentionSettings& settings) {
   const auto type = input.query.scalar_type();
   const auto width = input.query.size(1) / settings.heads;
   const auto is_none = [](int64_t count) { return count == 0; };
   return (type == at::kBFloat16 || type == at::kHalf) && width % kHeadStep == 0 &&
-         width <= kWidestHead && input.query.size(0) > 0 && input.key.size(0) > 0 &&
+         width <= kMaxHeadWidth && input.query.size(0) > 0 && input.key.size(0) > 0 &&
          input.key_begins.empty() && !settings.distance_bias.defined() &&
-         std::all_of(settings.prefixes.begin(), settings.prefixes.end(), is_none);
+         std::all_of(settings.prefix_lengths.begin(), settings.prefix_lengths.end(), is_none);
 }
 
 at::Tensor flash_attention(const AttentionInput& input,
                            const Layout& queries,
                            const Layout& keys,
                            const AttentionSettings& settings,
-                           const Chance& chance) {
+                           const RngKey& rng_key) {
   const auto width = input.query.size(1) / settings.heads;
   const auto heads = [&](const at::Tensor& x) { return x.unflatten(1, {-1, width}); };
   auto q = heads(input.query);  // (N, H, K)
   auto k = heads(input.key);    // (M, G, K)
   if (settings.rotary.defined()) {
     const auto none = at::zeros({keys.sequences()}, keys.device_offsets.options());
-    const auto places = places_of(keys, none);
-    auto query_places = places;
+    const auto positions = token_positions(keys, none);
+    auto query_positions = positions;
     if (queries.offsets != keys.offsets) {
-      const auto shifts = settings.is_causal ? lengths_of(keys) - lengths_of(queries) : none;
-      query_places = places_of(queries, shifts);
+      const auto shifts =
+          settings.is_causal ? sequence_lengths(keys) - sequence_lengths(queries) : none;
+      query_positions = token_positions(queries, shifts);
     }
-    q = rotated(q, settings.rotary, query_places);
-    k = rotated(k, settings.rotary, places);
+    q = apply_rotary(q, settings.rotary, query_positions);
+    k = apply_rotary(k, settings.rotary, positions);
   }
   if (settings.dropout > 0.0) {
-    set_chance(q.device(), attention_drop_rule(settings.dropout, chance), chance.first_sequence);
+    seed_dropout(q.device(), attention_dropout_rule(settings.dropout, rng_key),
+                 rng_key.first_sequence);
   }
   const auto scale = settings.scale != 0.0 ? std::optional(settings.scale) : std::nullopt;
-  const auto reach = settings.reach >= 0 ? std::optional(settings.reach) : std::nullopt;
+  const auto window_radius =
+      settings.window_radius >= 0 ? std::optional(settings.window_radius) : std::nullopt;
   const auto out = std::get<0>(at::_flash_attention_forward(
-      q, k, heads(input.value), queries.device_offsets, keys.device_offsets, queries.longest,
-      keys.longest, settings.dropout, settings.is_causal, /*return_debug_mask=*/false, scale, reach,
-      settings.is_causal ? std::nullopt : reach));
+      q, k, heads(input.value), queries.device_offsets, keys.device_offsets, queries.max_length,
+      keys.max_length, settings.dropout, settings.is_causal, /*return_debug_mask=*/false, scale,
+      window_radius, settings.is_causal ? std::nullopt : window_radius));
   return out.flatten(1);  // (N, H K)
 }
 

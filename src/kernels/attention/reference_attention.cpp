@@ -6,30 +6,30 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/chance_bits.h"
+#include "kernels/accumulate_type.h"
 #include "kernels/gpu.h"
+#include "kernels/random_bits.h"
 #include "kernels/reference.h"
 #include "kernels/reference_philox.h"
 #include "kernels/to_device.h"
-#include "kernels/wide.h"
 
 namespace weft::kernels::reference {
 namespace {
 
-// Sequences whose numbers of queries and of keys round up to the same multiples of 16: they are
-// padded to them, and their draws have the same stride.
+// Sequences whose query and key counts round up to the same multiples of 16: they are padded to
+// these lengths, and their dropout bits have the same stride.
 struct Group {
-  int64_t queries = 0;                 // L rounded up
-  int64_t keys = 0;                    // S rounded up
-  std::vector<int64_t> sequences;      // G
-  std::vector<int64_t> shifts;         // (G) place of the first query among the keys
-  std::vector<int64_t> query_lengths;  // (G)
-  std::vector<int64_t> key_lengths;    // (G)
-  std::vector<int64_t> prefixes;       // (G) keys that all queries see though causal
-  std::vector<int64_t> query_rows;     // (G * L) row of each place; 0 where there is none
-  std::vector<int64_t> key_rows;       // (G * S)
-  std::vector<int64_t> places;         // place of each query of the group
-  std::vector<int64_t> tokens;         // and its row
+  int64_t queries = 0;                  // L rounded up
+  int64_t keys = 0;                     // S rounded up
+  std::vector<int64_t> sequences;       // G
+  std::vector<int64_t> shifts;          // (G) position of the first query among the keys
+  std::vector<int64_t> query_lengths;   // (G)
+  std::vector<int64_t> key_lengths;     // (G)
+  std::vector<int64_t> prefix_lengths;  // (G) keys that all queries attend to even if causal
+  std::vector<int64_t> query_rows;      // (G * L) row of each position; 0 for padding
+  std::vector<int64_t> key_rows;        // (G * S)
+  std::vector<int64_t> positions;       // padded index of each query of the group
+  std::vector<int64_t> tokens;          // row of each query
 };
 
 struct ReferenceSides {
@@ -39,25 +39,26 @@ struct ReferenceSides {
 };
 
 void add_sequence(Group& group,
-                  const ReferenceSides& sides,
+                  const ReferenceSides& layouts,
                   std::size_t b,
                   const AttentionSettings& settings) {
-  const auto begin = sides.queries.offsets[b];
-  const auto length = sides.queries.offsets[b + 1] - begin;
-  const auto keys = sides.keys.offsets[b + 1] - sides.keys.offsets[b];
-  const auto key_begin = sides.key_begins.empty() ? sides.keys.offsets[b] : sides.key_begins[b];
+  const auto begin = layouts.queries.offsets[b];
+  const auto length = layouts.queries.offsets[b + 1] - begin;
+  const auto keys = layouts.keys.offsets[b + 1] - layouts.keys.offsets[b];
+  const auto key_begin =
+      layouts.key_begins.empty() ? layouts.keys.offsets[b] : layouts.key_begins[b];
   const auto base = static_cast<int64_t>(group.query_rows.size());
-  group.queries = drop_stride(length);
-  group.keys = drop_stride(keys);
+  group.queries = dropout_row_stride(length);
+  group.keys = dropout_row_stride(keys);
   group.sequences.push_back(static_cast<int64_t>(b));
   group.shifts.push_back(settings.is_causal ? keys - length : 0);
   group.query_lengths.push_back(length);
   group.key_lengths.push_back(keys);
-  group.prefixes.push_back(settings.prefixes.empty() ? 0 : settings.prefixes[b]);
+  group.prefix_lengths.push_back(settings.prefix_lengths.empty() ? 0 : settings.prefix_lengths[b]);
   for (int64_t i = 0; i < group.queries; ++i) {
     group.query_rows.push_back(i < length ? begin + i : 0);
     if (i < length) {
-      group.places.push_back(base + i);
+      group.positions.push_back(base + i);
       group.tokens.push_back(begin + i);
     }
   }
@@ -66,13 +67,14 @@ void add_sequence(Group& group,
   }
 }
 
-std::vector<Group> group_by_size(const ReferenceSides& sides, const AttentionSettings& settings) {
+std::vector<Group> group_by_size(const ReferenceSides& layouts, const AttentionSettings& settings) {
   std::map<std::pair<int64_t, int64_t>, Group> groups;
-  for (std::size_t b = 0; b + 1 < sides.queries.offsets.size(); ++b) {
-    const auto length = sides.queries.offsets[b + 1] - sides.queries.offsets[b];
-    const auto keys = sides.keys.offsets[b + 1] - sides.keys.offsets[b];
+  for (std::size_t b = 0; b + 1 < layouts.queries.offsets.size(); ++b) {
+    const auto length = layouts.queries.offsets[b + 1] - layouts.queries.offsets[b];
+    const auto keys = layouts.keys.offsets[b + 1] - layouts.keys.offsets[b];
     if (length > 0) {
-      add_sequence(groups[{drop_stride(length), drop_stride(keys)}], sides, b, settings);
+      add_sequence(groups[{dropout_row_stride(length), dropout_row_stride(keys)}], layouts, b,
+                   settings);
     }
   }
   std::vector<Group> result;
@@ -82,7 +84,7 @@ std::vector<Group> group_by_size(const ReferenceSides& sides, const AttentionSet
   return result;
 }
 
-// (G, 1, L, S): how far each key stands to the right of each query.
+// (G, 1, L, S): position of each key relative to each query.
 at::Tensor distances(const Group& group, const at::Device& device) {
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto query = at::arange(group.queries, options).unsqueeze(1) +
@@ -90,7 +92,7 @@ at::Tensor distances(const Group& group, const at::Device& device) {
   return at::arange(group.keys, options) - query;
 }
 
-// (G, 1, L, S): true where a query may look.
+// (G, 1, L, S): true where a query may attend.
 at::Tensor visible(const Group& group,
                    const at::Tensor& distance,
                    const AttentionSettings& settings,
@@ -98,54 +100,54 @@ at::Tensor visible(const Group& group,
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto length = to_device(group.key_lengths, device).view({-1, 1, 1, 1});
   auto mask = at::lt(at::arange(group.keys, options), length).expand_as(distance);
-  // Queries of the padding see what they like, lest they see nothing.
+  // Padding queries are left unmasked, so that their softmax is over at least one key.
   const auto is_padding = at::ge(at::arange(group.queries, options).unsqueeze(1),
                                  to_device(group.query_lengths, device).view({-1, 1, 1, 1}));
   if (settings.is_causal) {
-    const auto prefix = to_device(group.prefixes, device).view({-1, 1, 1, 1});
+    const auto prefix = to_device(group.prefix_lengths, device).view({-1, 1, 1, 1});
     const auto is_shown =
         at::logical_or(at::lt(at::arange(group.keys, options), prefix), at::le(distance, 0));
     mask = at::logical_and(mask, at::logical_or(is_shown, is_padding));
   }
-  if (settings.reach >= 0) {
-    const auto is_near = at::le(distance.abs(), settings.reach);
+  if (settings.window_radius >= 0) {
+    const auto is_near = at::le(distance.abs(), settings.window_radius);
     mask = at::logical_and(mask, at::logical_or(is_near, is_padding));
   }
   return mask;
 }
 
-at::Tensor keep(const Group& group,
-                const AttentionSettings& settings,
-                const Chance& chance,
-                const at::Device& device) {
-  const auto rule = attention_drop_rule(settings.dropout, chance);
+at::Tensor attention_dropout_mask(const Group& group,
+                                  const AttentionSettings& settings,
+                                  const RngKey& rng_key,
+                                  const at::Device& device) {
+  const auto rule = attention_dropout_rule(settings.dropout, rng_key);
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto sequence =
-      (to_device(group.sequences, device) + chance.first_sequence).view({-1, 1, 1, 1});
+      (to_device(group.sequences, device) + rng_key.first_sequence).view({-1, 1, 1, 1});
   const auto head = at::arange(settings.heads, options).view({1, -1, 1, 1});
   const auto size = group.queries * group.keys;
-  const auto all = draws(rule, 0, (size + kDropTile - 1) / kDropTile, sequence, head);
-  return kept(rule, all.narrow(-1, 0, size))
+  const auto all = philox_bits(rule, 0, (size + kDropoutTile - 1) / kDropoutTile, sequence, head);
+  return dropout_mask(rule, all.narrow(-1, 0, size))
       .view({-1, settings.heads, group.queries, group.keys});  // (G, H, L, S)
 }
 
-// x (G, L, H, K) turned from the places `shifts` on; places of the padding, which nobody sees, are
-// turned like the last of the table.
-at::Tensor turned(const at::Tensor& x,
-                  const at::Tensor& table,
-                  const std::vector<int64_t>& shifts) {
+// Rotates x (G, L, H, K), whose positions start at `shifts`. Padding may exceed the table and is
+// clamped to its last row; its result is never used.
+at::Tensor rotate_from(const at::Tensor& x,
+                       const at::Tensor& table,
+                       const std::vector<int64_t>& shifts) {
   if (!table.defined()) {
     return x;
   }
-  const auto places =
+  const auto positions =
       at::arange(x.size(1), at::TensorOptions().dtype(at::kLong).device(x.device()));
-  const auto shifted =
-      (places + to_device(shifts, x.device()).unsqueeze(1)).clamp(0, table.size(0) - 1);  // (G, L)
+  const auto shifted = (positions + to_device(shifts, x.device()).unsqueeze(1))
+                           .clamp(0, table.size(0) - 1);  // (G, L)
   return reference::rotate(x, table.index_select(0, shifted.flatten())
                                   .view({shifted.size(0), shifted.size(1), table.size(1)}));
 }
 
-// (G, H, L, S): the bias of each pair.
+// (G, H, L, S): the bias of each query-key pair.
 at::Tensor reference_bias_of(const at::Tensor& bias, const at::Tensor& distance) {
   const auto span = (bias.size(1) + 1) / 2;
   const auto columns = (distance + span - 1).clamp(0, bias.size(1) - 1);
@@ -154,8 +156,8 @@ at::Tensor reference_bias_of(const at::Tensor& bias, const at::Tensor& distance)
       .transpose(0, 1);
 }
 
-// The mask, or what is added to the scores in its place.
-at::Tensor seen_with_bias(const at::Tensor& mask,
+// The mask, or an additive mask that includes the bias.
+at::Tensor mask_with_bias(const at::Tensor& mask,
                           const at::Tensor& distance,
                           const AttentionSettings& settings,
                           const at::Tensor& like) {
@@ -166,14 +168,15 @@ at::Tensor seen_with_bias(const at::Tensor& mask,
   return bias.masked_fill(mask.logical_not(), -INFINITY);
 }
 
-/// Sequences without padding that see all, or all before: what GPUs have the fastest kernels for.
+/// Unpadded sequences with full or causal attention: GPUs have the fastest kernels for these.
 bool needs_no_mask(const Group& group, const AttentionSettings& settings) {
   const auto are = [](const std::vector<int64_t>& values, int64_t wanted) {
     return std::all_of(values.begin(), values.end(), [&](auto value) { return value == wanted; });
   };
-  return settings.dropout == 0.0 && !settings.distance_bias.defined() && settings.reach < 0 &&
-         are(group.query_lengths, group.queries) && are(group.key_lengths, group.keys) &&
-         (!settings.is_causal || (are(group.shifts, 0) && are(group.prefixes, 0)));
+  return settings.dropout == 0.0 && !settings.distance_bias.defined() &&
+         settings.window_radius < 0 && are(group.query_lengths, group.queries) &&
+         are(group.key_lengths, group.keys) &&
+         (!settings.is_causal || (are(group.shifts, 0) && are(group.prefix_lengths, 0)));
 }
 
 struct Parts {
@@ -185,15 +188,15 @@ struct Parts {
 at::Tensor attend(const Parts& parts,
                   const Group& group,
                   const AttentionSettings& settings,
-                  const Chance& chance) {
+                  const RngKey& rng_key) {
   const auto device = parts.q.device();
   const auto heads = [&](const at::Tensor& x) {  // (G, S, G', K) -> (G, H, S, K)
     const auto copies = settings.heads / x.size(2);
     return (copies == 1 ? x : at::repeat_interleave(x, copies, 2)).transpose(1, 2);
   };
   const std::vector<int64_t> none(group.sequences.size(), 0);
-  const auto q = turned(parts.q, settings.rotary, group.shifts).transpose(1, 2);
-  const auto k = heads(turned(parts.k, settings.rotary, none));
+  const auto q = rotate_from(parts.q, settings.rotary, group.shifts).transpose(1, 2);
+  const auto k = heads(rotate_from(parts.k, settings.rotary, none));
   const auto v = heads(parts.v);
   const double scale =
       settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
@@ -206,20 +209,20 @@ at::Tensor attend(const Parts& parts,
   if (settings.dropout == 0.0 && !settings.distance_bias.defined()) {
     return at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale).transpose(1, 2);
   }
-  if (q.is_cuda()) {  // has kernels that never hold the scores, and makes its own drops
-    const auto rule = attention_drop_rule(settings.dropout, chance);
-    gpu::set_chance(device, rule, chance.first_sequence + group.sequences.front());
-    return at::scaled_dot_product_attention(q, k, v, seen_with_bias(mask, distance, settings, q),
+  if (q.is_cuda()) {  // its kernels never materialise the scores and draw their own dropout
+    const auto rule = attention_dropout_rule(settings.dropout, rng_key);
+    gpu::seed_dropout(device, rule, rng_key.first_sequence + group.sequences.front());
+    return at::scaled_dot_product_attention(q, k, v, mask_with_bias(mask, distance, settings, q),
                                             settings.dropout, false, scale)
         .transpose(1, 2);
   }
-  auto scores = at::matmul(q, k.transpose(-2, -1)).to(wide(q)) * scale;
+  auto scores = at::matmul(q, k.transpose(-2, -1)).to(accumulate_type(q)) * scale;
   if (settings.distance_bias.defined()) {
     scores = scores + reference_bias_of(settings.distance_bias, distance).to(scores.scalar_type());
   }
   auto weights = at::softmax(scores.masked_fill(mask.logical_not(), -INFINITY), -1);
   if (settings.dropout > 0.0) {
-    weights = weights * keep(group, settings, chance, device);  // (G, H, L, S)
+    weights = weights * attention_dropout_mask(group, settings, rng_key, device);  // (G, H, L, S)
   }
   return at::matmul(weights.to(v.scalar_type()), v).transpose(1, 2);  // (G, L, H, K)
 }
@@ -229,7 +232,7 @@ at::Tensor attend(const Parts& parts,
 at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,
-                     const Chance& chance) {
+                     const RngKey& rng_key) {
   const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
   const auto width = qkv.size(1) / (settings.heads + 2 * key_heads);
   const auto own = settings.heads * width;
@@ -237,34 +240,34 @@ at::Tensor attention(const at::Tensor& qkv,
   return reference::attention({.query = qkv.narrow(1, 0, own),
                                .key = qkv.narrow(1, own, shared),
                                .value = qkv.narrow(1, own + shared, shared)},
-                              layout, layout, settings, chance);
+                              layout, layout, settings, rng_key);
 }
 
 at::Tensor attention(const AttentionInput& input,
                      const Layout& queries,
                      const Layout& keys,
                      const AttentionSettings& settings,
-                     const Chance& chance) {
+                     const RngKey& rng_key) {
   const auto device = input.query.device();
   const auto columns = input.query.size(1);
   const auto width = columns / settings.heads;
   std::vector<at::Tensor> outputs;
   std::vector<int64_t> order(
-      static_cast<std::size_t>(queries.tokens()));  // where each row lies in the outputs
+      static_cast<std::size_t>(queries.tokens()));  // row of each token in the concatenated outputs
   int64_t done = 0;
   for (const auto& group : group_by_size({queries, keys, input.key_begins}, settings)) {
     const auto padded = [&](const at::Tensor& x, const std::vector<int64_t>& rows, int64_t length) {
       return x.index_select(0, to_device(rows, device))
           .view({-1, length, x.size(1) / width, width});
     };
-    const auto of_group = to_device(group.places, device);
+    const auto of_group = to_device(group.positions, device);
     if (group.keys == 0) {
       outputs.push_back(at::zeros({of_group.size(0), columns}, input.query.options()));
     } else {
       const auto out = attend({.q = padded(input.query, group.query_rows, group.queries),
                                .k = padded(input.key, group.key_rows, group.keys),
                                .v = padded(input.value, group.key_rows, group.keys)},
-                              group, settings, chance);
+                              group, settings, rng_key);
       outputs.push_back(out.reshape({-1, columns}).index_select(0, of_group));
     }
     for (const auto token : group.tokens) {

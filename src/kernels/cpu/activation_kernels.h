@@ -1,4 +1,4 @@
-// Activations and their gradients. Included by the level's unit only.
+// Activations and their gradients. Included only by per-level translation units.
 #pragma once
 
 #include "kernels/activation_kind.h"
@@ -12,70 +12,71 @@ inline constexpr float kGeluTanhCubic = 0.044715F;
 inline constexpr float kGeluTanhFactor =
     1.59576912F;  // 2 sqrt(2 / pi): 0.5 (1 + tanh u) = sigmoid(2 u)
 
-// A function's value and slope at one place. Where one alone is read, the compiler leaves the other
-// out.
-struct Curve {
+// Value and derivative of a function at one point. If only one is used, the compiler removes the
+// other.
+struct ValueAndDerivative {
   Vec value;
-  Vec slope;
+  Vec derivative;
 };
 
 struct Gelu {
-  static Curve at(Vec x) {
+  static ValueAndDerivative at(Vec x) {
     const Normal n = normal(x);
-    return {.value = x * n.distribution, .slope = fma(x, n.density, n.distribution)};
+    return {.value = x * n.distribution, .derivative = fma(x, n.density, n.distribution)};
   }
 };
 
-struct RoughGelu {
-  static Curve at(Vec x) {
-    const Normal n = rough_normal(x);
-    return {.value = x * n.distribution, .slope = fma(x, n.density, n.distribution)};
+struct ApproxGelu {
+  static ValueAndDerivative at(Vec x) {
+    const Normal n = approx_normal(x);
+    return {.value = x * n.distribution, .derivative = fma(x, n.density, n.distribution)};
   }
 };
 
-// The one whose error the rounding of T hides.
+// GELU variant whose error is hidden by rounding to T.
 template <class T>
 struct GeluFor {
   using Function = Gelu;
 };
 template <>
 struct GeluFor<Bf16> {
-  using Function = RoughGelu;
+  using Function = ApproxGelu;
 };
 
 struct GeluTanh {
-  static Curve at(Vec x) {
+  static ValueAndDerivative at(Vec x) {
     const Vec cubic = fma(x * x, set(kGeluTanhCubic), set(1.0F));
     const Sigmoid s = sigmoid(x * set(kGeluTanhFactor) * cubic);
-    const Vec inner_slope =
+    const Vec inner_derivative =
         set(kGeluTanhFactor) * fma(x * x, set(3.0F * kGeluTanhCubic), set(1.0F));
-    return {.value = x * s.value, .slope = fma(x * s.value * s.rest, inner_slope, s.value)};
+    return {.value = x * s.value,
+            .derivative = fma(x * s.value * s.rest, inner_derivative, s.value)};
   }
 };
 
 struct Relu {
-  static Curve at(Vec x) {
-    return {.value = maximum(zero(), x), .slope = where_less(zero(), x, set(1.0F), zero())};
+  static ValueAndDerivative at(Vec x) {
+    return {.value = maximum(zero(), x), .derivative = where_less(zero(), x, set(1.0F), zero())};
   }
 };
 
 struct Silu {
-  static Curve at(Vec x) {
+  static ValueAndDerivative at(Vec x) {
     const Sigmoid s = sigmoid(x);
-    return {.value = x * s.value, .slope = s.value * fma(x, s.rest, set(1.0F))};
+    return {.value = x * s.value, .derivative = s.value * fma(x, s.rest, set(1.0F))};
   }
 };
 
 struct Tanh {
-  static Curve at(Vec x) {
+  static ValueAndDerivative at(Vec x) {
     const Vec t = tanh(x);
-    return {.value = t, .slope = set(1.0F) - t * t};
+    return {.value = t, .derivative = set(1.0F) - t * t};
   }
 };
 
-// Calls body(Function{}) with the function of that name for elements of type T.
+// Calls body(Function{}) with the activation's implementation for elements of type T.
 template <class T, class Body>
-inline void with_function(Activation activation, Body body) {
+inline void dispatch_activation(Activation activation, Body body) {
   switch (activation) {
     case Activation::kGelu:
       return body(typename GeluFor<T>::Function{});
@@ -90,10 +91,10 @@ inline void with_function(Activation activation, Body body) {
   }
 }
 
-// Flattened: functions out of line would hand vectors over in memory, behind stores that wait.
+// Flattened: out-of-line functions would pass vectors through memory, behind pending stores.
 template <class T>
 [[gnu::flatten]] void activation_forward(Activation activation, ActivationRows<T> work) {
-  with_function<T>(activation, [&](auto function) {
+  dispatch_activation<T>(activation, [&](auto function) {
     for_each_vector(work.rows * work.columns, [&](int64_t i, int count) {
       store_up_to(work.y + i, decltype(function)::at(load_up_to(work.x + i, count)).value, count);
     });
@@ -102,12 +103,12 @@ template <class T>
 
 template <class T, bool kWantsValue>
 inline void activation_backward_of(Activation activation, const ActivationRows<T>& work) {
-  with_function<T>(activation, [&](auto function) {
+  dispatch_activation<T>(activation, [&](auto function) {
     for_each_vector(work.rows * work.columns, [&](int64_t i, int count) {
-      const Curve curve = decltype(function)::at(load_up_to(work.x + i, count));
-      store_up_to(work.dx + i, load_up_to(work.gradient + i, count) * curve.slope, count);
+      const ValueAndDerivative at_x = decltype(function)::at(load_up_to(work.x + i, count));
+      store_up_to(work.dx + i, load_up_to(work.gradient + i, count) * at_x.derivative, count);
       if constexpr (kWantsValue) {
-        store_up_to(work.y + i, curve.value, count);
+        store_up_to(work.y + i, at_x.value, count);
       }
     });
   });

@@ -1,5 +1,5 @@
-// Blocks of scores: which keys they hold, what is added to them, and where they lie. Included by
-// the level's unit only.
+// Blocks of scores: the keys they cover, bias and masking, and memory offsets. Included only by
+// per-level translation units.
 #pragma once
 
 #include "kernels/cpu/attention_workspace.h"
@@ -10,42 +10,43 @@ namespace weft::kernels::cpu::WEFT_LEVEL {
 
 inline constexpr float kLog2E = 1.44269504F;
 
-// One block of scores: queries from `row` on, keys from `column` on.
+// Block of scores: queries starting at `row`, keys starting at `column`.
 struct Block {
   int64_t row;
   int64_t rows;
   int64_t column;
-  int64_t columns;  // that any of its queries sees
+  int64_t columns;  // visible to any of its queries
 };
 
-// Where the keys end that the query at this place sees; there may be fewer.
+// End of the keys visible to the query at this position; may exceed the number of keys.
 template <class T>
-inline int64_t sight(const AttentionTask<T>& task, int64_t place) {
-  const int64_t reached = place + 1 + task.reach;
-  return task.is_causal ? larger(place + 1, smaller(task.prefix, reached)) : reached;
+inline int64_t visible_end(const AttentionTask<T>& task, int64_t position) {
+  const int64_t window_end = position + 1 + task.window_radius;
+  return task.is_causal ? larger(position + 1, smaller(task.prefix, window_end)) : window_end;
 }
 
-// Where the keys end that any of `rows` queries from `row` on sees: those that the last one sees.
+// End of the keys visible to any of `rows` queries from `row`: the end for the last one.
 template <class T>
-inline int64_t last_key(const AttentionTask<T>& task, int64_t row, int64_t rows) {
-  return smaller(task.keys, sight(task, task.first + row + rows - 1));
+inline int64_t key_end(const AttentionTask<T>& task, int64_t row, int64_t rows) {
+  return smaller(task.keys, visible_end(task, task.first + row + rows - 1));
 }
 
-// Of the tile of keys that begins at `tile`. The first column is a multiple of 16, as draws are.
+// Block in the key tile at `tile`. Its first column is a multiple of 16, as dropout requires.
 template <class T>
 inline Block block_of(const AttentionTask<T>& task, int64_t row, int64_t rows, int64_t tile) {
-  const int64_t end = smaller(last_key(task, row, rows), tile + kKeyTile);
-  const int64_t begin = larger(tile, (task.first + row - task.reach) / 16 * 16);
+  const int64_t end = smaller(key_end(task, row, rows), tile + kKeyTile);
+  const int64_t begin = larger(tile, (task.first + row - task.window_radius) / 16 * 16);
   return {row, rows, begin, end - begin};
 }
 
-// Leaves the keys of the block that one query sees; the rest of its row is set to `-inf`.
+// Sets the scores of keys that query i may not attend to, and the padding, to `-inf`.
 template <class T>
 inline void mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
   const int64_t padded = round_up_16(block.columns);
-  const int64_t place = task.first + block.row + i - block.column;
-  const int64_t seen = smaller(block.columns, sight(task, place + block.column) - block.column);
-  for (int64_t j = 0; j < smaller(padded, place - task.reach); ++j) {
+  const int64_t position = task.first + block.row + i - block.column;
+  const int64_t seen =
+      smaller(block.columns, visible_end(task, position + block.column) - block.column);
+  for (int64_t j = 0; j < smaller(padded, position - task.window_radius); ++j) {
     row[j] = -__builtin_inff();
   }
   for (int64_t j = larger(0, seen); j < padded; ++j) {
@@ -53,9 +54,9 @@ inline void mask_row(const AttentionTask<T>& task, const Block& block, int64_t i
   }
 }
 
-// Where the bias of the block's first column lies for its query i.
+// Offset of the bias for the block's first column and query i.
 template <class T>
-inline int64_t bias_place(const AttentionTask<T>& task, const Block& block, int64_t i) {
+inline int64_t bias_offset(const AttentionTask<T>& task, const Block& block, int64_t i) {
   return block.column - task.first - block.row - i;
 }
 
@@ -64,31 +65,33 @@ inline void add_bias(const AttentionTask<T>& task, const Block& block, int64_t i
   if (task.bias == nullptr) {
     return;
   }
-  const float* const bias = task.bias + bias_place(task, block, i);
+  const float* const bias = task.bias + bias_offset(task, block, i);
   for (int64_t j = 0; j < round_up_16(block.columns); j += kLanes) {
     store(row + j, load(row + j) + load(bias + j));
   }
 }
 
-// The bits of the block's weights, one row of `tile / 16` groups after the other.
+// Samples the keep bits of the block's weights: rows of `tile / 16` groups.
 template <class T, class Term>
-inline void draw_block(const AttentionTask<T>& task, const Block& block, const Workspace<Term>& w) {
-  if (task.draws.threshold == 0) {
+inline void sample_dropout_bits(const AttentionTask<T>& task,
+                                const Block& block,
+                                const Workspace<Term>& w) {
+  if (task.dropout_rng.threshold == 0) {
     return;
   }
   const int64_t all = round_up_16(task.keys) / 16;
   const int64_t groups = w.tile / 16;
-  if (all == groups && task.reach >= task.keys) {
-    keep_bits(task.draws, block.row * all, block.rows * all, w.bits);
+  if (all == groups && task.window_radius >= task.keys) {
+    keep_bits(task.dropout_rng, block.row * all, block.rows * all, w.bits);
     return;
   }
   for (int64_t i = 0; i < block.rows; ++i) {
-    keep_bits(task.draws, (block.row + i) * all + block.column / 16,
+    keep_bits(task.dropout_rng, (block.row + i) * all + block.column / 16,
               round_up_16(block.columns) / 16, w.bits + i * groups);
   }
 }
 
-// out = factor * rows of queries, or of their gradients, times the keys or values in `columns`.
+// out = factor * queries (or output gradients) times the keys or values in `columns`.
 template <class Term>
 inline void multiply_block(const Block& block,
                            const Workspace<Term>& w,
@@ -117,17 +120,17 @@ inline void score_block(const AttentionTask<T>& task,
   multiply_block<Term>(block, w, w.q.left, w.k_columns, w.scores, task.scale * kLog2E);
 }
 
-// The bits of the vector of columns from j on.
+// Keep bits of the vector of columns starting at j.
 inline uint32_t bits_at(const uint16_t* bits, int64_t j) {
   return static_cast<uint32_t>(bits[j / 16]) >> static_cast<unsigned>(j % 16);
 }
 
 template <class T, class Term>
 inline void pack_keys(const AttentionTask<T>& task, const Workspace<Term>& w, bool wants_values) {
-  const Strip<const T> keys{task.k, task.kv_stride, task.keys, task.width};
-  const Strip<const T> values{task.v, task.kv_stride, task.keys, task.width};
-  pack_sides<T>({keys, task.rotary_width, task.rotary}, w.k);
-  pack_sides<T>({values}, w.v);
+  const StridedRows<const T> keys{task.k, task.kv_stride, task.keys, task.width};
+  const StridedRows<const T> values{task.v, task.kv_stride, task.keys, task.width};
+  pack_operands<T>({keys, task.rotary_width, task.rotary}, w.k);
+  pack_operands<T>({values}, w.v);
   for (int64_t column = 0; column < task.keys; column += kKeyTile) {
     const int64_t rows = smaller(task.keys - column, kKeyTile);
     const int64_t from = column * w.depth();
@@ -146,8 +149,8 @@ inline const float* query_angles(const AttentionTask<T>& task) {
 
 template <class T, class Term>
 inline void pack_queries(const AttentionTask<T>& task, const Workspace<Term>& w) {
-  const Strip<const T> queries{task.q, task.q_stride, task.queries, task.width};
-  pack_sides<T>({queries, task.rotary_width, query_angles(task)}, w.q);
+  const StridedRows<const T> queries{task.q, task.q_stride, task.queries, task.width};
+  pack_operands<T>({queries, task.rotary_width, query_angles(task)}, w.q);
 }
 
 inline void fill(float* p, int64_t count, float value) {

@@ -1,12 +1,12 @@
-// Softmax attention of one head of one sequence, a block of queries at a time and over tiles of
-// keys with a running softmax (arXiv:2205.14135), so that memory grows with the length, not its
-// square. In fp32; but in bf16, where the processor multiplies pairs of it, products take bf16:
-// weights and slopes are rounded to it, as flash attention does (arXiv:2307.08691); sums stay in
-// fp32. Included by the level's unit only.
+// Softmax attention of one head of one sequence, in blocks of queries and tiles of keys with an
+// online softmax (arXiv:2205.14135), so that memory grows linearly with the length. Computes in
+// fp32; for bf16, on processors that multiply bf16 pairs, products take bf16 inputs: weights and
+// dscores are rounded to bf16, as in flash attention (arXiv:2307.08691), and sums stay in fp32.
+// Included only by per-level translation units.
 #pragma once
 
 #include "kernels/cpu/attention_blocks.h"
-#include "kernels/cpu/attention_step.h"
+#include "kernels/cpu/attention_decode.h"
 #include "kernels/cpu/attention_workspace.h"
 #include "kernels/cpu/dropout_kernels.h"
 #include "kernels/cpu/math.h"
@@ -17,7 +17,7 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// One query's row of a block: its scores, its sum of values so far, and the softmax that runs over
+// One query's row of a block: its scores, its accumulated values, and the online softmax state over
 // the tiles of keys.
 struct Row {
   const float* scores;
@@ -29,10 +29,10 @@ struct Row {
   int64_t width;
 };
 
-// The weights are 2^(score - maximum), without those dropped, and may take the place of the scores;
-// what was there of total and values is scaled to the new maximum.
+// Computes the weights 2^(score - maximum), zero where dropped; they may overwrite the scores. The
+// previous total and values are rescaled to the new maximum.
 template <bool kDrops, class T>
-inline void weigh_row(const Row& row, T* weights) {
+inline void softmax_row(const Row& row, T* weights) {
   Vec top = set(*row.maximum);
   for (int64_t j = 0; j < row.padded; j += kLanes) {
     top = maximum(top, load(row.scores + j));
@@ -65,7 +65,7 @@ inline void forward_block(const AttentionTask<T>& task,
                           const Workspace<Term>& w,
                           const Block& block) {
   score_block(task, block, w);
-  draw_block(task, block, w);
+  sample_dropout_bits(task, block, w);
   for (int64_t i = 0; i < block.rows; ++i) {
     float* const scores = w.scores + i * w.stride;
     add_bias(task, block, i, scores);
@@ -78,10 +78,10 @@ inline void forward_block(const AttentionTask<T>& task,
                   .values = w.values + i * w.width,
                   .width = w.width};
     auto* const weights = reinterpret_cast<Element<Term>*>(scores);
-    if (task.draws.threshold != 0) {
-      weigh_row<true>(row, weights);
+    if (task.dropout_rng.threshold != 0) {
+      softmax_row<true>(row, weights);
     } else {
-      weigh_row<false>(row, weights);
+      softmax_row<false>(row, weights);
     }
   }
   multiply<Term>({.rows = block.rows,
@@ -97,8 +97,8 @@ inline void forward_block(const AttentionTask<T>& task,
                   .adds = true});
 }
 
-// Calls body(row, rows) for blocks of queries, nearly as high as each other, of which each begins a
-// pair of rows.
+// Calls body(row, rows) for query blocks of nearly equal height; every block starts at an even row,
+// so that row pairs are not split.
 template <class Body>
 inline void for_each_query_block(int64_t queries, Body body) {
   const int64_t blocks = (queries + kQueryBlock - 1) / kQueryBlock;
@@ -112,37 +112,37 @@ inline void for_each_query_block(int64_t queries, Body body) {
 
 template <class Term, class T>
 inline void attend(const AttentionTask<T>& task) {
-  const auto w = carve<Term>(task);
+  const auto w = allocate_workspace<Term>(task);
   pack_queries(task, w);
   pack_keys(task, w, false);
-  // Finite, for a query may see no key of the first block: exp2(-inf - maximum) must be 0.
+  // Finite, since a query may see no key of the first block: exp2(-inf - maximum) must be 0.
   fill(w.dot, task.queries, -__FLT_MAX__);
   fill(w.total, task.queries, 0.0F);
   for_each_query_block(task.queries, [&](int64_t row, int64_t rows) {
     fill(w.values, rows * w.width, 0.0F);
-    const int64_t first = larger(0, task.first + row - task.reach) / kKeyTile * kKeyTile;
-    for (int64_t column = first; column < last_key(task, row, rows); column += kKeyTile) {
+    const int64_t first = larger(0, task.first + row - task.window_radius) / kKeyTile * kKeyTile;
+    for (int64_t column = first; column < key_end(task, row, rows); column += kKeyTile) {
       forward_block(task, w, block_of(task, row, rows, column));
     }
     for (int64_t i = 0; i < rows; ++i) {
       const float total = w.total[row + i];
-      unpack<T>(w.values + i * w.width, task.draws.scale / total,
+      unpack<T>(w.values + i * w.width, task.dropout_rng.scale / total,
                 {task.out + (row + i) * task.out_stride, task.out_stride, 1, task.width});
       task.lse[row + i] = w.dot[row + i] + __builtin_log2f(total);
     }
   });
 }
 
-// Do the products of these heads take pairs? Their rows must be whole vectors of them.
+// Whether the products of these heads use bf16 pairs. Their rows must be whole vectors of pairs.
 template <class T>
-inline constexpr bool kMayTakePairs = false;
+inline constexpr bool kCanUsePairs = false;
 template <>
-inline constexpr bool kMayTakePairs<Bf16> = kMultipliesPairs;
+inline constexpr bool kCanUsePairs<Bf16> = kMultipliesPairs;
 
-// Calls body(term) with a term of the kind that the products of heads of this width are made of.
+// Calls body(term) with the term type used by the products of heads of this width.
 template <class T, class Body>
-inline void with_term(int64_t width, Body body) {
-  if constexpr (kMayTakePairs<T>) {
+inline void dispatch_term(int64_t width, Body body) {
+  if constexpr (kCanUsePairs<T>) {
     if (width % (2 * kLanes) == 0) {
       return body(Pair{});
     }
@@ -152,114 +152,113 @@ inline void with_term(int64_t width, Body body) {
 
 template <class T>
 void attention_forward(const AttentionTask<T>& task) {
-  if (is_step(task)) {
-    return step_queries(task);
+  if (is_decode_step(task)) {
+    return decode_queries(task);
   }
-  with_term<T>(task.width, [&](auto term) { attend<decltype(term)>(task); });
+  dispatch_term<T>(task.width, [&](auto term) { attend<decltype(term)>(task); });
 }
 
-// The same row on the way back.
-struct SlopeRow {
+// The same row in the backward pass.
+struct ScoreGradientRow {
   const float* scores;
-  const float* slopes;
+  const float* dscores;
   const uint16_t* bits;
   float lse;
   float dot;
   float* dbias;  // or null
 };
 
-// What the rows of one term become: kept weights p, and the gradient of the scores,
-// p (keep(slope) - dot). The depth of both are the queries, that of `slope_rows` the keys. They may
-// take the place of scores and slopes.
+// dS = P * (dropout(dP) - D), as in FlashAttention-2 (arXiv:2307.08691), and the dropped-out P, for
+// the rows of one term. The depth of `weights` and `dscores` is over queries, that of
+// `dscores_rows` over keys. They may overwrite scores and dscores.
 template <class Term>
-struct SlopeTerms {
+struct ScoreGradientTerms {
   Term* weights;
-  Term* slopes;
-  Element<Term>* slope_rows[kDepth<Term>];
+  Term* dscores;
+  Element<Term>* dscores_rows[kDepth<Term>];
 };
 
 template <bool kDrops, class Term>
-inline void slope_row(const SlopeRow (&rows)[kDepth<Term>],
-                      int64_t padded,
-                      const SlopeTerms<Term>& out) {
+inline void dscores_row(const ScoreGradientRow (&rows)[kDepth<Term>],
+                        int64_t padded,
+                        const ScoreGradientTerms<Term>& out) {
   for (int64_t j = 0; j < padded; j += kLanes) {
     Vec kept[kDepth<Term>];
-    Vec slopes[kDepth<Term>];
+    Vec dscores[kDepth<Term>];
     for (int64_t r = 0; r < kDepth<Term>; ++r) {
-      const SlopeRow& row = rows[r];
+      const ScoreGradientRow& row = rows[r];
       const Vec p = exp2(load(row.scores + j) - set(row.lse));
-      Vec slope = load(row.slopes + j);
+      Vec dp = load(row.dscores + j);
       kept[r] = p;
       if constexpr (kDrops) {
-        slope = keep(slope, bits_at(row.bits, j));
+        dp = keep(dp, bits_at(row.bits, j));
         kept[r] = keep(p, bits_at(row.bits, j));
       }
-      slopes[r] = p * (slope - set(row.dot));
+      dscores[r] = p * (dp - set(row.dot));
       if (row.dbias != nullptr) {
-        store(row.dbias + j, load(row.dbias + j) + slopes[r]);
+        store(row.dbias + j, load(row.dbias + j) + dscores[r]);
       }
     }
     if constexpr (kDepth<Term> == 1) {
       store(out.weights + j, kept[0]);
-      store(out.slopes + j, slopes[0]);
+      store(out.dscores + j, dscores[0]);
     } else {
       store(out.weights + j, kept[0], kept[1]);
-      store(out.slopes + j, slopes[0], slopes[1]);
-      store(out.slope_rows[0] + j, slopes[0]);
-      store(out.slope_rows[1] + j, slopes[1]);
+      store(out.dscores + j, dscores[0], dscores[1]);
+      store(out.dscores_rows[0] + j, dscores[0]);
+      store(out.dscores_rows[1] + j, dscores[1]);
     }
   }
 }
 
 template <class Term, class T>
-inline SlopeRow slope_row_of(const AttentionTask<T>& task,
-                             const Workspace<Term>& w,
-                             const Block& block,
-                             int64_t i) {
+inline ScoreGradientRow make_dscores_row(const AttentionTask<T>& task,
+                                         const Workspace<Term>& w,
+                                         const Block& block,
+                                         int64_t i) {
   float* const scores = w.scores + i * w.stride;
-  float* const slopes = w.slopes + i * w.stride;
+  float* const dscores = w.dscores + i * w.stride;
   const auto* const bits = w.bits + i * (w.tile / 16);
-  if (i >= block.rows) {  // what the last row is paired with: weights and slopes of 0
+  if (i >= block.rows) {  // zero weights and dscores to pair with the last row
     fill(scores, round_up_16(block.columns), -__builtin_inff());
-    fill(slopes, round_up_16(block.columns), 0.0F);
-    return {scores, slopes, bits, 0, 0, nullptr};
+    fill(dscores, round_up_16(block.columns), 0.0F);
+    return {scores, dscores, bits, 0, 0, nullptr};
   }
   add_bias(task, block, i, scores);
   mask_row(task, block, i, scores);
   return {scores,
-          slopes,
+          dscores,
           bits,
           task.lse[block.row + i],
           w.dot[block.row + i],
-          task.dbias == nullptr ? nullptr : task.dbias + bias_place(task, block, i)};
+          task.dbias == nullptr ? nullptr : task.dbias + bias_offset(task, block, i)};
 }
 
 template <class Term, class T>
-inline void slope_block(const AttentionTask<T>& task,
-                        const Workspace<Term>& w,
-                        const Block& block) {
+inline void dscores_block(const AttentionTask<T>& task,
+                          const Workspace<Term>& w,
+                          const Block& block) {
   score_block(task, block, w);
-  multiply_block<Term>(block, w, w.gradient.left, w.v_columns, w.slopes, task.draws.scale);
-  draw_block(task, block, w);
+  multiply_block<Term>(block, w, w.gradient.left, w.v_columns, w.dscores, task.dropout_rng.scale);
+  sample_dropout_bits(task, block, w);
   for (int64_t i = 0; i < block.rows; i += kDepth<Term>) {
-    SlopeRow rows[kDepth<Term>];
-    SlopeTerms<Term> out{.weights = reinterpret_cast<Term*>(w.scores + i * w.stride),
-                         .slopes = reinterpret_cast<Term*>(w.slopes + i * w.stride),
-                         .slope_rows = {}};
+    ScoreGradientRow rows[kDepth<Term>];
+    ScoreGradientTerms<Term> out{.weights = reinterpret_cast<Term*>(w.scores + i * w.stride),
+                                 .dscores = reinterpret_cast<Term*>(w.dscores + i * w.stride),
+                                 .dscores_rows = {}};
     for (int64_t r = 0; r < kDepth<Term>; ++r) {
-      rows[r] = slope_row_of(task, w, block, i + r);
-      out.slope_rows[r] = reinterpret_cast<Element<Term>*>(w.slope_rows) + (i + r) * w.stride;
+      rows[r] = make_dscores_row(task, w, block, i + r);
+      out.dscores_rows[r] = reinterpret_cast<Element<Term>*>(w.dscores_rows) + (i + r) * w.stride;
     }
-    if (task.draws.threshold != 0) {
-      slope_row<true, Term>(rows, round_up_16(block.columns), out);
+    if (task.dropout_rng.threshold != 0) {
+      dscores_row<true, Term>(rows, round_up_16(block.columns), out);
     } else {
-      slope_row<false, Term>(rows, round_up_16(block.columns), out);
+      dscores_row<false, Term>(rows, round_up_16(block.columns), out);
     }
   }
 }
 
-// Adds weights^T (rows, columns) times what belongs to the queries to what belongs to the keys of
-// the tile.
+// keys += weights^T (rows, columns) times the block's rows of `queries`, for the keys of the tile.
 template <class Term>
 inline void add_to_keys(const Block& block,
                         const Workspace<Term>& w,
@@ -284,7 +283,7 @@ inline void add_to_queries(const Block& block, const Workspace<Term>& w) {
   multiply<Term>({.rows = block.rows,
                   .columns = w.width,
                   .depth = terms_of<Term>(block.columns),
-                  .a = w.slope_rows,
+                  .a = w.dscores_rows,
                   .a_row = w.stride / kDepth<Term>,
                   .a_depth = 1,
                   .b = w.k.right + block.column / kDepth<Term> * w.width,
@@ -296,7 +295,7 @@ inline void add_to_queries(const Block& block, const Workspace<Term>& w) {
 
 template <class Term, class T>
 inline void pack_gradient(const AttentionTask<T>& task, const Workspace<Term>& w) {
-  pack_sides<T>({{task.gradient, task.out_stride, task.queries, task.width}}, w.gradient);
+  pack_operands<T>({{task.gradient, task.out_stride, task.queries, task.width}}, w.gradient);
   for (int64_t i = 0; i < task.queries; ++i) {
     Vec dot = zero();
     for_each_vector(task.width, [&](int64_t c, int count) {
@@ -323,8 +322,8 @@ inline KeySums sums_of(const AttentionTask<T>& task, const Workspace<Term>& w, i
 }
 
 template <class Term, class T>
-inline void attend_back(const AttentionTask<T>& task) {
-  const auto w = carve<Term>(task);
+inline void attend_backward(const AttentionTask<T>& task) {
+  const auto w = allocate_workspace<Term>(task);
   pack_queries(task, w);
   pack_keys(task, w, true);
   pack_gradient(task, w);
@@ -341,9 +340,9 @@ inline void attend_back(const AttentionTask<T>& task) {
       if (block.columns <= 0) {
         return;
       }
-      slope_block(task, w, block);
+      dscores_block(task, w, block);
       add_to_keys<Term>(block, w, w.scores, w.gradient.right, sums.dv);
-      add_to_keys<Term>(block, w, w.slopes, w.q.right, sums.dk);
+      add_to_keys<Term>(block, w, w.dscores, w.q.right, sums.dk);
       add_to_queries(block, w);
     });
     if (task.shared != nullptr && !task.is_last) {
@@ -351,19 +350,19 @@ inline void attend_back(const AttentionTask<T>& task) {
     }
     const auto* const angles =
         task.rotary == nullptr ? nullptr : task.rotary + column * task.rotary_width;
-    turn<true>({sums.dk, keys, w.width, task.rotary_width, angles});
+    apply_rotary<true>({sums.dk, keys, w.width, task.rotary_width, angles});
     unpack<T>(sums.dk, task.scale,
               {task.dk + column * task.dkv_stride, task.dkv_stride, keys, task.width});
-    unpack<T>(sums.dv, task.draws.scale,
+    unpack<T>(sums.dv, task.dropout_rng.scale,
               {task.dv + column * task.dkv_stride, task.dkv_stride, keys, task.width});
   }
-  turn<true>({w.dq, task.queries, w.width, task.rotary_width, query_angles(task)});
+  apply_rotary<true>({w.dq, task.queries, w.width, task.rotary_width, query_angles(task)});
   unpack<T>(w.dq, task.scale, {task.dq, task.dq_stride, task.queries, task.width});
 }
 
 template <class T>
 void attention_backward(const AttentionTask<T>& task) {
-  with_term<T>(task.width, [&](auto term) { attend_back<decltype(term)>(task); });
+  dispatch_term<T>(task.width, [&](auto term) { attend_backward<decltype(term)>(task); });
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -1,5 +1,5 @@
-// Memory of one attention task, and how rows of its inputs come into it and results out of it.
-// Included by the level's unit only.
+// Scratch memory of one attention task, with packing of its inputs and unpacking of its results.
+// Included only by per-level translation units.
 #pragma once
 
 #include "kernels/cpu/product_kernels.h"
@@ -13,9 +13,9 @@ namespace weft::kernels::cpu::WEFT_LEVEL {
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// `rows` rows of `width` elements that lie `stride` apart.
+// `rows` rows of `width` elements, with row stride `stride`.
 template <class T>
-struct Strip {
+struct StridedRows {
   T* data;
   int64_t stride;
   int64_t rows;
@@ -24,7 +24,7 @@ struct Strip {
 
 // dst (rows, padded width) = factor * src, zero beyond the width.
 template <class T>
-inline void pack(const Strip<const T>& src, float factor, float* dst) {
+inline void pack(const StridedRows<const T>& src, float factor, float* dst) {
   const int64_t padded = round_up_16(src.width);
   for (int64_t i = 0; i < src.rows; ++i) {
     const T* const row = src.data + i * src.stride;
@@ -38,68 +38,69 @@ inline void pack(const Strip<const T>& src, float factor, float* dst) {
   }
 }
 
-// Rows of a head as both sides of products read them. One product a term: the same memory.
+// Rows of a head packed as left and right operands. With one product per term, both share memory.
 template <class Term>
-struct Sides {
-  Term* left;   // (rows, width in terms): the depth lies in a row
-  Term* right;  // (rows in terms, width): the depth lies in a column
+struct PackedOperands {
+  Term* left;   // (rows, width in terms): depth along a row
+  Term* right;  // (rows in terms, width): depth along a column
 };
 
-// Rows of a head, and the angles of their places by which they are turned, if any.
+// Rows of a head, and the rotary angles of their positions, if any.
 template <class T>
 struct HeadRows {
-  Strip<const T> strip;
+  StridedRows<const T> source;
   int64_t angles_width = 0;
   const float* angles = nullptr;
 };
 
 template <class T>
-inline void pack_sides(const HeadRows<T>& rows, const Sides<float>& sides) {
-  const auto& [strip, angles_width, angles] = rows;
-  pack<T>(strip, 1.0F, sides.left);
-  turn<false>({sides.left, strip.rows, round_up_16(strip.width), angles_width, angles});
+inline void pack_operands(const HeadRows<T>& rows, const PackedOperands<float>& operands) {
+  const auto& [source, angles_width, angles] = rows;
+  pack<T>(source, 1.0F, operands.left);
+  apply_rotary<false>(
+      {operands.left, source.rows, round_up_16(source.width), angles_width, angles});
 }
 
-// Rows of whole vectors of pairs, one after another.
+// Packs rows of whole vectors of pairs contiguously.
 template <class T>
 inline void pack_left(const HeadRows<T>& rows, T* left) {
-  const auto& [strip, angles_width, angles] = rows;
-  const int64_t width = strip.width;
+  const auto& [source, angles_width, angles] = rows;
+  const int64_t width = source.width;
   auto* const words = reinterpret_cast<float*>(left);
   if (angles == nullptr) {
-    for (int64_t i = 0; i < strip.rows; ++i) {
-      const auto* const row = reinterpret_cast<const float*>(strip.data + i * strip.stride);
+    for (int64_t i = 0; i < source.rows; ++i) {
+      const auto* const row = reinterpret_cast<const float*>(source.data + i * source.stride);
       for (int64_t c = 0; c < width / 2; c += kLanes) {
         store(words + i * width / 2 + c, load(row + c));
       }
     }
     return;
   }
-  pack<T>(strip, 1.0F, words);  // as large as both sides
-  turn<false>({words, strip.rows, width, angles_width, angles});
-  for (int64_t i = 0; i < strip.rows * width; i += kLanes) {
+  pack<T>(source, 1.0F, words);  // uses the memory of both operands
+  apply_rotary<false>({words, source.rows, width, angles_width, angles});
+  for (int64_t i = 0; i < source.rows * width; i += kLanes) {
     store(left + i, load(words + i));
   }
 }
 
-// A last row without a neighbour gets zeros for it.
+// A last row without a partner is paired with zeros.
 template <class T>
-inline void pack_sides(const HeadRows<T>& rows, const Sides<Pair>& sides) {
-  T* const left = reinterpret_cast<T*>(sides.left);
+inline void pack_operands(const HeadRows<T>& rows, const PackedOperands<Pair>& operands) {
+  T* const left = reinterpret_cast<T*>(operands.left);
   pack_left(rows, left);
-  const int64_t width = rows.strip.width;
-  for (int64_t i = 0; i < rows.strip.rows; i += 2) {
+  const int64_t width = rows.source.width;
+  for (int64_t i = 0; i < rows.source.rows; i += 2) {
     const T* const row = left + i * width;
-    const bool has_neighbour = i + 1 < rows.strip.rows;
+    const bool has_neighbour = i + 1 < rows.source.rows;
     for (int64_t c = 0; c < width; c += kLanes) {
-      store(sides.right + i / 2 * width + c, load(row + c),
+      store(operands.right + i / 2 * width + c, load(row + c),
             has_neighbour ? load(row + width + c) : zero());
     }
   }
 }
 
 // dst (columns, dst_stride) = transposed src (rows, columns), zero up to the next multiple of 16
-// rows. Terms of any kind: they are moved as they are.
+// rows. Terms of any type are moved as raw words.
 template <class Term>
 inline void pack_transposed(
     const Term* src, int64_t rows, int64_t columns, Term* dst, int64_t dst_stride) {
@@ -121,7 +122,7 @@ inline void pack_transposed(
 
 // dst = factor * src (rows, padded width).
 template <class T>
-inline void unpack(const float* src, float factor, const Strip<T>& dst) {
+inline void unpack(const float* src, float factor, const StridedRows<T>& dst) {
   const int64_t padded = round_up_16(dst.width);
   for (int64_t i = 0; i < dst.rows; ++i) {
     T* const row = dst.data + i * dst.stride;
@@ -131,35 +132,35 @@ inline void unpack(const float* src, float factor, const Strip<T>& dst) {
   }
 }
 
-// Where everything of one task lies in its scratch.
+// Memory layout of one task's scratch.
 template <class Term>
 struct Workspace {
-  int64_t width;         // padded K
-  int64_t tile;          // keys of a tile, rounded up to 16
-  int64_t stride;        // of rows of scores; off the powers of two, which would share cache sets
-  Sides<Term> q;         // queries
-  Sides<Term> k;         // keys
-  Sides<Term> v;         // keys
-  Sides<Term> gradient;  // queries
-  Term* k_columns;       // per tile (width in terms, stride)
-  Term* v_columns;       // per tile (width in terms, stride)
-  float* scores;         // (kQueryBlock, stride), where the weights take their place
-  float* slopes;         // (kQueryBlock, stride)
-  Term* slope_rows;      // (kQueryBlock, stride in terms): slopes whose depth lies in a row
-  float* values;         // (kQueryBlock, width) the sum of values so far
-  float* dq;             // (queries, width)
-  float* dk;             // (tile, width)
-  float* dv;             // (tile, width)
-  float* dot;            // (queries) gradient . out; forward: the running maximum
-  float* total;          // (queries) forward: the running sum
-  uint16_t* bits;        // (kQueryBlock, keys / 16)
+  int64_t width;                  // padded K
+  int64_t tile;                   // keys of a tile, rounded up to 16
+  int64_t stride;                 // of rows of scores; not a power of two, to avoid cache conflicts
+  PackedOperands<Term> q;         // queries
+  PackedOperands<Term> k;         // keys
+  PackedOperands<Term> v;         // keys
+  PackedOperands<Term> gradient;  // queries
+  Term* k_columns;                // per tile (width in terms, stride)
+  Term* v_columns;                // per tile (width in terms, stride)
+  float* scores;                  // (kQueryBlock, stride), overwritten by the weights
+  float* dscores;                 // (kQueryBlock, stride)
+  Term* dscores_rows;             // (kQueryBlock, stride in terms): dscores with depth along a row
+  float* values;                  // (kQueryBlock, width) running sum of values
+  float* dq;                      // (queries, width)
+  float* dk;                      // (tile, width)
+  float* dv;                      // (tile, width)
+  float* dot;                     // (queries) gradient . out; forward: the running maximum
+  float* total;                   // (queries) forward: the running sum
+  uint16_t* bits;                 // (kQueryBlock, keys / 16)
 
   int64_t depth() const { return terms_of<Term>(width); }
 };
 
-class Carver {
+class WorkspaceAllocator {
  public:
-  explicit Carver(float* scratch) : next_(scratch) {}
+  explicit WorkspaceAllocator(float* scratch) : next_(scratch) {}
 
   template <class T = float>
   T* take(int64_t floats) {
@@ -168,7 +169,7 @@ class Carver {
     return reinterpret_cast<T*>(result);
   }
   template <class Term>
-  Sides<Term> take_sides(int64_t rows, int64_t width) {
+  PackedOperands<Term> take_operands(int64_t rows, int64_t width) {
     Term* const left = take<Term>((rows + 1) * width);
     return {left, kDepth<Term> == 1 ? left : left + rows * width / kDepth<Term>};
   }
@@ -178,30 +179,30 @@ class Carver {
 };
 
 template <class Term, class T>
-inline Workspace<Term> carve(const AttentionTask<T>& task) {
-  Carver carver(task.scratch);
+inline Workspace<Term> allocate_workspace(const AttentionTask<T>& task) {
+  WorkspaceAllocator allocator(task.scratch);
   Workspace<Term> w{};
   w.width = round_up_16(task.width);
   w.tile = smaller(round_up_16(task.keys), kKeyTile);
   w.stride = w.tile + 16;
   const int64_t tiles = (task.keys + kKeyTile - 1) / kKeyTile;
-  w.q = carver.take_sides<Term>(task.queries, w.width);
-  w.gradient = carver.take_sides<Term>(task.queries, w.width);
-  w.values = carver.take(kQueryBlock * w.width);
-  w.dq = carver.take(task.queries * w.width);
-  w.k = carver.take_sides<Term>(task.keys, w.width);
-  w.v = carver.take_sides<Term>(task.keys, w.width);
-  w.dk = carver.take(w.tile * w.width);
-  w.dv = carver.take(w.tile * w.width);
-  w.k_columns = carver.take<Term>(tiles * w.stride * w.depth());
-  w.v_columns = carver.take<Term>(tiles * w.stride * w.depth());
-  w.scores = carver.take(kQueryBlock * w.stride);
-  w.slopes = carver.take(kQueryBlock * w.stride);
-  w.slope_rows = kDepth<Term> == 1 ? reinterpret_cast<Term*>(w.slopes)
-                                   : carver.take<Term>(kQueryBlock * w.stride / kDepth<Term>);
-  w.dot = carver.take(task.queries);
-  w.total = carver.take(task.queries);
-  w.bits = carver.take<uint16_t>(kQueryBlock * round_up_16(task.keys) / 32);
+  w.q = allocator.take_operands<Term>(task.queries, w.width);
+  w.gradient = allocator.take_operands<Term>(task.queries, w.width);
+  w.values = allocator.take(kQueryBlock * w.width);
+  w.dq = allocator.take(task.queries * w.width);
+  w.k = allocator.take_operands<Term>(task.keys, w.width);
+  w.v = allocator.take_operands<Term>(task.keys, w.width);
+  w.dk = allocator.take(w.tile * w.width);
+  w.dv = allocator.take(w.tile * w.width);
+  w.k_columns = allocator.take<Term>(tiles * w.stride * w.depth());
+  w.v_columns = allocator.take<Term>(tiles * w.stride * w.depth());
+  w.scores = allocator.take(kQueryBlock * w.stride);
+  w.dscores = allocator.take(kQueryBlock * w.stride);
+  w.dscores_rows = kDepth<Term> == 1 ? reinterpret_cast<Term*>(w.dscores)
+                                     : allocator.take<Term>(kQueryBlock * w.stride / kDepth<Term>);
+  w.dot = allocator.take(task.queries);
+  w.total = allocator.take(task.queries);
+  w.bits = allocator.take<uint16_t>(kQueryBlock * round_up_16(task.keys) / 32);
   return w;
 }
 

@@ -1,4 +1,4 @@
-// Softmax cross entropy of whole rows of logits. Included by the level's unit only.
+// Softmax cross entropy of whole rows of logits. Included only by per-level translation units.
 #pragma once
 
 #include "kernels/cpu/math.h"
@@ -54,11 +54,11 @@ void cross_entropy_rows(CrossEntropyRows<T> work) {
       total = total + keep(e, (1U << static_cast<unsigned>(count)) - 1U);
       store_up_to(scratch + column, e, count);
     });
-    const float normaliser = sum(total);
-    work.losses[row] = __builtin_logf(normaliser) + (largest(top) - chosen);
+    const float normalizer = sum(total);
+    work.losses[row] = __builtin_logf(normalizer) + (largest(top) - chosen);
     if (work.wants_gradient) {
-      const float inverse = 1.0F / normaliser;
-      scratch[target] -= normaliser;
+      const float inverse = 1.0F / normalizer;
+      scratch[target] -= normalizer;
       for_each_vector(work.columns, [&](int64_t column, int count) {
         store_up_to(logits + column, load_up_to(scratch + column, count) * set(inverse), count);
       });

@@ -1,4 +1,4 @@
-// Products of few rows in fp32. Included by the level's unit only.
+// Products with few rows in fp32. Included only by per-level translation units.
 #pragma once
 
 #include <algorithm>
@@ -8,19 +8,19 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-inline constexpr int kFewVectors = 2;  // of columns at once
+inline constexpr int kFewVectors = 2;  // vectors of columns at once
 inline constexpr int kFewTile = 4;     // rows
 
-/// Some of the depth of a few columns: weights (depth, columns), `stride` apart.
+/// Part of the depth of a few columns: weights (depth, columns), row stride `stride`.
 struct FewColumns {
   const float* weight;
   int64_t stride;
   int64_t begin;
   int64_t size;
-  int count;  // of the only vector; of several all are whole
+  int count;  // columns in the vector if there is only one; several are always whole
 };
 
-/// The weight's columns from one on, of part of the depth.
+/// Returns the weight's columns starting at `column`, for part of the depth.
 inline FewColumns columns_at(const FewRows& work, int64_t column, int64_t begin, int count) {
   const int64_t size = std::min(kSumDepth, work.depth - begin);
   if (!work.weight_is_packed) {
@@ -39,8 +39,8 @@ inline FewColumns columns_at(const FewRows& work, int64_t column, int64_t begin,
           .count = count};
 }
 
-/// The sum over that depth of a tile of rows, added to its total. One product after the other, as
-/// the block kernel does it: the bits of a row are those that it has among many.
+/// Adds a tile of rows' sum over that depth to its total. Products are added one by one, as in the
+/// block kernel, so a row has the same bits as among many rows.
 template <int kRows, int kVectors>
 inline void add_part(const FewRows& work,
                      const FewColumns& columns,
@@ -85,11 +85,11 @@ inline void add_parts(const FewRows& work, const FewColumns& columns, Vec (*tota
   }
 }
 
-/// One panel of columns, `count` of the last vector.
+/// Computes one panel of columns, with `count` columns in the last vector.
 template <int kVectors>
 void multiply_few(const FewRows& work, int64_t column, int count) {
   alignas(64) float packed[kSumDepth * kVectors * kLanes];
-  Vec total[kMostFewRows][kFewVectors];
+  Vec total[kMaxFewRows][kFewVectors];
   for (auto& vectors : total) {
     std::fill(vectors, vectors + kFewVectors, zero());
   }
@@ -110,9 +110,9 @@ void multiply_few(const FewRows& work, int64_t column, int count) {
   }
   for (int64_t row = 0; row < work.rows; ++row) {
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t place = column + v * kLanes;
-      const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + place, count);
-      store_up_to(work.out + row * work.columns + place, total[row][v] + bias, count);
+      const int64_t out_column = column + v * kLanes;
+      const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + out_column, count);
+      store_up_to(work.out + row * work.columns + out_column, total[row][v] + bias, count);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Gated activations and their gradients (arXiv:2002.05202). Included by the level's unit only.
+// Gated activations, with gradients (arXiv:2002.05202). Included only by per-level units.
 #pragma once
 
 #include "kernels/cpu/activation_kernels.h"
@@ -7,10 +7,10 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// Flattened as the activations are.
+// Flattened for the same reason as activation_forward.
 template <class T>
 [[gnu::flatten]] void gated_forward(Activation activation, ActivationRows<T> work) {
-  with_function<T>(activation, [&](auto function) {
+  dispatch_activation<T>(activation, [&](auto function) {
     using Function = decltype(function);
     for (int64_t i = 0; i < work.rows; ++i) {
       const T* const x = work.x + i * 2 * work.columns;
@@ -25,7 +25,7 @@ template <class T>
 
 template <class T>
 [[gnu::flatten]] void gated_backward(Activation activation, ActivationRows<T> work) {
-  with_function<T>(activation, [&](auto function) {
+  dispatch_activation<T>(activation, [&](auto function) {
     using Function = decltype(function);
     for (int64_t i = 0; i < work.rows; ++i) {
       const T* const x = work.x + i * 2 * work.columns;
@@ -35,12 +35,12 @@ template <class T>
       for_each_vector(work.columns, [&](int64_t c, int count) {
         const Vec inner = load_up_to(x + c, count);
         const Vec gate = load_up_to(x + work.columns + c, count);
-        const Vec slope = load_up_to(gradient + c, count);
-        const Curve curve = Function::at(inner);
-        store_up_to(dx + c, slope * gate * curve.slope, count);
-        store_up_to(dx + work.columns + c, slope * curve.value, count);
+        const Vec dy = load_up_to(gradient + c, count);
+        const ValueAndDerivative at_x = Function::at(inner);
+        store_up_to(dx + c, dy * gate * at_x.derivative, count);
+        store_up_to(dx + work.columns + c, dy * at_x.value, count);
         if (y != nullptr) {
-          store_up_to(y + c, curve.value * gate, count);
+          store_up_to(y + c, at_x.value * gate, count);
         }
       });
     }

@@ -7,13 +7,13 @@
 #include "kernels/cpu/dropout_kernels.h"
 #include "kernels/cpu/few_rows_kernels.h"
 #include "kernels/cpu/gated_kernels.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/norm_kernels.h"
 #include "kernels/cpu/optimizer_kernels.h"
 #include "kernels/cpu/packing_kernels.h"
 #include "kernels/cpu/panel_kernels.h"
 #include "kernels/cpu/quantize_kernels.h"
 #include "kernels/cpu/sum_kernels.h"
-#include "kernels/cpu/table.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
@@ -21,7 +21,7 @@ template <class T>
 constexpr Operations<T> operations() {
   return {.dropout = dropout<T>,
           .norm_forward = norm_forward<T>,
-          .norm_again = norm_again<T>,
+          .norm_recompute = norm_recompute<T>,
           .norm_backward = norm_backward<T>,
           .activation_forward = activation_forward<T>,
           .activation_backward = activation_backward<T>,
@@ -30,7 +30,7 @@ constexpr Operations<T> operations() {
           .gather_sum = gather_sum<T>,
           .column_sum = column_sum<T>,
           .sum_of_squares = sum_of_squares<T>,
-          .move_into = move_into<T>,
+          .accumulate_and_zero = accumulate_and_zero<T>,
           .embedding_row = embedding_row<T>,
           .cross_entropy_rows = cross_entropy_rows<T>,
           .adamw = adamw<T>,
@@ -50,7 +50,7 @@ constexpr auto panel_product() -> void (*)(const PanelProduct&) {
   }
 }
 
-constexpr Table make_table(const char* name) {
+constexpr KernelTable make_table(const char* name) {
   return {.name = name,
           .few_rows = few_rows,
           .pack_rows = pack_rows,

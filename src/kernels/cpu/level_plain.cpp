@@ -3,7 +3,7 @@
 
 namespace weft::kernels::cpu {
 
-extern const Table kPlainTable;
-constexpr Table kPlainTable = WEFT_LEVEL::make_table("plain");
+extern const KernelTable kPlainTable;
+constexpr KernelTable kPlainTable = WEFT_LEVEL::make_table("plain");
 
 }  // namespace weft::kernels::cpu

@@ -1,15 +1,15 @@
-// Elementary functions of a vector. Included by the level's unit only. The coefficients are minimax
-// fits of our own.
+// Elementary functions of a vector. Included only by per-level translation units. The coefficients
+// are our own minimax fits.
 #pragma once
 
 #include "kernels/cpu/vector.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// Adding it rounds to an integer, which then lies in the low bits of the mantissa.
+// Adding it rounds to an integer, which ends up in the low bits of the mantissa.
 inline constexpr float kMagic = 12582912.0F;  // 1.5 * 2^23
 
-/// 2^x; relative error 1e-7. 0 below 2^-126, and a NaN stays one; x up to 127.
+/// 2^x; relative error 1e-7. 0 below 2^-126; NaN is propagated; x up to 127.
 inline Vec exp2(Vec x) {
   const Vec bounded = maximum(set(-127.0F), minimum(set(127.0F), x));
   const Vec magic = bounded + set(kMagic);
@@ -23,7 +23,7 @@ inline Vec exp2(Vec x) {
   return y * power_from_bits(magic);
 }
 
-/// e^x; relative error 1e-7, a NaN stays one. 0 below -87.7, infinite above 88.3.
+/// e^x; relative error 1e-7; NaN is propagated. 0 below -87.7, infinite above 88.3.
 inline Vec exp(Vec x) {
   const Vec bounded = maximum(set(-88.0F), minimum(set(89.0F), x));
   const Vec magic = fma(bounded, set(1.44269504F), set(kMagic));
@@ -38,7 +38,7 @@ inline Vec exp(Vec x) {
   return y * power_from_bits(magic);
 }
 
-/// The normal density e^(-x^2/2) / sqrt(2 pi) and distribution Phi(x).
+/// Standard normal density e^(-x^2/2) / sqrt(2 pi) and distribution Phi(x).
 struct Normal {
   Vec density;
   Vec distribution;
@@ -58,9 +58,8 @@ inline Normal normal(Vec x) {
   return {power * set(0.398942280F), where_less(x, zero(), tail, set(1.0F) - tail)};
 }
 
-/// The same with a relative error of 4e-4, a fifth of what bf16 rounds by, in two thirds of the
-/// time.
-inline Normal rough_normal(Vec x) {
+/// Same with relative error 4e-4, a fifth of bf16's rounding error, in two thirds of the time.
+inline Normal approx_normal(Vec x) {
   const Vec a = absolute(x);
   const Vec exponent = maximum(set(-127.0F), a * a * set(-0.721347520F));  // -x^2 / 2 * log2 e
   const Vec magic = exponent + set(kMagic);
@@ -69,7 +68,7 @@ inline Normal rough_normal(Vec x) {
   y = fma(y, r, set(6.9328283e-1F));
   y = fma(y, r, set(1.0F));
   const Vec power = y * power_from_bits(magic);
-  const Vec t = rough_inverse(fma(a, set(0.37F), set(1.0F)));
+  const Vec t = approx_reciprocal(fma(a, set(0.37F), set(1.0F)));
   Vec q = fma(set(-8.9639925e-2F), t, set(2.0828170e-1F));
   q = fma(q, t, set(7.7469984e-2F));
   q = fma(q, t, set(1.5694017e-1F));
@@ -78,7 +77,7 @@ inline Normal rough_normal(Vec x) {
   return {power * set(0.398942280F), where_less(x, zero(), tail, set(1.0F) - tail)};
 }
 
-/// 1 / (1 + e^-x), and what is left to 1 without cancellation.
+/// 1 / (1 + e^-x), and 1 minus it, computed without cancellation.
 struct Sigmoid {
   Vec value;
   Vec rest;

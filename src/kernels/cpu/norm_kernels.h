@@ -1,5 +1,5 @@
-// LayerNorm (arXiv:1607.06450), alone or after residual + dropout. Included by the level's unit
-// only.
+// LayerNorm (arXiv:1607.06450), alone or after residual + dropout. Included only by per-level
+// translation units.
 #pragma once
 
 #include "kernels/cpu/dropout_kernels.h"
@@ -7,14 +7,14 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// What lies beyond the row counts as 0, not as (0 - mean).
-inline Vec centred(Vec x, Vec mean, int count) {
+// Lanes beyond the end of the row are 0, not (0 - mean).
+inline Vec centered(Vec x, Vec mean, int count) {
   return keep(x - mean, (1U << static_cast<unsigned>(count)) - 1U);
 }
 
-// By the row's mean and rstd.
+// Normalises with the row's mean and rstd.
 template <class T>
-inline void put_normal_row(const NormForward<T>& norm, int64_t row, const T* x) {
+inline void store_normalized_row(const NormForward<T>& norm, int64_t row, const T* x) {
   const Vec mean = set(norm.mean[row]);
   const Vec rstd = set(norm.rstd[row]);
   T* const out = norm.out + row * norm.rows.columns;
@@ -27,25 +27,25 @@ inline void put_normal_row(const NormForward<T>& norm, int64_t row, const T* x) 
 }
 
 template <class T>
-inline void normalise_row(const NormForward<T>& norm, int64_t row, const T* x, float mean) {
+inline void normalize_row(const NormForward<T>& norm, int64_t row, const T* x, float mean) {
   const int64_t columns = norm.rows.columns;
   const Vec centre = set(mean);
   Vec squares = zero();
   for_each_vector(columns, [&](int64_t column, int count) {
-    const Vec d = centred(load_up_to(x + column, count), centre, count);
+    const Vec d = centered(load_up_to(x + column, count), centre, count);
     squares = fma(d, d, squares);
   });
   const float variance = sum(squares) / static_cast<float>(columns);
   const float rstd = 1.0F / __builtin_sqrtf(variance + norm.epsilon);
   norm.mean[row] = mean;
   norm.rstd[row] = rstd;
-  put_normal_row(norm, row, x);
+  store_normalized_row(norm, row, x);
 }
 
 template <class T>
 void norm_forward(NormForward<T> norm) {
-  BitStream stream(norm.draws);
-  const Vec scale = set(norm.draws.scale);
+  BitStream stream(norm.dropout_rng);
+  const Vec scale = set(norm.dropout_rng.scale);
   const int64_t columns = norm.rows.columns;
   for (int64_t row = norm.rows.begin; row < norm.rows.end; ++row) {
     const int64_t start = row * columns;
@@ -62,25 +62,24 @@ void norm_forward(NormForward<T> norm) {
                         const Vec value =
                             branch + load_up_to(norm.residual + start + column, count);
                         store_up_to(norm.sum + start + column, value, count);
-                        // The statistics are those of the rounded sum, which the gradient sees
-                        // again.
+                        // Statistics use the rounded sum, because the backward pass reads that one.
                         total = total + load_up_to(norm.sum + start + column, count);
                       });
       x = norm.sum + start;
     }
-    normalise_row(norm, row, x, norm.is_rms ? 0.0F : sum(total) / static_cast<float>(columns));
+    normalize_row(norm, row, x, norm.is_rms ? 0.0F : sum(total) / static_cast<float>(columns));
   }
 }
 
 template <class T>
-void norm_again(NormForward<T> norm) {
+void norm_recompute(NormForward<T> norm) {
   for (int64_t row = norm.rows.begin; row < norm.rows.end; ++row) {
-    put_normal_row(norm, row, norm.branch + row * norm.rows.columns);
+    store_normalized_row(norm, row, norm.branch + row * norm.rows.columns);
   }
 }
 
-// The two means that the gradient of a row needs, adding up the gradients of weight and bias by the
-// way.
+// The two means needed by the gradient of a row; computing them also accumulates the gradients of
+// weight and bias.
 struct RowMeans {
   Vec gradient;
   Vec projected;
@@ -112,8 +111,8 @@ inline RowMeans row_means(const NormBackward<T>& norm, int64_t row) {
 
 template <class T>
 void norm_backward(NormBackward<T> norm) {
-  BitStream stream(norm.draws);
-  const Vec scale = set(norm.draws.scale);
+  BitStream stream(norm.dropout_rng);
+  const Vec scale = set(norm.dropout_rng.scale);
   const int64_t columns = norm.rows.columns;
   for (int64_t column = 0; column < columns; ++column) {
     norm.dweight[column] = 0.0F;

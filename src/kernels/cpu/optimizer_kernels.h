@@ -1,5 +1,5 @@
-// Optimizer steps in one pass. Each element's result depends on that element alone. Included by the
-// level's unit only.
+// Optimizer steps in one pass. Each element's result depends on that element only. Included only by
+// per-level translation units.
 #pragma once
 
 #include "kernels/cpu/rows.h"
@@ -7,9 +7,9 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// The gradient times its scale; what was read becomes zero while it is in the cache.
+// Returns the gradient times its scale; zeroes what was read while it is in the cache.
 template <class T>
-inline Vec take(T* gradient, float scale, int64_t i, int count) {
+inline Vec consume_gradient(T* gradient, float scale, int64_t i, int count) {
   if (gradient == nullptr) {
     return zero() * set(scale);
   }
@@ -18,29 +18,29 @@ inline Vec take(T* gradient, float scale, int64_t i, int count) {
   return g * set(scale);
 }
 
-// The processor's own foresight ends with the page. An address beyond the array's end, or of none,
-// is harmless.
+// The hardware prefetcher stops at page boundaries. An address past the end of the array, or based
+// on null, is harmless.
 template <class T>
-inline void foresee(const T* p, int64_t i) {
-  constexpr int64_t kAhead = 512;
+inline void prefetch(const T* p, int64_t i) {
+  constexpr int64_t kPrefetchDistance = 512;
   const auto address =
-      reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(i + kAhead) * sizeof(T);
+      reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(i + kPrefetchDistance) * sizeof(T);
   __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
-inline void put(float* master, Bf16* compute, int64_t i, Vec x, int count) {
+inline void store_parameter(float* master, Bf16* compute, int64_t i, Vec x, int count) {
   store_up_to(master + i, x, count);
   if (compute != nullptr) {
     store_up_to(compute + i, x, count);
   }
 }
 
-// What is left of AdamW where gradient and moments are zero.
+// Remainder of AdamW if gradient and moments are zero.
 template <class T>
 void adamw_decay(const AdamwSlice<T>& slice) {
   for_each_vector(slice.size, [&](int64_t i, int count) {
     const Vec master = load_up_to(slice.master + i, count) * set(slice.decay);
-    put(slice.master, slice.compute, i, master, count);
+    store_parameter(slice.master, slice.compute, i, master, count);
   });
 }
 
@@ -54,11 +54,11 @@ void adamw(AdamwSlice<T> slice) {
   const Vec rest1 = set(1.0F - slice.beta1);
   const Vec rest2 = set(1.0F - slice.beta2);
   for_each_vector(slice.size, [&](int64_t i, int count) {
-    foresee(slice.first, i);
-    foresee(slice.second, i);
-    foresee(slice.master, i);
-    foresee(slice.gradient, i);
-    const Vec g = take(slice.gradient, slice.gradient_scale, i, count);
+    prefetch(slice.first, i);
+    prefetch(slice.second, i);
+    prefetch(slice.master, i);
+    prefetch(slice.gradient, i);
+    const Vec g = consume_gradient(slice.gradient, slice.gradient_scale, i, count);
     const Vec first = fma(beta1, load_up_to(slice.first + i, count), rest1 * g);
     const Vec second = fma(beta2, load_up_to(slice.second + i, count), rest2 * g * g);
     const Vec denominator =
@@ -67,7 +67,7 @@ void adamw(AdamwSlice<T> slice) {
                        set(slice.step_size) * first / denominator;
     store_up_to(slice.first + i, first, count);
     store_up_to(slice.second + i, second, count);
-    put(slice.master, slice.compute, i, master, count);
+    store_parameter(slice.master, slice.compute, i, master, count);
   });
 }
 
@@ -75,7 +75,7 @@ template <class T>
 void sgd(SgdSlice<T> slice) {
   for_each_vector(slice.size, [&](int64_t i, int count) {
     const Vec before = load_up_to(slice.master + i, count);
-    Vec direction = take(slice.gradient, slice.gradient_scale, i, count);
+    Vec direction = consume_gradient(slice.gradient, slice.gradient_scale, i, count);
     if (slice.weight_decay != 0.0F) {
       direction = fma(before, set(slice.weight_decay), direction);
     }
@@ -83,7 +83,7 @@ void sgd(SgdSlice<T> slice) {
       direction = fma(load_up_to(slice.first + i, count), set(slice.momentum), direction);
       store_up_to(slice.first + i, direction, count);
     }
-    put(slice.master, slice.compute, i, before - set(slice.lr) * direction, count);
+    store_parameter(slice.master, slice.compute, i, before - set(slice.lr) * direction, count);
   });
 }
 

@@ -31,15 +31,15 @@ inline void store(Bf16* p, Words x, int64_t count) {
   }
 }
 
-// The halves of one row from a column on; zeros outside of the matrix.
+// Loads bf16 values of one row, starting at a column; zeros outside the matrix.
 inline Words halves(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   const int64_t count = row < pack.rows ? pack.columns - column : 0;
   return count > 0 ? load(pack.in + row * pack.stride + column, count) : _mm512_setzero_si512();
 }
 
-// Two rows, so many after this one: the processor does not foresee rows that lie far apart.
+// Prefetches two rows, kAhead rows ahead: the hardware does not prefetch large strides.
 template <int64_t kAhead>
-inline void fetch_rows_ahead(const Pack<Bf16>& pack, int64_t row, int64_t column) {
+inline void prefetch_rows(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   if (row + kAhead + 1 < pack.rows && column < pack.columns) {
     const Bf16* const ahead = pack.in + (row + kAhead) * pack.stride + column;
     _mm_prefetch(ahead, _MM_HINT_T0);
@@ -47,7 +47,7 @@ inline void fetch_rows_ahead(const Pack<Bf16>& pack, int64_t row, int64_t column
   }
 }
 
-// A square of words. What is in lane l of a register stays there up to the last stage.
+// Transposes a square of words. Data stays in its 128-bit lane until the last stage.
 inline void transpose(Words (&x)[kLanes]) {
   Words y[kLanes];
 #pragma GCC unroll 8
@@ -77,7 +77,7 @@ inline void transpose(Words (&x)[kLanes]) {
   }
 }
 
-// Half a square of 32 times 32: of each lane of 8 columns the first or the last 4.
+// Transposes half of a 32 x 32 square: the first or last 4 of every 8 columns.
 template <bool kUpper>
 void transpose_square(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   Words square[kLanes];
@@ -86,16 +86,16 @@ void transpose_square(const Pack<Bf16>& pack, int64_t row, int64_t column) {
     const Words a = halves(pack, row + 2 * i, column);
     const Words b = halves(pack, row + 2 * i + 1, column);
     if constexpr (!kUpper) {
-      fetch_rows_ahead<kHalves>(pack, row + 2 * i, column);
+      prefetch_rows<kHalves>(pack, row + 2 * i, column);
     }
     square[i] = kUpper ? _mm512_unpackhi_epi16(a, b) : _mm512_unpacklo_epi16(a, b);
   }
   transpose(square);
 #pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
-    const int64_t place = column + i / 4 * 8 + (kUpper ? 4 : 0) + i % 4;
-    if (place < pack.out_columns) {
-      store(pack.out + place * pack.out_rows + row, square[i], pack.out_rows - row);
+    const int64_t out_column = column + i / 4 * 8 + (kUpper ? 4 : 0) + i % 4;
+    if (out_column < pack.out_columns) {
+      store(pack.out + out_column * pack.out_rows + row, square[i], pack.out_rows - row);
     }
   }
 }
@@ -161,7 +161,7 @@ void pack_rows(const Pack<Bf16>& pack) {
     for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
       const Words a = halves(pack, row, column);
       const Words b = halves(pack, row + 1, column);
-      fetch_rows_ahead<16>(pack, row, column);
+      prefetch_rows<16>(pack, row, column);
       const int64_t left = 2 * (pack.out_columns - column);
       store(out + 2 * column, _mm512_permutex2var_epi16(a, low, b), left);
       if (left > kHalves) {

@@ -1,4 +1,4 @@
-// The way to and from a product of fp32 in blocks. Included by the level's unit only.
+// Packing and unpacking for blocked fp32 products. Included only by per-level translation units.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline void pack_rows(const Pack<float>& pack) {
   }
 }
 
-/// A square of `pack` from a row and a column on; zeros outside of the matrix.
+/// Loads a square of `pack` starting at a row and a column; zeros outside the matrix.
 inline void load_square(const Pack<float>& pack,
                         int64_t row,
                         int64_t column,

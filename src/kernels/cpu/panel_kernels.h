@@ -1,7 +1,7 @@
-// Products of rows of bf16 and a packed panel whose sums go out as bf16 straight from the
-// registers, on processors that multiply pairs of bf16 but have no tiles (AMX). Included by the
-// level's unit only. By hand: LibTorch's product of a block leaves its sums in memory, from where
-// another pass would take them (3 % of a step).
+// Products of bf16 rows and a packed panel, whose sums are stored as bf16 straight from registers,
+// for processors that multiply bf16 pairs but lack AMX tiles. Included only by per-level
+// translation units. Handwritten: LibTorch's block product leaves its sums in memory, which needs
+// another pass (3 % of a step).
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-/// What ProductRows says of the sums.
-struct PutOut {
+/// Applies ProductRows to the sums.
+struct StoreEpilogue {
   const ProductRows<Bf16>& out;
 
   template <class Term, int kRows, int kVectors>
@@ -69,7 +69,7 @@ void multiply_panel(const PanelProduct& panel) {
                               .c = panel.sums,
                               .c_stride = kPanelColumns,
                               .adds = panel.adds_to_sums};
-  panel.out ? multiply(product, PutOut{*panel.out}) : multiply(product);
+  panel.out ? multiply(product, StoreEpilogue{*panel.out}) : multiply(product);
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -1,5 +1,5 @@
-// Loads and stores of fewer than a vector, for the levels that have no masks. Included after their
-// vector.
+// Loads and stores of partial vectors, for levels without masks. Included after their vector
+// header.
 #pragma once
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

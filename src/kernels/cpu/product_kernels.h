@@ -1,17 +1,17 @@
-// Small matrix products of fp32, or of pairs of bf16, into fp32. Included by the level's unit only.
+// Small matrix products of fp32 or bf16 pairs, into fp32. Included only by per-level units.
 #pragma once
 
 #include "kernels/cpu/vector.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-/// How many products a term of a sum stands for.
+/// Number of products per term of a sum.
 template <class Term>
 inline constexpr int64_t kDepth = 1;
 template <>
 inline constexpr int64_t kDepth<Pair> = 2;
 
-/// What the terms of a row are made of.
+/// Element type of the terms of a row.
 template <class Term>
 struct ElementOf {
   using Type = float;
@@ -30,9 +30,9 @@ inline int64_t terms_of(int64_t depth) {
 
 inline Vec spread(const float* x) { return set(*x); }
 
-/// c (rows, columns) = factor * a (rows, depth) b (depth, columns), or added to c, which the factor
-/// then reaches too. Depth, a and b are counted in terms. Columns are padded to whole vectors; a
-/// has any strides, so that a transposed one serves.
+/// c (rows, columns) = factor * a (rows, depth) b (depth, columns), or factor * (c + a b) if
+/// `adds`. Depth, a and b are counted in terms. Columns are padded to whole vectors; a may have any
+/// strides, so it may be transposed.
 template <class Term>
 struct Product {
   int64_t rows;
@@ -49,8 +49,8 @@ struct Product {
   float factor = 1;
 };
 
-/// The end of a product: the sums of a tile are scaled and kept.
-struct Keep {
+/// Epilogue of a product: scales and stores the sums of a tile.
+struct StoreSums {
   template <class Term, int kRows, int kVectors>
   [[gnu::always_inline]] void operator()(const Product<Term>& p,
                                          int64_t row,
@@ -68,8 +68,8 @@ struct Keep {
   }
 };
 
-template <int kRows, int kVectors, class Term, class End>
-void multiply_tile(const Product<Term>& p, int64_t row, int64_t column, const End& end) {
+template <int kRows, int kVectors, class Term, class Epilogue>
+void multiply_tile(const Product<Term>& p, int64_t row, int64_t column, const Epilogue& epilogue) {
   Vec total[kRows][kVectors];
   const float* const c = p.c + row * p.c_stride + column;
   const int64_t c_stride = p.c_stride;
@@ -103,68 +103,68 @@ void multiply_tile(const Product<Term>& p, int64_t row, int64_t column, const En
     a += a_depth;
     b += b_stride;
   }
-  end(p, row, column, total);
+  epilogue(p, row, column, total);
 }
 
-template <int kVectors, class Term, class End>
+template <int kVectors, class Term, class Epilogue>
 inline void multiply_rows(
-    const Product<Term>& p, int64_t row, int64_t rows, int64_t column, const End& end) {
+    const Product<Term>& p, int64_t row, int64_t rows, int64_t column, const Epilogue& epilogue) {
   switch (rows) {
     case 1:
-      return multiply_tile<1, kVectors>(p, row, column, end);
+      return multiply_tile<1, kVectors>(p, row, column, epilogue);
     case 2:
-      return multiply_tile<2, kVectors>(p, row, column, end);
+      return multiply_tile<2, kVectors>(p, row, column, epilogue);
     case 3:
-      return multiply_tile<3, kVectors>(p, row, column, end);
+      return multiply_tile<3, kVectors>(p, row, column, epilogue);
     case 4:
-      return multiply_tile<4, kVectors>(p, row, column, end);
+      return multiply_tile<4, kVectors>(p, row, column, epilogue);
     case 5:
-      return multiply_tile<5, kVectors>(p, row, column, end);
+      return multiply_tile<5, kVectors>(p, row, column, epilogue);
     case 6:
-      return multiply_tile<6, kVectors>(p, row, column, end);
+      return multiply_tile<6, kVectors>(p, row, column, epilogue);
     default:
       break;
   }
   if constexpr (kVectors < kTileVectors) {
     if (rows == 7) {
-      return multiply_tile<7, kVectors>(p, row, column, end);
+      return multiply_tile<7, kVectors>(p, row, column, epilogue);
     }
-    return multiply_tile<8, kVectors>(p, row, column, end);
+    return multiply_tile<8, kVectors>(p, row, column, epilogue);
   }
 }
 
-// Some vectors of columns; the rows are cut evenly, so that none is left with a thin last tile.
-template <int kVectors, class Term, class End>
-inline void multiply_columns(const Product<Term>& p, int64_t column, const End& end) {
-  constexpr int64_t kHighest = kVectors < kTileVectors ? kTileRowsNarrow : kTileRows;
-  const int64_t tiles = (p.rows + kHighest - 1) / kHighest;
+// Multiplies some vectors of columns; rows are split evenly, which avoids a thin last tile.
+template <int kVectors, class Term, class Epilogue>
+inline void multiply_columns(const Product<Term>& p, int64_t column, const Epilogue& epilogue) {
+  constexpr int64_t kMaxTileRows = kVectors < kTileVectors ? kTileRowsNarrow : kTileRows;
+  const int64_t tiles = (p.rows + kMaxTileRows - 1) / kMaxTileRows;
   int64_t row = 0;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
-    multiply_rows<kVectors>(p, row, rows, column, end);
+    multiply_rows<kVectors>(p, row, rows, column, epilogue);
     row += rows;
   }
 }
 
-template <class Term, class End = Keep>
-inline void multiply(const Product<Term>& p, const End& end = {}) {
+template <class Term, class Epilogue = StoreSums>
+inline void multiply(const Product<Term>& p, const Epilogue& epilogue = {}) {
   int64_t column = 0;
   for (; column + kTileVectors * kLanes <= p.columns; column += kTileVectors * kLanes) {
-    multiply_columns<kTileVectors>(p, column, end);
+    multiply_columns<kTileVectors>(p, column, epilogue);
   }
   const int64_t left = (p.columns - column) / kLanes;
   if constexpr (kTileVectors > 3) {
     if (left == 3) {
-      return multiply_columns<3>(p, column, end);
+      return multiply_columns<3>(p, column, epilogue);
     }
   }
   if constexpr (kTileVectors > 2) {
     if (left == 2) {
-      return multiply_columns<2>(p, column, end);
+      return multiply_columns<2>(p, column, epilogue);
     }
   }
   if (left == 1) {
-    multiply_columns<1>(p, column, end);
+    multiply_columns<1>(p, column, epilogue);
   }
 }
 

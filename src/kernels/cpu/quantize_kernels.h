@@ -1,30 +1,30 @@
-// Rows in int8, and sums of int8 products back in numbers. Included by the level's unit only.
+// Quantization to int8, dequantization of product sums. Included only by per-level units.
 #pragma once
 
 #include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// Adding it to a float of up to 22 bits rounds that to the nearest integer (ties to even), which
-// stands in the low bits then.
+// Adding it to a float of up to 22 bits rounds that to the nearest integer (ties to even), which is
+// then in the low bits.
 inline constexpr float kRounder = 12582912.0F;  // 1.5 * 2^23
 
-// What the row's numbers are divided by, so that the largest becomes kMost; not a number where the
-// row holds one that is none.
+// Divisor that maps the row's largest absolute value to kMax; NaN if the row contains a non-finite
+// value.
 template <class T>
 inline float row_scale(const T* x, int64_t columns) {
-  constexpr float kMost = 127.0F;
+  constexpr float kMax = 127.0F;
   Vec top = zero();
   Vec fault = zero();
   for_each_vector(columns, [&](int64_t i, int count) {
     const Vec value = load_up_to(x + i, count);
     top = maximum(top, absolute(value));
-    fault = fma(value, zero(), fault);  // 0, unless a value is infinite or not a number
+    fault = fma(value, zero(), fault);  // 0, unless a value is infinite or NaN
   });
-  return largest(top) / kMost + sum(fault);
+  return largest(top) / kMax + sum(fault);
 }
 
-/// Each row by itself: x ~ scale * out.
+/// Quantizes each row independently: x ~ scale * out.
 template <class T>
 void quantize_rows(const QuantizeRows<T>& work) {
   for (int64_t row = 0; row < work.rows; ++row) {

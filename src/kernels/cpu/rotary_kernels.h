@@ -1,5 +1,5 @@
-// Rotation of queries and keys by their places (arXiv:2104.09864). Included by the level's unit
-// only.
+// Rotary position embedding of queries and keys (arXiv:2104.09864). Included only by per-level
+// translation units.
 #pragma once
 
 #include "kernels/cpu/rows.h"
@@ -7,9 +7,9 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// Rows of `width` floats, `stride` apart, that are turned by the angles of as many rows of `table`
-// (null: they stay as they are). Feature c and feature c + width / 2 are one plane.
-struct Turn {
+// Rows of `width` floats, `stride` apart, rotated by the angles in the same rows of `table` (null:
+// not rotated). Features c and c + width / 2 form a pair.
+struct RotaryRows {
   float* rows;
   int64_t count;
   int64_t stride;
@@ -17,9 +17,9 @@ struct Turn {
   const float* table;  // (count, width): cosines, then sines
 };
 
-// `kIsBack`: by the opposite angles, which is the gradient's way.
-template <bool kIsBack>
-inline void turn(const Turn& t) {
+// `kIsBackward`: rotates by the negated angles, as the gradient requires.
+template <bool kIsBackward>
+inline void apply_rotary(const RotaryRows& t) {
   if (t.table == nullptr) {
     return;
   }
@@ -33,7 +33,7 @@ inline void turn(const Turn& t) {
       const Vec b = load_up_to(second + c, count);
       const Vec cosine = load_up_to(cosines + c, count);
       const Vec given = load_up_to(cosines + half + c, count);
-      const Vec sine = kIsBack ? zero() - given : given;
+      const Vec sine = kIsBackward ? zero() - given : given;
       store_up_to(first + c, a * cosine - b * sine, count);
       store_up_to(second + c, b * cosine + a * sine, count);
     });

@@ -1,11 +1,11 @@
-// Walks over a row, a vector at a time.
+// Iteration over a row, one vector at a time.
 #pragma once
 
 #include "kernels/cpu/vector.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// Always inlined: most rows are whole vectors, and these stand in every loop.
+// Always inlined: most rows are whole vectors, and these functions are in every loop.
 template <class T>
 [[gnu::always_inline]] inline Vec load_up_to(const T* p, int count) {
   return count == kLanes ? load(p) : load(p, count);

@@ -1,4 +1,4 @@
-// Sums over rows, squares, embeddings. Included by the level's unit only.
+// Sums over rows, sums of squares, embeddings. Included only by per-level translation units.
 #pragma once
 
 #include "kernels/cpu/rows.h"
@@ -6,12 +6,12 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-inline constexpr int kStrip = 4;  // vectors of columns that a sum keeps in registers
+inline constexpr int kColumnVectors = 4;  // vectors of columns whose sums stay in registers
 
-// Sum of `count` rows given by row(i), `kVectors` vectors from `column` on; the last one may be
-// short.
+// Sums `count` rows given by row(i), `kVectors` vectors starting at `column`; the last vector may
+// be partial.
 template <int kVectors, class T, class Row>
-inline void sum_strip(int64_t count, int64_t column, int last, float* wide, T* out, Row row) {
+inline void sum_columns(int64_t count, int64_t column, int last, float* sum_fp32, T* out, Row row) {
   Vec total[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     total[v] = zero();
@@ -25,8 +25,8 @@ inline void sum_strip(int64_t count, int64_t column, int last, float* wide, T* o
   }
   for (int v = 0; v < kVectors; ++v) {
     const int lanes = v + 1 < kVectors ? kLanes : last;
-    if (wide != nullptr) {
-      store_up_to(wide + column + v * kLanes, total[v], lanes);
+    if (sum_fp32 != nullptr) {
+      store_up_to(sum_fp32 + column + v * kLanes, total[v], lanes);
     } else {
       store_up_to(out + column + v * kLanes, total[v], lanes);
     }
@@ -34,14 +34,15 @@ inline void sum_strip(int64_t count, int64_t column, int last, float* wide, T* o
 }
 
 template <class T, class Row>
-inline void sum_rows(int64_t count, int64_t columns, float* wide, T* out, Row row) {
+inline void sum_rows(int64_t count, int64_t columns, float* sum_fp32, T* out, Row row) {
   int64_t column = 0;
-  for (; column + kStrip * kLanes <= columns; column += kStrip * kLanes) {
-    sum_strip<kStrip>(count, column, kLanes, wide, out, row);
+  for (; column + kColumnVectors * kLanes <= columns; column += kColumnVectors * kLanes) {
+    sum_columns<kColumnVectors>(count, column, kLanes, sum_fp32, out, row);
   }
   for (; column < columns; column += kLanes) {
     const int64_t left = columns - column;
-    sum_strip<1>(count, column, left < kLanes ? static_cast<int>(left) : kLanes, wide, out, row);
+    sum_columns<1>(count, column, left < kLanes ? static_cast<int>(left) : kLanes, sum_fp32, out,
+                   row);
   }
 }
 
@@ -50,19 +51,19 @@ void gather_sum(const GatherSum<T>& gather) {
   const T* const table = gather.table;
   const int64_t* const rows = gather.rows;
   const int64_t columns = gather.columns;
-  sum_rows(gather.count, columns, gather.wide, gather.out,
+  sum_rows(gather.count, columns, gather.sum_fp32, gather.out,
            [table, rows, columns](int64_t i) { return table + rows[i] * columns; });
 }
 
-/// wide[j] = sum of x[i, j] over the rows.
+/// sum_fp32[j] = sum of x[i, j] over the rows.
 template <class T>
-void column_sum(const T* x, int64_t rows, int64_t columns, float* wide) {
-  sum_rows(rows, columns, wide, static_cast<T*>(nullptr),
+void column_sum(const T* x, int64_t rows, int64_t columns, float* sum_fp32) {
+  sum_rows(rows, columns, sum_fp32, static_cast<T*>(nullptr),
            [x, columns](int64_t i) { return x + i * columns; });
 }
 
 template <class T>
-double sum_of_squares(const T* x, int64_t size, uint8_t* is_live) {
+double sum_of_squares(const T* x, int64_t size, uint8_t* is_nonzero) {
   Squares squares[2];
   int64_t i = 0;
   for (int64_t begin = 0; begin < size; begin += kUpdateBlock) {
@@ -81,16 +82,16 @@ double sum_of_squares(const T* x, int64_t size, uint8_t* is_live) {
       bits = either_bits(bits, a);
       add_squares(squares[0], a);
     }
-    *is_live++ = has_bits(bits) ? 1 : 0;
+    *is_nonzero++ = has_bits(bits) ? 1 : 0;
   }
   return total(squares[0]) + total(squares[1]);
 }
 
 template <class T>
-void move_into(float* sum, T* x, int64_t size) {
+void accumulate_and_zero(float* sum, T* x, int64_t size) {
   for_each_vector(size, [sum, x](int64_t i, int count) {
     const Vec value = load_up_to(x + i, count);
-    // Where nothing lies nothing is written: that memory stays clean.
+    // Skips zero vectors, so that their memory is not dirtied.
     if (has_bits(value)) {
       store_up_to(sum + i, load_up_to(sum + i, count) + value, count);
       store_up_to(x + i, zero(), count);

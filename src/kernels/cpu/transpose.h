@@ -1,4 +1,4 @@
-// A square of vectors. Included by the level's unit only.
+// Transposes a square of vectors. Included only by per-level translation units.
 #pragma once
 
 #include "kernels/cpu/vector.h"

@@ -5,7 +5,7 @@
 
 namespace weft::kernels::cpu {
 
-/// A bfloat16 as it lies in memory: the upper half of a float.
+/// bfloat16 as stored in memory: the upper half of a float.
 struct Bf16 {
   uint16_t bits;
 };
@@ -16,17 +16,17 @@ struct Pair {
   Bf16 second;
 };
 
-/// Draws of one dropout (see chance_bits.h) for a kernel that reads them 16 elements at a time.
-struct Draws {
+/// Random bits of one dropout (see random_bits.h), for kernels that read 16 elements at a time.
+struct DropoutRng {
   uint32_t key[2];
   uint32_t threshold;  // 0: nothing is dropped
-  float scale;         // of what is kept
+  float scale;         // of the kept elements
   uint32_t second;     // upper words of the counter
   uint32_t third;
 };
 
 /// Rows `begin` to `end` of (N, columns) tensors, all contiguous. `first_row` is the number of row
-/// 0 in the draws.
+/// 0 for the random bits.
 struct Rows {
   int64_t begin;
   int64_t end;
@@ -37,15 +37,15 @@ struct Rows {
 template <class T>
 struct NormForward {
   Rows rows;
-  Draws draws;
-  const T* residual;  // or null: `branch` is normalised as it is, without dropout
+  DropoutRng dropout_rng;
+  const T* residual;  // or null: `branch` is normalised as is, without dropout
   const T* branch;
   const float* weight;
   const float* bias;
   float epsilon;
-  bool is_rms;  // the mean is left in
+  bool is_rms;  // RMSNorm: the mean is not subtracted
   T* sum;       // residual + dropout(branch), rounded; null without a residual
-  T* out;       // null: only the sum is wanted, no norm
+  T* out;       // null: only compute the sum, no norm
   float* mean;  // (N)
   float* rstd;  // (N) 1 / standard deviation
 };
@@ -53,32 +53,32 @@ struct NormForward {
 template <class T>
 struct NormBackward {
   Rows rows;
-  Draws draws;
-  const T* x;  // what was normalised
+  DropoutRng dropout_rng;
+  const T* x;  // input of the normalisation
   const T* gradient;
   const float* weight;
   const float* mean;
   const float* rstd;
   bool is_rms;
   T* dx;
-  T* dbranch;      // dropout's gradient of dx, or null
-  float* dweight;  // (columns) of these rows only, overwritten
+  T* dbranch;      // dx through dropout, or null
+  float* dweight;  // (columns) for these rows only, overwritten
   float* dbias;
 };
 
 /// y[i] = activation(x[i]), or gated activation(x[i][0 .. columns)) * x[i][columns .. 2 columns),
-/// for some rows; backward dx from the gradient of y.
+/// for some rows; backward: dx from the gradient of y.
 template <class T>
 struct ActivationRows {
   const T* x;
-  T* y;               // forward; backward where it is wanted again, else null
+  T* y;               // forward; backward if it is to be recomputed, else null
   const T* gradient;  // backward, of y
-  T* dx;              // backward; may be `gradient` where nothing is gated
+  T* dx;              // backward; may alias `gradient` if not gated
   int64_t rows;
   int64_t columns;
 };
 
-/// Softmax and its gradient, row by row, in place: `logits` become (p - onehot) where
+/// Softmax cross entropy and its gradient, row by row, in place: `logits` become (p - onehot) if
 /// `wants_gradient`.
 template <class T>
 struct CrossEntropyRows {
@@ -94,11 +94,11 @@ struct CrossEntropyRows {
 
 inline constexpr int64_t kIgnoredTarget = -100;
 
-/// Elements of a block of the flat parameters: the unit of what is known to be zero. A whole number
-/// of vectors of any level.
+/// Elements per block of the flat parameter buffer: the granularity of the nonzero marks. A whole
+/// number of vectors at any level.
 inline constexpr int64_t kUpdateBlock = 256;
 
-/// Some blocks of the flat parameters. The gradient is consumed: zero afterwards.
+/// Range of blocks of the flat parameter buffer. The gradient is consumed: zero afterwards.
 template <class T>
 struct AdamwSlice {
   float* master;
@@ -131,12 +131,12 @@ struct SgdSlice {
 
 template <class T>
 struct EmbeddingRow {
-  const T* tables[3];  // rows to be added; null where absent
+  const T* tables[3];  // rows to be added; null if absent
   T* out;
   int64_t columns;
 };
 
-/// out[j] = sum of table[rows[i] * columns + j] over i; `wide` is written where it is given, else
+/// out[j] = sum of table[rows[i] * columns + j] over i; written to `sum_fp32` if not null, else to
 /// `out`.
 template <class T>
 struct GatherSum {
@@ -144,7 +144,7 @@ struct GatherSum {
   const int64_t* rows;
   int64_t count;
   int64_t columns;
-  float* wide;
+  float* sum_fp32;
   T* out;
 };
 
@@ -161,16 +161,16 @@ struct AttentionTask {
   int64_t width;  // K
   float scale;
   bool is_causal;
-  int64_t prefix;  // keys that all queries see though causal
-  int64_t first;   // place of the first query among the keys
-  int64_t reach;   // keys on each side that a query sees; `keys` or more: all
+  int64_t prefix;         // keys that all queries attend to even if causal
+  int64_t first;          // position of the first query among the keys
+  int64_t window_radius;  // keys on each side that a query attends to; `keys` or more: all
   const float*
-      rotary;  // (keys, rotary_width) cosines and sines that turn queries and keys, or null
-  int64_t rotary_width;  // features that are turned, the first ones
-  /// Added to the scores (of log2), or null: query i and key j get bias[j - i - first]. Read up to
-  /// 16 elements beyond.
+      rotary;  // (keys, rotary_width) cosines and sines that rotate queries and keys, or null
+  int64_t rotary_width;  // number of rotated features, the first ones
+  /// Added to the scores (in log2 units), or null: query i and key j use bias[j - i - first]. Read
+  /// up to 16 elements past the end.
   const float* bias;
-  Draws draws;
+  DropoutRng dropout_rng;
   T* out;
   int64_t out_stride;
   float* lse;  // (queries) log2 of the sum of 2^(scores / ln 2)
@@ -182,15 +182,15 @@ struct AttentionTask {
   T* dk;
   T* dv;
   int64_t dkv_stride;
-  float* dbias;  // sums by distance of the scores' gradients, as `bias`; added to; or null
-  /// Heads of queries that share the keys add up their gradients here, (2, keys rounded up to
-  /// tiles, padded width); null: this head is alone.
+  float* dbias;  // gradients of the scores summed by distance, like `bias`; accumulated; or null
+  /// Query heads that share keys accumulate their gradients here, (2, keys rounded up to 16, padded
+  /// width); null: the keys are not shared.
   float* shared;
   bool is_first;  // of those heads
   bool is_last;
 };
 
-/// Rows of x, contiguous, into int8, each with a scale of its own.
+/// Quantizes rows of x, contiguous, to int8, each with its own scale.
 template <class T>
 struct QuantizeRows {
   const T* x;
@@ -200,7 +200,7 @@ struct QuantizeRows {
   int64_t columns;
 };
 
-/// Sums of int8 products, contiguous, into the numbers that they stand for.
+/// Dequantizes sums of int8 products, contiguous.
 template <class T>
 struct ScaleSums {
   const int32_t* sums;
@@ -212,13 +212,13 @@ struct ScaleSums {
   int64_t columns;
 };
 
-inline constexpr int64_t kQueryBlock = 48;  // rows of scores at once
-inline constexpr int64_t kKeyTile = 512;    // columns of scores at once
+inline constexpr int64_t kQueryBlock = 48;  // rows per block of scores
+inline constexpr int64_t kKeyTile = 512;    // columns per block of scores
 
-// `static`: each unit its own copy, for a copy made for one processor level must not serve another.
+// `static`, so that no unit uses a copy that was compiled for another CPU level.
 static inline int64_t round_up_16(int64_t x) { return (x + 15) / 16 * 16; }
 
-/// Floats of scratch for one task, forward and backward alike; no less than what its parts take.
+/// Floats of scratch for one task, forward or backward; an upper bound on what its parts need.
 static inline int64_t attention_scratch(int64_t queries, int64_t keys, int64_t width) {
   const int64_t padded_width = round_up_16(width);
   const int64_t tiles = (keys + kKeyTile - 1) / kKeyTile;
@@ -230,8 +230,8 @@ static inline int64_t attention_scratch(int64_t queries, int64_t keys, int64_t w
   return of_queries + of_keys + of_blocks + kRounding;
 }
 
-/// A part of a matrix that is laid out anew for a product: `rows` times `columns` of it lie at
-/// `in`, `stride` apart. What `out` has beyond them is filled with zeros.
+/// Part of a matrix to be packed for a product: `rows` times `columns` at `in`, with row stride
+/// `stride`. The rest of `out` is filled with zeros.
 template <class T>
 struct Pack {
   const T* in;
@@ -239,11 +239,11 @@ struct Pack {
   int64_t rows;
   int64_t columns;
   T* out;
-  int64_t out_rows;  // as they lie at `in`
+  int64_t out_rows;  // in the orientation of `in`
   int64_t out_columns;
 };
 
-/// out[i][j] = scale * sums[i][j] + bias[j], added to what is there where `adds`; rounded once.
+/// out[i][j] = scale * sums[i][j] + bias[j], added to the existing value if `adds`; rounded once.
 template <class T>
 struct ProductRows {
   const float* sums;
@@ -257,47 +257,46 @@ struct ProductRows {
   bool adds;
 };
 
-/// Rows (rows, depth) times a panel of pairs (depth / 2, width, 2).
+/// Product of rows (rows, depth) and a panel of pairs (depth / 2, width, 2).
 struct PanelProduct {
   const Bf16* a;
-  int64_t a_stride;  // even, as the depth
+  int64_t a_stride;  // even, like the depth
   int64_t rows;
   int64_t depth;
   const Bf16* b;
   int64_t width;      // whole vectors
   float* sums;        // (rows, kPanelColumns)
-  bool adds_to_sums;  // they begin with what lies there
-  /// Where they go if nothing is added to them any more, its own sums apart; otherwise they are
-  /// kept.
+  bool adds_to_sums;  // accumulates into the existing sums
+  /// Destination of the final sums (its own `sums` field is ignored); nullopt keeps them in `sums`.
   std::optional<ProductRows<Bf16>> out;
 };
 
-/// So many products of fp32 are added up one after the other, then these sums: longer ones would
-/// show the rounding.
+/// Number of fp32 products added sequentially before the partial sums are added; longer sums would
+/// have visible rounding errors.
 inline constexpr int64_t kSumDepth = 128;
-inline constexpr int64_t kMostFewRows = 11;
+inline constexpr int64_t kMaxFewRows = 11;
 
-/// A packed right side lies in panels of so many columns, one panel after the other.
+/// Columns per panel of a packed right side; panels are stored one after another.
 inline constexpr int64_t kPanelColumns = 64;
-/// The last panel is as wide as its columns need, in such steps.
+/// The width of the last panel is its columns rounded up to this step.
 inline constexpr int64_t kPanelStep = 16;
 
-/// The width of the panel that begins with this one of so many columns.
+/// Width of the panel that starts at column `begin` of `columns`.
 inline int64_t panel_width(int64_t begin, int64_t columns) {
   const int64_t left = columns - begin;
   return left >= kPanelColumns ? kPanelColumns : (left + kPanelStep - 1) / kPanelStep * kPanelStep;
 }
 
-/// Columns `begin` to `end` of out (rows, columns) = x weight + bias, in fp32, of kMostFewRows rows
-/// at most.
+/// Columns `begin` to `end` of out (rows, columns) = x weight + bias, in fp32, for up to
+/// kMaxFewRows rows.
 struct FewRows {
   const float* x = nullptr;
   int64_t x_row = 0;  // strides
   int64_t x_depth = 0;
   const float* weight = nullptr;
-  int64_t weight_stride = 0;          // of its rows as they lie
-  bool weight_is_transposed = false;  // it lies (columns, depth)
-  bool weight_is_packed = false;      // it lies in panels; there is no stride
+  int64_t weight_stride = 0;          // of its rows in memory
+  bool weight_is_transposed = false;  // stored as (columns, depth)
+  bool weight_is_packed = false;      // stored in panels; the stride is unused
   const float* bias = nullptr;        // or null
   float* out = nullptr;
   int64_t rows = 0;

@@ -1,5 +1,5 @@
-// The vector of the level that is being compiled, and that level's namespace. A unit defines one of
-// WEFT_LEVEL_*.
+// Vector type of the level being compiled, and that level's namespace. Each translation unit
+// defines one of WEFT_LEVEL_*.
 #pragma once
 
 #if defined(WEFT_LEVEL_AVX512_BF16)

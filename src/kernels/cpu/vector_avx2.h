@@ -1,4 +1,4 @@
-// One vector of floats, AVX2 with FMA. Included by the level's unit only.
+// One vector of floats, AVX2 with FMA. Included only by per-level translation units.
 #pragma once
 
 #include <immintrin.h>
@@ -25,7 +25,7 @@ inline Vec load(const Bf16* p) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
 inline void store(float* p, Vec x) { _mm256_storeu_ps(p, x); }
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; NaN stays NaN.
 inline void store(Bf16* p, Vec x) {
   const Int bits = _mm256_castps_si256(x);
   const Int odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), set_int(1));
@@ -41,8 +41,8 @@ inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 inline Vec maximum(Vec a, Vec b) { return _mm256_max_ps(a, b); }
 inline Vec minimum(Vec a, Vec b) { return _mm256_min_ps(a, b); }
 inline Vec square_root(Vec x) { return _mm256_sqrt_ps(x); }
-// 1 / x to 11 bits.
-inline Vec rough_inverse(Vec x) { return _mm256_rcp_ps(x); }
+// 1 / x with 11 bits of precision.
+inline Vec approx_reciprocal(Vec x) { return _mm256_rcp_ps(x); }
 inline Vec absolute(Vec x) { return _mm256_andnot_ps(set(-0.0F), x); }
 inline Vec with_sign_of(Vec x, Vec sign) {
   return _mm256_or_ps(absolute(x), _mm256_and_ps(set(-0.0F), sign));
@@ -112,7 +112,7 @@ inline Halves multiply(Int x, uint32_t factor) {
 inline Int exclusive_or(Int a, Int b, Int c) { return _mm256_xor_si256(_mm256_xor_si256(a, b), c); }
 inline Int lane_numbers() { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
 inline Int add(Int a, Int b) { return _mm256_add_epi32(a, b); }
-// Both sides are below 2^16: the signed comparison serves.
+// Both sides are below 2^16, so a signed comparison is correct.
 inline uint32_t at_least(Int x, Int threshold) {
   const Int below = _mm256_cmpgt_epi32(threshold, x);
   return ~static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(below))) & 0xFFU;

@@ -1,5 +1,5 @@
-// One vector of floats, AVX-512 (F, BW, DQ, VL), with or without bf16 instructions. Included by the
-// level's unit only.
+// One vector of floats, AVX-512 (F, BW, DQ, VL), with or without bf16 instructions. Included only
+// by per-level translation units.
 #pragma once
 
 #include <immintrin.h>
@@ -9,8 +9,8 @@
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
 inline constexpr int kLanes = 16;
-inline constexpr int kTileVectors = 4;  // the tile of a product: that many vectors wide,
-inline constexpr int kTileRows = 6;     // and that many rows; more where it is narrower
+inline constexpr int kTileVectors = 4;  // tile of a product: vectors of columns
+inline constexpr int kTileRows = 6;     // tile of a product: rows; more if it is narrower
 inline constexpr int kTileRowsNarrow = 8;
 using Vec = __m512;
 using Int = __m512i;
@@ -24,7 +24,7 @@ inline Vec widen(__m256i halves) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; NaN stays NaN.
 #if defined(__AVX512BF16__)
 inline __m256i narrow(Vec x) { return (__m256i)_mm512_cvtneps_pbh(x); }
 #else
@@ -72,18 +72,18 @@ inline Int spread(const Pair* p) {
   __builtin_memcpy(&bits, p, sizeof(bits));
   return _mm512_set1_epi32(bits);
 }
-// Both products of the pairs, and c.
+// c plus both products of the pairs.
 inline Vec fma(Int a, Int b, Vec c) { return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b); }
 #else
 inline constexpr bool kMultipliesPairs = false;
 #endif
 
-// The second one where either is not a number.
+// Returns b if either is NaN.
 inline Vec maximum(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 inline Vec minimum(Vec a, Vec b) { return _mm512_min_ps(a, b); }
 inline Vec square_root(Vec x) { return _mm512_sqrt_ps(x); }
-// 1 / x to 14 bits.
-inline Vec rough_inverse(Vec x) { return _mm512_rcp14_ps(x); }
+// 1 / x with 14 bits of precision.
+inline Vec approx_reciprocal(Vec x) { return _mm512_rcp14_ps(x); }
 inline Vec absolute(Vec x) { return _mm512_andnot_ps(set(-0.0F), x); }
 inline Vec with_sign_of(Vec x, Vec sign) {
   return _mm512_or_ps(absolute(x), _mm512_and_ps(set(-0.0F), sign));
@@ -91,11 +91,11 @@ inline Vec with_sign_of(Vec x, Vec sign) {
 inline Vec where_less(Vec a, Vec b, Vec yes, Vec no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
 }
-// x where the bit of the lane is set, else 0.
+// x where the lane's bit is set, else 0.
 inline Vec keep(Vec x, uint32_t bits) {
   return _mm512_maskz_mov_ps(static_cast<__mmask16>(bits), x);
 }
-// 2^n, from a float whose low mantissa bits hold n; 0 for n = -127.
+// 2^n, from a float whose low mantissa bits contain n; 0 for n = -127.
 inline Vec power_from_bits(Vec magic) {
   const Int shifted = _mm512_slli_epi32(_mm512_castps_si512(magic), 23);
   return _mm512_castsi512_ps(_mm512_add_epi32(shifted, set_int(0x3F800000)));
@@ -133,7 +133,7 @@ inline double total(const Squares& squares) {
   return _mm512_reduce_add_pd(_mm512_add_pd(squares.low, squares.high));
 }
 
-// Philox: both halves of x * factor, and what is around it.
+// Philox: both halves of x * factor, and helpers.
 struct Halves {
   Int low;
   Int high;
@@ -150,7 +150,7 @@ inline Int lane_numbers() {
   return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 inline Int add(Int a, Int b) { return _mm512_add_epi32(a, b); }
-// One bit a lane: is the low, the high half at least `threshold`?
+// One bit per lane: whether the low or high half is at least `threshold`.
 inline uint32_t low_at_least(Int x, Int threshold) {
   return _mm512_cmpge_epu32_mask(_mm512_and_si512(x, set_int(0xFFFF)), threshold);
 }

@@ -1,5 +1,5 @@
-// One vector of four floats in the compiler's own vector types: any processor. Included by the
-// level's unit only.
+// One vector of four floats in the compiler's own vector types, for any processor. Included only by
+// per-level translation units.
 #pragma once
 
 #include "kernels/cpu/types.h"
@@ -13,14 +13,14 @@ inline constexpr int kTileRowsNarrow = 8;
 inline constexpr bool kMultipliesPairs = false;
 typedef float Vec __attribute__((vector_size(16)));
 typedef uint32_t Int __attribute__((vector_size(16)));
-typedef int32_t Truth __attribute__((vector_size(16)));
+typedef int32_t LaneMask __attribute__((vector_size(16)));
 
 inline Vec set(float x) { return Vec{x, x, x, x}; }
 inline Vec zero() { return set(0.0F); }
 inline Int set_int(uint32_t x) { return Int{x, x, x, x}; }
 
 template <class To, class From>
-inline To same_bits(From x) {
+inline To bit_cast(From x) {
   To result;
   __builtin_memcpy(&result, &x, sizeof(result));
   return result;
@@ -33,50 +33,48 @@ inline Vec load(const float* p) {
 }
 inline Vec load(const Bf16* p) {
   const Int bits = {p[0].bits, p[1].bits, p[2].bits, p[3].bits};
-  return same_bits<Vec>(bits << 16U);
+  return bit_cast<Vec>(bits << 16U);
 }
 inline void store(float* p, Vec x) { __builtin_memcpy(p, &x, sizeof(x)); }
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; NaN stays NaN.
 inline void store(Bf16* p, Vec x) {
-  const Int bits = same_bits<Int>(x);
+  const Int bits = bit_cast<Int>(x);
   const Int rounded = bits + 0x7FFFU + ((bits >> 16U) & 1U);
-  const Int is_nan = same_bits<Int>(x != x);
+  const Int is_nan = bit_cast<Int>(x != x);
   const Int safe = ((rounded & ~is_nan) | ((bits | 0x400000U) & is_nan)) >> 16U;
   for (int i = 0; i < kLanes; ++i) {
     p[i].bits = static_cast<uint16_t>(safe[i]);
   }
 }
 
-inline Vec choose(Truth truth, Vec yes, Vec no) {
-  const Int mask = same_bits<Int>(truth);
-  return same_bits<Vec>((same_bits<Int>(yes) & mask) | (same_bits<Int>(no) & ~mask));
+inline Vec blend(LaneMask truth, Vec yes, Vec no) {
+  const Int mask = bit_cast<Int>(truth);
+  return bit_cast<Vec>((bit_cast<Int>(yes) & mask) | (bit_cast<Int>(no) & ~mask));
 }
 inline Vec fma(Vec a, Vec b, Vec c) { return a * b + c; }
-inline Vec maximum(Vec a, Vec b) { return choose(a > b, a, b); }
-inline Vec minimum(Vec a, Vec b) { return choose(a < b, a, b); }
+inline Vec maximum(Vec a, Vec b) { return blend(a > b, a, b); }
+inline Vec minimum(Vec a, Vec b) { return blend(a < b, a, b); }
 inline Vec square_root(Vec x) {
   return Vec{__builtin_sqrtf(x[0]), __builtin_sqrtf(x[1]), __builtin_sqrtf(x[2]),
              __builtin_sqrtf(x[3])};
 }
-inline Vec rough_inverse(Vec x) { return set(1.0F) / x; }
-inline Vec absolute(Vec x) { return same_bits<Vec>(same_bits<Int>(x) & 0x7FFFFFFFU); }
+inline Vec approx_reciprocal(Vec x) { return set(1.0F) / x; }
+inline Vec absolute(Vec x) { return bit_cast<Vec>(bit_cast<Int>(x) & 0x7FFFFFFFU); }
 inline Vec with_sign_of(Vec x, Vec sign) {
-  return same_bits<Vec>(same_bits<Int>(absolute(x)) | (same_bits<Int>(sign) & 0x80000000U));
+  return bit_cast<Vec>(bit_cast<Int>(absolute(x)) | (bit_cast<Int>(sign) & 0x80000000U));
 }
-inline Vec where_less(Vec a, Vec b, Vec yes, Vec no) { return choose(a < b, yes, no); }
+inline Vec where_less(Vec a, Vec b, Vec yes, Vec no) { return blend(a < b, yes, no); }
 inline Vec keep(Vec x, uint32_t bits) {
   const Int lane = {1, 2, 4, 8};
-  const Int mask = same_bits<Int>((set_int(bits) & lane) == lane);
-  return same_bits<Vec>(same_bits<Int>(x) & mask);
+  const Int mask = bit_cast<Int>((set_int(bits) & lane) == lane);
+  return bit_cast<Vec>(bit_cast<Int>(x) & mask);
 }
 inline Vec power_from_bits(Vec magic) {
-  return same_bits<Vec>((same_bits<Int>(magic) << 23U) + 0x3F800000U);
+  return bit_cast<Vec>((bit_cast<Int>(magic) << 23U) + 0x3F800000U);
 }
-inline Vec either_bits(Vec a, Vec b) {
-  return same_bits<Vec>(same_bits<Int>(a) | same_bits<Int>(b));
-}
+inline Vec either_bits(Vec a, Vec b) { return bit_cast<Vec>(bit_cast<Int>(a) | bit_cast<Int>(b)); }
 inline bool has_bits(Vec x) {
-  const Int bits = same_bits<Int>(x);
+  const Int bits = bit_cast<Int>(x);
   return (bits[0] | bits[1] | bits[2] | bits[3]) != 0;
 }
 inline float sum(Vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }

@@ -21,21 +21,21 @@ namespace {
 using cpu::Bf16;
 
 constexpr int64_t kColumns = cpu::kPanelColumns;
-constexpr int64_t kRows = 48;     // of a block of sums at most: whole tiles of AVX-512 and AMX (16)
+constexpr int64_t kRows = 48;     // maximum per block of sums: whole tiles of AVX-512 and AMX (16)
 constexpr int64_t kTileRows = 6;  // of AVX-512
-constexpr int64_t kDepthBytes = 6144;  // of a row, at most at once
+constexpr int64_t kDepthBytes = 6144;  // maximum bytes of a row processed at once
 constexpr int64_t kTransposedDepthBytes = 1024;
 template <class T>
-constexpr int64_t kDepthStep = cpu::kSumDepth;  // parts are cut at the ends of sums
+constexpr int64_t kDepthStep = cpu::kSumDepth;  // the depth is split only between sums
 template <>
 constexpr int64_t kDepthStep<Bf16> = 32;
 template <class T>
-constexpr int64_t kPadding = 1;  // the depth of what is packed on both sides is a multiple of it
+constexpr int64_t kPadding = 1;  // packing both sides pads the depth to a multiple of it
 template <>
 constexpr int64_t kPadding<Bf16> = 32;
-constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, which stay in L2
-constexpr int64_t kLeftBlocks = 4;           // rows of the left side that are packed at once
-constexpr int64_t kKeptBlocks = 16;          // rows of one task that keeps its sums
+constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, so that they stay in L2
+constexpr int64_t kLeftBlocks = 4;           // row blocks of the left side packed at once
+constexpr int64_t kKeptBlocks = 16;          // maximum row blocks of a task that keeps its sums
 
 int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
@@ -59,19 +59,19 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-/// Piece `index` of `pieces` nearly equal ones.
+/// Range `index` of `pieces` nearly equal ranges.
 Range piece(int64_t items, int64_t pieces, int64_t index) {
   return {items * index / pieces, items * (index + 1) / pieces};
 }
 
-/// The same of a range, cut at multiples of `step` from its beginning on.
+/// Same for a range, split at multiples of `step` from its start.
 Range piece(const Range& range, int64_t step, int64_t pieces, int64_t index) {
   const auto steps = piece(divide_up(range.size(), step), pieces, index);
   return {range.begin + steps.begin * step, std::min(range.end, range.begin + steps.end * step)};
 }
 
-/// The depth is cut where its panels would not stay in L2, with a transposed left side earlier, for
-/// both sides are packed there. The cut depends on the depth alone.
+/// Splits the depth if its panels would not stay in L2; earlier if the left side is transposed,
+/// since both sides are packed then. The split depends only on the depth.
 template <class T>
 int64_t depth_parts(const BlockedProduct<T>& p) {
   return divide_up(p.depth * static_cast<int64_t>(sizeof(T)),
@@ -85,7 +85,7 @@ int64_t part_size(const BlockedProduct<T>& p) {
                                           : round_up(divide_up(p.depth, parts), kDepthStep<T>);
 }
 
-/// How the blocks of the result are shared out: which task has which decides about speed alone.
+/// Assignment of the result's blocks to tasks. It affects only the speed.
 struct Grid {
   int64_t row_pieces;
   int64_t panel_pieces;
@@ -96,8 +96,7 @@ struct Task {
   Range panels;
 };
 
-/// Where rows are cut: anywhere between tiles, but where they are transposed in whole lines of the
-/// cache.
+/// Granularity of row splits: tiles, or whole cache lines if the rows are transposed.
 template <class T>
 int64_t row_step(const BlockedProduct<T>& p) {
   return p.a_is_transposed ? kRows : kTileRows;
@@ -117,11 +116,11 @@ Range product_rows_of(const BlockedProduct<T>& p, const Task& task, int64_t bloc
   return piece(task.rows, row_step(p), row_blocks_of(task), block);
 }
 
-/// The time of a grid, in products of one block.
+/// Estimated time of a grid, in units of one block product.
 template <class T>
 double cost_of(const BlockedProduct<T>& p, const Grid& grid) {
-  constexpr double kPackRight = 0.3;  // a panel
-  constexpr double kPackLeft = 0.3;   // rows of a block
+  constexpr double kPackRight = 0.3;  // per panel
+  constexpr double kPackLeft = 0.3;   // per row block
   const double blocks =
       static_cast<double>(product_task_of(p, grid, grid.row_pieces - 1).rows.size()) / kRows;
   const auto panels =
@@ -144,7 +143,7 @@ Grid grid_of(const BlockedProduct<T>& p) {
   double least_cost = std::numeric_limits<double>::infinity();
   for (int64_t pieces = least; pieces <= std::min(panels, least + threads); ++pieces) {
     const int64_t rows = std::max(divide_up(blocks, most_blocks), divide_up(threads, pieces));
-    const int64_t even = threads / std::gcd(threads, pieces);  // as many tasks for every thread
+    const int64_t even = threads / std::gcd(threads, pieces);  // equal number of tasks per thread
     for (const int64_t row_pieces : {rows, round_up(rows, even)}) {
       const Grid grid{.row_pieces = std::min(blocks, row_pieces), .panel_pieces = pieces};
       const double cost = cost_of(p, grid);
@@ -167,14 +166,14 @@ int64_t width_of(const BlockedProduct<T>& p, int64_t panel) {
   return cpu::panel_width(panel * kColumns, p.columns);
 }
 
-/// Some of the depth; `padded` is what is multiplied.
+/// Part of the depth; `padded` is the size multiplied.
 struct Depth {
   int64_t begin;
   int64_t size;
   int64_t padded;
 };
 
-/// One panel of the right side -> pairs (padded / 2, width, 2).
+/// Packs one panel of the right side -> pairs (padded / 2, width, 2).
 template <class T>
 void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, T* out) {
   const auto columns = columns_of(p, panel);
@@ -208,13 +207,13 @@ const T* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range
   return out;
 }
 
-/// What pack_right has made of it.
+/// Panel as packed by pack_right.
 template <class T>
 const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel) {
   return p.panels + panel * kColumns * p.depth + depth.begin * width_of(p, panel);
 }
 
-/// Where the sums of a block go.
+/// Output location of a block's sums.
 template <class T>
 cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
                            const float* sums,
@@ -232,7 +231,7 @@ cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
           .adds = p.adds};
 }
 
-/// The rows of the left side from a block on.
+/// Rows of the left side, from the start of a block.
 template <class T>
 struct Left {
   const T* rows;
@@ -255,15 +254,15 @@ Left<T> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& row
   return {.rows = out, .stride = depth.padded};
 }
 
-/// One part of the depth. `sums` has a place for each block of the task, or for one alone where the
-/// depth has one part.
+/// Multiplies one part of the depth. `sums` has a slot for each block of the task, or a single one
+/// if the depth has one part.
 template <class T>
 void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, float* sums) {
   const bool keeps_sums = depth.size < p.depth;
   const T* const right = p.panels == nullptr ? pack_panels(p, depth, task.panels) : nullptr;
   Left<T> left{};
   const int64_t blocks = row_blocks_of(task);
-  int64_t first = 0;  // row of `left`
+  int64_t first = 0;  // first row in `left`
   for (int64_t block = 0; block < blocks; ++block) {
     const auto rows = product_rows_of(p, task, block);
     if (block % kLeftBlocks == 0) {
@@ -306,7 +305,7 @@ void run_product(const BlockedProduct<T>& p, const Task& task) {
   }
 }
 
-/// One small product that is known: LibTorch refuses where its block kernel does not serve.
+/// Checks a small product with a known result: LibTorch throws where it has no block kernel.
 template <class T>
 bool multiplies(T one, T sum) {
   constexpr int64_t kSize = 32;
@@ -363,7 +362,7 @@ void multiply_blocked(const BlockedProduct<T>& product) {
       const auto task = product_task_of(product, grid, index);
       run_product(product, task);
     }
-    release_block_kernel<T>();  // AMX's tiles
+    release_block_kernel<T>();  // AMX tiles
   });
 }
 

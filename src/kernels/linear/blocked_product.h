@@ -6,20 +6,20 @@
 
 namespace weft::kernels {
 
-/// out (rows, columns) = scale * a b + bias, or added to out. Strides are those of the rows as they
-/// lie. T: float or cpu::Bf16; sums are in fp32.
+/// out (rows, columns) = scale * a b + bias, or accumulated into out. Strides are the row strides
+/// in memory. T: float or cpu::Bf16; sums are in fp32.
 template <class T>
 struct BlockedProduct {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t depth = 0;
   const T* a = nullptr;
-  int64_t a_stride = 0;          // of several rows of bf16 even, as the depth
-  bool a_is_transposed = false;  // a lies (depth, rows)
+  int64_t a_stride = 0;          // in bf16 with several rows even, like the depth
+  bool a_is_transposed = false;  // stored as (depth, rows)
   const T* b = nullptr;
   int64_t b_stride = 0;
-  bool b_is_transposed = false;  // b lies (columns, depth)
-  const T* panels = nullptr;     // b as pack_right gives it, or null; a is not transposed then
+  bool b_is_transposed = false;  // stored as (columns, depth)
+  const T* panels = nullptr;     // b packed by pack_right, or null; a must not be transposed then
   T* out = nullptr;
   int64_t out_stride = 0;
   const T* bias = nullptr;  // or null
@@ -27,23 +27,23 @@ struct BlockedProduct {
   bool adds = false;
 };
 
-/// Whether the processor has instructions that multiply bf16; each with AMX has them as well.
+/// Whether the processor has bf16 multiply instructions; every processor with AMX does.
 bool has_bf16_instructions();
 
-/// The right side as blocks read it, once for many products: cpu::kPanelColumns to a panel, each of
-/// all the depth. The size in elements.
+/// Packs the right side once for many products: panels of cpu::kPanelColumns columns, each over the
+/// full depth. packed_size() is in elements.
 template <class T>
 int64_t packed_size(const BlockedProduct<T>& product);
 template <class T>
 void pack_right(const BlockedProduct<T>& product, T* out);
 
-/// With LibTorch's block kernel, in blocks sized to the caches. An element's sum is formed in an
-/// order that only the depth decides.
+/// Uses LibTorch's block kernel, with blocks sized to the caches. The summation order of an element
+/// depends only on the depth.
 template <class T>
 void multiply_blocked(const BlockedProduct<T>& product);
 
-/// Whether multiply_blocked is right here: needs that kernel, for bf16 a processor that multiplies
-/// it, for fp32 one with AVX2.
+/// Whether multiply_blocked works here: it needs that kernel, and a processor with bf16
+/// multiplication for bf16 or with AVX2 for fp32.
 template <class T>
 bool can_multiply_blocked();
 

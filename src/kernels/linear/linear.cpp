@@ -3,12 +3,12 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/accumulate_type.h"
 #include "kernels/fused.h"
-#include "kernels/leaf_gradient.h"
+#include "kernels/grad_accumulator.h"
 #include "kernels/linear/product.h"
 #include "kernels/norm.h"
-#include "kernels/operation_clock.h"
-#include "kernels/wide.h"
+#include "kernels/operation_profiler.h"
 
 namespace weft::kernels {
 namespace {
@@ -16,36 +16,36 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Some rows of a weight or a bias.
+/// Range of rows of a weight or a bias.
 struct LinearPart {
   int64_t first = 0;
   int64_t count = 0;
-  at::Tensor of(const at::Tensor& x) const {
+  at::Tensor select(const at::Tensor& x) const {
     return x.size(0) == count ? x : x.narrow(0, first, count);
   }
 };
 
-/// The gradient of the whole for that of the part; undefined where it went into the leaf's.
-at::Tensor weight_gradient_of(const LinearPart& part,
+/// Gradient of the whole weight, given that of the rows; undefined if accumulated into the leaf's.
+at::Tensor weight_gradient_of(const LinearPart& rows,
                               const at::Tensor& weight,
                               const at::Tensor& g,
                               const at::Tensor& x) {
-  if (weight.size(0) == part.count) {
+  if (weight.size(0) == rows.count) {
     return weight_gradient(weight, g, x);
   }
-  const auto leaf = leaf_gradient(weight);
+  const auto leaf = grad_accumulator(weight);
   const auto sum = leaf.defined() ? leaf : at::zeros_like(weight);
-  add_product(part.of(sum), g.t(), x);
+  add_product(rows.select(sum), g.t(), x);
   return leaf.defined() ? at::Tensor() : sum;
 }
 
-at::Tensor bias_gradient_of(const LinearPart& part, int64_t size, const at::Tensor& g) {
+at::Tensor bias_gradient_of(const LinearPart& rows, int64_t size, const at::Tensor& g) {
   const auto sum = bias_gradient(g);
-  if (size == part.count) {
+  if (size == rows.count) {
     return sum;
   }
   const auto whole = at::zeros({size}, sum.options());
-  part.of(whole).copy_(sum);
+  rows.select(whole).copy_(sum);
   return whole;
 }
 
@@ -57,34 +57,34 @@ class Linear : public torch::autograd::Function<Linear> {
                             const std::optional<at::Tensor>& bias,
                             int64_t first,
                             int64_t count) {
-    auto saved = kept_of(x);
+    auto saved = save_for_recompute(x);
     saved.push_back(weight);
     context->save_for_backward(std::move(saved));
     context->saved_data["has_bias"] = bias.has_value();
     context->saved_data["first"] = first;
     context->saved_data["count"] = count;
-    const LinearPart part{first, count};
-    return product(x, part.of(weight).t(), bias ? part.of(*bias) : at::Tensor());
+    const LinearPart rows{first, count};
+    return product(x, rows.select(weight).t(), bias ? rows.select(*bias) : at::Tensor());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto& weight = saved.back();
-    const LinearPart part{context->saved_data["first"].toInt(),
+    const LinearPart rows{context->saved_data["first"].toInt(),
                           context->saved_data["count"].toInt()};
     const auto g = gradients[0].contiguous();  // (N, count)
     at::Tensor dx;
     at::Tensor dweight;
     at::Tensor dbias;
     if (context->needs_input_grad(0)) {
-      dx = product(g, part.of(weight));  // (N, D)
+      dx = product(g, rows.select(weight));  // (N, D)
     }
     if (context->needs_input_grad(1)) {
-      const auto x = made_again(at::TensorList(saved).slice(0, saved.size() - 1));
-      dweight = weight_gradient_of(part, weight, g, x);  // (F, D)
+      const auto x = recompute(at::TensorList(saved).slice(0, saved.size() - 1));
+      dweight = weight_gradient_of(rows, weight, g, x);  // (F, D)
     }
     if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) {
-      dbias = bias_gradient_of(part, weight.size(0), g);
+      dbias = bias_gradient_of(rows, weight.size(0), g);
     }
     return {dx, dweight, dbias, {}, {}};
   }
@@ -93,7 +93,7 @@ class Linear : public torch::autograd::Function<Linear> {
 }  // namespace
 
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const at::Tensor& x) {
-  const auto sum = leaf_gradient(weight);
+  const auto sum = grad_accumulator(weight);
   if (!sum.defined()) {
     return product(g.t(), x);
   }
@@ -102,19 +102,20 @@ at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const 
 }
 
 at::Tensor bias_gradient(const at::Tensor& g) {
-  return (is_served(g) ? column_sum(g) : at::sum(g, {0}, false, wide(g))).to(g.scalar_type());
+  return (has_vector_kernel(g) ? column_sum(g) : at::sum(g, {0}, false, accumulate_type(g)))
+      .to(g.scalar_type());
 }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return linear_part(x, weight, bias, 0, weight.size(0));
+  return linear_slice(x, weight, bias, 0, weight.size(0));
 }
 
-at::Tensor linear_part(const at::Tensor& x,
-                       const at::Tensor& weight,
-                       const at::Tensor& bias,
-                       int64_t first,
-                       int64_t count) {
-  const Timed timed(Operation::kProducts);
+at::Tensor linear_slice(const at::Tensor& x,
+                        const at::Tensor& weight,
+                        const at::Tensor& bias,
+                        int64_t first,
+                        int64_t count) {
+  const ScopedOperationTimer timer(Operation::kMatmul);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1),
               "linear expects x (N, D) and weight (F, D), got ", x.sizes(), " and ",
               weight.sizes());

@@ -5,14 +5,14 @@
 namespace weft::kernels {
 
 /// x W^T + b. x (N, D), weight (F, D), bias (F) or undefined -> (N, F). The gradient of the bias is
-/// added up in fp32 in an order that does not depend on the number of threads.
+/// summed in fp32 in an order that does not depend on the number of threads.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-/// Columns [first, first + count) of it, from those rows of weight and bias alone: (N, count).
-at::Tensor linear_part(const at::Tensor& x,
-                       const at::Tensor& weight,
-                       const at::Tensor& bias,
-                       int64_t first,
-                       int64_t count);
+/// Columns [first, first + count) of linear(), from those rows of weight and bias only: (N, count).
+at::Tensor linear_slice(const at::Tensor& x,
+                        const at::Tensor& weight,
+                        const at::Tensor& bias,
+                        int64_t first,
+                        int64_t count);
 
 }  // namespace weft::kernels

@@ -11,29 +11,30 @@
 namespace weft::kernels {
 namespace {
 
-constexpr int64_t kLeastTokens = 32;
-constexpr int64_t kFewRowsWork = 1 << 16;  // weights that are worth a thread of their own
+constexpr int64_t kMinTokens = 32;
+constexpr int64_t kFewRowsWork = 1 << 16;  // weights that justify a separate thread
 
-/// How a matrix lies in memory.
-struct Side {
+/// Memory layout of a matrix.
+struct MatrixLayout {
   bool is_transposed;
-  int64_t stride;  // of its rows as they lie
+  int64_t stride;  // of its rows in memory
 };
 
-std::optional<Side> side_of(const at::Tensor& x) {
+std::optional<MatrixLayout> matrix_layout(const at::Tensor& x) {
   if (x.stride(1) == 1 && x.stride(0) >= x.size(1)) {
-    return Side{.is_transposed = false, .stride = x.stride(0)};
+    return MatrixLayout{.is_transposed = false, .stride = x.stride(0)};
   }
   if (x.stride(0) == 1 && x.stride(1) >= x.size(0)) {
-    return Side{.is_transposed = true, .stride = x.stride(1)};
+    return MatrixLayout{.is_transposed = true, .stride = x.stride(1)};
   }
   return std::nullopt;
 }
 
-/// Whether vector code may read all of them as elements of one type.
+/// Whether the vector kernels can read all tensors as one element type.
 bool are_alike(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
   const auto is_like = [&](const at::Tensor& x) {
-    return x.scalar_type() == a.scalar_type() && is_served(x) && !x.is_conj() && !x.is_neg();
+    return x.scalar_type() == a.scalar_type() && has_vector_kernel(x) && !x.is_conj() &&
+           !x.is_neg();
   };
   return is_like(a) && is_like(b) && (!bias.defined() || (is_like(bias) && bias.is_contiguous())) &&
          a.numel() > 0 && b.numel() > 0;
@@ -41,12 +42,12 @@ bool are_alike(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias)
 
 bool is_single(const at::Tensor& x) { return x.scalar_type() == at::kFloat; }
 
-/// Of fp32: blocks of few rows are not worth packing.
+/// For fp32: a few rows are not worth packing.
 bool has_few_rows(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-  return is_single(a) && a.size(0) <= cpu::kMostFewRows && are_alike(a, b, bias);
+  return is_single(a) && a.size(0) <= cpu::kMaxFewRows && are_alike(a, b, bias);
 }
 
-/// The same pieces whatever the number of threads. `work` says how the weight lies.
+/// Splits the columns independently of the number of threads. `work` describes the weight's layout.
 at::Tensor run_few(const at::Tensor& a, const at::Tensor& bias, cpu::FewRows work) {
   const auto out = at::empty({a.size(0), work.columns}, a.options());
   work.x = elements<float>(a);
@@ -57,20 +58,20 @@ at::Tensor run_few(const at::Tensor& a, const at::Tensor& bias, cpu::FewRows wor
   work.rows = a.size(0);
   work.depth = a.size(1);
   const int64_t columns = std::max<int64_t>(1, kFewRowsWork / work.depth / cpu::kPanelColumns) *
-                          cpu::kPanelColumns;  // whole vectors of all levels
+                          cpu::kPanelColumns;  // whole vectors at all levels
   for_each_block(work.columns, columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
     auto piece = work;
     piece.begin = begin;
     piece.end = end;
-    cpu::table().few_rows(piece);
+    cpu::kernel_table().few_rows(piece);
   });
   return out;
 }
 
 at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tensor& bias) {
-  const auto side = side_of(given);
-  const auto b = side ? given : given.contiguous();
-  const bool is_transposed = side && side->is_transposed;
+  const auto layout = matrix_layout(given);
+  const auto b = layout ? given : given.contiguous();
+  const bool is_transposed = layout && layout->is_transposed;
   return run_few(a, bias,
                  {.weight = elements<float>(b),
                   .weight_stride = is_transposed ? b.stride(1) : b.stride(0),
@@ -79,39 +80,38 @@ at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tens
 }
 
 struct ProductSides {
-  Side a;
-  Side b;
+  MatrixLayout a;
+  MatrixLayout b;
 };
 
 bool are_multiplied_blocked(const at::Tensor& x) {
   return is_single(x) ? can_multiply_blocked<float>() : can_multiply_blocked<cpu::Bf16>();
 }
 
-/// Where the product is ours, in blocks.
-std::optional<ProductSides> served(const at::Tensor& a,
-                                   const at::Tensor& b,
-                                   const at::Tensor& bias) {
+/// Layouts for our blocked product, or nullopt if it does not apply.
+std::optional<ProductSides> blocked_layouts(const at::Tensor& a,
+                                            const at::Tensor& b,
+                                            const at::Tensor& bias) {
   if (!are_alike(a, b, bias) || !are_multiplied_blocked(a)) {
     return std::nullopt;
   }
-  const auto of_a = side_of(a);
-  const auto of_b = side_of(b);
-  if (!of_a || !of_b) {
+  const auto a_layout = matrix_layout(a);
+  const auto b_layout = matrix_layout(b);
+  if (!a_layout || !b_layout) {
     return std::nullopt;
   }
-  // The depth of bf16 goes in pairs, from row to row: half of one serves only where it is packed
-  // beside zeros. Few tokens give a weight's gradient little to add up, and LibTorch is quicker
-  // there.
+  // bf16 depth is stored in pairs within a row; half a pair works only if packed and padded with
+  // zeros. With few tokens, a weight's gradient sums over a short depth, and LibTorch is faster.
   const int64_t depth = a.size(1);
   const bool suits =
       is_single(a) ||
-      (of_a->is_transposed ? depth >= kLeastTokens : depth % 2 == 0 && of_a->stride % 2 == 0);
-  return suits ? std::optional<ProductSides>({*of_a, *of_b}) : std::nullopt;
+      (a_layout->is_transposed ? depth >= kMinTokens : depth % 2 == 0 && a_layout->stride % 2 == 0);
+  return suits ? std::optional<ProductSides>({*a_layout, *b_layout}) : std::nullopt;
 }
 
 bool can_hold_sum(const at::Tensor& sum, const at::Tensor& a) {
-  const auto side = side_of(sum);
-  return are_alike(sum, a, {}) && side && !side->is_transposed;
+  const auto layout = matrix_layout(sum);
+  return are_alike(sum, a, {}) && layout && !layout->is_transposed;
 }
 
 struct Finish {
@@ -123,19 +123,19 @@ void product_multiply(const at::Tensor& out,
                       const at::Tensor& a,
                       const at::Tensor& b,
                       const at::Tensor& bias,
-                      const ProductSides& sides,
+                      const ProductSides& layouts,
                       const Finish& finish) {
-  with_element(a, [&](auto element) {
+  dispatch_element_type(a, [&](auto element) {
     using T = decltype(element);
     multiply_blocked<T>({.rows = out.size(0),
                          .columns = out.size(1),
                          .depth = a.size(1),
                          .a = elements<T>(a),
-                         .a_stride = sides.a.stride,
-                         .a_is_transposed = sides.a.is_transposed,
+                         .a_stride = layouts.a.stride,
+                         .a_is_transposed = layouts.a.is_transposed,
                          .b = elements<T>(b),
-                         .b_stride = sides.b.stride,
-                         .b_is_transposed = sides.b.is_transposed,
+                         .b_stride = layouts.b.stride,
+                         .b_is_transposed = layouts.b.is_transposed,
                          .out = elements<T>(out),
                          .out_stride = out.stride(0),
                          .bias = elements<T>(bias),
@@ -158,9 +158,9 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
   if (has_few_rows(a, b, bias)) {
     return few_rows(a, b, bias);
   }
-  if (const auto sides = served(a, b, bias)) {
+  if (const auto layouts = blocked_layouts(a, b, bias)) {
     auto out = at::empty({a.size(0), b.size(1)}, a.options());
-    product_multiply(out, a, b, bias, *sides, {});
+    product_multiply(out, a, b, bias, *layouts, {});
     return out;
   }
   return bias.defined() ? at::addmm(bias, a, b) : at::mm(a, b);
@@ -170,18 +170,18 @@ PackedMatrix packed(const at::Tensor& b) {
   TORCH_CHECK(b.dim() == 2, "a right side (K, F) is expected, got ", b.sizes());
   const auto given = b.detach();
   PackedMatrix result{.panels = {}, .whole = given, .depth = b.size(0), .columns = b.size(1)};
-  const auto side = side_of(given);
-  if (!are_alike(given, given, {}) || !side || !are_multiplied_blocked(given) ||
+  const auto layout = matrix_layout(given);
+  if (!are_alike(given, given, {}) || !layout || !are_multiplied_blocked(given) ||
       (!is_single(given) && b.size(0) % 2 != 0)) {
     return result;
   }
-  with_element(given, [&](auto element) {
+  dispatch_element_type(given, [&](auto element) {
     using T = decltype(element);
     const BlockedProduct<T> matrix{.columns = given.size(1),
                                    .depth = given.size(0),
                                    .b = elements<T>(given),
-                                   .b_stride = side->stride,
-                                   .b_is_transposed = side->is_transposed};
+                                   .b_stride = layout->stride,
+                                   .b_is_transposed = layout->is_transposed};
     result.panels = at::empty({packed_size(matrix)}, given.options());
     pack_right(matrix, elements<T>(result.panels));
   });
@@ -205,7 +205,7 @@ at::Tensor product(const at::Tensor& given, const PackedMatrix& b, const at::Ten
   }
   auto out = at::empty({a.size(0), b.columns}, a.options());
   if (out.numel() > 0) {
-    with_element(a, [&](auto element) {
+    dispatch_element_type(a, [&](auto element) {
       using T = decltype(element);
       multiply_blocked<T>({.rows = a.size(0),
                            .columns = b.columns,
@@ -230,9 +230,9 @@ void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
     target.add_(few_rows(a, b, {}), scale);
     return;
   }
-  const auto sides = can_hold_sum(sum, a) ? served(a, b, {}) : std::nullopt;
-  if (sides) {
-    product_multiply(sum, a, b, {}, *sides, {.scale = scale, .adds = true});
+  const auto layouts = can_hold_sum(sum, a) ? blocked_layouts(a, b, {}) : std::nullopt;
+  if (layouts) {
+    product_multiply(sum, a, b, {}, *layouts, {.scale = scale, .adds = true});
   } else {
     target.addmm_(a, b, 1, scale);
   }

@@ -10,17 +10,17 @@
 namespace weft::kernels {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 128;  // their sums of an F-wide layer stay in the cache
+constexpr int64_t kRowsAtOnce = 128;  // so that the sums of an F-wide layer stay in the cache
 
-// Whether the library's product of int8 is exact for the largest numbers. It shifts the left side
-// by 128 where the processor multiplies unsigned by signed.
+// Whether LibTorch's int8 product is exact for the largest values. It offsets the left side by 128
+// on processors that multiply unsigned by signed.
 bool is_exact() {
   const auto ones = at::full({16, 64}, 127, at::kChar);
   const auto sums = at::_int_mm(ones, ones.t());
   return sums.eq(int64_t{64} * 127 * 127).all().item<bool>();
 }
 
-/// Rows `begin` to `end` of the layer's output.
+/// Computes rows `begin` to `end` of the layer's output.
 class Rows {
  public:
   Rows(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out)
@@ -30,7 +30,7 @@ class Rows {
     const int64_t rows = end - begin;
     const auto left = at::empty({rows, x_.size(1)}, at::kChar);
     const auto scales = at::empty({rows}, at::kFloat);
-    with_element(x_, [&](auto element) {
+    dispatch_element_type(x_, [&](auto element) {
       using T = decltype(element);
       operations<T>().quantize_rows({.x = elements<T>(x_) + begin * x_.size(1),
                                      .out = elements<int8_t>(left),
@@ -77,7 +77,7 @@ QuantizedWeight quantized(const at::Tensor& weight, const at::Tensor& bias) {
 }
 
 at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) {
-  TORCH_CHECK(is_served(x) && x.dim() == 2 && x.size(1) == weight.values.size(1),
+  TORCH_CHECK(has_vector_kernel(x) && x.dim() == 2 && x.size(1) == weight.values.size(1),
               "quantized_linear expects x (N, ", weight.values.size(1),
               ") in fp32 or bf16 on the CPU, got ", x.sizes(), " ", x.scalar_type(), " on ",
               x.device());

@@ -12,8 +12,8 @@
 #include "models/adapters/lora.h"
 #include "models/config/config_json.h"
 #include "models/config/family.h"
-#include "models/weights/stored_layout.h"
 #include "models/weights/tensors.h"
+#include "models/weights/weight_layout.h"
 
 namespace weft::models {
 
@@ -27,45 +27,45 @@ std::string module_of(const StoredTensor& tensor) {
   return tensor.name.substr(0, tensor.name.rfind('.'));
 }
 
-/// The name by which PEFT finds a module that is trained whole: `classifier`, `pooler`.
-std::string whole_module(const StoredTensor& tensor, const ModelOptions& model) {
-  const auto prefix = std::string(facts_of(model).prefix) + ".";
+/// PEFT's name of a module that is trained in full: `classifier`, `pooler`.
+std::string peft_module_name(const StoredTensor& tensor, const ModelOptions& model) {
+  const auto prefix = std::string(hf_names_of(model).prefix) + ".";
   const auto name =
       tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size()) : tensor.name;
   return name.substr(0, name.find('.'));
 }
 
-/// The config's words where they mean the same layers to PEFT, which looks in pooler and head too;
-/// else every layer by its whole name.
+/// Returns the config's targets where they select the same layers in PEFT, which also searches
+/// pooler and head; else the full name of every layer.
 std::vector<std::string> target_modules(const ModelOptions& model, const Lora& lora) {
   auto words = lora.options.targets;
   if (words.empty()) {
-    for (const auto& site : lora.sites) {
-      if (std::find(words.begin(), words.end(), site.name) == words.end()) {
-        words.push_back(site.name);
+    for (const auto& layer : lora.layers) {
+      if (std::find(words.begin(), words.end(), layer.name) == words.end()) {
+        words.push_back(layer.name);
       }
     }
   }
   const auto is_elsewhere = [&](const StoredTensor& tensor) {
     const auto module = module_of(tensor);
-    const bool is_adapted = std::any_of(lora.sites.begin(), lora.sites.end(),
-                                        [&](const auto& site) { return site.module == module; });
+    const bool is_adapted = std::any_of(lora.layers.begin(), lora.layers.end(),
+                                        [&](const auto& layer) { return layer.module == module; });
     return !is_adapted && std::any_of(words.begin(), words.end(), [&](const auto& word) {
       return word == "all-linear" || module == word || module.ends_with("." + word);
     });
   };
-  const auto tensors = stored_tensors(model);
+  const auto tensors = weight_map(model);
   if (std::none_of(tensors.begin(), tensors.end(), is_elsewhere)) {
     return words;
   }
   std::vector<std::string> modules;
-  for (const auto& site : lora.sites) {
-    modules.push_back(site.module);
+  for (const auto& layer : lora.layers) {
+    modules.push_back(layer.module);
   }
   return modules;
 }
 
-/// PEFT's word for the models that it must wrap in a way of their own; null: any model.
+/// PEFT's task type, for models with a special PEFT wrapper; null: any model.
 Json task_type(Head head) {
   constexpr std::array kTypes = {std::pair{Head::kSequence, "SEQ_CLS"},
                                  std::pair{Head::kToken, "TOKEN_CLS"},
@@ -78,20 +78,21 @@ Json task_type(Head head) {
   return nullptr;
 }
 
-/// Whether the base keeps its matrices the other way round, as GPT-2 does.
+/// Whether the base stores its matrices transposed, as GPT-2 does.
 bool stores_transposed(const ModelOptions& model) {
-  const auto tensors = stored_tensors(model);
+  const auto tensors = weight_map(model);
   return std::any_of(tensors.begin(), tensors.end(),
                      [](const auto& tensor) { return tensor.is_transposed; });
 }
 
 Json adapter_config(const ModelOptions& model, const Lora& lora) {
-  std::vector<std::string> whole;
-  for (const auto& tensor : stored_tensors(model)) {
-    const auto module = whole_module(tensor, model);
-    if (lora.whole.contains(tensor.part) &&
-        std::find(whole.begin(), whole.end(), module) == whole.end()) {
-      whole.push_back(module);
+  std::vector<std::string> modules_to_save;
+  for (const auto& tensor : weight_map(model)) {
+    const auto module = peft_module_name(tensor, model);
+    if (lora.modules_to_save.contains(tensor.part) &&
+        std::find(modules_to_save.begin(), modules_to_save.end(), module) ==
+            modules_to_save.end()) {
+      modules_to_save.push_back(module);
     }
   }
   Json json = {{"peft_type", "LORA"},
@@ -101,7 +102,7 @@ Json adapter_config(const ModelOptions& model, const Lora& lora) {
                {"lora_alpha", lora.options.alpha},
                {"lora_dropout", lora.options.dropout},
                {"target_modules", target_modules(model, lora)},
-               {"modules_to_save", whole.empty() ? Json(nullptr) : Json(whole)},
+               {"modules_to_save", modules_to_save.empty() ? Json(nullptr) : Json(modules_to_save)},
                {"bias", "none"},
                {"fan_in_fan_out", stores_transposed(model)},
                {"inference_mode", true},
@@ -123,19 +124,20 @@ void save_adapter(const std::string& directory,
                   const Lora& lora,
                   const ParameterSource& source) {
   const at::NoGradGuard guard;
-  std::vector<at::Tensor> kept;  // what the views look at
+  std::vector<at::Tensor> kept;  // storage of the views
   std::vector<formats::NamedTensor> tensors;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    kept.push_back(converted(tensor, formats::DType::kF32));
+    kept.push_back(to_dtype(tensor, formats::DType::kF32));
     tensors.push_back({std::string(kAdapterPrefix) + name, view_of(kept.back())});
   };
-  for (const auto& site : lora.sites) {
-    add(site.module + ".lora_A.weight", source(site.a()));
-    add(site.module + ".lora_B.weight", to_heads(source(site.b()), site.interleaved_heads));
+  for (const auto& layer : lora.layers) {
+    add(layer.module + ".lora_A.weight", source(layer.a()));
+    add(layer.module + ".lora_B.weight",
+        interleave_heads(source(layer.b()), layer.interleaved_heads));
   }
-  for (const auto& tensor : stored_tensors(model)) {
-    if (lora.whole.contains(tensor.part)) {
-      add(tensor.name, to_stored(rows_of(source(tensor.parameter), tensor), tensor));
+  for (const auto& tensor : weight_map(model)) {
+    if (lora.modules_to_save.contains(tensor.part)) {
+      add(tensor.name, to_file_layout(rows_of(source(tensor.parameter), tensor), tensor));
     }
   }
   make_directories(directory);

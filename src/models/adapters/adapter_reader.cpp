@@ -8,14 +8,14 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/config/config_json.h"
 #include "models/config/json_fields.h"
-#include "models/weights/names.h"
-#include "models/weights/stored_layout.h"
 #include "models/weights/tensors.h"
+#include "models/weights/weight_layout.h"
+#include "models/weights/weight_map.h"
 
 namespace weft::models {
 
@@ -28,22 +28,22 @@ constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
 constexpr int64_t kAdapterLongest = int64_t{16} << 20;
 
-/// What adapter_config.json says, of what is computed here.
+/// Supported contents of adapter_config.json.
 struct AdapterConfig {
   std::string base;
   std::string task;
   double alpha = 8;
   bool is_rank_stable = false;  // arXiv:2312.03732
 
-  /// What the product of matrices of this rank is multiplied by.
+  /// Factor of the low-rank product of this rank.
   double scale(int64_t rank) const {
     const auto ranks = static_cast<double>(rank);
     return alpha / (is_rank_stable ? std::sqrt(ranks) : ranks);
   }
 };
 
-/// Kinds of adapters that are something else than two matrices a layer.
-void refuse_others(const JsonFields& fields) {
+/// Rejects adapters other than two matrices per layer.
+void reject_unsupported_adapters(const JsonFields& fields) {
   std::string type = "LORA";
   std::string bias = "none";
   bool is_dora = false;
@@ -51,10 +51,10 @@ void refuse_others(const JsonFields& fields) {
   fields.read("bias", bias);
   fields.read("use_dora", is_dora);
   if (type != "LORA") {
-    fields.fail("peft_type", text("'", type, "', must be LORA"));
+    fields.fail("peft_type", str_cat("'", type, "', must be LORA"));
   }
   if (bias != "none") {
-    fields.fail("bias", text("'", bias, "', must be none"));
+    fields.fail("bias", str_cat("'", bias, "', must be none"));
   }
   if (is_dora) {
     fields.fail("use_dora", "true, must be false");
@@ -62,12 +62,12 @@ void refuse_others(const JsonFields& fields) {
   if (fields.has("alpha_pattern") && !fields.at("alpha_pattern").empty()) {
     fields.fail("alpha_pattern", "must be empty: one alpha for all layers");
   }
-  int64_t rank = 1;  // the matrices tell it
+  int64_t rank = 1;  // checked only; the matrices define the rank
   fields.read("r", rank, 1, int64_t{1} << 20);
 }
 
 AdapterConfig read_fields(const JsonFields& fields) {
-  refuse_others(fields);
+  reject_unsupported_adapters(fields);
   AdapterConfig config;
   fields.read("base_model_name_or_path", config.base);
   fields.read("task_type", config.task);
@@ -95,23 +95,23 @@ Head head_of(const std::string& task, Head otherwise) {
 std::vector<std::string> numbered_labels(int64_t count) {
   std::vector<std::string> labels;
   for (int64_t i = 0; i < count; ++i) {
-    labels.push_back(text("LABEL_", i));
+    labels.push_back(str_cat("LABEL_", i));
   }
   return labels;
 }
 
-/// The tensors of the model's file under each of their names.
+/// Tensors of the model's file, under each of their names.
 std::map<std::string, StoredTensor> by_name(const ModelOptions& options) {
   std::map<std::string, StoredTensor> result;
-  for (const auto& tensor : stored_tensors(options)) {
-    for (const auto& name : spellings(tensor, options)) {
+  for (const auto& tensor : weight_map(options)) {
+    for (const auto& name : name_aliases(tensor, options)) {
       result.emplace(name, tensor);
     }
   }
   return result;
 }
 
-/// Brings the adapter's tensors into the parameters of a model.
+/// Loads the adapter's tensors into the parameters of a model.
 class Application {
  public:
   Application(const std::string& directory, Model& model)
@@ -139,7 +139,7 @@ class Application {
  private:
   [[noreturn]] void fail(const std::string& name) const {
     throw formats::Error(
-        text(file_.path(), ": ", name.substr(0, 200), ": the model has no such layer"));
+        str_cat(file_.path(), ": ", name.substr(0, 200), ": the model has no such layer"));
   }
 
   at::Tensor rows(const StoredTensor& tensor) {
@@ -156,15 +156,15 @@ class Application {
     const auto shape = rows(found->second).sizes().vec();
     if (a.dim() != 2 || b.dim() != 2 || a.size(0) == 0 || a.size(0) != b.size(1) ||
         b.size(0) != shape[0] || a.size(1) != shape[1]) {
-      throw formats::Error(text(file_.path(), ": ", name, ": matrices ",
-                                shape_text(b.sizes().vec()), " and ", shape_text(a.sizes().vec()),
-                                " do not fit a layer of ", shape_text(shape)));
+      throw formats::Error(
+          str_cat(file_.path(), ": ", name, ": matrices ", shape_text(b.sizes().vec()), " and ",
+                  shape_text(a.sizes().vec()), " do not fit a layer of ", shape_text(shape)));
     }
-    // As the layer computes, however its matrix is stored: what fan_in_fan_out says counts for
-    // nothing, as PEFT goes by the layer too.
+    // In the orientation of the layer, however its matrix is stored: fan_in_fan_out is ignored, as
+    // in PEFT, which checks the layer too.
     const auto change = at::matmul(b.to(at::kFloat), a.to(at::kFloat)) * config_.scale(a.size(0));
     rows(found->second)
-        .add_(found->second.is_transposed ? change : from_stored(change, found->second));
+        .add_(found->second.is_transposed ? change : from_file_layout(change, found->second));
   }
 
   std::string put(const std::string& name, const std::string& inner, const at::Tensor& value) {
@@ -173,15 +173,15 @@ class Application {
       fail(name);
     }
     if (value.sizes().vec() != found->second.shape) {
-      throw formats::Error(text(file_.path(), ": ", name, ": found ",
-                                shape_text(value.sizes().vec()), ", the model asks for ",
-                                shape_text(found->second.shape)));
+      throw formats::Error(str_cat(file_.path(), ": ", name, ": found ",
+                                   shape_text(value.sizes().vec()), ", the model asks for ",
+                                   shape_text(found->second.shape)));
     }
-    rows(found->second).copy_(from_stored(value, found->second));
+    rows(found->second).copy_(from_file_layout(value, found->second));
     return found->second.parameter;
   }
 
-  formats::TensorFile file_;
+  formats::SafetensorsFile file_;
   AdapterConfig config_;
   torch::OrderedDict<std::string, at::Tensor> parameters_;
   std::map<std::string, StoredTensor> stored_;
@@ -209,8 +209,8 @@ ModelOptions adapter_options(const std::string& path, const ModelOptions& base) 
   if (options.labels.empty() && !options.is_regression) {
     options.labels = numbered_labels(2);
   }
-  const formats::TensorFile file(path + kTensors);
-  for (const auto& tensor : stored_tensors(options)) {
+  const formats::SafetensorsFile file(path + kTensors);
+  for (const auto& tensor : weight_map(options)) {
     const auto found = file.tensors().find(std::string(kStoredPrefix) + tensor.name);
     const bool gives_classes =
         tensor.parameter == "head.output.weight" || tensor.parameter == "head.weight";

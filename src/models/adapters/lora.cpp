@@ -10,22 +10,23 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/safetensors.h"
 #include "models/weights/tensors.h"
+#include "nn/dropout_sites.h"
 #include "nn/linear.h"
-#include "nn/sites.h"
+#include "nn/modules.h"
 
 namespace weft::models {
 
 namespace {
 
-constexpr auto kWhole = "whole";  // of the state file's metadata
+constexpr auto kWhole = "whole";  // metadata key of the state file
 
 /// U(-1/sqrt(D), 1/sqrt(D)).
 void fill_lora_uniform(at::Tensor parameter, const std::string& name, uint64_t seed) {
   const double bound = 1 / std::sqrt(static_cast<double>(parameter.size(1)));
-  Random random(seed, Purpose::kInitialize, 0, digest(name));
+  Random random(seed, RandomPurpose::kInitialize, 0, digest(name));
   auto values = at::empty(parameter.sizes(), at::kFloat);
   auto* data = values.data_ptr<float>();
   for (int64_t i = 0; i < values.numel(); ++i) {
@@ -35,7 +36,7 @@ void fill_lora_uniform(at::Tensor parameter, const std::string& name, uint64_t s
 }
 
 nn::Linear& linear_of(Model& model, const std::string& name) {
-  auto* linear = dynamic_cast<nn::Linear*>(model.find(name));
+  auto* linear = dynamic_cast<nn::Linear*>(nn::find_module(model, name));
   TORCH_CHECK(linear != nullptr, name, " is no linear layer of the model");
   return *linear;
 }
@@ -46,20 +47,20 @@ bool is_lora_classifying(Head head) {
 
 std::string lora_word_of(Part part) { return part == Part::kPooler ? "pooler" : "head"; }
 
-/// Which part each of our parameters belongs to.
+/// Part of each parameter.
 std::map<std::string, Part> parts_of(const ModelOptions& options) {
   std::map<std::string, Part> parts;
-  for (const auto& tensor : stored_tensors(options)) {
+  for (const auto& tensor : weight_map(options)) {
     parts[tensor.parameter] = tensor.part;
   }
   return parts;
 }
 
-/// A named fp32 tensor on the host that lives as long as it is written.
+/// Named fp32 tensors on the host, kept alive while they are written.
 class TensorList {
  public:
   void add(const std::string& name, const at::Tensor& tensor) {
-    kept_.push_back(converted(tensor, formats::DType::kF32));
+    kept_.push_back(to_dtype(tensor, formats::DType::kF32));
     named_.push_back({name, view_of(kept_.back())});
   }
   const std::vector<formats::NamedTensor>& views() const { return named_; }
@@ -69,8 +70,8 @@ class TensorList {
   std::vector<formats::NamedTensor> named_;
 };
 
-at::Tensor lora_rows_of(const at::Tensor& weight, const LoraSite& site) {
-  return weight.narrow(0, site.first_row, site.rows);
+at::Tensor lora_rows_of(const at::Tensor& weight, const LoraLayer& layer) {
+  return weight.narrow(0, layer.first_row, layer.rows);
 }
 
 }  // namespace
@@ -80,61 +81,62 @@ void attach_lora(Model& model, const Lora& lora, uint64_t seed) {
   const auto parts = parts_of(model.options());
   for (auto& parameter : model.named_parameters()) {
     const auto part = parts.find(parameter.key());
-    parameter.value().set_requires_grad(part != parts.end() && lora.whole.contains(part->second));
+    parameter.value().set_requires_grad(part != parts.end() &&
+                                        lora.modules_to_save.contains(part->second));
   }
-  for (std::size_t i = 0; i < lora.sites.size(); ++i) {
-    const auto& site = lora.sites[i];
-    linear_of(model, site.linear)
-        .add_adapter({.name = site.name,
-                      .first_row = site.first_row,
-                      .rows = site.rows,
+  for (std::size_t i = 0; i < lora.layers.size(); ++i) {
+    const auto& layer = lora.layers[i];
+    linear_of(model, layer.linear)
+        .add_adapter({.name = layer.name,
+                      .first_row = layer.first_row,
+                      .rows = layer.rows,
                       .rank = lora.options.rank,
                       .scale = lora.options.scale(),
                       .dropout = lora.options.dropout,
                       .site = nn::adapter_site(i)});
   }
   const auto parameters = model.named_parameters();
-  for (const auto& site : lora.sites) {
-    fill_lora_uniform(parameters[site.a()], site.a(), seed);
-    parameters[site.b()].zero_();
+  for (const auto& layer : lora.layers) {
+    fill_lora_uniform(parameters[layer.a()], layer.a(), seed);
+    parameters[layer.b()].zero_();
   }
 }
 
-std::set<Part> whole_parts(const ModelOptions& model,
-                           const LoraOptions& options,
-                           const std::vector<std::string>& fresh) {
-  std::set<Part> whole;
+std::set<Part> modules_to_save_of(const ModelOptions& model,
+                                  const LoraOptions& options,
+                                  const std::vector<std::string>& missing_keys) {
+  std::set<Part> modules_to_save;
   const auto parts = parts_of(model);
-  for (const auto& parameter : fresh) {
-    whole.insert(parts.at(parameter));
+  for (const auto& parameter : missing_keys) {
+    modules_to_save.insert(parts.at(parameter));
   }
   for (const auto part : {Part::kPooler, Part::kHead}) {
-    const bool is_named = std::find(options.train.begin(), options.train.end(),
-                                    lora_word_of(part)) != options.train.end();
+    const bool is_named = std::find(options.modules_to_save.begin(), options.modules_to_save.end(),
+                                    lora_word_of(part)) != options.modules_to_save.end();
     const bool is_there = std::any_of(parts.begin(), parts.end(),
                                       [&](const auto& item) { return item.second == part; });
     if (is_named && is_there && is_lora_classifying(model.head)) {
-      whole.insert(part);
+      modules_to_save.insert(part);
     }
   }
-  if (!is_lora_classifying(model.head) && !whole.empty()) {
+  if (!is_lora_classifying(model.head) && !modules_to_save.empty()) {
     throw std::invalid_argument(
         "init_from has no head for this objective: adapters go beside a "
         "head that is there, or one of classes");
   }
-  return whole;
+  return modules_to_save;
 }
 
 ParameterSource merged(const Lora& lora, const ParameterSource& source) {
   return [&lora, source](const std::string& name) {
     auto weight = source(name);
-    bool is_ours = false;  // a copy: the source's tensor stays as it is
-    for (const auto& site : lora.sites) {
-      if (site.weight() == name) {
+    bool is_ours = false;  // already a copy; the source's tensor is not modified
+    for (const auto& layer : lora.layers) {
+      if (layer.weight() == name) {
         weight = is_ours ? weight : weight.to(at::kFloat, false, true);
         is_ours = true;
-        lora_rows_of(weight, site)
-            .addmm_(source(site.b()).to(at::kFloat), source(site.a()).to(at::kFloat), 1,
+        lora_rows_of(weight, layer)
+            .addmm_(source(layer.b()).to(at::kFloat), source(layer.a()).to(at::kFloat), 1,
                     lora.options.scale());
       }
     }
@@ -145,13 +147,13 @@ ParameterSource merged(const Lora& lora, const ParameterSource& source) {
 void save_lora_state(const std::string& path, const Lora& lora, const ParameterSource& source) {
   const at::NoGradGuard guard;
   TensorList tensors;
-  for (const auto& site : lora.sites) {
-    tensors.add(site.module + ".weight", lora_rows_of(source(site.weight()), site));
-    tensors.add(site.module + ".lora_A", source(site.a()));
-    tensors.add(site.module + ".lora_B", source(site.b()));
+  for (const auto& layer : lora.layers) {
+    tensors.add(layer.module + ".weight", lora_rows_of(source(layer.weight()), layer));
+    tensors.add(layer.module + ".lora_A", source(layer.a()));
+    tensors.add(layer.module + ".lora_B", source(layer.b()));
   }
   std::vector<std::string> words;
-  for (const auto part : lora.whole) {
+  for (const auto part : lora.modules_to_save) {
     words.push_back(lora_word_of(part));
   }
   formats::write_safetensors(path, tensors.views(), {{"format", "pt"}, {kWhole, join(words, ",")}},
@@ -160,25 +162,25 @@ void save_lora_state(const std::string& path, const Lora& lora, const ParameterS
 
 void load_lora_state(const std::string& path, Model& model, const Lora& lora) {
   const at::NoGradGuard guard;
-  const formats::TensorFile file(path);
+  const formats::SafetensorsFile file(path);
   const auto parameters = model.named_parameters();
   const auto bring = [&](at::Tensor target, const std::string& name) {
     const auto& view = file.at(name);
     if (view.shape != target.sizes().vec() || view.dtype != formats::DType::kF32) {
-      throw formats::Error(text(path, ": ", name, ": found ", shape_text(view.shape),
-                                ", the model asks for ", shape_text(target.sizes().vec())));
+      throw formats::Error(str_cat(path, ": ", name, ": found ", shape_text(view.shape),
+                                   ", the model asks for ", shape_text(target.sizes().vec())));
     }
     target.copy_(tensor_of(view));
   };
-  for (const auto& site : lora.sites) {
-    bring(lora_rows_of(parameters[site.weight()], site), site.module + ".weight");
-    bring(parameters[site.a()], site.module + ".lora_A");
-    bring(parameters[site.b()], site.module + ".lora_B");
+  for (const auto& layer : lora.layers) {
+    bring(lora_rows_of(parameters[layer.weight()], layer), layer.module + ".weight");
+    bring(parameters[layer.a()], layer.module + ".lora_A");
+    bring(parameters[layer.b()], layer.module + ".lora_B");
   }
 }
 
-std::set<Part> read_whole_parts(const std::string& path) {
-  const formats::TensorFile file(path);
+std::set<Part> read_modules_to_save(const std::string& path) {
+  const formats::SafetensorsFile file(path);
   std::set<Part> parts;
   const auto found = file.metadata().find(kWhole);
   const auto words = found == file.metadata().end() ? std::string() : found->second;

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family_definition.h"
-#include "models/weights/names.h"
+#include "models/weights/weight_map.h"
 
 namespace weft::models {
 
@@ -17,9 +17,9 @@ namespace {
 constexpr std::string_view kAll = "all-linear";
 constexpr std::string_view kEnding = ".weight";
 
-/// What is adapted where the config names nothing: the query and value of the family (section 4.2
-/// of the paper), or the matrix that holds them.
-constexpr std::array<std::array<std::string_view, 2>, 7> kUsual = {
+/// Default targets: the query and value of the family (section 4.2 of the paper), or the matrix
+/// that contains them.
+constexpr std::array<std::array<std::string_view, 2>, 7> kDefaultTargets = {
     {{"query", "value"},
      {"q_lin", "v_lin"},
      {"q_proj", "v_proj"},
@@ -29,47 +29,48 @@ constexpr std::array<std::array<std::string_view, 2>, 7> kUsual = {
      {"query_key_value", "query_key_value"}}};
 
 /// Every linear layer of the stack.
-std::vector<LoraSite> all_sites(const ModelOptions& model) {
-  const auto in_module = definition_of(model.family).name_in_module;
-  std::vector<LoraSite> sites;
-  for (const auto& tensor : stored_tensors(model)) {
+std::vector<LoraLayer> all_lora_layers(const ModelOptions& model) {
+  const auto in_module = definition_of(model.family).hf_module_name;
+  std::vector<LoraLayer> layers;
+  for (const auto& tensor : weight_map(model)) {
     if (tensor.part != Part::kBackbone || tensor.shape.size() != 2 ||
         !tensor.parameter.starts_with("layers.") || !tensor.name.ends_with(kEnding)) {
       continue;
     }
     const auto name = in_module ? in_module(tensor) : tensor.name;
     const auto module = name.substr(0, name.size() - kEnding.size());
-    sites.push_back({.module = module,
-                     .name = module.substr(module.rfind('.') + 1),
-                     .linear = tensor.parameter.substr(0, tensor.parameter.size() - kEnding.size()),
-                     .first_row = tensor.first_row,
-                     .rows = tensor.rows(),
-                     .columns = tensor.shape[tensor.is_transposed ? 0 : 1],
-                     .interleaved_heads = tensor.interleaved_heads});
+    layers.push_back(
+        {.module = module,
+         .name = module.substr(module.rfind('.') + 1),
+         .linear = tensor.parameter.substr(0, tensor.parameter.size() - kEnding.size()),
+         .first_row = tensor.first_row,
+         .rows = tensor.rows(),
+         .columns = tensor.shape[tensor.is_transposed ? 0 : 1],
+         .interleaved_heads = tensor.interleaved_heads});
   }
-  return sites;
+  return layers;
 }
 
-bool is_meant(const LoraSite& site, const std::string& target) {
-  return target == kAll || site.module == target || site.module.ends_with("." + target);
+bool matches_target(const LoraLayer& layer, const std::string& target) {
+  return target == kAll || layer.module == target || layer.module.ends_with("." + target);
 }
 
-/// The last words of the layers, each once, and the longer names of those that share one.
-std::vector<std::string> known_targets(const std::vector<LoraSite>& sites) {
+/// `all-linear` and the last component of each layer's name, without duplicates.
+std::vector<std::string> known_targets(const std::vector<LoraLayer>& layers) {
   std::vector<std::string> words = {std::string(kAll)};
-  for (const auto& site : sites) {
-    if (std::find(words.begin(), words.end(), site.name) == words.end()) {
-      words.push_back(site.name);
+  for (const auto& layer : layers) {
+    if (std::find(words.begin(), words.end(), layer.name) == words.end()) {
+      words.push_back(layer.name);
     }
   }
   return words;
 }
 
-std::vector<std::string> usual_targets(const std::vector<LoraSite>& sites) {
-  for (const auto& pair : kUsual) {
+std::vector<std::string> default_targets(const std::vector<LoraLayer>& layers) {
+  for (const auto& pair : kDefaultTargets) {
     const auto has = [&](std::string_view word) {
-      return std::any_of(sites.begin(), sites.end(),
-                         [&](const auto& site) { return site.name == word; });
+      return std::any_of(layers.begin(), layers.end(),
+                         [&](const auto& layer) { return layer.name == word; });
     };
     if (has(pair[0]) && has(pair[1])) {
       return {std::string(pair[0]), std::string(pair[1])};
@@ -80,27 +81,28 @@ std::vector<std::string> usual_targets(const std::vector<LoraSite>& sites) {
 
 }  // namespace
 
-std::vector<LoraSite> lora_sites(const ModelOptions& model, const LoraOptions& options) {
-  const auto sites = all_sites(model);
-  if (sites.empty()) {
+std::vector<LoraLayer> lora_layers(const ModelOptions& model, const LoraOptions& options) {
+  const auto layers = all_lora_layers(model);
+  if (layers.empty()) {
     throw std::invalid_argument("this model has no layers that adapters could stand beside");
   }
-  const auto targets = options.targets.empty() ? usual_targets(sites) : options.targets;
+  const auto targets = options.targets.empty() ? default_targets(layers) : options.targets;
   for (const auto& target : targets) {
-    if (std::none_of(sites.begin(), sites.end(),
-                     [&](const auto& site) { return is_meant(site, target); })) {
-      const auto known = known_targets(sites);
-      const auto near = nearest(target, known);
-      throw std::invalid_argument(text("'", target, "' is not one of ", join(known),
-                                       near.empty() ? "" : text("; did you mean '", near, "'?")));
+    if (std::none_of(layers.begin(), layers.end(),
+                     [&](const auto& layer) { return matches_target(layer, target); })) {
+      const auto known = known_targets(layers);
+      const auto near = did_you_mean(target, known);
+      throw std::invalid_argument(
+          str_cat("'", target, "' is not one of ", join(known),
+                  near.empty() ? "" : str_cat("; did you mean '", near, "'?")));
     }
   }
-  std::vector<LoraSite> chosen;
-  std::copy_if(sites.begin(), sites.end(), std::back_inserter(chosen), [&](const auto& site) {
+  std::vector<LoraLayer> selected;
+  std::copy_if(layers.begin(), layers.end(), std::back_inserter(selected), [&](const auto& layer) {
     return std::any_of(targets.begin(), targets.end(),
-                       [&](const auto& target) { return is_meant(site, target); });
+                       [&](const auto& target) { return matches_target(layer, target); });
   });
-  return chosen;
+  return selected;
 }
 
 std::optional<LoraOptions> read_lora_options(config::Section section) {
@@ -110,8 +112,8 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
                {.help = "Rank of the adapters; null: none, every weight is trained.",
                 .range = config::between(1, 4096)});
   constexpr std::string_view kOnly = "a rank";
-  if (!rank && !section.is_describing()) {
-    for (const auto* key : {"alpha", "dropout", "targets", "train"}) {
+  if (!rank && !section.is_documenting()) {
+    for (const auto* key : {"alpha", "dropout", "target_modules", "modules_to_save"}) {
       if (section.has(key)) {
         section.fail(key, "has no effect without a rank");
       }
@@ -122,23 +124,23 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
   section.read("alpha", options.alpha,
                {.help = "The adapters' products count alpha / rank.",
                 .range = config::above(0),
-                .only = kOnly});
+                .only_if = kOnly});
   section.read("dropout", options.dropout,
                {.help = "Share of an adapter's inputs that is dropped.",
-                .range = config::from_to_below(0, 1),
-                .only = kOnly});
-  section.read("targets", options.targets,
+                .range = config::half_open(0, 1),
+                .only_if = kOnly});
+  section.read("target_modules", options.targets,
                {.help = "Linear layers that get an adapter, by the last words of their names in "
                         "transformers: query, value, attention.output.dense, all-linear, ...; "
                         "empty: query and value, or what holds them.",
-                .only = kOnly});
-  section.read("train", options.train,
+                .only_if = kOnly});
+  section.read("modules_to_save", options.modules_to_save,
                {.help = "Parts that are trained whole beside the adapters: head (of classes), "
                         "pooler; a part that init_from does not bring always is.",
-                .only = kOnly});
-  for (const auto& part : options.train) {
+                .only_if = kOnly});
+  for (const auto& part : options.modules_to_save) {
     if (part != "head" && part != "pooler") {
-      section.fail("train", text("'", part, "' is not one of head, pooler"));
+      section.fail("modules_to_save", str_cat("'", part, "' is not one of head, pooler"));
     }
   }
   options.rank = rank.value_or(0);

@@ -1,11 +1,11 @@
 #include "models/config/config_json.h"
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
 #include "models/config/label_json.h"
-#include "models/config/stack_json.h"
 
 namespace weft::models {
 
@@ -15,17 +15,17 @@ namespace {
 
 std::string config_quote(std::string_view word) { return "'" + std::string(word) + "'"; }
 
-/// Family and place of the norms.
+/// Reads family and norm placement.
 void read_type(const JsonFields& fields, ModelOptions& options) {
   std::string type;
   fields.read("model_type", type);
-  const auto* facts = find_model_type(type);
-  if (facts == nullptr) {
+  const auto* hf_names = find_model_type(type);
+  if (hf_names == nullptr) {
     const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
     fields.fail("model_type", "found " + found + ", allowed is " + join(known_model_types()));
   }
-  options.family = facts->family;
-  options.norm_place = facts->norm_place;
+  options.family = hf_names->family;
+  options.norm_placement = hf_names->norm_placement;
 }
 
 void read_head(const JsonFields& fields, ModelOptions& options) {
@@ -39,7 +39,7 @@ void read_head(const JsonFields& fields, ModelOptions& options) {
   const auto name = list[0].get<std::string>();
   std::vector<std::string> allowed;
   for (const auto& head : heads_of(options.family)) {
-    allowed.push_back(text(facts_of(options).classes, head.ending));
+    allowed.push_back(str_cat(hf_names_of(options).class_prefix, head.class_suffix));
     if (allowed.back() == name) {
       options.head = head.head;
       return;
@@ -59,15 +59,15 @@ std::string_view torch_name(formats::DType dtype) {
 
 void read_prompt(const JsonFields& fields, ModelOptions& options) {
   if (options.head == Head::kCausalLm) {
-    fields.read("is_prefix_lm", options.decoder.sees_prompt);
-    fields.read("prefix_end_token_id", options.decoder.prompt_end_id, 0, options.vocabulary - 1);
+    fields.read("is_prefix_lm", options.decoder.is_prefix_lm);
+    fields.read("prefix_end_token_id", options.decoder.prefix_end_id, 0, options.vocabulary - 1);
   }
 }
 
 void write_prompt(Json& json, const ModelOptions& options) {
-  if (options.decoder.sees_prompt) {
+  if (options.decoder.is_prefix_lm) {
     json["is_prefix_lm"] = true;
-    json["prefix_end_token_id"] = id_or_null(options.decoder.prompt_end_id);
+    json["prefix_end_token_id"] = id_or_null(options.decoder.prefix_end_id);
   }
 }
 
@@ -85,7 +85,7 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
 Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   Json json;
   json["architectures"] = Json::array({architecture_of(options)});
-  json["model_type"] = facts_of(options).model_type;
+  json["model_type"] = hf_names_of(options).model_type;
   json["dtype"] = torch_name(dtype);
   definition_of(options.family).write_json(json, options);
   write_prompt(json, options);

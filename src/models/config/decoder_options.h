@@ -6,45 +6,44 @@
 
 namespace weft::models {
 
-/// What decoders and encoder-decoders do otherwise than BERT's kind. Rotary base, gates and biases
-/// stand in ModernOptions. The defaults are what the other families do.
+/// Differences of decoders and encoder-decoders from BERT-like models. The rotary base, gates and
+/// biases are in ModernOptions. The defaults are the behaviour of the other families.
 struct DecoderOptions {
-  int64_t key_value_heads = 0;  // G: heads of keys and values, each read by H / G heads of queries;
-                                // 0: H
-  int64_t head_width = 0;       // K; 0: D / H
-  int64_t window = 0;           // a token sees itself and window - 1 before it; 0: all before it
-  int64_t first_window = 0;     // the first layer that has the window
+  int64_t key_value_heads = 0;  // G: key and value heads, each shared by H / G query heads; 0: H
+  int64_t head_dim = 0;         // K; 0: D / H
+  int64_t window = 0;           // a token attends to itself and window - 1 tokens before it; 0: all
+  int64_t first_window_layer = 0;  // first layer with the window
   bool has_rms_norm = false;
-  bool output_bias = true;       // of the attention's last projection, where modern.attention_bias
-                                 // speaks of queries, keys and values
-  bool scales_by_layer = false;  // scores of layer i are divided by i + 1
-  bool is_parallel = false;      // attention and feed-forward read the same stream
-  bool sees_prompt = false;      // the tokens of a prompt all see one another (prefix LM)
-  double embedding_dropout = 0;  // where ModelOptions::dropout speaks of the sub-layers only
-  double initial_factor = 1;     // T5: scales the deviations of its initial values
-  double rotary_share = 1;       // of the features of a head that are turned
-  kernels::RotaryStretch rotary_stretch = {};
+  bool output_bias = true;  // bias of the attention's output projection; modern.attention_bias
+                            // covers queries, keys and values
+  bool scale_attn_by_inverse_layer_idx = false;  // divides the scores of layer i by i + 1
+  bool is_parallel = false;                      // attention and feed-forward share their input
+  bool is_prefix_lm = false;                     // prompt attention is bidirectional (prefix LM)
+  double embedding_dropout = 0;      // where ModelOptions::dropout covers the sub-layers only
+  double initial_factor = 1;         // T5: scales the initial standard deviations
+  double partial_rotary_factor = 1;  // fraction of a head's features that are rotated
+  kernels::RotaryScaling rope_scaling = {};
 
   // Encoder-decoders: ModelOptions::layers, heads and width are the encoder's.
-  int64_t layers = 0;  // of the decoder; 0: there is none beside the stack
+  int64_t layers = 0;  // of the decoder; 0: no separate decoder
   int64_t heads = 0;
   int64_t width = 0;
-  int64_t source_vocabulary = 0;  // of the encoder where it has a vocabulary of its own; 0: shared
-  bool ties_source = true;        // encoder and decoder share the word embedding;
-                                  // ModelOptions::ties_embeddings: the output matrix is the
-                                  // decoder's
-  bool scales_embedding = false;  // by the root of D
-  bool scales_output = false;     // states by the inverse of it before the output matrix (T5)
+  int64_t source_vocabulary = 0;  // of an encoder with a separate vocabulary; 0: shared
+  bool share_encoder_decoder_embeddings = true;  // encoder and decoder share the word embedding;
+                                                 // ModelOptions::tie_word_embeddings: the output
+                                                 // matrix is the decoder's word embedding
+  bool scale_embedding = false;                  // by sqrt(D)
+  bool scale_decoder_outputs = false;  // states by 1 / sqrt(D) before the output matrix (T5)
   bool has_embedding_norm = true;
-  int64_t relative_buckets = 0;  // T5's positions; 0: none
-  int64_t relative_distance = 128;
+  int64_t relative_buckets = 0;  // T5's relative positions; 0: none
+  int64_t relative_max_distance = 128;
   int64_t position_offset = 0;  // rows of the position table before that of the first token
 
-  // ids that config.json and generation_config.json name; -1: none
-  int64_t start_id = -1;         // what the decoder begins with
-  int64_t forced_begin_id = -1;  // what it must give first
-  int64_t forced_end_id = -1;    // what it must give at the greatest length
-  int64_t prompt_end_id = -1;    // sees_prompt: what stands between a prompt and its answer
+  // ids from config.json and generation_config.json; -1: none
+  int64_t decoder_start_id = -1;  // first input token of the decoder
+  int64_t forced_bos_id = -1;     // first token that it must generate
+  int64_t forced_eos_id = -1;     // last token that it must generate at the maximum length
+  int64_t prefix_end_id = -1;     // is_prefix_lm: separator of prompt and answer
 
   bool operator==(const DecoderOptions&) const = default;
 };

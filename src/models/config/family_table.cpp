@@ -29,14 +29,16 @@ std::span<const FamilyDefinition* const> family_table() {
 
 const FamilyDefinition& definition_of(Family family) {
   for (const auto* definition : family_table()) {
-    if (definition->facts.family == family) {
+    if (definition->hf_names.family == family) {
       return *definition;
     }
   }
   throw std::logic_error("a family without a definition");
 }
 
-const FamilyTraits& traits_of(Family family) { return definition_of(family).traits; }
+const FamilyCapabilities& capabilities_of(Family family) {
+  return definition_of(family).capabilities;
+}
 
 ModelOptions family_defaults(Family family) { return definition_of(family).defaults(); }
 
@@ -44,8 +46,8 @@ bool generates(const ModelOptions& options) {
   return options.head == Head::kCausalLm || options.head == Head::kConditional;
 }
 
-bool reads_source(const ModelOptions& options) {
-  return definition_of(options.family).reads_source;
+bool is_encoder_decoder(const ModelOptions& options) {
+  return definition_of(options.family).is_encoder_decoder;
 }
 
 bool reads_images(const ModelOptions& options) {

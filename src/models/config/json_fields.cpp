@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::models {
 
@@ -12,7 +12,7 @@ using formats::Json;
 
 namespace {
 
-constexpr std::size_t kLongestQuote = 60;  // of a value in an error line
+constexpr std::size_t kLongestQuote = 60;  // maximum length of a value in an error message
 
 std::string quoted(const Json& value) {
   auto shown = value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -49,13 +49,13 @@ bool JsonFields::is_null(std::string_view key) const {
 const Json& JsonFields::at(std::string_view key) const { return *find(key); }
 
 void JsonFields::fail(std::string_view key, std::string_view message) const {
-  throw formats::Error(text(place_, ": ", key, ": ", message));
+  throw formats::Error(str_cat(place_, ": ", key, ": ", message));
 }
 
 void JsonFields::fail_found(std::string_view key,
                             const Json& found,
                             std::string_view allowed) const {
-  fail(key, text("found ", quoted(found), ", allowed is ", allowed));
+  fail(key, str_cat("found ", quoted(found), ", allowed is ", allowed));
 }
 
 void JsonFields::read(std::string_view key, int64_t& value, int64_t least, int64_t most) const {
@@ -63,7 +63,7 @@ void JsonFields::read(std::string_view key, int64_t& value, int64_t least, int64
     return;
   }
   const auto& found = at(key);
-  const auto allowed = text("a whole number from ", least, " to ", most);
+  const auto allowed = str_cat("a whole number from ", least, " to ", most);
   const bool is_too_large =
       found.is_number_unsigned() &&
       found.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
@@ -80,7 +80,7 @@ void JsonFields::read(std::string_view key, int64_t& value, int64_t least, int64
 void JsonFields::read_size(std::string_view key, int64_t& value, int64_t most) const {
   const auto* found = find(key);
   if (found != nullptr && found->is_null()) {
-    fail_found(key, *found, text("a whole number from 1 to ", most));
+    fail_found(key, *found, str_cat("a whole number from 1 to ", most));
   }
   read(key, value, 1, most);
 }
@@ -90,7 +90,7 @@ void JsonFields::read(std::string_view key, double& value, double least, double 
     return;
   }
   const auto& found = at(key);
-  const auto allowed = text("a number of at least ", least, " and below ", below);
+  const auto allowed = str_cat("a number of at least ", least, " and below ", below);
   if (!found.is_number()) {
     fail_found(key, found, allowed);
   }

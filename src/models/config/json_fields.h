@@ -9,14 +9,14 @@
 
 namespace weft::models {
 
-/// Typed reading of a JSON object that others wrote. Absent keys and nulls leave the default; wrong
-/// types and values out of range throw formats::Error `FILE: key: what was found, what is allowed`.
+/// Typed reader of an external JSON object. Absent keys and nulls leave the default; wrong types
+/// and values out of range throw formats::Error `FILE: key: what was found, what is allowed`.
 class JsonFields {
  public:
   JsonFields(const formats::Json& json, std::string place);
 
   bool has(std::string_view key) const;      // and is not null
-  bool is_null(std::string_view key) const;  // is there, but null
+  bool is_null(std::string_view key) const;  // present, but null
   void read(std::string_view key, int64_t& value, int64_t least, int64_t most) const;
   /// As above; null counts as a wrong type.
   void read_size(std::string_view key, int64_t& value, int64_t most) const;

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <map>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::models {
 
@@ -21,7 +21,7 @@ std::vector<std::string> labels_of(const JsonFields& fields) {
     fields.read("num_labels", count, 1, kMostLabels);
     std::vector<std::string> names;
     for (int64_t i = 0; i < count; ++i) {
-      names.push_back(text("LABEL_", i));
+      names.push_back(str_cat("LABEL_", i));
     }
     return names;
   }
@@ -41,8 +41,8 @@ std::vector<std::string> labels_of(const JsonFields& fields) {
   }
   if (names.begin()->first != 0 ||
       names.rbegin()->first != static_cast<int64_t>(names.size()) - 1) {
-    fields.fail("id2label", text("numbers from 0 to ", names.size() - 1, " are expected, found ",
-                                 names.begin()->first, " to ", names.rbegin()->first));
+    fields.fail("id2label", str_cat("numbers from 0 to ", names.size() - 1, " are expected, found ",
+                                    names.begin()->first, " to ", names.rbegin()->first));
   }
   std::vector<std::string> result;
   for (const auto& [id, name] : names) {
@@ -59,7 +59,7 @@ std::string_view problem_of(const ModelOptions& options) {
 
 bool has_classes(Head head) {
   return head == Head::kSequence || head == Head::kToken || head == Head::kImage ||
-         head == Head::kTaughtImage;
+         head == Head::kDistilledImage;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void read_labels(const JsonFields& fields, ModelOptions& options) {
       is_sequence && (problem == "regression" || (problem.empty() && options.labels.size() == 1));
   options.is_multi_label = is_sequence && problem == "multi_label_classification";
   if (options.is_regression && options.labels.size() == 1) {
-    options.labels.clear();  // the name of the only output says nothing
+    options.labels.clear();  // the name of a single output carries no information
   }
 }
 

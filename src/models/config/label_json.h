@@ -6,8 +6,8 @@
 
 namespace weft::models {
 
-/// Names of the classes and the kind of problem, from config.json and into it. Heads that do not
-/// classify have neither.
+/// Reads and writes class names and problem type of config.json. Heads that do not classify have
+/// neither.
 void read_labels(const JsonFields& fields, ModelOptions& options);
 void write_labels(formats::Json& json, const ModelOptions& options);
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 #include "models/config/presets.h"
 #include "models/config/traits.h"
 
@@ -17,7 +17,7 @@ using config::Section;
 
 enum class CustomOrPreset : int { kCustom = -1 };
 
-/// `preset:`, as the index of a preset.
+/// Reads `preset:` as the index of a preset.
 int read_preset(Section& section) {
   config::Choices<CustomOrPreset> choices = {{"custom", CustomOrPreset::kCustom}};
   for (std::size_t i = 0; i < presets().size(); ++i) {
@@ -30,19 +30,20 @@ int read_preset(Section& section) {
   return static_cast<int>(choice);
 }
 
-/// With init_from a preset may only name what is there.
+/// With init_from a preset must match the existing model.
 void keep_preset(const Section& section, const ModelOptions& base, const Preset& preset) {
   const auto& options = preset.options;
   const bool fits = options.family == base.family && options.dim == base.dim &&
                     options.layers == base.layers && options.heads == base.heads;
   if (!fits) {
-    section.fail("preset", text("'", preset.name, "' contradicts the model that init_from names (",
-                                word_of(base.family), ", ", base.layers, " layers of ", base.dim,
-                                "); leave it out"));
+    section.fail("preset",
+                 str_cat("'", preset.name, "' contradicts the model that init_from names (",
+                         word_of(base.family), ", ", base.layers, " layers of ", base.dim,
+                         "); leave it out"));
   }
 }
 
-/// Where the values of absent keys come from: init_from, the preset, or the family.
+/// Source of the values of absent keys: init_from, the preset, or the family.
 ModelOptions starting_point(Section& section, const ModelOptions* base) {
   const int index = read_preset(section);
   const Preset* preset = index >= 0 ? &presets()[index] : nullptr;
@@ -57,8 +58,8 @@ ModelOptions starting_point(Section& section, const ModelOptions* base) {
     return options;
   }
   if (preset != nullptr) {
-    section.fail("type", text(word_of(options.family), " contradicts the preset '", preset->name,
-                              "', allowed is ", word_of(family)));
+    section.fail("type", str_cat(word_of(options.family), " contradicts the preset '", preset->name,
+                                 "', allowed is ", word_of(family)));
   }
   return family_defaults(options.family);
 }
@@ -70,7 +71,7 @@ int64_t head_outputs(const ModelOptions& options) {
     case Head::kSequence:
     case Head::kToken:
     case Head::kImage:
-    case Head::kTaughtImage:
+    case Head::kDistilledImage:
       return options.is_regression
                  ? std::max<int64_t>(1, static_cast<int64_t>(options.labels.size()))
                  : static_cast<int64_t>(options.labels.size());
@@ -94,48 +95,48 @@ int64_t key_value_heads(const ModelOptions& options) {
   return options.decoder.key_value_heads > 0 ? options.decoder.key_value_heads : options.heads;
 }
 
-int64_t head_width(const ModelOptions& options) {
-  return options.decoder.head_width > 0 ? options.decoder.head_width : options.dim / options.heads;
+int64_t head_dim(const ModelOptions& options) {
+  return options.decoder.head_dim > 0 ? options.decoder.head_dim : options.dim / options.heads;
 }
 
-int64_t query_width(const ModelOptions& options) { return options.heads * head_width(options); }
+int64_t query_width(const ModelOptions& options) { return options.heads * head_dim(options); }
 
 int64_t key_width(const ModelOptions& options) {
-  return key_value_heads(options) * head_width(options);
+  return key_value_heads(options) * head_dim(options);
 }
 
-bool tells_segments(const ModelOptions& options) {
-  return options.segments > 1 && !traits_of(options.family).tells_languages;
+bool uses_token_type_ids(const ModelOptions& options) {
+  return options.type_vocab_size > 1 && !capabilities_of(options.family).has_language_ids;
 }
 
-bool tells_languages(const ModelOptions& options) {
-  return options.segments > 1 && traits_of(options.family).tells_languages;
+bool uses_language_ids(const ModelOptions& options) {
+  return options.type_vocab_size > 1 && capabilities_of(options.family).has_language_ids;
 }
 
 int64_t embedding_width(const ModelOptions& options) {
-  return options.embedding_dim > 0 ? options.embedding_dim : options.dim;
+  return options.embedding_size > 0 ? options.embedding_size : options.dim;
 }
 
 double classifier_dropout(const ModelOptions& options) {
-  if (is_modern(options.family)) {
-    return options.head_dropout.value_or(options.dropout);
+  if (is_modernbert(options.family)) {
+    return options.classifier_dropout.value_or(options.dropout);
   }
-  const bool is_own = traits_of(options.family).has_own_dropouts;
+  const bool is_own = capabilities_of(options.family).has_separate_head_dropouts;
   if (options.head == Head::kSpan) {
-    return is_own ? options.head_dropout.value_or(options.span_dropout) : 0.0;
+    return is_own ? options.classifier_dropout.value_or(options.span_dropout) : 0.0;
   }
   const bool is_sequence = options.head == Head::kSequence;
-  return options.head_dropout.value_or(is_own && is_sequence ? options.sequence_dropout
-                                                             : options.dropout);
+  return options.classifier_dropout.value_or(is_own && is_sequence ? options.sequence_dropout
+                                                                   : options.dropout);
 }
 
 int64_t position_offset(const ModelOptions& options) {
-  return traits_of(options.family).counts_from_pad ? options.pad_id + 1 : 0;
+  return capabilities_of(options.family).positions_start_after_pad_id ? options.pad_id + 1 : 0;
 }
 
 ModelOptions read_model_options(Section& section, const ModelOptions* base) {
   auto options = starting_point(section, base);
-  if (section.is_describing()) {
+  if (section.is_documenting()) {
     for (const auto* definition : family_table()) {
       auto its = definition->defaults();
       definition->read_keys(section, its, nullptr);
@@ -143,8 +144,8 @@ ModelOptions read_model_options(Section& section, const ModelOptions* base) {
     return options;
   }
   if (base != nullptr && options.family != base->family) {
-    section.fail("type", text(word_of(options.family), " contradicts ", word_of(base->family),
-                              " of the model that init_from names; leave it out"));
+    section.fail("type", str_cat(word_of(options.family), " contradicts ", word_of(base->family),
+                                 " of the model that init_from names; leave it out"));
   }
   definition_of(options.family).read_keys(section, options, base);
   section.reject_unread();

@@ -12,7 +12,7 @@ struct Preset {
   ModelOptions options;
 };
 
-/// As most stacks are described; their feed-forward is four times as wide.
+/// Size of a typical stack, whose feed-forward is four times as wide as the model.
 struct StackSize {
   int64_t layers;
   int64_t dim;
@@ -20,10 +20,10 @@ struct StackSize {
 };
 ModelOptions sized(ModelOptions options, const StackSize& size);
 
-/// Models of the published names and sizes.
+/// Published models, by name and size.
 const std::vector<Preset>& presets();
 
-/// What a family's models have in common when no preset is named.
+/// Defaults of a family without a preset.
 ModelOptions family_defaults(Family family);
 
 }  // namespace weft::models

@@ -7,25 +7,25 @@
 
 namespace weft::models {
 
-/// What a family computes otherwise than BERT.
-struct FamilyTraits {
-  bool has_pooler = true;          // the bare model pools the first token
-  bool classifies_pooled = false;  // and the classifier of sequences reads it
+/// Differences of a family's computation from BERT.
+struct FamilyCapabilities {
+  bool has_pooler = true;               // the bare model pools the first token
+  bool classifier_uses_pooler = false;  // and the sequence classifier reads it
   bool has_segments = true;
-  bool tells_languages = false;      // by what others tell segments; untold, they add nothing
-  bool restarts_positions = false;   // where a translation follows its text in one sequence
-  bool counts_from_pad = false;      // positions begin after the row of the pad id
-  bool projects_embeddings = false;  // they may be narrower than the stack
-  bool has_own_dropouts = false;     // heads do not go by `dropout`
-  bool has_fixed_epsilon = false;    // config.json has no key for it
-  /// Of the layer that a classifier of sequences brings; nothing: it has none.
+  bool has_language_ids = false;  // replace segment ids; without ids nothing is added
+  bool resets_positions = false;  // where a translation follows its source in one sequence
+  bool positions_start_after_pad_id = false;  // positions start after the row of the pad id
+  bool has_embedding_projection = false;      // embeddings may be narrower than the stack
+  bool has_separate_head_dropouts = false;    // heads do not use `dropout`
+  bool has_fixed_epsilon = false;             // config.json has no key for it
+  /// Activation of the hidden layer of sequence classifiers; nullopt: no such layer.
   std::optional<kernels::Activation> classifier_activation = {};
-  bool drops_first = true;      // there is dropout before that layer too
-  bool has_guess_layer = true;  // the head that guesses tokens transforms the hidden state
-  /// Of that head; nothing: as in the stack.
-  std::optional<kernels::Activation> guess_activation = {};
+  bool has_classifier_input_dropout = true;  // dropout before that layer, too
+  bool has_mlm_transform = true;             // the MLM head transforms the hidden state
+  /// Activation of that transform; nullopt: as in the stack.
+  std::optional<kernels::Activation> mlm_activation = {};
 };
 
-const FamilyTraits& traits_of(Family family);
+const FamilyCapabilities& capabilities_of(Family family);
 
 }  // namespace weft::models

@@ -13,9 +13,9 @@ Beam::Beam(const Prompt& prompt, const SearchOptions& options, int64_t beams)
     : options_(options),
       beams_(static_cast<std::size_t>(beams)),
       prompt_(static_cast<int64_t>(prompt.tokens.size())),
-      most_(prompt.most),
+      max_new_tokens_(prompt.max_new_tokens),
       running_{{.tokens = prompt.tokens}},
-      is_done_(prompt.most <= 0) {}
+      is_done_(prompt.max_new_tokens <= 0) {}
 
 int64_t Beam::generated() const {
   return static_cast<int64_t>(running_.front().tokens.size()) - prompt_;
@@ -27,10 +27,10 @@ float Beam::score_of(float sum, int64_t length) const {
   return (sum - words) / static_cast<float>(std::pow(tokens, options_.length_penalty));
 }
 
-/// A heap of the best so far, its worst on top, over all rows.
+/// Over all rows; a min-heap keeps the best candidates so far.
 std::vector<Beam::Candidate> Beam::best_candidates(
     const std::vector<std::span<const float>>& log_probabilities) const {
-  const auto wanted = std::max<std::size_t>(2, options_.end_ids.size() + 1) * beams_;
+  const auto wanted = std::max<std::size_t>(2, options_.eos_ids.size() + 1) * beams_;
   const auto is_better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
   std::vector<Candidate> heap;
   heap.reserve(wanted);
@@ -41,7 +41,7 @@ std::vector<Beam::Candidate> Beam::best_candidates(
     for (std::size_t token = 0; token < row.size(); ++token) {
       const float score = row[token] + before;
       if (!(score > least)) {
-        continue;  // also what may not come, and what is no number
+        continue;  // also skips forbidden tokens and NaN
       }
       if (heap.size() == wanted) {
         std::pop_heap(heap.begin(), heap.end(), is_better);
@@ -74,7 +74,7 @@ bool Beam::may_improve() const {
   }
   const bool looks_ahead =
       options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
-  const float best = score_of(running_.front().score, looks_ahead ? most_ : generated());
+  const float best = score_of(running_.front().score, looks_ahead ? max_new_tokens_ : generated());
   return best > finished_.back().score;
 }
 
@@ -95,7 +95,7 @@ void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
     tokens.push_back(token);
     const auto fresh = std::span<const int64_t>(tokens).subspan(static_cast<std::size_t>(prompt_));
     const bool has_ended = is_end(token, options_) || (is_stopped && is_stopped(fresh));
-    if (!has_ended && length < most_) {
+    if (!has_ended && length < max_new_tokens_) {
       if (next.size() < beams_) {
         next.push_back({.tokens = std::move(tokens), .score = score, .row = rows[parent]});
       }
@@ -111,7 +111,7 @@ void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
   }
   if (next.empty()) {
     is_done_ = true;
-    if (finished_.empty() && candidates.empty()) {  // the rules leave no way on
+    if (finished_.empty() && candidates.empty()) {  // the rules allow no continuation
       for (const auto& last : running_) {
         finish({.tokens = Tokens(last.tokens.begin() + prompt_, last.tokens.end()),
                 .sum = last.score,

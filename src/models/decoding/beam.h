@@ -9,15 +9,15 @@
 
 namespace weft::models {
 
-/// The hypotheses of one prompt (of one group of its beams) that run, and those that are done. The
-/// rules are those of transformers: of the best continuations of a step the first k may end; k that
-/// have not ended go on; the k best ended ones are kept.
+/// Running and finished hypotheses of one prompt (of one group of its beams). The rules are those
+/// of transformers: of the best continuations of a step the first k may end, k unfinished ones
+/// continue, and the k best finished ones are kept.
 class Beam {
  public:
   struct Running {
     Tokens tokens;    // prompt and new ones
     float score = 0;  // sum of log-probabilities
-    int64_t row = 0;  // of the decoder, that its last token went on from
+    int64_t row = 0;  // decoder row that its last token was appended to
   };
 
   /// `beams`: k.
@@ -27,13 +27,13 @@ class Beam {
   bool is_done() const { return is_done_; }
 
   using IsStopped = std::function<bool(std::span<const int64_t>)>;
-  /// Log-probabilities of the running hypotheses' next tokens, one row of `width` each, rules
-  /// applied. `rows`: their rows of the decoder.
+  /// Advances by one token. Log-probabilities of the running hypotheses' next tokens, one row of
+  /// `width` each, rules applied. `rows`: their rows of the decoder.
   void advance(const std::vector<std::span<const float>>& log_probabilities,
                const std::vector<int64_t>& rows,
                const IsStopped& is_stopped);
 
-  /// Those that have ended, best first.
+  /// Finished hypotheses, best first.
   std::vector<Hypothesis> results() const;
 
  private:
@@ -53,15 +53,15 @@ class Beam {
       const std::vector<std::span<const float>>& log_probabilities) const;
   void finish(Finished&& finished);
   bool is_full() const { return finished_.size() == beams_; }
-  /// Whether a running hypothesis might still beat those that have ended.
+  /// Whether a running hypothesis can still beat the finished ones.
   bool may_improve() const;
   float score_of(float sum, int64_t length) const;
   int64_t generated() const;
 
   const SearchOptions& options_;
   std::size_t beams_;
-  int64_t prompt_;  // its tokens
-  int64_t most_;
+  int64_t prompt_;  // number of its tokens
+  int64_t max_new_tokens_;
   std::vector<Running> running_;
   std::vector<Finished> finished_;  // best first
   bool is_done_ = false;

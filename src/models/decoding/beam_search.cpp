@@ -12,11 +12,11 @@
 namespace weft::models {
 namespace {
 
-/// The groups of beams of one prompt, and the rows of the logits that they read.
-struct Asked {
+/// Beam groups of one prompt, and their rows of the logits.
+struct PromptBeams {
   const Prompt* prompt;
   std::vector<Beam> groups;
-  std::vector<std::vector<int64_t>> rows;  // of each group, one a running hypothesis
+  std::vector<std::vector<int64_t>> rows;  // per group, one per running hypothesis
 
   bool is_done() const {
     return std::all_of(groups.begin(), groups.end(), [](const Beam& b) { return b.is_done(); });
@@ -28,14 +28,15 @@ class BeamSearch {
   BeamSearch(const std::vector<Prompt>& prompts,
              const SearchOptions& options,
              const SearchHooks& hooks)
-      : options_(options), hooks_(hooks), rules_(options.rules, options.end_ids) {
+      : options_(options), hooks_(hooks), processor_(options.rules, options.eos_ids) {
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      Asked asked{.prompt = &prompts[i], .groups = {}, .rows = {}};
-      for (int64_t group = 0; group < options.groups; ++group) {
-        asked.groups.emplace_back(prompts[i], options, options.beams / options.groups);
-        asked.rows.push_back({static_cast<int64_t>(i)});
+      PromptBeams prompt_beams{.prompt = &prompts[i], .groups = {}, .rows = {}};
+      for (int64_t group = 0; group < options.num_beam_groups; ++group) {
+        prompt_beams.groups.emplace_back(prompts[i], options,
+                                         options.num_beams / options.num_beam_groups);
+        prompt_beams.rows.push_back({static_cast<int64_t>(i)});
       }
-      asked_.push_back(std::move(asked));
+      prompt_beams_.push_back(std::move(prompt_beams));
     }
   }
 
@@ -57,70 +58,71 @@ class BeamSearch {
   }
 
  private:
-  /// Every prompt goes one token on, by the logits (R, V).
+  /// Advances every prompt by one token, from the logits (R, V).
   void step(const at::Tensor& logits) {
     auto scores = logits.to(at::kFloat).log_softmax(1).cpu().contiguous();
     const auto width = scores.size(1);
     auto* data = scores.mutable_data_ptr<float>();
-    kernels::parallel_for(0, static_cast<int64_t>(asked_.size()), 1,
+    kernels::parallel_for(0, static_cast<int64_t>(prompt_beams_.size()), 1,
                           [&](int64_t begin, int64_t end) {
                             for (int64_t i = begin; i < end; ++i) {
-                              advance(asked_[static_cast<std::size_t>(i)], data, width);
+                              advance(prompt_beams_[static_cast<std::size_t>(i)], data, width);
                             }
                           });
   }
 
-  void advance(Asked& asked, float* data, int64_t width) const {
-    std::unordered_map<int64_t, int64_t> chosen;  // tokens, by how many beams of earlier groups
-    std::vector<std::vector<float>> copies;       // of rows that groups share at first
-    for (std::size_t g = 0; g < asked.groups.size(); ++g) {
-      auto& beam = asked.groups[g];
+  void advance(PromptBeams& prompt_beams, float* data, int64_t width) const {
+    std::unordered_map<int64_t, int64_t> token_counts;  // beams of earlier groups per chosen token
+    std::vector<std::vector<float>> copies;             // groups share rows at first
+    for (std::size_t g = 0; g < prompt_beams.groups.size(); ++g) {
+      auto& beam = prompt_beams.groups[g];
       if (beam.is_done()) {
         continue;
       }
       std::vector<std::span<const float>> rows;
       for (std::size_t i = 0; i < beam.running().size(); ++i) {
-        std::span<float> row(data + asked.rows[g][i] * width, static_cast<std::size_t>(width));
-        if (asked.groups.size() > 1) {
+        std::span<float> row(data + prompt_beams.rows[g][i] * width,
+                             static_cast<std::size_t>(width));
+        if (prompt_beams.groups.size() > 1) {
           copies.emplace_back(row.begin(), row.end());
           row = copies.back();
-          for (const auto& [token, times] : chosen) {
+          for (const auto& [token, times] : token_counts) {
             row[static_cast<std::size_t>(token)] -=
-                static_cast<float>(options_.diversity * static_cast<double>(times));
+                static_cast<float>(options_.diversity_penalty * static_cast<double>(times));
           }
         }
-        apply_rules(row, beam.running()[i], *asked.prompt);
+        apply_rules(row, beam.running()[i], *prompt_beams.prompt);
         rows.push_back(row);
       }
-      beam.advance(rows, asked.rows[g], hooks_.is_stopped);
+      beam.advance(rows, prompt_beams.rows[g], hooks_.is_stopped);
       if (!beam.is_done()) {
         for (const auto& running : beam.running()) {
-          ++chosen[running.tokens.back()];
+          ++token_counts[running.tokens.back()];
         }
       }
     }
   }
 
   void apply_rules(std::span<float> row, const Beam::Running& running, const Prompt& prompt) const {
-    const Begun begun{.tokens = running.tokens,
-                      .prompt = static_cast<int64_t>(prompt.tokens.size()),
-                      .most = prompt.most,
-                      .least = prompt.least};
-    if (!rules_.are_plain(begun)) {
-      rules_.apply(row, begun);
+    const GenerationState state{.tokens = running.tokens,
+                                .prompt = static_cast<int64_t>(prompt.tokens.size()),
+                                .max_new_tokens = prompt.max_new_tokens,
+                                .min_new_tokens = prompt.min_new_tokens};
+    if (!processor_.is_noop(state)) {
+      processor_.apply(row, state);
     }
   }
 
-  /// The rows and tokens that the decoder goes on with; notes where each hypothesis will stand.
+  /// Collects the decoder's next rows and tokens; records the new row of each hypothesis.
   void collect(std::vector<int64_t>& rows, Tokens& tokens) {
-    for (auto& asked : asked_) {
-      for (std::size_t g = 0; g < asked.groups.size(); ++g) {
-        asked.rows[g].clear();
-        if (asked.groups[g].is_done()) {
+    for (auto& prompt_beams : prompt_beams_) {
+      for (std::size_t g = 0; g < prompt_beams.groups.size(); ++g) {
+        prompt_beams.rows[g].clear();
+        if (prompt_beams.groups[g].is_done()) {
           continue;
         }
-        for (const auto& running : asked.groups[g].running()) {
-          asked.rows[g].push_back(static_cast<int64_t>(rows.size()));
+        for (const auto& running : prompt_beams.groups[g].running()) {
+          prompt_beams.rows[g].push_back(static_cast<int64_t>(rows.size()));
           rows.push_back(running.row);
           tokens.push_back(running.tokens.back());
         }
@@ -130,17 +132,17 @@ class BeamSearch {
 
   std::vector<std::vector<Hypothesis>> results() const {
     std::vector<std::vector<Hypothesis>> result;
-    for (const auto& asked : asked_) {
+    for (const auto& prompt_beams : prompt_beams_) {
       auto& best = result.emplace_back();
-      for (const auto& group : asked.groups) {
+      for (const auto& group : prompt_beams.groups) {
         for (auto& hypothesis : group.results()) {
           best.push_back(std::move(hypothesis));
         }
       }
       std::stable_sort(best.begin(), best.end(),
                        [](const auto& a, const auto& b) { return a.score > b.score; });
-      if (static_cast<int64_t>(best.size()) > options_.best) {
-        best.resize(static_cast<std::size_t>(options_.best));
+      if (static_cast<int64_t>(best.size()) > options_.num_return_sequences) {
+        best.resize(static_cast<std::size_t>(options_.num_return_sequences));
       }
     }
     return result;
@@ -148,8 +150,8 @@ class BeamSearch {
 
   const SearchOptions& options_;
   const SearchHooks& hooks_;
-  RuledScores rules_;
-  std::vector<Asked> asked_;
+  LogitsProcessor processor_;
+  std::vector<PromptBeams> prompt_beams_;
 };
 
 }  // namespace

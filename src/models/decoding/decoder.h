@@ -8,14 +8,14 @@
 
 namespace weft::models {
 
-/// Gives logits of next tokens to a search that says which sequences stay alive.
+/// Computes next-token logits for a search, which decides which sequences stay alive.
 class Decoder {
  public:
   virtual ~Decoder() = default;
 
-  /// After the prompts: (B, V).
+  /// Returns the logits after the prompts, (B, V).
   virtual at::Tensor first() = 0;
-  /// Sequence i goes on from what sequence rows[i] was, with tokens[i]; others are dropped. (R, V)
+  /// Sequence i continues sequence rows[i] with tokens[i]; the others are dropped. Returns (R, V).
   virtual at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) = 0;
 };
 

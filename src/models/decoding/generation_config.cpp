@@ -13,13 +13,12 @@ namespace {
 
 constexpr int64_t kMostGeneratedTokens = int64_t{1} << 24;
 constexpr int64_t kMostIds = int64_t{1} << 31;
-constexpr int64_t kDefaultNew = 128;  // tokens, where nothing says how many
+constexpr int64_t kDefaultMaxNewTokens = 128;  // without any limit in the config
 
-/// Keys of transformers that change texts and have no counterpart here, with the value that changes
-/// nothing.
+/// Keys of transformers that change the output and are not supported, with their neutral values.
 struct UnknownKey {
   std::string_view key;
-  double idle;
+  double neutral;
 };
 constexpr std::array<UnknownKey, 8> kUnknown{{{"typical_p", 1},
                                               {"epsilon_cutoff", 0},
@@ -54,7 +53,7 @@ void read_ids(const JsonFields& fields, std::string_view key, Tokens& ids) {
   }
 }
 
-/// A list of one id is that id, as some files have it.
+/// Reads an id, also from a list of one id, as in some files.
 void read_id(const JsonFields& fields, std::string_view key, int64_t& id) {
   if (fields.has(key)) {
     const auto ids = ids_of(fields, key);
@@ -62,7 +61,7 @@ void read_id(const JsonFields& fields, std::string_view key, int64_t& id) {
   }
 }
 
-void read_bound(const JsonFields& fields, std::string_view key, std::optional<int64_t>& bound) {
+void read_limit(const JsonFields& fields, std::string_view key, std::optional<int64_t>& bound) {
   if (fields.has(key)) {
     bound = 0;
     fields.read(key, *bound, 0, kMostGeneratedTokens);
@@ -72,12 +71,12 @@ void read_bound(const JsonFields& fields, std::string_view key, std::optional<in
 void read_rules(const JsonFields& fields, TokenRules& rules) {
   constexpr double kPenalties = 1e6;
   fields.read("repetition_penalty", rules.repetition_penalty, 1e-6, kPenalties);
-  fields.read("no_repeat_ngram_size", rules.no_repeat, 0, kMostGeneratedTokens);
-  fields.read("renormalize_logits", rules.renormalizes);
-  read_ids(fields, "suppress_tokens", rules.suppressed);
-  read_ids(fields, "begin_suppress_tokens", rules.suppressed_first);
-  read_id(fields, "forced_bos_token_id", rules.forced_first);
-  read_id(fields, "forced_eos_token_id", rules.forced_last);
+  fields.read("no_repeat_ngram_size", rules.no_repeat_ngram_size, 0, kMostGeneratedTokens);
+  fields.read("renormalize_logits", rules.renormalize_logits);
+  read_ids(fields, "suppress_tokens", rules.suppress_tokens);
+  read_ids(fields, "begin_suppress_tokens", rules.begin_suppress_tokens);
+  read_id(fields, "forced_bos_token_id", rules.forced_bos_token);
+  read_id(fields, "forced_eos_token_id", rules.forced_eos_token);
   if (fields.has("bad_words_ids")) {
     const auto& words = fields.at("bad_words_ids");
     if (!words.is_array()) {
@@ -85,16 +84,17 @@ void read_rules(const JsonFields& fields, TokenRules& rules) {
     }
     for (const auto& word : words) {
       const formats::Json object{{"bad_words_ids", word}};
-      rules.banned.push_back(ids_of(JsonFields(object, "generation_config.json"), "bad_words_ids"));
+      rules.bad_words.push_back(
+          ids_of(JsonFields(object, "generation_config.json"), "bad_words_ids"));
     }
   }
 }
 
 void read_sampling(const JsonFields& fields, Sampling& sampling) {
   constexpr double kHottest = 1e6;
-  fields.read("do_sample", sampling.is_on);
-  // Files of models that do not sample keep odd values of these.
-  if (!sampling.is_on) {
+  fields.read("do_sample", sampling.is_enabled);
+  // Files of models without sampling may contain invalid values of these.
+  if (!sampling.is_enabled) {
     return;
   }
   fields.read("temperature", sampling.temperature, 1e-6, kHottest);
@@ -106,9 +106,9 @@ void read_sampling(const JsonFields& fields, Sampling& sampling) {
 void read_beams(const JsonFields& fields, SearchOptions& search) {
   constexpr int64_t kMostBeams = 1024;
   constexpr double kPenalties = 1e3;
-  fields.read("num_beams", search.beams, 1, kMostBeams);
-  fields.read("num_beam_groups", search.groups, 1, kMostBeams);
-  fields.read("diversity_penalty", search.diversity, 0, kPenalties);
+  fields.read("num_beams", search.num_beams, 1, kMostBeams);
+  fields.read("num_beam_groups", search.num_beam_groups, 1, kMostBeams);
+  fields.read("diversity_penalty", search.diversity_penalty, 0, kPenalties);
   fields.read("length_penalty", search.length_penalty, -kPenalties, kPenalties);
   if (!fields.has("early_stopping")) {
     return;
@@ -123,10 +123,10 @@ void read_beams(const JsonFields& fields, SearchOptions& search) {
   search.early_stopping = ends ? EarlyStopping::kYes : EarlyStopping::kNo;
 }
 
-std::vector<std::string> unused_of(const JsonFields& fields) {
+std::vector<std::string> unsupported_keys_of(const JsonFields& fields) {
   std::vector<std::string> result;
-  for (const auto& [key, idle] : kUnknown) {
-    if (fields.has(key) && fields.at(key).is_number() && fields.at(key).get<double>() != idle) {
+  for (const auto& [key, neutral] : kUnknown) {
+    if (fields.has(key) && fields.at(key).is_number() && fields.at(key).get<double>() != neutral) {
       result.emplace_back(key);
     }
   }
@@ -143,10 +143,10 @@ std::vector<std::string> unused_of(const JsonFields& fields) {
 
 GenerationConfig read_generation_config(const std::string& directory, const ModelOptions& model) {
   GenerationConfig config;
-  config.search.end_ids = model.end_id < 0 ? Tokens{} : Tokens{model.end_id};
-  config.search.rules.forced_first = model.decoder.forced_begin_id;
-  config.search.rules.forced_last = model.decoder.forced_end_id;
-  config.start_id = model.decoder.start_id;
+  config.search.eos_ids = model.eos_id < 0 ? Tokens{} : Tokens{model.eos_id};
+  config.search.rules.forced_bos_token = model.decoder.forced_bos_id;
+  config.search.rules.forced_eos_token = model.decoder.forced_eos_id;
+  config.decoder_start_id = model.decoder.decoder_start_id;
   auto path = directory + "/generation_config.json";
   if (!std::filesystem::exists(path)) {
     path = directory + "/config.json";
@@ -156,31 +156,33 @@ GenerationConfig read_generation_config(const std::string& directory, const Mode
     throw formats::Error(path + ": not a JSON object");
   }
   const JsonFields fields(json, path);
-  read_ids(fields, "eos_token_id", config.search.end_ids);
-  read_id(fields, "decoder_start_token_id", config.start_id);
-  read_bound(fields, "max_new_tokens", config.most_new);
-  read_bound(fields, "max_length", config.most_all);
-  read_bound(fields, "min_new_tokens", config.least_new);
-  read_bound(fields, "min_length", config.least_all);
+  read_ids(fields, "eos_token_id", config.search.eos_ids);
+  read_id(fields, "decoder_start_token_id", config.decoder_start_id);
+  read_limit(fields, "max_new_tokens", config.max_new_tokens);
+  read_limit(fields, "max_length", config.max_length);
+  read_limit(fields, "min_new_tokens", config.min_new_tokens);
+  read_limit(fields, "min_length", config.min_length);
   read_rules(fields, config.search.rules);
   read_sampling(fields, config.search.sampling);
   read_beams(fields, config.search);
-  config.unused = unused_of(fields);
+  config.unsupported_keys = unsupported_keys_of(fields);
   return config;
 }
 
-void set_bounds(Prompt& prompt, const GenerationConfig& config, const ModelOptions& model) {
-  const auto begun = static_cast<int64_t>(prompt.tokens.size());
-  prompt.most = config.most_new.value_or(config.most_all ? *config.most_all - begun : kDefaultNew);
-  prompt.least = config.least_new.value_or(config.least_all ? *config.least_all - begun : 0);
+void set_length_limits(Prompt& prompt, const GenerationConfig& config, const ModelOptions& model) {
+  const auto prompt_tokens = static_cast<int64_t>(prompt.tokens.size());
+  prompt.max_new_tokens = config.max_new_tokens.value_or(
+      config.max_length ? *config.max_length - prompt_tokens : kDefaultMaxNewTokens);
+  prompt.min_new_tokens =
+      config.min_new_tokens.value_or(config.min_length ? *config.min_length - prompt_tokens : 0);
   if (model.length > 0 && model.decoder.relative_buckets == 0) {
-    // The last new token is never read, hence the one more.
-    const auto room = model.length - begun + 1;
-    prompt.lacks_room = prompt.most > room;
-    prompt.most = std::min(prompt.most, room);
+    // The last new token is never fed back, hence + 1.
+    const auto available = model.length - prompt_tokens + 1;
+    prompt.is_length_limited = prompt.max_new_tokens > available;
+    prompt.max_new_tokens = std::min(prompt.max_new_tokens, available);
   }
-  prompt.most = std::max<int64_t>(prompt.most, 0);
-  prompt.least = std::clamp<int64_t>(prompt.least, 0, prompt.most);
+  prompt.max_new_tokens = std::max<int64_t>(prompt.max_new_tokens, 0);
+  prompt.min_new_tokens = std::clamp<int64_t>(prompt.min_new_tokens, 0, prompt.max_new_tokens);
 }
 
 }  // namespace weft::models

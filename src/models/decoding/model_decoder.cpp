@@ -28,46 +28,47 @@ void ModelDecoder::read_sources() {
     ids.insert(ids.end(), prompt.source.begin(), prompt.source.end());
     offsets.push_back(static_cast<int64_t>(ids.size()));
   }
-  nn::Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), model_.device());
-  memory_.states =
-      model_.encode({.ids = kernels::to_device(ids, model_.device()), .patches = {}}, pass);
-  memory_.layout = pass.layout;
-  has_memory_ = true;
+  nn::ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), model_.device());
+  encoder_states_.states =
+      model_.encode({.ids = kernels::to_device(ids, model_.device()), .patches = {}}, context);
+  encoder_states_.layout = context.layout;
+  has_encoder_states_ = true;
 }
 
 at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
                               const std::vector<int64_t>& counts,
-                              std::vector<int64_t> prefixes) {
+                              std::vector<int64_t> prefix_lengths) {
   const at::NoGradGuard guard;
-  nn::Pass pass;
-  pass.layout = cache_.begin(counts, model_.device());
-  pass.cache = &cache_;
-  pass.memory = has_memory_ ? &memory_ : nullptr;
-  pass.prefixes = std::move(prefixes);
+  nn::ForwardContext context;
+  context.layout = cache_.begin_step(counts, model_.device());
+  context.cache = &cache_;
+  context.encoder_states = has_encoder_states_ ? &encoder_states_ : nullptr;
+  context.prefix_lengths = std::move(prefix_lengths);
   const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
-  const auto rows = pass.layout.tokens() == pass.layout.sequences()
-                        ? model_.hidden(input, pass)
-                        : model_.hidden_rows(input, pass, nn::ChosenRows::last_tokens(pass));
+  const auto rows =
+      context.layout.tokens() == context.layout.sequences()
+          ? model_.hidden(input, context)
+          : model_.selected_hidden_states(input, context, nn::RowSelection::last_tokens(context));
   return kernels::product(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
 }
 
 at::Tensor ModelDecoder::first() {
   const at::NoGradGuard guard;
-  if (reads_source(model_.options())) {
+  if (is_encoder_decoder(model_.options())) {
     read_sources();
   }
   std::vector<int64_t> ids;
   std::vector<int64_t> counts;
-  std::vector<int64_t> prefixes;
+  std::vector<int64_t> prefix_lengths;
   for (const auto& prompt : prompts_) {
     ids.insert(ids.end(), prompt.tokens.begin(), prompt.tokens.end());
     counts.push_back(static_cast<int64_t>(prompt.tokens.size()));
-    if (model_.options().decoder.sees_prompt) {
-      prefixes.push_back(counts.back() - prompt.begun);
+    if (model_.options().decoder.is_prefix_lm) {
+      prefix_lengths.push_back(counts.back() - prompt.answer_tokens);
     }
   }
-  return step(ids, counts, std::move(prefixes));
+  return step(ids, counts, std::move(prefix_lengths));
 }
 
 at::Tensor ModelDecoder::next(const std::vector<int64_t>& rows, const Tokens& tokens) {

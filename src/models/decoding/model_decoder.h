@@ -6,19 +6,19 @@
 #include "kernels/linear/product.h"
 #include "models/decoding/decoder.h"
 #include "models/model.h"
-#include "nn/attention/decoding_cache.h"
-#include "nn/memory.h"
+#include "nn/attention/kv_cache.h"
+#include "nn/encoder_states.h"
 
 namespace weft::models {
 
-/// Whether a model gives tokens left to right.
+/// Whether a model generates tokens left to right.
 bool can_generate(const Model& model);
 
-/// A model that remembers keys and values of the tokens it has seen. The model's parameters stay
-/// where they are; prompts are packed, the cache too.
+/// A model with a KV cache. The model's parameters stay in place; the prompts and the cache are
+/// packed.
 class ModelDecoder : public Decoder {
  public:
-  /// `output`: of prepare_for_decoding. `prompts`: sources too where the model is an
+  /// `output`: from prepare_for_decoding. `prompts`: with sources if the model is an
   /// encoder-decoder.
   ModelDecoder(Model& model,
                const kernels::PackedMatrix& output,
@@ -29,17 +29,17 @@ class ModelDecoder : public Decoder {
 
  private:
   void read_sources();
-  /// Logits after the last of the new tokens of each sequence. `prefixes`: nn::Pass.
+  /// Logits after the last new token of each sequence. `prefix_lengths`: nn::ForwardContext.
   at::Tensor step(const std::vector<int64_t>& ids,
                   const std::vector<int64_t>& counts,
-                  std::vector<int64_t> prefixes = {});
+                  std::vector<int64_t> prefix_lengths = {});
 
   Model& model_;
   const kernels::PackedMatrix& output_;  // (D, V)
   const std::vector<Prompt>& prompts_;
-  nn::DecodingCache cache_;
-  nn::Memory memory_;
-  bool has_memory_ = false;
+  nn::KvCache cache_;
+  nn::EncoderStates encoder_states_;
+  bool has_encoder_states_ = false;
 };
 
 }  // namespace weft::models

@@ -19,7 +19,7 @@ bool is_above(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score > b.score : a.token < b.token;
 }
 
-std::vector<Candidate> tempered(std::span<const float> scores, double temperature) {
+std::vector<Candidate> apply_temperature(std::span<const float> scores, double temperature) {
   std::vector<Candidate> result;
   result.reserve(scores.size());
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -31,8 +31,8 @@ std::vector<Candidate> tempered(std::span<const float> scores, double temperatur
   return result;
 }
 
-/// Those that score as well as the k-th, ties too.
-void keep_top(std::vector<Candidate>& candidates, int64_t k) {
+/// Keeps scores at least as high as the k-th, including ties.
+void keep_top_k(std::vector<Candidate>& candidates, int64_t k) {
   const auto size = static_cast<int64_t>(candidates.size());
   if (k == 0 || k >= size) {
     return;
@@ -42,38 +42,39 @@ void keep_top(std::vector<Candidate>& candidates, int64_t k) {
   std::erase_if(candidates, [&](const Candidate& c) { return c.score < least; });
 }
 
-/// exp(score - greatest), and their sum.
-double shares_of(const std::vector<Candidate>& candidates, std::vector<double>& shares) {
+/// Computes exp(score - maximum); returns their sum.
+double softmax_numerators(const std::vector<Candidate>& candidates,
+                          std::vector<double>& probabilities) {
   float greatest = candidates.front().score;
   for (const auto& candidate : candidates) {
     greatest = std::max(greatest, candidate.score);
   }
-  shares.clear();
+  probabilities.clear();
   double sum = 0;
   for (const auto& candidate : candidates) {
-    shares.push_back(std::exp(static_cast<double>(candidate.score - greatest)));
-    sum += shares.back();
+    probabilities.push_back(std::exp(static_cast<double>(candidate.score - greatest)));
+    sum += probabilities.back();
   }
   return sum;
 }
 
-/// The likeliest ones until their mass reaches p.
-void keep_mass(std::vector<Candidate>& candidates, double p, std::vector<double>& shares) {
+/// Keeps the most likely candidates until their mass reaches p.
+void keep_top_p(std::vector<Candidate>& candidates, double p, std::vector<double>& probabilities) {
   if (p >= 1) {
     return;
   }
   std::sort(candidates.begin(), candidates.end(), is_above);
-  const double sum = shares_of(candidates, shares);
+  const double sum = softmax_numerators(candidates, probabilities);
   double mass = 0;
   std::size_t kept = 0;
   while (kept < candidates.size() && (kept == 0 || mass < p * sum)) {
-    mass += shares[kept++];
+    mass += probabilities[kept++];
   }
   candidates.resize(kept);
 }
 
-void keep_likely(std::vector<Candidate>& candidates, double share) {
-  if (share <= 0) {
+void keep_min_p(std::vector<Candidate>& candidates, double probability) {
+  if (probability <= 0) {
     return;
   }
   float greatest = candidates.front().score;
@@ -81,46 +82,47 @@ void keep_likely(std::vector<Candidate>& candidates, double share) {
     greatest = std::max(greatest, candidate.score);
   }
   std::erase_if(candidates, [&](const Candidate& c) {
-    return std::exp(static_cast<double>(c.score - greatest)) < share;
+    return std::exp(static_cast<double>(c.score - greatest)) < probability;
   });
 }
 
 }  // namespace
 
-std::vector<TokenShare> token_shares(std::span<const float> scores, const Sampling& sampling) {
-  auto candidates = tempered(scores, sampling.temperature);
+std::vector<TokenProbability> token_probabilities(std::span<const float> scores,
+                                                  const Sampling& sampling) {
+  auto candidates = apply_temperature(scores, sampling.temperature);
   if (candidates.empty()) {
     throw UserError(
         "no token may come next: the rules forbid all of them, or the model gives no "
         "finite scores");
   }
-  std::vector<double> shares;
-  keep_top(candidates, sampling.top_k);
-  keep_mass(candidates, sampling.top_p, shares);
-  keep_likely(candidates, sampling.min_p);
+  std::vector<double> probabilities;
+  keep_top_k(candidates, sampling.top_k);
+  keep_top_p(candidates, sampling.top_p, probabilities);
+  keep_min_p(candidates, sampling.min_p);
   std::sort(candidates.begin(), candidates.end(),
             [](const auto& a, const auto& b) { return a.token < b.token; });
-  const double sum = shares_of(candidates, shares);
-  std::vector<TokenShare> result;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    result.push_back({.token = candidates[i].token, .share = shares[i] / sum});
+  const double sum = softmax_numerators(candidates, probabilities);
+  std::vector<TokenProbability> result;
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    result.push_back({.token = candidates[i].token, .probability = probabilities[i] / sum});
   }
   return result;
 }
 
-int64_t draw_token(std::span<const float> scores,
-                   const Sampling& sampling,
-                   uint64_t item,
-                   uint64_t place) {
-  const auto shares = token_shares(scores, sampling);
-  double rest = Random(sampling.seed, Purpose::kSample, place, item).uniform_double();
-  for (const auto& [token, share] : shares) {
-    rest -= share;
+int64_t sample_token(std::span<const float> scores,
+                     const Sampling& sampling,
+                     uint64_t item,
+                     uint64_t position) {
+  const auto probabilities = token_probabilities(scores, sampling);
+  double rest = Random(sampling.seed, RandomPurpose::kSample, position, item).uniform_double();
+  for (const auto& [token, probability] : probabilities) {
+    rest -= probability;
     if (rest < 0) {
       return token;
     }
   }
-  return shares.back().token;
+  return probabilities.back().token;
 }
 
 }  // namespace weft::models

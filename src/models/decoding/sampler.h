@@ -8,20 +8,20 @@
 
 namespace weft::models {
 
-struct TokenShare {
+struct TokenProbability {
   int64_t token = 0;
-  double share = 0;  // all together: 1
+  double probability = 0;  // all sum to 1
 };
 
-/// The tokens that may be drawn, in the order of their ids. Scores are divided by the temperature,
-/// then cut to the k likeliest, to the mass p, to the share of the likeliest. Throws UserError
-/// where no score is finite.
-std::vector<TokenShare> token_shares(std::span<const float> scores, const Sampling& sampling);
+/// Candidate tokens, in order of their ids. Scores are divided by the temperature, then filtered by
+/// top_k, top_p and min_p. Throws UserError where no score is finite.
+std::vector<TokenProbability> token_probabilities(std::span<const float> scores,
+                                                  const Sampling& sampling);
 
-/// Draws one of them: a pure function of the scores and of (seed, item, place).
-int64_t draw_token(std::span<const float> scores,
-                   const Sampling& sampling,
-                   uint64_t item,
-                   uint64_t place);
+/// Samples one candidate: a pure function of the scores and of (seed, item, position).
+int64_t sample_token(std::span<const float> scores,
+                     const Sampling& sampling,
+                     uint64_t item,
+                     uint64_t position);
 
 }  // namespace weft::models

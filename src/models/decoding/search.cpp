@@ -4,22 +4,22 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::models {
 namespace {
 
 void check(const SearchOptions& options) {
-  if (options.beams > 1 && options.sampling.is_on) {
+  if (options.num_beams > 1 && options.sampling.is_enabled) {
     throw UserError("beams and sampling exclude each other");
   }
-  if (options.beams % options.groups != 0) {
-    throw UserError(
-        text(options.beams, " beams do not make ", options.groups, " groups of like size"));
+  if (options.num_beams % options.num_beam_groups != 0) {
+    throw UserError(str_cat(options.num_beams, " beams do not make ", options.num_beam_groups,
+                            " groups of like size"));
   }
-  if (options.best > options.beams && !options.sampling.is_on) {
-    throw UserError(text(options.best, " hypotheses are wanted, but there are ", options.beams,
-                         " beams: at least as many are needed"));
+  if (options.num_return_sequences > options.num_beams && !options.sampling.is_enabled) {
+    throw UserError(str_cat(options.num_return_sequences, " hypotheses are wanted, but there are ",
+                            options.num_beams, " beams: at least as many are needed"));
   }
 }
 
@@ -32,15 +32,15 @@ double hypothesis_score(double log_probability, int64_t length, const SearchOpti
 }
 
 bool is_end(int64_t token, const SearchOptions& options) {
-  return std::find(options.end_ids.begin(), options.end_ids.end(), token) != options.end_ids.end();
+  return std::find(options.eos_ids.begin(), options.eos_ids.end(), token) != options.eos_ids.end();
 }
 
-bool is_cut_by_length(const Hypothesis& hypothesis,
-                      const Prompt& prompt,
-                      const SearchOptions& options) {
-  const bool is_full = static_cast<int64_t>(hypothesis.tokens.size()) >= prompt.most;
-  const bool is_forced = options.rules.forced_last >= 0;  // an end that the length brought about
-  return prompt.lacks_room && is_full && (!hypothesis.has_ended || is_forced);
+bool is_truncated_by_length(const Hypothesis& hypothesis,
+                            const Prompt& prompt,
+                            const SearchOptions& options) {
+  const bool is_full = static_cast<int64_t>(hypothesis.tokens.size()) >= prompt.max_new_tokens;
+  const bool is_forced = options.rules.forced_eos_token >= 0;  // an end forced by the length
+  return prompt.is_length_limited && is_full && (!hypothesis.has_ended || is_forced);
 }
 
 std::vector<std::vector<Hypothesis>> search(Decoder& decoder,
@@ -51,8 +51,8 @@ std::vector<std::vector<Hypothesis>> search(Decoder& decoder,
   if (prompts.empty()) {
     return {};
   }
-  return options.beams > 1 ? beam_search(decoder, prompts, options, hooks)
-                           : line_search(decoder, prompts, options, hooks);
+  return options.num_beams > 1 ? beam_search(decoder, prompts, options, hooks)
+                               : greedy_or_sampling_search(decoder, prompts, options, hooks);
 }
 
 }  // namespace weft::models

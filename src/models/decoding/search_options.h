@@ -9,71 +9,71 @@ namespace weft::models {
 
 using Tokens = std::vector<int64_t>;
 
-/// When a beam search whose list of finished hypotheses is full ends, as in transformers. kNo: when
-/// the best running one scores no better at its present length; kNever: when it cannot score better
+/// When a beam search with a full list of finished hypotheses ends, as in transformers. kNo: when
+/// the best running one scores no better at its current length; kNever: when it cannot score better
 /// at any length; kYes: at once.
 enum class EarlyStopping { kNo, kYes, kNever };
 
-/// What a token must obey to be chosen, in the order in which transformers applies it.
+/// Constraints on the next token, in the order in which transformers applies them.
 struct TokenRules {
-  double repetition_penalty = 1;    // tokens that are there already (arXiv:1909.05858); 1: none
-  int64_t no_repeat = 0;            // no n-gram of this size stands twice; 0: any may
-  std::vector<Tokens> banned = {};  // words that may not be completed
-  Tokens allowed = {};              // tokens that may be given, ends beside; empty: all
-  Tokens suppressed = {};           // tokens that may not
-  Tokens suppressed_first = {};     // nor as the first one given
-  int64_t forced_first = -1;        // after a prompt of one token, what must come; -1: anything
-  int64_t forced_last = -1;         // what must come at the greatest length
-  bool renormalizes = false;        // what is left of the probabilities makes one again
+  double repetition_penalty = 1;       // of previous tokens (arXiv:1909.05858); 1: none
+  int64_t no_repeat_ngram_size = 0;    // no n-gram of this size may repeat; 0: no limit
+  std::vector<Tokens> bad_words = {};  // token sequences that may not be completed
+  Tokens allowed = {};                 // allowed tokens, besides eos ids; empty: all
+  Tokens suppress_tokens = {};         // forbidden tokens
+  Tokens begin_suppress_tokens = {};   // forbidden as the first new token
+  int64_t forced_bos_token = -1;       // forced after a prompt of one token; -1: none
+  int64_t forced_eos_token = -1;       // forced at the maximum length; -1: none
+  bool renormalize_logits = false;     // remaining probabilities sum to 1 again
 };
 
-/// How the next token is drawn.
+/// How the next token is sampled.
 struct Sampling {
-  bool is_on = false;      // off: the most likely one is taken
-  double temperature = 1;  // logits are divided by it
-  int64_t top_k = 0;       // most likely tokens that are looked at; 0: all
-  double top_p = 1;        // of which those that make up this mass (arXiv:1904.09751)
-  double min_p = 0;        // and are as likely as this share of the likeliest (arXiv:2407.01082)
+  bool is_enabled = false;  // off: the most likely token is chosen
+  double temperature = 1;   // logits are divided by it
+  int64_t top_k = 0;        // number of most likely tokens kept; 0: all
+  double top_p = 1;         // probability mass that is kept (arXiv:1904.09751)
+  double min_p = 0;         // minimum, relative to the most likely token (arXiv:2407.01082)
   uint64_t seed = 1;
 };
 
 struct SearchOptions {
-  Tokens end_ids = {};  // tokens that end a text
+  Tokens eos_ids = {};  // tokens that end a text
   TokenRules rules = {};
   Sampling sampling = {};
 
-  int64_t beams = 1;          // k, hypotheses that run beside each other
-  int64_t groups = 1;         // of them, that are kept apart (arXiv:1610.02424)
-  double diversity = 0;       // taken off a token's score for each earlier group that chose it
-  double length_penalty = 1;  // a: scores are log-probabilities / length^a
-  double word_penalty = 0;    // taken off for each token, as Marian has it
+  int64_t num_beams = 1;         // k, hypotheses that run in parallel
+  int64_t num_beam_groups = 1;   // groups that they are divided into (arXiv:1610.02424)
+  double diversity_penalty = 0;  // subtracted from a token's score per earlier group that chose it
+  double length_penalty = 1;     // a: scores are log-probabilities / length^a
+  double word_penalty = 0;       // subtracted per token, as in Marian
   EarlyStopping early_stopping = EarlyStopping::kNo;
-  int64_t best = 1;  // hypotheses wanted; sampled ones where sampling is on
+  int64_t num_return_sequences = 1;  // returned hypotheses; samples if sampling is enabled
 };
 
-/// A beginning that is to be gone on with.
+/// A prompt to continue.
 struct Prompt {
-  Tokens tokens;            // not empty; of an encoder-decoder what the decoder begins with
-  Tokens source = {};       // what the encoder reads
-  int64_t begun = 0;        // the last of `tokens` that begin the answer already
-  int64_t index = 0;        // names its draws
-  int64_t most = 128;       // new tokens
-  int64_t least = 0;        // new tokens before an end is allowed
-  bool lacks_room = false;  // `most` is what the model's length leaves of more
+  Tokens tokens;                   // not empty; of an encoder-decoder the decoder's first tokens
+  Tokens source = {};              // input of the encoder
+  int64_t answer_tokens = 0;       // number of last `tokens` that already belong to the answer
+  int64_t index = 0;               // identifies its samples
+  int64_t max_new_tokens = 128;    // new tokens
+  int64_t min_new_tokens = 0;      // minimum new tokens before the end
+  bool is_length_limited = false;  // whether the model's length limits `max_new_tokens`
 };
 
 struct Hypothesis {
-  Tokens tokens;               // new ones, an end among them
-  double log_probability = 0;  // their sum, by the model itself; of beams by the rules too
-  double score = 0;            // log_probability / length^a, less what words cost
-  bool has_ended = false;      // by an end or a stop, not by its length
+  Tokens tokens;               // new ones, including the end token
+  double log_probability = 0;  // their sum, by the model alone; of beams after the rules
+  double score = 0;            // log_probability / length^a, less the word penalty
+  bool has_ended = false;      // by an end token or a stop condition, not by length
 };
 
-/// Who wants to know, or say, more while a search runs.
+/// Callbacks of a running search.
 struct SearchHooks {
-  /// Whether a text ends with these new tokens for another reason than its last token.
+  /// Whether a text ends after these new tokens for a reason other than its last token.
   std::function<bool(std::span<const int64_t> generated)> is_stopped = {};
-  /// Each token as soon as it is sure: of searches without beams.
+  /// Called with each token once it is final; searches without beams only.
   std::function<void(int64_t prompt, int64_t token)> on_token = {};
   /// Called once a step; may throw to end the search.
   std::function<void()> on_step = {};

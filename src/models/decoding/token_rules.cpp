@@ -26,7 +26,7 @@ void forbid(std::span<float> scores, const Tokens& tokens) {
   }
 }
 
-/// log-softmax of what is left.
+/// Applies log-softmax to the remaining scores.
 void renormalize(std::span<float> scores) {
   const float greatest = *std::max_element(scores.begin(), scores.end());
   if (!std::isfinite(greatest)) {
@@ -50,35 +50,37 @@ bool ends_with(std::span<const int64_t> tokens, std::span<const int64_t> ending)
 
 }  // namespace
 
-bool RuledScores::are_plain(const Begun& begun) const {
-  const bool is_first = begun.generated() <= 1;
-  const bool is_last = begun.generated() == begun.most - 1;
-  return rules_.repetition_penalty == 1 && rules_.no_repeat == 0 && rules_.banned.empty() &&
-         rules_.allowed.empty() && rules_.suppressed.empty() && begun.generated() >= begun.least &&
-         !(is_first && !rules_.suppressed_first.empty()) &&
-         !(begun.tokens.size() == 1 && rules_.forced_first >= 0) &&
-         !(is_last && rules_.forced_last >= 0);
+bool LogitsProcessor::is_noop(const GenerationState& state) const {
+  const bool is_first = state.generated() <= 1;
+  const bool is_last = state.generated() == state.max_new_tokens - 1;
+  return rules_.repetition_penalty == 1 && rules_.no_repeat_ngram_size == 0 &&
+         rules_.bad_words.empty() && rules_.allowed.empty() && rules_.suppress_tokens.empty() &&
+         state.generated() >= state.min_new_tokens &&
+         !(is_first && !rules_.begin_suppress_tokens.empty()) &&
+         !(state.tokens.size() == 1 && rules_.forced_bos_token >= 0) &&
+         !(is_last && rules_.forced_eos_token >= 0);
 }
 
-void RuledScores::apply(std::span<float> scores, const Begun& begun) const {
-  penalise_repetition(scores, begun);
-  forbid_repeated_grams(scores, begun);
-  forbid_words(scores, begun);
-  forbid_ends(scores, begun);
+void LogitsProcessor::apply(std::span<float> scores, const GenerationState& state) const {
+  penalise_repetition(scores, state);
+  forbid_repeated_ngrams(scores, state);
+  forbid_words(scores, state);
+  forbid_ends(scores, state);
   keep_allowed(scores);
-  force(scores, begun);
-  suppress(scores, begun);
-  if (rules_.renormalizes) {
+  force(scores, state);
+  suppress(scores, state);
+  if (rules_.renormalize_logits) {
     renormalize(scores);
   }
 }
 
-void RuledScores::penalise_repetition(std::span<float> scores, const Begun& begun) const {
+void LogitsProcessor::penalise_repetition(std::span<float> scores,
+                                          const GenerationState& state) const {
   if (rules_.repetition_penalty == 1) {
     return;
   }
   const auto penalty = static_cast<float>(rules_.repetition_penalty);
-  const std::unordered_set<int64_t> seen(begun.tokens.begin(), begun.tokens.end());
+  const std::unordered_set<int64_t> seen(state.tokens.begin(), state.tokens.end());
   for (const auto token : seen) {
     if (is_inside(token, scores)) {
       auto& score = scores[static_cast<std::size_t>(token)];
@@ -87,43 +89,44 @@ void RuledScores::penalise_repetition(std::span<float> scores, const Begun& begu
   }
 }
 
-void RuledScores::forbid_repeated_grams(std::span<float> scores, const Begun& begun) const {
-  const auto size = static_cast<std::size_t>(rules_.no_repeat);
-  if (size == 0 || begun.tokens.size() < size) {
+void LogitsProcessor::forbid_repeated_ngrams(std::span<float> scores,
+                                             const GenerationState& state) const {
+  const auto size = static_cast<std::size_t>(rules_.no_repeat_ngram_size);
+  if (size == 0 || state.tokens.size() < size) {
     return;
   }
-  const auto ending = begun.tokens.last(size - 1);
-  for (std::size_t i = 0; i + size <= begun.tokens.size(); ++i) {
-    const auto gram = begun.tokens.subspan(i, size);
+  const auto ending = state.tokens.last(size - 1);
+  for (std::size_t i = 0; i + size <= state.tokens.size(); ++i) {
+    const auto gram = state.tokens.subspan(i, size);
     if (std::equal(ending.begin(), ending.end(), gram.begin())) {
       forbid(scores, gram.back());
     }
   }
 }
 
-void RuledScores::forbid_words(std::span<float> scores, const Begun& begun) const {
-  for (const auto& word : rules_.banned) {
+void LogitsProcessor::forbid_words(std::span<float> scores, const GenerationState& state) const {
+  for (const auto& word : rules_.bad_words) {
     const bool is_end =
-        word.size() == 1 && std::find(end_ids_.begin(), end_ids_.end(), word[0]) != end_ids_.end();
+        word.size() == 1 && std::find(eos_ids_.begin(), eos_ids_.end(), word[0]) != eos_ids_.end();
     if (!word.empty() && !is_end &&
-        ends_with(begun.tokens, std::span(word).first(word.size() - 1))) {
+        ends_with(state.tokens, std::span(word).first(word.size() - 1))) {
       forbid(scores, word.back());
     }
   }
 }
 
-void RuledScores::forbid_ends(std::span<float> scores, const Begun& begun) const {
-  if (begun.generated() < begun.least) {
-    forbid(scores, end_ids_);
+void LogitsProcessor::forbid_ends(std::span<float> scores, const GenerationState& state) const {
+  if (state.generated() < state.min_new_tokens) {
+    forbid(scores, eos_ids_);
   }
 }
 
-void RuledScores::keep_allowed(std::span<float> scores) const {
+void LogitsProcessor::keep_allowed(std::span<float> scores) const {
   if (rules_.allowed.empty()) {
     return;
   }
   std::vector<std::pair<int64_t, float>> kept;
-  for (const auto* list : {&rules_.allowed, &end_ids_}) {
+  for (const auto* list : {&rules_.allowed, &eos_ids_}) {
     for (const auto token : *list) {
       if (is_inside(token, scores)) {
         kept.emplace_back(token, scores[static_cast<std::size_t>(token)]);
@@ -136,27 +139,27 @@ void RuledScores::keep_allowed(std::span<float> scores) const {
   }
 }
 
-void RuledScores::force(std::span<float> scores, const Begun& begun) const {
+void LogitsProcessor::force(std::span<float> scores, const GenerationState& state) const {
   const auto only = [&](int64_t token) {
     std::fill(scores.begin(), scores.end(), kNever);
     if (is_inside(token, scores)) {
       scores[static_cast<std::size_t>(token)] = 0;
     }
   };
-  if (rules_.forced_first >= 0 && begun.tokens.size() == 1) {
-    only(rules_.forced_first);
+  if (rules_.forced_bos_token >= 0 && state.tokens.size() == 1) {
+    only(rules_.forced_bos_token);
   }
-  if (rules_.forced_last >= 0 && begun.generated() == begun.most - 1) {
-    only(rules_.forced_last);
+  if (rules_.forced_eos_token >= 0 && state.generated() == state.max_new_tokens - 1) {
+    only(rules_.forced_eos_token);
   }
 }
 
-void RuledScores::suppress(std::span<float> scores, const Begun& begun) const {
-  forbid(scores, rules_.suppressed);
-  // A forced first token shifts the place, as transformers has it.
-  const int64_t place = begun.prompt == 1 && rules_.forced_first >= 0 ? 1 : 0;
-  if (begun.generated() == place) {
-    forbid(scores, rules_.suppressed_first);
+void LogitsProcessor::suppress(std::span<float> scores, const GenerationState& state) const {
+  forbid(scores, rules_.suppress_tokens);
+  // A forced first token shifts the position, as in transformers.
+  const int64_t position = state.prompt == 1 && rules_.forced_bos_token >= 0 ? 1 : 0;
+  if (state.generated() == position) {
+    forbid(scores, rules_.begin_suppress_tokens);
   }
 }
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/families/bart_json.h"
-#include "models/weights/stored_builder.h"
+#include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
 
@@ -19,40 +19,40 @@ ModelOptions common(Family family) {
   ModelOptions options;
   options.family = family;
   options.length = 1024;
-  options.segments = 0;
+  options.type_vocab_size = 0;
   options.norm_epsilon = 1e-5;
   options.attention_dropout = 0;
-  options.head_dropout = 0;
+  options.classifier_dropout = 0;
   options.pad_id = 1;
-  options.begin_id = 0;
-  options.end_id = 2;
-  options.decoder.start_id = 2;
-  options.decoder.forced_end_id = 2;
+  options.bos_id = 0;
+  options.eos_id = 2;
+  options.decoder.decoder_start_id = 2;
+  options.decoder.forced_eos_id = 2;
   return options;
 }
 
 ModelOptions bart_defaults() {
   auto options = sized_encoder_decoder(common(Family::kBart), {768, 6, 12, 3072});
-  options.decoder.position_offset = 2;  // of fairseq, whose table begins with the pad id's rows
+  options.decoder.position_offset = 2;  // fairseq's table starts with rows for the pad id
   return options;
 }
 
 ModelOptions mbart_defaults() {
   auto options = sized_encoder_decoder(common(Family::kMbart), {1024, 12, 16, 4096});
-  options.norm_place = NormPlace::kPre;
+  options.norm_placement = NormPlacement::kPre;
   options.decoder.position_offset = 2;
-  options.decoder.scales_embedding = true;
-  options.decoder.start_id = -1;
+  options.decoder.scale_embedding = true;
+  options.decoder.decoder_start_id = -1;
   return options;
 }
 
 ModelOptions marian_defaults() {
   auto options = sized_encoder_decoder(common(Family::kMarian), {512, 6, 8, 2048});
   options.length = 512;
-  options.begins_sinusoidal = true;
+  options.has_sinusoidal_positions = true;
   options.activation = Activation::kSilu;
-  options.begin_id = -1;
-  options.decoder.scales_embedding = true;
+  options.bos_id = -1;
+  options.decoder.scale_embedding = true;
   options.decoder.has_embedding_norm = false;
   return options;
 }
@@ -83,58 +83,58 @@ std::vector<Preset> transformer_presets() {
 void read_bart_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_encoder_decoder_keys(
       section, options, base,
-      {.only = "type: bart", .has_inner_dropout = true, .has_scaled_embedding = true});
+      {.only_if = "type: bart", .has_inner_dropout = true, .has_scaled_embedding = true});
 }
 
 void read_mbart_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_encoder_decoder_keys(
       section, options, base,
-      {.only = "type: mbart", .has_inner_dropout = true, .has_scaled_embedding = true});
+      {.only_if = "type: mbart", .has_inner_dropout = true, .has_scaled_embedding = true});
 }
 
 constexpr std::string_view kOnlySinusoidal = "type: transformer or marian";
 
 void read_marian_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_encoder_decoder_keys(section, options, base,
-                            {.only = kOnlySinusoidal,
+                            {.only_if = kOnlySinusoidal,
                              .has_inner_dropout = true,
                              .has_scaled_embedding = true,
-                             .has_three_ties = true});
+                             .has_embedding_ties = true});
 }
 
-void add_bart_layer(StoredBuilder& builder,
+void add_bart_layer(WeightMapBuilder& builder,
                     const ModelOptions& options,
                     bool is_decoder,
-                    const std::string& ours,
-                    const std::string& theirs) {
+                    const std::string& parameter,
+                    const std::string& hf_prefix) {
   const int64_t dim = options.dim;
   const int64_t width = is_decoder ? options.decoder.width : options.width;
-  const auto linear = [&](const std::string& name, const std::string& stored, int64_t first = 0) {
-    builder.linear(ours + name, theirs + stored,
+  const auto linear = [&](const std::string& name, const std::string& hf_name, int64_t first = 0) {
+    builder.linear(parameter + name, hf_prefix + hf_name,
                    {.inputs = dim, .outputs = dim, .first_row = first});
   };
   linear("attention.qkv", "self_attn.q_proj");
   linear("attention.qkv", "self_attn.k_proj", dim);
   linear("attention.qkv", "self_attn.v_proj", 2 * dim);
   linear("attention.output", "self_attn.out_proj");
-  builder.norm(ours + "attention_norm", theirs + "self_attn_layer_norm", dim);
+  builder.norm(parameter + "attention_norm", hf_prefix + "self_attn_layer_norm", dim);
   if (is_decoder) {
     linear("cross_attention.query", "encoder_attn.q_proj");
     linear("cross_attention.key_value", "encoder_attn.k_proj");
     linear("cross_attention.key_value", "encoder_attn.v_proj", dim);
     linear("cross_attention.output", "encoder_attn.out_proj");
-    builder.norm(ours + "cross_attention_norm", theirs + "encoder_attn_layer_norm", dim);
+    builder.norm(parameter + "cross_attention_norm", hf_prefix + "encoder_attn_layer_norm", dim);
   }
-  builder.linear(ours + "feed_forward.up", theirs + "fc1", {dim, width});
-  builder.linear(ours + "feed_forward.down", theirs + "fc2", {width, dim});
-  builder.norm(ours + "feed_forward_norm", theirs + "final_layer_norm", dim);
+  builder.linear(parameter + "feed_forward.up", hf_prefix + "fc1", {dim, width});
+  builder.linear(parameter + "feed_forward.down", hf_prefix + "fc2", {width, dim});
+  builder.norm(parameter + "feed_forward_norm", hf_prefix + "final_layer_norm", dim);
 }
 
-void add_side(StoredBuilder& builder, const ModelOptions& options, bool is_decoder) {
+void add_side(WeightMapBuilder& builder, const ModelOptions& options, bool is_decoder) {
   const std::string embeddings = is_decoder ? "decoder_embeddings." : "embeddings.";
   const std::string stack = is_decoder ? "decoder_layers." : "layers.";
   const std::string side = is_decoder ? "model.decoder." : "model.encoder.";
-  if (!options.begins_sinusoidal) {
+  if (!options.has_sinusoidal_positions) {
     builder.table(embeddings + "position", side + "embed_positions",
                   {options.length + options.decoder.position_offset, options.dim});
   }
@@ -143,15 +143,15 @@ void add_side(StoredBuilder& builder, const ModelOptions& options, bool is_decod
   }
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    add_bart_layer(builder, options, is_decoder, text(stack, layer, "."),
-                   text(side, "layers.", layer, "."));
+    add_bart_layer(builder, options, is_decoder, str_cat(stack, layer, "."),
+                   str_cat(side, "layers.", layer, "."));
   }
-  if (options.norm_place == NormPlace::kPre) {
+  if (options.norm_placement == NormPlacement::kPre) {
     builder.norm(stack + "norm", side + "layer_norm", options.dim);
   }
 }
 
-void add_bart_head(StoredBuilder& builder, const ModelOptions& options) {
+void add_bart_head(WeightMapBuilder& builder, const ModelOptions& options) {
   const int64_t dim = options.dim;
   if (options.head == Head::kSequence) {
     builder.linear("head.dense", "classification_head.dense",
@@ -160,20 +160,20 @@ void add_bart_head(StoredBuilder& builder, const ModelOptions& options) {
                    {.inputs = dim, .outputs = head_outputs(options), .part = Part::kHead});
     return;
   }
-  if (!options.ties_embeddings) {
+  if (!options.tie_word_embeddings) {
     builder.table("head", "lm_head", {options.vocabulary, dim}, Part::kHead);
   }
   builder.result.push_back({.parameter = "logits_bias",
                             .name = "final_logits_bias",
                             .shape = {1, options.vocabulary},
                             .part = Part::kHead,
-                            .may_be_missing = true});
+                            .is_optional = true});
 }
 
 std::vector<StoredTensor> bart_tensors(const ModelOptions& options) {
   const auto& decoder = options.decoder;
-  StoredBuilder builder;
-  if (decoder.ties_source) {
+  WeightMapBuilder builder;
+  if (decoder.share_encoder_decoder_embeddings) {
     builder.table("embeddings.word", "model.shared", {options.vocabulary, options.dim});
   } else {
     const int64_t source =
@@ -189,8 +189,8 @@ std::vector<StoredTensor> bart_tensors(const ModelOptions& options) {
 }
 
 std::vector<std::string> bart_spellings(const StoredTensor& tensor, const ModelOptions& options) {
-  if (tensor.name == "model.shared.weight" ||
-      (tensor.name == "model.encoder.embed_tokens.weight" && options.decoder.ties_source)) {
+  if (tensor.name == "model.shared.weight" || (tensor.name == "model.encoder.embed_tokens.weight" &&
+                                               options.decoder.share_encoder_decoder_embeddings)) {
     return {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"};
   }
   return {};
@@ -202,57 +202,57 @@ bool is_bart_harmless(std::string_view name, const ModelOptions& options) {
                                 std::string_view("decoder.embed_tokens.weight")};
   const bool is_tied =
       std::any_of(kTied.begin(), kTied.end(), [&](auto end) { return name.ends_with(end); });
-  return is_tied || (options.ties_embeddings && name == "lm_head.weight") ||
+  return is_tied || (options.tie_word_embeddings && name == "lm_head.weight") ||
          name.ends_with("encoder.version") || name.ends_with("decoder.version") ||
-         (options.begins_sinusoidal && name.ends_with("embed_positions.weight")) ||
+         (options.has_sinusoidal_positions && name.ends_with("embed_positions.weight")) ||
          (options.head != Head::kConditional && name == "final_logits_bias");
 }
 
-/// All from one normal.
-InitialValues bart_initial(const std::string& parameter, const ModelOptions& options) {
+/// One normal distribution for all matrices.
+Initializer bart_initial(const std::string& parameter, const ModelOptions& options) {
   if (parameter == "logits_bias") {
-    return {.kind = InitialValues::Kind::kZero};
+    return {.kind = Initializer::Kind::kZero};
   }
-  return {.deviation = options.deviation, .zeroes_pad = parameter.ends_with(".word.weight")};
+  return {.init_std = options.init_std, .zeroes_padding = parameter.ends_with(".word.weight")};
 }
 
-/// Glorot's uniform law (Glorot and Bengio 2010) for each matrix, embeddings of unit length on
-/// average, as the authors' Tensor2Tensor and Marian have it.
-InitialValues glorot(const std::string& parameter, const ModelOptions& options) {
+/// Glorot uniform (Glorot and Bengio 2010) for each matrix, embeddings of unit length on average,
+/// as in the authors' Tensor2Tensor and in Marian.
+Initializer glorot(const std::string& parameter, const ModelOptions& options) {
   const auto dim = static_cast<double>(options.dim);
   if (parameter == "logits_bias") {
-    return {.kind = InitialValues::Kind::kZero};
+    return {.kind = Initializer::Kind::kZero};
   }
   if (parameter.ends_with(".word.weight") || parameter == "head.weight") {
-    return {.deviation = 1 / std::sqrt(dim), .zeroes_pad = parameter != "head.weight"};
+    return {.init_std = 1 / std::sqrt(dim), .zeroes_padding = parameter != "head.weight"};
   }
-  double fans = 2 * dim;  // query, key and value are matrices of their own
+  double fans = 2 * dim;  // query, key and value count as separate matrices
   if (parameter.find(".feed_forward.") != std::string::npos) {
     const bool is_decoder = parameter.starts_with("decoder_");
     fans = dim + static_cast<double>(is_decoder ? options.decoder.width : options.width);
   }
-  return {.kind = InitialValues::Kind::kUniform, .bound = std::sqrt(6 / fans)};
+  return {.kind = Initializer::Kind::kUniform, .bound = std::sqrt(6 / fans)};
 }
 
-FamilyDefinition shared_definition(const FamilyFacts& facts) {
-  auto made = encoder_decoder_definition(facts);
+FamilyDefinition shared_definition(const HfNames& hf_names) {
+  auto made = encoder_decoder_definition(hf_names);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"},
-                {Head::kConditional, "Model"},  // whose output is its embeddings
+                {Head::kConditional, "Model"},  // its output is its embeddings
                 {Head::kSequence, "ForSequenceClassification"}};
-  made.traits.has_fixed_epsilon = true;
-  made.traits.classifier_activation = Activation::kTanh;
+  made.capabilities.has_fixed_epsilon = true;
+  made.capabilities.classifier_activation = Activation::kTanh;
   made.read_json = read_bart_json;
   made.write_json = write_bart_json;
   made.tensors = bart_tensors;
-  made.spellings = bart_spellings;
-  made.is_harmless = is_bart_harmless;
-  made.initial = bart_initial;
-  made.style = formats::SpecialStyle::kRoberta;
+  made.name_aliases = bart_spellings;
+  made.is_ignorable = is_bart_harmless;
+  made.initializer = bart_initial;
+  made.style = formats::TokenizerTemplate::kRoberta;
   return made;
 }
 
 FamilyDefinition bart_definition() {
-  auto made = shared_definition({Family::kBart, NormPlace::kPost, "bart", "model", "Bart"});
+  auto made = shared_definition({Family::kBart, NormPlacement::kPost, "bart", "model", "Bart"});
   made.defaults = bart_defaults;
   made.presets = bart_presets;
   made.read_keys = read_bart_keys;
@@ -260,24 +260,24 @@ FamilyDefinition bart_definition() {
 }
 
 FamilyDefinition mbart_definition() {
-  auto made = shared_definition({Family::kMbart, NormPlace::kPre, "mbart", "model", "MBart"});
+  auto made = shared_definition({Family::kMbart, NormPlacement::kPre, "mbart", "model", "MBart"});
   made.defaults = mbart_defaults;
   made.presets = mbart_presets;
   made.read_keys = read_mbart_keys;
-  made.style = formats::SpecialStyle::kMbart;
+  made.style = formats::TokenizerTemplate::kMbart;
   return made;
 }
 
 FamilyDefinition marian_definition(Family family) {
   const bool is_marian = family == Family::kMarian;
-  auto made = shared_definition({family, NormPlace::kPost, "marian", "model", "Marian"});
-  made.word = is_marian ? "marian" : "transformer";
+  auto made = shared_definition({family, NormPlacement::kPost, "marian", "model", "Marian"});
+  made.name = is_marian ? "marian" : "transformer";
   made.heads = {{Head::kConditional, "MTModel"}, {Head::kConditional, "Model"}};
   made.defaults = is_marian ? marian_defaults : transformer_defaults;
   made.presets = is_marian ? marian_presets : transformer_presets;
   made.read_keys = read_marian_keys;
-  made.initial = glorot;
-  made.style = formats::SpecialStyle::kEnding;
+  made.initializer = glorot;
+  made.style = formats::TokenizerTemplate::kEosOnly;
   return made;
 }
 

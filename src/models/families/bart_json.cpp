@@ -1,9 +1,9 @@
 #include "models/families/bart_json.h"
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/stack_json.h"
+#include "models/config/hf_config_fields.h"
 #include "models/encoder_decoder_parts.h"
 
 namespace weft::models {
@@ -12,9 +12,9 @@ namespace {
 
 using formats::Json;
 
-/// What absent keys mean to the config classes.
+/// Sets the values of absent keys, as in the config classes of transformers.
 void set_defaults(ModelOptions& options) {
-  options = begun(options, definition_of(options.family).defaults());
+  options = apply_named(options, definition_of(options.family).defaults());
   options.dim = 1024;
   options.layers = options.decoder.layers = 12;
   options.heads = options.decoder.heads = 16;
@@ -22,11 +22,11 @@ void set_defaults(ModelOptions& options) {
   options.length = 1024;
   options.vocabulary = 50265;
   options.activation = kernels::Activation::kGelu;
-  options.decoder.scales_embedding = false;
+  options.decoder.scale_embedding = false;
   if (options.family == Family::kMarian) {
     options.vocabulary = 58101;
-    options.pad_id = options.decoder.start_id = 58100;
-    options.end_id = options.decoder.forced_end_id = 0;
+    options.pad_id = options.decoder.decoder_start_id = 58100;
+    options.eos_id = options.decoder.forced_eos_id = 0;
   }
 }
 
@@ -38,11 +38,11 @@ void read_vocabularies(const JsonFields& fields, ModelOptions& options) {
   const int64_t source = options.vocabulary;
   fields.read("decoder_vocab_size", options.vocabulary, 1, kMostTokens);
   options.decoder.source_vocabulary = source == options.vocabulary ? 0 : source;
-  fields.read("share_encoder_decoder_embeddings", options.decoder.ties_source);
-  if (options.decoder.ties_source && options.decoder.source_vocabulary > 0) {
+  fields.read("share_encoder_decoder_embeddings", options.decoder.share_encoder_decoder_embeddings);
+  if (options.decoder.share_encoder_decoder_embeddings && options.decoder.source_vocabulary > 0) {
     fields.fail("decoder_vocab_size",
-                text("found ", options.vocabulary, " beside a vocab_size of ", source,
-                     ", which share_encoder_decoder_embeddings does not allow"));
+                str_cat("found ", options.vocabulary, " beside a vocab_size of ", source,
+                        ", which share_encoder_decoder_embeddings does not allow"));
   }
 }
 
@@ -59,7 +59,7 @@ void read_bart_sizes(const JsonFields& fields, ModelOptions& options) {
   for (const auto& [key, heads] : {std::pair{"encoder_attention_heads", options.heads},
                                    std::pair{"decoder_attention_heads", decoder.heads}}) {
     if (options.dim % heads != 0) {
-      fields.fail(key, text(heads, " does not divide d_model ", options.dim));
+      fields.fail(key, str_cat(heads, " does not divide d_model ", options.dim));
     }
   }
 }
@@ -73,12 +73,12 @@ void read_bart_json(const JsonFields& fields, ModelOptions& options) {
   read_activation(fields, "activation_function", options.activation);
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
-  fields.read("activation_dropout", options.modern.feed_forward_dropout, 0.0, 1.0);
-  fields.read("init_std", options.deviation, 0.0, 100.0);
-  fields.read("scale_embedding", options.decoder.scales_embedding);
-  fields.read("tie_word_embeddings", options.ties_embeddings);
-  fields.read("classifier_dropout", options.head_dropout, 0.0, 1.0);
-  if (!options.ties_embeddings && options.decoder.ties_source) {
+  fields.read("activation_dropout", options.modern.activation_dropout, 0.0, 1.0);
+  fields.read("init_std", options.init_std, 0.0, 100.0);
+  fields.read("scale_embedding", options.decoder.scale_embedding);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
+  fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
+  if (!options.tie_word_embeddings && options.decoder.share_encoder_decoder_embeddings) {
     fields.fail("tie_word_embeddings",
                 "found false, allowed is true where encoder and decoder share their embedding");
   }
@@ -88,12 +88,12 @@ void read_bart_json(const JsonFields& fields, ModelOptions& options) {
 
 void write_bart_json(Json& json, const ModelOptions& options) {
   const auto& decoder = options.decoder;
-  const bool is_sinusoidal = options.begins_sinusoidal;
+  const bool is_sinusoidal = options.has_sinusoidal_positions;
   json["vocab_size"] =
       decoder.source_vocabulary > 0 ? decoder.source_vocabulary : options.vocabulary;
   if (is_sinusoidal) {
     json["decoder_vocab_size"] = options.vocabulary;
-    json["share_encoder_decoder_embeddings"] = decoder.ties_source;
+    json["share_encoder_decoder_embeddings"] = decoder.share_encoder_decoder_embeddings;
     json["static_position_embeddings"] = true;
   }
   json["d_model"] = options.dim;
@@ -104,20 +104,20 @@ void write_bart_json(Json& json, const ModelOptions& options) {
   json["encoder_ffn_dim"] = options.width;
   json["decoder_ffn_dim"] = decoder.width;
   json["max_position_embeddings"] = options.length;
-  json["activation_function"] = stored_activation(options.activation);
+  json["activation_function"] = hf_activation_name(options.activation);
   json["dropout"] = options.dropout;
   json["attention_dropout"] = options.attention_dropout;
-  json["activation_dropout"] = options.modern.feed_forward_dropout;
-  json["init_std"] = options.deviation;
-  json["scale_embedding"] = decoder.scales_embedding;
+  json["activation_dropout"] = options.modern.activation_dropout;
+  json["init_std"] = options.init_std;
+  json["scale_embedding"] = decoder.scale_embedding;
   if (!is_sinusoidal) {
-    json["classifier_dropout"] = options.head_dropout.value_or(0.0);
+    json["classifier_dropout"] = options.classifier_dropout.value_or(0.0);
   }
   json["encoder_layerdrop"] = 0.0;
   json["decoder_layerdrop"] = 0.0;
   json["is_encoder_decoder"] = true;
   json["use_cache"] = true;
-  json["tie_word_embeddings"] = options.ties_embeddings;
+  json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
   write_decoding_ids(json, options);
 }

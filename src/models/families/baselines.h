@@ -14,13 +14,13 @@ const FamilyDefinition& bag_of_words();
 /// Decomposable attention over two texts (arXiv:1606.01933).
 const FamilyDefinition& decomposable_attention();
 
-/// Families that are no transformers and answer for whole sequences only.
+/// Whether a family is not a transformer and classifies whole sequences only.
 bool is_baseline(Family family);
 
-/// A baseline's sizes in words, for people.
-std::vector<std::pair<std::string, std::string>> baseline_facts(const ModelOptions& options);
+/// Human-readable sizes of a baseline.
+std::vector<std::pair<std::string, std::string>> baseline_description(const ModelOptions& options);
 
-/// Rows of the table of a bag of words: one for each word, then the buckets.
+/// Rows of the table of a bag of words: one per word, then the buckets.
 int64_t bag_rows(const ModelOptions& options);
 
 }  // namespace weft::models

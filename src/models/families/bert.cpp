@@ -1,7 +1,7 @@
 #include "models/families/bert.h"
 
-#include "models/config/modern.h"
-#include "models/config/stack_json.h"
+#include "models/config/hf_config_fields.h"
+#include "models/config/modernbert.h"
 #include "models/encoder.h"
 #include "models/families/bert_kind.h"
 
@@ -18,7 +18,7 @@ ModelOptions bert_defaults() { return {}; }
 ModelOptions defaults_like_roberta(Family family) {
   ModelOptions options;
   options.family = family;
-  options.segments = 1;
+  options.type_vocab_size = 1;
   options.norm_epsilon = 1e-5;
   options.pad_id = 1;
   return options;
@@ -31,7 +31,7 @@ ModelOptions distilbert_defaults() {
   ModelOptions options;
   options.family = Family::kDistilBert;
   options.layers = 6;
-  options.segments = 0;
+  options.type_vocab_size = 0;
   return options;
 }
 
@@ -41,7 +41,7 @@ ModelOptions electra_defaults() {
   return options;
 }
 
-/// Also the small ones of arXiv:1908.08962.
+/// Includes the small models of arXiv:1908.08962.
 std::vector<Preset> bert_presets() {
   const auto begin = bert_defaults();
   return {{"bert-tiny", sized(begin, {2, 128, 2})},   {"bert-mini", sized(begin, {4, 256, 4})},
@@ -67,12 +67,12 @@ std::vector<Preset> xlm_roberta_presets() {
 
 std::vector<Preset> distilbert_presets() { return {{"distilbert-base", distilbert_defaults()}}; }
 
-/// Sizes of the files that its authors published. Generators keep the embeddings of their
-/// discriminators and are narrower.
+/// Sizes of the published checkpoints. Generators have the embeddings of their discriminators and
+/// are narrower.
 std::vector<Preset> electra_presets() {
   const auto made = [](const StackSize& size, int64_t embedding) {
     auto options = sized(electra_defaults(), size);
-    options.embedding_dim = embedding;
+    options.embedding_size = embedding;
     return options;
   };
   return {{"electra-small", made({12, 256, 4}, 128)},
@@ -84,39 +84,39 @@ std::vector<Preset> electra_presets() {
 }
 
 std::vector<Preset> modernbert_presets() {
-  auto large = sized(modern_defaults(), {28, 1024, 16});
+  auto large = sized(modernbert_defaults(), {28, 1024, 16});
   large.width = 2624;
-  return {{"modernbert-base", modern_defaults()}, {"modernbert-large", std::move(large)}};
+  return {{"modernbert-base", modernbert_defaults()}, {"modernbert-large", std::move(large)}};
 }
 
-// What absent keys of config.json mean, then the keys.
+// Sets the values of absent config.json keys, then reads the keys.
 
 void read_bert_json(const JsonFields& fields, ModelOptions& options) {
   options.vocabulary = 30522;
-  bert_kind::read_json(fields, options);
+  bert_family::read_json(fields, options);
 }
 
 void read_roberta_json(const JsonFields& fields, ModelOptions& options) {
   options.vocabulary = options.family == Family::kRoberta ? 50265 : 30522;
   options.pad_id = 1;
-  options.begin_id = 0;
-  options.end_id = 2;
-  bert_kind::read_json(fields, options);
+  options.bos_id = 0;
+  options.eos_id = 2;
+  bert_family::read_json(fields, options);
 }
 
-constexpr bert_kind::Words kDistilBertWords = {.dim = "dim",
-                                               .layers = "n_layers",
-                                               .heads = "n_heads",
-                                               .width = "hidden_dim",
-                                               .activation = "activation",
-                                               .dropout = "dropout",
-                                               .attention_dropout = "attention_dropout"};
+constexpr bert_family::JsonKeys kDistilBertKeys = {.dim = "dim",
+                                                   .layers = "n_layers",
+                                                   .heads = "n_heads",
+                                                   .width = "hidden_dim",
+                                                   .activation = "activation",
+                                                   .dropout = "dropout",
+                                                   .attention_dropout = "attention_dropout"};
 
 void read_distilbert_json(const JsonFields& fields, ModelOptions& options) {
   options.vocabulary = 30522;
   options.layers = 6;
-  options.segments = 0;
-  bert_kind::read_json(fields, options, kDistilBertWords);
+  options.type_vocab_size = 0;
+  bert_family::read_json(fields, options, kDistilBertKeys);
 }
 
 void read_electra_json(const JsonFields& fields, ModelOptions& options) {
@@ -124,77 +124,77 @@ void read_electra_json(const JsonFields& fields, ModelOptions& options) {
   options.dim = 256;
   options.heads = 4;
   options.width = 1024;
-  options.embedding_dim = 128;
-  bert_kind::read_json(fields, options);
+  options.embedding_size = 128;
+  bert_family::read_json(fields, options);
 }
 
-constexpr bert_kind::Words kModernWords = {.activation = "hidden_activation",
-                                           .dropout = "embedding_dropout",
-                                           .attention_dropout = "attention_dropout",
-                                           .epsilon = "norm_eps"};
+constexpr bert_family::JsonKeys kModernBertKeys = {.activation = "hidden_activation",
+                                                   .dropout = "embedding_dropout",
+                                                   .attention_dropout = "attention_dropout",
+                                                   .epsilon = "norm_eps"};
 
 void read_modernbert_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, modern_defaults());
+  options = apply_named(options, modernbert_defaults());
   options.vocabulary = 50368;
   options.pad_id = 50283;
-  options.begin_id = 50281;
-  options.end_id = 50282;
-  bert_kind::read_json(fields, options, kModernWords);
+  options.bos_id = 50281;
+  options.eos_id = 50282;
+  bert_family::read_json(fields, options, kModernBertKeys);
 }
 
 void write_bert_json(Json& json, const ModelOptions& options) {
-  bert_kind::write_json(json, options);
+  bert_family::write_json(json, options);
 }
 
 void write_distilbert_json(Json& json, const ModelOptions& options) {
-  bert_kind::write_json(json, options, kDistilBertWords);
+  bert_family::write_json(json, options, kDistilBertKeys);
 }
 
 void write_modernbert_json(Json& json, const ModelOptions& options) {
-  bert_kind::write_json(json, options, kModernWords);
+  bert_family::write_json(json, options, kModernBertKeys);
 }
 
-InitialValues bert_initial(const std::string& parameter, const ModelOptions& options) {
+Initializer bert_initial(const std::string& parameter, const ModelOptions& options) {
   const bool is_position = parameter == "embeddings.position.weight";
-  if (is_position && options.begins_sinusoidal) {
-    return {.kind = InitialValues::Kind::kSinusoids};
+  if (is_position && options.has_sinusoidal_positions) {
+    return {.kind = Initializer::Kind::kSinusoids};
   }
-  return {.deviation = options.deviation,
-          .cutoff = options.modern.cutoff,
-          .zeroes_pad = parameter == "embeddings.word.weight" ||
-                        (is_position && position_offset(options) > 0)};
+  return {.init_std = options.init_std,
+          .cutoff = options.modern.init_cutoff,
+          .zeroes_padding = parameter == "embeddings.word.weight" ||
+                            (is_position && position_offset(options) > 0)};
 }
 
-InitialValues modern_initial(const std::string& parameter, const ModelOptions& options) {
+Initializer modernbert_initializer(const std::string& parameter, const ModelOptions& options) {
   auto values = bert_initial(parameter, options);
-  values.deviation = modern_deviation(options, parameter);
+  values.init_std = modernbert_init_std(options, parameter);
   return values;
 }
 
-FamilyDefinition bert_definition(const FamilyFacts& facts, const FamilyTraits& traits) {
-  return {.word = facts.model_type,
-          .facts = facts,
+FamilyDefinition bert_definition(const HfNames& hf_names, const FamilyCapabilities& capabilities) {
+  return {.name = hf_names.model_type,
+          .hf_names = hf_names,
           .heads = {{Head::kNone, "Model"},
                     {Head::kMaskedLm, "ForMaskedLM"},
                     {Head::kSequence, "ForSequenceClassification"},
                     {Head::kToken, "ForTokenClassification"},
                     {Head::kSpan, "ForQuestionAnswering"}},
-          .traits = traits,
-          .read_keys = bert_kind::read_keys,
+          .capabilities = capabilities,
+          .read_keys = bert_family::read_keys,
           .read_json = read_bert_json,
           .write_json = write_bert_json,
-          .tensors = bert_kind::tensors,
-          .spellings = bert_kind::spellings,
-          .is_harmless = bert_kind::is_harmless,
-          .initial = bert_initial,
+          .tensors = bert_family::tensors,
+          .name_aliases = bert_family::name_aliases,
+          .is_ignorable = bert_family::is_ignorable,
+          .initializer = bert_initial,
           .make = construct<Encoder>,
-          .ends_like_bert = true};
+          .uses_bert_head = true};
 }
 
-FamilyDefinition roberta_definition(const FamilyFacts& facts) {
-  auto made = bert_definition(facts, {.counts_from_pad = true,
-                                      .classifier_activation = Activation::kTanh,
-                                      .guess_activation = Activation::kGelu});
+FamilyDefinition roberta_definition(const HfNames& hf_names) {
+  auto made = bert_definition(hf_names, {.positions_start_after_pad_id = true,
+                                         .classifier_activation = Activation::kTanh,
+                                         .mlm_activation = Activation::kGelu});
   made.read_json = read_roberta_json;
   return made;
 }
@@ -203,12 +203,12 @@ FamilyDefinition roberta_definition(const FamilyFacts& facts) {
 
 const FamilyDefinition& bert() {
   static const FamilyDefinition kDefinition = [] {
-    auto made = bert_definition({Family::kBert, NormPlace::kPost, "bert", "bert", "Bert"},
-                                {.classifies_pooled = true});
-    // transformers has pre-norm RoBERTa but no pre-norm BERT: that one gets a type of our own, so
-    // that nobody opens it as another.
-    made.other_facts = {Family::kBert, NormPlace::kPre, "weft-bert-prelayernorm", "bert",
-                        "WeftBertPreLayerNorm"};
+    auto made = bert_definition({Family::kBert, NormPlacement::kPost, "bert", "bert", "Bert"},
+                                {.classifier_uses_pooler = true});
+    // transformers has pre-norm RoBERTa but no pre-norm BERT: a separate type prevents others from
+    // loading it as post-norm BERT.
+    made.other_hf_names = {Family::kBert, NormPlacement::kPre, "weft-bert-prelayernorm", "bert",
+                           "WeftBertPreLayerNorm"};
     made.heads.insert(made.heads.begin() + 2, {{Head::kPretraining, "ForPreTraining"},
                                                {Head::kNextSentence, "ForNextSentencePrediction"}});
     made.defaults = bert_defaults;
@@ -220,13 +220,13 @@ const FamilyDefinition& bert() {
 
 const FamilyDefinition& roberta() {
   static const FamilyDefinition kDefinition = [] {
-    auto made =
-        roberta_definition({Family::kRoberta, NormPlace::kPost, "roberta", "roberta", "Roberta"});
-    made.other_facts = {Family::kRoberta, NormPlace::kPre, "roberta-prelayernorm",
-                        "roberta_prelayernorm", "RobertaPreLayerNorm"};
+    auto made = roberta_definition(
+        {Family::kRoberta, NormPlacement::kPost, "roberta", "roberta", "Roberta"});
+    made.other_hf_names = {Family::kRoberta, NormPlacement::kPre, "roberta-prelayernorm",
+                           "roberta_prelayernorm", "RobertaPreLayerNorm"};
     made.defaults = roberta_defaults;
     made.presets = roberta_presets;
-    made.style = formats::SpecialStyle::kRoberta;
+    made.style = formats::TokenizerTemplate::kRoberta;
     return made;
   }();
   return kDefinition;
@@ -235,10 +235,10 @@ const FamilyDefinition& roberta() {
 const FamilyDefinition& xlm_roberta() {
   static const FamilyDefinition kDefinition = [] {
     auto made = roberta_definition(
-        {Family::kXlmRoberta, NormPlace::kPost, "xlm-roberta", "roberta", "XLMRoberta"});
+        {Family::kXlmRoberta, NormPlacement::kPost, "xlm-roberta", "roberta", "XLMRoberta"});
     made.defaults = xlm_roberta_defaults;
     made.presets = xlm_roberta_presets;
-    made.style = formats::SpecialStyle::kXlmRoberta;
+    made.style = formats::TokenizerTemplate::kXlmRoberta;
     return made;
   }();
   return kDefinition;
@@ -247,18 +247,18 @@ const FamilyDefinition& xlm_roberta() {
 const FamilyDefinition& distilbert() {
   static const FamilyDefinition kDefinition = [] {
     auto made = bert_definition(
-        {Family::kDistilBert, NormPlace::kPost, "distilbert", "distilbert", "DistilBert"},
+        {Family::kDistilBert, NormPlacement::kPost, "distilbert", "distilbert", "DistilBert"},
         {.has_pooler = false,
          .has_segments = false,
-         .has_own_dropouts = true,
+         .has_separate_head_dropouts = true,
          .has_fixed_epsilon = true,
          .classifier_activation = Activation::kRelu,
-         .drops_first = false});
+         .has_classifier_input_dropout = false});
     made.defaults = distilbert_defaults;
     made.presets = distilbert_presets;
     made.read_json = read_distilbert_json;
     made.write_json = write_distilbert_json;
-    made.style = formats::SpecialStyle::kBertNoSegments;
+    made.style = formats::TokenizerTemplate::kBertNoSegments;
     return made;
   }();
   return kDefinition;
@@ -267,11 +267,11 @@ const FamilyDefinition& distilbert() {
 const FamilyDefinition& electra() {
   static const FamilyDefinition kDefinition = [] {
     auto made =
-        bert_definition({Family::kElectra, NormPlace::kPost, "electra", "electra", "Electra"},
+        bert_definition({Family::kElectra, NormPlacement::kPost, "electra", "electra", "Electra"},
                         {.has_pooler = false,
-                         .projects_embeddings = true,
+                         .has_embedding_projection = true,
                          .classifier_activation = Activation::kGelu,
-                         .guess_activation = Activation::kGelu});
+                         .mlm_activation = Activation::kGelu});
     made.heads.push_back({Head::kReplacedToken, "ForPreTraining"});
     made.defaults = electra_defaults;
     made.presets = electra_presets;
@@ -283,15 +283,15 @@ const FamilyDefinition& electra() {
 
 const FamilyDefinition& modernbert() {
   static const FamilyDefinition kDefinition = [] {
-    auto made =
-        bert_definition({Family::kModernBert, NormPlace::kPre, "modernbert", "model", "ModernBert"},
-                        {.has_pooler = false, .has_segments = false, .drops_first = false});
-    made.defaults = modern_defaults;
+    auto made = bert_definition(
+        {Family::kModernBert, NormPlacement::kPre, "modernbert", "model", "ModernBert"},
+        {.has_pooler = false, .has_segments = false, .has_classifier_input_dropout = false});
+    made.defaults = modernbert_defaults;
     made.presets = modernbert_presets;
     made.read_json = read_modernbert_json;
     made.write_json = write_modernbert_json;
-    made.initial = modern_initial;
-    made.style = formats::SpecialStyle::kBertNoSegments;
+    made.initializer = modernbert_initializer;
+    made.style = formats::TokenizerTemplate::kBertNoSegments;
     return made;
   }();
   return kDefinition;

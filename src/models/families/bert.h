@@ -2,7 +2,7 @@
 
 #include "models/config/family_definition.h"
 
-/// Encoders of BERT's kind.
+/// BERT-like encoders.
 namespace weft::models {
 
 /// arXiv:1810.04805

@@ -8,15 +8,15 @@
 #include "formats/json.h"
 #include "models/config/json_fields.h"
 #include "models/config/options.h"
-#include "models/weights/names.h"
+#include "models/weights/weight_map.h"
 
-/// What the encoders of BERT's kind share: keys, words of config.json, names.
-namespace weft::models::bert_kind {
+/// Shared parts of BERT-like encoders: keys, config.json, names.
+namespace weft::models::bert_family {
 
 void read_keys(config::Section& section, ModelOptions& options, const ModelOptions* base);
 
-/// What the config classes of transformers call the same things.
-struct Words {
+/// Names of the same options in the config classes of transformers.
+struct JsonKeys {
   std::string_view dim = "hidden_size";
   std::string_view layers = "num_hidden_layers";
   std::string_view heads = "num_attention_heads";
@@ -27,12 +27,12 @@ struct Words {
   std::string_view epsilon = "layer_norm_eps";
 };
 
-/// config.json; `options` holds what absent keys mean.
-void read_json(const JsonFields& fields, ModelOptions& options, const Words& words = {});
-void write_json(formats::Json& json, const ModelOptions& options, const Words& words = {});
+/// Reads config.json; `options` contains the values of absent keys.
+void read_json(const JsonFields& fields, ModelOptions& options, const JsonKeys& keys = {});
+void write_json(formats::Json& json, const ModelOptions& options, const JsonKeys& keys = {});
 
 std::vector<StoredTensor> tensors(const ModelOptions& options);
-std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& options);
-bool is_harmless(std::string_view name, const ModelOptions& options);
+std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options);
+bool is_ignorable(std::string_view name, const ModelOptions& options);
 
-}  // namespace weft::models::bert_kind
+}  // namespace weft::models::bert_family

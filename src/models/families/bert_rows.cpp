@@ -7,8 +7,8 @@ namespace weft::models {
 
 namespace {
 
-using Kind = RowKind;
-using Row = NameRow;
+using Kind = WeightKind;
+using Row = WeightName;
 
 constexpr std::array kBertEmbeddings = {
     Row{"embeddings.word", "embeddings.word_embeddings", Kind::kTable, 'V', 'E'},
@@ -41,15 +41,15 @@ constexpr std::array kPooler = {Row{"pooler.dense", "pooler.dense", Kind::kLinea
 constexpr std::array kClassifier = {Row{"head.output", "classifier", Kind::kLinear, 'C'}};
 constexpr std::array kSpan = {Row{"head.output", "qa_outputs", Kind::kLinear, 'C'}};
 
-constexpr std::array kBertGuess = {
+constexpr std::array kBertMlm = {
     Row{"head.dense", "cls.predictions.transform.dense", Kind::kLinear, 'E'},
     Row{"head.norm", "cls.predictions.transform.LayerNorm", Kind::kNorm, 'E'},
     Row{"head.decoder", "cls.predictions.decoder", Kind::kTable, 'V', 'E'},
     Row{"head.bias", "cls.predictions.bias", Kind::kVector, 'V'},
 };
-constexpr std::array kBertPair = {Row{"next_sentence", "cls.seq_relationship", Kind::kLinear, '2'}};
+constexpr std::array kBertNsp = {Row{"next_sentence", "cls.seq_relationship", Kind::kLinear, '2'}};
 
-constexpr std::array kRobertaGuess = {
+constexpr std::array kRobertaMlm = {
     Row{"head.dense", "lm_head.dense", Kind::kLinear, 'E'},
     Row{"head.norm", "lm_head.layer_norm", Kind::kNorm, 'E'},
     Row{"head.decoder", "lm_head.decoder", Kind::kTable, 'V', 'E'},
@@ -75,7 +75,7 @@ constexpr std::array kDistilBertLayer = {
     Row{"feed_forward.down", "ffn.lin2", Kind::kLinear, 'D', 'F'},
     Row{"feed_forward_norm", "output_layer_norm", Kind::kNorm, 'D'},
 };
-constexpr std::array kDistilBertGuess = {
+constexpr std::array kDistilBertMlm = {
     Row{"head.dense", "vocab_transform", Kind::kLinear, 'E'},
     Row{"head.norm", "vocab_layer_norm", Kind::kNorm, 'E'},
     Row{"head.decoder", "vocab_projector", Kind::kTable, 'V', 'E'},
@@ -93,7 +93,7 @@ constexpr std::array kElectraEmbeddings = {
     kBertEmbeddings[3],
     Row{"projection", "embeddings_project", Kind::kLinear, 'D', 'E'},
 };
-constexpr std::array kElectraGuess = {
+constexpr std::array kElectraMlm = {
     Row{"head.dense", "generator_predictions.dense", Kind::kLinear, 'E'},
     Row{"head.norm", "generator_predictions.LayerNorm", Kind::kNorm, 'E'},
     Row{"head.decoder", "generator_lm_head", Kind::kTable, 'V', 'E'},
@@ -104,11 +104,11 @@ constexpr std::array kElectraReplaced = {
     Row{"head.output", "discriminator_predictions.dense_prediction", Kind::kLinear, 'C'},
 };
 
-constexpr std::array kModernEmbeddings = {
+constexpr std::array kModernBertEmbeddings = {
     Row{"embeddings.word", "embeddings.tok_embeddings", Kind::kTable, 'V'},
     Row{"embeddings.norm", "embeddings.norm", Kind::kNorm, 'D'},
 };
-constexpr std::array kModernLayer = {
+constexpr std::array kModernBertLayer = {
     Row{"attention_norm", "attn_norm", Kind::kNorm, 'D'},
     Row{"attention.qkv", "attn.Wqkv", Kind::kLinear, 'Q'},
     Row{"attention.output", "attn.Wo", Kind::kLinear, 'D'},
@@ -116,97 +116,97 @@ constexpr std::array kModernLayer = {
     Row{"feed_forward.up", "mlp.Wi", Kind::kLinear, 'G'},
     Row{"feed_forward.down", "mlp.Wo", Kind::kLinear, 'D', 'F'},
 };
-constexpr std::array kModernFinalNorm = {Row{"layers.norm", "final_norm", Kind::kNorm, 'D'}};
-constexpr std::array kModernGuess = {
+constexpr std::array kModernBertFinalNorm = {Row{"layers.norm", "final_norm", Kind::kNorm, 'D'}};
+constexpr std::array kModernBertMlm = {
     Row{"head.dense", "head.dense", Kind::kLinear, 'D'},
     Row{"head.norm", "head.norm", Kind::kNorm, 'D'},
     Row{"head.decoder", "decoder", Kind::kTable, 'V'},
     Row{"head.bias", "decoder.bias", Kind::kVector, 'V'},
 };
-constexpr std::array kModernClassifier = {
+constexpr std::array kModernBertClassifier = {
     Row{"head.dense", "head.dense", Kind::kLinear, 'D'},
     Row{"head.norm", "head.norm", Kind::kNorm, 'D'},
     Row{"head.output", "classifier", Kind::kLinear, 'C'},
 };
 
-constexpr NameTable kBertTable = {.embeddings = kBertEmbeddings,
-                                  .layers = "encoder.layer.",
-                                  .layer = kPostNormLayer,
-                                  .pooler = kPooler,
-                                  .guess = kBertGuess,
-                                  .pair = kBertPair,
-                                  .sequence = kClassifier,
-                                  .token = kClassifier,
-                                  .span = kSpan,
-                                  .bias_copy = "cls.predictions.decoder.bias",
-                                  .tied_copy = "cls.predictions.decoder."};
-constexpr NameTable kRobertaTable = {.embeddings = kBertEmbeddings,
-                                     .layers = "encoder.layer.",
-                                     .layer = kPostNormLayer,
-                                     .pooler = kPooler,
-                                     .guess = kRobertaGuess,
-                                     .sequence = kRobertaClassifier,
-                                     .token = kClassifier,
-                                     .span = kSpan,
-                                     .bias_copy = "lm_head.decoder.bias",
-                                     .tied_copy = "lm_head.decoder."};
-constexpr NameTable kDistilBertTable = {.embeddings = kDistilBertEmbeddings,
-                                        .layers = "transformer.layer.",
-                                        .layer = kDistilBertLayer,
-                                        .guess = kDistilBertGuess,
-                                        .sequence = kDistilBertClassifier,
+constexpr BertWeightNames kBertTable = {.embeddings = kBertEmbeddings,
+                                        .layers = "encoder.layer.",
+                                        .layer = kPostNormLayer,
+                                        .pooler = kPooler,
+                                        .mlm = kBertMlm,
+                                        .nsp = kBertNsp,
+                                        .sequence = kClassifier,
                                         .token = kClassifier,
                                         .span = kSpan,
-                                        .tied_copy = "vocab_projector.weight"};
-constexpr NameTable kElectraTable = {.embeddings = kElectraEmbeddings,
-                                     .layers = "encoder.layer.",
-                                     .layer = kPostNormLayer,
-                                     .guess = kElectraGuess,
-                                     .sequence = kRobertaClassifier,
-                                     .token = kClassifier,
-                                     .span = kSpan,
-                                     .replaced = kElectraReplaced,
-                                     .tied_copy = "generator_lm_head.weight"};
+                                        .bias_copy = "cls.predictions.decoder.bias",
+                                        .tied_copy = "cls.predictions.decoder."};
+constexpr BertWeightNames kRobertaTable = {.embeddings = kBertEmbeddings,
+                                           .layers = "encoder.layer.",
+                                           .layer = kPostNormLayer,
+                                           .pooler = kPooler,
+                                           .mlm = kRobertaMlm,
+                                           .sequence = kRobertaClassifier,
+                                           .token = kClassifier,
+                                           .span = kSpan,
+                                           .bias_copy = "lm_head.decoder.bias",
+                                           .tied_copy = "lm_head.decoder."};
+constexpr BertWeightNames kDistilBertTable = {.embeddings = kDistilBertEmbeddings,
+                                              .layers = "transformer.layer.",
+                                              .layer = kDistilBertLayer,
+                                              .mlm = kDistilBertMlm,
+                                              .sequence = kDistilBertClassifier,
+                                              .token = kClassifier,
+                                              .span = kSpan,
+                                              .tied_copy = "vocab_projector.weight"};
+constexpr BertWeightNames kElectraTable = {.embeddings = kElectraEmbeddings,
+                                           .layers = "encoder.layer.",
+                                           .layer = kPostNormLayer,
+                                           .mlm = kElectraMlm,
+                                           .sequence = kRobertaClassifier,
+                                           .token = kClassifier,
+                                           .span = kSpan,
+                                           .replaced = kElectraReplaced,
+                                           .tied_copy = "generator_lm_head.weight"};
 
-constexpr NameTable kModernTable = {.embeddings = kModernEmbeddings,
-                                    .layers = "layers.",
-                                    .layer = kModernLayer,
-                                    .after = kModernFinalNorm,
-                                    .guess = kModernGuess,
-                                    .sequence = kModernClassifier,
-                                    .token = kModernClassifier,
-                                    .span = kModernClassifier,
-                                    .tied_copy = "decoder.weight"};
+constexpr BertWeightNames kModernBertTable = {.embeddings = kModernBertEmbeddings,
+                                              .layers = "layers.",
+                                              .layer = kModernBertLayer,
+                                              .final_norm = kModernBertFinalNorm,
+                                              .mlm = kModernBertMlm,
+                                              .sequence = kModernBertClassifier,
+                                              .token = kModernBertClassifier,
+                                              .span = kModernBertClassifier,
+                                              .tied_copy = "decoder.weight"};
 
-/// The same with the norms before the sub-layers.
-constexpr NameTable pre_norm(NameTable table) {
+/// The same names, pre-norm.
+constexpr BertWeightNames pre_norm(BertWeightNames table) {
   table.layer = kPreNormLayer;
-  table.after = kFinalNorm;
+  table.final_norm = kFinalNorm;
   return table;
 }
 
 struct Named {
   Family family;
-  NormPlace norm_place;
-  NameTable table;
+  NormPlacement norm_placement;
+  BertWeightNames table;
 };
 
 constexpr std::array kTables = {
-    Named{Family::kBert, NormPlace::kPost, kBertTable},
-    Named{Family::kBert, NormPlace::kPre, pre_norm(kBertTable)},
-    Named{Family::kRoberta, NormPlace::kPost, kRobertaTable},
-    Named{Family::kRoberta, NormPlace::kPre, pre_norm(kRobertaTable)},
-    Named{Family::kXlmRoberta, NormPlace::kPost, kRobertaTable},
-    Named{Family::kDistilBert, NormPlace::kPost, kDistilBertTable},
-    Named{Family::kElectra, NormPlace::kPost, kElectraTable},
-    Named{Family::kModernBert, NormPlace::kPre, kModernTable},
+    Named{Family::kBert, NormPlacement::kPost, kBertTable},
+    Named{Family::kBert, NormPlacement::kPre, pre_norm(kBertTable)},
+    Named{Family::kRoberta, NormPlacement::kPost, kRobertaTable},
+    Named{Family::kRoberta, NormPlacement::kPre, pre_norm(kRobertaTable)},
+    Named{Family::kXlmRoberta, NormPlacement::kPost, kRobertaTable},
+    Named{Family::kDistilBert, NormPlacement::kPost, kDistilBertTable},
+    Named{Family::kElectra, NormPlacement::kPost, kElectraTable},
+    Named{Family::kModernBert, NormPlacement::kPre, kModernBertTable},
 };
 
 }  // namespace
 
-const NameTable& name_table(const ModelOptions& options) {
+const BertWeightNames& bert_weight_names(const ModelOptions& options) {
   for (const auto& named : kTables) {
-    if (named.family == options.family && named.norm_place == options.norm_place) {
+    if (named.family == options.family && named.norm_placement == options.norm_placement) {
       return named.table;
     }
   }

@@ -7,39 +7,39 @@
 
 namespace weft::models {
 
-enum class RowKind { kLinear, kTable, kNorm, kVector };
+enum class WeightKind { kLinear, kTable, kNorm, kVector };
 
-/// A line of a name map. `rows` and `columns` are house letters of the sizes; `third` counts the
-/// thirds of the fused matrix of query, key and value.
-struct NameRow {
-  std::string_view ours;
-  std::string_view stored;
-  RowKind kind;
+/// A row of a weight map. `rows` and `columns` are the size letters (D, F, V, ...); `qkv_index`
+/// selects query, key or value in their fused matrix.
+struct WeightName {
+  std::string_view parameter;
+  std::string_view hf_name;
+  WeightKind kind;
   char rows;
   char columns = 'D';
-  int third = 0;
+  int qkv_index = 0;
 };
 
-using NameRows = std::span<const NameRow>;
+using WeightNames = std::span<const WeightName>;
 
-/// What the tensors of an encoder of BERT's kind are called. Heads that it lacks have no rows.
-struct NameTable {
-  NameRows embeddings;
-  std::string_view layers;  // before the number of a layer
-  NameRows layer;
-  NameRows after = {};  // what follows the layers
-  NameRows pooler = {};
-  NameRows guess = {};     // masked language model
-  NameRows pair = {};      // next sentence
-  NameRows sequence = {};  // classifier of sequences
-  NameRows token = {};
-  NameRows span = {};
-  NameRows replaced = {};
-  /// Another name of the bias of the output matrix: stored beside it when the matrix is not tied.
+/// Tensor names of a BERT-like encoder. Heads that it lacks have no rows.
+struct BertWeightNames {
+  WeightNames embeddings;
+  std::string_view layers;  // prefix of the layer number
+  WeightNames layer;
+  WeightNames final_norm = {};  // norm after the layers
+  WeightNames pooler = {};
+  WeightNames mlm = {};       // masked language model
+  WeightNames nsp = {};       // next sentence
+  WeightNames sequence = {};  // sequence classifier
+  WeightNames token = {};
+  WeightNames span = {};
+  WeightNames replaced = {};
+  /// Second name of the output bias, stored too when the matrix is not tied.
   std::string_view bias_copy = {};
-  std::string_view tied_copy = {};  // how names begin under which files keep the tied matrix again
+  std::string_view tied_copy = {};  // name prefix of a redundant copy of the tied matrix in files
 };
 
-const NameTable& name_table(const ModelOptions& options);
+const BertWeightNames& bert_weight_names(const ModelOptions& options);
 
 }  // namespace weft::models

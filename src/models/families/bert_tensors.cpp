@@ -1,14 +1,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family.h"
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 #include "models/config/traits.h"
 #include "models/families/bert_kind.h"
 #include "models/families/bert_rows.h"
 
-namespace weft::models::bert_kind {
+namespace weft::models::bert_family {
 
 namespace {
 
@@ -19,7 +19,7 @@ int64_t size_of(char letter, const ModelOptions& options) {
     case 'P':
       return position_offset(options) + options.length;
     case 'T':
-      return options.segments;
+      return options.type_vocab_size;
     case 'D':
       return options.dim;
     case 'E':
@@ -39,38 +39,46 @@ int64_t size_of(char letter, const ModelOptions& options) {
   }
 }
 
-/// Adds what the rows stand for, with prefixes before both names.
+/// Adds the tensors of rows, with prefixes before both names.
 class Builder {
  public:
   explicit Builder(const ModelOptions& options) : options_(options) {}
 
-  void add(NameRows rows, Part part, const std::string& ours = "", const std::string& stored = "") {
+  void add(WeightNames rows,
+           Part part,
+           const std::string& parameter = "",
+           const std::string& hf_name = "") {
     for (const auto& row : rows) {
-      add(row, part, ours + std::string(row.ours), stored + std::string(row.stored));
+      add(row, part, parameter + std::string(row.parameter), hf_name + std::string(row.hf_name));
     }
   }
 
   std::vector<StoredTensor> result;
 
  private:
-  void add(const NameRow& row, Part part, const std::string& ours, const std::string& stored) {
+  void add(const WeightName& row,
+           Part part,
+           const std::string& parameter,
+           const std::string& hf_name) {
     const int64_t rows = size_of(row.rows, options_);
     const int64_t columns = size_of(row.columns, options_);
-    const int64_t first = row.third * rows;
+    const int64_t first = row.qkv_index * rows;
     switch (row.kind) {
-      case RowKind::kLinear:
-        result.push_back({ours + ".weight", stored + ".weight", {rows, columns}, first, part});
-        result.push_back({ours + ".bias", stored + ".bias", {rows}, first, part});
+      case WeightKind::kLinear:
+        result.push_back(
+            {parameter + ".weight", hf_name + ".weight", {rows, columns}, first, part});
+        result.push_back({parameter + ".bias", hf_name + ".bias", {rows}, first, part});
         return;
-      case RowKind::kTable:
-        result.push_back({ours + ".weight", stored + ".weight", {rows, columns}, first, part});
+      case WeightKind::kTable:
+        result.push_back(
+            {parameter + ".weight", hf_name + ".weight", {rows, columns}, first, part});
         return;
-      case RowKind::kNorm:
-        result.push_back({ours + ".weight", stored + ".weight", {rows}, first, part});
-        result.push_back({ours + ".bias", stored + ".bias", {rows}, first, part});
+      case WeightKind::kNorm:
+        result.push_back({parameter + ".weight", hf_name + ".weight", {rows}, first, part});
+        result.push_back({parameter + ".bias", hf_name + ".bias", {rows}, first, part});
         return;
-      case RowKind::kVector:
-        result.push_back({ours, stored, {rows}, first, part});
+      case WeightKind::kVector:
+        result.push_back({parameter, hf_name, {rows}, first, part});
         return;
     }
   }
@@ -79,18 +87,18 @@ class Builder {
 };
 
 std::string prefix_of(const ModelOptions& options) {
-  return options.head == Head::kNone ? "" : std::string(facts_of(options).prefix) + ".";
+  return options.head == Head::kNone ? "" : std::string(hf_names_of(options).prefix) + ".";
 }
 
 bool has_pooler(const ModelOptions& options) {
   switch (options.head) {
     case Head::kNone:
-      return traits_of(options.family).has_pooler;
+      return capabilities_of(options.family).has_pooler;
     case Head::kPretraining:
     case Head::kNextSentence:
       return true;
     case Head::kSequence:
-      return traits_of(options.family).classifies_pooled;
+      return capabilities_of(options.family).classifier_uses_pooler;
     case Head::kMaskedLm:
     case Head::kToken:
     case Head::kSpan:
@@ -98,37 +106,37 @@ bool has_pooler(const ModelOptions& options) {
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
-    case Head::kTaughtImage:
+    case Head::kDistilledImage:
     case Head::kMaskedImage:
       return false;
   }
   return false;
 }
 
-void add_backbone(Builder& builder, const ModelOptions& options, const NameTable& table) {
+void add_backbone(Builder& builder, const ModelOptions& options, const BertWeightNames& table) {
   const auto prefix = prefix_of(options);
   builder.add(table.embeddings, Part::kBackbone, "", prefix);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    builder.add(table.layer, Part::kBackbone, text("layers.", layer, "."),
-                text(prefix, table.layers, layer, "."));
+    builder.add(table.layer, Part::kBackbone, str_cat("layers.", layer, "."),
+                str_cat(prefix, table.layers, layer, "."));
   }
-  builder.add(table.after, Part::kBackbone, "", prefix);
+  builder.add(table.final_norm, Part::kBackbone, "", prefix);
   if (has_pooler(options)) {
     builder.add(table.pooler, Part::kPooler, "", prefix);
   }
 }
 
-void add_bert_head(Builder& builder, const ModelOptions& options, const NameTable& table) {
+void add_bert_head(Builder& builder, const ModelOptions& options, const BertWeightNames& table) {
   switch (options.head) {
     case Head::kNone:
       return;
     case Head::kMaskedLm:
-      return builder.add(table.guess, Part::kHead);
+      return builder.add(table.mlm, Part::kHead);
     case Head::kPretraining:
-      builder.add(table.guess, Part::kHead);
-      return builder.add(table.pair, Part::kHead);
+      builder.add(table.mlm, Part::kHead);
+      return builder.add(table.nsp, Part::kHead);
     case Head::kNextSentence:
-      return builder.add(table.pair, Part::kHead);
+      return builder.add(table.nsp, Part::kHead);
     case Head::kSequence:
       return builder.add(table.sequence, Part::kHead);
     case Head::kToken:
@@ -140,29 +148,29 @@ void add_bert_head(Builder& builder, const ModelOptions& options, const NameTabl
     case Head::kCausalLm:
     case Head::kConditional:
     case Head::kImage:
-    case Head::kTaughtImage:
+    case Head::kDistilledImage:
     case Head::kMaskedImage:
-      return;  // no head of these families
+      return;  // not a head of these families
   }
 }
 
-/// Takes away what only some models of the family have: tied, the decoder is the word embedding and
-/// is not stored; untied, transformers may store the bias a second time with it.
-void settle(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
+/// Removes tensors that the model lacks: a tied decoder is the word embedding and is not stored;
+/// for an untied one transformers may store the bias a second time.
+void drop_absent_tensors(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
   const bool has_projection = embedding_width(options) != options.dim;
   std::erase_if(tensors, [&](const auto& tensor) {
-    return (options.ties_embeddings && tensor.parameter == "head.decoder.weight") ||
+    return (options.tie_word_embeddings && tensor.parameter == "head.decoder.weight") ||
            (!has_projection && tensor.parameter.starts_with("projection.")) ||
            !has_parameter(options, tensor.parameter);
   });
   for (auto& tensor : tensors) {
     const bool is_shared =
         tensor.parameter.starts_with("head.dense.") || tensor.parameter.starts_with("head.norm.");
-    if (is_modern(options.family) && is_shared) {
-      tensor.part = Part::kPooler;  // all its heads begin alike, and take this from each other
+    if (is_modernbert(options.family) && is_shared) {
+      tensor.part = Part::kPooler;  // all its heads share these layers, so weights transfer
     }
-    if (tensor.parameter == "head.bias" && !options.ties_embeddings) {
-      tensor.copy = name_table(options).bias_copy;
+    if (tensor.parameter == "head.bias" && !options.tie_word_embeddings) {
+      tensor.duplicate_name = bert_weight_names(options).bias_copy;
     }
   }
 }
@@ -170,27 +178,27 @@ void settle(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
 }  // namespace
 
 std::vector<StoredTensor> tensors(const ModelOptions& options) {
-  const auto& table = name_table(options);
+  const auto& table = bert_weight_names(options);
   Builder builder(options);
   add_backbone(builder, options, table);
   add_bert_head(builder, options, table);
-  settle(builder.result, options);
+  drop_absent_tensors(builder.result, options);
   return std::move(builder.result);
 }
 
-std::vector<std::string> spellings(const StoredTensor& tensor, const ModelOptions& options) {
-  const auto copy = name_table(options).bias_copy;
-  if (tensor.parameter == "head.bias" && tensor.copy.empty() && !copy.empty()) {
-    return {std::string(copy)};  // files that keep only the decoder's
+std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {
+  const auto copy = bert_weight_names(options).bias_copy;
+  if (tensor.parameter == "head.bias" && tensor.duplicate_name.empty() && !copy.empty()) {
+    return {std::string(copy)};  // for files with only the decoder's bias
   }
   return {};
 }
 
-bool is_harmless(std::string_view name, const ModelOptions& options) {
+bool is_ignorable(std::string_view name, const ModelOptions& options) {
   const bool is_buffer =
       name.ends_with("embeddings.position_ids") || name.ends_with("embeddings.token_type_ids");
-  const auto copy = name_table(options).tied_copy;
-  return is_buffer || (options.ties_embeddings && !copy.empty() && name.starts_with(copy));
+  const auto copy = bert_weight_names(options).tied_copy;
+  return is_buffer || (options.tie_word_embeddings && !copy.empty() && name.starts_with(copy));
 }
 
-}  // namespace weft::models::bert_kind
+}  // namespace weft::models::bert_family

@@ -1,38 +1,38 @@
 #include "models/families/causal_family.h"
 
 #include "models/causal_model.h"
-#include "models/config/stack_json.h"
+#include "models/config/hf_config_fields.h"
 
 namespace weft::models {
 
 namespace {
 
-InitialValues causal_initial(const std::string& /*parameter*/, const ModelOptions& options) {
-  return {.deviation = options.deviation};
+Initializer causal_initial(const std::string& /*parameter*/, const ModelOptions& options) {
+  return {.init_std = options.init_std};
 }
 
 }  // namespace
 
-FamilyDefinition causal_definition(const FamilyFacts& facts) {
-  return {.word = facts.model_type,
-          .facts = facts,
+FamilyDefinition causal_definition(const HfNames& hf_names) {
+  return {.name = hf_names.model_type,
+          .hf_names = hf_names,
           .heads = {{Head::kNone, "Model"},
                     {Head::kCausalLm, "ForCausalLM"},
                     {Head::kSequence, "ForSequenceClassification"},
                     {Head::kToken, "ForTokenClassification"}},
-          .traits = {.has_pooler = false, .has_segments = false},
+          .capabilities = {.has_pooler = false, .has_segments = false},
           .generation_json = plain_generation_json,
-          .initial = causal_initial,
+          .initializer = causal_initial,
           .make = construct<CausalModel>,
-          .style = formats::SpecialStyle::kGpt2};
+          .style = formats::TokenizerTemplate::kGpt2};
 }
 
-void add_causal_head(StoredBuilder& builder,
+void add_causal_head(WeightMapBuilder& builder,
                      const ModelOptions& options,
                      const std::string& output,
                      const std::string& token) {
   const int64_t classes = head_outputs(options);
-  if (options.head == Head::kCausalLm && !options.ties_embeddings) {
+  if (options.head == Head::kCausalLm && !options.tie_word_embeddings) {
     builder.table("head", output, {options.vocabulary, options.dim}, Part::kHead);
   } else if (options.head == Head::kSequence) {
     builder.table("head", "score", {classes, options.dim}, Part::kHead);

@@ -3,18 +3,18 @@
 #include <string>
 
 #include "models/config/family_definition.h"
-#include "models/weights/stored_builder.h"
+#include "models/weights/weight_map_builder.h"
 
-/// What the families share whose stacks read from left to right: GPT-2, Llama and their kin.
+/// Shared parts of the decoder-only families: GPT-2, Llama and similar ones.
 namespace weft::models {
 
-/// Heads under the names that most have for them, and one normal for all matrices; defaults,
-/// presets, keys, config.json and tensors are the family's own.
-FamilyDefinition causal_definition(const FamilyFacts& facts);
+/// Sets the usual head names and one normal initializer for all matrices; defaults, presets, keys,
+/// config.json and tensors are set by the family.
+FamilyDefinition causal_definition(const HfNames& hf_names);
 
-/// Tensors of the head under the family's names of the output matrix and of the classifier of
-/// tokens.
-void add_causal_head(StoredBuilder& builder,
+/// Adds the tensors of the head, under the family's names of the output matrix and of the token
+/// classifier.
+void add_causal_head(WeightMapBuilder& builder,
                      const ModelOptions& options,
                      const std::string& output,
                      const std::string& token);

@@ -16,9 +16,10 @@ std::vector<Preset> deit_presets() {
 }
 
 FamilyDefinition deit_definition() {
-  auto made = vision_family::definition({Family::kDeit, NormPlace::kPre, "deit", "deit", "DeiT"});
+  auto made =
+      vision_family::definition({Family::kDeit, NormPlacement::kPre, "deit", "deit", "DeiT"});
   made.heads.insert(made.heads.begin() + 2,
-                    {Head::kTaughtImage, "ForImageClassificationWithTeacher"});
+                    {Head::kDistilledImage, "ForImageClassificationWithTeacher"});
   made.defaults = deit_defaults;
   made.presets = deit_presets;
   return made;

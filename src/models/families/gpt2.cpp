@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
-#include "models/config/stack_json.h"
-#include "models/config/stack_keys.h"
+#include "base/string_util.h"
+#include "models/config/hf_config_fields.h"
+#include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
 
 namespace weft::models {
@@ -18,9 +18,9 @@ ModelOptions gpt2_defaults() {
   ModelOptions options;
   options.family = Family::kGpt2;
   options.length = 1024;
-  options.segments = 0;
+  options.type_vocab_size = 0;
   options.activation = kernels::Activation::kGeluTanh;
-  options.norm_place = NormPlace::kPre;
+  options.norm_placement = NormPlacement::kPre;
   options.norm_epsilon = 1e-5;
   options.decoder.embedding_dropout = 0.1;
   options.pad_id = -1;
@@ -43,23 +43,23 @@ std::vector<Preset> gpt2_presets() {
 }
 
 void read_gpt2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_stack_keys(section, options, base,
-                  {.only = "type: gpt2",
-                   .has_layer_scale = true,
-                   .has_embedding_dropout = true,
-                   .has_norm_place = true});
+  read_shared_model_keys(section, options, base,
+                         {.only_if = "type: gpt2",
+                          .has_layer_scale = true,
+                          .has_embedding_dropout = true,
+                          .has_norm_placement = true});
 }
 
 void refuse_gpt2_foreign(const JsonFields& fields) {
-  demand(fields, "add_cross_attention", false, "this family has no encoder here");
-  demand(fields, "scale_attn_weights", true, "scores are scaled here");
+  require(fields, "add_cross_attention", false, "this family has no encoder here");
+  require(fields, "scale_attn_weights", true, "scores are scaled here");
 }
 
 void read_gpt2_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, gpt2_defaults());
+  options = apply_named(options, gpt2_defaults());
   options.vocabulary = 50257;
-  options.begin_id = 50256;
-  options.end_id = 50256;
+  options.bos_id = 50256;
+  options.eos_id = 50256;
   for (const auto* key : {"hidden_size", "n_embd"}) {
     fields.read_size(key, options.dim, kMostFeatures);
   }
@@ -76,19 +76,19 @@ void read_gpt2_json(const JsonFields& fields, ModelOptions& options) {
   options.width = 4 * options.dim;
   fields.read("n_inner", options.width, 1, kMostFeatures);
   if (options.dim % options.heads != 0) {
-    fields.fail("n_head", text(options.heads, " does not divide n_embd ", options.dim));
+    fields.fail("n_head", str_cat(options.heads, " does not divide n_embd ", options.dim));
   }
   read_activation(fields, "activation_function", options.activation);
   fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
-  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("initializer_range", options.init_std, 0.0, 100.0);
   fields.read("resid_pdrop", options.dropout, 0.0, 1.0);
   fields.read("embd_pdrop", options.decoder.embedding_dropout, 0.0, 1.0);
   fields.read("attn_pdrop", options.attention_dropout, 0.0, 1.0);
-  fields.read("scale_attn_by_inverse_layer_idx", options.decoder.scales_by_layer);
-  fields.read("tie_word_embeddings", options.ties_embeddings);
+  fields.read("scale_attn_by_inverse_layer_idx", options.decoder.scale_attn_by_inverse_layer_idx);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
   refuse_gpt2_foreign(fields);
-  options.begin_id = std::min(options.begin_id, options.vocabulary - 1);
-  options.end_id = std::min(options.end_id, options.vocabulary - 1);
+  options.bos_id = std::min(options.bos_id, options.vocabulary - 1);
+  options.eos_id = std::min(options.eos_id, options.vocabulary - 1);
   read_ids(fields, options);
 }
 
@@ -101,77 +101,79 @@ void write_gpt2_json(Json& json, const ModelOptions& options) {
   json["n_inner"] = options.width == 4 * options.dim ? Json(nullptr) : Json(options.width);
   json["activation_function"] = options.activation == kernels::Activation::kGeluTanh
                                     ? "gelu_new"
-                                    : stored_activation(options.activation);
+                                    : hf_activation_name(options.activation);
   json["resid_pdrop"] = options.dropout;
   json["embd_pdrop"] = options.decoder.embedding_dropout;
   json["attn_pdrop"] = options.attention_dropout;
   json["layer_norm_epsilon"] = options.norm_epsilon;
-  json["initializer_range"] = options.deviation;
+  json["initializer_range"] = options.init_std;
   json["scale_attn_weights"] = true;
-  json["scale_attn_by_inverse_layer_idx"] = options.decoder.scales_by_layer;
+  json["scale_attn_by_inverse_layer_idx"] = options.decoder.scale_attn_by_inverse_layer_idx;
   json["reorder_and_upcast_attn"] = false;
   json["add_cross_attention"] = false;
   json["use_cache"] = true;
-  json["tie_word_embeddings"] = options.ties_embeddings;
+  json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
 }
 
 std::vector<StoredTensor> gpt2_tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
   const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
-  StoredBuilder builder;
+  WeightMapBuilder builder;
   // Matrices are stored (inputs, outputs).
-  const auto linear = [&](const std::string& ours, const std::string& stored, int64_t inputs,
+  const auto linear = [&](const std::string& parameter, const std::string& hf_name, int64_t inputs,
                           int64_t outputs) {
-    builder.linear(ours, stored, {.inputs = inputs, .outputs = outputs, .is_transposed = true});
+    builder.linear(parameter, hf_name,
+                   {.inputs = inputs, .outputs = outputs, .is_transposed = true});
   };
   builder.table("embeddings.word", prefix + "wte", {options.vocabulary, dim});
   builder.table("embeddings.position", prefix + "wpe", {options.length, dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    const auto ours = text("layers.", layer, ".");
-    const auto stored = text(prefix, "h.", layer, ".");
-    builder.norm(ours + "attention_norm", stored + "ln_1", dim);
-    linear(ours + "attention.qkv", stored + "attn.c_attn", dim, 3 * dim);
-    linear(ours + "attention.output", stored + "attn.c_proj", dim, dim);
-    builder.norm(ours + "feed_forward_norm", stored + "ln_2", dim);
-    linear(ours + "feed_forward.up", stored + "mlp.c_fc", dim, options.width);
-    linear(ours + "feed_forward.down", stored + "mlp.c_proj", options.width, dim);
+    const auto parameter = str_cat("layers.", layer, ".");
+    const auto hf_name = str_cat(prefix, "h.", layer, ".");
+    builder.norm(parameter + "attention_norm", hf_name + "ln_1", dim);
+    linear(parameter + "attention.qkv", hf_name + "attn.c_attn", dim, 3 * dim);
+    linear(parameter + "attention.output", hf_name + "attn.c_proj", dim, dim);
+    builder.norm(parameter + "feed_forward_norm", hf_name + "ln_2", dim);
+    linear(parameter + "feed_forward.up", hf_name + "mlp.c_fc", dim, options.width);
+    linear(parameter + "feed_forward.down", hf_name + "mlp.c_proj", options.width, dim);
   }
-  if (options.norm_place == NormPlace::kPre) {
+  if (options.norm_placement == NormPlacement::kPre) {
     builder.norm("layers.norm", prefix + "ln_f", dim);
   }
   add_causal_head(builder, options, "lm_head", "classifier");
   return builder.result;
 }
 
-/// The causal mask of first files, and tied copies.
+/// Ignores the causal mask of early files, and tied copies.
 bool says_gpt2_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
-         (options.ties_embeddings && name == "lm_head.weight");
+         (options.tie_word_embeddings && name == "lm_head.weight");
 }
 
-/// What enters the stream begins smaller the more layers there are (section 2.3 of the paper).
-InitialValues gpt2_initial(const std::string& parameter, const ModelOptions& options) {
+/// Matrices that write to the residual start smaller with more layers (section 2.3 of the paper).
+Initializer gpt2_initial(const std::string& parameter, const ModelOptions& options) {
   const bool enters_stream = parameter.ends_with(".attention.output.weight") ||
                              parameter.ends_with(".feed_forward.down.weight");
-  return {.deviation = enters_stream ? options.deviation /
-                                           std::sqrt(2.0 * static_cast<double>(options.layers))
-                                     : options.deviation};
+  return {.init_std = enters_stream
+                          ? options.init_std / std::sqrt(2.0 * static_cast<double>(options.layers))
+                          : options.init_std};
 }
 
 FamilyDefinition gpt2_definition() {
-  auto made = causal_definition({Family::kGpt2, NormPlace::kPre, "gpt2", "transformer", "GPT2"});
-  made.other_facts = {Family::kGpt2, NormPlace::kPost, "weft-gpt2-postnorm", "transformer",
-                      "WeftGpt2PostNorm"};
-  made.heads[1].ending = "LMHeadModel";
+  auto made =
+      causal_definition({Family::kGpt2, NormPlacement::kPre, "gpt2", "transformer", "GPT2"});
+  made.other_hf_names = {Family::kGpt2, NormPlacement::kPost, "weft-gpt2-postnorm", "transformer",
+                         "WeftGpt2PostNorm"};
+  made.heads[1].class_suffix = "LMHeadModel";
   made.defaults = gpt2_defaults;
   made.presets = gpt2_presets;
   made.read_keys = read_gpt2_keys;
   made.read_json = read_gpt2_json;
   made.write_json = write_gpt2_json;
   made.tensors = gpt2_tensors;
-  made.is_harmless = says_gpt2_nothing;
-  made.initial = gpt2_initial;
+  made.is_ignorable = says_gpt2_nothing;
+  made.initializer = gpt2_initial;
   return made;
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/causal_model.h"
-#include "models/config/stack_json.h"
-#include "models/config/stack_keys.h"
+#include "models/config/hf_config_fields.h"
+#include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
 
 namespace weft::models {
@@ -18,14 +18,14 @@ ModelOptions gpt_neox_defaults() {
   ModelOptions options;
   options.family = Family::kGptNeoX;
   options.length = 2048;
-  options.segments = 0;
-  options.norm_place = NormPlace::kPre;
+  options.type_vocab_size = 0;
+  options.norm_placement = NormPlacement::kPre;
   options.norm_epsilon = 1e-5;
   options.dropout = 0;
   options.attention_dropout = 0;
-  options.ties_embeddings = false;
+  options.tie_word_embeddings = false;
   options.modern.theta = 10'000;
-  options.decoder.rotary_share = 0.25;
+  options.decoder.partial_rotary_factor = 0.25;
   options.decoder.is_parallel = true;
   options.pad_id = -1;
   return options;
@@ -40,46 +40,47 @@ std::vector<Preset> gpt_neox_presets() {
 }
 
 void read_gpt_neox_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_stack_keys(section, options, base,
-                  {.only = "type: gpt_neox", .has_rotary = true, .has_embedding_dropout = false});
+  read_shared_model_keys(
+      section, options, base,
+      {.only_if = "type: gpt_neox", .has_rotary = true, .has_embedding_dropout = false});
 }
 
-/// Features that are turned are whole pairs, as transformers counts them.
+/// Checks that rotated features form whole pairs, counted as in transformers.
 void check_rotary(const JsonFields& fields, const ModelOptions& options) {
   const auto width = rotary_of(options).width;
   if (width < 2 || width % 2 != 0) {
     fields.fail("rope_parameters",
-                text("partial_rotary_factor turns ", width, " of the ", head_width(options),
-                     " features of a head, an even number of at least 2 is expected"));
+                str_cat("partial_rotary_factor turns ", width, " of the ", head_dim(options),
+                        " features of a head, an even number of at least 2 is expected"));
   }
 }
 
 void read_gpt_neox_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, gpt_neox_defaults());
+  options = apply_named(options, gpt_neox_defaults());
   options.vocabulary = 50432;
   options.dim = 6144;
   options.layers = 44;
   options.heads = 64;
   options.width = 24576;
-  options.begin_id = 0;
-  options.end_id = 2;
-  options.head_dropout = 0.1;
+  options.bos_id = 0;
+  options.eos_id = 2;
+  options.classifier_dropout = 0.1;
   read_stack_sizes(fields, options);
-  demand_whole_heads(fields, options);
-  read_rotary(fields, options);
+  require_divisible_heads(fields, options);
+  read_rope(fields, options);
   check_rotary(fields, options);
   read_activation(fields, "hidden_act", options.activation);
   fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
-  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("initializer_range", options.init_std, 0.0, 100.0);
   fields.read("hidden_dropout", options.dropout, 0.0, 1.0);
   options.decoder.embedding_dropout = options.dropout;
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
-  fields.read("classifier_dropout", options.head_dropout, 0.0, 1.0);
+  fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
   fields.read("use_parallel_residual", options.decoder.is_parallel);
   fields.read("attention_bias", options.modern.attention_bias);
   options.decoder.output_bias = options.modern.attention_bias;
-  fields.read("tie_word_embeddings", options.ties_embeddings);
-  options.end_id = std::min(options.end_id, options.vocabulary - 1);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
+  options.eos_id = std::min(options.eos_id, options.vocabulary - 1);
   read_ids(fields, options);
 }
 
@@ -90,72 +91,72 @@ void write_gpt_neox_json(Json& json, const ModelOptions& options) {
   json["num_attention_heads"] = options.heads;
   json["intermediate_size"] = options.width;
   json["max_position_embeddings"] = options.length;
-  json["hidden_act"] = stored_activation(options.activation);
+  json["hidden_act"] = hf_activation_name(options.activation);
   json["layer_norm_eps"] = options.norm_epsilon;
-  json["initializer_range"] = options.deviation;
+  json["initializer_range"] = options.init_std;
   json["hidden_dropout"] = options.dropout;
   json["attention_dropout"] = options.attention_dropout;
-  json["classifier_dropout"] = options.head_dropout.value_or(0.1);
-  json["rope_parameters"] = rotary_json(options);
-  json["rotary_pct"] = options.decoder.rotary_share;
+  json["classifier_dropout"] = options.classifier_dropout.value_or(0.1);
+  json["rope_parameters"] = rope_json(options);
+  json["rotary_pct"] = options.decoder.partial_rotary_factor;
   json["rotary_emb_base"] = options.modern.theta;
   json["use_parallel_residual"] = options.decoder.is_parallel;
   json["attention_bias"] = options.modern.attention_bias;
   json["use_cache"] = true;
-  json["tie_word_embeddings"] = options.ties_embeddings;
+  json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
 }
 
-void add_gpt_neox_layer(StoredBuilder& builder,
+void add_gpt_neox_layer(WeightMapBuilder& builder,
                         const ModelOptions& options,
-                        const std::string& ours,
-                        const std::string& stored) {
+                        const std::string& parameter,
+                        const std::string& hf_name) {
   const int64_t dim = options.dim;
-  builder.norm(ours + "attention_norm", stored + "input_layernorm", dim);
-  builder.linear(ours + "attention.qkv", stored + "attention.query_key_value",
+  builder.norm(parameter + "attention_norm", hf_name + "input_layernorm", dim);
+  builder.linear(parameter + "attention.qkv", hf_name + "attention.query_key_value",
                  {.inputs = dim,
                   .outputs = 3 * dim,
                   .has_bias = options.modern.attention_bias,
                   .interleaved_heads = options.heads});
-  builder.linear(ours + "attention.output", stored + "attention.dense",
+  builder.linear(parameter + "attention.output", hf_name + "attention.dense",
                  {.inputs = dim, .outputs = dim, .has_bias = options.decoder.output_bias});
-  builder.norm(ours + "feed_forward_norm", stored + "post_attention_layernorm", dim);
-  builder.linear(ours + "feed_forward.up", stored + "mlp.dense_h_to_4h",
+  builder.norm(parameter + "feed_forward_norm", hf_name + "post_attention_layernorm", dim);
+  builder.linear(parameter + "feed_forward.up", hf_name + "mlp.dense_h_to_4h",
                  {.inputs = dim, .outputs = options.width});
-  builder.linear(ours + "feed_forward.down", stored + "mlp.dense_4h_to_h",
+  builder.linear(parameter + "feed_forward.down", hf_name + "mlp.dense_4h_to_h",
                  {.inputs = options.width, .outputs = dim});
 }
 
 std::vector<StoredTensor> gpt_neox_tensors(const ModelOptions& options) {
   const std::string prefix = options.head == Head::kNone ? "" : "gpt_neox.";
-  StoredBuilder builder;
+  WeightMapBuilder builder;
   builder.table("embeddings.word", prefix + "embed_in", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    add_gpt_neox_layer(builder, options, text("layers.", layer, "."),
-                       text(prefix, "layers.", layer, "."));
+    add_gpt_neox_layer(builder, options, str_cat("layers.", layer, "."),
+                       str_cat(prefix, "layers.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "final_layer_norm", options.dim);
   add_causal_head(builder, options, "embed_out", "classifier");
   return builder.result;
 }
 
-/// Buffers of files of other times, and tied copies.
+/// Ignores buffers of older files, and tied copies.
 bool says_gpt_neox_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq") ||
-         (options.ties_embeddings && name == "embed_out.weight");
+         (options.tie_word_embeddings && name == "embed_out.weight");
 }
 
 FamilyDefinition gpt_neox_definition() {
   auto made =
-      causal_definition({Family::kGptNeoX, NormPlace::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
+      causal_definition({Family::kGptNeoX, NormPlacement::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
   made.defaults = gpt_neox_defaults;
   made.presets = gpt_neox_presets;
   made.read_keys = read_gpt_neox_keys;
   made.read_json = read_gpt_neox_json;
   made.write_json = write_gpt_neox_json;
   made.tensors = gpt_neox_tensors;
-  made.is_harmless = says_gpt_neox_nothing;
+  made.is_ignorable = says_gpt_neox_nothing;
   return made;
 }
 

@@ -1,8 +1,8 @@
 #include "models/families/llama.h"
 
-#include "base/text.h"
-#include "models/config/stack_json.h"
-#include "models/config/stack_keys.h"
+#include "base/string_util.h"
+#include "models/config/hf_config_fields.h"
+#include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
 
 namespace weft::models {
@@ -19,13 +19,13 @@ ModelOptions defaults_of(Family family) {
   options.heads = 32;
   options.width = 8192;
   options.length = 2048;
-  options.segments = 0;
+  options.type_vocab_size = 0;
   options.activation = kernels::Activation::kSilu;
-  options.norm_place = NormPlace::kPre;
+  options.norm_placement = NormPlacement::kPre;
   options.norm_epsilon = 1e-5;
   options.dropout = 0;
   options.attention_dropout = 0;
-  options.ties_embeddings = false;
+  options.tie_word_embeddings = false;
   options.modern.theta = 10'000;
   options.modern.is_gated = true;
   options.modern.attention_bias = family == Family::kQwen2;
@@ -66,7 +66,7 @@ ModelOptions sized_decoder(ModelOptions options, const Size& size) {
 }
 
 ModelOptions tied(ModelOptions options) {
-  options.ties_embeddings = true;
+  options.tie_word_embeddings = true;
   return options;
 }
 
@@ -75,10 +75,10 @@ ModelOptions turned(ModelOptions options, double theta) {
   return options;
 }
 
-/// Llama 3.1 and later, which stretch rotary positions.
+/// Llama 3.1 and later, with scaled rotary positions.
 ModelOptions stretched(ModelOptions options, double factor) {
   options.modern.theta = 500'000;
-  options.decoder.rotary_stretch = {.scaling = kernels::RotaryScaling::kLlama3, .factor = factor};
+  options.decoder.rope_scaling = {.type = kernels::RotaryScalingType::kLlama3, .factor = factor};
   return options;
 }
 
@@ -102,28 +102,28 @@ std::vector<Preset> qwen2_presets() {
   return {{"qwen2-0.5b", tied(options)}};
 }
 
-StackKeys keys_of(std::string_view only) {
-  return {.only = only, .has_dropout = false, .has_rotary = true, .has_grouped_heads = true};
+SharedModelKeys keys_of(std::string_view only) {
+  return {.only_if = only, .has_dropout = false, .has_rotary = true, .has_grouped_heads = true};
 }
 
 void read_llama_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto keys = keys_of("type: llama");
   keys.has_biases = true;
-  read_stack_keys(section, options, base, keys);
+  read_shared_model_keys(section, options, base, keys);
   options.decoder.output_bias = options.modern.attention_bias;
 }
 
 void read_mistral_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto keys = keys_of("type: mistral");
   keys.has_window = true;
-  read_stack_keys(section, options, base, keys);
+  read_shared_model_keys(section, options, base, keys);
 }
 
 void read_qwen2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_stack_keys(section, options, base, keys_of("type: qwen2"));
+  read_shared_model_keys(section, options, base, keys_of("type: qwen2"));
 }
 
-/// What absent keys mean.
+/// Values of absent keys.
 ModelOptions absent(Family family) {
   auto options = defaults_of(family);
   const bool is_llama = family == Family::kLlama;
@@ -134,8 +134,8 @@ ModelOptions absent(Family family) {
   options.width = is_llama ? 11008 : family == Family::kQwen2 ? 22016 : 14336;
   options.length = is_llama ? 2048 : family == Family::kQwen2 ? 32768 : 131072;
   options.norm_epsilon = 1e-6;
-  options.begin_id = family == Family::kQwen2 ? -1 : 1;
-  options.end_id = family == Family::kQwen2 ? -1 : 2;
+  options.bos_id = family == Family::kQwen2 ? -1 : 1;
+  options.eos_id = family == Family::kQwen2 ? -1 : 2;
   return options;
 }
 
@@ -144,34 +144,35 @@ void read_heads(const JsonFields& fields, ModelOptions& options) {
   decoder.key_value_heads =
       options.family == Family::kMistral && !fields.has("num_key_value_heads") ? 8 : options.heads;
   fields.read("num_key_value_heads", decoder.key_value_heads, 1, kMostFeatures);
-  decoder.head_width = 0;
-  fields.read("head_dim", decoder.head_width, 1, kMostFeatures);
+  decoder.head_dim = 0;
+  fields.read("head_dim", decoder.head_dim, 1, kMostFeatures);
   if (options.heads % decoder.key_value_heads != 0) {
     fields.fail(
         "num_key_value_heads",
-        text(decoder.key_value_heads, " does not divide num_attention_heads ", options.heads));
+        str_cat(decoder.key_value_heads, " does not divide num_attention_heads ", options.heads));
   }
-  if (decoder.head_width == 0) {
-    demand_whole_heads(fields, options);
+  if (decoder.head_dim == 0) {
+    require_divisible_heads(fields, options);
   }
-  if (decoder.head_width * options.heads == options.dim) {
-    decoder.head_width = 0;
+  if (decoder.head_dim * options.heads == options.dim) {
+    decoder.head_dim = 0;
   }
-  if (head_width(options) % 2 != 0) {
-    fields.fail("head_dim", text("found ", head_width(options),
-                                 ", an even width is expected: rotary positions turn pairs"));
+  if (head_dim(options) % 2 != 0) {
+    fields.fail("head_dim", str_cat("found ", head_dim(options),
+                                    ", an even width is expected: rotary positions turn pairs"));
   }
 }
 
-/// Where the layers with a window begin, as the list of their types has it.
+/// Reads the first layer with a window from the list of layer types.
 void read_layer_types(const JsonFields& fields, ModelOptions& options) {
   if (!fields.has("layer_types") || !fields.at("layer_types").is_array()) {
     return;
   }
   const auto& types = fields.at("layer_types");
   if (static_cast<int64_t>(types.size()) != options.layers) {
-    fields.fail("layer_types", text("found ", types.size(), " entries, expected one for each of ",
-                                    options.layers, " layers"));
+    fields.fail("layer_types",
+                str_cat("found ", types.size(), " entries, expected one for each of ",
+                        options.layers, " layers"));
   }
   int64_t first = options.layers;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -183,7 +184,7 @@ void read_layer_types(const JsonFields& fields, ModelOptions& options) {
                   "allowed is full_attention in the first layers and sliding_attention after them");
     }
   }
-  options.decoder.first_window = first;
+  options.decoder.first_window_layer = first;
 }
 
 void read_window(const JsonFields& fields, ModelOptions& options) {
@@ -196,8 +197,8 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
   bool is_used = !is_qwen;
   if (is_qwen) {
     fields.read("use_sliding_window", is_used);
-    decoder.first_window = 28;
-    fields.read("max_window_layers", decoder.first_window, 0, kMostLayers);
+    decoder.first_window_layer = 28;
+    fields.read("max_window_layers", decoder.first_window_layer, 0, kMostLayers);
   }
   int64_t window = fields.is_null("sliding_window") ? 0 : 4096;
   fields.read("sliding_window", window, 1, kMostTokens);
@@ -206,31 +207,31 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
     read_layer_types(fields, options);
   }
   if (decoder.window == 0) {
-    decoder.first_window = 0;
+    decoder.first_window_layer = 0;
   }
 }
 
 void read_llama_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, absent(options.family));
+  options = apply_named(options, absent(options.family));
   read_stack_sizes(fields, options);
   read_heads(fields, options);
-  read_rotary(fields, options);
-  if (options.decoder.rotary_share < 1) {
+  read_rope(fields, options);
+  if (options.decoder.partial_rotary_factor < 1) {
     fields.fail("partial_rotary_factor", "must be 1: all features of a head are turned");
   }
   read_window(fields, options);
   read_activation(fields, "hidden_act", options.activation);
   fields.read("rms_norm_eps", options.norm_epsilon, 0.0, 1.0);
-  fields.read("initializer_range", options.deviation, 0.0, 100.0);
+  fields.read("initializer_range", options.init_std, 0.0, 100.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
-  fields.read("tie_word_embeddings", options.ties_embeddings);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
   if (options.family == Family::kLlama) {
     fields.read("attention_bias", options.modern.attention_bias);
     options.decoder.output_bias = options.modern.attention_bias;
     fields.read("mlp_bias", options.modern.feed_forward_bias);
   }
-  options.begin_id = std::min(options.begin_id, options.vocabulary - 1);
-  options.end_id = std::min(options.end_id, options.vocabulary - 1);
+  options.bos_id = std::min(options.bos_id, options.vocabulary - 1);
+  options.eos_id = std::min(options.eos_id, options.vocabulary - 1);
   read_ids(fields, options);
 }
 
@@ -242,7 +243,7 @@ void write_window(Json& json, const ModelOptions& options) {
   } else if (options.family == Family::kQwen2) {
     json["use_sliding_window"] = decoder.window > 0;
     json["sliding_window"] = window;
-    json["max_window_layers"] = decoder.window > 0 ? decoder.first_window : options.layers;
+    json["max_window_layers"] = decoder.window > 0 ? decoder.first_window_layer : options.layers;
   }
 }
 
@@ -252,16 +253,16 @@ void write_llama_json(Json& json, const ModelOptions& options) {
   json["num_hidden_layers"] = options.layers;
   json["num_attention_heads"] = options.heads;
   json["num_key_value_heads"] = key_value_heads(options);
-  if (options.family != Family::kQwen2 || options.decoder.head_width > 0) {
-    json["head_dim"] = head_width(options);
+  if (options.family != Family::kQwen2 || options.decoder.head_dim > 0) {
+    json["head_dim"] = head_dim(options);
   }
   json["intermediate_size"] = options.width;
   json["max_position_embeddings"] = options.length;
-  json["hidden_act"] = stored_activation(options.activation);
+  json["hidden_act"] = hf_activation_name(options.activation);
   json["rms_norm_eps"] = options.norm_epsilon;
-  json["initializer_range"] = options.deviation;
+  json["initializer_range"] = options.init_std;
   json["attention_dropout"] = options.attention_dropout;
-  json["rope_parameters"] = rotary_json(options);
+  json["rope_parameters"] = rope_json(options);
   json["rope_theta"] = options.modern.theta;
   if (options.family == Family::kLlama) {
     json["attention_bias"] = options.modern.attention_bias;
@@ -269,41 +270,41 @@ void write_llama_json(Json& json, const ModelOptions& options) {
   }
   write_window(json, options);
   json["use_cache"] = true;
-  json["tie_word_embeddings"] = options.ties_embeddings;
+  json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
 }
 
-void add_llama_layer(StoredBuilder& builder,
+void add_llama_layer(WeightMapBuilder& builder,
                      const ModelOptions& options,
-                     const std::string& ours,
-                     const std::string& stored) {
+                     const std::string& parameter,
+                     const std::string& hf_name) {
   const int64_t dim = options.dim;
-  const int64_t own = query_width(options);
-  const int64_t shared = key_width(options);
+  const int64_t q_size = query_width(options);
+  const int64_t kv_size = key_width(options);
   const bool has_bias = options.modern.attention_bias;
   const bool has_wide_bias = options.modern.feed_forward_bias;
-  const auto qkv = ours + "attention.qkv";
-  builder.norm(ours + "attention_norm", stored + "input_layernorm", dim, false);
-  builder.linear(qkv, stored + "self_attn.q_proj", {dim, own, has_bias});
-  builder.linear(qkv, stored + "self_attn.k_proj", {dim, shared, has_bias, own});
-  builder.linear(qkv, stored + "self_attn.v_proj", {dim, shared, has_bias, own + shared});
-  builder.linear(ours + "attention.output", stored + "self_attn.o_proj",
-                 {own, dim, options.decoder.output_bias});
-  builder.norm(ours + "feed_forward_norm", stored + "post_attention_layernorm", dim, false);
-  const auto up = ours + "feed_forward.up";
-  builder.linear(up, stored + "mlp.gate_proj", {dim, options.width, has_wide_bias});
-  builder.linear(up, stored + "mlp.up_proj", {dim, options.width, has_wide_bias, options.width});
-  builder.linear(ours + "feed_forward.down", stored + "mlp.down_proj",
+  const auto qkv = parameter + "attention.qkv";
+  builder.norm(parameter + "attention_norm", hf_name + "input_layernorm", dim, false);
+  builder.linear(qkv, hf_name + "self_attn.q_proj", {dim, q_size, has_bias});
+  builder.linear(qkv, hf_name + "self_attn.k_proj", {dim, kv_size, has_bias, q_size});
+  builder.linear(qkv, hf_name + "self_attn.v_proj", {dim, kv_size, has_bias, q_size + kv_size});
+  builder.linear(parameter + "attention.output", hf_name + "self_attn.o_proj",
+                 {q_size, dim, options.decoder.output_bias});
+  builder.norm(parameter + "feed_forward_norm", hf_name + "post_attention_layernorm", dim, false);
+  const auto up = parameter + "feed_forward.up";
+  builder.linear(up, hf_name + "mlp.gate_proj", {dim, options.width, has_wide_bias});
+  builder.linear(up, hf_name + "mlp.up_proj", {dim, options.width, has_wide_bias, options.width});
+  builder.linear(parameter + "feed_forward.down", hf_name + "mlp.down_proj",
                  {options.width, dim, has_wide_bias});
 }
 
 std::vector<StoredTensor> llama_tensors(const ModelOptions& options) {
   const std::string prefix = options.head == Head::kNone ? "" : "model.";
-  StoredBuilder builder;
+  WeightMapBuilder builder;
   builder.table("embeddings.word", prefix + "embed_tokens", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    add_llama_layer(builder, options, text("layers.", layer, "."),
-                    text(prefix, "layers.", layer, "."));
+    add_llama_layer(builder, options, str_cat("layers.", layer, "."),
+                    str_cat(prefix, "layers.", layer, "."));
   }
   builder.norm("layers.norm", prefix + "norm", options.dim, false);
   add_causal_head(builder, options, "lm_head", "score");
@@ -312,30 +313,30 @@ std::vector<StoredTensor> llama_tensors(const ModelOptions& options) {
 
 bool says_llama_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with(".rotary_emb.inv_freq") ||
-         (options.ties_embeddings && name == "lm_head.weight");
+         (options.tie_word_embeddings && name == "lm_head.weight");
 }
 
-InitialValues llama_initial(const std::string& parameter, const ModelOptions& options) {
-  return {.deviation = options.deviation, .zeroes_pad = parameter == "embeddings.word.weight"};
+Initializer llama_initial(const std::string& parameter, const ModelOptions& options) {
+  return {.init_std = options.init_std, .zeroes_padding = parameter == "embeddings.word.weight"};
 }
 
-/// What each family has of its own.
+/// Family-specific parts.
 struct Own {
   decltype(FamilyDefinition::defaults) defaults;
   decltype(FamilyDefinition::presets) presets;
   decltype(FamilyDefinition::read_keys) read_keys;
 };
 
-FamilyDefinition llama_definition(const FamilyFacts& facts, const Own& own) {
-  auto made = causal_definition(facts);
+FamilyDefinition llama_definition(const HfNames& hf_names, const Own& own) {
+  auto made = causal_definition(hf_names);
   made.defaults = own.defaults;
   made.presets = own.presets;
   made.read_keys = own.read_keys;
   made.read_json = read_llama_json;
   made.write_json = write_llama_json;
   made.tensors = llama_tensors;
-  made.is_harmless = says_llama_nothing;
-  made.initial = llama_initial;
+  made.is_ignorable = says_llama_nothing;
+  made.initializer = llama_initial;
   return made;
 }
 
@@ -343,23 +344,23 @@ FamilyDefinition llama_definition(const FamilyFacts& facts, const Own& own) {
 
 const FamilyDefinition& llama() {
   static const auto kDefinition =
-      llama_definition({Family::kLlama, NormPlace::kPre, "llama", "model", "Llama"},
+      llama_definition({Family::kLlama, NormPlacement::kPre, "llama", "model", "Llama"},
                        {llama_defaults, llama_presets, read_llama_keys});
   return kDefinition;
 }
 
 const FamilyDefinition& mistral() {
   static const auto kDefinition =
-      llama_definition({Family::kMistral, NormPlace::kPre, "mistral", "model", "Mistral"},
+      llama_definition({Family::kMistral, NormPlacement::kPre, "mistral", "model", "Mistral"},
                        {mistral_defaults, mistral_presets, read_mistral_keys});
   return kDefinition;
 }
 
 const FamilyDefinition& qwen2() {
   static const auto kDefinition = [] {
-    auto made = llama_definition({Family::kQwen2, NormPlace::kPre, "qwen2", "model", "Qwen2"},
+    auto made = llama_definition({Family::kQwen2, NormPlacement::kPre, "qwen2", "model", "Qwen2"},
                                  {qwen2_defaults, qwen2_presets, read_qwen2_keys});
-    made.style = formats::SpecialStyle::kQwen2;
+    made.style = formats::TokenizerTemplate::kQwen2;
     return made;
   }();
   return kDefinition;

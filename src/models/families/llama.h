@@ -4,7 +4,7 @@
 
 namespace weft::models {
 
-/// Llama (arXiv:2302.13971), and what differs from it in details alone: Mistral (arXiv:2310.06825)
+/// Llama (arXiv:2302.13971) and families that differ in details only: Mistral (arXiv:2310.06825)
 /// has a window, Qwen2 (arXiv:2407.10671) biases of queries, keys and values.
 const FamilyDefinition& llama();
 const FamilyDefinition& mistral();

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/text.h"
-#include "models/config/stack_json.h"
+#include "base/string_util.h"
+#include "models/config/hf_config_fields.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/weights/stored_builder.h"
+#include "models/weights/weight_map_builder.h"
 #include "models/weights/weights.h"
 
 namespace weft::models {
@@ -27,37 +27,37 @@ ModelOptions base_options(Family family) {
   options.heads = 8;
   options.width = 2048;
   options.length =
-      512;  // relative positions end nowhere; what the published models were trained on
-  options.segments = 0;
+      512;  // relative positions have no limit; the training length of published models
+  options.type_vocab_size = 0;
   options.activation = Activation::kRelu;
-  options.norm_place = NormPlace::kPre;
+  options.norm_placement = NormPlacement::kPre;
   options.norm_epsilon = 1e-6;
-  options.deviation = 1;  // the factor of all
+  options.init_std = 1;  // initializer_factor
   options.pad_id = 0;
-  options.end_id = 1;
+  options.eos_id = 1;
   options.modern.attention_bias = false;
   options.modern.feed_forward_bias = false;
   options.modern.norm_bias = false;
-  options.modern.feed_forward_dropout = 0.1;
+  options.modern.activation_dropout = 0.1;
   auto& decoder = options.decoder;
-  decoder.head_width = 64;
+  decoder.head_dim = 64;
   decoder.layers = 6;
   decoder.heads = 8;
   decoder.width = 2048;
   decoder.has_rms_norm = true;
   decoder.has_embedding_norm = false;
   decoder.relative_buckets = 32;
-  decoder.scales_output = true;
-  decoder.start_id = 0;
+  decoder.scale_decoder_outputs = true;
+  decoder.decoder_start_id = 0;
   return options;
 }
 
-/// Version 1.1, and mT5.
+/// Applies the changes of version 1.1 and mT5.
 void make_gated(ModelOptions& options) {
   options.activation = Activation::kGeluTanh;
   options.modern.is_gated = true;
-  options.ties_embeddings = false;
-  options.decoder.scales_output = false;
+  options.tie_word_embeddings = false;
+  options.decoder.scale_decoder_outputs = false;
 }
 
 ModelOptions t5_defaults() { return base_options(Family::kT5); }
@@ -83,7 +83,7 @@ ModelOptions gated(const EncoderDecoderSize& size) {
 /// arXiv:2109.10686, table 2.
 ModelOptions t5_mini() {
   auto options = sized_encoder_decoder(t5_defaults(), {384, 4, 8, 1536});
-  options.decoder.head_width = 32;
+  options.decoder.head_dim = 32;
   return options;
 }
 
@@ -104,15 +104,15 @@ std::vector<Preset> mt5_presets() {
 }
 
 void read_t5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(section, options, base, {.only = "type: t5", .has_relative = true});
+  read_encoder_decoder_keys(section, options, base, {.only_if = "type: t5", .has_relative = true});
 }
 
 void read_mt5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(section, options, base, {.only = "type: mt5", .has_relative = true});
+  read_encoder_decoder_keys(section, options, base, {.only_if = "type: mt5", .has_relative = true});
 }
 
-/// `gated-gelu`: the activation behind its gate; both kinds of GELU bear that name there.
-/// dense_act_fn and is_gated_act tell them apart, and count where they stand beside it.
+/// `gated-gelu`: the activation of a gated feed-forward; the name is used for both kinds of GELU.
+/// dense_act_fn and is_gated_act distinguish them and take precedence where present.
 void read_t5_feed_forward(const JsonFields& fields, ModelOptions& options) {
   std::string kind = options.modern.is_gated ? "gated-gelu" : "relu";
   fields.read("feed_forward_proj", kind);
@@ -128,12 +128,12 @@ void read_t5_feed_forward(const JsonFields& fields, ModelOptions& options) {
 
 void read_t5_json(const JsonFields& fields, ModelOptions& options) {
   const bool is_mt5 = options.family == Family::kMt5;
-  options = begun(options, is_mt5 ? mt5_defaults() : t5_defaults());
+  options = apply_named(options, is_mt5 ? mt5_defaults() : t5_defaults());
   options.vocabulary = is_mt5 ? 250112 : 32128;
   auto& decoder = options.decoder;
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   fields.read_size("d_model", options.dim, kMostFeatures);
-  fields.read_size("d_kv", decoder.head_width, kMostFeatures);
+  fields.read_size("d_kv", decoder.head_dim, kMostFeatures);
   fields.read_size("d_ff", options.width, kMostFeatures);
   fields.read_size("num_layers", options.layers, kMostLayers);
   decoder.layers = options.layers;
@@ -143,23 +143,23 @@ void read_t5_json(const JsonFields& fields, ModelOptions& options) {
   decoder.width = options.width;
   fields.read("n_positions", options.length, 1, kMostTokens);
   fields.read_size("relative_attention_num_buckets", decoder.relative_buckets, kMostFeatures);
-  fields.read_size("relative_attention_max_distance", decoder.relative_distance, kMostTokens);
+  fields.read_size("relative_attention_max_distance", decoder.relative_max_distance, kMostTokens);
   fields.read("dropout_rate", options.dropout, 0.0, 1.0);
   options.attention_dropout = options.dropout;
-  options.modern.feed_forward_dropout = options.dropout;
+  options.modern.activation_dropout = options.dropout;
   fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
-  fields.read("initializer_factor", options.deviation, 0.0, 100.0);
+  fields.read("initializer_factor", options.init_std, 0.0, 100.0);
   read_t5_feed_forward(fields, options);
   if (!is_mt5) {
-    // Of transformers 4 the sign of both; 5 writes `scale_decoder_outputs`. Whether the output
-    // matrix is tied, the weights tell.
+    // In transformers 4 this key implies both settings; 5 writes `scale_decoder_outputs`. The
+    // weights decide whether the output matrix is tied.
     bool is_tied = true;
     fields.read("tie_word_embeddings", is_tied);
-    decoder.scales_output = is_tied;
-    fields.read("scale_decoder_outputs", decoder.scales_output);
-    options.ties_embeddings = is_tied;
+    decoder.scale_decoder_outputs = is_tied;
+    fields.read("scale_decoder_outputs", decoder.scale_decoder_outputs);
+    options.tie_word_embeddings = is_tied;
   } else {
-    fields.read("tie_word_embeddings", options.ties_embeddings);
+    fields.read("tie_word_embeddings", options.tie_word_embeddings);
   }
   read_ids(fields, options);
   read_decoding_ids(fields, options);
@@ -169,19 +169,19 @@ void write_t5_json(Json& json, const ModelOptions& options) {
   const auto& decoder = options.decoder;
   json["vocab_size"] = options.vocabulary;
   json["d_model"] = options.dim;
-  json["d_kv"] = decoder.head_width;
+  json["d_kv"] = decoder.head_dim;
   json["d_ff"] = options.width;
   json["num_layers"] = options.layers;
   json["num_decoder_layers"] = decoder.layers;
   json["num_heads"] = options.heads;
   json["n_positions"] = options.length;
   json["relative_attention_num_buckets"] = decoder.relative_buckets;
-  json["relative_attention_max_distance"] = decoder.relative_distance;
+  json["relative_attention_max_distance"] = decoder.relative_max_distance;
   json["dropout_rate"] = options.dropout;
   json["layer_norm_epsilon"] = options.norm_epsilon;
-  json["initializer_factor"] = options.deviation;
+  json["initializer_factor"] = options.init_std;
   const bool is_gated = options.modern.is_gated;
-  const std::string activation(stored_activation(options.activation));
+  const std::string activation(hf_activation_name(options.activation));
   const bool is_gelu = options.activation == Activation::kGeluTanh;
   json["feed_forward_proj"] = is_gated ? "gated-" + (is_gelu ? "gelu" : activation) : activation;
   json["dense_act_fn"] = activation;
@@ -189,16 +189,16 @@ void write_t5_json(Json& json, const ModelOptions& options) {
   json["is_encoder_decoder"] = options.head != Head::kNone;
   json["use_cache"] = true;
   if (options.family == Family::kT5) {
-    json["scale_decoder_outputs"] = decoder.scales_output;
-    json["tie_word_embeddings"] = decoder.scales_output;
+    json["scale_decoder_outputs"] = decoder.scale_decoder_outputs;
+    json["tie_word_embeddings"] = decoder.scale_decoder_outputs;
   } else {
-    json["tie_word_embeddings"] = options.ties_embeddings;
+    json["tie_word_embeddings"] = options.tie_word_embeddings;
   }
   write_ids(json, options);
   write_decoding_ids(json, options);
 }
 
-void look_at_files(ModelOptions& options, const WeightFiles& files) {
+void infer_from_weights(ModelOptions& options, const SafetensorsShards& files) {
   if (options.head != Head::kConditional) {
     return;
   }
@@ -208,28 +208,29 @@ void look_at_files(ModelOptions& options, const WeightFiles& files) {
       output != nullptr && shared != nullptr && output->dtype == shared->dtype &&
       output->shape == shared->shape && output->bytes.size() == shared->bytes.size() &&
       std::memcmp(output->bytes.data(), shared->bytes.data(), output->bytes.size()) == 0;
-  options.ties_embeddings = output == nullptr || is_copy;
+  options.tie_word_embeddings = output == nullptr || is_copy;
 }
 
 std::string t5_stack_of(bool is_decoder) { return is_decoder ? "decoder_layers." : "layers."; }
 std::string side_of(bool is_decoder) { return is_decoder ? "decoder." : "encoder."; }
 
-void add_t5_layer(StoredBuilder& builder,
+void add_t5_layer(WeightMapBuilder& builder,
                   const ModelOptions& options,
                   bool is_decoder,
                   int64_t layer) {
-  const auto ours = text(t5_stack_of(is_decoder), layer, ".");
-  const auto theirs = text(side_of(is_decoder), "block.", layer, ".layer.");  // numbers follow
+  const auto parameter = str_cat(t5_stack_of(is_decoder), layer, ".");
+  const auto hf_prefix =
+      str_cat(side_of(is_decoder), "block.", layer, ".layer.");  // followed by sub-layer numbers
   const int64_t dim = options.dim;
   const int64_t heads = is_decoder ? options.decoder.heads : options.heads;
   const int64_t width = is_decoder ? options.decoder.width : options.width;
-  const int64_t inner = heads * options.decoder.head_width;
-  const auto linear = [&](const std::string& name, const std::string& stored, int64_t inputs,
+  const int64_t inner = heads * options.decoder.head_dim;
+  const auto linear = [&](const std::string& name, const std::string& hf_name, int64_t inputs,
                           int64_t outputs, int64_t first = 0) {
-    builder.linear(ours + name, stored, {inputs, outputs, false, first});
+    builder.linear(parameter + name, hf_name, {inputs, outputs, false, first});
   };
-  const auto own = theirs + "0.SelfAttention.";
-  builder.norm(ours + "attention_norm", theirs + "0.layer_norm", dim, false);
+  const auto own = hf_prefix + "0.SelfAttention.";
+  builder.norm(parameter + "attention_norm", hf_prefix + "0.layer_norm", dim, false);
   linear("attention.qkv", own + "q", dim, inner);
   linear("attention.qkv", own + "k", dim, inner, inner);
   linear("attention.qkv", own + "v", dim, inner, 2 * inner);
@@ -239,16 +240,16 @@ void add_t5_layer(StoredBuilder& builder,
                   {options.decoder.relative_buckets, heads});
   }
   if (is_decoder) {
-    const auto cross = theirs + "1.EncDecAttention.";
-    builder.norm(ours + "cross_attention_norm", theirs + "1.layer_norm", dim, false);
+    const auto cross = hf_prefix + "1.EncDecAttention.";
+    builder.norm(parameter + "cross_attention_norm", hf_prefix + "1.layer_norm", dim, false);
     linear("cross_attention.query", cross + "q", dim, inner);
     linear("cross_attention.key_value", cross + "k", dim, inner);
     linear("cross_attention.key_value", cross + "v", dim, inner, inner);
     linear("cross_attention.output", cross + "o", inner, dim);
   }
-  const auto last = theirs + (is_decoder ? "2." : "1.");
+  const auto last = hf_prefix + (is_decoder ? "2." : "1.");
   const auto dense = last + "DenseReluDense.";
-  builder.norm(ours + "feed_forward_norm", last + "layer_norm", dim, false);
+  builder.norm(parameter + "feed_forward_norm", last + "layer_norm", dim, false);
   if (options.modern.is_gated) {
     linear("feed_forward.up", dense + "wi_0", dim, width);
     linear("feed_forward.up", dense + "wi_1", dim, width, width);
@@ -258,23 +259,23 @@ void add_t5_layer(StoredBuilder& builder,
   linear("feed_forward.down", dense + "wo", width, dim);
 }
 
-void add_stack(StoredBuilder& builder, const ModelOptions& options, bool is_decoder) {
+void add_stack(WeightMapBuilder& builder, const ModelOptions& options, bool is_decoder) {
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
     add_t5_layer(builder, options, is_decoder, layer);
   }
-  builder.norm(text(t5_stack_of(is_decoder), "norm"), text(side_of(is_decoder), "final_layer_norm"),
-               options.dim, false);
+  builder.norm(str_cat(t5_stack_of(is_decoder), "norm"),
+               str_cat(side_of(is_decoder), "final_layer_norm"), options.dim, false);
 }
 
 std::vector<StoredTensor> t5_tensors(const ModelOptions& options) {
-  StoredBuilder builder;
+  WeightMapBuilder builder;
   builder.table("embeddings.word", "shared", {options.vocabulary, options.dim});
   add_stack(builder, options, false);
   if (options.head != Head::kNone) {
     add_stack(builder, options, true);
   }
-  if (options.head == Head::kConditional && !options.ties_embeddings) {
+  if (options.head == Head::kConditional && !options.tie_word_embeddings) {
     builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
   }
   return std::move(builder.result);
@@ -289,58 +290,59 @@ std::vector<std::string> t5_spellings(const StoredTensor& tensor, const ModelOpt
 
 bool is_t5_harmless(std::string_view name, const ModelOptions& options) {
   return name == "encoder.embed_tokens.weight" || name == "decoder.embed_tokens.weight" ||
-         (name == kOutput && options.ties_embeddings) ||
+         (name == kOutput && options.tie_word_embeddings) ||
          name == "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
 }
 
-/// As Mesh TensorFlow has it: scores need no scale, since queries begin so much smaller.
-InitialValues t5_initial(const std::string& parameter, const ModelOptions& options) {
+/// As in Mesh TensorFlow: queries start smaller, so scores need no scale.
+Initializer t5_initial(const std::string& parameter, const ModelOptions& options) {
   const auto& decoder = options.decoder;
   const auto root = [](int64_t fan) { return 1 / std::sqrt(static_cast<double>(fan)); };
   const bool is_decoder = parameter.starts_with("decoder_layers.");
-  const int64_t inner = (is_decoder ? decoder.heads : options.heads) * decoder.head_width;
-  InitialValues values{.deviation = options.deviation * root(options.dim)};
+  const int64_t inner = (is_decoder ? decoder.heads : options.heads) * decoder.head_dim;
+  Initializer values{.init_std = options.init_std * root(options.dim)};
   if (parameter == "embeddings.word.weight" || parameter == "head.weight") {
-    values.deviation = options.deviation;
+    values.init_std = options.init_std;
   } else if (parameter.ends_with("attention.output.weight")) {
-    values.deviation = options.deviation * root(inner);
+    values.init_std = options.init_std * root(inner);
   } else if (parameter.ends_with("feed_forward.down.weight")) {
-    values.deviation = options.deviation * root(is_decoder ? decoder.width : options.width);
+    values.init_std = options.init_std * root(is_decoder ? decoder.width : options.width);
   } else if (parameter.ends_with("attention.qkv.weight") ||
              parameter.ends_with("cross_attention.query.weight")) {
     values.first_rows = inner;
-    values.first_scale = root(decoder.head_width);
+    values.first_scale = root(decoder.head_dim);
   }
   return values;
 }
 
-FamilyDefinition t5_definition(const FamilyFacts& facts) {
-  const bool is_mt5 = facts.family == Family::kMt5;
-  auto made = encoder_decoder_definition(facts);
+FamilyDefinition t5_definition(const HfNames& hf_names) {
+  const bool is_mt5 = hf_names.family == Family::kMt5;
+  auto made = encoder_decoder_definition(hf_names);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"}, {Head::kNone, "EncoderModel"}};
   made.defaults = is_mt5 ? mt5_defaults : t5_defaults;
   made.presets = is_mt5 ? mt5_presets : t5_presets;
   made.read_keys = is_mt5 ? read_mt5_keys : read_t5_keys;
   made.read_json = read_t5_json;
   made.write_json = write_t5_json;
-  made.look_at_files = look_at_files;
+  made.infer_from_weights = infer_from_weights;
   made.tensors = t5_tensors;
-  made.spellings = t5_spellings;
-  made.is_harmless = is_t5_harmless;
-  made.initial = t5_initial;
-  made.style = formats::SpecialStyle::kT5;
+  made.name_aliases = t5_spellings;
+  made.is_ignorable = is_t5_harmless;
+  made.initializer = t5_initial;
+  made.style = formats::TokenizerTemplate::kT5;
   return made;
 }
 
 }  // namespace
 
 const FamilyDefinition& t5() {
-  static const auto kDefinition = t5_definition({Family::kT5, NormPlace::kPre, "t5", "", "T5"});
+  static const auto kDefinition = t5_definition({Family::kT5, NormPlacement::kPre, "t5", "", "T5"});
   return kDefinition;
 }
 
 const FamilyDefinition& mt5() {
-  static const auto kDefinition = t5_definition({Family::kMt5, NormPlace::kPre, "mt5", "", "MT5"});
+  static const auto kDefinition =
+      t5_definition({Family::kMt5, NormPlacement::kPre, "mt5", "", "MT5"});
   return kDefinition;
 }
 

@@ -2,12 +2,12 @@
 
 #include "models/config/family_definition.h"
 
-/// What ViT and DeiT share: sizes, keys, names.
+/// Shared parts of ViT and DeiT: sizes, keys, names.
 namespace weft::models::vision_family {
 
 ModelOptions defaults(Family family);
 
-/// Defaults and presets are the family's own.
-FamilyDefinition definition(const FamilyFacts& facts);
+/// Defaults and presets are set by the family.
+FamilyDefinition definition(const HfNames& hf_names);
 
 }  // namespace weft::models::vision_family

@@ -12,7 +12,7 @@ ModelOptions vit_defaults() { return vision_family::defaults(Family::kVit); }
 ModelOptions vit_mini() {
   auto options = sized(vit_defaults(), {6, 192, 3});
   options.vision.image_size = 32;
-  options.vision.patch = 4;
+  options.vision.patch_size = 4;
   return options;
 }
 
@@ -26,7 +26,7 @@ std::vector<Preset> vit_presets() {
 }
 
 FamilyDefinition vit_definition() {
-  auto made = vision_family::definition({Family::kVit, NormPlace::kPre, "vit", "vit", "ViT"});
+  auto made = vision_family::definition({Family::kVit, NormPlacement::kPre, "vit", "vit", "ViT"});
   made.defaults = vit_defaults;
   made.presets = vit_presets;
   return made;

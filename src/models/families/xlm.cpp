@@ -5,12 +5,12 @@
 #include <cmath>
 #include <set>
 
-#include "base/text.h"
-#include "formats/in_quotes.h"
-#include "models/config/stack_json.h"
-#include "models/config/stack_keys.h"
+#include "base/string_util.h"
+#include "formats/quoted_text.h"
+#include "models/config/hf_config_fields.h"
+#include "models/config/shared_model_keys.h"
 #include "models/encoder.h"
-#include "models/weights/stored_builder.h"
+#include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
 
@@ -22,9 +22,9 @@ using kernels::Activation;
 constexpr auto kXlmOnly = "type: xlm";
 constexpr int64_t kMostLanguages = 10'000;
 
-/// Rows of the table of languages, which others have for segments.
+/// Rows of the language table, which takes the place of other families' segment table.
 int64_t language_rows(const XlmOptions& xlm) {
-  return xlm.embeds_languages && xlm.languages.size() > 1
+  return xlm.uses_language_embeddings && xlm.languages.size() > 1
              ? static_cast<int64_t>(xlm.languages.size())
              : 0;
 }
@@ -35,12 +35,12 @@ ModelOptions xlm_defaults() {
   options.dim = 2048;
   options.heads = 16;
   options.width = 8192;
-  options.segments = 0;
+  options.type_vocab_size = 0;
   options.sequence_dropout = 0.1;
   options.span_dropout = 0;
   options.pad_id = 2;
-  options.begin_id = 0;
-  options.end_id = 1;
+  options.bos_id = 0;
+  options.eos_id = 1;
   return options;
 }
 
@@ -49,7 +49,7 @@ ModelOptions xnli() {
   auto options = sized(xlm_defaults(), {12, 1024, 8});
   options.xlm.languages = {"ar", "bg", "de", "el", "en", "es", "fr", "hi",
                            "ru", "sw", "th", "tr", "ur", "vi", "zh"};
-  options.segments = language_rows(options.xlm);
+  options.type_vocab_size = language_rows(options.xlm);
   return options;
 }
 
@@ -60,12 +60,12 @@ std::vector<Preset> xlm_presets() {
 }
 
 void check_stack(config::Section& section, const ModelOptions& options) {
-  if (section.is_describing()) {
+  if (section.is_documenting()) {
     return;
   }
   if (options.width != 4 * options.dim) {
     section.section("feed_forward", {.help = ""})
-        .fail("width", text(options.width, ", xlm has 4 * dim, ", 4 * options.dim));
+        .fail("width", str_cat(options.width, ", xlm has 4 * dim, ", 4 * options.dim));
   }
   if (options.activation != Activation::kGelu && options.activation != Activation::kRelu) {
     section.section("feed_forward", {.help = ""})
@@ -78,10 +78,10 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
                {.help = "Languages that the model tells apart, by their ids from 0 on; an item of "
                         "data says by `language` which is its own. None or one: all texts are "
                         "alike.",
-                .only = kXlmOnly});
+                .only_if = kXlmOnly});
   section.read(
-      "language_embeddings", xlm.embeds_languages,
-      {.help = "Whether each language has a vector, which its tokens bear.", .only = kXlmOnly});
+      "use_lang_emb", xlm.uses_language_embeddings,
+      {.help = "Whether each language has a vector, which its tokens bear.", .only_if = kXlmOnly});
   const std::set<std::string> names(xlm.languages.begin(), xlm.languages.end());
   if (names.size() != xlm.languages.size() || names.contains("")) {
     section.fail("languages", "each must have a name of its own");
@@ -90,21 +90,22 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
 
 void read_xlm_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& xlm = options.xlm;
-  read_stack_keys(section, options, base, {.only = kXlmOnly, .has_sinusoids = true});
+  read_shared_model_keys(section, options, base, {.only_if = kXlmOnly, .has_sinusoids = true});
   check_stack(section, options);
   read_languages(section, xlm);
-  section.read("embedding_deviation", xlm.embedding_deviation,
+  section.read("embed_init_std", xlm.embedding_init_std,
                {.help = "Standard deviation of the normal that initialises embeddings; null: "
                         "dim ^ -0.5.",
-                .range = {.min = 0, .max = 1, .excludes_min = true},
-                .only = kXlmOnly});
-  keep_same(section, "languages", base == nullptr || xlm.languages == base->xlm.languages);
-  keep_same(section, "language_embeddings",
-            base == nullptr || xlm.embeds_languages == base->xlm.embeds_languages);
-  options.segments = language_rows(xlm);
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
+                .only_if = kXlmOnly});
+  require_unchanged(section, "languages", base == nullptr || xlm.languages == base->xlm.languages);
+  require_unchanged(
+      section, "use_lang_emb",
+      base == nullptr || xlm.uses_language_embeddings == base->xlm.uses_language_embeddings);
+  options.type_vocab_size = language_rows(xlm);
 }
 
-/// Names by id; where the file has none, the numbers stand for them.
+/// Language names by id; without names in the file, the numbers serve as names.
 std::vector<std::string> languages_of(const JsonFields& fields) {
   int64_t count = 1;
   fields.read_size("n_langs", count, kMostLanguages);
@@ -118,14 +119,14 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
   const auto& table = fields.at("lang2id");
   const JsonFields ids(table, fields.place() + ": lang2id");
   if (!table.is_object() || table.size() != names.size()) {
-    fields.fail("lang2id", text("ids of ", count, " languages (n_langs) are expected"));
+    fields.fail("lang2id", str_cat("ids of ", count, " languages (n_langs) are expected"));
   }
   for (const auto& [name, value] : table.items()) {
     int64_t id = -1;
     ids.read(name, id, 0, count - 1);
     if (id < 0 || name.empty() || !names[static_cast<std::size_t>(id)].empty()) {
-      fields.fail("lang2id", text("an id of its own is expected for each language, found ",
-                                  formats::in_quotes(name), " with ", id));
+      fields.fail("lang2id", str_cat("an id of its own is expected for each language, found ",
+                                     formats::quoted_text(name), " with ", id));
     }
     names[static_cast<std::size_t>(id)] = name;
   }
@@ -133,29 +134,30 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
 }
 
 void refuse_xlm_foreign(const JsonFields& fields, Head head) {
-  demand(fields, "causal", false, "tokens see both sides here");
-  demand(fields, "asm", false, "all words have an output of their own here");
-  demand(fields, "is_encoder", true, "this family is an encoder here");
+  require(fields, "causal", false, "tokens see both sides here");
+  require(fields, "asm", false, "all words have an output of their own here");
+  require(fields, "is_encoder", true, "this family is an encoder here");
   if (head != Head::kSequence) {
     return;
   }
   std::string type = "first";
   fields.read("summary_type", type);
   if (type != "first") {
-    fields.fail("summary_type", text("found ", formats::in_quotes(type), ", allowed is 'first'"));
+    fields.fail("summary_type",
+                str_cat("found ", formats::quoted_text(type), ", allowed is 'first'"));
   }
-  demand(fields, "summary_use_proj", true, "the classifier is that projection");
-  demand(fields, "summary_proj_to_labels", true, "the classifier is that projection");
+  require(fields, "summary_use_proj", true, "the classifier is that projection");
+  require(fields, "summary_proj_to_labels", true, "the classifier is that projection");
   std::string activation;
   fields.read("summary_activation", activation);
   if (!activation.empty()) {
     fields.fail("summary_activation",
-                text("found ", formats::in_quotes(activation), ", allowed is null"));
+                str_cat("found ", formats::quoted_text(activation), ", allowed is null"));
   }
   double dropout = 0;
   fields.read("summary_last_dropout", dropout, 0.0, 1.0);
   if (dropout > 0) {
-    fields.fail("summary_last_dropout", text("found ", dropout, ", allowed is 0"));
+    fields.fail("summary_last_dropout", str_cat("found ", dropout, ", allowed is 0"));
   }
 }
 
@@ -175,7 +177,7 @@ void read_xlm_sizes(const JsonFields& fields, ModelOptions& options) {
   fields.read_size("max_position_embeddings", options.length, kMostTokens);
   options.width = 4 * options.dim;
   if (options.dim % options.heads != 0) {
-    fields.fail("n_heads", text(options.heads, " does not divide emb_dim ", options.dim));
+    fields.fail("n_heads", str_cat(options.heads, " does not divide emb_dim ", options.dim));
   }
 }
 
@@ -184,42 +186,42 @@ void read_xlm_arithmetic(const JsonFields& fields, ModelOptions& options) {
   fields.read("gelu_activation", is_gelu);
   options.activation = is_gelu ? Activation::kGelu : Activation::kRelu;
   fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
-  fields.read("init_std", options.deviation, 0.0, 100.0);
-  double deviation = 1 / std::sqrt(2048.0);  // what an absent key means, whatever emb_dim is
-  fields.read("embed_init_std", deviation, 0.0, 100.0);
-  options.xlm.embedding_deviation = deviation;
+  fields.read("init_std", options.init_std, 0.0, 100.0);
+  double init_std = 1 / std::sqrt(2048.0);  // default of an absent key, independent of emb_dim
+  fields.read("embed_init_std", init_std, 0.0, 100.0);
+  options.xlm.embedding_init_std = init_std;
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
   fields.read("summary_first_dropout", options.sequence_dropout, 0.0, 1.0);
-  fields.read("sinusoidal_embeddings", options.begins_sinusoidal);
-  fields.read("tie_word_embeddings", options.ties_embeddings);
+  fields.read("sinusoidal_embeddings", options.has_sinusoidal_positions);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
 }
 
 void read_xlm_json(const JsonFields& fields, ModelOptions& options) {
-  options = begun(options, xlm_defaults());
+  options = apply_named(options, xlm_defaults());
   options.vocabulary = 30145;
   read_xlm_sizes(fields, options);
   read_xlm_arithmetic(fields, options);
   refuse_xlm_foreign(fields, options.head);
-  fields.read("use_lang_emb", options.xlm.embeds_languages);
+  fields.read("use_lang_emb", options.xlm.uses_language_embeddings);
   options.xlm.languages = languages_of(fields);
-  options.segments = language_rows(options.xlm);
-  for (auto* id : {&options.pad_id, &options.begin_id, &options.end_id}) {
+  options.type_vocab_size = language_rows(options.xlm);
+  for (auto* id : {&options.pad_id, &options.bos_id, &options.eos_id}) {
     *id = std::min(*id, options.vocabulary - 1);
   }
   read_id(fields, "pad_index", options.pad_id, options.vocabulary);
-  read_id(fields, "bos_index", options.begin_id, options.vocabulary);
-  read_id(fields, "eos_index", options.end_id, options.vocabulary);
+  read_id(fields, "bos_index", options.bos_id, options.vocabulary);
+  read_id(fields, "eos_index", options.eos_id, options.vocabulary);
   read_ids(fields, options);
 }
 
-double embedding_deviation(const ModelOptions& options) {
-  return options.xlm.embedding_deviation.value_or(1 / std::sqrt(static_cast<double>(options.dim)));
+double embedding_init_std(const ModelOptions& options) {
+  return options.xlm.embedding_init_std.value_or(1 / std::sqrt(static_cast<double>(options.dim)));
 }
 
 void write_languages(Json& json, const XlmOptions& xlm) {
   json["n_langs"] = std::max<std::size_t>(1, xlm.languages.size());
-  json["use_lang_emb"] = xlm.embeds_languages;
+  json["use_lang_emb"] = xlm.uses_language_embeddings;
   if (xlm.languages.empty()) {
     return;
   }
@@ -236,10 +238,10 @@ void write_xlm_json(Json& json, const ModelOptions& options) {
   json["n_heads"] = options.heads;
   json["max_position_embeddings"] = options.length;
   json["gelu_activation"] = options.activation == Activation::kGelu;
-  json["sinusoidal_embeddings"] = options.begins_sinusoidal;
+  json["sinusoidal_embeddings"] = options.has_sinusoidal_positions;
   json["layer_norm_eps"] = options.norm_epsilon;
-  json["init_std"] = options.deviation;
-  json["embed_init_std"] = embedding_deviation(options);
+  json["init_std"] = options.init_std;
+  json["embed_init_std"] = embedding_init_std(options);
   json["dropout"] = options.dropout;
   json["attention_dropout"] = options.attention_dropout;
   json["causal"] = false;
@@ -250,38 +252,38 @@ void write_xlm_json(Json& json, const ModelOptions& options) {
   json["summary_use_proj"] = true;
   json["summary_proj_to_labels"] = true;
   json["summary_activation"] = nullptr;
-  json["summary_first_dropout"] = options.head_dropout.value_or(options.sequence_dropout);
-  json["tie_word_embeddings"] = options.ties_embeddings;
+  json["summary_first_dropout"] = options.classifier_dropout.value_or(options.sequence_dropout);
+  json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
 }
 
-void add_xlm_layer(StoredBuilder& builder,
+void add_xlm_layer(WeightMapBuilder& builder,
                    const ModelOptions& options,
                    int64_t layer,
                    const std::string& prefix) {
   const int64_t dim = options.dim;
-  const auto ours = text("layers.", layer, ".");
-  const auto stored = [&](std::string_view list, std::string_view rest = "") {
-    return text(prefix, list, ".", layer, rest);
+  const auto parameter = str_cat("layers.", layer, ".");
+  const auto hf_name = [&](std::string_view list, std::string_view rest = "") {
+    return str_cat(prefix, list, ".", layer, rest);
   };
   constexpr std::array kThirds = {".q_lin", ".k_lin", ".v_lin"};
   for (std::size_t third = 0; third < kThirds.size(); ++third) {
-    builder.linear(ours + "attention.qkv", stored("attentions", kThirds[third]),
+    builder.linear(parameter + "attention.qkv", hf_name("attentions", kThirds[third]),
                    {.inputs = dim, .outputs = dim, .first_row = static_cast<int64_t>(third) * dim});
   }
-  builder.linear(ours + "attention.output", stored("attentions", ".out_lin"),
+  builder.linear(parameter + "attention.output", hf_name("attentions", ".out_lin"),
                  {.inputs = dim, .outputs = dim});
-  builder.norm(ours + "attention_norm", stored("layer_norm1"), dim);
-  builder.linear(ours + "feed_forward.up", stored("ffns", ".lin1"),
+  builder.norm(parameter + "attention_norm", hf_name("layer_norm1"), dim);
+  builder.linear(parameter + "feed_forward.up", hf_name("ffns", ".lin1"),
                  {.inputs = dim, .outputs = options.width});
-  builder.linear(ours + "feed_forward.down", stored("ffns", ".lin2"),
+  builder.linear(parameter + "feed_forward.down", hf_name("ffns", ".lin2"),
                  {.inputs = options.width, .outputs = dim});
-  builder.norm(ours + "feed_forward_norm", stored("layer_norm2"), dim);
+  builder.norm(parameter + "feed_forward_norm", hf_name("layer_norm2"), dim);
 }
 
-void add_xlm_head(StoredBuilder& builder, const ModelOptions& options) {
+void add_xlm_head(WeightMapBuilder& builder, const ModelOptions& options) {
   if (options.head == Head::kMaskedLm) {
-    if (!options.ties_embeddings) {
+    if (!options.tie_word_embeddings) {
       builder.table("head.decoder", "pred_layer.proj", {options.vocabulary, options.dim},
                     Part::kHead);
     }
@@ -301,11 +303,11 @@ void add_xlm_head(StoredBuilder& builder, const ModelOptions& options) {
 std::vector<StoredTensor> xlm_tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
   const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
-  StoredBuilder builder;
+  WeightMapBuilder builder;
   builder.table("embeddings.word", prefix + "embeddings", {options.vocabulary, dim});
   builder.table("embeddings.position", prefix + "position_embeddings", {options.length, dim});
-  if (options.segments > 0) {
-    builder.table("embeddings.segment", prefix + "lang_embeddings", {options.segments, dim});
+  if (options.type_vocab_size > 0) {
+    builder.table("embeddings.segment", prefix + "lang_embeddings", {options.type_vocab_size, dim});
   }
   builder.norm("embeddings.norm", prefix + "layer_norm_emb", dim);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -317,45 +319,45 @@ std::vector<StoredTensor> xlm_tensors(const ModelOptions& options) {
 
 bool says_xlm_nothing(std::string_view name, const ModelOptions& options) {
   return name.ends_with("position_ids") ||
-         (options.ties_embeddings && name == "pred_layer.proj.weight");
+         (options.tie_word_embeddings && name == "pred_layer.proj.weight");
 }
 
-InitialValues xlm_initial(const std::string& parameter, const ModelOptions& options) {
-  if (parameter == "embeddings.position.weight" && options.begins_sinusoidal) {
-    return {.kind = InitialValues::Kind::kSinusoids};
+Initializer xlm_initial(const std::string& parameter, const ModelOptions& options) {
+  if (parameter == "embeddings.position.weight" && options.has_sinusoidal_positions) {
+    return {.kind = Initializer::Kind::kSinusoids};
   }
   const bool is_embedding = parameter.starts_with("embeddings.");
-  return {.deviation = is_embedding ? embedding_deviation(options) : options.deviation,
-          .zeroes_pad = parameter == "embeddings.word.weight"};
+  return {.init_std = is_embedding ? embedding_init_std(options) : options.init_std,
+          .zeroes_padding = parameter == "embeddings.word.weight"};
 }
 
 }  // namespace
 
 const FamilyDefinition& xlm() {
   static const FamilyDefinition kDefinition{
-      .word = "xlm",
-      .facts = {Family::kXlm, NormPlace::kPost, "xlm", "transformer", "XLM"},
+      .name = "xlm",
+      .hf_names = {Family::kXlm, NormPlacement::kPost, "xlm", "transformer", "XLM"},
       .heads = {{Head::kNone, "Model"},
                 {Head::kMaskedLm, "WithLMHeadModel"},
                 {Head::kSequence, "ForSequenceClassification"},
                 {Head::kToken, "ForTokenClassification"},
                 {Head::kSpan, "ForQuestionAnsweringSimple"}},
-      .traits = {.has_pooler = false,
-                 .tells_languages = true,
-                 .restarts_positions = true,
-                 .has_own_dropouts = true,
-                 .has_guess_layer = false},
+      .capabilities = {.has_pooler = false,
+                       .has_language_ids = true,
+                       .resets_positions = true,
+                       .has_separate_head_dropouts = true,
+                       .has_mlm_transform = false},
       .defaults = xlm_defaults,
       .presets = xlm_presets,
       .read_keys = read_xlm_keys,
       .read_json = read_xlm_json,
       .write_json = write_xlm_json,
-      .generation_json = plain_generation_json,  // transformers has its guesser of words generate
+      .generation_json = plain_generation_json,  // transformers can generate with its MLM head
       .tensors = xlm_tensors,
-      .is_harmless = says_xlm_nothing,
-      .initial = xlm_initial,
+      .is_ignorable = says_xlm_nothing,
+      .initializer = xlm_initial,
       .make = construct<Encoder>,
-      .style = formats::SpecialStyle::kXlm};
+      .style = formats::TokenizerTemplate::kXlm};
   return kDefinition;
 }
 

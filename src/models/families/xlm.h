@@ -4,7 +4,7 @@
 
 namespace weft::models {
 
-/// XLM (arXiv:1901.07291): an encoder that is told the language of each token.
+/// XLM (arXiv:1901.07291): an encoder with language embeddings.
 const FamilyDefinition& xlm();
 
 }  // namespace weft::models

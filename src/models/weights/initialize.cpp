@@ -17,10 +17,10 @@ namespace weft::models {
 namespace {
 
 constexpr int64_t kChunk =
-    4096;  // values that one stream of chance gives; part of what makes a run repeatable
+    4096;  // values per random stream; changing it changes the initial weights
 
-/// A normal, drawn again while it lies beyond so many deviations; 0: anywhere.
-double draw(Random& random, double cutoff) {
+/// Draws a normal, resampled beyond `cutoff` standard deviations; 0: no cutoff.
+double truncated_normal(Random& random, double cutoff) {
   double value = random.normal();
   while (cutoff > 0 && std::abs(value) > cutoff) {
     value = random.normal();
@@ -28,14 +28,14 @@ double draw(Random& random, double cutoff) {
   return value;
 }
 
-struct Normal {
-  double deviation = 0;
+struct NormalInit {
+  double init_std = 0;
   double cutoff = 0;
 };
 
 void fill_normal(at::Tensor parameter,
                  const std::string& name,
-                 const Normal& normal,
+                 const NormalInit& normal,
                  uint64_t seed) {
   auto values = parameter.is_contiguous() && parameter.is_cpu()
                     ? parameter
@@ -44,10 +44,10 @@ void fill_normal(at::Tensor parameter,
   const int64_t count = values.numel();
   parallel_for((count + kChunk - 1) / kChunk, 1, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      Random random(seed, Purpose::kInitialize, static_cast<uint64_t>(chunk), digest(name));
+      Random random(seed, RandomPurpose::kInitialize, static_cast<uint64_t>(chunk), digest(name));
       const int64_t last = std::min(count, (chunk + 1) * kChunk);
       for (int64_t i = chunk * kChunk; i < last; ++i) {
-        data[i] = static_cast<float>(normal.deviation * draw(random, normal.cutoff));
+        data[i] = static_cast<float>(normal.init_std * truncated_normal(random, normal.cutoff));
       }
     }
   });
@@ -56,14 +56,15 @@ void fill_normal(at::Tensor parameter,
   }
 }
 
-/// Sine and cosine in turn, of wave lengths up to 10,000 * 2 pi (arXiv:1706.03762, section 3.5).
-/// Rows before the first place stay zero.
+/// Alternating sines and cosines with wavelengths up to 10,000 * 2 pi (arXiv:1706.03762, section
+/// 3.5). Rows before the first position stay zero.
 void fill_sinusoids(at::Tensor parameter, int64_t first) {
   const int64_t dim = parameter.size(1);
   const auto rows = parameter.size(0) - first;
-  const auto places = at::arange(rows, at::kDouble).unsqueeze(1);                         // (P, 1)
-  const auto pairs = at::arange(dim, at::kDouble).div(2, "floor");                        // (D)
-  const auto angles = places / at::pow(10000.0, 2.0 * pairs / static_cast<double>(dim));  // (P, D)
+  const auto positions = at::arange(rows, at::kDouble).unsqueeze(1);  // (P, 1)
+  const auto pairs = at::arange(dim, at::kDouble).div(2, "floor");    // (D)
+  const auto angles =
+      positions / at::pow(10000.0, 2.0 * pairs / static_cast<double>(dim));  // (P, D)
   const auto is_even = at::arange(dim).remainder(2).eq(0);
   parameter.zero_();
   parameter.narrow(0, first, rows).copy_(at::where(is_even, angles.sin(), angles.cos()));
@@ -71,7 +72,7 @@ void fill_sinusoids(at::Tensor parameter, int64_t first) {
 
 /// U(-bound, bound).
 void fill_uniform(at::Tensor parameter, const std::string& name, double bound, uint64_t seed) {
-  Random random(seed, Purpose::kInitialize, 0, digest(name));
+  Random random(seed, RandomPurpose::kInitialize, 0, digest(name));
   auto values = at::empty(parameter.sizes(), at::kFloat);
   auto* data = values.data_ptr<float>();
   for (int64_t i = 0; i < values.numel(); ++i) {
@@ -85,29 +86,29 @@ void set(at::Tensor parameter,
          const ModelOptions& options,
          uint64_t seed) {
   if (parameter.dim() < 2) {
-    // A word that a bag has never seen counts (idf) until the data tell more.
+    // The idf weight of an unseen word is one until it is computed from data.
     parameter.fill_(name.ends_with("norm.weight") || name == "idf" ? 1.0 : 0.0);
     return;
   }
-  const auto values = definition_of(options.family).initial(name, options);
+  const auto values = definition_of(options.family).initializer(name, options);
   switch (values.kind) {
-    case InitialValues::Kind::kNormal:
-      fill_normal(parameter, name, {.deviation = values.deviation, .cutoff = values.cutoff}, seed);
+    case Initializer::Kind::kNormal:
+      fill_normal(parameter, name, {.init_std = values.init_std, .cutoff = values.cutoff}, seed);
       if (values.first_rows > 0) {
         parameter.narrow(0, 0, values.first_rows).mul_(values.first_scale);
       }
       break;
-    case InitialValues::Kind::kUniform:
+    case Initializer::Kind::kUniform:
       fill_uniform(parameter, name, values.bound, seed);
       break;
-    case InitialValues::Kind::kSinusoids:
+    case Initializer::Kind::kSinusoids:
       fill_sinusoids(parameter, position_offset(options));
       break;
-    case InitialValues::Kind::kZero:
+    case Initializer::Kind::kZero:
       parameter.zero_();
       break;
   }
-  if (values.zeroes_pad && options.pad_id >= 0 && options.pad_id < parameter.size(0)) {
+  if (values.zeroes_padding && options.pad_id >= 0 && options.pad_id < parameter.size(0)) {
     parameter.select(0, options.pad_id).zero_();
   }
 }

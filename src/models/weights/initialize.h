@@ -8,9 +8,9 @@
 
 namespace weft::models {
 
-/// Sets the named parameters (all, where `names` is empty) as published: matrices and embeddings
-/// from normal(0, deviation), the pad row zero, biases zero, scales of norms one. Each is a pure
-/// function of (seed, name).
+/// Initialises the named parameters (all, where `names` is empty) as published: matrices and
+/// embeddings from normal(0, init_std), the pad row zero, biases zero, norm scales one. Each is a
+/// pure function of (seed, name).
 void initialize(Model& model, uint64_t seed, const std::set<std::string>& names = {});
 
 }  // namespace weft::models

@@ -10,7 +10,7 @@
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::models {
 
@@ -52,7 +52,7 @@ DType type_of(at::ScalarType type) {
 }  // namespace
 
 at::Tensor tensor_of(const formats::TensorView& view) {
-  auto* data = const_cast<std::byte*>(view.bytes.data());  // nothing writes through it
+  auto* data = const_cast<std::byte*>(view.bytes.data());  // never written to
   const auto options = at::TensorOptions().dtype(type_of(view.dtype));
   const auto width = static_cast<std::uintptr_t>(formats::byte_width(view.dtype));
   if (!view.bytes.empty() && reinterpret_cast<std::uintptr_t>(data) % width == 0) {
@@ -65,7 +65,7 @@ at::Tensor tensor_of(const formats::TensorView& view) {
   return copy;
 }
 
-at::Tensor converted(const at::Tensor& tensor, DType dtype) {
+at::Tensor to_dtype(const at::Tensor& tensor, DType dtype) {
   return tensor.detach().to(at::kCPU, type_of(dtype)).contiguous();
 }
 

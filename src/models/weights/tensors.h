@@ -10,14 +10,14 @@
 
 namespace weft::models {
 
-/// A tensor over the bytes of a view, without copying; it lives no longer than the file. Bytes that
-/// do not lie at a multiple of their width are copied.
+/// Tensor over the bytes of a view, without a copy; it must not outlive the file. Bytes that are
+/// not aligned to the dtype's width are copied.
 at::Tensor tensor_of(const formats::TensorView& view);
 
-/// A contiguous CPU copy of the tensor in a dtype of files.
-at::Tensor converted(const at::Tensor& tensor, formats::DType dtype);
+/// Contiguous CPU copy of the tensor in a file dtype.
+at::Tensor to_dtype(const at::Tensor& tensor, formats::DType dtype);
 
-/// A view over a contiguous CPU tensor, which must outlive it.
+/// View of a contiguous CPU tensor, which must outlive it.
 formats::TensorView view_of(const at::Tensor& tensor);
 
 /// `(99, 32)`.

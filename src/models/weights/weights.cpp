@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 #include "models/weights/tensors.h"
 
@@ -25,7 +25,7 @@ bool weights_exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-/// The class that config.json names, to be told how to open its pickle file.
+/// Class named in config.json, for the hint on how to convert its pickle file.
 std::string class_of(const std::string& directory) {
   const auto path = directory + "/config.json";
   if (weights_exists(path)) {
@@ -41,17 +41,18 @@ std::string class_of(const std::string& directory) {
   return "AutoModel";
 }
 
-/// Says what is there instead of safetensors.
+/// Throws, naming the files found instead of safetensors.
 [[noreturn]] void fail_missing(const std::string& directory) {
   const auto path = directory + "/" + kSingle;
   for (const auto* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     if (weights_exists(directory + "/" + pickle)) {
       const auto name = class_of(directory);
-      throw formats::Error(text(path, ": not there, only ", pickle,
-                                ", a pickle file, which can run code and is never read; convert it "
-                                "where it can be trusted: python -c \"from transformers import ",
-                                name, "; ", name, ".from_pretrained('", directory,
-                                "').save_pretrained('", directory, "')\""));
+      throw formats::Error(
+          str_cat(path, ": not there, only ", pickle,
+                  ", a pickle file, which can run code and is never read; convert it "
+                  "where it can be trusted: python -c \"from transformers import ",
+                  name, "; ", name, ".from_pretrained('", directory, "').save_pretrained('",
+                  directory, "')\""));
     }
   }
   throw formats::Error(path + ": no such file, and no " + kIndex + " either");
@@ -59,7 +60,7 @@ std::string class_of(const std::string& directory) {
 
 /// `(99, 32)`, and the file's dtype.
 std::string found_text(const formats::TensorView& view) {
-  return text(shape_text(view.shape), " of ", formats::name_of(view.dtype));
+  return str_cat(shape_text(view.shape), " of ", formats::name_of(view.dtype));
 }
 
 bool is_float(formats::DType dtype) {
@@ -70,25 +71,25 @@ bool is_float(formats::DType dtype) {
 
 }  // namespace
 
-bool WeightFiles::are_in(const std::string& directory) {
+bool SafetensorsShards::exist_in(const std::string& directory) {
   return weights_exists(directory + "/" + kSingle) || weights_exists(directory + "/" + kIndex);
 }
 
-WeightFiles::WeightFiles(const std::string& directory) {
+SafetensorsShards::SafetensorsShards(const std::string& directory) {
   const auto single = directory + "/" + kSingle;
   const auto index = directory + "/" + kIndex;
   if (weights_exists(single)) {
-    main_ = single;
-    add(formats::TensorFile(single));
+    main_path_ = single;
+    add(formats::SafetensorsFile(single));
   } else if (weights_exists(index)) {
-    main_ = index;
+    main_path_ = index;
     open_shards(directory, index);
   } else {
     fail_missing(directory);
   }
 }
 
-void WeightFiles::open_shards(const std::string& directory, const std::string& index) {
+void SafetensorsShards::open_shards(const std::string& directory, const std::string& index) {
   const auto json = formats::read_json(index);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object()) {
@@ -105,7 +106,7 @@ void WeightFiles::open_shards(const std::string& directory, const std::string& i
     files.insert(name);
   }
   for (const auto& name : files) {
-    add(formats::TensorFile(directory + "/" + name));
+    add(formats::SafetensorsFile(directory + "/" + name));
   }
   for (const auto& [tensor, file] : map->items()) {
     if (find(tensor) == nullptr) {
@@ -115,28 +116,28 @@ void WeightFiles::open_shards(const std::string& directory, const std::string& i
   }
 }
 
-void WeightFiles::add(formats::TensorFile file) {
+void SafetensorsShards::add(formats::SafetensorsFile file) {
   for (const auto& [name, view] : file.tensors()) {
-    if (!where_.emplace(name, files_.size()).second) {
+    if (!shard_of_.emplace(name, files_.size()).second) {
       throw formats::Error(file.path() + ": tensor '" + name.substr(0, 80) + "' is in two files");
     }
   }
   files_.push_back(std::move(file));
 }
 
-const formats::TensorView* WeightFiles::find(const std::string& name) const {
-  const auto found = where_.find(name);
-  return found == where_.end() ? nullptr : &files_[found->second].at(name);
+const formats::TensorView* SafetensorsShards::find(const std::string& name) const {
+  const auto found = shard_of_.find(name);
+  return found == shard_of_.end() ? nullptr : &files_[found->second].at(name);
 }
 
-const std::string& WeightFiles::file_of(const std::string& name) const {
-  const auto found = where_.find(name);
-  return found == where_.end() ? main_ : files_[found->second].path();
+const std::string& SafetensorsShards::file_of(const std::string& name) const {
+  const auto found = shard_of_.find(name);
+  return found == shard_of_.end() ? main_path_ : files_[found->second].path();
 }
 
-std::vector<std::string> WeightFiles::names() const {
+std::vector<std::string> SafetensorsShards::names() const {
   std::vector<std::string> result;
-  for (const auto& [name, file] : where_) {
+  for (const auto& [name, file] : shard_of_) {
     result.push_back(name);
   }
   return result;
@@ -144,11 +145,11 @@ std::vector<std::string> WeightFiles::names() const {
 
 namespace {
 
-/// The spelling under which the files have the tensor.
-std::optional<std::string> stored_name(const WeightFiles& files,
+/// Name under which the files contain the tensor.
+std::optional<std::string> stored_name(const SafetensorsShards& files,
                                        const StoredTensor& wanted,
                                        const ModelOptions& options) {
-  for (const auto& name : spellings(wanted, options)) {
+  for (const auto& name : name_aliases(wanted, options)) {
     if (files.find(name) != nullptr) {
       return name;
     }
@@ -156,49 +157,51 @@ std::optional<std::string> stored_name(const WeightFiles& files,
   return std::nullopt;
 }
 
-/// What is wrong with the tensor, or nothing.
-std::string complaint(const WeightFiles& files,
-                      const StoredTensor& wanted,
-                      const std::optional<std::string>& name) {
+/// Error message of a mismatched tensor, or empty.
+std::string mismatch(const SafetensorsShards& files,
+                     const StoredTensor& wanted,
+                     const std::optional<std::string>& name) {
   if (!name) {
-    return text(files.file_of(wanted.name), ": no tensor '", wanted.name,
-                "', which config.json asks for with shape ", shape_text(wanted.shape));
+    return str_cat(files.file_of(wanted.name), ": no tensor '", wanted.name,
+                   "', which config.json asks for with shape ", shape_text(wanted.shape));
   }
   const auto& view = *files.find(*name);
   if (view.shape != wanted.shape || !is_float(view.dtype)) {
-    return text(files.file_of(*name), ": ", *name, ": found ", found_text(view),
-                ", config.json asks for ", shape_text(wanted.shape), " of F32, F16, BF16 or F64");
+    return str_cat(files.file_of(*name), ": ", *name, ": found ", found_text(view),
+                   ", config.json asks for ", shape_text(wanted.shape),
+                   " of F32, F16, BF16 or F64");
   }
   return "";
 }
 
 }  // namespace
 
-Assignment assign(const WeightFiles& files,
-                  const ModelOptions& options,
-                  const std::set<Part>& may_be_fresh) {
-  Assignment result;
+WeightAssignment assign_weights(const SafetensorsShards& files,
+                                const ModelOptions& options,
+                                const std::set<Part>& may_be_missing) {
+  WeightAssignment result;
   std::set<std::string> used;
-  for (auto& wanted : stored_tensors(options)) {
+  for (auto& wanted : weight_map(options)) {
     const auto name = stored_name(files, wanted, options);
-    const auto wrong = complaint(files, wanted, name);
-    const bool may_miss = wanted.may_be_missing && !name;
-    if (!wrong.empty() && !may_miss && !may_be_fresh.contains(wanted.part)) {
+    const auto wrong = mismatch(files, wanted, name);
+    const bool may_miss = wanted.is_optional && !name;
+    if (!wrong.empty() && !may_miss && !may_be_missing.contains(wanted.part)) {
       throw formats::Error(wrong);
     }
     if (!wrong.empty()) {
-      result.fresh.insert(wanted.parameter);
+      result.missing_keys.insert(wanted.parameter);
       continue;
     }
     used.insert(*name);
     used.insert(wanted.name);
     result.pairs.push_back({.wanted = std::move(wanted), .stored = *name});
   }
-  std::erase_if(result.pairs,
-                [&](const auto& pair) { return result.fresh.contains(pair.wanted.parameter); });
+  std::erase_if(result.pairs, [&](const auto& pair) {
+    return result.missing_keys.contains(pair.wanted.parameter);
+  });
   for (const auto& name : files.names()) {
-    if (!used.contains(name) && !is_harmless(name, options)) {
-      result.unused.push_back(name);
+    if (!used.contains(name) && !is_ignorable(name, options)) {
+      result.unexpected_keys.push_back(name);
     }
   }
   return result;

@@ -19,9 +19,9 @@ int64_t key_heads(const AttentionOptions& options) {
   return options.key_heads > 0 ? options.key_heads : options.heads;
 }
 
-int64_t head_width(const AttentionOptions& options) {
-  if (options.head_width > 0) {
-    return options.head_width;
+int64_t head_dim(const AttentionOptions& options) {
+  if (options.head_dim > 0) {
+    return options.head_dim;
   }
   TORCH_CHECK(options.heads > 0 && options.dim % options.heads == 0, options.heads,
               " heads do not divide width ", options.dim);

@@ -1,48 +1,51 @@
 #include "nn/attention/cross_attention.h"
 
-#include "nn/attention/decoding_cache.h"
-#include "nn/sites.h"
+#include "nn/attention/kv_cache.h"
+#include "nn/dropout_sites.h"
 
 namespace weft::nn {
 
 CrossAttention::CrossAttention(const AttentionOptions& options) : options_(options) {
-  const int64_t width = head_width(options);
-  const int64_t own = options.heads * width;
-  const int64_t memory = options.memory_dim > 0 ? options.memory_dim : options.dim;
-  query_ = make_part<Linear>("query", LinearOptions{options.dim, own, options.has_bias});
-  key_value_ = make_part<Linear>(
-      "key_value", LinearOptions{memory, 2 * key_heads(options) * width, options.has_bias});
-  output_ = make_part<Linear>(
-      "output",
-      LinearOptions{own, options.dim, options.has_output_bias.value_or(options.has_bias)});
+  const int64_t width = head_dim(options);
+  const int64_t q_size = options.heads * width;
+  const int64_t encoder_dim = options.encoder_dim > 0 ? options.encoder_dim : options.dim;
+  query_ = register_module(
+      "query", std::make_shared<Linear>(LinearOptions{options.dim, q_size, options.has_bias}));
+  key_value_ = register_module("key_value",
+                               std::make_shared<Linear>(LinearOptions{
+                                   encoder_dim, 2 * key_heads(options) * width, options.has_bias}));
+  output_ = register_module(
+      "output", std::make_shared<Linear>(LinearOptions{
+                    q_size, options.dim, options.has_output_bias.value_or(options.has_bias)}));
 }
 
-at::Tensor CrossAttention::mixed(const at::Tensor& query, const Pass& pass) {
-  const auto& memory = *pass.memory;
-  const int64_t shared = key_heads(options_) * head_width(options_);
+at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext& context) {
+  const auto& encoder_states = *context.encoder_states;
+  const int64_t kv_size = key_heads(options_) * head_dim(options_);
   const kernels::AttentionSettings settings{.heads = options_.heads,
                                             .key_heads = key_heads(options_),
                                             .scale = options_.scale,
-                                            .dropout = pass.rate(options_.dropout)};
-  auto* const cache = pass.cache;
-  if (cache == nullptr || !cache->has_memory(options_.layer)) {
-    const auto rows = key_value_->adapted(memory.states, pass);  // (M, 2 G K)
+                                            .dropout = context.rate(options_.dropout)};
+  auto* const cache = context.cache;
+  if (cache == nullptr || !cache->has_encoder_kv(options_.layer)) {
+    const auto rows = key_value_->forward(encoder_states.states, context);  // (M, 2 G K)
     if (cache == nullptr) {
       return kernels::attention(
-          {.query = query, .key = rows}, pass.layout, memory.layout, settings,
-          pass.chance(site(options_.layer, BlockSite::kCrossAttentionWeights)));
+          {.query = query, .key = rows}, context.layout, encoder_states.layout, settings,
+          context.rng_key(site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights)));
     }
-    cache->keep_memory(options_.layer, rows.narrow(1, 0, shared), rows.narrow(1, shared, shared));
+    cache->store_encoder_kv(options_.layer, rows.narrow(1, 0, kv_size),
+                            rows.narrow(1, kv_size, kv_size));
   }
-  const auto kept = cache->memory(options_.layer, memory.layout);
+  const auto cached = cache->encoder_kv(options_.layer, encoder_states.layout);
   return kernels::attention(
-      {.query = query, .key = kept.key, .value = kept.value, .key_begins = kept.begins},
-      pass.layout, kept.layout, settings, {});
+      {.query = query, .key = cached.key, .value = cached.value, .key_begins = cached.starts},
+      context.layout, cached.layout, settings, {});
 }
 
-at::Tensor CrossAttention::forward(const at::Tensor& x, const Pass& pass) {
-  TORCH_CHECK(pass.memory != nullptr, "cross attention needs the states of an encoder");
-  return output_->adapted(mixed(query_->adapted(x, pass), pass), pass);
+at::Tensor CrossAttention::forward(const at::Tensor& x, const ForwardContext& context) {
+  TORCH_CHECK(context.encoder_states != nullptr, "cross attention needs the states of an encoder");
+  return output_->forward(attend(query_->forward(x, context), context), context);
 }
 
 }  // namespace weft::nn

@@ -6,15 +6,15 @@
 
 namespace weft::nn {
 
-/// Every token of the decoder sees all states of its encoder (arXiv:1706.03762, section 3.2.3).
-class CrossAttention : public Module {
+/// Each decoder token attends to all states of its encoder (arXiv:1706.03762, section 3.2.3).
+class CrossAttention : public torch::nn::Module {
  public:
   explicit CrossAttention(const AttentionOptions& options);
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass);  // (N, D) -> (N, D)
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context);  // (N, D) -> (N, D)
 
  private:
-  at::Tensor mixed(const at::Tensor& query, const Pass& pass);
+  at::Tensor attend(const at::Tensor& query, const ForwardContext& context);
 
   AttentionOptions options_;
   std::shared_ptr<Linear> query_;

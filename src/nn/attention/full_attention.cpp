@@ -1,17 +1,17 @@
 #include "nn/attention/full_attention.h"
 
 #include "kernels/attention/attention_weights.h"
-#include "nn/attention/decoding_cache.h"
-#include "nn/sites.h"
+#include "nn/attention/kv_cache.h"
+#include "nn/dropout_sites.h"
 
 namespace weft::nn {
 
 namespace {
 
 kernels::RotaryOptions rotary_of(const AttentionOptions& options) {
-  auto rotary = options.stretched;
+  auto rotary = options.rotary;
   rotary.theta = options.theta;
-  rotary.width = rotary.width > 0 ? rotary.width : head_width(options);
+  rotary.width = rotary.width > 0 ? rotary.width : head_dim(options);
   return rotary;
 }
 
@@ -19,85 +19,95 @@ kernels::RotaryOptions rotary_of(const AttentionOptions& options) {
 
 FullAttention::FullAttention(const AttentionOptions& options)
     : options_(options), angles_(rotary_of(options)) {
-  const int64_t width = head_width(options);
+  const int64_t width = head_dim(options);
   const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
-  qkv_ = make_part<Linear>("qkv", LinearOptions{options.dim, rows, options.has_bias});
-  output_ = make_part<Linear>("output",
-                              LinearOptions{options.heads * width, options.dim,
-                                            options.has_output_bias.value_or(options.has_bias)});
+  qkv_ = register_module(
+      "qkv", std::make_shared<Linear>(LinearOptions{options.dim, rows, options.has_bias}));
+  output_ = register_module("output", std::make_shared<Linear>(LinearOptions{
+                                          options.heads * width, options.dim,
+                                          options.has_output_bias.value_or(options.has_bias)}));
 }
 
-kernels::AttentionSettings FullAttention::settings(const at::Tensor& x, const Pass& pass) {
+kernels::AttentionSettings FullAttention::settings(const at::Tensor& x,
+                                                   const ForwardContext& context) {
   return {.heads = options_.heads,
           .key_heads = key_heads(options_),
           .scale = options_.scale,
           .is_causal = options_.is_causal,
-          .prefixes = options_.is_causal ? pass.prefixes : std::vector<int64_t>{},
-          .reach = reach(),
-          .dropout = pass.rate(options_.dropout),
-          .rotary = angles_.table(pass.layout.furthest, x.device()),
-          .distance_bias = options_.has_distances ? pass.distance_bias : at::Tensor()};
+          .prefix_lengths = options_.is_causal ? context.prefix_lengths : std::vector<int64_t>{},
+          .window_radius = window_radius(),
+          .dropout = context.rate(options_.dropout),
+          .rotary = angles_.table(context.layout.position_limit, x.device()),
+          .distance_bias = options_.has_distance_bias ? context.distance_bias : at::Tensor()};
 }
 
-at::Tensor FullAttention::continued(const at::Tensor& qkv, const Pass& pass) {
+at::Tensor FullAttention::attend_with_cache(const at::Tensor& qkv, const ForwardContext& context) {
+  TORCH_CHECK(!context.is_training, "attention with a KV cache is for inference only");
   TORCH_CHECK(options_.is_causal, "what sees the tokens after it cannot go on from a cache");
-  const int64_t width = head_width(options_);
-  const int64_t own = options_.heads * width;
-  const int64_t shared = key_heads(options_) * width;
-  auto settings = this->settings(qkv, pass);
-  auto turned = qkv.narrow(1, 0, own + shared);  // queries and keys
-  if (settings.rotary.defined()) {               // keys are kept as they are needed ever after
-    const auto heads = turned.unflatten(1, {-1, width});
-    turned = kernels::rotated(heads, settings.rotary, pass.layout.positions).flatten(1);
+  const int64_t width = head_dim(options_);
+  const int64_t q_size = options_.heads * width;
+  const int64_t kv_size = key_heads(options_) * width;
+  auto settings = this->settings(qkv, context);
+  auto rotated_qk = qkv.narrow(1, 0, q_size + kv_size);  // queries and keys
+  if (settings.rotary.defined()) {                       // keys are cached already rotated
+    const auto heads = rotated_qk.unflatten(1, {-1, width});
+    rotated_qk = kernels::apply_rotary(heads, settings.rotary, context.layout.positions).flatten(1);
     settings.rotary.reset();
   }
-  const auto rows = pass.cache->extend(options_.layer, turned.narrow(1, own, shared),
-                                       qkv.narrow(1, own + shared, shared));
-  return kernels::attention({.query = turned.narrow(1, 0, own),
+  const auto rows = context.cache->extend(options_.layer, rotated_qk.narrow(1, q_size, kv_size),
+                                          qkv.narrow(1, q_size + kv_size, kv_size));
+  return kernels::attention({.query = rotated_qk.narrow(1, 0, q_size),
                              .key = rows.key,
                              .value = rows.value,
-                             .key_begins = rows.begins},
-                            pass.layout, rows.layout, settings, {});
+                             .key_begins = rows.starts},
+                            context.layout, rows.layout, settings, {});
 }
 
-at::Tensor FullAttention::mixed(const at::Tensor& x, const Pass& pass) {
-  const auto qkv = qkv_->adapted(x, pass);
-  if (pass.cache != nullptr) {
-    return continued(qkv, pass);
+at::Tensor FullAttention::attend(const at::Tensor& x, const ForwardContext& context) {
+  const auto qkv = qkv_->forward(x, context);
+  if (context.cache != nullptr) {
+    return attend_with_cache(qkv, context);
   }
-  const auto chance = pass.chance(site(options_.layer, BlockSite::kAttentionWeights));
-  return kernels::attention(qkv, pass.layout, settings(x, pass), chance);
+  const auto rng_key =
+      context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights));
+  return kernels::attention(qkv, context.layout, settings(x, context), rng_key);
 }
 
-at::Tensor FullAttention::forward(const at::Tensor& x, const Pass& pass) {
-  return output_->adapted(mixed(x, pass), pass);  // (N, D)
+at::Tensor FullAttention::forward(const at::Tensor& x, const ForwardContext& context) {
+  return output_->forward(attend(x, context), context);  // (N, D)
 }
 
-bool FullAttention::is_blind_to_places() const {
-  return !options_.is_causal && reach() < 0 && options_.theta == 0 && !options_.has_distances;
+bool FullAttention::is_position_independent() const {
+  return !options_.is_causal && window_radius() < 0 && options_.theta == 0 &&
+         !options_.has_distance_bias;
 }
 
-at::Tensor FullAttention::mixed_rows(const at::Tensor& x,
-                                     const Pass& pass,
-                                     const ChosenRows& chosen) {
-  if (!is_blind_to_places() || !qkv_->is_plain()) {
-    return chosen.of(mixed(x, pass));
+at::Tensor FullAttention::attend_selected(const at::Tensor& x,
+                                          const ForwardContext& context,
+                                          const RowSelection& selection) {
+  if (!is_position_independent() || !qkv_->has_fused_path()) {
+    return selection.select(attend(x, context));
   }
-  const int64_t width = head_width(options_);
-  const int64_t own = options_.heads * width;
-  const auto query = qkv_->part(chosen.of(x), 0, own);                    // (M, H K)
-  const auto rest = qkv_->part(x, own, 2 * key_heads(options_) * width);  // (N, 2 G K)
-  const auto chance = pass.chance(site(options_.layer, BlockSite::kAttentionWeights));
-  return kernels::attention({.query = query, .key = rest}, chosen.layout, pass.layout,
-                            settings(x, pass), chance);
+  const int64_t width = head_dim(options_);
+  const int64_t q_size = options_.heads * width;
+  const auto query = qkv_->forward_slice(selection.select(x), 0, q_size);             // (M, H K)
+  const auto rest = qkv_->forward_slice(x, q_size, 2 * key_heads(options_) * width);  // (N, 2 G K)
+  const auto rng_key =
+      context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights));
+  return kernels::attention({.query = query, .key = rest}, selection.layout, context.layout,
+                            settings(x, context), rng_key);
 }
 
-at::Tensor FullAttention::rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) {
-  return output_->adapted(mixed_rows(x, pass, chosen), chosen.of(pass));  // (M, D)
+at::Tensor FullAttention::forward_selected(const at::Tensor& x,
+                                           const ForwardContext& context,
+                                           const RowSelection& selection) {
+  return output_->forward(attend_selected(x, context, selection),
+                          selection.select(context));  // (M, D)
 }
 
-std::vector<at::Tensor> FullAttention::weights(const at::Tensor& x, const Pass& pass) {
-  return kernels::attention_weights(qkv_->adapted(x, pass), pass.layout, settings(x, pass));
+std::vector<at::Tensor> FullAttention::weights(const at::Tensor& x, const ForwardContext& context) {
+  return kernels::attention_weights(qkv_->forward(x, context), context.layout,
+                                    settings(x, context));
 }
 
 }  // namespace weft::nn

@@ -7,28 +7,32 @@
 
 namespace weft::nn {
 
-/// Every token sees every token of its sequence (arXiv:1706.03762, section 3.2), or those before
-/// it.
+/// Each token attends to all tokens of its sequence (arXiv:1706.03762, section 3.2) or, if causal,
+/// to itself and those before it.
 class FullAttention : public Attention {
  public:
   explicit FullAttention(const AttentionOptions& options);
 
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) override;
-  at::Tensor rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen) override;
-  std::vector<at::Tensor> weights(const at::Tensor& x, const Pass& pass) override;
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override;
+  std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override;
 
  private:
-  /// What the output projection gets, (N, H K).
-  at::Tensor mixed(const at::Tensor& x, const Pass& pass);
-  /// Some rows of it, (M, H K).
-  at::Tensor mixed_rows(const at::Tensor& x, const Pass& pass, const ChosenRows& chosen);
-  /// The same with the keys and values of earlier passes.
-  at::Tensor continued(const at::Tensor& qkv, const Pass& pass);
-  kernels::AttentionSettings settings(const at::Tensor& x, const Pass& pass);
-  /// Are a query's place in its sequence and that of the keys of no matter?
-  bool is_blind_to_places() const;
-  /// Tokens on each side that a token sees; negative: all.
-  virtual int64_t reach() const { return -1; }
+  /// Input of the output projection, (N, H K).
+  at::Tensor attend(const at::Tensor& x, const ForwardContext& context);
+  /// The selected rows of attend(), (M, H K).
+  at::Tensor attend_selected(const at::Tensor& x,
+                             const ForwardContext& context,
+                             const RowSelection& selection);
+  /// attend() with the keys and values of earlier passes.
+  at::Tensor attend_with_cache(const at::Tensor& qkv, const ForwardContext& context);
+  kernels::AttentionSettings settings(const at::Tensor& x, const ForwardContext& context);
+  /// Whether the positions of queries and keys in the sequence have no effect.
+  bool is_position_independent() const;
+  /// Tokens visible on each side; negative: all.
+  virtual int64_t window_radius() const { return -1; }
 
   AttentionOptions options_;
   RotaryAngles angles_;

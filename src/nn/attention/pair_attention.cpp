@@ -10,14 +10,14 @@ namespace weft::nn {
 
 namespace {
 
-constexpr double kHidden = -1e30;  // finite: a row of nothing else gives no NaN
+constexpr double kMaskedScore = -1e30;  // finite: a fully masked row gives no NaN
 
-/// Texts of a packed batch, each in a row of its own: padded only in here.
+/// Texts of a packed batch, one per row; padding is used only here.
 struct Padded {
-  Padded(const std::vector<TextRows>& texts, const at::Device& device)
+  Padded(const std::vector<TextSpan>& texts, const at::Device& device)
       : count(static_cast<int64_t>(texts.size())) {
     for (const auto& text : texts) {
-      longest = std::max(longest, text.size);
+      max_length = std::max(max_length, text.size);
     }
     std::vector<int64_t> from;
     std::vector<int64_t> to;
@@ -25,39 +25,39 @@ struct Padded {
       const auto& text = texts[static_cast<std::size_t>(i)];
       for (int64_t k = 0; k < text.size; ++k) {
         from.push_back(text.begin + k);
-        to.push_back(i * longest + k);
+        to.push_back(i * max_length + k);
       }
     }
     rows = kernels::to_device(from, device);
-    places = kernels::to_device(to, device);
-    is_there = at::zeros({count * longest}, at::TensorOptions(device).dtype(at::kBool))
-                   .index_fill(0, places, true)
-                   .view({count, longest});
+    padded_rows = kernels::to_device(to, device);
+    mask = at::zeros({count * max_length}, at::TensorOptions(device).dtype(at::kBool))
+               .index_fill(0, padded_rows, true)
+               .view({count, max_length});
   }
 
-  at::Tensor in(const at::Tensor& x) const {  // (N, D) -> (B, L, D)
-    return at::zeros({count * longest, x.size(1)}, x.options())
-        .index_copy(0, places, x.index_select(0, rows))
-        .view({count, longest, x.size(1)});
+  at::Tensor pad(const at::Tensor& x) const {  // (N, D) -> (B, L, D)
+    return at::zeros({count * max_length, x.size(1)}, x.options())
+        .index_copy(0, padded_rows, x.index_select(0, rows))
+        .view({count, max_length, x.size(1)});
   }
 
-  /// Puts (B, L, D) to its rows of `whole` (N, D).
-  at::Tensor out(const at::Tensor& whole, const at::Tensor& padded) const {
-    const auto flat = padded.reshape({count * longest, whole.size(1)});
-    return whole.index_copy(0, rows, flat.index_select(0, places));
+  /// Writes (B, L, D) back to its rows of `whole` (N, D).
+  at::Tensor unpad(const at::Tensor& whole, const at::Tensor& padded) const {
+    const auto flat = padded.reshape({count * max_length, whole.size(1)});
+    return whole.index_copy(0, rows, flat.index_select(0, padded_rows));
   }
 
-  int64_t count = 0;    // B
-  int64_t longest = 0;  // L
-  at::Tensor rows;      // of the packed batch
-  at::Tensor places;    // in (B * L)
-  at::Tensor is_there;  // (B, L)
+  int64_t count = 0;       // B
+  int64_t max_length = 0;  // L
+  at::Tensor rows;         // of the packed batch
+  at::Tensor padded_rows;  // in (B * L)
+  at::Tensor mask;         // (B, L)
 };
 
-/// scores (B, L, M) over the M; `is_there` (B, M). The weights of nothing are zero.
-at::Tensor shares(const at::Tensor& scores, const at::Tensor& is_there) {
-  const auto seen = is_there.unsqueeze(1);  // (B, 1, M)
-  return scores.masked_fill(seen.logical_not(), kHidden).softmax(2) * seen;
+/// Softmax of scores (B, L, M) over M; `mask` (B, M). Fully masked rows get zero weights.
+at::Tensor masked_softmax(const at::Tensor& scores, const at::Tensor& mask) {
+  const auto visible = mask.unsqueeze(1);  // (B, 1, M)
+  return scores.masked_fill(visible.logical_not(), kMaskedScore).softmax(2) * visible;
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ at::Tensor shares(const at::Tensor& scores, const at::Tensor& is_there) {
 at::Tensor align_pairs(const at::Tensor& features,
                        const at::Tensor& values,
                        const std::vector<TextPair>& pairs) {
-  std::vector<TextRows> firsts;
-  std::vector<TextRows> seconds;
+  std::vector<TextSpan> firsts;
+  std::vector<TextSpan> seconds;
   for (const auto& pair : pairs) {
     firsts.push_back(pair.first);
     seconds.push_back(pair.second);
@@ -74,42 +74,43 @@ at::Tensor align_pairs(const at::Tensor& features,
   const Padded a(firsts, features.device());
   const Padded b(seconds, features.device());
   auto result = at::zeros_like(values);
-  if (a.longest == 0 || b.longest == 0) {
+  if (a.max_length == 0 || b.max_length == 0) {
     return result;
   }
   const auto type = values.scalar_type();
   const auto scores =
-      at::bmm(a.in(features), b.in(features).transpose(1, 2)).to(at::kFloat);  // (B, La, Lb)
-  const auto to_second = shares(scores, b.is_there).to(type);
-  const auto to_first = shares(scores.transpose(1, 2), a.is_there).to(type);  // (B, Lb, La)
-  result = a.out(result, at::bmm(to_second, b.in(values)));
-  return b.out(result, at::bmm(to_first, a.in(values)));
+      at::bmm(a.pad(features), b.pad(features).transpose(1, 2)).to(at::kFloat);  // (B, La, Lb)
+  const auto to_second = masked_softmax(scores, b.mask).to(type);
+  const auto to_first = masked_softmax(scores.transpose(1, 2), a.mask).to(type);  // (B, Lb, La)
+  result = a.unpad(result, at::bmm(to_second, b.pad(values)));
+  return b.unpad(result, at::bmm(to_first, a.pad(values)));
 }
 
 at::Tensor align_texts(const at::Tensor& features,
                        const at::Tensor& values,
                        const at::Tensor& bias,
                        const std::vector<TextPair>& pairs) {
-  std::vector<TextRows> texts;
+  std::vector<TextSpan> texts;
   for (const auto& pair : pairs) {
     texts.push_back(pair.first);
     texts.push_back(pair.second);
   }
   const Padded padded(texts, features.device());
   const auto result = at::zeros_like(values);
-  if (padded.longest == 0) {
+  if (padded.max_length == 0) {
     return result;
   }
-  const int64_t reach = (bias.size(0) - 1) / 2;
-  const auto place = at::arange(padded.longest, at::TensorOptions(features.device()));
-  const auto apart = (place.unsqueeze(1) - place.unsqueeze(0)).clamp(-reach, reach) + reach;
+  const int64_t radius = (bias.size(0) - 1) / 2;
+  const auto position = at::arange(padded.max_length, at::TensorOptions(features.device()));
+  const auto distance =
+      (position.unsqueeze(1) - position.unsqueeze(0)).clamp(-radius, radius) + radius;
   const auto by_distance = bias.to(at::kFloat)
-                               .index_select(0, apart.flatten().to(at::kLong))
-                               .view({padded.longest, padded.longest});
-  const auto rows = padded.in(features);
+                               .index_select(0, distance.flatten().to(at::kLong))
+                               .view({padded.max_length, padded.max_length});
+  const auto rows = padded.pad(features);
   const auto scores = at::bmm(rows, rows.transpose(1, 2)).to(at::kFloat) + by_distance;
-  const auto weights = shares(scores, padded.is_there).to(values.scalar_type());
-  return padded.out(result, at::bmm(weights, padded.in(values)));
+  const auto weights = masked_softmax(scores, padded.mask).to(values.scalar_type());
+  return padded.unpad(result, at::bmm(weights, padded.pad(values)));
 }
 
 }  // namespace weft::nn

@@ -3,7 +3,8 @@
 namespace weft::nn {
 
 WindowAttention::WindowAttention(const AttentionOptions& options)
-    : FullAttention(options), reach_(options.is_causal ? options.window - 1 : options.window / 2) {
+    : FullAttention(options),
+      window_radius_(options.is_causal ? options.window - 1 : options.window / 2) {
   TORCH_CHECK(options.window > 0, "a window of ", options.window, " tokens, at least 1 is needed");
 }
 

@@ -17,10 +17,10 @@ at::Tensor LayerNorm::forward(const at::Tensor& x) {
   return kernels::layer_norm(x, weight_, bias_, epsilon_);
 }
 
-at::Tensor LayerNorm::after(const Residual& residual) {
+at::Tensor LayerNorm::add_norm(const Residual& residual) {
   return kernels::add_dropout_norm(residual.stream, residual.branch,
                                    {.weight = weight_, .bias = bias_, .epsilon = epsilon_},
-                                   residual.dropout, residual.chance);
+                                   residual.dropout, residual.rng_key);
 }
 
 }  // namespace weft::nn

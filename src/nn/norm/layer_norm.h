@@ -10,7 +10,7 @@ class LayerNorm : public Norm {
   explicit LayerNorm(const NormOptions& options);
 
   at::Tensor forward(const at::Tensor& x) override;
-  at::Tensor after(const Residual& residual) override;
+  at::Tensor add_norm(const Residual& residual) override;
 
  private:
   double epsilon_;

@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <memory>
 
+#include <torch/nn/module.h>
+
 #include "config/section.h"
-#include "kernels/chance.h"
-#include "nn/module.h"
+#include "kernels/rng_key.h"
 
 namespace weft::nn {
 
-/// rms: without mean and bias (arXiv:1910.07467).
+/// kRms: without mean and bias (arXiv:1910.07467).
 enum class NormType { kLayer, kRms };
 
 struct NormOptions {
@@ -19,25 +20,25 @@ struct NormOptions {
   bool has_bias = true;
 };
 
-/// A residual branch on its way into the stream: dropout first.
+/// A branch to add to the residual stream, after dropout.
 struct Residual {
   at::Tensor stream;  // (N, D)
   at::Tensor branch;  // (N, D)
   double dropout = 0;
-  kernels::Chance chance;
+  kernels::RngKey rng_key;
 };
 
 /// Normalises each token. (N, D) -> (N, D).
-class Norm : public Module {
+class Norm : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x) = 0;
   /// Norm of stream + dropout(branch): the end of a post-norm sub-layer.
-  virtual at::Tensor after(const Residual& residual) = 0;
+  virtual at::Tensor add_norm(const Residual& residual) = 0;
 };
 
 std::shared_ptr<Norm> make_norm(const NormOptions& options);
 
-/// Words of `norm.type`.
+/// Config values of `norm.type`.
 const config::Choices<NormType>& norm_types();
 
 }  // namespace weft::nn

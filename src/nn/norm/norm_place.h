@@ -3,6 +3,6 @@
 namespace weft::nn {
 
 /// After the residual sum (arXiv:1706.03762), or before the sub-layer (arXiv:2002.04745).
-enum class NormPlace { kPost, kPre };
+enum class NormPlacement { kPost, kPre };
 
 }  // namespace weft::nn

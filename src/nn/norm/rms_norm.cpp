@@ -12,11 +12,11 @@ RmsNorm::RmsNorm(const NormOptions& options) : epsilon_(options.epsilon) {
 
 at::Tensor RmsNorm::forward(const at::Tensor& x) { return kernels::rms_norm(x, weight_, epsilon_); }
 
-at::Tensor RmsNorm::after(const Residual& residual) {
+at::Tensor RmsNorm::add_norm(const Residual& residual) {
   return kernels::add_dropout_norm(
       residual.stream, residual.branch,
       {.weight = weight_, .bias = {}, .epsilon = epsilon_, .is_rms = true}, residual.dropout,
-      residual.chance);
+      residual.rng_key);
 }
 
 }  // namespace weft::nn

@@ -4,13 +4,13 @@
 
 namespace weft::nn {
 
-/// RMSNorm (arXiv:1910.07467): scale alone, no mean is taken away.
+/// RMSNorm (arXiv:1910.07467): scale only, the mean is not subtracted.
 class RmsNorm : public Norm {
  public:
   explicit RmsNorm(const NormOptions& options);
 
   at::Tensor forward(const at::Tensor& x) override;
-  at::Tensor after(const Residual& residual) override;
+  at::Tensor add_norm(const Residual& residual) override;
 
  private:
   double epsilon_;

@@ -4,7 +4,7 @@
 
 namespace weft::nn {
 
-/// A learned vector for each place (arXiv:1705.03122).
+/// A learned vector for each position (arXiv:1705.03122).
 class LearnedPosition : public Position {
  public:
   explicit LearnedPosition(const PositionOptions& options);

@@ -10,25 +10,25 @@
 
 namespace weft::nn {
 
-int64_t relative_bucket(int64_t offset, const RelativeBiasOptions& options) {
+int64_t relative_position_bucket(int64_t offset, const RelativeBiasOptions& options) {
   int64_t buckets = options.buckets;
   int64_t first = 0;
-  int64_t apart = std::max<int64_t>(0, -offset);
+  int64_t distance = std::max<int64_t>(0, -offset);
   if (!options.is_causal) {
     buckets /= 2;
     first = offset > 0 ? buckets : 0;
-    apart = std::abs(offset);
+    distance = std::abs(offset);
   }
-  // Half of the buckets hold one distance each, the others ever more.
+  // Half of the buckets cover one distance each, the others logarithmically growing ranges.
   const int64_t exact = buckets / 2;
-  if (apart < exact) {
-    return first + apart;
+  if (distance < exact) {
+    return first + distance;
   }
-  // In single precision, as the published models were trained.
-  const float share = std::log(static_cast<float>(apart) / static_cast<float>(exact)) /
-                      static_cast<float>(std::log(static_cast<double>(options.distance) /
-                                                  static_cast<double>(exact)));
-  const auto further = static_cast<int64_t>(share * static_cast<float>(buckets - exact));
+  // In single precision, as in the training of the published models.
+  const float fraction = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
+                         static_cast<float>(std::log(static_cast<double>(options.max_distance) /
+                                                     static_cast<double>(exact)));
+  const auto further = static_cast<int64_t>(fraction * static_cast<float>(buckets - exact));
   return first + std::min(exact + further, buckets - 1);
 }
 
@@ -39,7 +39,7 @@ RelativeBias::RelativeBias(const RelativeBiasOptions& options) : options_(option
 at::Tensor RelativeBias::forward(int64_t longest) const {
   std::vector<int64_t> buckets;
   for (int64_t offset = 1 - longest; offset < longest; ++offset) {
-    buckets.push_back(relative_bucket(offset, options_));
+    buckets.push_back(relative_position_bucket(offset, options_));
   }
   return weight_.index_select(0, kernels::to_device(buckets, weight_.device()))
       .t()

@@ -8,12 +8,12 @@
 
 namespace weft::nn {
 
-/// The table of angles of one kind of rotary positions, made anew when a longer sequence comes.
+/// Table of RoPE angles, recomputed when a longer sequence arrives.
 class RotaryAngles {
  public:
   explicit RotaryAngles(const kernels::RotaryOptions& options) : options_(options) {}
 
-  /// (longest or more, width); undefined where theta is 0, which means no rotary positions.
+  /// (longest or more, width); undefined if theta is 0, i.e. without RoPE.
   const at::Tensor& table(int64_t longest, const at::Device& device);
 
  private:

@@ -3,7 +3,7 @@
 namespace weft::nn {
 
 PositionRows RotaryPosition::rows(const kernels::Layout& layout) {
-  TORCH_CHECK(layout.furthest <= options_.length, "a sequence of ", layout.furthest,
+  TORCH_CHECK(layout.position_limit <= options_.length, "a sequence of ", layout.position_limit,
               " tokens is longer than the ", options_.length, " that the model takes");
   return {};
 }

@@ -4,8 +4,8 @@
 
 namespace weft::nn {
 
-/// Places enter in the attention, which turns queries and keys by them (arXiv:2104.09864); here is
-/// only the check of the length.
+/// RoPE is applied in the attention, which rotates queries and keys (arXiv:2104.09864); only the
+/// length is checked here.
 class RotaryPosition : public Position {
  public:
   explicit RotaryPosition(const PositionOptions& options) : options_(options) {}

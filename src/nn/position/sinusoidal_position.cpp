@@ -9,12 +9,12 @@ namespace weft::nn {
 
 namespace {
 
-at::Tensor sinusoids(int64_t places, const PositionOptions& options) {
+at::Tensor sinusoids(int64_t positions, const PositionOptions& options) {
   const int64_t dim = options.dim;
   const int64_t half = (dim + 1) / 2;
   const auto pairs = at::arange(half, at::kDouble);
   const auto waves = at::pow(10000.0, -2.0 * pairs / static_cast<double>(dim));
-  const auto angles = at::arange(places, at::kDouble).unsqueeze(1) * waves;  // (P, D / 2)
+  const auto angles = at::arange(positions, at::kDouble).unsqueeze(1) * waves;  // (P, D / 2)
   if (options.is_interleaved) {
     return at::stack({angles.sin(), angles.cos()}, 2).flatten(1).narrow(1, 0, dim).to(at::kFloat);
   }
@@ -24,7 +24,7 @@ at::Tensor sinusoids(int64_t places, const PositionOptions& options) {
 }  // namespace
 
 PositionRows SinusoidalPosition::rows(const kernels::Layout& layout) {
-  const int64_t wanted = options_.offset + layout.furthest;
+  const int64_t wanted = options_.offset + layout.position_limit;
   if (!table_.defined() || table_.size(0) < wanted ||
       table_.device() != layout.positions.device()) {
     constexpr int64_t kFewest = 128;

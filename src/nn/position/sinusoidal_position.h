@@ -4,8 +4,8 @@
 
 namespace weft::nn {
 
-/// Sines and cosines of wave lengths from 2 pi to 10,000 * 2 pi (arXiv:1706.03762, section 3.5):
-/// nothing is learned, and no sequence is too long.
+/// Sines and cosines with wavelengths from 2 pi to 10,000 * 2 pi (arXiv:1706.03762, section 3.5):
+/// not learned, no maximum length.
 class SinusoidalPosition : public Position {
  public:
   explicit SinusoidalPosition(const PositionOptions& options) : options_(options) {}
@@ -14,7 +14,7 @@ class SinusoidalPosition : public Position {
 
  private:
   PositionOptions options_;
-  at::Tensor table_;  // (P, D), as long as was needed so far
+  at::Tensor table_;  // (P, D), grown on demand
 };
 
 }  // namespace weft::nn

@@ -10,7 +10,8 @@
 
 namespace weft::objectives {
 
-data::LabelForm label_form(const ObjectiveOptions& objective, const data::DataOptions& options) {
+data::LabelFormat label_format(const ObjectiveOptions& objective,
+                               const data::DataOptions& options) {
   const bool is_regression = objective.type == ObjectiveType::kRegress;
   return {.is_regression = is_regression,
           .is_multi_label = !is_regression && objective.classes.multi_label,
@@ -67,8 +68,8 @@ void visit_training_texts(const ObjectiveOptions& objective,
   } else if (reads_pairs(objective, options)) {
     data::visit_parallel_texts(options.train, visit);
   } else if (options.folds) {
-    data::visit_texts_outside(fold_of_run(options, seed), options.train,
-                              label_form(objective, options), visit);
+    data::visit_texts_excluding_fold(fold_of_run(options, seed), options.train,
+                                     label_format(objective, options), visit);
   } else {
     data::visit_texts(options.train, options, visit);
   }

@@ -10,23 +10,23 @@
 
 namespace weft::objectives {
 
-/// How the labels of the data are written.
-data::LabelForm label_form(const ObjectiveOptions& objective, const data::DataOptions& options);
+/// Format of the labels in the data.
+data::LabelFormat label_format(const ObjectiveOptions& objective, const data::DataOptions& options);
 
-/// The fold of which the run learns all others; of count 0 where the data have none.
+/// The fold that the run holds out; count is 0 if the data have no folds.
 data::Fold fold_of_run(const data::DataOptions& options, uint64_t seed);
 
-/// Whether the examples are made of pairs of a source and a target: of objectives that may do with
-/// plain texts, where an item names either.
+/// Whether examples are pairs of a source and a target; for objectives that also accept plain
+/// texts, whether an item names either.
 bool reads_pairs(const ObjectiveOptions& objective, const data::DataOptions& options);
 
-/// The languages that the data and the objective name, for a tokenizer with tokens for them: that
-/// of the sources, of the targets where these have but one, and all others.
+/// Languages named by the data and the objective, for a tokenizer with language tokens: that of the
+/// sources, of the targets if these have only one, and all others.
 data::LanguageCodes language_codes(const ObjectiveOptions& objective,
                                    const data::DataOptions& options);
 
-/// Visits the texts that the run learns from, as a tokenizer trained on them may see them: a fold
-/// that is held out is not among them.
+/// Visits the texts that the run trains on, as seen by a tokenizer trained on them: a held-out fold
+/// is not included.
 void visit_training_texts(const ObjectiveOptions& objective,
                           const data::DataOptions& options,
                           uint64_t seed,

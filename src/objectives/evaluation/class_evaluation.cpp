@@ -4,25 +4,25 @@
 #include <utility>
 
 #include "metrics/calibration.h"
+#include "metrics/confusion_counts.h"
 #include "metrics/metrics.h"
-#include "metrics/tally.h"
-#include "objectives/evaluation/seen.h"
+#include "objectives/evaluation/eval_prediction.h"
 
 namespace weft::objectives {
 
 namespace {
 
 using formats::Json;
-using Figures = std::map<std::string, double>;
+using Metrics = std::map<std::string, double>;
 
-constexpr int64_t kLargestMatrix = 1000;  // classes; more are not shown as a confusion matrix
+constexpr int64_t kLargestMatrix = 1000;  // classes; no confusion matrix is reported for more
 
-/// Everything that the figures are computed from, in the order of the items.
+/// Inputs of all metrics, in item order.
 struct ClassJudged {
-  std::vector<Seen> rows;
-  std::vector<std::vector<double>> shares;  // probabilities
+  std::vector<EvalPrediction> rows;
+  std::vector<std::vector<double>> probabilities;  // per row and class
   std::vector<int64_t> labels;
-  std::vector<int64_t> found;
+  std::vector<int64_t> predicted;
   double threshold = 0.5;
   int64_t classes = 0;
 
@@ -36,177 +36,180 @@ struct ClassJudged {
   }
 };
 
-/// The likelier class, or, where there are two and a threshold, the second from there on.
-int64_t choice(const std::vector<double>& shares, const std::optional<double>& threshold) {
-  if (threshold && shares.size() == 2) {
-    return shares[1] >= *threshold ? 1 : 0;
+/// The most likely class or, with two classes and a threshold, the second from the threshold on.
+int64_t choice(const std::vector<double>& probabilities, const std::optional<double>& threshold) {
+  if (threshold && probabilities.size() == 2) {
+    return probabilities[1] >= *threshold ? 1 : 0;
   }
-  return std::max_element(shares.begin(), shares.end()) - shares.begin();
+  return std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
 }
 
-void add_class_ranking(const ClassJudged& judged, Figures& figures) {
+void add_class_ranking(const ClassJudged& scored, Metrics& metrics) {
   std::vector<double> areas;
   std::vector<double> precisions;
-  for (int64_t name = judged.classes == 2 ? 1 : 0; name < judged.classes; ++name) {
-    const auto is_label = judged.is_label(name);
-    const auto scores = column_of(judged.shares, name);
+  for (int64_t name = scored.classes == 2 ? 1 : 0; name < scored.classes; ++name) {
+    const auto is_label = scored.is_label(name);
+    const auto scores = column_of(scored.probabilities, name);
     areas.push_back(metrics::roc_auc(is_label, scores));
     precisions.push_back(metrics::average_precision(is_label, scores));
   }
-  figures["eval_roc_auc"] = metrics::mean_of_defined(areas);
-  figures["eval_average_precision"] = metrics::mean_of_defined(precisions);
+  metrics["eval_roc_auc"] = metrics::nan_mean(areas);
+  metrics["eval_average_precision"] = metrics::nan_mean(precisions);
 }
 
-/// Brier's score of two classes is that of the second, of more the sum over all, as scikit-learn
-/// has it.
-void add_class_calibration(const ClassJudged& judged, Figures& figures) {
+/// The Brier score of two classes is that of the second, of more the sum over all, as in
+/// scikit-learn.
+void add_class_calibration(const ClassJudged& scored, Metrics& metrics) {
   std::vector<bool> is_right;
   std::vector<double> confidence;
   double squares = 0;
-  for (std::size_t i = 0; i < judged.rows.size(); ++i) {
-    const auto& shares = judged.shares[i];
-    is_right.push_back(judged.found[i] == judged.labels[i]);
-    confidence.push_back(shares[static_cast<std::size_t>(judged.found[i])]);
-    for (int64_t name = judged.classes == 2 ? 1 : 0; name < judged.classes; ++name) {
+  for (std::size_t i = 0; i < scored.rows.size(); ++i) {
+    const auto& probabilities = scored.probabilities[i];
+    is_right.push_back(scored.predicted[i] == scored.labels[i]);
+    confidence.push_back(probabilities[static_cast<std::size_t>(scored.predicted[i])]);
+    for (int64_t name = scored.classes == 2 ? 1 : 0; name < scored.classes; ++name) {
       const double gap =
-          shares[static_cast<std::size_t>(name)] - (judged.labels[i] == name ? 1 : 0);
+          probabilities[static_cast<std::size_t>(name)] - (scored.labels[i] == name ? 1 : 0);
       squares += gap * gap;
     }
   }
-  figures["eval_calibration_error"] = metrics::calibration_error(is_right, confidence);
-  figures["eval_brier_score"] =
-      judged.rows.empty() ? 0 : squares / static_cast<double>(judged.rows.size());
+  metrics["eval_ece"] = metrics::expected_calibration_error(is_right, confidence);
+  metrics["eval_brier_score"] =
+      scored.rows.empty() ? 0 : squares / static_cast<double>(scored.rows.size());
 }
 
-/// Share of the rows whose label is among the five likeliest; of equal ones the first count.
-double top_five(const ClassJudged& judged) {
+/// Fraction of rows whose label is among the five most likely; ties go to the first.
+double top_five(const ClassJudged& scored) {
   constexpr int64_t kMost = 5;
   int64_t hits = 0;
-  for (std::size_t i = 0; i < judged.rows.size(); ++i) {
-    const auto& outputs = judged.rows[i].outputs;
-    const auto label = static_cast<std::size_t>(judged.labels[i]);
+  for (std::size_t i = 0; i < scored.rows.size(); ++i) {
+    const auto& outputs = scored.rows[i].outputs;
+    const auto label = static_cast<std::size_t>(scored.labels[i]);
     int64_t before = 0;
     for (std::size_t name = 0; name < outputs.size(); ++name) {
       before += outputs[name] > outputs[label] || (outputs[name] == outputs[label] && name < label);
     }
     hits += before < kMost ? 1 : 0;
   }
-  return metrics::quotient(static_cast<double>(hits), static_cast<double>(judged.rows.size()));
+  return metrics::safe_divide(static_cast<double>(hits), static_cast<double>(scored.rows.size()));
 }
 
 class ClassEvaluation : public Evaluation {
  public:
   explicit ClassEvaluation(ClassOptions options) : options_(std::move(options)) {}
 
-  void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override {
-    seen_.add(model, batch, pass);
+  void add(models::Model& model,
+           const data::Batch& batch,
+           const nn::ForwardContext& context) override {
+    predictions_.add(model, batch, context);
   }
 
-  Figures result() const override {
-    const auto judged = judge();
-    const auto tally = tally_of(judged);
-    const auto scores = judged.classes == 2 ? tally.of(1) : tally.macro_of_present();
+  Metrics result() const override {
+    const auto scored = score_examples();
+    const auto counts = count_confusion(scored);
+    const auto scores = scored.classes == 2 ? counts.class_scores(1) : counts.macro_over_present();
     double loss = 0;
-    for (const auto& row : judged.rows) {
+    for (const auto& row : scored.rows) {
       loss += cross_entropy_of(row.outputs, row.label);
     }
-    const double right = metrics::accuracy(judged.labels, judged.found);
-    Figures figures = {
-        {"eval_loss", judged.rows.empty() ? 0 : loss / static_cast<double>(judged.rows.size())},
+    const double right = metrics::accuracy(scored.labels, scored.predicted);
+    Metrics metrics = {
+        {"eval_loss", scored.rows.empty() ? 0 : loss / static_cast<double>(scored.rows.size())},
         {"eval_accuracy", right},
         {"eval_precision", scores.precision},
         {"eval_recall", scores.recall},
         {"eval_f1", scores.f1},
-        {"eval_f1_macro", tally.macro_of_present().f1},
-        {"eval_f1_weighted", tally.weighted().f1},
+        {"eval_f1_macro", counts.macro_over_present().f1},
+        {"eval_f1_weighted", counts.weighted().f1},
         {"eval_matthews_correlation",
-         metrics::matthews_correlation(judged.labels, judged.found, judged.classes)}};
-    if (judged.classes > 5) {
-      figures["eval_top5_accuracy"] = top_five(judged);
+         metrics::matthews_correlation(scored.labels, scored.predicted, scored.classes)}};
+    if (scored.classes > 5) {
+      metrics["eval_top5_accuracy"] = top_five(scored);
     }
-    if (judged.classes == 2) {
-      figures["eval_combined_score"] = (right + scores.f1) / 2;  // as GLUE has it for MRPC and QQP
+    if (scored.classes == 2) {
+      metrics["eval_combined_score"] = (right + scores.f1) / 2;  // as in GLUE for MRPC and QQP
     }
-    if (options_.tunes_threshold && judged.classes == 2) {
-      figures["eval_threshold"] = judged.threshold;
+    if (options_.tune_threshold && scored.classes == 2) {
+      metrics["eval_threshold"] = scored.threshold;
     }
-    add_class_ranking(judged, figures);
-    add_class_calibration(judged, figures);
-    return figures;
+    add_class_ranking(scored, metrics);
+    add_class_calibration(scored, metrics);
+    return metrics;
   }
 
   Json details() const override {
-    const auto judged = judge();
-    const auto tally = tally_of(judged);
-    Json details = {{"labels", seen_.names()}, {"per_class", Json::object()}};
-    for (int64_t name = 0; name < judged.classes; ++name) {
-      details["per_class"][seen_.name(name)] =
-          metrics::score_json(tally.of(name), tally.support(name));
+    const auto scored = score_examples();
+    const auto counts = count_confusion(scored);
+    Json details = {{"labels", predictions_.names()}, {"per_class", Json::object()}};
+    for (int64_t name = 0; name < scored.classes; ++name) {
+      details["per_class"][predictions_.name(name)] =
+          metrics::score_json(counts.class_scores(name), counts.support(name));
     }
-    if (judged.classes <= kLargestMatrix) {
+    if (scored.classes <= kLargestMatrix) {
       std::vector<std::vector<int64_t>> matrix(
-          static_cast<std::size_t>(judged.classes),
-          std::vector<int64_t>(static_cast<std::size_t>(judged.classes)));
-      for (std::size_t i = 0; i < judged.labels.size(); ++i) {
-        ++matrix[static_cast<std::size_t>(judged.labels[i])]
-                [static_cast<std::size_t>(judged.found[i])];
+          static_cast<std::size_t>(scored.classes),
+          std::vector<int64_t>(static_cast<std::size_t>(scored.classes)));
+      for (std::size_t i = 0; i < scored.labels.size(); ++i) {
+        ++matrix[static_cast<std::size_t>(scored.labels[i])]
+                [static_cast<std::size_t>(scored.predicted[i])];
       }
       details["confusion_matrix"] = matrix;  // rows: labels, columns: predictions
     }
     return details;
   }
 
-  std::optional<std::vector<Verdict>> worst(int64_t most) const override {
-    const auto judged = judge();
-    return worst_of(
-        judged.rows, most, [](const Seen& row) { return cross_entropy_of(row.outputs, row.label); },
-        [&](std::size_t row) { return facts_of(judged, row); });
+  std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override {
+    const auto scored = score_examples();
+    return hardest_examples_of(
+        scored.rows, limit,
+        [](const EvalPrediction& row) { return cross_entropy_of(row.outputs, row.label); },
+        [&](std::size_t row) { return fields_of(scored, row); });
   }
 
  private:
-  ClassJudged judge() const {
-    ClassJudged judged;
-    judged.rows = seen_.rows();
-    judged.classes = seen_.outputs();
-    for (const auto& row : judged.rows) {
-      judged.labels.push_back(row.label);
-      judged.shares.push_back(softmax_of(row.outputs));
+  ClassJudged score_examples() const {
+    ClassJudged scored;
+    scored.rows = predictions_.rows();
+    scored.classes = predictions_.outputs();
+    for (const auto& row : scored.rows) {
+      scored.labels.push_back(row.label);
+      scored.probabilities.push_back(softmax_of(row.outputs));
     }
     auto threshold = options_.threshold;
-    if (options_.tunes_threshold && judged.classes == 2) {
-      threshold = metrics::best_threshold(judged.is_label(1), column_of(judged.shares, 1),
-                                          *options_.tunes_threshold);
+    if (options_.tune_threshold && scored.classes == 2) {
+      threshold = metrics::best_threshold(scored.is_label(1), column_of(scored.probabilities, 1),
+                                          *options_.tune_threshold);
     }
-    judged.threshold = threshold.value_or(0.5);
-    for (const auto& shares : judged.shares) {
-      judged.found.push_back(choice(shares, threshold));
+    scored.threshold = threshold.value_or(0.5);
+    for (const auto& probabilities : scored.probabilities) {
+      scored.predicted.push_back(choice(probabilities, threshold));
     }
-    return judged;
+    return scored;
   }
 
-  Json facts_of(const ClassJudged& judged, std::size_t row) const {
-    const auto& shares = judged.shares[row];
-    Json facts = {{"label", seen_.name(judged.labels[row])},
-                  {"prediction", seen_.name(judged.found[row])},
-                  {"is_right", judged.labels[row] == judged.found[row]},
-                  {"score", shares[static_cast<std::size_t>(judged.found[row])]},
-                  {"scores", Json::object()}};
-    for (int64_t name = 0; name < judged.classes; ++name) {
-      facts["scores"][seen_.name(name)] = shares[static_cast<std::size_t>(name)];
+  Json fields_of(const ClassJudged& scored, std::size_t row) const {
+    const auto& probabilities = scored.probabilities[row];
+    Json fields = {{"label", predictions_.name(scored.labels[row])},
+                   {"prediction", predictions_.name(scored.predicted[row])},
+                   {"is_right", scored.labels[row] == scored.predicted[row]},
+                   {"score", probabilities[static_cast<std::size_t>(scored.predicted[row])]},
+                   {"scores", Json::object()}};
+    for (int64_t name = 0; name < scored.classes; ++name) {
+      fields["scores"][predictions_.name(name)] = probabilities[static_cast<std::size_t>(name)];
     }
-    return facts;
+    return fields;
   }
 
-  static metrics::Tally tally_of(const ClassJudged& judged) {
-    metrics::Tally tally(judged.classes);
-    for (std::size_t i = 0; i < judged.labels.size(); ++i) {
-      tally.add(judged.labels[i], judged.found[i]);
+  static metrics::ConfusionCounts count_confusion(const ClassJudged& scored) {
+    metrics::ConfusionCounts counts(scored.classes);
+    for (std::size_t i = 0; i < scored.labels.size(); ++i) {
+      counts.add(scored.labels[i], scored.predicted[i]);
     }
-    return tally;
+    return counts;
   }
 
   ClassOptions options_;
-  SeenRows seen_;
+  PredictionCollector predictions_;
 };
 
 }  // namespace

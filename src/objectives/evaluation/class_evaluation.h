@@ -6,10 +6,10 @@
 
 namespace weft::objectives {
 
-/// Of one class for each text.
+/// For single-label classification.
 std::unique_ptr<Evaluation> make_class_evaluation(const ClassOptions& options);
 
-/// Of any number of classes for each text.
-std::unique_ptr<Evaluation> make_flag_evaluation(const ClassOptions& options);
+/// For multi-label classification.
+std::unique_ptr<Evaluation> make_multi_label_evaluation(const ClassOptions& options);
 
 }  // namespace weft::objectives

@@ -5,11 +5,11 @@
 
 #include <ATen/Functions.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
+#include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/rows.h"
-#include "batching/stage.h"
-#include "metrics/tally.h"
+#include "batching/token_metrics.h"
+#include "metrics/confusion_counts.h"
 
 namespace weft::objectives {
 
@@ -17,22 +17,22 @@ namespace {
 
 using formats::Json;
 
-/// Counts of one kind of entity.
+/// Counts of one entity type.
 struct EntityCounts {
-  double hits = 0;
-  double found = 0;
-  double wanted = 0;
+  double true_positives = 0;
+  double predicted = 0;
+  double actual = 0;
 
   metrics::ClassScores scores() const {
-    const double precision = metrics::quotient(hits, found);
-    const double recall = metrics::quotient(hits, wanted);
+    const double precision = metrics::safe_divide(true_positives, predicted);
+    const double recall = metrics::safe_divide(true_positives, actual);
     return {.precision = precision,
             .recall = recall,
-            .f1 = metrics::quotient(2 * precision * recall, precision + recall)};
+            .f1 = metrics::safe_divide(2 * precision * recall, precision + recall)};
   }
 };
 
-/// By type; all of them together come last.
+/// By type; the last element counts all types together.
 std::vector<EntityCounts> entity_counts(const metrics::TagScheme& scheme,
                                         const std::vector<TaggedSentence>& sentences) {
   std::vector<EntityCounts> counts(scheme.types().size() + 1);
@@ -43,47 +43,51 @@ std::vector<EntityCounts> entity_counts(const metrics::TagScheme& scheme,
     }
   };
   for (const TaggedSentence& sentence : sentences) {
-    const auto wanted = scheme.entities(sentence.wanted);
-    const auto found = scheme.entities(sentence.found);
-    std::vector<metrics::Entity> hits;
-    for (const metrics::Entity& entity : found) {
-      if (std::find(wanted.begin(), wanted.end(), entity) != wanted.end()) {
-        hits.push_back(entity);
+    const auto actual = scheme.entities(sentence.labels);
+    const auto predicted = scheme.entities(sentence.predictions);
+    std::vector<metrics::Entity> true_positives;
+    for (const metrics::Entity& entity : predicted) {
+      if (std::find(actual.begin(), actual.end(), entity) != actual.end()) {
+        true_positives.push_back(entity);
       }
     }
-    count(wanted, &EntityCounts::wanted);
-    count(found, &EntityCounts::found);
-    count(hits, &EntityCounts::hits);
+    count(actual, &EntityCounts::actual);
+    count(predicted, &EntityCounts::predicted);
+    count(true_positives, &EntityCounts::true_positives);
   }
   return counts;
 }
 
-metrics::Tally tally_of(const std::vector<TaggedSentence>& sentences, std::size_t labels) {
-  metrics::Tally tally(static_cast<int64_t>(labels));
+metrics::ConfusionCounts count_confusion(const std::vector<TaggedSentence>& sentences,
+                                         std::size_t labels) {
+  metrics::ConfusionCounts counts(static_cast<int64_t>(labels));
   for (const TaggedSentence& sentence : sentences) {
-    for (std::size_t i = 0; i < sentence.wanted.size(); ++i) {
-      tally.add(sentence.wanted[i], sentence.found[i]);
+    for (std::size_t i = 0; i < sentence.labels.size(); ++i) {
+      counts.add(sentence.labels[i], sentence.predictions[i]);
     }
   }
-  return tally;
+  return counts;
 }
 
 }  // namespace
 
-void TagEvaluation::add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) {
-  const auto figures = batching::row_figures(
-      batching::tag_logits(model, batching::stage_input(batch, pass.layout.positions.device()),
-                           batch, pass),
+void TagEvaluation::add(models::Model& model,
+                        const data::Batch& batch,
+                        const nn::ForwardContext& context) {
+  const auto metrics = batching::token_metrics(
+      batching::tag_logits(model,
+                           batching::input_to_device(batch, context.layout.positions.device()),
+                           batch, context),
       batch.targets);
   std::size_t target = 0;
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    TaggedSentence sentence{.item = batch.items[i], .wanted = {}, .found = {}, .scores = {}};
+    TaggedSentence sentence{.item = batch.items[i], .labels = {}, .predictions = {}, .scores = {}};
     for (; target < batch.targets.size() && batch.target_rows[target] < batch.offsets[i + 1];
          ++target) {
-      sentence.loss += figures.losses[target];
-      sentence.wanted.push_back(batch.targets[target]);
-      sentence.found.push_back(figures.best[target]);
-      sentence.scores.push_back(figures.scores[target]);
+      sentence.loss += metrics.losses[target];
+      sentence.labels.push_back(batch.targets[target]);
+      sentence.predictions.push_back(metrics.predictions[target]);
+      sentence.scores.push_back(metrics.scores[target]);
     }
     add(std::move(sentence), model.options().labels);
   }
@@ -109,16 +113,16 @@ std::map<std::string, double> TagEvaluation::result() const {
   const auto sentences = in_item_order();
   for (const TaggedSentence& sentence : sentences) {
     loss += sentence.loss;
-    for (std::size_t i = 0; i < sentence.wanted.size(); ++i) {
+    for (std::size_t i = 0; i < sentence.labels.size(); ++i) {
       words += 1;
-      right += sentence.wanted[i] == sentence.found[i] ? 1 : 0;
+      right += sentence.labels[i] == sentence.predictions[i] ? 1 : 0;
     }
   }
   const auto scores = scheme.marks_entities()
                           ? entity_counts(scheme, sentences).back().scores()
-                          : tally_of(sentences, labels_.size()).macro_of_present();
-  return {{"eval_loss", metrics::quotient(loss, words)},
-          {"eval_accuracy", metrics::quotient(right, words)},
+                          : count_confusion(sentences, labels_.size()).macro_over_present();
+  return {{"eval_loss", metrics::safe_divide(loss, words)},
+          {"eval_accuracy", metrics::safe_divide(right, words)},
           {"eval_precision", scores.precision},
           {"eval_recall", scores.recall},
           {"eval_f1", scores.f1}};
@@ -131,42 +135,42 @@ Json TagEvaluation::details() const {
     const auto counts = entity_counts(scheme, sentences_);
     for (std::size_t type = 0; type < scheme.types().size(); ++type) {
       classes[scheme.types()[type]] =
-          metrics::score_json(counts[type].scores(), counts[type].wanted);
+          metrics::score_json(counts[type].scores(), counts[type].actual);
     }
     return {{"labels", labels_}, {"per_class", classes}};
   }
-  const auto tally = tally_of(sentences_, labels_.size());
+  const auto counts = count_confusion(sentences_, labels_.size());
   for (std::size_t i = 0; i < labels_.size(); ++i) {
     const auto id = static_cast<int64_t>(i);
-    classes[labels_[i]] = metrics::score_json(tally.of(id), tally.support(id));
+    classes[labels_[i]] = metrics::score_json(counts.class_scores(id), counts.support(id));
   }
   return {{"labels", labels_}, {"per_class", classes}};
 }
 
-std::optional<std::vector<Verdict>> TagEvaluation::worst(int64_t most) const {
+std::optional<std::vector<ExampleResult>> TagEvaluation::hardest_examples(int64_t limit) const {
   const auto names = [&](const std::vector<int64_t>& tags) {
     Json list = Json::array();
     for (const int64_t tag : tags) {
       const auto id = static_cast<std::size_t>(tag);
-      list.push_back(id < labels_.size() ? labels_[id] : text("LABEL_", id));
+      list.push_back(id < labels_.size() ? labels_[id] : str_cat("LABEL_", id));
     }
     return list;
   };
   auto sentences = in_item_order();
   std::stable_sort(sentences.begin(), sentences.end(),
                    [](const auto& a, const auto& b) { return a.loss > b.loss; });
-  std::vector<Verdict> verdicts;
+  std::vector<ExampleResult> results;
   for (const TaggedSentence& sentence : sentences) {
-    if (static_cast<int64_t>(verdicts.size()) == most) {
+    if (static_cast<int64_t>(results.size()) == limit) {
       break;
     }
-    verdicts.push_back({.item = sentence.item,
-                        .loss = sentence.loss,
-                        .facts = {{"tags", names(sentence.wanted)},
-                                  {"predictions", names(sentence.found)},
+    results.push_back({.item = sentence.item,
+                       .loss = sentence.loss,
+                       .fields = {{"tags", names(sentence.labels)},
+                                  {"predictions", names(sentence.predictions)},
                                   {"scores", sentence.scores}}});
   }
-  return verdicts;
+  return results;
 }
 
 }  // namespace weft::objectives

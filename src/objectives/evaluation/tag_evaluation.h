@@ -15,24 +15,25 @@ namespace weft::objectives {
 struct TaggedSentence {
   int64_t item = 0;
   double loss = 0;  // sum over its words
-  std::vector<int64_t> wanted;
-  std::vector<int64_t> found;
-  std::vector<double> scores = {};  // probabilities of what was found
+  std::vector<int64_t> labels;
+  std::vector<int64_t> predictions;
+  std::vector<double> scores = {};  // probabilities of the predictions
 };
 
-/// Accuracy of the tags, and precision, recall and F1: of whole entities over all types together
-/// (as seqeval has it by default) where the tags mark entities, else of the tags, the plain mean
-/// over those that occur.
+/// Tag accuracy, and precision, recall and F1: micro-averaged over whole entities (seqeval's
+/// default) if the tags mark entities, else macro-averaged over the tags that occur.
 class TagEvaluation : public Evaluation {
  public:
-  void add(models::Model& model, const data::Batch& batch, const nn::Pass& pass) override;
-  /// Of sentences that were tagged elsewhere.
+  void add(models::Model& model,
+           const data::Batch& batch,
+           const nn::ForwardContext& context) override;
+  /// Adds a sentence that was tagged elsewhere.
   void add(TaggedSentence sentence, const std::vector<std::string>& labels);
 
   std::map<std::string, double> result() const override;
-  /// `per_class`: the same of each type of entity, or of each tag.
+  /// `per_class`: the same metrics for each entity type, or for each tag.
   formats::Json details() const override;
-  std::optional<std::vector<Verdict>> worst(int64_t most) const override;
+  std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override;
 
  private:
   std::vector<TaggedSentence> in_item_order() const;

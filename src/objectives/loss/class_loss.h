@@ -6,11 +6,11 @@
 
 namespace weft::objectives {
 
-/// How the loss of a classification is shaped.
-struct LossShape {
-  double smoothing = 0;              // share of the target that is spread over all classes
+/// Shape of a classification loss.
+struct ClassLossOptions {
+  double smoothing = 0;              // fraction of the target that is spread over all classes
   double focal_gamma = 0;            // arXiv:1708.02002, equation 4
-  std::vector<double> weights = {};  // of the classes; empty: all alike
+  std::vector<double> weights = {};  // of the classes; empty: all equal
 
   bool is_plain() const { return smoothing == 0 && focal_gamma == 0 && weights.empty(); }
 };
@@ -19,18 +19,19 @@ struct LossShape {
 /// as in torch's CrossEntropyLoss, where a mean divides by the sum of the labels' weights.
 at::Tensor class_loss_sum(const at::Tensor& logits,
                           const at::Tensor& labels,
-                          const LossShape& shape);
+                          const ClassLossOptions& options);
 
-/// The same where each row has shares of all classes, (B, C), in place of a label: images that were
-/// mixed.
-at::Tensor mixed_class_loss_sum(const at::Tensor& logits,
-                                const at::Tensor& shares,
-                                const LossShape& shape);
+/// The same for soft targets (B, C), fractions of all classes, as Mixup and CutMix make them: as
+/// torch's CrossEntropyLoss with class probabilities, where a mean divides by the number of rows
+/// also when classes have weights. One-hot rows give the loss of their labels.
+at::Tensor soft_target_loss_sum(const at::Tensor& logits,
+                                const at::Tensor& soft_targets,
+                                const ClassLossOptions& options);
 
-/// Sum over rows and classes of the binary cross-entropy; logits and targets (B, C). A weight is
-/// that of a class that is there, as torch's BCEWithLogitsLoss has `pos_weight`.
-at::Tensor flag_loss_sum(const at::Tensor& logits,
-                         const at::Tensor& targets,
-                         const LossShape& shape);
+/// Sum over rows and classes of the binary cross-entropy; logits and targets (B, C). Weights apply
+/// to positive targets, like `pos_weight` of torch's BCEWithLogitsLoss.
+at::Tensor bce_loss_sum(const at::Tensor& logits,
+                        const at::Tensor& targets,
+                        const ClassLossOptions& options);
 
 }  // namespace weft::objectives

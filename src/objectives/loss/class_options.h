@@ -3,23 +3,23 @@
 #include <optional>
 
 #include "config/section.h"
-#include "metrics/ranking.h"
+#include "metrics/ranking_metrics.h"
 
 namespace weft::objectives {
 
-/// The keys of an objective of type classify.
+/// Options of type classify.
 struct ClassOptions {
-  bool multi_label = false;  // each class by itself: yes or no
+  bool multi_label = false;  // an independent binary decision per class
   double label_smoothing = 0;
   config::NamedNumbers class_weights = {};  // or the word `balanced`
   double focal_gamma = 0;
-  // Of two classes and of multi_label: the probability from which it is a yes. Nothing: 0.5 (two
-  // classes: the likelier one).
+  // For two classes and multi_label: the probability from which a class is predicted. nullopt: 0.5
+  // (two classes: the likelier one).
   std::optional<double> threshold = {};
-  std::optional<metrics::ThresholdGoal> tunes_threshold = {};  // nothing: it stays as it is
+  std::optional<metrics::ThresholdMetric> tune_threshold = {};  // nullopt: it is not tuned
 };
 
-/// The key that classify shares with seq2seq, and with a distillation that classifies.
+/// Reads the key that classify shares with seq2seq and with distillation of a classifier.
 void read_label_smoothing(config::Section& section, double& smoothing);
 
 /// Throws config::Error.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::objectives {
 
@@ -19,11 +19,11 @@ std::vector<double> balanced(const ClassOptions& options,
     const auto count = static_cast<double>(counts[i]);
     const auto all = static_cast<double>(rows);
     if (options.multi_label && (counts[i] == 0 || counts[i] == rows)) {
-      throw config::Error(text("objective.class_weights: balanced, but the class '", labels[i],
-                               "' is in ", counts[i] == 0 ? "none" : "all",
-                               " of the rows; give the weights by name"));
+      throw config::Error(str_cat("objective.class_weights: balanced, but the class '", labels[i],
+                                  "' is in ", counts[i] == 0 ? "none" : "all",
+                                  " of the rows; give the weights by name"));
     }
-    // A class that no row has meets no loss, whatever it weighs.
+    // The weight of a class without rows does not matter.
     weights.push_back(options.multi_label ? (all - count) / count
                       : count == 0        ? 1
                                           : all / (present * count));
@@ -47,10 +47,10 @@ std::vector<double> class_weights(const ClassOptions& options,
   for (const auto& [name, weight] : options.class_weights.numbers) {
     const auto at = std::find(labels.begin(), labels.end(), name);
     if (at == labels.end()) {
-      const auto near = nearest(name, labels);
-      throw config::Error(text("objective.class_weights: '", name.substr(0, 100),
-                               "' is not one of the classes ", join(labels),
-                               near.empty() ? "" : text(", did you mean '", near, "'?")));
+      const auto near = did_you_mean(name, labels);
+      throw config::Error(str_cat("objective.class_weights: '", name.substr(0, 100),
+                                  "' is not one of the classes ", join(labels),
+                                  near.empty() ? "" : str_cat(", did you mean '", near, "'?")));
     }
     weights[static_cast<std::size_t>(at - labels.begin())] = weight;
   }

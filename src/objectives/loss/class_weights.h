@@ -8,8 +8,8 @@
 
 namespace weft::objectives {
 
-/// Weights of the classes in the order of their ids; empty where all are alike. Throws
-/// config::Error for a name that is no class, and where nothing can be balanced.
+/// Class weights, in the order of the ids; empty if all are equal. Throws config::Error for an
+/// unknown class name, and if the classes cannot be balanced.
 std::vector<double> class_weights(const ClassOptions& options,
                                   const std::vector<std::string>& labels,
                                   const std::vector<int64_t>& counts,

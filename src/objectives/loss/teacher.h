@@ -12,14 +12,14 @@
 
 namespace weft::objectives {
 
-/// A model that is only asked, on the device and in the number format of the one that learns. It is
-/// loaded when it is first asked.
+/// A model used only for inference, on the student's device and in its number format. It is loaded
+/// on first use.
 class Teacher {
  public:
   explicit Teacher(std::string path) : path_(std::move(path)) {}
 
-  /// Throws UserError where it cannot teach such a student.
-  models::Model& like(const models::Model& student) const;
+  /// Throws UserError if it is not compatible with the student.
+  models::Model& model_for(const models::Model& student) const;
 
  private:
   void load(const models::Model& student) const;
@@ -30,15 +30,16 @@ class Teacher {
   mutable std::shared_ptr<models::Model> model_;
 };
 
-/// The teacher that such an objective asks beside the model, with the model's head; nothing of
-/// other objectives. Throws UserError where its directory cannot be read.
-std::optional<models::ModelOptions> teacher_beside(const models::ModelOptions& model,
-                                                   const ObjectiveOptions& objective);
+/// The teacher of a distillation, with the model's head; nullopt for other objectives. Throws
+/// UserError if its directory cannot be read.
+std::optional<models::ModelOptions> teacher_model_options(const models::ModelOptions& model,
+                                                          const ObjectiveOptions& objective);
 
-/// A batch of images with those tokens of its own before the patches that another model has.
-data::Batch with_own_tokens(const data::Batch& batch, const models::VisionOptions& vision);
+/// A batch of images with another model's special tokens before the patches.
+data::Batch with_special_tokens(const data::Batch& batch, const models::VisionOptions& vision);
 
-/// Throws config::Error where a teacher of images wants them scaled to other numbers.
-void check_image_numbers(const std::string& teacher, const data::ImageFormat& format);
+/// Throws config::Error if an image teacher expects a different normalisation.
+void check_image_normalization(const std::string& teacher,
+                               const data::ImagePreprocessorConfig& format);
 
 }  // namespace weft::objectives

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/safetensors.h"
 #include "models/generator.h"
 #include "train/checkpoint/manifest.h"
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr auto kOptimizer = "/training/optimizer.safetensors";
-constexpr auto kWeights = "/training/weights.safetensors";  // only where the model is an average
+constexpr auto kWeights = "/training/weights.safetensors";  // only if the model is an average
 
 void write_plain(const std::string& path, std::string_view text) {
   FileWriter writer(path, FileWriter::Mode::kPlain);
@@ -35,18 +35,19 @@ void write_plain(const std::string& path, std::string_view text) {
 
 using Flats = std::vector<std::pair<std::string, at::Tensor>>;
 
-// Flat tensors of the trained part, one tensor of the file for each parameter:
-// `<flat>.<parameter>`.
-void write_flats(const std::string& path, const Arena& arena, const Flats& flats) {
-  std::vector<at::Tensor> kept;  // on the host, for as long as the views are used
+// Writes flat tensors of the trained part, one tensor per parameter: `<flat>.<parameter>`.
+void write_flat_tensors(const std::string& path,
+                        const FlatParameters& flat_parameters,
+                        const Flats& flats) {
+  std::vector<at::Tensor> kept;  // on the host, alive while the views are used
   std::vector<formats::NamedTensor> tensors;
   for (const auto& [name, flat] : flats) {
     kept.push_back(flat.cpu());
-    for (const auto& entry : arena.entries()) {
+    for (const auto& entry : flat_parameters.entries()) {
       if (!entry.is_trained) {
         continue;
       }
-      const auto part = Arena::part(kept.back(), entry);
+      const auto part = FlatParameters::parameter_view(kept.back(), entry);
       tensors.push_back({.name = name + "." + entry.name,
                          .view = {.dtype = formats::DType::kF32,
                                   .shape = part.sizes().vec(),
@@ -57,29 +58,31 @@ void write_flats(const std::string& path, const Arena& arena, const Flats& flats
   formats::write_safetensors(path, tensors, {{"format", "pt"}}, FileWriter::Mode::kPlain);
 }
 
-void read_flats(const std::string& path, const Arena& arena, const Flats& flats) {
+void read_flat_tensors(const std::string& path,
+                       const FlatParameters& flat_parameters,
+                       const Flats& flats) {
   const at::NoGradGuard no_grad;
-  const formats::TensorFile file(path);
+  const formats::SafetensorsFile file(path);
   for (const auto& [flat_name, flat] : flats) {
-    for (const auto& entry : arena.entries()) {
+    for (const auto& entry : flat_parameters.entries()) {
       if (!entry.is_trained) {
         continue;
       }
       const auto name = flat_name + "." + entry.name;
       const auto& view = file.at(name);
-      auto part = Arena::part(flat, entry);
+      auto part = FlatParameters::parameter_view(flat, entry);
       if (view.dtype != formats::DType::kF32 || view.shape != part.sizes().vec()) {
         throw formats::Error(file.path() + ": " + name +
                              " has another shape or type than the model");
       }
-      // from_blob wants memory that may be written; it is only read.
+      // from_blob requires non-const memory; it is only read.
       auto* const bytes = const_cast<std::byte*>(view.bytes.data());
       part.copy_(at::from_blob(bytes, part.sizes(), at::kFloat));
     }
   }
 }
 
-// The generator that the model carries, whole by itself.
+// Writes the model's generator as a complete model directory.
 void write_generator(const std::string& directory,
                      const CheckpointParts& parts,
                      const models::ParameterSource& source) {
@@ -96,9 +99,9 @@ void write_files(const std::string& directory,
                  const TrainState& state) {
   make_directories(directory + "/training");
   const models::ParameterSource source = [&](const std::string& name) {
-    const auto& entry = parts.arena.at(name);
-    const bool is_averaged = entry.is_trained && parts.average.defined();
-    return Arena::part(is_averaged ? parts.average : parts.master, entry);
+    const auto& entry = parts.flat_parameters.at(name);
+    const bool uses_ema = entry.is_trained && parts.ema.defined();
+    return FlatParameters::parameter_view(uses_ema ? parts.ema : parts.master, entry);
   };
   models::save_model(directory, parts.model, formats::DType::kF32,
                      parts.lora == nullptr ? source : models::merged(*parts.lora, source));
@@ -108,11 +111,11 @@ void write_files(const std::string& directory,
   write_generator(directory, parts, source);
   parts.tokenizer.save(directory, parts.model.options().length);
   write_plain(directory + "/weft.yaml", parts.resolved_config);
-  objectives::write_decision(directory, state.decision);
-  write_flats(directory + kOptimizer, parts.arena, parts.moments);
-  if (parts.average.defined()) {
-    const auto trained = parts.master.narrow(0, 0, parts.arena.trained_size());
-    write_flats(directory + kWeights, parts.arena, {{"weight", trained}});
+  objectives::write_decision_threshold(directory, state.decision);
+  write_flat_tensors(directory + kOptimizer, parts.flat_parameters, parts.moments);
+  if (parts.ema.defined()) {
+    const auto trained = parts.master.narrow(0, 0, parts.flat_parameters.trained_size());
+    write_flat_tensors(directory + kWeights, parts.flat_parameters, {{"weight", trained}});
   }
   write_plain(directory + "/training/state.json", to_json(state));
   write_manifest(directory);
@@ -120,9 +123,9 @@ void write_files(const std::string& directory,
   flush_directory(directory);
 }
 
-// Renames the finished directory into place. A checkpoint of that name changes places with it in
-// one step and is then removed.
-void put_in_place(const std::string& from, const std::string& to) {
+// Renames the finished directory into place. An existing checkpoint of that name is swapped
+// atomically and then removed.
+void move_into_place(const std::string& from, const std::string& to) {
   if (!fs::exists(to)) {
     rename_and_flush(from, to);
     return;
@@ -131,35 +134,37 @@ void put_in_place(const std::string& from, const std::string& to) {
     remove_tree(from);
     return;
   }
-  // A file system without exchange: the older one steps aside first; whoever finds it alone puts it
-  // back (RunDirectory::remove_leftovers).
+  // No exchange on this file system: the older one is moved aside first. If it is left alone,
+  // RunDirectory::remove_leftovers restores it.
   const auto aside = to + kReplaced;
   rename_and_flush(to, aside);
   rename_and_flush(from, to);
   remove_tree(aside);
 }
 
-// What the files will take, rather too much than too little.
+// Estimated size of the files, rather too high than too low.
 int64_t expected_bytes(const CheckpointParts& parts) {
-  constexpr int64_t kOfFp32 = 4;
-  constexpr int64_t kOfAPiece = 128;     // a piece of the vocabulary, in all files of the tokenizer
-  constexpr int64_t kOfAName = 512;      // a tensor's lines in headers and manifest
-  constexpr int64_t kOfTexts = 1 << 16;  // configs, state
+  constexpr int64_t kBytesPerFp32 = 4;
+  constexpr int64_t kBytesPerToken = 128;  // per vocabulary entry, in all files of the tokenizer
+  constexpr int64_t kBytesPerTensorName = 512;  // per tensor, in headers and manifest
+  constexpr int64_t kBytesOfConfigs = 1 << 16;  // configs, state
   int64_t flats = static_cast<int64_t>(parts.moments.size());
-  flats += (parts.average.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
-  const auto names = static_cast<int64_t>(parts.arena.entries().size()) * (flats + 1);
-  // A generator has what both embed and the tokenizer once more.
+  flats += (parts.ema.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
+  const auto names = static_cast<int64_t>(parts.flat_parameters.entries().size()) * (flats + 1);
+  // A generator stores the shared embeddings and the tokenizer again.
   const int64_t models = models::generator_of(parts.model) != nullptr ? 2 : 1;
-  return kOfFp32 * (models * parts.arena.parameters() + flats * parts.arena.trained_parameters()) +
-         models * (kOfAPiece * parts.tokenizer.size() + kOfTexts) + kOfAName * names;
+  return kBytesPerFp32 * (models * parts.flat_parameters.parameters() +
+                          flats * parts.flat_parameters.trained_parameters()) +
+         models * (kBytesPerToken * parts.tokenizer.size() + kBytesOfConfigs) +
+         kBytesPerTensorName * names;
 }
 
-void expect_space(const std::string& directory, int64_t bytes) {
+void check_free_space(const std::string& directory, int64_t bytes) {
   const auto free = free_bytes(directory);
   if (free < bytes) {
-    throw FileError(text(directory, ": not enough space for a checkpoint: it takes up to ",
-                         byte_size(static_cast<double>(bytes)), ", ",
-                         byte_size(static_cast<double>(free)), " are free"));
+    throw FileError(str_cat(directory, ": not enough space for a checkpoint: it takes up to ",
+                            format_bytes(static_cast<double>(bytes)), ", ",
+                            format_bytes(static_cast<double>(free)), " are free"));
   }
 }
 
@@ -173,36 +178,36 @@ std::optional<int64_t> step_of(const std::string& name) {
   return result.ec == std::errc() && result.ptr == end ? std::optional(step) : std::nullopt;
 }
 
-Resumable read_checkpoint(const std::string& directory) {
-  verify(directory);
+ResumePoint read_checkpoint(const std::string& directory) {
+  verify_manifest(directory);
   return {.directory = directory, .state = read_state(directory + "/training/state.json")};
 }
 
 }  // namespace
 
-std::string checkpoint_name(int64_t step) { return text(kPrefix, step); }
+std::string checkpoint_name(int64_t step) { return str_cat(kPrefix, step); }
 
 void remove_quietly(const std::string& path) {
   try {
     remove_tree(path);
   } catch (const FileError& error) {
-    log::warning(text("[run] ", error.what()));
+    log::warning(str_cat("[run] ", error.what()));
   }
 }
 
 std::string save_checkpoint(const std::string& run_directory,
                             const CheckpointParts& parts,
                             const TrainState& state) {
-  const auto final_path = run_directory + "/" + checkpoint_name(state.clock.steps);
+  const auto final_path = run_directory + "/" + checkpoint_name(state.progress.steps);
   const auto temporary = final_path + ".tmp";
   remove_tree(temporary);
-  expect_space(run_directory, expected_bytes(parts));
+  check_free_space(run_directory, expected_bytes(parts));
   try {
     write_files(temporary, parts, state);
-    put_in_place(temporary, final_path);
+    move_into_place(temporary, final_path);
   } catch (const fs::filesystem_error& error) {
     remove_quietly(temporary);
-    throw FileError(text(temporary, ": cannot list: ", error.code().message()));
+    throw FileError(str_cat(temporary, ": cannot list: ", error.code().message()));
   } catch (...) {
     remove_quietly(temporary);
     throw;
@@ -210,16 +215,18 @@ std::string save_checkpoint(const std::string& run_directory,
   return final_path;
 }
 
-void load_weights(const std::string& checkpoint, Arena& arena) {
+void load_weights(const std::string& checkpoint, FlatParameters& flat_parameters) {
   const auto path = checkpoint + kWeights;
   if (fs::exists(path)) {
-    read_flats(path, arena, {{"weight", arena.trained_master()}});
-    arena.refresh_compute();
+    read_flat_tensors(path, flat_parameters, {{"weight", flat_parameters.trained_master()}});
+    flat_parameters.refresh_compute_copy();
   }
 }
 
-void load_optimizer(const std::string& checkpoint, const Arena& arena, Optimizer& optimizer) {
-  read_flats(checkpoint + kOptimizer, arena, optimizer.moments());
+void load_optimizer(const std::string& checkpoint,
+                    const FlatParameters& flat_parameters,
+                    Optimizer& optimizer) {
+  read_flat_tensors(checkpoint + kOptimizer, flat_parameters, optimizer.moments());
 }
 
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {
@@ -228,10 +235,10 @@ std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {
   if (fs::status(run_directory, error).type() == fs::file_type::not_found) {
     return steps;
   }
-  for (const auto& name : names_in(run_directory)) {
+  for (const auto& name : list_directory(run_directory)) {
     const auto step = step_of(name);
     std::error_code ignored;
-    if (step && fs::is_directory(text(run_directory, "/", name), ignored)) {
+    if (step && fs::is_directory(str_cat(run_directory, "/", name), ignored)) {
       steps.push_back(*step);
     }
   }
@@ -239,20 +246,20 @@ std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {
   return steps;
 }
 
-std::optional<Resumable> newest_valid_checkpoint(const std::string& run_directory) {
+std::optional<ResumePoint> newest_valid_checkpoint(const std::string& run_directory) {
   auto steps = checkpoint_steps(run_directory);
   std::reverse(steps.begin(), steps.end());
   for (const auto step : steps) {
     try {
       return read_checkpoint(run_directory + "/" + checkpoint_name(step));
     } catch (const UserError& error) {
-      log::warning(text("[checkpoint] passed over: ", error.what()));
+      log::warning(str_cat("[checkpoint] passed over: ", error.what()));
     }
   }
   return std::nullopt;
 }
 
-Resumable open_checkpoint(const std::string& path) {
+ResumePoint open_checkpoint(const std::string& path) {
   if (!fs::is_directory(path)) {
     throw UserError(
         path + ": does not exist, must be a checkpoint or a run directory, or `auto` or `never`");
@@ -268,10 +275,10 @@ Resumable open_checkpoint(const std::string& path) {
 }
 
 void remove_checkpoint(const std::string& directory) {
-  const auto doomed = directory + ".old.tmp";
-  remove_tree(doomed);
-  rename_and_flush(directory, doomed);
-  remove_tree(doomed);
+  const auto removed = directory + ".old.tmp";
+  remove_tree(removed);
+  rename_and_flush(directory, removed);
+  remove_tree(removed);
 }
 
 }  // namespace weft::train

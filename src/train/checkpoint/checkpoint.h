@@ -9,64 +9,63 @@
 #include "data/tokenizer.h"
 #include "models/adapters/lora.h"
 #include "models/model.h"
-#include "train/optimizer/arena.h"
+#include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
 #include "train/step/state.h"
 
 namespace weft::train {
 
-/// All that a checkpoint is made of. The flat tensors may be copies of those that the run works on.
+/// Contents of a checkpoint. The flat tensors may be copies of those that the run works on.
 struct CheckpointParts {
-  const models::Model& model;  // its shape; its weights are those of `master`
+  const models::Model& model;  // defines the architecture; the weights are taken from `master`
   const data::Tokenizer& tokenizer;
-  const Arena& arena;  // places of the parameters in the flat tensors
-  at::Tensor master;   // all weights, fp32
+  const FlatParameters& flat_parameters;  // offsets of the parameters in the flat tensors
+  at::Tensor master;                      // all weights, fp32
   std::vector<std::pair<std::string, at::Tensor>> moments;  // of the optimizer
-  at::Tensor average;                                       // of the trained weights, if any
-  const models::Lora* lora = nullptr;                       // the adapters of the model, if any
+  at::Tensor ema;                                           // of the trained weights, if any
+  const models::Lora* lora = nullptr;                       // LoRA adapters, if any
   const std::string& resolved_config;
 };
 
-/// Ending of a checkpoint that stepped aside for a newer one of its name.
+/// Suffix of a checkpoint being replaced by a newer one of the same name.
 inline constexpr const char* kReplaced = ".replaced";
 
 /// `checkpoint-<step>`.
 std::string checkpoint_name(int64_t step);
 
-/// Writes `<run>/checkpoint-<step>`, which appears whole or not at all: into a directory ending in
-/// `.tmp`, every file and directory flushed, the manifest last, then renamed. One of the same name
-/// is exchanged. Throws FileError, also where the disk has no space for it, and leaves nothing
-/// behind. Returns its path.
+/// Writes `<run>/checkpoint-<step>` atomically: into a directory ending in `.tmp`, every file and
+/// directory flushed, the manifest last, then renamed. An existing one is swapped out. Throws
+/// FileError, also if the disk has too little space, and leaves nothing behind. Returns its path.
 std::string save_checkpoint(const std::string& run_directory,
                             const CheckpointParts& parts,
                             const TrainState& state);
 
-/// Where the checkpoint's model is an average, brings the arena back to the weights that were
-/// trained. Throws formats::Error.
-void load_weights(const std::string& checkpoint, Arena& arena);
+/// If the checkpoint's model is the average, restores the trained weights in the flat parameters.
+/// Throws formats::Error.
+void load_weights(const std::string& checkpoint, FlatParameters& flat_parameters);
 
-/// Fills the optimizer's moments from a checkpoint. Throws formats::Error.
-void load_optimizer(const std::string& checkpoint, const Arena& arena, Optimizer& optimizer);
+/// Loads the optimizer's moments from a checkpoint. Throws formats::Error.
+void load_optimizer(const std::string& checkpoint,
+                    const FlatParameters& flat_parameters,
+                    Optimizer& optimizer);
 
-/// Steps of the checkpoints in the directory, rising; whether they are whole is not asked. Throws
-/// FileError.
+/// Steps of the checkpoints in the directory, ascending, without verifying them. Throws FileError.
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory);
 
-/// A checkpoint to go on from.
-struct Resumable {
+/// A checkpoint to resume from.
+struct ResumePoint {
   std::string directory;
   TrainState state;
 };
 
-/// The newest checkpoint of the run whose every checksum is right. Damaged ones are named in a
-/// warning and passed over.
-std::optional<Resumable> newest_valid_checkpoint(const std::string& run_directory);
+/// Newest checkpoint of the run whose checksums are all correct. Damaged ones are skipped with a
+/// warning.
+std::optional<ResumePoint> newest_valid_checkpoint(const std::string& run_directory);
 
-/// A checkpoint named by the user: itself, or a run directory's newest valid one. Throws UserError.
-Resumable open_checkpoint(const std::string& path);
+/// Opens a checkpoint, or a run directory's newest valid one. Throws UserError.
+ResumePoint open_checkpoint(const std::string& path);
 
-/// Takes the checkpoint away; at no moment does half of it bear a checkpoint's name. Throws
-/// FileError.
+/// Removes the checkpoint; a partially removed one never has a checkpoint's name. Throws FileError.
 void remove_checkpoint(const std::string& directory);
 
 /// Removes a file or directory; a failure is only a warning.

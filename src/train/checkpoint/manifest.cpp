@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "formats/in_quotes.h"
+#include "base/string_util.h"
 #include "formats/json.h"
+#include "formats/quoted_text.h"
 #include "formats/safetensors.h"
 
 namespace weft::train {
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using formats::Json;
 
-// Stands where the manifest's own checksum goes while that is worked out.
+// Placeholder for the manifest's own checksum while it is computed.
 const std::string kNoChecksum(16, '0');
 
 std::vector<std::string> files_below(const std::string& directory) {
@@ -33,20 +33,20 @@ std::vector<std::string> files_below(const std::string& directory) {
   return names;
 }
 
-bool is_of_tensors(const std::string& path) { return path.ends_with(".safetensors"); }
+bool is_safetensors(const std::string& path) { return path.ends_with(".safetensors"); }
 
 Json tensor_checksums(const std::string& path) {
   Json checksums = Json::object();
-  const formats::TensorFile file(path);
+  const formats::SafetensorsFile file(path);
   for (const auto& [name, tensor] : file.tensors()) {
-    checksums[name] = hex(digest(tensor.bytes.data(), tensor.bytes.size()));
+    checksums[name] = to_hex(digest(tensor.bytes.data(), tensor.bytes.size()));
   }
   return checksums;
 }
 
-// Where a file of tensors is damaged, as far as that can be told.
-std::string damaged_part(const std::string& path, const Json& expected) {
-  if (!is_of_tensors(path) || !expected.contains("tensors")) {
+// Describes which tensors of a file are damaged, as far as possible.
+std::string describe_damage(const std::string& path, const Json& expected) {
+  if (!is_safetensors(path) || !expected.contains("tensors")) {
     return "";
   }
   std::vector<std::string> damaged;
@@ -67,11 +67,11 @@ std::string damaged_part(const std::string& path, const Json& expected) {
   const auto count = damaged.size();
   damaged.resize(std::min(count, kShown));
   return count == 0 ? " (its header)"
-                    : text(" (", join(damaged), count > kShown ? ", ..." : "", ")");
+                    : str_cat(" (", join(damaged), count > kShown ? ", ..." : "", ")");
 }
 
-/// Whether a name can be that of a file of the directory, and of one that a message can name.
-bool is_inside(const std::string& name) {
+/// Whether the name is safe as a path in the directory and in a message.
+bool is_safe_path(const std::string& name) {
   constexpr std::size_t kLongest = 255;
   const fs::path path(name);
   const bool is_clean = std::none_of(name.begin(), name.end(), [](char letter) {
@@ -88,19 +88,19 @@ void verify_file(const std::string& path, const Json& expected) {
     throw formats::Error(path + ": is missing, the manifest names it");
   }
   if (error) {
-    throw formats::Error(text(path, ": cannot read: ", error.message()));
+    throw formats::Error(str_cat(path, ": cannot read: ", error.message()));
   }
   if (size != expected.at("size").get<uint64_t>()) {
-    throw formats::Error(text(path, ": damaged: ", size, " bytes, the manifest says ",
-                              expected.at("size").get<uint64_t>()));
+    throw formats::Error(str_cat(path, ": damaged: ", size, " bytes, the manifest says ",
+                                 expected.at("size").get<uint64_t>()));
   }
-  if (hex(digest_file(path)) != expected.at("xxh3").get<std::string>()) {
+  if (to_hex(digest_file(path)) != expected.at("xxh3").get<std::string>()) {
     throw formats::Error(path + ": damaged: its checksum is not the manifest's" +
-                         damaged_part(path, expected));
+                         describe_damage(path, expected));
   }
 }
 
-// The manifest's files, once its own checksum has proved right.
+// Reads the manifest's files after verifying its own checksum.
 Json read_manifest(const std::string& path) {
   constexpr int64_t kLargest = int64_t{64} << 20;
   auto text = read_file(path, kLargest);
@@ -108,11 +108,11 @@ Json read_manifest(const std::string& path) {
   const auto found = json.find("checksum");
   const std::string checksum =
       found != json.end() && found->is_string() ? found->get<std::string>() : "";
-  const auto place = text.find(checksum);
-  if (checksum.size() == kNoChecksum.size() && place != std::string::npos) {
-    text.replace(place, checksum.size(), kNoChecksum);
+  const auto position = text.find(checksum);
+  if (checksum.size() == kNoChecksum.size() && position != std::string::npos) {
+    text.replace(position, checksum.size(), kNoChecksum);
   }
-  if (hex(digest(text)) != checksum) {
+  if (to_hex(digest(text)) != checksum) {
     throw formats::Error(path + ": damaged: its checksum is not its own");
   }
   return json.at("files");
@@ -128,13 +128,13 @@ void write_manifest(const std::string& directory) {
   for (const auto& name : files_below(directory)) {
     const auto path = directory + "/" + name;
     auto& entry = json["files"][name];
-    entry = {{"size", fs::file_size(path)}, {"xxh3", hex(digest_file(path))}};
-    if (is_of_tensors(name)) {
+    entry = {{"size", fs::file_size(path)}, {"xxh3", to_hex(digest_file(path))}};
+    if (is_safetensors(name)) {
       entry["tensors"] = tensor_checksums(path);
     }
   }
   auto text = json.dump(2) + "\n";
-  text.replace(text.find(kNoChecksum), kNoChecksum.size(), hex(digest(text)));
+  text.replace(text.find(kNoChecksum), kNoChecksum.size(), to_hex(digest(text)));
   FileWriter writer(directory + "/" + kManifest, FileWriter::Mode::kPlain);
   writer.write(text);
   writer.commit();
@@ -145,7 +145,7 @@ bool has_manifest(const std::string& directory) {
   return fs::exists(directory + "/" + kManifest, ignored);
 }
 
-void verify(const std::string& directory) {
+void verify_manifest(const std::string& directory) {
   const auto path = directory + "/" + kManifest;
   if (!has_manifest(directory)) {
     throw formats::Error(path + ": is missing");
@@ -153,8 +153,8 @@ void verify(const std::string& directory) {
   try {
     const auto files = read_manifest(path);
     for (const auto& [name, expected] : files.items()) {
-      if (!is_inside(name)) {
-        throw formats::Error(path + ": names " + formats::in_quotes(name) +
+      if (!is_safe_path(name)) {
+        throw formats::Error(path + ": names " + formats::quoted_text(name) +
                              ", must name files of its directory");
       }
       verify_file(directory + "/" + name, expected);

@@ -10,11 +10,11 @@ inline constexpr const char* kManifest = "training/manifest.json";
 /// every tensor in it, and a checksum of the manifest itself. Throws FileError.
 void write_manifest(const std::string& directory);
 
-/// Whether the directory has a manifest at all (an exported model has none).
+/// Whether the directory has a manifest (an exported model has none).
 bool has_manifest(const std::string& directory);
 
-/// Compares every file of the directory's manifest with its size and checksum, the manifest with
-/// its own. Throws formats::Error naming the first file that differs, and the tensors in it.
-void verify(const std::string& directory);
+/// Verifies size and checksum of every file in the manifest, and the manifest's own checksum.
+/// Throws formats::Error naming the first file that differs, and the tensors in it.
+void verify_manifest(const std::string& directory);
 
 }  // namespace weft::train

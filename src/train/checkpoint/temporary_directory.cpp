@@ -18,7 +18,7 @@ TemporaryDirectory::~TemporaryDirectory() {
   try {
     remove_tree(path_);
   } catch (const FileError&) {
-    // A folder too many among the temporary ones does no harm.
+    // A leftover temporary directory does no harm.
   }
 }
 

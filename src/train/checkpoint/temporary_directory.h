@@ -4,11 +4,11 @@
 
 namespace weft::train {
 
-/// A new directory among the system's temporary ones, removed with all it holds at the end of the
+/// A new directory in the system's temporary directory, removed with its contents at the end of the
 /// scope.
 class TemporaryDirectory {
  public:
-  /// `name` begins its name. Throws FileError.
+  /// `name`: prefix of the directory name. Throws FileError.
   explicit TemporaryDirectory(const std::string& name);
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;

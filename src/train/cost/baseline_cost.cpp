@@ -20,7 +20,7 @@ double kept_bytes(const models::ModelOptions& model, double length, bool is_bf16
   const int64_t width = own.intra_attention ? 2 * model.dim : model.dim;
   const int64_t networks = own.intra_attention ? 3 : 2;
   return element *
-         (static_cast<double>(model.embedding_dim + 4 * width + 5 * own.hidden * networks) +
+         (static_cast<double>(model.embedding_size + 4 * width + 5 * own.hidden * networks) +
           length);
 }
 
@@ -33,7 +33,7 @@ std::vector<Product> baseline_products(const models::ModelOptions& model, const 
   const auto& own = model.decomposable;
   const int64_t width = own.intra_attention ? 2 * model.dim : model.dim;
   std::vector<Product> products = {
-      {rows.tokens, model.embedding_dim, model.dim, 1},
+      {rows.tokens, model.embedding_size, model.dim, 1},
       {rows.tokens, width, own.hidden, 1},
       {rows.tokens, 2 * width, own.hidden, 1},
       {rows.tokens, own.hidden, own.hidden, own.intra_attention ? 3 : 2},

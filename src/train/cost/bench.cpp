@@ -15,11 +15,11 @@
 #include "models/families/baselines.h"
 #include "models/generator.h"
 #include "objectives/replaced_token.h"
+#include "train/cost/allocation_tracker.h"
 #include "train/cost/baseline_cost.h"
 #include "train/cost/cost.h"
-#include "train/cost/tensor_memory.h"
 #include "train/run/device.h"
-#include "train/step/trial.h"
+#include "train/step/probe_run.h"
 
 namespace weft::train {
 
@@ -68,12 +68,12 @@ struct Measured {
   double sequences = 0;
   double targets = 0;
   double total_ms = 0;
-  std::vector<kernels::OperationClock::Milliseconds> forward_kinds, backward_kinds;
+  std::vector<kernels::OperationProfiler::Milliseconds> forward_by_operation, backward_by_operation;
 };
 
-kernels::OperationClock::Milliseconds medians(
-    const std::vector<kernels::OperationClock::Milliseconds>& steps) {
-  kernels::OperationClock::Milliseconds result{};
+kernels::OperationProfiler::Milliseconds medians(
+    const std::vector<kernels::OperationProfiler::Milliseconds>& steps) {
+  kernels::OperationProfiler::Milliseconds result{};
   for (std::size_t kind = 0; kind < result.size(); ++kind) {
     std::vector<double> values;
     for (const auto& step : steps) {
@@ -84,22 +84,22 @@ kernels::OperationClock::Milliseconds medians(
   return result;
 }
 
-void measure_step(Trial& trial, Measured& measured) {
-  auto& trainer = trial.trainer();
-  const double waited = trainer.waited_ms();
+void measure_step(ProbeRun& probe, Measured& measured) {
+  auto& trainer = probe.trainer();
+  const double waited = trainer.data_wait_ms();
   const double begin = now_ms();
-  trial.step();
+  probe.step();
   const double step = now_ms() - begin;
-  const double wait = trainer.waited_ms() - waited;
-  const auto& parts = trainer.parts();
+  const double wait = trainer.data_wait_ms() - waited;
+  const auto& timings = trainer.timings();
   measured.step.push_back(step);
   measured.wait.push_back(wait);
-  measured.forward.push_back(parts.forward);
-  measured.backward.push_back(parts.backward);
-  measured.optimizer.push_back(parts.optimizer);
-  measured.other.push_back(step - wait - parts.forward - parts.backward - parts.optimizer);
-  measured.forward_kinds.push_back(parts.forward_kinds);
-  measured.backward_kinds.push_back(parts.backward_kinds);
+  measured.forward.push_back(timings.forward);
+  measured.backward.push_back(timings.backward);
+  measured.optimizer.push_back(timings.optimizer);
+  measured.other.push_back(step - wait - timings.forward - timings.backward - timings.optimizer);
+  measured.forward_by_operation.push_back(timings.forward_by_operation);
+  measured.backward_by_operation.push_back(timings.backward_by_operation);
   measured.total_ms += step;
   measured.tokens += static_cast<double>(trainer.result().tokens);
   measured.sequences += static_cast<double>(trainer.result().sequences);
@@ -128,11 +128,11 @@ double cpu_ms() {
 }
 
 /// What step_memory expects of the step that was just made.
-double expected_activations(Trial& trial, const RunConfig& config) {
-  const auto& model = trial.task().model->options();
-  const auto& result = trial.trainer().result();
+double expected_activations(ProbeRun& probe, const RunConfig& config) {
+  const auto& model = probe.components().model->options();
+  const auto& result = probe.trainer().result();
   auto shape =
-      step_shape(model, config.objective, config.train, trial.precision().type == at::kBFloat16);
+      step_shape(model, config.objective, config.train, probe.precision().type == at::kBFloat16);
   const auto tokens = static_cast<double>(result.tokens);
   const auto piece = static_cast<double>(config.train.micro_batch_tokens.value_or(result.tokens));
   const double share = std::min(1.0, piece / std::max(1.0, tokens));
@@ -142,18 +142,18 @@ double expected_activations(Trial& trial, const RunConfig& config) {
 }
 
 /// Counts in some more steps, which no time is taken of.
-void count_allocations(Trial& trial, const RunConfig& config, BenchMemory& memory) {
+void count_allocations(ProbeRun& probe, const RunConfig& config, BenchMemory& memory) {
   constexpr int kSteps = 3;
-  TensorMemory tensors;
+  AllocationTracker tensors;
   for (int step = 0; step < kSteps; ++step) {
-    tensors.mark();
+    tensors.reset();
     const auto before = tensors.counts().live;
-    trial.step();
+    probe.step();
     const auto counts = tensors.counts();
     const auto activations = static_cast<double>(counts.peak - before);
     if (activations > memory.activations) {
       memory.activations = activations;
-      memory.activations_expected = expected_activations(trial, config);
+      memory.activations_expected = expected_activations(probe, config);
     }
     memory.allocations += static_cast<double>(counts.allocations) / kSteps;
     memory.allocated += static_cast<double>(counts.allocated) / kSteps;
@@ -161,18 +161,18 @@ void count_allocations(Trial& trial, const RunConfig& config, BenchMemory& memor
 }
 
 /// Without activations and allocations where another device than the CPU makes them.
-BenchMemory measure_memory(Trial& trial, const RunConfig& config) {
+BenchMemory measure_memory(ProbeRun& probe, const RunConfig& config) {
   BenchMemory memory;
-  if (trial.device().is_cpu()) {
-    count_allocations(trial, config, memory);
+  if (probe.device().is_cpu()) {
+    count_allocations(probe, config, memory);
   }
   const auto bytes = [](const at::Tensor& tensor) {
     return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
   };
-  const auto& arena = trial.trainer().arena();
-  memory.weights = bytes(arena.master()) + bytes(arena.compute());
-  memory.gradients = bytes(arena.gradient());
-  for (const auto& [name, moment] : trial.trainer().optimizer().moments()) {
+  const auto& flat_parameters = probe.trainer().flat_parameters();
+  memory.weights = bytes(flat_parameters.master()) + bytes(flat_parameters.compute());
+  memory.gradients = bytes(flat_parameters.gradient());
+  for (const auto& [name, moment] : probe.trainer().optimizer().moments()) {
     memory.optimizer += bytes(moment);
   }
   return memory;
@@ -191,7 +191,7 @@ std::vector<Product> linear_products(const models::ModelOptions& options,
   std::vector<Product> products;
   const int64_t own = models::query_width(options);
   const int64_t shared = models::key_width(options);
-  const int64_t of_decoder = options.decoder.heads * models::head_width(options);
+  const int64_t of_decoder = options.decoder.heads * models::head_dim(options);
   const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t queries, int64_t width) {
     products.push_back({tokens, queries, d, layers});
     products.push_back({tokens, d, (options.modern.is_gated ? 2 : 1) * width, layers});
@@ -221,42 +221,42 @@ std::vector<Product> linear_products(const models::ModelOptions& options,
   if (options.vision.image_size > 0) {
     products.push_back({rows.tokens - rows.sequences, options.vision.patch_width(), d, 1});
   }
-  const bool guesses_next = options.head == models::Head::kCausalLm || has_decoder;
-  const bool guesses_hidden =
+  const bool predicts_next = options.head == models::Head::kCausalLm || has_decoder;
+  const bool predicts_masked =
       options.head == models::Head::kMaskedLm || options.head == models::Head::kPretraining;
-  if (guesses_hidden && rows.targets > 0) {
+  if (predicts_masked && rows.targets > 0) {
     products.push_back({rows.targets, d, e, 1});
   }
-  if ((guesses_hidden || guesses_next) && rows.targets > 0) {
+  if ((predicts_masked || predicts_next) && rows.targets > 0) {
     products.push_back({rows.targets, e, options.vocabulary, 1});
   }
-  if (!guesses_next && options.head != models::Head::kMaskedLm &&
+  if (!predicts_next && options.head != models::Head::kMaskedLm &&
       options.head != models::Head::kNone) {
-    const bool is_of_tokens = options.head == models::Head::kReplacedToken;
-    products.push_back({is_of_tokens ? rows.tokens : rows.sequences, d, d, 1});
+    const bool is_per_token = options.head == models::Head::kReplacedToken;
+    products.push_back({is_per_token ? rows.tokens : rows.sequences, d, d, 1});
   }
   return products;
 }
 
 BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   const auto resident_before = static_cast<double>(peak_memory());
-  Trial trial(config, true);
+  ProbeRun probe(config, true);
   Measured measured;
   for (int64_t step = 0; step < warmup; ++step) {
-    trial.step();
+    probe.step();
   }
   const double cpu_before = cpu_ms();
   for (int64_t step = 0; step < steps; ++step) {
-    measure_step(trial, measured);
+    measure_step(probe, measured);
   }
   const double cpu_spent = cpu_ms() - cpu_before;
   const auto count = static_cast<double>(steps);
-  const auto& options = trial.task().model->options();
+  const auto& options = probe.components().model->options();
   BenchReport report;
   report.steps = steps;
-  report.parameters = trial.trainer().arena().parameters();
-  report.precision = precision_name(trial.precision().type);
-  report.device = trial.device().str();
+  report.parameters = probe.trainer().flat_parameters().parameters();
+  report.precision = precision_name(probe.precision().type);
+  report.device = probe.device().str();
   report.threads = at::get_num_threads();
   report.real_tokens_per_s = 1e3 * measured.tokens / measured.total_ms;
   report.tokens_per_step = measured.tokens / count;
@@ -268,24 +268,24 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   report.optimizer_ms = median(measured.optimizer);
   report.other_ms = median(measured.other);
   report.peak_rss_mib = peak_memory() >> 20;
-  report.loss = trial.trainer().result().loss;
-  report.forward_kinds = medians(measured.forward_kinds);
-  report.backward_kinds = medians(measured.backward_kinds);
+  report.loss = probe.trainer().result().loss;
+  report.forward_by_operation = medians(measured.forward_by_operation);
+  report.backward_by_operation = medians(measured.backward_by_operation);
   report.idle_share =
       std::max(0.0, 1 - cpu_spent / (measured.total_ms * static_cast<double>(report.threads)));
-  report.memory = measure_memory(trial, config);
+  report.memory = measure_memory(probe, config);
   report.memory.resident_before = resident_before;
   const at::NoGradGuard no_grad;
   const auto rows = bench_rows_of(measured.tokens / count, measured.sequences / count,
                                   measured.targets / count, options.head);
   auto products = linear_products(options, config.objective, rows);
-  if (const auto* generator = models::generator_of(*trial.task().model)) {
-    const auto its_products =
-        linear_products(generator->options(), objectives::generator_task(config.objective), rows);
+  if (const auto* generator = models::generator_of(*probe.components().model)) {
+    const auto its_products = linear_products(
+        generator->options(), objectives::generator_objective(config.objective), rows);
     products.insert(products.end(), its_products.begin(), its_products.end());
   }
   for (const auto& product : products) {
-    report.matrix_products_ms += product_ms(product, trial.precision().type, trial.device());
+    report.matrix_products_ms += product_ms(product, probe.precision().type, probe.device());
   }
   return report;
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/operation_clock.h"
+#include "kernels/operation_profiler.h"
 #include "train/cost/step_rows.h"
 #include "train/run/run_config.h"
 
@@ -42,8 +42,8 @@ struct BenchReport {
   int64_t peak_rss_mib = 0;
   double matrix_products_ms = 0;  // the step's linear layers alone, forward and backward
   double loss = 0;                // of the last step
-  kernels::OperationClock::Milliseconds forward_kinds{};
-  kernels::OperationClock::Milliseconds backward_kinds{};  // with what is computed again
+  kernels::OperationProfiler::Milliseconds forward_by_operation{};
+  kernels::OperationProfiler::Milliseconds backward_by_operation{};  // with what is computed again
   double idle_share = 0;  // of the threads' time, that in which they did not run
   BenchMemory memory;
 };

@@ -20,14 +20,14 @@ struct Cost {
   double copy_bytes = 0;      // of them the bf16 copy
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
-  double average_bytes = 0;  // moving average of the weights
+  double ema_bytes = 0;      // moving average of the weights
   double teacher_bytes = 0;  // weights of a model that is only asked
   double save_bytes = 0;     // the copy that is written in the background
   bool is_estimate = false;  // of families with two streams, or none of text: what a step makes is
                              // counted as if it were one stack
   StepMemory step = {};      // activations and what else a step makes, at the largest micro-batch
   double total_bytes() const {
-    return weight_bytes + gradient_bytes + optimizer_bytes + average_bytes + teacher_bytes +
+    return weight_bytes + gradient_bytes + optimizer_bytes + ema_bytes + teacher_bytes +
            save_bytes + step.peak;
   }
 };

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernels/norm.h"
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 #include "train/cost/step_rows.h"
 
 namespace weft::train {
@@ -24,7 +24,7 @@ void add_adapters(LayerSizes& sizes,
                   int64_t layer,
                   const LayerRun& run) {
   const auto prefix = "layers." + std::to_string(layer) + ".";
-  for (const auto& site : models::lora_sites(model, lora)) {
+  for (const auto& site : models::lora_layers(model, lora)) {
     if (!site.linear.starts_with(prefix)) {
       continue;
     }
@@ -123,7 +123,7 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
                        const LayerRun& run) {
   const auto dim = static_cast<double>(model.dim);
   const auto width = static_cast<double>(model.width);
-  const bool is_new = models::is_modern(model.family);
+  const bool is_new = models::is_modernbert(model.family);
   LayerSizes sizes;
   sizes.stream = run.tokens * dim * run.element;
   sizes.rest = run.rows * dim * run.element;
@@ -140,11 +140,11 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   sizes.hidden = run.rows * width * run.element;
   sizes.is_gated = model.modern.is_gated;
   sizes.up = (sizes.is_gated ? 2 : 1) * sizes.hidden;
-  sizes.is_pre = model.norm_place == models::NormPlace::kPre;
+  sizes.is_pre = model.norm_placement == models::NormPlacement::kPre;
   sizes.is_parallel = model.decoder.is_parallel;
   sizes.has_first_norm = !is_new || layer > 0;
   sizes.drops_attention = (is_new ? model.attention_dropout : model.dropout) > 0;
-  sizes.drops_hidden = model.modern.feed_forward_dropout > 0;
+  sizes.drops_hidden = model.modern.activation_dropout > 0;
   sizes.keeps_hidden = sizes.drops_hidden;
   sizes.makes_hidden = lora == nullptr;
   sizes.makes_normed = lora == nullptr;

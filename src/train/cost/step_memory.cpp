@@ -99,15 +99,14 @@ class Walk {
     sizes.rows_of_teacher = kept_rows(teacher);
     sizes.output_gradient = tied_gradient();
     sizes.element = element_;
-    const double pairs =
-        options.attention_layers == objectives::AttentionPairs::kLast ? 1 : layers_.size();
-    if (options.attention_weight > 0) {
+    const double pairs = options.layer_map == objectives::LayerMap::kLast ? 1 : layers_.size();
+    if (options.alpha_attention > 0) {
       sizes.squares = pairs * static_cast<double>(model_.heads) * tokens_ * tokens_ / sequences_;
       sizes.projected = pairs * layers_.front().qkv / element_;
     }
-    sizes.has_soft = options.soft_weight > 0;
-    sizes.has_hard = options.hard_weight > 0;
-    sizes.has_hidden = options.hidden_weight > 0;
+    sizes.has_soft = options.alpha_kd > 0;
+    sizes.has_hard = options.alpha_ce > 0;
+    sizes.has_hidden = options.alpha_cos > 0;
     return sizes;
   }
 
@@ -116,9 +115,11 @@ class Walk {
 
  private:
   /// Its embeddings end in no norm, its head has no transform, and it looks at last tokens.
-  bool is_plain() const { return !models::definition_of(model_.family).ends_like_bert; }
-  bool is_kept(std::size_t layer) const { return shape_.lowest <= static_cast<int64_t>(layer) + 1; }
-  bool trains_embeddings() const { return shape_.lowest == 0; }
+  bool is_plain() const { return !models::definition_of(model_.family).uses_bert_head; }
+  bool is_kept(std::size_t layer) const {
+    return shape_.first_trained_depth <= static_cast<int64_t>(layer) + 1;
+  }
+  bool trains_embeddings() const { return shape_.first_trained_depth == 0; }
   double stream() const { return tokens_ * dim_ * element_; }
   /// Of what leaves the last layer.
   double hidden() const { return layers_.empty() ? stream() : layers_.back().rest; }
@@ -140,7 +141,7 @@ class Walk {
     ledger_.release(3 * kId * tokens_ + tied_gradient());
   }
 
-  bool is_pre() const { return model_.norm_place == models::NormPlace::kPre; }
+  bool is_pre() const { return model_.norm_placement == models::NormPlacement::kPre; }
 
   void embeddings_forward() {
     const double rows = tokens_ * embedding_ * element_;
@@ -163,22 +164,24 @@ class Walk {
 
   /// The gradient of the matrix that is the table of words too waits for the table's own.
   double tied_gradient() const {
-    return objectives::guesses_words(objective_) && model_.ties_embeddings && trains_embeddings()
+    return objectives::predicts_tokens(objective_) && model_.tie_word_embeddings &&
+                   trains_embeddings()
                ? output_gradient()
                : 0;
   }
   double output_gradient() const {
-    const bool is_trained = model_.ties_embeddings ? shape_.trains_words : shape_.lora == nullptr;
+    const bool is_trained =
+        model_.tie_word_embeddings ? shape_.trains_word_embeddings : shape_.lora == nullptr;
     return is_trained ? vocabulary_ * embedding_ * element_ : 0;
   }
 
   void head_forward() {
-    if (objectives::guesses_words(objective_)) {
+    if (objectives::predicts_tokens(objective_)) {
       return words_forward();
     }
-    if (objectives::is_of_texts(objective_.type)) {
+    if (objectives::is_sequence_level(objective_.type)) {
       ledger_.hold(pooled());
-      return ledger_.release(model_.modern.pools_mean && shape_.is_bf16 ? hidden() : 0);
+      return ledger_.release(model_.modern.uses_mean_pooling && shape_.is_bf16 ? hidden() : 0);
     }
     if (objective_.type == ObjectiveType::kReplacedToken) {
       return ledger_.hold(2 * stream() + kVerdict * tokens_);  // a layer, and its activation
@@ -188,10 +191,10 @@ class Walk {
   }
 
   void head_backward() {
-    if (objectives::guesses_words(objective_)) {
+    if (objectives::predicts_tokens(objective_)) {
       return words_backward();
     }
-    if (objectives::is_of_texts(objective_.type)) {
+    if (objectives::is_sequence_level(objective_.type)) {
       return class_backward();
     }
     if (objective_.type == ObjectiveType::kReplacedToken) {
@@ -211,12 +214,12 @@ class Walk {
   /// Some vectors of each sequence; means are taken in fp32.
   double pooled() const {
     constexpr double kVectors = 6;
-    const double mean = model_.modern.pools_mean && shape_.is_bf16 ? 4 * tokens_ * dim_ : 0;
+    const double mean = model_.modern.uses_mean_pooling && shape_.is_bf16 ? 4 * tokens_ * dim_ : 0;
     return kVectors * sequences_ * dim_ * element_ + mean;
   }
 
   void class_backward() {
-    if (model_.modern.pools_mean && shape_.is_bf16) {
+    if (model_.modern.uses_mean_pooling && shape_.is_bf16) {
       ledger_.hold(4 * tokens_ * dim_);
       ledger_.release(pooled());
       ledger_.hold(stream());
@@ -235,7 +238,7 @@ class Walk {
     const double row = vocabulary_ * element_;
     const double chunk =
         std::min(targets_,
-                 static_cast<double>(kernels::logit_rows_at_once(
+                 static_cast<double>(kernels::logit_chunk_rows(
                      std::llround(vocabulary_), std::llround(embedding_), std::llround(element_))));
     const double sum = output_gradient() * (chunk < targets_ ? 1 + 4 / element_ : 1);
     const double work = chunk * row + rows + std::max(sum, chunk * embedding_ * element_);
@@ -305,9 +308,9 @@ StepMemory memory_of_pair(const models::ModelOptions& model,
                           const StepShape& shape) {
   constexpr double kDrawnAtOnce = 512;                     // rows of logits
   const double bytes = shape.is_bf16 ? 2 + 4 + 4 : 4 + 4;  // logits, in fp32 too, probabilities
-  const auto guessing = objectives::generator_task(objective);
+  const auto guessing = objectives::generator_objective(objective);
   auto its_shape = shape;
-  its_shape.lowest = shape.lowest_of_generator;
+  its_shape.first_trained_depth = shape.first_trained_depth_of_generator;
   Ledger ledger;
   Walk its_walk(generator, guessing, its_shape, rows_read(generator, guessing, shape.rows), ledger);
   Walk walk(model, objective, shape, rows_read(model, objective, shape.rows), ledger);
@@ -327,15 +330,15 @@ StepMemory memory_of_lesson(const models::ModelOptions& model,
                             const models::ModelOptions& teacher,
                             const objectives::ObjectiveOptions& objective,
                             const StepShape& shape) {
-  const auto task = objectives::task_of(objective);
+  const auto task = objectives::student_objective_options(objective);
   auto its_shape = shape;
-  its_shape.lowest = teacher.layers + 2;  // nothing of it is kept
+  its_shape.first_trained_depth = teacher.layers + 2;  // nothing of it is kept
   its_shape.lora = nullptr;
   Ledger ledger;
   Walk walk(model, task, shape, rows_read(model, objective, shape.rows), ledger);
   Walk its_walk(teacher, task, its_shape, rows_read(teacher, objective, shape.rows), ledger);
   StepMemory memory;
-  if (!objectives::guesses_words(task)) {
+  if (!objectives::predicts_tokens(task)) {
     walk.forward();
     memory.kept = ledger.live();
     its_walk.forward();
@@ -362,7 +365,7 @@ StepMemory step_memory(const models::ModelOptions& model,
   if (models::is_baseline(model.family)) {
     return baseline_memory(model, shape);
   }
-  if (const auto generator = objectives::generator_beside(model, objective)) {
+  if (const auto generator = objectives::generator_model_options(model, objective)) {
     return memory_of_pair(model, *generator, objective, shape);
   }
   if (shape.teacher) {
@@ -370,7 +373,7 @@ StepMemory step_memory(const models::ModelOptions& model,
   }
   Ledger ledger;
   Walk walk(model, objective, shape, rows_read(model, objective, shape.rows), ledger);
-  const bool is_twice = !objectives::guesses_words(objective) && objective.r_drop > 0;
+  const bool is_twice = !objectives::predicts_tokens(objective) && objective.r_drop > 0;
   const int passes = is_twice ? 2 : 1;
   for (int pass = 0; pass < passes; ++pass) {
     walk.forward();

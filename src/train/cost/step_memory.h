@@ -15,10 +15,11 @@ struct StepShape {
   StepRows rows;
   bool is_bf16 = false;
   bool recomputes_layers = false;
-  int64_t lowest = 0;               // depth of the lowest trained parameter (train/layer_rates.h)
-  int64_t lowest_of_generator = 0;  // and in a generator beside the model
-  bool trains_words = true;         // the table of words, which the output matrix may be
-  const models::LoraOptions* lora = nullptr;         // adapters, if any
+  int64_t first_trained_depth =
+      0;  // depth of the lowest trained parameter (train/layer_wise_lr_decay.h)
+  int64_t first_trained_depth_of_generator = 0;  // and in a generator beside the model
+  bool trains_word_embeddings = true;         // the table of words, which the output matrix may be
+  const models::LoraOptions* lora = nullptr;  // adapters, if any
   std::optional<models::ModelOptions> teacher = {};  // that is asked beside the model, if any
 };
 

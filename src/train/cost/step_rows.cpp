@@ -23,19 +23,19 @@ int64_t rows_read(const models::ModelOptions& model,
     case ObjectiveType::kSeq2Seq:
     case ObjectiveType::kSpanCorruption:
     case ObjectiveType::kDenoise:
-      return models::reads_source(model) ? rows.tokens : rows.targets;
+      return models::is_encoder_decoder(model) ? rows.tokens : rows.targets;
     case ObjectiveType::kReplacedToken:
       return rows.tokens;
     case ObjectiveType::kClassify:
     case ObjectiveType::kRegress: {
-      const bool reads_all = model.modern.pools_mean || models::reads_source(model) ||
-                             model.head == models::Head::kTaughtImage;
+      const bool reads_all = model.modern.uses_mean_pooling || models::is_encoder_decoder(model) ||
+                             model.head == models::Head::kDistilledImage;
       return reads_all ? rows.tokens : rows.sequences;
     }
     case ObjectiveType::kDistill: {
-      const auto task = objectives::task_of(objective);
+      const auto task = objectives::student_objective_options(objective);
       const bool compares_all =
-          objectives::guesses_words(task) && objective.distill.hidden_weight > 0;
+          objectives::predicts_tokens(task) && objective.distill.alpha_cos > 0;
       return compares_all ? rows.tokens : rows_read(model, task, rows);
     }
   }
@@ -44,8 +44,8 @@ int64_t rows_read(const models::ModelOptions& model,
 
 bool spares_queries(const models::ModelOptions& model) {
   const auto& family = models::definition_of(model.family);
-  const bool is_encoder = family.ends_like_bert || family.reads_images ||
-                          models::traits_of(model.family).tells_languages;
+  const bool is_encoder = family.uses_bert_head || family.reads_images ||
+                          models::capabilities_of(model.family).has_language_ids;
   return is_encoder && model.modern.theta == 0;
 }
 

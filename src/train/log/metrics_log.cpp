@@ -6,23 +6,22 @@
 #include <string_view>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 
 namespace weft::train {
 
 namespace {
 
-constexpr std::string_view kEvaluation = "eval/";  // begins its tags
+constexpr std::string_view kEvaluation = "eval/";  // prefix of evaluation tags
 
-bool is_of_evaluation(const formats::Json& line) {
+bool is_evaluation_line(const formats::Json& line) {
   return std::any_of(line.items().begin(), line.items().end(),
                      [](const auto& item) { return item.key().starts_with(kEvaluation); });
 }
 
-// Whole lines up to the step. What comes after a later step, or after a torn line, belongs to a
-// past that did not last.
-std::string lines_until(const std::string& path, int64_t step, bool owes_evaluation) {
+// Complete lines up to the step. Later steps, and lines after an incomplete one, were never saved.
+std::string lines_until(const std::string& path, int64_t step, bool pending_evaluation) {
   const MappedFile file(path);
   const auto text = file.text();
   std::size_t end = 0;
@@ -36,8 +35,8 @@ std::string lines_until(const std::string& path, int64_t step, bool owes_evaluat
         json["step"].get<int64_t>() > step) {
       break;
     }
-    if (owes_evaluation && json["step"].get<int64_t>() == step && is_of_evaluation(json)) {
-      break;  // the process that measured it died before it was saved
+    if (pending_evaluation && json["step"].get<int64_t>() == step && is_evaluation_line(json)) {
+      break;  // the process that measured it ended before saving it
     }
     end = line_end + 1;
   }
@@ -46,26 +45,26 @@ std::string lines_until(const std::string& path, int64_t step, bool owes_evaluat
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::string& directory, int64_t step, bool owes_evaluation)
-    : events_(directory, step, owes_evaluation ? kEvaluation : "") {
+MetricsLog::MetricsLog(const std::string& directory, int64_t step, bool pending_evaluation)
+    : events_(directory, step, pending_evaluation ? kEvaluation : "") {
   const auto path = directory + "/metrics.jsonl";
   if (std::filesystem::exists(path)) {
-    write_file(path, lines_until(path, step, owes_evaluation));
+    write_file(path, lines_until(path, step, pending_evaluation));
   }
   lines_ = std::make_unique<FileWriter>(path, FileWriter::Mode::kAppend);
 }
 
-void MetricsLog::write(int64_t step, const Figures& figures) {
+void MetricsLog::write(int64_t step, const Metrics& metrics) {
   attempt([&] {
     formats::Json line;
     line["step"] = step;
-    for (const auto& [tag, value] : figures) {
+    for (const auto& [tag, value] : metrics) {
       if (std::isfinite(value)) {
         line[tag] = value;
       }
     }
     lines_->write(line.dump() + "\n");
-    for (const auto& [tag, value] : figures) {
+    for (const auto& [tag, value] : metrics) {
       if (std::isfinite(value)) {
         events_.scalar(tag, value, step);
       }
@@ -82,14 +81,14 @@ void MetricsLog::sync() {
   });
 }
 
-// Figures that cannot be written must not end the run.
+// A failure to write metrics must not end the run.
 void MetricsLog::attempt(const std::function<void()>& work) {
   try {
     work();
     has_failed_ = false;
   } catch (const FileError& error) {
     if (!has_failed_) {
-      log::error(text("[metrics] not written, kept for the next try: ", error.what()));
+      log::error(str_cat("[metrics] not written, kept for the next try: ", error.what()));
     }
     has_failed_ = true;
   }

@@ -8,22 +8,22 @@
 #include <vector>
 
 #include "base/file.h"
-#include "formats/events.h"
+#include "formats/tensorboard_events.h"
 
 namespace weft::train {
 
-/// The figures of a run: metrics.jsonl and a TensorBoard event file, with the same tags in both.
+/// The metrics of a run: metrics.jsonl and a TensorBoard event file, with the same tags in both.
 class MetricsLog {
  public:
-  /// Goes on in a run directory after `step`: lines and events later than that are cut off, and the
-  /// evaluation at that step where it is owed still. Throws FileError.
-  MetricsLog(const std::string& directory, int64_t step, bool owes_evaluation = false);
+  /// Resumes the log of a run directory after `step`: removes lines and events of later steps, and
+  /// the evaluation at `step` if it is still pending. Throws FileError.
+  MetricsLog(const std::string& directory, int64_t step, bool pending_evaluation = false);
 
-  using Figures = std::vector<std::pair<std::string, double>>;
-  /// One line and its events; figures that are not finite are left out. What cannot be written is
-  /// told as an error and kept for the next call.
-  void write(int64_t step, const Figures& figures);
-  /// Waits until all is on the disk, for a checkpoint that will count on it.
+  using Metrics = std::vector<std::pair<std::string, double>>;
+  /// Writes one line and its events; metrics that are not finite are left out. A failed write is
+  /// logged as an error and retried in the next call.
+  void write(int64_t step, const Metrics& metrics);
+  /// Waits until everything is on disk, before a checkpoint that relies on it.
   void sync();
 
  private:

@@ -9,11 +9,11 @@
 #include <fnmatch.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/generator.h"
-#include "models/weights/names.h"
+#include "models/weights/weight_map.h"
 #include "objectives/replaced_token.h"
-#include "train/optimizer/layer_rates.h"
+#include "train/optimizer/layer_wise_lr_decay.h"
 
 namespace weft::train {
 
@@ -53,7 +53,7 @@ bool is_at_or_below(const std::string& parameter, const std::string& part) {
          (parameter.size() == part.size() || parameter[part.size()] == '.');
 }
 
-// Every name that an item may have: `layers`, `layers.0`, ..., `layers.0.attention.qkv.weight`.
+// All valid item names: `layers`, `layers.0`, ..., `layers.0.attention.qkv.weight`.
 std::vector<std::string> all_names(const std::vector<std::string>& parameters) {
   std::set<std::string> names = {"backbone"};
   for (const auto& parameter : parameters) {
@@ -66,7 +66,7 @@ std::vector<std::string> all_names(const std::vector<std::string>& parameters) {
   return {names.begin(), names.end()};
 }
 
-std::vector<std::string> parts(const std::vector<std::string>& parameters) {
+std::vector<std::string> top_level_modules(const std::vector<std::string>& parameters) {
   std::set<std::string> names;
   for (const auto& parameter : parameters) {
     names.insert(parameter.substr(0, parameter.find('.')));
@@ -76,21 +76,21 @@ std::vector<std::string> parts(const std::vector<std::string>& parameters) {
 
 [[noreturn]] void refuse_freeze(const std::string& item,
                                 const std::vector<std::string>& parameters) {
-  const auto near = nearest(item, all_names(parameters));
-  throw std::invalid_argument(text("'", item, "' names nothing in the model, whose parts are ",
-                                   join(parts(parameters)),
-                                   near.empty() ? "" : text("; did you mean '", near, "'?")));
+  const auto near = did_you_mean(item, all_names(parameters));
+  throw std::invalid_argument(str_cat("'", item, "' names nothing in the model, whose parts are ",
+                                      join(top_level_modules(parameters)),
+                                      near.empty() ? "" : str_cat("; did you mean '", near, "'?")));
 }
 
-std::vector<std::string> named_by(const std::string& item,
-                                  const std::vector<std::string>& parameters) {
+std::vector<std::string> matching_parameters(const std::string& item,
+                                             const std::vector<std::string>& parameters) {
   std::vector<std::string> found;
-  const auto take = [&](const auto& is_meant) {
-    std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(found), is_meant);
+  const auto take = [&](const auto& matches_target) {
+    std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(found), matches_target);
   };
-  const int64_t layers = layers_in(parameters);
+  const int64_t layers = count_layers(parameters);
   if (item == "backbone") {
-    take([&](const auto& parameter) { return depth_of(parameter, layers) <= layers; });
+    take([&](const auto& parameter) { return parameter_depth(parameter, layers) <= layers; });
   } else if (item.find_first_of("*?[") != std::string::npos) {
     take([&](const auto& parameter) { return ::fnmatch(item.c_str(), parameter.c_str(), 0) == 0; });
   } else {
@@ -102,23 +102,24 @@ std::vector<std::string> named_by(const std::string& item,
   return found;
 }
 
-std::vector<std::string> spelled_out(const std::string& item,
-                                     const std::vector<std::string>& parameters) {
+std::vector<std::string> expand_range(const std::string& item,
+                                      const std::vector<std::string>& parameters) {
   const auto range = range_of(item);
   if (!range) {
     return {item};
   }
   if (range->first > range->last) {
-    throw std::invalid_argument(text("'", item, "' counts backwards"));
+    throw std::invalid_argument(str_cat("'", item, "' counts backwards"));
   }
-  const int64_t layers = layers_in(parameters);
+  const int64_t layers = count_layers(parameters);
   if (range->stem == "layers." && range->last >= layers) {
-    throw std::invalid_argument(text("'", item, "' goes past the last layer, layers.", layers - 1));
+    throw std::invalid_argument(
+        str_cat("'", item, "' goes past the last layer, layers.", layers - 1));
   }
   std::vector<std::string> items;
   for (int64_t layer = range->first; layer <= range->last; ++layer) {
     items.push_back(range->stem + std::to_string(layer));
-    named_by(items.back(), parameters);  // refuses what is not there before a long count
+    matching_parameters(items.back(), parameters);  // rejects missing layers before a long loop
   }
   return items;
 }
@@ -129,8 +130,8 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
                                         const std::vector<std::string>& parameters) {
   std::set<std::string> frozen;
   for (const auto& item : items) {
-    for (const auto& name : spelled_out(item, parameters)) {
-      const auto found = named_by(name, parameters);
+    for (const auto& name : expand_range(item, parameters)) {
+      const auto found = matching_parameters(name, parameters);
       frozen.insert(found.begin(), found.end());
     }
   }
@@ -145,7 +146,7 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
 
 std::vector<std::string> parameter_names(const models::ModelOptions& options) {
   std::vector<std::string> names;
-  for (const auto& tensor : models::stored_tensors(options)) {
+  for (const auto& tensor : models::weight_map(options)) {
     if (std::find(names.begin(), names.end(), tensor.parameter) == names.end()) {
       names.push_back(tensor.parameter);
     }
@@ -156,15 +157,15 @@ std::vector<std::string> parameter_names(const models::ModelOptions& options) {
 std::vector<std::string> parameter_names(const models::ModelOptions& options,
                                          const objectives::ObjectiveOptions& objective) {
   auto names = parameter_names(options);
-  if (const auto generator = objectives::generator_beside(options, objective)) {
+  if (const auto generator = objectives::generator_model_options(options, objective)) {
     for (const auto& name : parameter_names(*generator)) {
-      names.push_back(text(models::kOfGenerator, name));
+      names.push_back(str_cat(models::kGeneratorPrefix, name));
     }
   }
   return names;
 }
 
-void freeze(nn::Module& model, const std::vector<std::string>& items) {
+void freeze(torch::nn::Module& model, const std::vector<std::string>& items) {
   if (items.empty()) {
     return;
   }
@@ -173,7 +174,7 @@ void freeze(nn::Module& model, const std::vector<std::string>& items) {
   try {
     frozen = frozen_parameters(items, parameters.keys());
   } catch (const std::invalid_argument& error) {
-    throw UserError(text("train.freeze: ", error.what()));
+    throw UserError(str_cat("train.freeze: ", error.what()));
   }
   for (const auto& name : frozen) {
     parameters[name].set_requires_grad(false);

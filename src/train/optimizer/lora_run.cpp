@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/directory.h"
 
 namespace weft::train {
@@ -17,19 +17,19 @@ constexpr auto kState = "/training/lora.safetensors";
 
 void log_lora(const models::Lora& lora) {
   int64_t parameters = 0;
-  for (const auto& site : lora.sites) {
-    parameters += lora.options.rank * (site.rows + site.columns);
+  for (const auto& layer : lora.layers) {
+    parameters += lora.options.rank * (layer.rows + layer.columns);
   }
   std::vector<std::string> whole;
-  for (const auto part : lora.whole) {
+  for (const auto part : lora.modules_to_save) {
     whole.emplace_back(part == models::Part::kPooler ? "pooler" : "head");
   }
-  log::info(text("[model] adapters of rank ", lora.options.rank, " beside ", lora.sites.size(),
-                 " frozen matrices, ", with_commas(parameters),
-                 " parameters; trained whole: ", whole.empty() ? "nothing" : join(whole)));
+  log::info(str_cat("[model] adapters of rank ", lora.options.rank, " beside ", lora.layers.size(),
+                    " frozen matrices, ", with_commas(parameters),
+                    " parameters; trained whole: ", whole.empty() ? "nothing" : join(whole)));
 }
 
-/// The directory that PEFT can open: of a run its model. It may be gone by the time a run goes on.
+/// Base model directory that PEFT can open; for a run, its model. It may be gone on resume.
 std::string base_of(const RunConfig& config) {
   const auto base = config.init_from.value_or("");
   return std::filesystem::exists(base) ? models::model_directory(base) : base;
@@ -44,13 +44,14 @@ std::optional<models::Lora> prepare_lora(const RunConfig& config,
     return std::nullopt;
   }
   auto& model = *loaded.model;
-  models::Lora lora{.options = *config.train.lora, .sites = {}, .whole = {}, .base = {}};
+  models::Lora lora{.options = *config.train.lora, .layers = {}, .modules_to_save = {}, .base = {}};
   try {
-    lora.sites = models::lora_sites(model.options(), lora.options);
-    lora.whole = checkpoint ? models::read_whole_parts(*checkpoint + kState)
-                            : models::whole_parts(model.options(), lora.options, loaded.fresh);
+    lora.layers = models::lora_layers(model.options(), lora.options);
+    lora.modules_to_save =
+        checkpoint ? models::read_modules_to_save(*checkpoint + kState)
+                   : models::modules_to_save_of(model.options(), lora.options, loaded.missing_keys);
   } catch (const std::invalid_argument& error) {
-    throw UserError(text("train.lora: ", error.what()));
+    throw UserError(str_cat("train.lora: ", error.what()));
   }
   lora.base = base_of(config);
   models::attach_lora(model, lora, static_cast<uint64_t>(config.run.seed));

@@ -9,18 +9,18 @@
 
 namespace weft::train {
 
-/// Where a checkpoint of a run with adapters keeps them, in PEFT's layout.
+/// Subdirectory of a checkpoint for the adapters, in PEFT's layout.
 inline constexpr auto kAdapter = "adapter";
 
-/// Puts the config's adapters into a model just loaded, and says so in the log. From a checkpoint,
-/// whose weights are merged, the frozen weights and the adapters are brought back to the bit.
-/// Nothing where the config has none. Throws UserError.
+/// Adds the configured adapters to a freshly loaded model and logs it. When resuming from a
+/// checkpoint, whose weights are merged, restores the frozen weights and the adapters bit for bit.
+/// Returns nullopt if the config has no adapters. Throws UserError.
 std::optional<models::Lora> prepare_lora(const RunConfig& config,
                                          const models::LoadedModel& loaded,
                                          const std::optional<std::string>& checkpoint);
 
-/// The parts of a checkpoint that adapters add: `adapter/`, and in `training/` what merged weights
-/// do not tell.
+/// Writes the LoRA part of a checkpoint: `adapter/`, and in `training/` what cannot be recovered
+/// from merged weights.
 void write_lora(const std::string& checkpoint,
                 const models::ModelOptions& model,
                 const models::Lora& lora,

@@ -11,35 +11,37 @@ namespace weft::train {
 
 namespace {
 
-constexpr double kLeastScale = 1e-3;  // epsilon_2 of arXiv:1804.04235
+constexpr double kMinParameterScale = 1e-3;  // epsilon_2 of arXiv:1804.04235
 
-at::Tensor part(const at::Tensor& flat, const ArenaSegment& segment) {
+at::Tensor segment_view(const at::Tensor& flat, const ParameterSegment& segment) {
   return flat.defined() ? flat.narrow(0, segment.begin, segment.count) : flat;
 }
 
 class Adamw : public Optimizer {
  public:
-  Adamw(const OptimizerOptions& options, const Arena& arena)
-      : Optimizer(options, arena), first_(arena.make_flat()), second_(arena.make_flat()) {}
+  Adamw(const OptimizerOptions& options, const FlatParameters& flat_parameters)
+      : Optimizer(options, flat_parameters),
+        first_(flat_parameters.zeros_like_trained()),
+        second_(flat_parameters.zeros_like_trained()) {}
 
   std::vector<std::pair<std::string, at::Tensor>> moments() const override {
     return {{"first_moment", first_}, {"second_moment", second_}};
   }
 
  private:
-  void update_segment(const ArenaSegment& segment,
+  void update_segment(const ParameterSegment& segment,
                       kernels::UpdateSlice slice,
-                      const Rule& rule) override {
-    slice.first = part(first_, segment);
-    slice.second = part(second_, segment);
+                      const UpdateSettings& settings) override {
+    slice.first = segment_view(first_, segment);
+    slice.second = segment_view(second_, segment);
     kernels::adamw(slice,
-                   {.lr = rule.lr,
+                   {.lr = settings.lr,
                     .beta1 = options_.betas[0],
                     .beta2 = options_.betas[1],
                     .epsilon = options_.epsilon,
-                    .weight_decay = rule.weight_decay,
+                    .weight_decay = settings.weight_decay,
                     .step = updates_},
-                   rule.gradient_scale);
+                   settings.gradient_scale);
   }
 
   at::Tensor first_, second_;
@@ -47,24 +49,24 @@ class Adamw : public Optimizer {
 
 class Sgd : public Optimizer {
  public:
-  Sgd(const OptimizerOptions& options, const Arena& arena)
-      : Optimizer(options, arena), momentum_(arena.make_flat()) {}
+  Sgd(const OptimizerOptions& options, const FlatParameters& flat_parameters)
+      : Optimizer(options, flat_parameters), momentum_(flat_parameters.zeros_like_trained()) {}
 
   std::vector<std::pair<std::string, at::Tensor>> moments() const override {
     return {{"momentum", momentum_}};
   }
 
  private:
-  void update_segment(const ArenaSegment& segment,
+  void update_segment(const ParameterSegment& segment,
                       kernels::UpdateSlice slice,
-                      const Rule& rule) override {
-    slice.first = part(momentum_, segment);
+                      const UpdateSettings& settings) override {
+    slice.first = segment_view(momentum_, segment);
     kernels::sgd(slice,
-                 {.lr = rule.lr,
+                 {.lr = settings.lr,
                   .momentum = options_.momentum,
-                  .weight_decay = rule.weight_decay,
+                  .weight_decay = settings.weight_decay,
                   .is_first_step = updates_ == 1},
-                 rule.gradient_scale);
+                 settings.gradient_scale);
   }
 
   at::Tensor momentum_;
@@ -72,11 +74,12 @@ class Sgd : public Optimizer {
 
 template <class Type>
 std::unique_ptr<Optimizer> construct_optimizer(const OptimizerOptions& options,
-                                               const Arena& arena) {
-  return std::make_unique<Type>(options, arena);
+                                               const FlatParameters& flat_parameters) {
+  return std::make_unique<Type>(options, flat_parameters);
 }
 
-using OptimizerMaker = std::unique_ptr<Optimizer> (*)(const OptimizerOptions&, const Arena&);
+using OptimizerMaker = std::unique_ptr<Optimizer> (*)(const OptimizerOptions&,
+                                                      const FlatParameters&);
 const std::vector<std::pair<OptimizerType, OptimizerMaker>> kOptimizerTable = {
     {OptimizerType::kAdamw, construct_optimizer<Adamw>},
     {OptimizerType::kSgd, construct_optimizer<Sgd>},
@@ -84,16 +87,18 @@ const std::vector<std::pair<OptimizerType, OptimizerMaker>> kOptimizerTable = {
 
 }  // namespace
 
-Optimizer::Optimizer(const OptimizerOptions& options, const Arena& arena)
-    : options_(options), arena_(arena), live_moments_(kernels::blocks_of(arena.trained_size())) {}
+Optimizer::Optimizer(const OptimizerOptions& options, const FlatParameters& flat_parameters)
+    : options_(options),
+      flat_parameters_(flat_parameters),
+      nonzero_moment_blocks_(kernels::block_count(flat_parameters.trained_size())) {}
 
 void Optimizer::resume(int64_t updates) {
   updates_ = updates;
-  std::fill(live_moments_.begin(), live_moments_.end(), uint8_t{0});
+  std::fill(nonzero_moment_blocks_.begin(), nonzero_moment_blocks_.end(), uint8_t{0});
   for (const auto& [name, flat] : moments()) {
-    const auto live = kernels::scan(flat).live;
-    for (std::size_t block = 0; block < live.size(); ++block) {
-      live_moments_[block] |= live[block];
+    const auto nonzero_blocks = kernels::squared_norm(flat).nonzero_blocks;
+    for (std::size_t block = 0; block < nonzero_blocks.size(); ++block) {
+      nonzero_moment_blocks_[block] |= nonzero_blocks[block];
     }
   }
 }
@@ -101,53 +106,55 @@ void Optimizer::resume(int64_t updates) {
 void Optimizer::update(const at::Tensor& gradient,
                        double lr,
                        double gradient_scale,
-                       const kernels::BlockMarks& live) {
+                       const kernels::NonzeroBlocks& nonzero_blocks) {
   const at::NoGradGuard no_grad;
   ++updates_;
-  const auto scales = this->scales();
+  const auto scales = parameter_scales();
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    const auto& segment = arena_.segments()[i];
+    const auto& segment = flat_parameters_.segments()[i];
     const int64_t block = segment.begin / kernels::kUpdateBlock;
-    update_segment(segment,
-                   {.master = part(arena_.master(), segment),
-                    .compute = part(arena_.compute(), segment),
-                    .gradient = part(gradient, segment),
-                    .first = {},
-                    .second = {},
-                    .live_gradient = live.empty() ? nullptr : live.data() + block,
-                    .live_moments = live_moments_.data() + block},
-                   {.lr = lr * segment.rate * scales[i],
-                    .weight_decay = segment.decays ? options_.weight_decay : 0,
-                    .gradient_scale = gradient_scale});
+    update_segment(
+        segment,
+        {.master = segment_view(flat_parameters_.master(), segment),
+         .compute = segment_view(flat_parameters_.compute(), segment),
+         .gradient = segment_view(gradient, segment),
+         .first = {},
+         .second = {},
+         .nonzero_gradient = nonzero_blocks.empty() ? nullptr : nonzero_blocks.data() + block,
+         .nonzero_moments = nonzero_moment_blocks_.data() + block},
+        {.lr = lr * segment.lr_scale * scales[i],
+         .weight_decay = segment.decays ? options_.weight_decay : 0,
+         .gradient_scale = gradient_scale});
   }
 }
 
-// Of every segment.
-std::vector<double> Optimizer::scales() const {
-  const auto& segments = arena_.segments();
-  if (!options_.scales_by_parameter) {
+// Learning rate scale of every segment.
+std::vector<double> Optimizer::parameter_scales() const {
+  const auto& segments = flat_parameters_.segments();
+  if (!options_.scale_parameter) {
     return std::vector<double>(segments.size(), 1.0);
   }
   std::vector<at::Tensor> weights;
   for (const auto& segment : segments) {
-    weights.push_back(part(arena_.master(), segment));
+    weights.push_back(segment_view(flat_parameters_.master(), segment));
   }
-  auto scales = kernels::sums_of_squares(weights);
+  auto scales = kernels::squared_norms(weights);
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    scales[i] =
-        std::max(kLeastScale, std::sqrt(scales[i] / static_cast<double>(segments[i].parameters)));
+    scales[i] = std::max(kMinParameterScale,
+                         std::sqrt(scales[i] / static_cast<double>(segments[i].parameters)));
   }
   return scales;
 }
 
-Segments segments_of(const OptimizerOptions& options) {
-  return options.scales_by_parameter ? Segments::kOfOneParameter : Segments::kOfEqualRules;
+Segmentation segmentation_of(const OptimizerOptions& options) {
+  return options.scale_parameter ? Segmentation::kPerParameter : Segmentation::kPerParameterGroup;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Arena& arena) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
+                                          const FlatParameters& flat_parameters) {
   for (const auto& [type, maker] : kOptimizerTable) {
     if (type == options.type) {
-      return maker(options, arena);
+      return maker(options, flat_parameters);
     }
   }
   throw std::logic_error("optimizer without a row in the table");

@@ -9,65 +9,65 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/optimizer.h"
-#include "train/optimizer/arena.h"
+#include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/train_options.h"
 
 namespace weft::train {
 
-/// Changes the arena's trained weights by their gradients, and keeps the state that this needs in
-/// flat tensors beside them.
+/// Updates the trained part of the flat parameters from the gradient, and keeps the optimizer state
+/// in flat tensors.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// One update at the rate `lr`, times each segment's factor and, with scales_by_parameter, the
-  /// root of the mean square of its weights, at least 1e-3 (arXiv:1804.04235, section 8; for this a
-  /// GPU is waited for). `gradient`: flat, of the trained part's size, in any type the kernels
-  /// read; it is multiplied by `gradient_scale` as it is read, and zero afterwards. `live`: its
-  /// marks, where they are known.
+  /// Does one update at rate `lr`, times each segment's factor and, with scale_parameter, the RMS
+  /// of its weights, at least 1e-3 (arXiv:1804.04235, section 8; on a GPU this synchronizes).
+  /// `gradient`: flat, (trained_size), in any type the kernels read; it is multiplied by
+  /// `gradient_scale` when read, and zeroed afterwards. `nonzero_blocks`: those of the gradient, if
+  /// known.
   void update(const at::Tensor& gradient,
               double lr,
               double gradient_scale,
-              const kernels::BlockMarks& live = {});
+              const kernels::NonzeroBlocks& nonzero_blocks = {});
 
-  /// The state's tensors and their names in a checkpoint, fp32, of the trained part's
-  /// size.
+  /// State tensors with their names in a checkpoint; fp32, (trained_size).
   virtual std::vector<std::pair<std::string, at::Tensor>> moments() const = 0;
 
   double weight_decay() const { return options_.weight_decay; }
   /// Updates done so far.
   int64_t updates() const { return updates_; }
-  /// After the moments were loaded: goes on from so many updates.
+  /// Sets the number of updates done, after the moments were loaded.
   void resume(int64_t updates);
 
  protected:
-  /// Moments begin as zeros.
-  Optimizer(const OptimizerOptions& options, const Arena& arena);
-  /// Rate and decay are the segment's own.
-  struct Rule {
+  /// Moments are initialised to zero.
+  Optimizer(const OptimizerOptions& options, const FlatParameters& flat_parameters);
+  /// Learning rate and weight decay of one segment.
+  struct UpdateSettings {
     double lr = 0;
     double weight_decay = 0;
     double gradient_scale = 1;
   };
-  /// `slice` lacks the moments, which are the type's own.
-  virtual void update_segment(const ArenaSegment& segment,
+  /// `slice` comes without the moments, which depend on the optimizer type.
+  virtual void update_segment(const ParameterSegment& segment,
                               kernels::UpdateSlice slice,
-                              const Rule& rule) = 0;
+                              const UpdateSettings& settings) = 0;
 
   OptimizerOptions options_;
-  const Arena& arena_;
+  const FlatParameters& flat_parameters_;
   int64_t updates_ = 0;
 
  private:
-  std::vector<double> scales() const;
+  std::vector<double> parameter_scales() const;
 
-  kernels::BlockMarks live_moments_;
+  kernels::NonzeroBlocks nonzero_moment_blocks_;
 };
 
-/// What make_optimizer needs of the arena.
-Segments segments_of(const OptimizerOptions& options);
+/// Segmentation that make_optimizer requires of the flat parameters.
+Segmentation segmentation_of(const OptimizerOptions& options);
 
-/// The arena must outlive the optimizer.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, const Arena& arena);
+/// The flat parameters must outlive the optimizer.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
+                                          const FlatParameters& flat_parameters);
 
 }  // namespace weft::train

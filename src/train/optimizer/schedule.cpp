@@ -12,13 +12,12 @@ namespace weft::train {
 
 namespace {
 
-// Timescale of the inverse square root where there is no warm-up to take it from.
+// Timescale of the inverse square root schedule without warmup.
 constexpr double kTimescale = 10'000;
 
-// Share of the way from the end of the warm-up to the end of the run, 0 to 1.
-double progress(double at, const Stretch& stretch) {
-  return std::clamp((at - stretch.warmup) / std::max(stretch.total - stretch.warmup, 1e-12), 0.0,
-                    1.0);
+// Fraction of the way from the end of warmup to the end of the run, 0 to 1.
+double decay_progress(double at, const ScheduleSpan& span) {
+  return std::clamp((at - span.warmup) / std::max(span.total - span.warmup, 1e-12), 0.0, 1.0);
 }
 
 double cosine(double progress) { return 0.5 * (1.0 + std::cos(std::numbers::pi * progress)); }
@@ -26,74 +25,75 @@ double cosine(double progress) { return 0.5 * (1.0 + std::cos(std::numbers::pi *
 class Constant : public Schedule {
  public:
   explicit Constant(const ScheduleOptions& /*options*/) {}
-  double factor(double /*at*/, const Stretch& /*stretch*/) const override { return 1.0; }
+  double factor(double /*at*/, const ScheduleSpan& /*span*/) const override { return 1.0; }
   bool counts_steps() const override { return true; }
 };
 
 class Linear : public Schedule {
  public:
-  explicit Linear(const ScheduleOptions& options) : floor_(options.floor) {}
-  double factor(double at, const Stretch& stretch) const override {
-    return (1.0 - floor_) * (1.0 - progress(at, stretch)) + floor_;
+  explicit Linear(const ScheduleOptions& options) : min_lr_ratio_(options.min_lr_ratio) {}
+  double factor(double at, const ScheduleSpan& span) const override {
+    return (1.0 - min_lr_ratio_) * (1.0 - decay_progress(at, span)) + min_lr_ratio_;
   }
 
  private:
-  double floor_;
+  double min_lr_ratio_;
 };
 
 class Cosine : public Schedule {
  public:
-  explicit Cosine(const ScheduleOptions& options) : floor_(options.floor) {}
-  double factor(double at, const Stretch& stretch) const override {
-    return (1.0 - floor_) * cosine(progress(at, stretch)) + floor_;
+  explicit Cosine(const ScheduleOptions& options) : min_lr_ratio_(options.min_lr_ratio) {}
+  double factor(double at, const ScheduleSpan& span) const override {
+    return (1.0 - min_lr_ratio_) * cosine(decay_progress(at, span)) + min_lr_ratio_;
   }
 
  private:
-  double floor_;
+  double min_lr_ratio_;
 };
 
 class Polynomial : public Schedule {
  public:
   explicit Polynomial(const ScheduleOptions& options)
-      : power_(options.power), floor_(options.floor) {}
-  double factor(double at, const Stretch& stretch) const override {
-    return (1.0 - floor_) * std::pow(1.0 - progress(at, stretch), power_) + floor_;
+      : power_(options.power), min_lr_ratio_(options.min_lr_ratio) {}
+  double factor(double at, const ScheduleSpan& span) const override {
+    return (1.0 - min_lr_ratio_) * std::pow(1.0 - decay_progress(at, span), power_) + min_lr_ratio_;
   }
 
  private:
   double power_;
-  double floor_;
+  double min_lr_ratio_;
 };
 
 class InverseSquareRoot : public Schedule {
  public:
   explicit InverseSquareRoot(const ScheduleOptions& /*options*/) {}
-  double factor(double at, const Stretch& stretch) const override {
-    const double timescale = stretch.warmup > 0 ? stretch.warmup : kTimescale;
-    return 1.0 / std::sqrt((at + timescale - stretch.warmup) / timescale);
+  double factor(double at, const ScheduleSpan& span) const override {
+    const double timescale = span.warmup > 0 ? span.warmup : kTimescale;
+    return 1.0 / std::sqrt((at + timescale - span.warmup) / timescale);
   }
   bool counts_steps() const override { return true; }
 };
 
-// arXiv:2404.06395: warm-up, a plateau, then a short fall along a half cosine.
+// arXiv:2404.06395: warmup, a plateau, then a short half-cosine decay.
 class WarmupStableDecay : public Schedule {
  public:
   explicit WarmupStableDecay(const ScheduleOptions& options)
       : decay_(options.decay ? std::optional<double>(options.decay->amount) : std::nullopt),
-        floor_(options.floor) {}
-  double factor(double at, const Stretch& stretch) const override {
-    const double decay = decay_.value_or(0.1 * stretch.total);
-    const double begin = std::max(stretch.total - decay, stretch.warmup);
+        min_lr_ratio_(options.min_lr_ratio) {}
+  double factor(double at, const ScheduleSpan& span) const override {
+    const double decay = decay_.value_or(0.1 * span.total);
+    const double begin = std::max(span.total - decay, span.warmup);
     if (at < begin) {
       return 1.0;
     }
-    return (1.0 - floor_) * cosine(progress(at, {.warmup = begin, .total = stretch.total})) +
-           floor_;
+    return (1.0 - min_lr_ratio_) *
+               cosine(decay_progress(at, {.warmup = begin, .total = span.total})) +
+           min_lr_ratio_;
   }
 
  private:
   std::optional<double> decay_;
-  double floor_;
+  double min_lr_ratio_;
 };
 
 template <class Type>
@@ -131,12 +131,12 @@ LearningRate::LearningRate(const ScheduleOptions& options,
       unit_(schedule_->counts_steps() ? config::DurationUnit::kSteps : duration.unit),
       lr_(lr) {}
 
-double LearningRate::at(const Clock& clock) {
-  const double warmed = clock.in(warmup_.unit);
-  if (warmed < warmup_.amount) {
-    return lr_ * warmed / warmup_.amount;
+double LearningRate::at(const TrainingProgress& progress) {
+  const double warmup_progress = progress.in(warmup_.unit);
+  if (warmup_progress < warmup_.amount) {
+    return lr_ * warmup_progress / warmup_.amount;
   }
-  const double at = clock.in(unit_);
+  const double at = progress.in(unit_);
   if (!warmup_end_) {
     const bool is_exact = warmup_.unit == unit_ || warmup_.amount == 0;
     warmup_end_ = is_exact ? warmup_.amount : at;

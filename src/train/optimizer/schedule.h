@@ -4,38 +4,36 @@
 #include <optional>
 
 #include "train/optimizer/train_options.h"
-#include "train/step/clock.h"
+#include "train/step/training_progress.h"
 
 namespace weft::train {
 
-/// The stretch of a run that a schedule shapes, in one unit: it has warmed up at `warmup` and ends
-/// at `total`.
-struct Stretch {
+/// Span of a run that a schedule covers, in one unit: warmup ends at `warmup`, the run at `total`.
+struct ScheduleSpan {
   double warmup = 0;
   double total = 0;
 };
 
-/// Course of the learning rate after the warm-up, as a share of the full rate. A pure function; the
-/// values are those of transformers.get_scheduler.
+/// Learning rate after warmup, as a fraction of the full rate. A pure function; the values match
+/// transformers.get_scheduler.
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  virtual double factor(double at, const Stretch& stretch) const = 0;
-  /// Whether the shape counts steps, however long the run is.
+  virtual double factor(double at, const ScheduleSpan& span) const = 0;
+  /// Whether the shape depends on the number of steps, independent of the length of the run.
   virtual bool counts_steps() const { return false; }
 };
 
 std::unique_ptr<Schedule> make_schedule(const ScheduleOptions& options);
 
-/// The learning rate of each step: a rise in a straight line, then the schedule. Warm-up and run
-/// may be given in different units; the place where the warm-up ended is then noted and belongs to
-/// the training state.
+/// Learning rate of each step: linear warmup, then the schedule. Warmup and run may be given in
+/// different units; the point where warmup ended is then recorded as part of the training state.
 class LearningRate {
  public:
   LearningRate(const ScheduleOptions& options, const config::Duration& duration, double lr);
 
-  /// The rate of the step that begins at `clock`.
-  double at(const Clock& clock);
+  /// Returns the learning rate of the step that begins at `progress`.
+  double at(const TrainingProgress& progress);
 
   std::optional<double> warmup_end() const { return warmup_end_; }
   void set_warmup_end(std::optional<double> at) { warmup_end_ = at; }

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::train {
 
@@ -18,32 +18,33 @@ const config::Choices<ScheduleType> kSchedules = {
     {"linear", ScheduleType::kLinear},
     {"cosine", ScheduleType::kCosine},
     {"polynomial", ScheduleType::kPolynomial},
-    {"inverse_square_root", ScheduleType::kInverseSquareRoot},
+    {"inverse_sqrt", ScheduleType::kInverseSquareRoot},
     {"warmup_stable_decay", ScheduleType::kWarmupStableDecay}};
 const config::Choices<Precision> kPrecisions = {
     {"auto", Precision::kAuto}, {"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}};
-const config::Choices<Checkpointing> kCheckpointing = {{"none", Checkpointing::kNone},
-                                                       {"layers", Checkpointing::kLayers}};
+const config::Choices<ActivationCheckpointing> kCheckpointing = {
+    {"none", ActivationCheckpointing::kNone}, {"layers", ActivationCheckpointing::kLayers}};
 const config::Choices<Determinism> kDeterminism = {
     {"auto", Determinism::kAuto}, {"always", Determinism::kAlways}, {"never", Determinism::kNever}};
-const config::Choices<OnBadStep> kOnBadStep = {
-    {"skip", OnBadStep::kSkip}, {"rollback", OnBadStep::kRollBack}, {"stop", OnBadStep::kStop}};
-const config::Choices<LeavesOut> kLeavesOut = {{"batch", LeavesOut::kBatch},
-                                               {"since_checkpoint", LeavesOut::kSinceCheckpoint}};
+const config::Choices<StepFailureAction> kStepFailureActions = {
+    {"skip", StepFailureAction::kSkip},
+    {"rollback", StepFailureAction::kRollback},
+    {"stop", StepFailureAction::kStop}};
+const config::Choices<RollbackSkip> kRollbackSkip = {
+    {"batch", RollbackSkip::kBatch}, {"since_checkpoint", RollbackSkip::kSinceCheckpoint}};
 const config::Choices<DeviceChoice> kDevices = {
     {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
 
-// A key that belongs to one type of its section: read only there or in describing, refused
-// elsewhere.
-bool belongs(config::Section& section,
+// A key of one type of its section: read only for that type or when describing, else rejected.
+bool applies(config::Section& section,
              std::string_view key,
              bool is_its_type,
              std::string_view only) {
-  if (is_its_type || section.is_describing()) {
+  if (is_its_type || section.is_documenting()) {
     return true;
   }
   if (section.has(key)) {
-    section.fail(key, text("has no effect here, only with ", only));
+    section.fail(key, str_cat("has no effect here, only with ", only));
   }
   return false;
 }
@@ -55,28 +56,28 @@ OptimizerOptions read_optimizer(config::Section section) {
   section.read("lr", options.lr,
                {.help = "Learning rate after the warm-up.", .range = config::above(0)});
   const bool is_adamw = options.type == OptimizerType::kAdamw;
-  if (belongs(section, "betas", is_adamw, "type: adamw")) {
+  if (applies(section, "betas", is_adamw, "type: adamw")) {
     std::vector<double> betas(options.betas.begin(), options.betas.end());
     section.read("betas", betas,
                  {.help = "Decay of the running mean of gradients and of their squares.",
-                  .range = config::from_to_below(0, 1),
-                  .only = "type: adamw"});
+                  .range = config::half_open(0, 1),
+                  .only_if = "type: adamw"});
     if (betas.size() != 2) {
-      section.fail("betas", text("a list of ", betas.size(), ", must hold 2 numbers"));
+      section.fail("betas", str_cat("a list of ", betas.size(), ", must hold 2 numbers"));
     }
     options.betas = {betas[0], betas[1]};
   }
-  if (belongs(section, "epsilon", is_adamw, "type: adamw")) {
+  if (applies(section, "epsilon", is_adamw, "type: adamw")) {
     section.read("epsilon", options.epsilon,
                  {.help = "Added to the root of the mean square, against division by nothing.",
                   .range = config::above(0),
-                  .only = "type: adamw"});
+                  .only_if = "type: adamw"});
   }
-  if (belongs(section, "momentum", !is_adamw, "type: sgd")) {
+  if (applies(section, "momentum", !is_adamw, "type: sgd")) {
     section.read("momentum", options.momentum,
                  {.help = "Share of the last update that is kept.",
-                  .range = config::from_to_below(0, 1),
-                  .only = "type: sgd"});
+                  .range = config::half_open(0, 1),
+                  .only_if = "type: sgd"});
   }
   section.read("weight_decay", options.weight_decay,
                {.help = "Pull of the weights towards zero; decoupled from the gradient in adamw, "
@@ -89,12 +90,12 @@ OptimizerOptions read_optimizer(config::Section section) {
                {.help = "Factor of the learning rate from each layer to the one below: with d and "
                         "L layers the head has lr, the top layer lr * d, the embeddings "
                         "lr * d^(L + 1).",
-                .range = {.min = 0, .max = 1, .excludes_min = true}});
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   section.read("head_lr", options.head_lr,
                {.help = "Learning rate of what stands on the layers, pooler and head, after the "
                         "warm-up; null: lr.",
                 .range = config::above(0)});
-  section.read("scales_by_parameter", options.scales_by_parameter,
+  section.read("scale_parameter", options.scale_parameter,
                {.help = "Whether each parameter learns at lr times the root of the mean square of "
                         "its numbers, at least 0.001 of it: Adafactor's way (arXiv:1804.04235), by "
                         "which T5 is trained, with an lr of about 0.01."});
@@ -103,27 +104,27 @@ OptimizerOptions read_optimizer(config::Section section) {
 }
 
 void read_schedule_shape(config::Section& section, ScheduleOptions& options) {
-  if (belongs(section, "power", options.type == ScheduleType::kPolynomial, "type: polynomial")) {
+  if (applies(section, "power", options.type == ScheduleType::kPolynomial, "type: polynomial")) {
     section.read("power", options.power,
                  {.help = "Exponent of the falling curve.",
                   .range = config::above(0),
-                  .only = "type: polynomial"});
+                  .only_if = "type: polynomial"});
   }
-  const bool falls_to_floor =
+  const bool decays_to_min_lr =
       options.type != ScheduleType::kConstant && options.type != ScheduleType::kInverseSquareRoot;
   const std::string_view falling = "type: linear, cosine, polynomial or warmup_stable_decay";
-  if (belongs(section, "floor", falls_to_floor, falling)) {
-    section.read("floor", options.floor,
+  if (applies(section, "min_lr_ratio", decays_to_min_lr, falling)) {
+    section.read("min_lr_ratio", options.min_lr_ratio,
                  {.help = "Least rate at the end, as a share of lr.",
                   .range = config::between(0, 1),
-                  .only = falling});
+                  .only_if = falling});
   }
   const std::string_view stable = "type: warmup_stable_decay";
-  if (belongs(section, "decay", options.type == ScheduleType::kWarmupStableDecay, stable)) {
+  if (applies(section, "decay", options.type == ScheduleType::kWarmupStableDecay, stable)) {
     section.read(
         "decay", options.decay,
         {.help = "Length of the last part, in which the rate falls; null: a tenth of the run.",
-         .only = stable});
+         .only_if = stable});
   }
 }
 
@@ -136,8 +137,9 @@ ScheduleOptions read_schedule(config::Section section, const config::Duration& d
                         "line; `0 steps`: none.",
                 .range = config::at_least(0)});
   if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
-    section.fail("warmup", text("a warm-up of ", config::to_string(options.warmup),
-                                " is longer than the run, which is ", config::to_string(duration)));
+    section.fail("warmup",
+                 str_cat("a warm-up of ", config::to_string(options.warmup),
+                         " is longer than the run, which is ", config::to_string(duration)));
   }
   read_schedule_shape(section, options);
   if (options.decay) {
@@ -147,8 +149,9 @@ ScheduleOptions read_schedule(config::Section section, const config::Duration& d
       section.fail("decay", "must have the unit of train.duration, " + config::to_string(duration));
     }
     if (options.decay->amount > rest) {
-      section.fail("decay", text(config::to_string(*options.decay),
-                                 " are longer than what train.duration leaves after the warm-up"));
+      section.fail("decay",
+                   str_cat(config::to_string(*options.decay),
+                           " are longer than what train.duration leaves after the warm-up"));
     }
   }
   section.reject_unread();
@@ -182,34 +185,35 @@ void read_batch(config::Section& section, TrainOptions& options) {
   }
 }
 
-void read_rhythm(config::Section& section, TrainOptions& options) {
+void read_intervals(config::Section& section, TrainOptions& options) {
   section.read("evaluate_every", options.evaluate_every,
-               {.help = "How often data.evaluate is gone through, and once more at the end; "
+               {.help = "How often data.evaluate is evaluated, and once more at the end; "
                         "`never`: not even then."});
   section.read("save_every", options.save_every,
                {.help = "How often a checkpoint is saved; `never`: only at the end and when the "
                         "run is stopped."});
-  section.read("save_async", options.saves_async,
-               {.help = "Checkpoints are copied and then written in the background, while the run "
-                        "goes on, for the memory of one copy of weights and optimizer; false: the "
-                        "run waits. Their bytes are the same."});
+  section.read(
+      "save_async", options.saves_async,
+      {.help = "Checkpoints are copied and then written in the background, while the run "
+               "continues, for the memory of one copy of weights and optimizer; false: the "
+               "run waits. Their bytes are the same."});
   section.read("log_every", options.log_every,
-               {.help = "How often figures go to the log and to metrics.jsonl."});
-  section.read("best_by", options.best_by,
+               {.help = "How often metrics go to the log and to metrics.jsonl."});
+  section.read("best_by", options.metric_for_best_model,
                {.help = "The figure of the evaluation that says which checkpoint is best; a loss "
                         "is better low, others high; null: what the objective prefers."});
 }
 
-AverageOptions read_average(config::Section section) {
-  AverageOptions options;
+EmaOptions read_ema(config::Section section) {
+  EmaOptions options;
   section.read("decay", options.decay,
                {.help = "Share of the average that an update keeps; null: no average.",
-                .range = {.min = 0, .max = 1, .excludes_min = true, .excludes_max = true}});
-  if (belongs(section, "warmup", options.decay.has_value(), "a number for ema.decay")) {
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true, .is_max_exclusive = true}});
+  if (applies(section, "warmup", options.decay.has_value(), "a number for ema.decay")) {
     section.read(
         "warmup", options.warms_up,
         {.help = "Whether early updates, t of them, keep (1 + t) / (10 + t) of it at most.",
-         .only = "a number for ema.decay"});
+         .only_if = "a number for ema.decay"});
   }
   section.reject_unread();
   return options;
@@ -223,11 +227,11 @@ EarlyStoppingOptions read_early_stopping(config::Section section, const TrainOpt
                         "no better; null: never early.",
                 .unit = "evaluations",
                 .range = config::between(1, 1e9)});
-  if (belongs(section, "min_delta", options.patience.has_value(), kOnly)) {
+  if (applies(section, "min_delta", options.patience.has_value(), kOnly)) {
     section.read("min_delta", options.min_delta,
                  {.help = "A figure must be better by more than this to count.",
                   .range = config::at_least(0),
-                  .only = kOnly});
+                  .only_if = kOnly});
   }
   if (options.patience && !train.evaluate_every) {
     section.fail("patience", "needs evaluations, but train.evaluate_every is `never`");
@@ -236,12 +240,12 @@ EarlyStoppingOptions read_early_stopping(config::Section section, const TrainOpt
   return options;
 }
 
-void read_kit(config::Section& section, TrainOptions& options) {
+void read_fine_tuning(config::Section& section, TrainOptions& options) {
   section.read("freeze", options.freeze,
                {.help = "What is not trained: parts or parameters by name (`embeddings`, "
                         "`layers.3`), ranges (`layers.0-5`), patterns (`*.bias`), or `backbone`: "
                         "all but pooler and head."});
-  options.average = read_average(section.section(
+  options.ema = read_ema(section.section(
       "ema",
       {.help = "Moving average of the weights, which evaluation and saved models use; "
                "training/weights.safetensors of a checkpoint holds the weights themselves."}));
@@ -250,14 +254,14 @@ void read_kit(config::Section& section, TrainOptions& options) {
       options);
 }
 
-NonFiniteOptions read_nonfinite(config::Section section) {
-  NonFiniteOptions options;
+NanPolicyOptions read_nan_policy(config::Section section) {
+  NanPolicyOptions options;
   section.read_choice(
-      "action", options.action, kOnBadStep,
+      "action", options.action, kStepFailureActions,
       {.help = "What a step brings whose loss or gradient is not finite, and again so when it is "
                "computed a second time. It never changes the weights. skip: the next step; "
                "rollback: the last good checkpoint, without such data; stop: the end."});
-  section.read("stop_after", options.stop_after,
+  section.read("max_consecutive_skips", options.max_consecutive_skips,
                {.help = "So many skipped steps in a row, spikes too, end the run.",
                 .unit = "steps",
                 .range = config::between(1, 1e9)});
@@ -273,50 +277,51 @@ SpikeOptions read_spike(config::Section section) {
                         "standard deviations above the mean of the last steps; 6 is usual. null: "
                         "spikes are not looked for.",
                 .range = config::above(0)});
-  if (belongs(section, "window", options.sigma.has_value(), kOnly)) {
+  if (applies(section, "window", options.sigma.has_value(), kOnly)) {
     section.read("window", options.window,
                  {.help = "Steps that the mean is of, skipped ones left out; none is a spike "
                           "before half of them are seen.",
                   .unit = "steps",
                   .range = config::between(4, 10000),
-                  .only = kOnly});
+                  .only_if = kOnly});
   }
-  if (belongs(section, "action", options.sigma.has_value(), kOnly)) {
-    section.read_choice("action", options.action, kOnBadStep,
-                        {.help = "What a spike brings, as with nonfinite.action.", .only = kOnly});
+  if (applies(section, "action", options.sigma.has_value(), kOnly)) {
+    section.read_choice(
+        "action", options.action, kStepFailureActions,
+        {.help = "What a spike brings, as with nan_policy.action.", .only_if = kOnly});
   }
   section.reject_unread();
   return options;
 }
 
 RollbackOptions read_rollback(config::Section section, bool is_used) {
-  constexpr std::string_view kOnly = "`rollback` for nonfinite.action or spike.action";
+  constexpr std::string_view kOnly = "`rollback` for nan_policy.action or spike.action";
   RollbackOptions options;
-  if (belongs(section, "most", is_used, kOnly)) {
-    section.read("most", options.most,
+  if (applies(section, "max_rollbacks", is_used, kOnly)) {
+    section.read("max_rollbacks", options.max_rollbacks,
                  {.help = "Rollbacks of the whole run; one more that is needed ends it.",
                   .unit = "rollbacks",
                   .range = config::between(1, 1e6),
-                  .only = kOnly});
+                  .only_if = kOnly});
   }
-  if (belongs(section, "leaves_out", is_used, kOnly)) {
-    section.read_choice("leaves_out", options.leaves_out, kLeavesOut,
+  if (applies(section, "skip", is_used, kOnly)) {
+    section.read_choice("skip", options.skip, kRollbackSkip,
                         {.help = "The data that are passed over from then on: those of the bad "
                                  "step, or all since the checkpoint, so that other data lead away "
                                  "from it.",
-                         .only = kOnly});
+                         .only_if = kOnly});
   }
   section.reject_unread();
   return options;
 }
 
-void read_bad_steps(config::Section& section, TrainOptions& options) {
-  options.nonfinite = read_nonfinite(
-      section.section("nonfinite", {.help = "Steps whose loss or gradient is not finite."}));
+void read_step_failures(config::Section& section, TrainOptions& options) {
+  options.nan_policy = read_nan_policy(
+      section.section("nan_policy", {.help = "Steps whose loss or gradient is not finite."}));
   options.spike = read_spike(
       section.section("spike", {.help = "Steps whose loss or gradient is far from the usual."}));
-  const bool is_used = options.nonfinite.action == OnBadStep::kRollBack ||
-                       options.spike.action == OnBadStep::kRollBack;
+  const bool is_used = options.nan_policy.action == StepFailureAction::kRollback ||
+                       options.spike.action == StepFailureAction::kRollback;
   options.rollback = read_rollback(
       section.section("rollback", {.help = "The way back to the last good checkpoint."}), is_used);
 }
@@ -339,12 +344,12 @@ TrainOptions read_train_options(config::Section& section) {
   section.read_choice("precision", options.precision, kPrecisions,
                       {.help = "Number format of the arithmetic; weights and optimizer are kept in "
                                "fp32. auto: bf16 where the machine is faster with it."});
-  section.read_choice("checkpoint_activations", options.checkpoint_activations, kCheckpointing,
+  section.read_choice("gradient_checkpointing", options.gradient_checkpointing, kCheckpointing,
                       {.help = "layers: each layer keeps its input alone and computes the rest "
                                "again in the backward pass: the same results in less memory, for "
                                "about a third more time; none: everything is kept."});
-  read_rhythm(section, options);
-  read_kit(section, options);
+  read_intervals(section, options);
+  read_fine_tuning(section, options);
   options.lora = models::read_lora_options(section.section(
       "lora", {.help = "Low-rank adapters beside frozen matrices (arXiv:2106.09685)."}));
   if (options.lora && !options.freeze.empty()) {
@@ -354,7 +359,7 @@ TrainOptions read_train_options(config::Section& section) {
                {.help = "Threads of the arithmetic; null: all cores.",
                 .unit = "threads",
                 .range = config::between(1, 1024)});
-  read_bad_steps(section, options);
+  read_step_failures(section, options);
   section.reject_unread();
   return options;
 }

@@ -23,10 +23,10 @@ struct OptimizerOptions {
   double epsilon = 1e-8;                       // adamw
   double momentum = 0.9;                       // sgd
   double weight_decay = 0.01;
-  DecayOn decay_on = DecayOn::kMatrices;  // parameters of two or more dimensions, or all
-  double layer_decay = 1;                 // factor of the rate from each layer to the one below
-  std::optional<double> head_lr = std::nullopt;  // of pooler and head; nothing: lr
-  bool scales_by_parameter = false;              // rates times the size of what they change
+  DecayOn decay_on = DecayOn::kMatrices;         // parameters with at least two dimensions, or all
+  double layer_decay = 1;                        // lr factor from each layer to the one below
+  std::optional<double> head_lr = std::nullopt;  // of pooler and head; nullopt: lr
+  bool scale_parameter = false;                  // scales the lr by the RMS of the weights
 };
 
 enum class ScheduleType {
@@ -41,84 +41,85 @@ enum class ScheduleType {
 /// `train.schedule:`
 struct ScheduleOptions {
   ScheduleType type = ScheduleType::kLinear;
-  config::Duration warmup = {};  // from 0 to the whole rate
+  config::Duration warmup = {};  // from 0 to the full rate
   double power = 1.0;            // polynomial
-  double floor = 0.0;            // least rate, as a share of lr
-  // warmup_stable_decay: its last part; nothing: a tenth of the run
+  double min_lr_ratio = 0.0;     // minimum rate, as a fraction of lr
+  // warmup_stable_decay: length of the decay phase; nullopt: a tenth of the run
   std::optional<config::Duration> decay = std::nullopt;
 };
 
-/// What a forward pass keeps for the backward pass: everything, or of each layer its input.
-enum class Checkpointing { kNone, kLayers };
+/// Activations kept for the backward pass: all, or only the input of each layer.
+enum class ActivationCheckpointing { kNone, kLayers };
 
 enum class Precision { kAuto, kFp32, kBf16 };
 
 /// `train.ema:`
-struct AverageOptions {
-  std::optional<double> decay = std::nullopt;  // nothing: no average
+struct EmaOptions {
+  std::optional<double> decay = std::nullopt;  // nullopt: no average
   bool warms_up = true;
 };
 
 /// `train.early_stopping:`
 struct EarlyStoppingOptions {
-  std::optional<int64_t> patience = std::nullopt;  // evaluations; nothing: never
+  std::optional<int64_t> patience = std::nullopt;  // evaluations; nullopt: never stops early
   double min_delta = 0;
 };
 
-/// What a step brings that must not reach the weights.
-enum class OnBadStep { kSkip, kRollBack, kStop };
+/// Reaction to a step that must not update the weights.
+enum class StepFailureAction { kSkip, kRollback, kStop };
 
-/// `train.nonfinite:`
-struct NonFiniteOptions {
-  OnBadStep action = OnBadStep::kSkip;
-  int64_t stop_after = 10;  // skipped steps in a row, for this reason or as spikes
+/// `train.nan_policy:`
+struct NanPolicyOptions {
+  StepFailureAction action = StepFailureAction::kSkip;
+  int64_t max_consecutive_skips = 10;  // consecutive skipped steps, spikes included
 };
 
 /// `train.spike:`
 struct SpikeOptions {
-  std::optional<double> sigma = std::nullopt;  // nothing: never looked for
+  std::optional<double> sigma = std::nullopt;  // nullopt: not detected
   int64_t window = 128;                        // steps
-  OnBadStep action = OnBadStep::kSkip;
+  StepFailureAction action = StepFailureAction::kSkip;
 };
 
-/// What a run that goes back leaves out: the bad step's data, or all since the checkpoint.
-enum class LeavesOut { kBatch, kSinceCheckpoint };
+/// Data skipped after a rollback: the bad step's, or all since the checkpoint.
+enum class RollbackSkip { kBatch, kSinceCheckpoint };
 
 /// `train.rollback:`
 struct RollbackOptions {
-  int64_t most = 3;
-  LeavesOut leaves_out = LeavesOut::kBatch;
+  int64_t max_rollbacks = 3;
+  RollbackSkip skip = RollbackSkip::kBatch;
 };
 
 /// `train:`
 struct TrainOptions {
   config::Duration duration = {.amount = 3, .unit = config::DurationUnit::kEpochs};
-  std::optional<int64_t> batch_tokens = 8192;  // of a step; exactly one of the two is set
-  std::optional<int64_t> batch_sequences = std::nullopt;     // of a step
-  std::optional<int64_t> micro_batch_tokens = std::nullopt;  // nothing: the step in one piece
+  std::optional<int64_t> batch_tokens = 8192;             // per step; exactly one of the two is set
+  std::optional<int64_t> batch_sequences = std::nullopt;  // of a step
+  std::optional<int64_t> micro_batch_tokens = std::nullopt;  // nullopt: not split
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::optional<double> clip_norm = 1.0;
   Precision precision = Precision::kAuto;
-  Checkpointing checkpoint_activations = Checkpointing::kNone;
-  std::vector<std::string> freeze = {};  // parts and parameters that are not trained
-  std::optional<models::LoraOptions> lora = std::nullopt;  // nothing: no adapters
-  AverageOptions average;
+  ActivationCheckpointing gradient_checkpointing = ActivationCheckpointing::kNone;
+  std::vector<std::string> freeze = {};                    // parts and parameters to freeze
+  std::optional<models::LoraOptions> lora = std::nullopt;  // nullopt: no adapters
+  EmaOptions ema;
   EarlyStoppingOptions early_stopping;
   std::optional<config::Duration> evaluate_every =
-      config::Duration{.amount = 500};  // nothing: never
+      config::Duration{.amount = 500};  // nullopt: never
   std::optional<config::Duration> save_every =
-      config::Duration{.amount = 500};  // nothing: only at the end
-  bool saves_async = true;              // the run goes on while a checkpoint is written
+      config::Duration{.amount = 500};  // nullopt: only at the end
+  bool saves_async = true;              // training continues while a checkpoint is written
   config::Duration log_every = {.amount = 10};
-  std::optional<std::string> best_by = std::nullopt;  // nothing: what the objective prefers
-  std::optional<int64_t> threads = std::nullopt;      // nothing: all cores
-  NonFiniteOptions nonfinite;
+  std::optional<std::string> metric_for_best_model =
+      std::nullopt;                               // nullopt: the objective's default
+  std::optional<int64_t> threads = std::nullopt;  // nullopt: all cores
+  NanPolicyOptions nan_policy;
   SpikeOptions spike;
   RollbackOptions rollback;
 };
 
-/// Whether every run of a config has the same bits; kAuto: on the CPU.
+/// Whether runs of a config are bit-identical; kAuto: only on the CPU.
 enum class Determinism { kAuto, kAlways, kNever };
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
@@ -129,8 +130,8 @@ struct RunOptions {
   int64_t seed = 1;
   DeviceChoice device = DeviceChoice::kAuto;
   Determinism deterministic = Determinism::kAuto;
-  int64_t keep_best = 1;  // checkpoints that are kept because of their figures
-  int64_t keep_last = 2;  // and because they are the newest
+  int64_t keep_best = 1;  // best checkpoints to keep, by metric
+  int64_t keep_last = 2;  // newest checkpoints to keep
 };
 
 /// Throw config::Error.

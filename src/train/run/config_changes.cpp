@@ -63,7 +63,8 @@ std::vector<ConfigChange> config_changes(const std::string& before, const std::s
 }
 
 bool may_change(const std::string& key) {
-  constexpr std::array<std::string_view, 3> kFree = {"data.workers", "data.cache", "data.evaluate"};
+  constexpr std::array<std::string_view, 3> kFree = {"data.num_workers", "data.cache_dir",
+                                                     "data.evaluate"};
   constexpr std::array<std::string_view, 9> kFixed = {"init_from",
                                                       "model",
                                                       "tokenizer",

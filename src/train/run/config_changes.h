@@ -5,8 +5,7 @@
 
 namespace weft::train {
 
-/// A key whose value differs between two resolved configs; `none` where one of them has no such
-/// key.
+/// A key whose value differs between two resolved configs; `none` where one of them lacks the key.
 struct ConfigChange {
   std::string key;
   std::string before;
@@ -16,8 +15,8 @@ struct ConfigChange {
 /// Compares two resolved configs key by key.
 std::vector<ConfigChange> config_changes(const std::string& before, const std::string& after);
 
-/// Whether a run that goes on may have another value for the key: what decides the model, the data
-/// it is trained on, its objective and the draws of chance may not change.
+/// Whether the key may change when a run is resumed. Keys that determine the model, the training
+/// data, the objective or the random numbers may not.
 bool may_change(const std::string& key);
 
 }  // namespace weft::train

@@ -11,21 +11,21 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "kernels/linear/product.h"
 
 namespace weft::train {
 
 namespace {
 
-/// What a linear layer multiplies forward, and backward for its input and for its weight.
-std::vector<at::Tensor> products_of(const at::Tensor& x, const at::Tensor& weight) {
+/// Matrix products of a linear layer: forward, and backward for its input and its weight.
+std::vector<at::Tensor> linear_products_of(const at::Tensor& x, const at::Tensor& weight) {
   const auto y = kernels::product(x, weight.t());
   return {y, kernels::product(y, weight), kernels::product(y.t(), x)};
 }
 
-// LibTorch refuses nothing: where it has no such kernel it says so once.
-void set_on_gpu() {
+// LibTorch does not throw: it warns once where it has no deterministic kernel.
+void set_deterministic_gpu() {
   auto& context = at::globalContext();
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   context.setDeterministicAlgorithms(true, true);
@@ -36,7 +36,7 @@ void set_on_gpu() {
 
 }  // namespace
 
-bool products_ignore_threads(c10::ScalarType precision, int64_t threads) {
+bool matmul_ignores_threads(c10::ScalarType precision, int64_t threads) {
   constexpr int64_t kWidth = 128;
   constexpr int64_t kMostRows = 1500;
   constexpr int64_t kFewRows = 16;
@@ -47,9 +47,9 @@ bool products_ignore_threads(c10::ScalarType precision, int64_t threads) {
       at::linspace(-2, 3, 4 * kWidth * kWidth).cos().view({4 * kWidth, kWidth}).to(precision);
   const auto all_products = [&](int64_t count) {
     at::set_num_threads(static_cast<int>(count));
-    auto products = products_of(x, weight);
-    for (int64_t rows = 1; rows <= kFewRows; ++rows) {  // which have kernels of their own
-      const auto few = products_of(x.narrow(0, 0, rows), weight);
+    auto products = linear_products_of(x, weight);
+    for (int64_t rows = 1; rows <= kFewRows; ++rows) {  // few rows have separate kernels
+      const auto few = linear_products_of(x.narrow(0, 0, rows), weight);
       products.insert(products.end(), few.begin(), few.end());
       products.push_back(kernels::product(x.narrow(1, 0, rows).t(), x));
     }
@@ -65,25 +65,25 @@ bool products_ignore_threads(c10::ScalarType precision, int64_t threads) {
   return true;
 }
 
-void set_determinism(Determinism wish,
+void set_determinism(Determinism requested,
                      const c10::Device& device,
                      c10::ScalarType precision,
                      int64_t threads) {
-  if (wish == Determinism::kNever || (wish == Determinism::kAuto && !device.is_cpu())) {
+  if (requested == Determinism::kNever || (requested == Determinism::kAuto && !device.is_cpu())) {
     return;
   }
   if (!device.is_cpu()) {
-    set_on_gpu();
+    set_deterministic_gpu();
     log::info("[run] deterministic: LibTorch warns of kernels that have other bits in every run");
-  } else if (threads > 1 && !products_ignore_threads(precision, threads)) {
+  } else if (threads > 1 && !matmul_ignores_threads(precision, threads)) {
     log::warning(
-        text("[run] run.deterministic: the products of this machine's library have other "
-             "bits in one thread than in ",
-             threads, ": only runs of ", threads, " threads have the bits of this one"));
+        str_cat("[run] run.deterministic: the products of this machine's library have other "
+                "bits in one thread than in ",
+                threads, ": only runs of ", threads, " threads have the bits of this one"));
   }
 }
 
-std::string clock_key(const TrainOptions& options) {
+std::string wall_clock_key(const TrainOptions& options) {
   const auto& schedule = options.schedule;
   const std::vector<std::pair<const char*, std::optional<config::Duration>>> lengths = {
       {"train.duration", options.duration},
@@ -93,7 +93,7 @@ std::string clock_key(const TrainOptions& options) {
       {"train.log_every", options.log_every}};
   for (const auto& [key, length] : lengths) {
     if (length && length->unit == config::DurationUnit::kMinutes) {
-      return text(key, ": ", config::to_string(*length));
+      return str_cat(key, ": ", config::to_string(*length));
     }
   }
   return "";

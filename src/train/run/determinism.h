@@ -11,19 +11,19 @@
 
 namespace weft::train {
 
-/// Does what `run.deterministic` asks, and warns where this machine cannot: on the CPU Weft's own
-/// kernels never hang on the number of threads, the products of the libraries are tried out.
-void set_determinism(Determinism wish,
+/// Applies `run.deterministic` and warns where this machine cannot fulfil it. On the CPU, Weft's
+/// kernels never depend on the number of threads; the matrix products of the libraries are tested.
+void set_determinism(Determinism requested,
                      const c10::Device& device,
                      c10::ScalarType precision,
                      int64_t threads);
 
-/// Whether a product of each kind of a training step has the same bits in one thread and in so
-/// many.
-bool products_ignore_threads(c10::ScalarType precision, int64_t threads);
+/// Whether each kind of matrix product in a training step gives the same bits with one thread and
+/// with `threads`.
+bool matmul_ignores_threads(c10::ScalarType precision, int64_t threads);
 
-/// The first key that lets the clock decide what a run does (`train.duration: 10 minutes`); empty:
-/// none, the run can be repeated.
-std::string clock_key(const TrainOptions& options);
+/// First key that makes the run depend on wall-clock time (`train.duration: 10 minutes`); empty if
+/// there is none and the run is reproducible.
+std::string wall_clock_key(const TrainOptions& options);
 
 }  // namespace weft::train

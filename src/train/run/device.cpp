@@ -13,7 +13,7 @@
 #include <torch/version.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "kernels/linear/product.h"
 
@@ -27,14 +27,14 @@ bool has_cuda() {
   return at::globalContext().hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0;
 }
 
-// TFLOP/s of a product as a linear layer makes it, the best of rounds that take `budget` seconds
-// together.
-double product_rate(const at::Device& device, at::ScalarType type, int64_t width, double budget) {
+// TFLOP/s of a linear layer's matrix product, the best of several rounds that together take
+// `budget` seconds.
+double matmul_tflops(const at::Device& device, at::ScalarType type, int64_t width, double budget) {
   constexpr int64_t kRows = 1024;
   const auto options = at::device(device).dtype(type);
   const auto x = at::ones({kRows, width}, options);
   const auto weight = at::ones({4 * width, width}, options).t();
-  kernels::product(x, weight);  // sets the library up
+  kernels::product(x, weight);  // initialises the library
   synchronize(device);
   double best = 0;
   for (double spent = 0; spent < budget;) {
@@ -48,15 +48,15 @@ double product_rate(const at::Device& device, at::ScalarType type, int64_t width
   return best;
 }
 
-PrecisionChoice measure(int64_t width, const at::Device& device) {
-  constexpr double kBudget = 0.03;  // seconds for each type: every start of a run waits for it
+PrecisionChoice measure_precision(int64_t width, const at::Device& device) {
+  constexpr double kBudget = 0.03;  // seconds per type; delays the start of every run
   const at::NoGradGuard no_grad;
-  const double fp32 = product_rate(device, at::kFloat, width, kBudget);
-  const double bf16 = product_rate(device, at::kBFloat16, width, kBudget);
+  const double fp32 = matmul_tflops(device, at::kFloat, width, kBudget);
+  const double bf16 = matmul_tflops(device, at::kBFloat16, width, kBudget);
   const bool is_faster = bf16 > 1.1 * fp32;
   const auto rates =
-      text("products run at ", shortest(std::round(bf16 * 1000) / 1000), " TFLOP/s in bf16, ",
-           shortest(std::round(fp32 * 1000) / 1000), " in fp32");
+      str_cat("products run at ", shortest_repr(std::round(bf16 * 1000) / 1000),
+              " TFLOP/s in bf16, ", shortest_repr(std::round(fp32 * 1000) / 1000), " in fp32");
   return {.type = is_faster ? at::kBFloat16 : at::kFloat, .reason = rates};
 }
 
@@ -91,11 +91,11 @@ void synchronize(const c10::Device& device) {
   }
 }
 
-PrecisionChoice choose_precision(Precision wish,
+PrecisionChoice choose_precision(Precision requested,
                                  const std::optional<std::string>& earlier,
                                  int64_t width,
                                  const c10::Device& device) {
-  switch (wish) {
+  switch (requested) {
     case Precision::kFp32:
       return {.type = at::kFloat, .reason = "as configured"};
     case Precision::kBf16:
@@ -105,14 +105,16 @@ PrecisionChoice choose_precision(Precision wish,
         return {.type = *earlier == "bf16" ? at::kBFloat16 : at::kFloat,
                 .reason = "as the run began"};
       }
-      return measure(width, device);
+      return measure_precision(width, device);
   }
   return {};
 }
 
 std::string precision_name(c10::ScalarType type) { return type == at::kBFloat16 ? "bf16" : "fp32"; }
 
-std::string versions() { return text("LibTorch ", TORCH_VERSION, ", ", at::get_cpu_capability()); }
+std::string versions() {
+  return str_cat("LibTorch ", TORCH_VERSION, ", ", at::get_cpu_capability());
+}
 
 int64_t peak_memory() {
   rusage usage{};

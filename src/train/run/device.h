@@ -11,25 +11,24 @@
 
 namespace weft::train {
 
-/// The device to compute on. Throws UserError where CUDA is asked for and there is none.
+/// Returns the device to compute on. Throws UserError if CUDA is requested but not available.
 c10::Device choose_device(DeviceChoice choice);
 
-/// Threads of the arithmetic: as asked for, else all cores. Sets them for this process and returns
-/// their number.
+/// Sets the number of compute threads of this process: as requested, or all cores. Returns it.
 int64_t set_threads(const std::optional<int64_t>& threads);
 
-/// Waits for all work of the device; nothing to do on a CPU.
+/// Waits for all work of the device; no-op on a CPU.
 void synchronize(const c10::Device& device);
 
-/// The number format of a run and, in words, why.
+/// Precision of a run and the reason, as text.
 struct PrecisionChoice {
   c10::ScalarType type = c10::ScalarType::Float;
   std::string reason;
 };
 
-/// auto: what a run that goes on had before (`earlier`), else the faster one in a short trial of
-/// products of the model's width.
-PrecisionChoice choose_precision(Precision wish,
+/// auto: the precision of the run being resumed (`earlier`), otherwise the faster one in a short
+/// benchmark of matrix products of the model's width.
+PrecisionChoice choose_precision(Precision requested,
                                  const std::optional<std::string>& earlier,
                                  int64_t width,
                                  const c10::Device& device);
@@ -37,10 +36,10 @@ PrecisionChoice choose_precision(Precision wish,
 /// `fp32` or `bf16`.
 std::string precision_name(c10::ScalarType type);
 
-/// `LibTorch 2.13.0, AVX512`: what may change the last bits of a result.
+/// `LibTorch 2.13.0, AVX512`: versions that may change the last bits of a result.
 std::string versions();
 
-/// Most memory that the process has held, in bytes.
+/// Peak memory of the process, in bytes.
 int64_t peak_memory();
 
 }  // namespace weft::train

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "train/checkpoint/checkpoint.h"
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files of tensors, as paths below the checkpoint.
+/// Tensor files, as paths relative to the checkpoint.
 std::set<std::string> tensor_files(const std::string& checkpoint) {
   std::set<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
@@ -30,7 +30,7 @@ std::set<std::string> tensor_files(const std::string& checkpoint) {
   return files;
 }
 
-/// How two tensors of one shape differ.
+/// Describes how two tensors of the same shape differ.
 std::string difference_of(const formats::TensorView& a, const formats::TensorView& b) {
   const auto width = static_cast<std::size_t>(formats::byte_width(a.dtype));
   int64_t elements = 0;
@@ -50,8 +50,8 @@ std::string difference_of(const formats::TensorView& a, const formats::TensorVie
       largest = std::max(largest, std::fabs(static_cast<double>(x) - static_cast<double>(y)));
     }
   }
-  return text(with_commas(elements), " of ", with_commas(a.count()), " elements differ, by up to ",
-              shortest(largest));
+  return str_cat(with_commas(elements), " of ", with_commas(a.count()),
+                 " elements differ, by up to ", shortest_repr(largest));
 }
 
 class Comparer {
@@ -80,15 +80,15 @@ class Comparer {
  private:
   template <class... Words>
   void differ(const Words&... words) {
-    result_.differences.push_back(text(words...));
+    result_.differences.push_back(str_cat(words...));
   }
 
   void compare_file(const std::string& left, const std::string& right, const std::string& name) {
     if (!fs::exists(left) || !fs::exists(right)) {
       return differ(name, ": only in ", fs::exists(left) ? left : right);
     }
-    const formats::TensorFile a(left);
-    const formats::TensorFile b(right);
+    const formats::SafetensorsFile a(left);
+    const formats::SafetensorsFile b(right);
     for (const auto& [tensor, view] : a.tensors()) {
       ++result_.tensors;
       const auto other = b.tensors().find(tensor);
@@ -120,7 +120,7 @@ class Comparer {
 
   static formats::Json state_of(const std::string& checkpoint) {
     auto state = read_state(checkpoint + "/training/state.json");
-    state.clock.minutes = 0;
+    state.progress.minutes = 0;
     state.threads = 0;
     state.versions.clear();
     return formats::parse_json(to_json(state), checkpoint);

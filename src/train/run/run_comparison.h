@@ -6,7 +6,7 @@
 
 namespace weft::train {
 
-/// What two runs have in common at one step, and what not.
+/// Result of comparing two runs at one step.
 struct Comparison {
   int64_t tensors = 0;                   // of all files of the checkpoint
   int64_t lines = 0;                     // of metrics.jsonl
@@ -15,9 +15,9 @@ struct Comparison {
   bool is_equal() const { return differences.empty(); }
 };
 
-/// Compares the checkpoints of that step of two run directories, every tensor bit for bit, the
-/// state (without what the clock and the machine decide), and the lines of metrics.jsonl up to it,
-/// without times and rates. Throws FileError, formats::Error.
+/// Compares the checkpoints of two run directories at `step`: every tensor bit for bit, the state
+/// (except values that depend on time and machine), and the lines of metrics.jsonl up to `step`,
+/// without times and throughput. Throws FileError, formats::Error.
 Comparison compare_runs(const std::string& expected, const std::string& found, int64_t step);
 
 }  // namespace weft::train

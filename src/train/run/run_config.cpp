@@ -3,15 +3,15 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/families/baselines.h"
 #include "models/generator.h"
-#include "objectives/data/image_data.h"
+#include "objectives/data/image_datasets.h"
 #include "objectives/objective.h"
 #include "train/optimizer/freeze.h"
-#include "train/run/idle_keys.h"
+#include "train/run/unused_keys.h"
 #include "train/sweep/sweep_grid.h"
 
 namespace weft::train {
@@ -21,7 +21,7 @@ namespace {
 std::optional<models::ModelOptions> read_init_from(config::Section& root,
                                                    const std::string& init_from) {
   if (!std::filesystem::exists(init_from)) {
-    root.fail("init_from", text("'", init_from, "' does not exist, must be a model directory"));
+    root.fail("init_from", str_cat("'", init_from, "' does not exist, must be a model directory"));
   }
   try {
     return models::read_model_config(models::model_directory(init_from));
@@ -30,8 +30,8 @@ std::optional<models::ModelOptions> read_init_from(config::Section& root,
   }
 }
 
-void demand(const config::Section& root, std::string_view key, std::string_view message) {
-  if (!root.is_describing() && !root.has(key)) {
+void require(const config::Section& root, std::string_view key, std::string_view message) {
+  if (!root.is_documenting() && !root.has(key)) {
     root.fail(key, message);
   }
 }
@@ -48,7 +48,7 @@ void read_tokenizer(config::Section& root, RunConfig& config) {
   }
   auto section = root.section(
       "tokenizer", {.help = "How text becomes tokens; with init_from the model brings its own.",
-                    .only = "no init_from"});
+                    .only_if = "no init_from"});
   config.tokenizer = data::read_tokenizer_options(section);
   if (config.init_from && !config.tokenizer.file) {
     root.fail("tokenizer", "init_from brings its own tokenizer: leave this section out");
@@ -66,15 +66,15 @@ void check_lora(const config::Section& train, const RunConfig& config) {
   try {
     auto model = config.model;
     model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-    models::lora_sites(model, *config.train.lora);
+    models::lora_layers(model, *config.train.lora);
   } catch (const std::invalid_argument& error) {
-    train.fail("lora", text("targets: ", error.what()));
+    train.fail("lora", str_cat("target_modules: ", error.what()));
   }
 }
 
-// What freezing and early stopping ask of the model and of the data.
-void check_kit(const config::Section& train, const RunConfig& config) {
-  if (train.is_describing()) {
+// Checks that model and data support freezing and early stopping.
+void check_fine_tuning(const config::Section& train, const RunConfig& config) {
+  if (train.is_documenting()) {
     return;
   }
   if (config.train.early_stopping.patience && config.data.evaluate.empty() && !config.data.folds) {
@@ -95,29 +95,29 @@ void check_kit(const config::Section& train, const RunConfig& config) {
   }
 }
 
-/// A student that is trained needs its teacher; one that is measured does not.
+/// A student in training needs its teacher; one that is only evaluated does not.
 void check_teacher(const config::Section& section, const RunConfig& config) {
   const auto& distill = config.objective.distill;
-  if (config.objective.type != objectives::ObjectiveType::kDistill || section.is_describing()) {
+  if (config.objective.type != objectives::ObjectiveType::kDistill || section.is_documenting()) {
     return;
   }
   if (!std::filesystem::exists(distill.teacher)) {
     section.fail("teacher",
-                 text("'", distill.teacher, "' does not exist, must be a model directory"));
+                 str_cat("'", distill.teacher, "' does not exist, must be a model directory"));
   }
   const auto width = models::read_model_config(models::model_directory(distill.teacher)).dim;
-  if (distill.task != objectives::DistilledTask::kClassify && distill.hidden_weight > 0 &&
-      width != config.model.dim) {
-    section.fail("hidden_weight", text(distill.hidden_weight, ", but hidden states of ",
-                                       config.model.dim, " and the teacher's of ", width,
-                                       " features cannot be compared, allowed is 0"));
+  if (distill.student_objective != objectives::StudentObjective::kClassify &&
+      distill.alpha_cos > 0 && width != config.model.dim) {
+    section.fail("alpha_cos", str_cat(distill.alpha_cos, ", but hidden states of ",
+                                      config.model.dim, " and the teacher's of ", width,
+                                      " features cannot be compared, allowed is 0"));
   }
 }
 
-/// The generator below the discriminator of init_from has its shape: keys may only repeat it.
-void settle_generator(const config::Section& objective, RunConfig& config) {
+/// The generator stored with init_from's discriminator fixes the shape: keys may only repeat it.
+void match_generator_shape(const config::Section& objective, RunConfig& config) {
   if (config.objective.type != objectives::ObjectiveType::kReplacedToken || !config.init_from ||
-      objective.is_describing()) {
+      objective.is_documenting()) {
     return;
   }
   const auto directory = models::model_directory(*config.init_from);
@@ -125,42 +125,43 @@ void settle_generator(const config::Section& objective, RunConfig& config) {
     return;
   }
   const auto stored = models::read_model_config(models::generator_directory(directory));
-  const auto settle = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
+  const auto match = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
     if (wanted.value_or(found) != found) {
-      objective.fail("generator", text(key, " ", *wanted, ", but that of init_from has ", found,
-                                       ": leave it out"));
+      objective.fail("generator", str_cat(key, " ", *wanted, ", but that of init_from has ", found,
+                                          ": leave it out"));
     }
     wanted = found;
   };
   auto& generator = config.objective.replaced_token.generator;
-  if (generator.share) {
-    objective.fail("generator", "share: init_from brings a generator of its own: leave it out");
+  if (generator.size_ratio) {
+    objective.fail("generator",
+                   "size_ratio: init_from brings a generator of its own: leave it out");
   }
-  settle("dim", generator.dim, stored.dim);
-  settle("heads", generator.heads, stored.heads);
-  settle("width", generator.width, stored.width);
-  settle("layers", generator.layers, stored.layers);
+  match("dim", generator.dim, stored.dim);
+  match("heads", generator.heads, stored.heads);
+  match("width", generator.width, stored.width);
+  match("layers", generator.layers, stored.layers);
 }
 
-/// Layers that are looked at are not computed twice.
-void check_watched_layers(const config::Section& train, const RunConfig& config) {
-  const bool is_watched = config.objective.type == objectives::ObjectiveType::kDistill &&
-                          config.objective.distill.attention_weight > 0;
-  if (is_watched && !train.is_describing() &&
-      config.train.checkpoint_activations == Checkpointing::kLayers) {
-    train.fail("checkpoint_activations",
-               "layers has no effect beside objective.attention_weight: `none` is allowed");
+/// Layers whose attention is recorded are not recomputed.
+void check_recorded_attention(const config::Section& train, const RunConfig& config) {
+  const bool is_recorded = config.objective.type == objectives::ObjectiveType::kDistill &&
+                           config.objective.distill.alpha_attention > 0;
+  if (is_recorded && !train.is_documenting() &&
+      config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
+    train.fail("gradient_checkpointing",
+               "layers has no effect beside objective.alpha_attention: `none` is allowed");
   }
 }
 
 void check_baselines(const config::Section& train, RunConfig& config) {
-  if (models::is_baseline(config.model.family) && !train.is_describing() &&
-      config.train.checkpoint_activations == Checkpointing::kLayers) {
-    train.fail("checkpoint_activations", "layers, but this model has none: `none` is allowed");
+  if (models::is_baseline(config.model.family) && !train.is_documenting() &&
+      config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
+    train.fail("gradient_checkpointing", "layers, but this model has none: `none` is allowed");
   }
   if (config.model.family == models::Family::kBagOfWords &&
       config.train.precision == Precision::kAuto) {
-    config.train.precision = Precision::kFp32;  // it multiplies no matrices
+    config.train.precision = Precision::kFp32;  // it has no matrix products
   }
 }
 
@@ -172,18 +173,18 @@ void read_all(config::Section root, RunConfig& config) {
   if (config.init_from) {
     base = read_init_from(root, *config.init_from);
   } else {
-    demand(root, "model", "missing, required unless init_from is given");
+    require(root, "model", "missing, required unless init_from is given");
   }
-  demand(root, "data", "missing, required");
-  demand(root, "objective", "missing, required");
+  require(root, "data", "missing, required");
+  require(root, "objective", "missing, required");
 
   auto model = root.section("model", {.help = "The model's shape: a preset, or every part."});
   config.model = models::read_model_options(model, base ? &*base : nullptr);
-  if (models::reads_images(config.model) && !root.is_describing()) {
+  if (models::reads_images(config.model) && !root.is_documenting()) {
     reject_config(root, "tokenizer", "a model of images reads no text: leave this section out");
   } else {
     if (!config.init_from) {
-      demand(root, "tokenizer", "missing, required unless init_from is given");
+      require(root, "tokenizer", "missing, required unless init_from is given");
     }
     read_tokenizer(root, config);
   }
@@ -193,8 +194,8 @@ void read_all(config::Section root, RunConfig& config) {
   auto objective =
       root.section("objective", {.help = "What the model is trained for.", .is_required = true});
   config.objective = objectives::read_objective_options(objective);
-  settle_generator(objective, config);
-  if (const auto wrong = objectives::misfit(config.objective, config.model)) {
+  match_generator_shape(objective, config);
+  if (const auto wrong = objectives::incompatibility(config.objective, config.model)) {
     objective.fail(wrong->key, wrong->message);
   }
   check_teacher(objective, config);
@@ -203,22 +204,22 @@ void read_all(config::Section root, RunConfig& config) {
   }
   auto train = root.section("train", {.help = "The course of training."});
   config.train = read_train_options(train);
-  if (config.objective.classes.tunes_threshold && !config.train.evaluate_every) {
+  if (config.objective.classes.tune_threshold && !config.train.evaluate_every) {
     objective.fail("tune_threshold",
                    "train.evaluate_every is never, but the threshold is found in an evaluation");
   }
-  if (config.objective.classes.tunes_threshold && config.data.evaluate.empty() &&
-      !config.data.folds && !root.is_describing()) {
+  if (config.objective.classes.tune_threshold && config.data.evaluate.empty() &&
+      !config.data.folds && !root.is_documenting()) {
     objective.fail("tune_threshold",
                    "there is no data.evaluate, but the threshold is found in an evaluation");
   }
-  check_kit(train, config);
-  refuse_idle_keys(data, train, config);
+  check_fine_tuning(train, config);
+  reject_unused_keys(data, train, config);
   check_baselines(train, config);
-  check_watched_layers(train, config);
+  check_recorded_attention(train, config);
   auto run = root.section("run", {.help = "The run's place, seed and device."});
   config.run = read_run_options(run);
-  root.read_axes("grid", config.grid,
+  root.read_grid("grid", config.grid,
                  {.help = "Keys and lists of values, as in `{train.optimizer.lr: [1e-5, 5e-5]}`: "
                           "`weft train` makes a run of every combination."});
   check_grid(root, config.grid);

@@ -17,23 +17,22 @@ namespace weft::train {
 /// A whole config file, read and checked.
 struct RunConfig {
   std::optional<std::string> init_from;  // as written: a checkpoint, run or Hugging Face directory
-  models::ModelOptions
-      model;  // with init_from: what its config.json says, and what `model:` overrides
+  models::ModelOptions model;            // with init_from: its config.json, overridden by `model:`
   data::TokenizerOptions
       tokenizer;  // with init_from: only `file` counts, which must be the same tokenizer
   data::DataOptions data;
   objectives::ObjectiveOptions objective;
   TrainOptions train;
   RunOptions run;
-  std::vector<config::Axis> grid;  // keys and the values that they take, for several runs
-  std::string resolved;  // every key with its final value, as YAML that reads back to the same
+  std::vector<config::GridAxis> grid;  // keys and their values, for several runs
+  std::string resolved;  // every key with its final value; YAML that parses back to the same
 };
 
-/// Reads every section and checks what goes together. Loads nothing but the config.json of
-/// init_from. Throws config::Error.
+/// Reads every section and checks their consistency. Loads only the config.json of init_from.
+/// Throws config::Error.
 RunConfig read_run_config(const config::Document& document);
 
-/// Declares every key on `root`, which must be a describing section: for the reference page,
+/// Declares every key on `root`, which must be a describing section: used for the reference page,
 /// `config explain` and the schema.
 void describe_run_config(config::Section root);
 

@@ -9,10 +9,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "base/descriptor.h"
 #include "base/file.h"
+#include "base/file_descriptor.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "train/checkpoint/checkpoint.h"
 
 namespace weft::train {
@@ -21,40 +21,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the run writes beside its checkpoints.
-bool is_written_by_a_run(const std::string& name) {
+// Whether the file is one that a run writes besides its checkpoints.
+bool is_run_file(const std::string& name) {
   return name.starts_with("last") || name.starts_with("best") || name.starts_with("config.yaml") ||
          name.starts_with("metrics.jsonl") || name.starts_with("run.json") ||
          name.starts_with("events.out.tfevents.");
 }
 
-bool is_half_done(const std::string& name) {
+bool is_incomplete(const std::string& name) {
   return (name.starts_with("checkpoint-") && name.ends_with(".tmp")) ||
-         (is_written_by_a_run(name) && name.find(".tmp-") != std::string::npos);
+         (is_run_file(name) && name.find(".tmp-") != std::string::npos);
 }
 
 }  // namespace
 
 RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
-  make_lasting_directories(path_);
-  lock_ = std::make_unique<Descriptor>(path_ + "/.lock", O_RDWR | O_CREAT);
+  make_durable_directories(path_);
+  lock_ = std::make_unique<FileDescriptor>(path_ + "/.lock", O_RDWR | O_CREAT);
   if (::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
       throw UserError(
           path_ +
           ": another process trains in this run directory, give another --output or wait for it");
     }
-    fail_with_errno(lock_->path(), "lock");
+    throw_errno(lock_->path(), "lock");
   }
 }
 
 RunDirectory::~RunDirectory() = default;
 
 void RunDirectory::remove_leftovers() const {
-  const auto names = names_in(path_);
+  const auto names = list_directory(path_);
   for (const auto& name : names) {
     const auto entry = path_ + "/" + name;
-    if (is_half_done(name)) {
+    if (is_incomplete(name)) {
       remove_quietly(entry);
     } else if (name.starts_with("checkpoint-") && name.ends_with(kReplaced)) {
       const auto original = entry.substr(0, entry.size() - std::string_view(kReplaced).size());
@@ -68,7 +68,7 @@ void RunDirectory::clear() const {
   for (const auto step : checkpoint_steps(path_)) {
     remove_checkpoint(path_ + "/" + checkpoint_name(step));
   }
-  for (const auto& name : names_in(path_)) {
+  for (const auto& name : list_directory(path_)) {
     const bool is_ours = name == "last" || name == "best" || name == "metrics.jsonl" ||
                          name == "run.json" || name == "train.log" || name == "report.html" ||
                          name.starts_with("events.out.tfevents.");
@@ -78,19 +78,19 @@ void RunDirectory::clear() const {
   }
 }
 
-void RunDirectory::set_aside_after(int64_t step) const {
+void RunDirectory::mark_superseded_after(int64_t step) const {
   for (const auto later : checkpoint_steps(path_)) {
     if (later > step) {
       const auto from = path_ + "/" + checkpoint_name(later);
       remove_quietly(from + ".superseded");
       rename_and_flush(from, from + ".superseded");
       log::warning(
-          text("[run] ", from, " is set aside as ", checkpoint_name(later), ".superseded"));
+          str_cat("[run] ", from, " is set aside as ", checkpoint_name(later), ".superseded"));
     }
   }
 }
 
-void RunDirectory::update_links(const std::vector<Scored>& scored,
+void RunDirectory::update_links(const std::vector<ScoredCheckpoint>& scored,
                                 const RunOptions& options,
                                 const std::vector<int64_t>& also) const {
   const auto steps = checkpoint_steps(path_);

@@ -9,15 +9,15 @@
 #include "train/step/state.h"
 
 namespace weft {
-class Descriptor;
+class FileDescriptor;
 }
 
 namespace weft::train {
 
-/// The directory of one run, held by one process at a time.
+/// Directory of one run, locked by one process at a time.
 class RunDirectory {
  public:
-  /// Makes the directory and takes its lock. Throws UserError where another process holds it.
+  /// Creates the directory and locks it. Throws UserError if another process has the lock.
   explicit RunDirectory(std::string path);
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
@@ -25,23 +25,23 @@ class RunDirectory {
 
   const std::string& path() const { return path_; }
 
-  /// Removes what a stopped process left half done, and puts back a checkpoint that stepped aside
-  /// for one that never came.
+  /// Removes incomplete files of an interrupted process, and restores a checkpoint that was moved
+  /// aside for a replacement that was never completed.
   void remove_leftovers() const;
-  /// Takes away every checkpoint and log of an earlier run.
+  /// Removes every checkpoint and log of an earlier run.
   void clear() const;
-  /// Renames checkpoints later than `step` to `<name>.superseded`: the run goes on from there.
-  void set_aside_after(int64_t step) const;
+  /// Renames checkpoints later than `step` to `<name>.superseded`: the run continues from `step`.
+  void mark_superseded_after(int64_t step) const;
 
-  /// After a save: points `last` (and `best`) to their checkpoints, then removes those that neither
-  /// `run.keep` nor a link nor `also` keeps. `scored`: best first; `also`: steps.
-  void update_links(const std::vector<Scored>& scored,
+  /// After a save: points `last` (and `best`) to their checkpoints, then removes those that are
+  /// kept by no `run.keep_*` option, link or `also`. `scored`: best first; `also`: steps.
+  void update_links(const std::vector<ScoredCheckpoint>& scored,
                     const RunOptions& options,
                     const std::vector<int64_t>& also = {}) const;
 
  private:
   std::string path_;
-  std::unique_ptr<Descriptor> lock_;
+  std::unique_ptr<FileDescriptor> lock_;
 };
 
 }  // namespace weft::train

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/machine.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
-#include "kernels/cpu/table.h"
+#include "kernels/cpu/kernel_table.h"
 #include "train/run/device.h"
 
 namespace weft::train {
@@ -40,7 +40,7 @@ uint64_t checksum_of(const Json& json, const char* key) {
   std::size_t used = 0;
   const auto value = std::stoull(digits, &used, 16);
   if (used != digits.size()) {
-    throw formats::Error(text(key, ": '", digits, "' is not a hexadecimal number"));
+    throw formats::Error(str_cat(key, ": '", digits, "' is not a hexadecimal number"));
   }
   return value;
 }
@@ -48,7 +48,7 @@ uint64_t checksum_of(const Json& json, const char* key) {
 RunRecord parse_record(const Json& json) {
   if (json.at("format").get<int>() != kRecordFormat) {
     throw formats::Error(
-        text("format ", json.at("format").get<int>(), ", must be ", kRecordFormat));
+        str_cat("format ", json.at("format").get<int>(), ", must be ", kRecordFormat));
   }
   RunRecord record{.machine = machine_of(json.at("machine")),
                    .precision = json.at("precision"),
@@ -59,9 +59,9 @@ RunRecord parse_record(const Json& json) {
                    .tokenizer = checksum_of(json, "tokenizer"),
                    .weights = checksum_of(json, "weights")};
   for (const auto& item : json.at("continued")) {
-    record.continued.push_back({.step = item.at("step"),
-                                .config = checksum_of(item, "config"),
-                                .machine = machine_of(item.at("machine"))});
+    record.resumes.push_back({.step = item.at("step"),
+                              .config = checksum_of(item, "config"),
+                              .machine = machine_of(item.at("machine"))});
   }
   return record;
 }
@@ -72,7 +72,7 @@ RunMachine describe_machine(const std::string& device, int64_t threads) {
   const auto machine = read_machine();
   return {.weft = WEFT_VERSION,
           .libtorch = versions(),
-          .kernels = kernels::cpu::table().name,
+          .kernels = kernels::cpu::kernel_table().name,
           .cpu = machine.cpu,
           .features = join(machine.features, " "),
           .device = device,
@@ -80,9 +80,9 @@ RunMachine describe_machine(const std::string& device, int64_t threads) {
 }
 
 std::string to_text(const RunMachine& machine) {
-  return text("Weft ", machine.weft, ", ", machine.libtorch, ", kernels ", machine.kernels, "; ",
-              machine.cpu.empty() ? "an unknown processor" : machine.cpu, " (", machine.features,
-              "); ", machine.device, ", ", machine.threads, " threads");
+  return str_cat("Weft ", machine.weft, ", ", machine.libtorch, ", kernels ", machine.kernels, "; ",
+                 machine.cpu.empty() ? "an unknown processor" : machine.cpu, " (", machine.features,
+                 "); ", machine.device, ", ", machine.threads, " threads");
 }
 
 void write_run_record(const std::string& run, const RunRecord& record) {
@@ -91,15 +91,15 @@ void write_run_record(const std::string& run, const RunRecord& record) {
   json["machine"] = to_json(record.machine);
   json["precision"] = record.precision;
   json["directory"] = record.directory;
-  json["config"] = hex(record.config);
-  json["data"] = hex(record.data);
-  json["evaluation_data"] = hex(record.evaluation_data);
-  json["tokenizer"] = hex(record.tokenizer);
-  json["weights"] = hex(record.weights);
+  json["config"] = to_hex(record.config);
+  json["data"] = to_hex(record.data);
+  json["evaluation_data"] = to_hex(record.evaluation_data);
+  json["tokenizer"] = to_hex(record.tokenizer);
+  json["weights"] = to_hex(record.weights);
   json["continued"] = Json::array();
-  for (const auto& item : record.continued) {
+  for (const auto& item : record.resumes) {
     json["continued"].push_back(
-        {{"step", item.step}, {"config", hex(item.config)}, {"machine", to_json(item.machine)}});
+        {{"step", item.step}, {"config", to_hex(item.config)}, {"machine", to_json(item.machine)}});
   }
   write_file(run + kName, json.dump(2) + "\n");
 }
@@ -117,10 +117,10 @@ RunRecord read_run_record(const std::string& run) {
   }
 }
 
-void note_continuation(const std::string& run, const Continuation& continuation) {
+void record_resume(const std::string& run, const ResumeRecord& resume) {
   if (std::filesystem::exists(run + kName)) {
     auto record = read_run_record(run);
-    record.continued.push_back(continuation);
+    record.resumes.push_back(resume);
     write_run_record(run, record);
   }
 }

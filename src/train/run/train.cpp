@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/config_changes.h"
 #include "train/run/determinism.h"
@@ -23,7 +23,7 @@ namespace weft::train {
 
 namespace {
 
-// Ends the log's file when the run's scope ends, however it ends.
+// Closes the log file when the run's scope ends, in any way.
 class LogFile {
  public:
   explicit LogFile(const std::string& path) { log::open_file(path); }
@@ -32,11 +32,11 @@ class LogFile {
   ~LogFile() { log::close_file(); }
 };
 
-void compare_configs(const RunConfig& config, const Resumable& from, bool allows_changed_data) {
+void compare_configs(const RunConfig& config, const ResumePoint& from, bool allows_changed_data) {
   const auto before = read_file(from.directory + "/weft.yaml");
   std::vector<std::string> refused;
   for (const auto& change : config_changes(before, config.resolved)) {
-    const auto words = text(change.key, " was ", change.before, ", is ", change.after);
+    const auto words = str_cat(change.key, " was ", change.before, ", is ", change.after);
     const bool is_allowed = allows_changed_data && change.key.starts_with("data.");
     if (is_allowed || may_change(change.key)) {
       log::warning("[run] changed since the checkpoint: " + words);
@@ -46,71 +46,73 @@ void compare_configs(const RunConfig& config, const Resumable& from, bool allows
   }
   if (!refused.empty()) {
     throw UserError(
-        text(from.directory, ": the run cannot go on with another ", join(refused, "; "),
-             " (set it back, or give another --output, or begin anew with --resume never)"));
+        str_cat(from.directory, ": the run cannot go on with another ", join(refused, "; "),
+                " (set it back, or give another --output, or begin anew with --resume never)"));
   }
 }
 
-// A run may go back to it as to its own, whatever it was saved for.
-Resumable from_elsewhere(const std::string& path) {
+// The run may roll back to it, even if no save was due at its step.
+ResumePoint open_external_checkpoint(const std::string& path) {
   auto found = open_checkpoint(path);
-  found.state.rollbacks.due = {found.state.clock.steps};
+  found.state.rollbacks.save_steps = {found.state.progress.steps};
   return found;
 }
 
-std::optional<Resumable> find_start(const RunDirectory& directory, const TrainRequest& request) {
+std::optional<ResumePoint> find_resume_point(const RunDirectory& directory,
+                                             const TrainRequest& request) {
   switch (request.resume) {
     case Resume::kNever:
       return std::nullopt;
     case Resume::kFrom:
-      return from_elsewhere(request.from);
+      return open_external_checkpoint(request.from);
     case Resume::kAuto:
       break;
   }
   auto found = newest_valid_checkpoint(directory.path());
   if (!found && !checkpoint_steps(directory.path()).empty()) {
-    log::warning("[run] no checkpoint is whole: the run begins anew");
+    log::warning("[run] no checkpoint is whole: training starts from scratch");
   }
   return found;
 }
 
-void log_finished(const RunConfig& config, const Resumable& from) {
-  const auto what = is_over(from.state.clock, config.train.duration)
-                        ? "is at the end of " + config::to_string(config.train.duration)
-                        : text("was stopped early, after ", from.state.patience.waited,
-                               " evaluations that were no better");
-  log::info(text("[run] finished: ", from.directory, " ", what, ", nothing to do"));
+void log_finished(const RunConfig& config, const ResumePoint& from) {
+  const auto what =
+      is_over(from.state.progress, config.train.duration)
+          ? "is at the end of " + config::to_string(config.train.duration)
+          : str_cat("was stopped early, after ", from.state.early_stopping.num_bad_evaluations,
+                    " evaluations that were no better");
+  log::info(str_cat("[run] finished: ", from.directory, " ", what, ", nothing to do"));
 }
 
 RunRecord record_of(const RunConfig& config,
-                    const Task& task,
+                    const RunComponents& components,
                     const Trainer& trainer,
                     const RunMachine& machine) {
-  const auto weights = trainer.arena().master().cpu();
+  const auto weights = trainer.flat_parameters().master().cpu();
   return {.machine = machine,
           .precision = trainer.state().precision,
           .directory = std::filesystem::current_path().string(),
           .config = digest(config.resolved),
-          .data = task.data.train->fingerprint(),
+          .data = components.data.train->fingerprint(),
           .evaluation_data = trainer.state().evaluation_data,
-          .tokenizer = task.tokenizer->fingerprint(),
+          .tokenizer = components.tokenizer->fingerprint(),
           .weights = digest(weights.const_data_ptr(), weights.nbytes())};
 }
 
-// What is needed to repeat the run, in its log and beside it.
-void note_start(const RunConfig& config,
-                const TrainRequest& request,
-                const RunRecord& record,
-                const std::optional<Resumable>& from) {
-  log::info(text("[run] ", to_text(record.machine)));
-  log::info(text("[run] seed ", config.run.seed, ", config ", hex(record.config), ", data ",
-                 hex(record.data), ", evaluation data ", hex(record.evaluation_data),
-                 ", tokenizer ", hex(record.tokenizer), ", ", from ? "" : "first ", "weights ",
-                 hex(record.weights)));
+// Records what is needed to reproduce the run, in its log and in run.json.
+void record_start(const RunConfig& config,
+                  const TrainRequest& request,
+                  const RunRecord& record,
+                  const std::optional<ResumePoint>& from) {
+  log::info(str_cat("[run] ", to_text(record.machine)));
+  log::info(str_cat("[run] seed ", config.run.seed, ", config ", to_hex(record.config), ", data ",
+                    to_hex(record.data), ", evaluation data ", to_hex(record.evaluation_data),
+                    ", tokenizer ", to_hex(record.tokenizer), ", ", from ? "" : "first ",
+                    "weights ", to_hex(record.weights)));
   if (from) {
-    note_continuation(
+    record_resume(
         config.run.directory,
-        {.step = from->state.clock.steps, .config = record.config, .machine = record.machine});
+        {.step = from->state.progress.steps, .config = record.config, .machine = record.machine});
     return;
   }
   if (request.on_start) {
@@ -121,36 +123,37 @@ void note_start(const RunConfig& config,
 
 void log_model(const RunConfig& config, const Trainer& trainer, const std::string& precision) {
   log::info("[run] precision " + precision);
-  const auto& arena = trainer.arena();
-  const auto all = with_commas(arena.parameters());
-  log::info(arena.trained_parameters() == arena.parameters()
-                ? text("[model] ", all, " parameters")
-                : text("[model] ", with_commas(arena.trained_parameters()), " of ", all,
-                       " parameters are trained"));
+  const auto& flat_parameters = trainer.flat_parameters();
+  const auto all = with_commas(flat_parameters.parameters());
+  log::info(flat_parameters.trained_parameters() == flat_parameters.parameters()
+                ? str_cat("[model] ", all, " parameters")
+                : str_cat("[model] ", with_commas(flat_parameters.trained_parameters()), " of ",
+                          all, " parameters are trained"));
   const auto [low, high] =
-      std::minmax_element(arena.segments().begin(), arena.segments().end(),
-                          [](const auto& a, const auto& b) { return a.rate < b.rate; });
-  if (low->rate != high->rate) {
-    log::info(text(std::setprecision(3), "[optimizer] learning rates by layer: from ",
-                   config.train.optimizer.lr * low->rate, " to ",
-                   config.train.optimizer.lr * high->rate));
+      std::minmax_element(flat_parameters.segments().begin(), flat_parameters.segments().end(),
+                          [](const auto& a, const auto& b) { return a.lr_scale < b.lr_scale; });
+  if (low->lr_scale != high->lr_scale) {
+    log::info(str_cat(std::setprecision(3), "[optimizer] learning rates by layer: from ",
+                      config.train.optimizer.lr * low->lr_scale, " to ",
+                      config.train.optimizer.lr * high->lr_scale));
   }
 }
 
-// One stretch of the run, from a checkpoint or the beginning.
+// Trains one part of the run, from a checkpoint or from scratch.
 void train_from(const RunConfig& config,
                 const RunDirectory& directory,
                 const TrainRequest& request,
-                const std::optional<Resumable>& from,
-                const std::optional<Outlasting>& kept) {
+                const std::optional<ResumePoint>& from,
+                const std::optional<StateKeptAcrossRollback>& kept) {
   const auto device = choose_device(config.run.device);
   const auto threads = set_threads(config.train.threads);
   const auto precision = choose_precision(
       config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
       config.model.dim, device);
   set_determinism(config.run.deterministic, device, precision.type, threads);
-  auto task = prepare_task(config, from ? std::optional(from->directory) : std::nullopt, device);
-  Trainer trainer(config, directory, task,
+  auto components =
+      prepare_run(config, from ? std::optional(from->directory) : std::nullopt, device);
+  Trainer trainer(config, directory, components,
                   {.device = device,
                    .precision = precision.type,
                    .threads = threads,
@@ -158,55 +161,57 @@ void train_from(const RunConfig& config,
                    .after_rollback = kept},
                   from);
   const auto machine = describe_machine(device.str(), threads);
-  note_start(config, request, record_of(config, task, trainer, machine), from);
-  log_model(config, trainer, text(precision_name(precision.type), " (", precision.reason, ")"));
+  record_start(config, request, record_of(config, components, trainer, machine), from);
+  log_model(config, trainer, str_cat(precision_name(precision.type), " (", precision.reason, ")"));
   trainer.run(request.on_step);
-  log::info(text("[run] done: ", trainer.state().clock.steps, " steps, ",
-                 with_commas(trainer.state().clock.tokens), " tokens, ",
-                 time_span(60 * trainer.state().clock.minutes), "; ", directory.path()));
+  log::info(str_cat("[run] done: ", trainer.state().progress.steps, " steps, ",
+                    with_commas(trainer.state().progress.tokens), " tokens, ",
+                    format_duration(60 * trainer.state().progress.minutes), "; ",
+                    directory.path()));
 }
 
-// Memory that ran out anywhere but in a step: weights, optimizer, an evaluation, the data.
-void tell_sizes(const std::exception& error) {
-  if (const auto shortage = shortage_of(error)) {
-    throw DoesNotFit(
-        text("train: out of memory outside a step: ", words(*shortage),
-             "; what weights, gradients and optimizer take, weft inspect CONFIG tells"));
+// Out of memory anywhere but in a step: weights, optimizer, an evaluation, the data.
+void rethrow_as_out_of_memory(const std::exception& error) {
+  if (const auto shortage = memory_shortage_in(error)) {
+    throw OutOfMemoryError(
+        str_cat("train: out of memory outside a step: ", describe(*shortage),
+                "; what weights, gradients and optimizer take, weft inspect CONFIG tells"));
   }
 }
 
-// The latest checkpoint that is good and whole; all later ones are set aside. `outside`: a
-// checkpoint of elsewhere, with which the run began.
-std::optional<Resumable> good_checkpoint(const RollBack& back,
-                                         const RunDirectory& directory,
-                                         const std::optional<Resumable>& outside) {
+// Latest checkpoint that is good and valid; all later ones are marked as superseded. `external`: a
+// checkpoint outside the run, from which it started.
+std::optional<ResumePoint> last_good_checkpoint(const RollbackRequested& back,
+                                                const RunDirectory& directory,
+                                                const std::optional<ResumePoint>& external) {
   for (const auto step : back.candidates()) {
-    directory.set_aside_after(step);
+    directory.mark_superseded_after(step);
     auto found = newest_valid_checkpoint(directory.path());
-    if (found && found->state.clock.steps == step) {
+    if (found && found->state.progress.steps == step) {
       return found;
     }
-    if (outside && outside->state.clock.steps == step) {
-      return outside;
+    if (external && external->state.progress.steps == step) {
+      return external;
     }
   }
-  directory.set_aside_after(-1);
+  directory.mark_superseded_after(-1);
   return std::nullopt;
 }
 
-// Where a run goes back to, and what it takes along.
-std::pair<std::optional<Resumable>, Outlasting> way_back(const RollBack& back,
-                                                         const RunConfig& config,
-                                                         const RunDirectory& directory,
-                                                         const std::optional<Resumable>& outside) {
-  auto start = good_checkpoint(back, directory, outside);
+// Checkpoint to roll back to, and the state that is kept.
+std::pair<std::optional<ResumePoint>, StateKeptAcrossRollback> plan_rollback(
+    const RollbackRequested& back,
+    const RunConfig& config,
+    const RunDirectory& directory,
+    const std::optional<ResumePoint>& external) {
+  auto start = last_good_checkpoint(back, directory, external);
   const auto& options = config.train.rollback;
-  auto kept = back.after(start ? start->state.clock.steps : 0,
-                         start ? start->state.cursor : data::Cursor{}, options.leaves_out);
-  log::warning(text("[run] rollback ", kept.rollbacks.count, " of ", options.most, " at most: to ",
-                    start ? start->directory : "the beginning", ", without ",
-                    options.leaves_out == LeavesOut::kBatch ? "the data of the bad step"
-                                                            : "all data since then"));
+  auto kept = back.state_after(start ? start->state.progress.steps : 0,
+                               start ? start->state.cursor : data::DataPosition{}, options.skip);
+  log::warning(str_cat(
+      "[run] rollback ", kept.rollbacks.count, " of ", options.max_rollbacks, " at most: to ",
+      start ? start->directory : "the beginning", ", without ",
+      options.skip == RollbackSkip::kBatch ? "the data of the bad step" : "all data since then"));
   return {std::move(start), std::move(kept)};
 }
 
@@ -217,41 +222,41 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
   directory.remove_leftovers();
   if (request.resume == Resume::kNever && !checkpoint_steps(directory.path()).empty()) {
     log::warning(
-        text("[run] --resume never: the earlier run in ", directory.path(), " is replaced"));
+        str_cat("[run] --resume never: the earlier run in ", directory.path(), " is replaced"));
   }
   if (request.resume == Resume::kNever) {
     directory.clear();
   }
   const LogFile log_file(directory.path() + "/train.log");
-  const auto from = find_start(directory, request);
+  const auto from = find_resume_point(directory, request);
   if (from) {
     compare_configs(config, *from, request.allows_changed_data);
-    directory.set_aside_after(from->state.clock.steps);
-    if (Trainer::is_finished(from->state, config.train) && !from->state.owes_evaluation) {
+    directory.mark_superseded_after(from->state.progress.steps);
+    if (Trainer::is_finished(from->state, config.train) && !from->state.pending_evaluation) {
       log_finished(config, *from);
       return;
     }
-    log::info(text("[run] goes on from ", from->directory));
+    log::info(str_cat("[run] resuming from ", from->directory));
   } else {
-    directory.set_aside_after(-1);
+    directory.mark_superseded_after(-1);
   }
   write_file(directory.path() + "/config.yaml", config.resolved);
 
-  const auto outside = request.resume == Resume::kFrom ? from : std::nullopt;
+  const auto external = request.resume == Resume::kFrom ? from : std::nullopt;
   auto start = from;
-  std::optional<Outlasting> kept;
+  std::optional<StateKeptAcrossRollback> kept;
   for (;;) {
     try {
       train_from(config, directory, request, start, kept);
       return;
-    } catch (const RollBack& back) {
-      std::tie(start, kept) = way_back(back, config, directory, outside);
+    } catch (const RollbackRequested& back) {
+      std::tie(start, kept) = plan_rollback(back, config, directory, external);
     } catch (const UserError&) {
       throw;
-    } catch (const DoesNotFit&) {
+    } catch (const OutOfMemoryError&) {
       throw;
     } catch (const std::exception& error) {
-      tell_sizes(error);
+      rethrow_as_out_of_memory(error);
       throw;
     }
   }

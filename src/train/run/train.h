@@ -11,27 +11,26 @@
 namespace weft::train {
 
 enum class Resume {
-  kAuto,   // where the run stopped, if it ever began
-  kNever,  // from the beginning; what an earlier run left in the directory is replaced
-  kFrom,   // from the checkpoint or run named
+  kAuto,   // resume the run if there is one, otherwise start it
+  kNever,  // from scratch; replaces an earlier run in the directory
+  kFrom,   // from the given checkpoint or run
 };
 
 struct TrainRequest {
   Resume resume = Resume::kAuto;
   std::string from = {};             // kFrom
-  bool allows_changed_data = false;  // a run that goes on may get other training data
+  bool allows_changed_data = false;  // accept other training data when resuming
   std::function<void(const TrainState&)> on_step = {};
-  std::function<void(const RunRecord&)> on_start =
-      {};  // of a run that begins, before its first step
+  std::function<void(const RunRecord&)> on_start = {};  // only for new runs, before the first step
 };
 
-/// `weft train`: goes on with the run or begins it, to its end; a finished run is left alone.
-/// Throws UserError, Stopped (after a save), and std::runtime_error where bad steps or too little
+/// `weft train`: starts or resumes the run and trains to its end; a finished run is left alone.
+/// Throws UserError, Stopped (after a save), and std::runtime_error if bad steps or too little
 /// memory end it.
 void run_training(const RunConfig& config, const TrainRequest& request);
 
-/// What one step and one save told about a whole run.
-struct Forecast {
+/// Estimates for a whole run, from one step and one save.
+struct DryRunReport {
   int64_t parameters = 0;
   std::string precision;
   std::string device;
@@ -39,13 +38,13 @@ struct Forecast {
   double step_seconds = 0;
   double save_seconds = 0;
   int64_t checkpoint_bytes = 0;
-  int64_t steps = 0;            // of the whole run; 0: not known
+  int64_t steps = 0;            // of the whole run; 0: unknown
   double total_seconds = 0;     // without evaluation
-  int64_t memory_bytes = 0;     // most that was held, and the copy of a save in the background
-  int64_t free_disk_bytes = 0;  // where the run directory will lie
+  int64_t memory_bytes = 0;     // peak, plus the copy for a background save
+  int64_t free_disk_bytes = 0;  // where the run directory will be
 };
 
 /// `weft train --dry-run`: one step and one save in a temporary directory, which is removed.
-Forecast dry_run(const RunConfig& config);
+DryRunReport dry_run(const RunConfig& config);
 
 }  // namespace weft::train

@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/string_util.h"
 #include "base/system_calls.h"
-#include "base/text.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/temporary_directory.h"
 #include "train/run/determinism.h"
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kFailed = 1;
 
-/// Trains until the step, or the run's end. In a process of its own, with nothing of another run.
+/// Trains until the step, or the run's end, in a process of its own.
 [[noreturn]] void train_and_exit(const RunConfig& config, int64_t step, const std::string& log) {
   const int file = system_calls::open(log, O_WRONLY | O_CREAT | O_TRUNC);
   if (file < 0 || ::dup2(file, STDERR_FILENO) < 0) {
@@ -37,7 +37,7 @@ constexpr int kFailed = 1;
   bool is_there = false;
   try {
     run_training(config, {.on_step = [&](const TrainState& state) {
-                   is_there = state.clock.steps >= step;
+                   is_there = state.progress.steps >= step;
                    if (is_there && !Trainer::is_finished(state, config.train)) {
                      request_stop(true);
                    }
@@ -51,7 +51,7 @@ constexpr int kFailed = 1;
   ::_exit(0);
 }
 
-std::string last_words(const std::string& log) {
+std::string last_log_line(const std::string& log) {
   const auto content = read_file(log);
   std::string words;
   for (const auto line : split(content, '\n')) {
@@ -69,20 +69,20 @@ void train_in_child(const RunConfig& config, int64_t step, const std::string& lo
     train_and_exit(config, step, log);
   }
   int status = 0;
-  bool was_told = false;
+  bool was_signalled = false;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    if (stop_requested() && !was_told) {
+    if (stop_requested() && !was_signalled) {
       ::kill(child, SIGTERM);
-      was_told = true;
+      was_signalled = true;
     }
   }
-  leave_if_stopped("proving the resume");
+  throw_if_stopped("proving the resume");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw UserError("weft train --verify-resume: a training failed: " + last_words(log));
+    throw UserError("weft train --verify-resume: a training failed: " + last_log_line(log));
   }
 }
 
-Resumable last_of(const std::string& run) {
+ResumePoint newest_checkpoint(const std::string& run) {
   auto found = newest_valid_checkpoint(run);
   if (!found) {
     throw UserError("weft train --verify-resume: this run has fewer than 2 steps");
@@ -92,35 +92,35 @@ Resumable last_of(const std::string& run) {
 
 }  // namespace
 
-ResumeProof verify_resume(const RunConfig& config, int64_t steps) {
-  if (const auto key = clock_key(config.train); !key.empty()) {
-    throw UserError(text("weft train --verify-resume: ", key,
-                         ": the clock decides what this run does, no two are the same; give a "
-                         "number of steps by --set"));
+ResumeCheck verify_resume(const RunConfig& config, int64_t steps) {
+  if (const auto key = wall_clock_key(config.train); !key.empty()) {
+    throw UserError(str_cat("weft train --verify-resume: ", key,
+                            ": the clock decides what this run does, no two are the same; give a "
+                            "number of steps by --set"));
   }
-  const TemporaryDirectory place("weft-resume");
-  auto straight = config;
-  straight.run.directory = place.path() + "/straight";
-  auto parts = config;
-  parts.run.directory = place.path() + "/parts";
-  const auto log = place.path() + "/log";
+  const TemporaryDirectory temporary("weft-resume");
+  auto uninterrupted = config;
+  uninterrupted.run.directory = temporary.path() + "/straight";
+  auto resumed = config;
+  resumed.run.directory = temporary.path() + "/parts";
+  const auto log = temporary.path() + "/log";
 
-  log::info(text("[resume] ", steps, " steps in one process"));
-  train_in_child(straight, steps, log);
-  ResumeProof proof;
-  const auto last = last_of(straight.run.directory);
-  // What `auto` means is measured: twice may be two things.
-  parts.train.precision = last.state.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
-  proof.steps = last.state.clock.steps;
-  proof.half = proof.steps / 2;
-  if (proof.half == 0) {
+  log::info(str_cat("[resume] ", steps, " steps in one process"));
+  train_in_child(uninterrupted, steps, log);
+  ResumeCheck check;
+  const auto last = newest_checkpoint(uninterrupted.run.directory);
+  // `auto` is measured, and two measurements may differ.
+  resumed.train.precision = last.state.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
+  check.steps = last.state.progress.steps;
+  check.half = check.steps / 2;
+  if (check.half == 0) {
     throw UserError("weft train --verify-resume: this run has fewer than 2 steps");
   }
-  log::info(text("[resume] ", proof.half, " steps, then a new process to step ", proof.steps));
-  train_in_child(parts, proof.half, log);
-  train_in_child(parts, proof.steps, log);
-  proof.comparison = compare_runs(straight.run.directory, parts.run.directory, proof.steps);
-  return proof;
+  log::info(str_cat("[resume] ", check.half, " steps, then a new process to step ", check.steps));
+  train_in_child(resumed, check.half, log);
+  train_in_child(resumed, check.steps, log);
+  check.comparison = compare_runs(uninterrupted.run.directory, resumed.run.directory, check.steps);
+  return check;
 }
 
 }  // namespace weft::train

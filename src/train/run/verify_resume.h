@@ -7,17 +7,17 @@
 
 namespace weft::train {
 
-/// What `weft train --verify-resume` found.
-struct ResumeProof {
-  int64_t steps = 0;  // that were compared
-  int64_t half = 0;   // after which a new process went on
+/// Result of `weft train --verify-resume`.
+struct ResumeCheck {
+  int64_t steps = 0;  // steps compared
+  int64_t half = 0;   // step at which a new process resumed
   Comparison comparison;
 };
 
-/// Trains the config for so many steps (at most its own) in one process, and for half of them in
-/// one and the rest in another, all in a temporary directory that is removed, and compares what
-/// they leave. Forks: the caller must never have trained. Throws UserError where one of them fails,
-/// with its last words, and where the clock decides what a run does; Stopped.
-ResumeProof verify_resume(const RunConfig& config, int64_t steps);
+/// Trains the config for `steps` steps (at most its duration) in one process, and again for half of
+/// them in one process and the rest in another, all in a temporary directory that is removed, and
+/// compares the results. Forks: the caller must not have trained before. Throws UserError with the
+/// last output if one of them fails, or if the run depends on wall-clock time; Stopped.
+ResumeCheck verify_resume(const RunConfig& config, int64_t steps);
 
 }  // namespace weft::train

@@ -8,17 +8,17 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/stop.h"
-#include "batching/stage.h"
-#include "data/loader.h"
+#include "batching/device_batch.h"
+#include "data/data_loader.h"
 
 namespace weft::train {
 
 namespace {
 
-// A matrix product of the CPU rounds a row otherwise when it stands among other numbers of rows:
-// the last bits of a figure would depend on the budget. So every budget from here on is cut into
-// the same groups, which are large enough for full speed.
-int64_t tokens_at_once(const EvaluationSettings& settings) {
+// On the CPU, the rounding of a row in a matrix product depends on the number of rows, so the last
+// bits of a metric would depend on the budget. Larger budgets are therefore split into the same
+// groups, which are large enough for full speed.
+int64_t evaluation_batch_tokens(const EvaluationSettings& settings) {
   constexpr int64_t kGroup = 512;
   return settings.inference.device.is_cpu() ? std::min(settings.batch_tokens, kGroup)
                                             : settings.batch_tokens;
@@ -26,35 +26,35 @@ int64_t tokens_at_once(const EvaluationSettings& settings) {
 
 }  // namespace
 
-std::unique_ptr<objectives::Evaluation> evaluation_of(const objectives::Objective& objective,
-                                                      models::Model& model,
-                                                      std::shared_ptr<const data::Dataset> dataset,
-                                                      const EvaluationSettings& settings) {
+std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objective& objective,
+                                                       models::Model& model,
+                                                       std::shared_ptr<const data::Dataset> dataset,
+                                                       const EvaluationSettings& settings) {
   const at::NoGradGuard no_grad;
-  data::Loader loader(std::move(dataset), {.shuffles = false,
-                                           .batch_tokens = tokens_at_once(settings),
-                                           .workers = settings.workers,
-                                           .epochs = 1});
+  data::DataLoader loader(std::move(dataset), {.shuffles = false,
+                                               .batch_tokens = evaluation_batch_tokens(settings),
+                                               .workers = settings.workers,
+                                               .epochs = 1});
   auto evaluation = objective.evaluation();
   while (const auto step = loader.next()) {
-    for (const auto& batch : step->micro) {
-      evaluation->add(model, batch, batching::stage(batch, settings.inference.device).pass);
+    for (const auto& batch : step->micro_batches) {
+      evaluation->add(model, batch, batching::context_of(batch, settings.inference.device));
     }
-    leave_if_stopped("evaluating");
+    throw_if_stopped("evaluating");
   }
   return evaluation;
 }
 
-Figures evaluate(const objectives::Objective& objective,
+Metrics evaluate(const objectives::Objective& objective,
                  models::Model& model,
                  std::shared_ptr<const data::Dataset> dataset,
                  const EvaluationSettings& settings) {
-  return evaluation_of(objective, model, std::move(dataset), settings)->result();
+  return run_evaluation(objective, model, std::move(dataset), settings)->result();
 }
 
-bool is_better_low(const std::string& figure) {
-  for (const std::string_view word : {"loss", "perplexity", "mse", "mae", "error", "brier"}) {
-    if (figure.find(word) != std::string::npos) {
+bool lower_is_better(const std::string& metric) {
+  for (const std::string_view word : {"loss", "perplexity", "mse", "mae", "_ece", "brier"}) {
+    if (metric.find(word) != std::string::npos) {
       return true;
     }
   }

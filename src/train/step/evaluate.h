@@ -14,30 +14,30 @@
 namespace weft::train {
 
 struct EvaluationSettings {
-  models::InferenceOptions inference = {};  // of a model in training its device alone
+  models::InferenceOptions inference = {};  // for a model in training only its device is used
   int64_t batch_tokens = 8192;  // changes speed and memory, not the result; on the CPU 512 at most
   int64_t workers = 1;
-  bool judges_items = false;  // refuse what cannot tell its worst items
-  bool needs_pairs = false;   // refuse what does not learn a target for a source
-  std::string language = {};  // of the texts, where the model tells languages apart
+  bool needs_example_results = false;  // reject objectives without per-example results
+  bool needs_pairs = false;            // reject objectives that are not source-target
+  std::string language = {};           // of the texts, for multilingual models
 };
 
-/// Names and values as objectives::Evaluation gives them: eval_loss, ...
-using Figures = std::map<std::string, double>;
+/// Metric values by name, as in objectives::Evaluation: eval_loss, ...
+using Metrics = std::map<std::string, double>;
 
-/// Goes through the data once, without chance. Throws Stopped where a stop is asked for meanwhile.
-std::unique_ptr<objectives::Evaluation> evaluation_of(const objectives::Objective& objective,
-                                                      models::Model& model,
-                                                      std::shared_ptr<const data::Dataset> dataset,
-                                                      const EvaluationSettings& settings);
+/// Evaluates the data once, without dropout. Throws Stopped if a stop is requested.
+std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objective& objective,
+                                                       models::Model& model,
+                                                       std::shared_ptr<const data::Dataset> dataset,
+                                                       const EvaluationSettings& settings);
 
-/// Its figures.
-Figures evaluate(const objectives::Objective& objective,
+/// Returns only the metrics.
+Metrics evaluate(const objectives::Objective& objective,
                  models::Model& model,
                  std::shared_ptr<const data::Dataset> dataset,
                  const EvaluationSettings& settings);
 
-/// Whether less is better for a figure of this name: losses, perplexities, errors.
-bool is_better_low(const std::string& figure);
+/// Whether lower is better for this metric: losses, perplexities, errors.
+bool lower_is_better(const std::string& metric);
 
 }  // namespace weft::train

@@ -7,26 +7,26 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "batching/token_types.h"
+#include "base/string_util.h"
+#include "batching/token_type_ids.h"
 #include "config/section.h"
 #include "config/yaml.h"
 #include "data/rows/tagged_rows.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
-#include "formats/table.h"
+#include "formats/table_reader.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/generator.h"
 #include "models/inference.h"
 #include "objectives/options.h"
-#include "train/step/task.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 
 namespace {
 
-std::string objective_word(const models::ModelOptions& options, const std::string& directory) {
+std::string objective_for_head(const models::ModelOptions& options, const std::string& directory) {
   switch (options.head) {
     case models::Head::kMaskedLm:
     case models::Head::kPretraining:
@@ -34,7 +34,7 @@ std::string objective_word(const models::ModelOptions& options, const std::strin
       return "mlm";
     case models::Head::kSequence:
     case models::Head::kImage:
-    case models::Head::kTaughtImage:
+    case models::Head::kDistilledImage:
       return "classify";
     case models::Head::kMaskedImage:
       return "masked_image";
@@ -46,7 +46,7 @@ std::string objective_word(const models::ModelOptions& options, const std::strin
     case models::Head::kSpan:
       break;
     case models::Head::kCausalLm:
-      return options.decoder.sees_prompt ? "prefix" : "causal";
+      return options.decoder.is_prefix_lm ? "prefix_lm" : "causal";
     case models::Head::kConditional:
       return "seq2seq";
   }
@@ -56,8 +56,9 @@ std::string objective_word(const models::ModelOptions& options, const std::strin
       "or words");
 }
 
-// The columns that the run named for its training data, as `key: value` of an item.
-formats::Json columns_in(const std::string& directory, const std::vector<std::string>& keys) {
+// Columns that the run configured for its training data, as `key: value` of an item.
+formats::Json configured_columns(const std::string& directory,
+                                 const std::vector<std::string>& keys) {
   formats::Json named = formats::Json::object();
   const auto path = directory + "/weft.yaml";
   if (!std::filesystem::exists(path)) {
@@ -82,14 +83,14 @@ formats::Json columns_in(const std::string& directory, const std::vector<std::st
   return named;
 }
 
-// A file as an item of data: with those of the columns that it has; the others are found by their
+// A data file as an item: with the configured columns that it has; the others are found by their
 // usual names.
 formats::Json evaluation_item_of(const std::string& file, const formats::Json& named) {
   formats::Json item = {{"path", file}};
   const auto found = glob_paths(file);
   const auto kind = found.empty() ? std::nullopt : formats::table_kind(found.front());
   const auto columns =
-      kind ? formats::columns_of(found.front(), *kind) : data::tagged_columns(file);
+      kind ? formats::read_column_names(found.front(), *kind) : data::tagged_columns(file);
   const auto is_there = [&](const formats::Json& value) {
     const auto name = value.get<std::string>();
     const bool is_number = kind != formats::TableKind::kJsonl && data::column_number(name);
@@ -103,28 +104,29 @@ formats::Json evaluation_item_of(const std::string& file, const formats::Json& n
   return item;
 }
 
-// Of images: what the files hold and how it is written goes on to hold.
+// An image file as an item, with all configured keys: content and format are the same.
 formats::Json image_item_of(const std::string& file, const formats::Json& named) {
   formats::Json item = {{"path", file}};
   for (const auto& [key, value] : named.items()) {
     if (value == "null") {
       continue;
     }
-    item[key] = key == "white" ? formats::Json::parse(value.get<std::string>()) : value;
+    item[key] = key == "max_pixel_value" ? formats::Json::parse(value.get<std::string>()) : value;
   }
   return item;
 }
 
-// What is written as an item of data, `{source: a.en, target: a.de}`, is one; the rest are files.
+// Data written as an item, `{source: a.en, target: a.de}`, is used as is; the rest are files.
 std::string items_of(const std::string& directory,
                      const models::ModelOptions& options,
                      const std::vector<std::string>& files,
                      const std::string& language) {
   const bool is_of_images = models::reads_images(options);
   const auto named =
-      is_of_images
-          ? columns_in(directory, {"kind", "image", "label", "names_file", "white"})
-          : columns_in(directory, {"text", "text_pair", "label", "labels", "source", "target"});
+      is_of_images ? configured_columns(
+                         directory, {"format", "image", "label", "names_file", "max_pixel_value"})
+                   : configured_columns(
+                         directory, {"text", "text_pair", "label", "labels", "source", "target"});
   std::vector<std::string> items;
   for (const auto& file : files) {
     if (file.starts_with('{')) {
@@ -140,13 +142,13 @@ std::string items_of(const std::string& directory,
   return "[" + join(items) + "]";
 }
 
-// weft.yaml with the files in place of its data, or a config made up for a directory that Weft did
-// not write.
-config::Document task_document(const std::string& directory,
-                               const models::ModelOptions& options,
-                               const std::vector<std::string>& files,
-                               const std::string& language,
-                               const std::vector<std::string>& overrides) {
+// weft.yaml with the files as its data, or a synthesised config for a directory that Weft did not
+// write.
+config::Document evaluation_config(const std::string& directory,
+                                   const models::ModelOptions& options,
+                                   const std::vector<std::string>& files,
+                                   const std::string& language,
+                                   const std::vector<std::string>& overrides) {
   const auto list = items_of(directory, options, files, language);
   std::vector<std::string> all = {"data.train=" + list, "data.evaluate=" + list, "data.folds=null",
                                   "data.fold=1"};
@@ -155,10 +157,10 @@ config::Document task_document(const std::string& directory,
   if (std::filesystem::exists(path)) {
     return config::Document::load(path, all);
   }
-  const auto word = options.is_regression ? "regress" : objective_word(options, directory);
+  const auto word = options.is_regression ? "regress" : objective_for_head(options, directory);
   return config::Document::parse(
-      text("objective: {type: ", word, options.is_multi_label ? ", multi_label: true" : "",
-           "}\ndata: {}\n"),
+      str_cat("objective: {type: ", word, options.is_multi_label ? ", multi_label: true" : "",
+              "}\ndata: {}\n"),
       directory, all);
 }
 
@@ -168,70 +170,71 @@ uint64_t seed_of(config::Section root) {
   return static_cast<uint64_t>(seed);
 }
 
-// The threshold is that of the model; to tune one on the data that judge it would be cheating.
-void decide_as(const objectives::Decision& decision, objectives::ClassOptions& options) {
-  options.tunes_threshold.reset();
+// Uses the model's threshold; tuning one on the evaluation data would be cheating.
+void set_decision_threshold(const objectives::DecisionThreshold& decision,
+                            objectives::ClassOptions& options) {
+  options.tune_threshold.reset();
   if (decision.threshold) {
     options.threshold = decision.threshold;
   }
 }
 
-/// Texts are written for the sources of pairs.
-void refuse_other_than_pairs(const std::string& directory,
-                             const objectives::ObjectiveOptions& objective,
-                             const models::ModelOptions& model) {
-  const bool joins_pairs = model.decoder.prompt_end_id >= 0;  // a decoder's
+/// Texts are generated for the sources of pairs.
+void require_pair_objective(const std::string& directory,
+                            const objectives::ObjectiveOptions& objective,
+                            const models::ModelOptions& model) {
+  const bool joins_pairs = model.decoder.prefix_end_id >= 0;  // of a decoder
   if (objective.type != objectives::ObjectiveType::kSeq2Seq && !joins_pairs) {
-    throw UserError(text(directory, ": its objective is ", objectives::word_of(objective.type),
-                         "; texts are written and compared of models that learnt a target for a "
-                         "source (seq2seq, or prefix of a decoder on pairs)"));
+    throw UserError(str_cat(directory, ": its objective is ", objectives::name_of(objective.type),
+                            "; texts are written and compared of models that learnt a target for a "
+                            "source (seq2seq, or prefix_lm of a decoder on pairs)"));
   }
 }
 
 }  // namespace
 
-DirectoryEvaluation evaluate_all(const std::string& model,
-                                 const std::vector<std::string>& files,
-                                 const EvaluationSettings& settings,
-                                 const std::vector<std::string>& overrides) {
+DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
+                                                const std::vector<std::string>& files,
+                                                const EvaluationSettings& settings,
+                                                const std::vector<std::string>& overrides) {
   const auto directory = models::model_directory(model);
   const auto options = models::read_model_config(directory);
   if (!settings.language.empty()) {
     batching::check_language(options, settings.language);
   }
-  const auto document = task_document(directory, options, files, settings.language, overrides);
+  const auto document = evaluation_config(directory, options, files, settings.language, overrides);
   auto objective_section = document.root().section("objective", {.help = "The objective."});
   auto objective_options = objectives::read_objective_options(objective_section);
   auto data_section = document.root().section("data", {.help = "The data."});
   auto data_options = data::read_data_options(data_section);
-  data_options.train.clear();  // stood for the same files
+  data_options.train.clear();  // named the same files
   data_options.folds.reset();
 
   DirectoryEvaluation result;
-  result.decision = objectives::read_decision(directory);
-  decide_as(result.decision, objective_options.classes);
+  result.decision = objectives::read_decision_threshold(directory);
+  set_decision_threshold(result.decision, objective_options.classes);
   if (settings.needs_pairs) {
-    refuse_other_than_pairs(directory, objective_options, options);
+    require_pair_objective(directory, objective_options, options);
   }
   const auto objective = objectives::make_objective(objective_options);
-  if (settings.judges_items && !objective->evaluation()->worst(0)) {
-    throw UserError(text(directory,
-                         ": its objective does not judge texts one by one, the worst are known "
-                         "of classification, regression and tagging"));
+  if (settings.needs_example_results && !objective->evaluation()->hardest_examples(0)) {
+    throw UserError(str_cat(directory,
+                            ": its objective does not judge texts one by one, the worst are known "
+                            "of classification, regression and tagging"));
   }
   result.directory = directory;
   result.tokenizer = data::load_tokenizer(directory);
   result.items = data_options.evaluate;
   const auto data =
-      objectives::make_task_data(objective_options, data_options, options, result.tokenizer,
-                                 seed_of(document.root()), show_progress());
-  log::set_status("");
+      objectives::make_datasets(objective_options, data_options, options, result.tokenizer,
+                                seed_of(document.root()), show_progress());
+  log::set_progress_line("");
   for (const auto& remark : data.remarks) {
     log::info("[data] " + remark);
   }
   const auto loaded = models::load_model(directory, options, 0);
-  if (!loaded.fresh.empty()) {
-    throw UserError(text(directory, ": has no weights for ", join(loaded.fresh)));
+  if (!loaded.missing_keys.empty()) {
+    throw UserError(str_cat(directory, ": has no weights for ", join(loaded.missing_keys)));
   }
   if (objective_options.type == objectives::ObjectiveType::kReplacedToken) {
     models::load_generator(*loaded.model, directory);
@@ -239,15 +242,15 @@ DirectoryEvaluation evaluate_all(const std::string& model,
   models::prepare_for_inference(*loaded.model, settings.inference);
   result.model = loaded.model;
   result.dataset = data.evaluate;
-  result.evaluation = evaluation_of(*objective, *loaded.model, data.evaluate, settings);
+  result.evaluation = run_evaluation(*objective, *loaded.model, data.evaluate, settings);
   return result;
 }
 
-Figures evaluate_directory(const std::string& model,
+Metrics evaluate_directory(const std::string& model,
                            const std::vector<std::string>& files,
                            const EvaluationSettings& settings,
                            const std::vector<std::string>& overrides) {
-  return evaluate_all(model, files, settings, overrides).evaluation->result();
+  return run_evaluation_on_directory(model, files, settings, overrides).evaluation->result();
 }
 
 }  // namespace weft::train

@@ -8,34 +8,34 @@
 #include "data/dataset.h"
 #include "data/tokenizer.h"
 #include "models/model.h"
-#include "objectives/evaluation/decision.h"
+#include "objectives/evaluation/decision_threshold.h"
 #include "objectives/objective.h"
 #include "train/step/evaluate.h"
 
 namespace weft::train {
 
-/// What was found of a model directory.
+/// Evaluation of a model directory.
 struct DirectoryEvaluation {
   std::unique_ptr<objectives::Evaluation> evaluation;
   std::shared_ptr<const data::Dataset> dataset;
-  objectives::Decision decision;  // by which it decided
-  std::string directory;          // of the model
+  objectives::DecisionThreshold decision;  // threshold in use
+  std::string directory;                   // of the model
   std::shared_ptr<models::Model> model;
   std::shared_ptr<const data::Tokenizer> tokenizer;
-  std::vector<data::DataItem> items;  // the files, with the columns that are read
+  std::vector<data::DataItem> items;  // the files, with the columns read
 };
 
-/// Evaluates a model directory (in the number format of the settings) on data files. The objective
-/// and the reading of data are those of its weft.yaml (columns that it names where a file has
-/// them), else what its head tells: classification, regression or masked language modelling.
-/// `overrides`: `dotted.key=value` on top of weft.yaml. Throws UserError.
-DirectoryEvaluation evaluate_all(const std::string& model,
-                                 const std::vector<std::string>& files,
-                                 const EvaluationSettings& settings,
-                                 const std::vector<std::string>& overrides = {});
+/// Evaluates a model directory (in the precision of the settings) on data files. Objective and data
+/// options come from its weft.yaml (with its column names where a file has these columns),
+/// otherwise from the head: classification, regression or masked language modelling. `overrides`:
+/// `dotted.key=value`, applied on top of weft.yaml. Throws UserError.
+DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
+                                                const std::vector<std::string>& files,
+                                                const EvaluationSettings& settings,
+                                                const std::vector<std::string>& overrides = {});
 
-/// Its figures alone.
-Figures evaluate_directory(const std::string& model,
+/// Returns only the metrics.
+Metrics evaluate_directory(const std::string& model,
                            const std::vector<std::string>& files,
                            const EvaluationSettings& settings,
                            const std::vector<std::string>& overrides = {});

@@ -8,27 +8,27 @@
 
 namespace weft::train {
 
-/// What an exception says that came of too little memory: bytes asked for, where it tells.
+/// Details of an out-of-memory exception: bytes requested, if known.
 struct MemoryShortage {
-  std::optional<int64_t> wanted;
+  std::optional<int64_t> requested_bytes;
 };
 
-/// Whether the exception came of too little memory, of the system's or of a device.
-std::optional<MemoryShortage> shortage_of(const std::exception& error);
+/// Returns the shortage if the exception means that the system or a device ran out of memory.
+std::optional<MemoryShortage> memory_shortage_in(const std::exception& error);
 
-/// What was asked for and what is free, with sizes.
-std::string words(const MemoryShortage& shortage);
+/// Describes requested and free memory, with sizes.
+std::string describe(const MemoryShortage& shortage);
 
-/// What a run cannot do with the memory that there is, in words.
-class DoesNotFit : public std::runtime_error {
+/// The available memory is too small for the run; what() explains why.
+class OutOfMemoryError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A micro-batch did not fit. Nothing of its step is left in the gradients.
-class OutOfMemory : public std::runtime_error {
+/// A micro-batch did not fit into memory. No gradient of its step remains.
+class MicroBatchOutOfMemory : public std::runtime_error {
  public:
-  OutOfMemory(const MemoryShortage& shortage, int64_t tokens, int64_t sequences);
+  MicroBatchOutOfMemory(const MemoryShortage& shortage, int64_t tokens, int64_t sequences);
 
   int64_t tokens() const { return tokens_; }  // of the micro-batch
   int64_t sequences() const { return sequences_; }

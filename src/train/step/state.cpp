@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "formats/in_quotes.h"
+#include "base/string_util.h"
 #include "formats/json.h"
+#include "formats/quoted_text.h"
 
 namespace weft::train {
 
@@ -18,7 +18,7 @@ using formats::Json;
 constexpr int kStateFormat = 1;
 constexpr int64_t kLargest = int64_t{16} << 20;  // bytes
 
-// 64 bits do not fit the numbers of all JSON readers.
+// 64-bit integers do not fit into the numbers of all JSON readers.
 uint64_t parse_hex(const std::string& digits) {
   uint64_t value = 0;
   const auto* const end = digits.data() + digits.size();
@@ -29,50 +29,51 @@ uint64_t parse_hex(const std::string& digits) {
   return value;
 }
 
-/// A whole number from `least` on. Where the file is no honest one, a negative or huge number must
-/// not become a place in the data.
+/// An integer of at least `least`. In a corrupt file a negative or huge number must not become a
+/// data position.
 int64_t count_at(const Json& json,
                  const char* key,
                  int64_t least = 0,
                  int64_t most = int64_t{1} << 53) {
   const auto& value = json.at(key);
   if (!value.is_number_integer() || value < least || value > most) {
-    throw formats::Error(text(key, ": ", formats::in_quotes(value.dump()),
-                              ", must be an integer from ", least, " to ", most));
+    throw formats::Error(str_cat(key, ": ", formats::quoted_text(value.dump()),
+                                 ", must be an integer from ", least, " to ", most));
   }
   return value.get<int64_t>();
 }
 
-Patience parse_patience(const Json& json) {
-  Patience patience;
+EarlyStopping parse_early_stopping(const Json& json) {
+  EarlyStopping early_stopping;
   if (!json.at("best").is_null()) {
-    patience.best = json.at("best").get<double>();
+    early_stopping.best = json.at("best").get<double>();
   }
-  patience.waited = count_at(json, "waited");
-  return patience;
+  early_stopping.num_bad_evaluations = count_at(json, "waited");
+  return early_stopping;
 }
 
-data::Cursor parse_cursor(const Json& json) {
+data::DataPosition parse_cursor(const Json& json) {
   return {.epoch = count_at(json, "epoch"), .position = count_at(json, "position")};
 }
 
-Json state_json_of(const data::Cursor& cursor) {
+Json state_json_of(const data::DataPosition& cursor) {
   return {{"epoch", cursor.epoch}, {"position", cursor.position}};
 }
 
-// Not in the first checkpoints of this format.
-void parse_troubles(const Json& json, TrainState& state) {
+// Absent from the first checkpoints of this format.
+void parse_step_failures(const Json& json, TrainState& state) {
   if (!json.contains("rollbacks")) {
     return;
   }
   state.spikes = count_at(json, "spikes");
-  state.recent = {.losses = json.at("recent").at("losses"), .norms = json.at("recent").at("norms")};
+  state.loss_history = {.losses = json.at("recent").at("losses"),
+                        .norms = json.at("recent").at("norms")};
   const auto& rollbacks = json.at("rollbacks");
-  state.rollbacks.due = rollbacks.at("due").get<std::vector<int64_t>>();
+  state.rollbacks.save_steps = rollbacks.at("due").get<std::vector<int64_t>>();
   state.rollbacks.count = count_at(rollbacks, "count");
   state.rollbacks.to_step = count_at(rollbacks, "to_step", -1);
   for (const auto& range : rollbacks.at("left_out")) {
-    state.rollbacks.left_out.push_back(
+    state.rollbacks.skipped_ranges.push_back(
         {.begin = parse_cursor(range.at("begin")), .end = parse_cursor(range.at("end"))});
   }
   if (!json.at("micro_batch_tokens").is_null()) {
@@ -80,49 +81,51 @@ void parse_troubles(const Json& json, TrainState& state) {
   }
 }
 
-void add_troubles(const TrainState& state, Json& json) {
+void add_step_failures(const TrainState& state, Json& json) {
   json["spikes"] = state.spikes;
-  json["recent"] = {{"losses", state.recent.losses}, {"norms", state.recent.norms}};
-  auto left_out = Json::array();
-  for (const auto& range : state.rollbacks.left_out) {
-    left_out.push_back({{"begin", state_json_of(range.begin)}, {"end", state_json_of(range.end)}});
+  json["recent"] = {{"losses", state.loss_history.losses}, {"norms", state.loss_history.norms}};
+  auto skipped_ranges = Json::array();
+  for (const auto& range : state.rollbacks.skipped_ranges) {
+    skipped_ranges.push_back(
+        {{"begin", state_json_of(range.begin)}, {"end", state_json_of(range.end)}});
   }
-  json["rollbacks"] = {{"due", state.rollbacks.due},
+  json["rollbacks"] = {{"due", state.rollbacks.save_steps},
                        {"count", state.rollbacks.count},
                        {"to_step", state.rollbacks.to_step},
-                       {"left_out", left_out}};
+                       {"left_out", skipped_ranges}};
   json["micro_batch_tokens"] =
       state.micro_batch_tokens ? Json(*state.micro_batch_tokens) : Json(nullptr);
 }
 
 TrainState parse_state(const Json& json) {
   if (json.at("format").get<int>() != kStateFormat) {
-    throw formats::Error(text("format ", json.at("format").get<int>(), ", must be ", kStateFormat));
+    throw formats::Error(
+        str_cat("format ", json.at("format").get<int>(), ", must be ", kStateFormat));
   }
   TrainState state;
-  state.clock = {.steps = count_at(json, "step"),
-                 .epochs = json.at("epochs"),
-                 .tokens = count_at(json, "tokens"),
-                 .minutes = json.at("minutes")};
+  state.progress = {.steps = count_at(json, "step"),
+                    .epochs = json.at("epochs"),
+                    .tokens = count_at(json, "tokens"),
+                    .minutes = json.at("minutes")};
   state.updates = count_at(json, "updates");
   state.cursor = parse_cursor(json.at("cursor"));
   state.skipped = count_at(json, "skipped");
   state.skipped_in_row = count_at(json, "skipped_in_row");
-  parse_troubles(json, state);
+  parse_step_failures(json, state);
   state.window_loss = json.at("window").at("loss");
   state.window_steps = count_at(json.at("window"), "steps");
   if (json.at("window").contains("tallies")) {
-    state.window_tallies = json.at("window").at("tallies").get<std::vector<double>>();
+    state.window_sums = json.at("window").at("tallies").get<std::vector<double>>();
   }
   if (!json.at("warmup_end").is_null()) {
     state.warmup_end = json.at("warmup_end").get<double>();
   }
-  state.owes_evaluation = json.at("owes_evaluation");
+  state.pending_evaluation = json.at("owes_evaluation");
   for (const auto& item : json.at("scored")) {
     state.scored.push_back({.step = count_at(item, "step"), .value = item.at("value")});
   }
-  if (json.contains("patience")) {  // not in the first checkpoints of this format
-    state.patience = parse_patience(json.at("patience"));
+  if (json.contains("patience")) {  // absent from the first checkpoints of this format
+    state.early_stopping = parse_early_stopping(json.at("patience"));
   }
   if (json.contains("decision")) {
     state.decision = {.threshold = json.at("decision").at("threshold").get<double>(),
@@ -130,7 +133,6 @@ TrainState parse_state(const Json& json) {
   }
   state.seed = count_at(json, "seed", 0, std::numeric_limits<int64_t>::max());
   state.precision = json.at("precision");
-  state.optimizer = json.at("optimizer");
   state.threads = count_at(json, "threads");
   state.data = parse_hex(json.at("data"));
   state.evaluation_data = parse_hex(json.at("evaluation_data"));
@@ -143,37 +145,36 @@ TrainState parse_state(const Json& json) {
 std::string to_json(const TrainState& state) {
   Json json;
   json["format"] = kStateFormat;
-  json["step"] = state.clock.steps;
-  json["epochs"] = state.clock.epochs;
-  json["tokens"] = state.clock.tokens;
-  json["minutes"] = state.clock.minutes;
+  json["step"] = state.progress.steps;
+  json["epochs"] = state.progress.epochs;
+  json["tokens"] = state.progress.tokens;
+  json["minutes"] = state.progress.minutes;
   json["updates"] = state.updates;
   json["cursor"] = state_json_of(state.cursor);
   json["skipped"] = state.skipped;
   json["skipped_in_row"] = state.skipped_in_row;
-  add_troubles(state, json);
+  add_step_failures(state, json);
   json["window"] = {{"loss", state.window_loss}, {"steps", state.window_steps}};
-  if (!state.window_tallies.empty()) {
-    json["window"]["tallies"] = state.window_tallies;
+  if (!state.window_sums.empty()) {
+    json["window"]["tallies"] = state.window_sums;
   }
   json["warmup_end"] = state.warmup_end ? Json(*state.warmup_end) : Json(nullptr);
-  json["owes_evaluation"] = state.owes_evaluation;
+  json["owes_evaluation"] = state.pending_evaluation;
   json["scored"] = Json::array();
   for (const auto& scored : state.scored) {
     json["scored"].push_back({{"step", scored.step}, {"value", scored.value}});
   }
-  const auto& patience = state.patience;
-  json["patience"] = {{"best", patience.best ? Json(*patience.best) : Json(nullptr)},
-                      {"waited", patience.waited}};
+  const auto& early_stopping = state.early_stopping;
+  json["patience"] = {{"best", early_stopping.best ? Json(*early_stopping.best) : Json(nullptr)},
+                      {"waited", early_stopping.num_bad_evaluations}};
   if (const auto& decision = state.decision; decision.threshold) {
     json["decision"] = {{"threshold", *decision.threshold}, {"tuned_by", decision.tuned_by}};
   }
   json["seed"] = state.seed;
   json["precision"] = state.precision;
-  json["optimizer"] = state.optimizer;
   json["threads"] = state.threads;
-  json["data"] = hex(state.data);
-  json["evaluation_data"] = hex(state.evaluation_data);
+  json["data"] = to_hex(state.data);
+  json["evaluation_data"] = to_hex(state.evaluation_data);
   json["versions"] = state.versions;
   return json.dump(2) + "\n";
 }

@@ -1,49 +1,49 @@
-// The part of Trainer that saves: in the background while the run goes on, and before it leaves.
+// Trainer: saves in the background while training continues, and at the end.
 #include <exception>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "train/step/trainer.h"
 
 namespace weft::train {
 
 CheckpointParts Trainer::checkpoint_parts() const {
-  return {.model = *task_.model,
-          .tokenizer = *task_.tokenizer,
-          .arena = arena_,
-          .master = arena_.master(),
+  return {.model = *components_.model,
+          .tokenizer = *components_.tokenizer,
+          .flat_parameters = flat_parameters_,
+          .master = flat_parameters_.master(),
           .moments = optimizer_->moments(),
-          .average = average_ ? average_->values() : at::Tensor(),
-          .lora = task_.lora ? &*task_.lora : nullptr,
+          .ema = ema_ ? ema_->values() : at::Tensor(),
+          .lora = components_.lora ? &*components_.lora : nullptr,
           .resolved_config = config_.resolved};
 }
 
 void Trainer::save() {
-  settle_save();
-  state_.clock.minutes = minutes_now();
-  metrics_.sync();  // a run that goes on from here has all lines up to here
-  saver_.save(checkpoint_parts(), state_);
-  saved_step_ = state_.clock.steps;
+  finish_save();
+  state_.progress.minutes = minutes_now();
+  metrics_log_.sync();  // a run resumed from here has all lines so far
+  checkpointer_.save(checkpoint_parts(), state_);
+  saved_step_ = state_.progress.steps;
 }
 
-// In the midst of a run, which goes on while the checkpoint is written.
-void Trainer::begin_save(std::vector<Scored> scored_if_lost) {
-  settle_save();
-  scored_if_lost_ = std::move(scored_if_lost);
-  state_.clock.minutes = minutes_now();
-  metrics_.sync();
-  saver_.start(checkpoint_parts(), state_);
-  if (saver_.has_ended()) {
-    settle_save();
+// Starts a save during training, which continues while the checkpoint is written.
+void Trainer::start_save(std::vector<ScoredCheckpoint> scored_if_save_fails) {
+  finish_save();
+  scored_if_save_fails_ = std::move(scored_if_save_fails);
+  state_.progress.minutes = minutes_now();
+  metrics_log_.sync();
+  checkpointer_.start(checkpoint_parts(), state_);
+  if (checkpointer_.is_done()) {
+    finish_save();
   }
 }
 
-// Waits for the save that was begun last, if it was not settled before, and tells what became of
-// it. One that failed (a full disk) is no reason to lose what the next may keep.
-void Trainer::settle_save() {
-  const auto saved = saver_.take();
+// Waits for the last save, unless it was settled before, and logs its outcome. A failed save (a
+// full disk) does not end the run, as the next one may succeed.
+void Trainer::finish_save() {
+  const auto saved = checkpointer_.wait();
   if (!saved) {
     return;
   }
@@ -52,38 +52,39 @@ void Trainer::settle_save() {
       std::rethrow_exception(saved->failure);
     }
     saved_step_ = saved->step;
-    say_saved();
+    log_saved();
   } catch (const FileError& error) {
-    state_.scored = scored_if_lost_;  // what is not kept must not push out what is
-    log::error(text("[checkpoint] not saved, the run goes on: ", error.what()));
+    state_.scored = scored_if_save_fails_;  // an unsaved checkpoint must not displace a saved one
+    log::error(str_cat("[checkpoint] not saved, training continues: ", error.what()));
   }
 }
 
-void Trainer::say_saved() const {
-  log::info(text("[checkpoint] saved ", directory_.path(), "/", checkpoint_name(saved_step_)));
+void Trainer::log_saved() const {
+  log::info(str_cat("[checkpoint] saved ", directory_.path(), "/", checkpoint_name(saved_step_)));
 }
 
 // The last save of this process.
-void Trainer::save_or_tell() {
+void Trainer::save_final() {
   try {
     save();
-    say_saved();
+    log_saved();
   } catch (const FileError& error) {
-    throw FileError(text(error.what(), "; step ", state_.clock.steps, " of ", directory_.path(),
-                         " is not saved, the same command goes on from the checkpoint before it"));
+    throw FileError(
+        str_cat(error.what(), "; step ", state_.progress.steps, " of ", directory_.path(),
+                " is not saved, the same command resumes from the previous checkpoint"));
   }
 }
 
-void Trainer::leave() {
-  settle_save();
-  if (state_.clock.steps == 0) {
+void Trainer::save_and_stop() {
+  finish_save();
+  if (state_.progress.steps == 0) {
     throw Stopped("stopped before the end of the first step");
   }
-  if (saved_step_ != state_.clock.steps || state_.owes_evaluation) {
-    save_or_tell();
+  if (saved_step_ != state_.progress.steps || state_.pending_evaluation) {
+    save_final();
   }
-  throw Stopped(text("stopped after step ", state_.clock.steps,
-                     " and a save; the same command goes on from there"));
+  throw Stopped(str_cat("stopped after step ", state_.progress.steps,
+                        " and a save; the same command resumes from there"));
 }
 
 }  // namespace weft::train

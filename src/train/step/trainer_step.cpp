@@ -1,5 +1,4 @@
-// The part of Trainer that does one step: what memory has room for, and what is fit for the
-// weights.
+// Trainer: one step; splits it to fit into memory and checks its result.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -8,8 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/text.h"
-#include "train/step/diagnosis.h"
+#include "base/string_util.h"
+#include "train/step/nonfinite_diagnosis.h"
 #include "train/step/out_of_memory.h"
 #include "train/step/trainer.h"
 
@@ -17,17 +16,17 @@ namespace weft::train {
 
 namespace {
 
-std::string figures_of(const StepResult& result) {
-  return text("loss ", result.loss, ", gradient norm ", result.norm);
+std::string describe_loss(const StepResult& result) {
+  return str_cat("loss ", result.loss, ", gradient norm ", result.norm);
 }
 
-std::string action_words(const OnBadStep action) {
+std::string describe_action(const StepFailureAction action) {
   switch (action) {
-    case OnBadStep::kSkip:
+    case StepFailureAction::kSkip:
       return "skipped ";
-    case OnBadStep::kRollBack:
-      return "goes back: ";
-    case OnBadStep::kStop:
+    case StepFailureAction::kRollback:
+      return "rolled back: ";
+    case StepFailureAction::kStop:
       return "stops: ";
   }
   return "";
@@ -35,14 +34,14 @@ std::string action_words(const OnBadStep action) {
 
 }  // namespace
 
-std::unique_ptr<data::Loader> Trainer::make_loader() const {
+std::unique_ptr<data::DataLoader> Trainer::make_loader() const {
   auto options = loader_options(config_);
-  options.left_out = state_.rollbacks.left_out;
+  options.skipped_ranges = state_.rollbacks.skipped_ranges;
   if (const auto less = state_.micro_batch_tokens) {
     options.micro_batch_tokens =
         options.micro_batch_tokens > 0 ? std::min(options.micro_batch_tokens, *less) : *less;
   }
-  return std::make_unique<data::Loader>(task_.data.train, options, state_.cursor);
+  return std::make_unique<data::DataLoader>(components_.data.train, options, state_.cursor);
 }
 
 bool Trainer::step() {
@@ -52,18 +51,18 @@ bool Trainer::step() {
   if (!batches) {
     return false;
   }
-  const double lr = rate_.at(state_.clock);
+  const double lr = learning_rate_.at(state_.progress);
   compute(*batches);
-  if (const auto trouble = trouble_of(*batches)) {
-    refuse(*batches, *trouble);
+  if (const auto failure = detect_failure(*batches)) {
+    reject_step(*batches, *failure);
   } else {
     apply(*batches, lr);
   }
   last_lr_ = lr;
-  state_.clock = clock_after(*batches, result_);
+  state_.progress = progress_after(*batches, result_);
   state_.cursor = batches->end;
   state_.updates = optimizer_->updates();
-  state_.warmup_end = rate_.warmup_end();
+  state_.warmup_end = learning_rate_.warmup_end();
   const double seconds = std::chrono::duration<double>(Steady::now() - begin).count();
   window_seconds_ += seconds;
   window_tokens_ += result_.tokens;
@@ -71,143 +70,147 @@ bool Trainer::step() {
   return true;
 }
 
-Clock Trainer::clock_after(const data::StepBatches& batches, const StepResult& result) const {
-  auto clock = state_.clock;
-  ++clock.steps;
-  clock.tokens += result.tokens;
-  clock.epochs = static_cast<double>(batches.end.epoch);
+TrainingProgress Trainer::progress_after(const data::StepBatches& batches,
+                                         const StepResult& result) const {
+  auto progress = state_.progress;
+  ++progress.steps;
+  progress.tokens += result.tokens;
+  progress.epochs = static_cast<double>(batches.end.epoch);
   if (batches.end.position > 0) {
-    clock.epochs += static_cast<double>(batches.end.position) /
-                    static_cast<double>(task_.data.train->size(batches.end.epoch));
+    progress.epochs += static_cast<double>(batches.end.position) /
+                       static_cast<double>(components_.data.train->size(batches.end.epoch));
   }
-  clock.minutes = minutes_now();
-  return clock;
+  progress.minutes = minutes_now();
+  return progress;
 }
 
-// The step's gradient, in smaller pieces where memory has no room for it.
+// Computes the step's gradient, in smaller micro-batches if memory runs out.
 void Trainer::compute(data::StepBatches& batches) {
   for (;;) {
     try {
-      result_ = stepper_.compute(batches, state_.clock.steps);
+      result_ = train_step_.compute(batches, state_.progress.steps);
       return;
-    } catch (const OutOfMemory& shortage) {
-      take_smaller_pieces(shortage);
+    } catch (const MicroBatchOutOfMemory& shortage) {
+      shrink_micro_batches(shortage);
     }
     batches = *loader_->next();
   }
 }
 
-void Trainer::take_smaller_pieces(const OutOfMemory& shortage) {
-  const auto step = text("step ", state_.clock.steps + 1, ": ", shortage.what());
+void Trainer::shrink_micro_batches(const MicroBatchOutOfMemory& shortage) {
+  const auto step = str_cat("step ", state_.progress.steps + 1, ": ", shortage.what());
   if (shortage.sequences() < 2) {
-    throw DoesNotFit(
-        text("train: out of memory in ", step,
-             "; one sequence cannot be cut. What lowers it: data.length",
-             config_.train.checkpoint_activations == Checkpointing::kNone
-                 ? ", train.checkpoint_activations: layers"
-                 : "",
-             ", train.precision: bf16, train.lora, a smaller model (weft inspect CONFIG tells what "
-             "it takes). The weights hold nothing of this step"));
+    throw OutOfMemoryError(str_cat(
+        "train: out of memory in ", step,
+        "; one sequence cannot be cut. What lowers it: data.length",
+        config_.train.gradient_checkpointing == ActivationCheckpointing::kNone
+            ? ", train.gradient_checkpointing: layers"
+            : "",
+        ", train.precision: bf16, train.lora, a smaller model (weft inspect CONFIG tells what "
+        "it takes). The weights hold nothing of this step"));
   }
   state_.micro_batch_tokens = std::max<int64_t>(1, shortage.tokens() / 2);
-  log::warning(text("[train] out of memory in ", step,
-                    "; the step is done again in pieces of at most ",
-                    with_commas(*state_.micro_batch_tokens),
-                    " tokens, and so is the rest of the run (train.micro_batch_tokens)"));
+  log::warning(str_cat("[train] out of memory in ", step,
+                       "; the step is done again in pieces of at most ",
+                       with_commas(*state_.micro_batch_tokens),
+                       " tokens, and so is the rest of the run (train.micro_batch_tokens)"));
   loader_ = make_loader();
 }
 
-// Why the step must not reach the weights. A gradient that is not finite is computed a second time:
-// what then is finite was spoilt by the machine, and what it should have been is now known.
-std::optional<Trouble> Trainer::trouble_of(data::StepBatches& batches) {
+// Reason why the step must not update the weights. A gradient that is not finite is computed a
+// second time: if it then is finite, the fault was transient and the new gradient is used.
+std::optional<StepFailure> Trainer::detect_failure(data::StepBatches& batches) {
   if (!result_.is_finite()) {
-    const auto first = figures_of(result_);
-    stepper_.drop();
+    const auto first = describe_loss(result_);
+    train_step_.discard_gradients();
     compute(batches);
     if (!result_.is_finite()) {
-      return describe_not_finite(batches);
+      return describe_nonfinite(batches);
     }
-    log::warning(text("[train] step ", state_.clock.steps + 1, ": ", first,
-                      "; computed again it is ", figures_of(result_),
-                      ", which is used: a fault of the machine that has passed"));
+    log::warning(str_cat("[train] step ", state_.progress.steps + 1, ": ", first,
+                         "; computed again it is ", describe_loss(result_),
+                         ", which is used: a fault of the machine that has passed"));
   }
-  const auto spike =
-      result_.has_targets ? spike_in(state_.recent, result_, config_.train.spike) : std::nullopt;
+  const auto spike = result_.has_targets
+                         ? detect_spike(state_.loss_history, result_, config_.train.spike)
+                         : std::nullopt;
   if (!spike) {
     return std::nullopt;
   }
-  stepper_.drop();
-  return Trouble{.is_spike = true,
-                 .what = text("step ", state_.clock.steps + 1, ": ", *spike, "; ",
-                              texts_of(*task_.data.train, batches))};
+  train_step_.discard_gradients();
+  return StepFailure{.is_spike = true,
+                     .what = str_cat("step ", state_.progress.steps + 1, ": ", *spike, "; ",
+                                     describe_texts(*components_.data.train, batches))};
 }
 
-Trouble Trainer::describe_not_finite(const data::StepBatches& batches) {
-  const auto tensor = first_bad_tensor(arena_, stepper_.gradient(), task_.model->options());
-  stepper_.drop();
-  return {.what = text("step ", state_.clock.steps + 1, ": ", figures_of(result_),
-                       tensor.empty() ? "" : ", first in the gradient of " + tensor, "; ",
-                       where_it_broke(*task_.objective, *task_.model, *task_.data.train, batches,
-                                      stepper_.pass_of(state_.clock.steps)))};
+StepFailure Trainer::describe_nonfinite(const data::StepBatches& batches) {
+  const auto tensor = first_nonfinite_gradient(flat_parameters_, train_step_.gradient(),
+                                               components_.model->options());
+  train_step_.discard_gradients();
+  return {.what = str_cat(
+              "step ", state_.progress.steps + 1, ": ", describe_loss(result_),
+              tensor.empty() ? "" : ", first in the gradient of " + tensor, "; ",
+              locate_nonfinite(*components_.objective, *components_.model, *components_.data.train,
+                               batches, train_step_.context_of(state_.progress.steps)))};
 }
 
 void Trainer::apply(const data::StepBatches& batches, double lr) {
   if (!result_.has_targets) {
-    stepper_.drop();
+    train_step_.discard_gradients();
     return;
   }
-  if (!stepper_.update(result_, lr)) {
-    refuse(batches,
-           {.what = text("step ", state_.clock.steps + 1, ": ", figures_of(result_),
-                         ", but at the rate ", lr, " the update carries weights beyond fp32; ",
-                         texts_of(*task_.data.train, batches))});
+  if (!train_step_.update(result_, lr)) {
+    reject_step(batches, {.what = str_cat("step ", state_.progress.steps + 1, ": ",
+                                          describe_loss(result_), ", but at the rate ", lr,
+                                          " the update carries weights beyond fp32; ",
+                                          describe_texts(*components_.data.train, batches))});
     return;
   }
   state_.skipped_in_row = 0;
-  if (average_) {
-    average_->add(optimizer_->updates());
+  if (ema_) {
+    ema_->update(optimizer_->updates());
   }
-  remember(state_.recent, result_, config_.train.spike);
+  record_step(state_.loss_history, result_, config_.train.spike);
   state_.window_loss += result_.loss;
-  state_.window_tallies.resize(result_.tallies.size(), 0);
-  std::transform(result_.tallies.begin(), result_.tallies.end(), state_.window_tallies.begin(),
-                 state_.window_tallies.begin(), std::plus<>());
+  state_.window_sums.resize(result_.running_sums.size(), 0);
+  std::transform(result_.running_sums.begin(), result_.running_sums.end(),
+                 state_.window_sums.begin(), state_.window_sums.begin(), std::plus<>());
   ++state_.window_steps;
 }
 
-// A step that must not reach the weights.
-void Trainer::refuse(const data::StepBatches& batches, const Trouble& trouble) {
+// Handles a step that must not update the weights.
+void Trainer::reject_step(const data::StepBatches& batches, const StepFailure& failure) {
   const auto& options = config_.train;
-  const auto action = trouble.is_spike ? options.spike.action : options.nonfinite.action;
-  const bool is_over =
-      action == OnBadStep::kRollBack && state_.rollbacks.count >= options.rollback.most;
-  log::warning(text("[train] ", is_over ? "" : action_words(action), trouble.what));
+  const auto action = failure.is_spike ? options.spike.action : options.nan_policy.action;
+  const bool is_over = action == StepFailureAction::kRollback &&
+                       state_.rollbacks.count >= options.rollback.max_rollbacks;
+  log::warning(str_cat("[train] ", is_over ? "" : describe_action(action), failure.what));
   constexpr auto kAfter =
       ". The weights hold nothing of it: go on from the last checkpoint, perhaps with a lower "
       "train.optimizer.lr";
-  if (action == OnBadStep::kStop) {
-    throw std::runtime_error(text("train: ", trouble.what, kAfter));
+  if (action == StepFailureAction::kStop) {
+    throw std::runtime_error(str_cat("train: ", failure.what, kAfter));
   }
   if (is_over) {
-    throw std::runtime_error(
-        text("train: after ", state_.rollbacks.count,
-             " rollbacks (train.rollback.most) another one is needed: ", trouble.what, kAfter));
+    throw std::runtime_error(str_cat(
+        "train: after ", state_.rollbacks.count,
+        " rollbacks (train.rollback.max_rollbacks) another one is needed: ", failure.what, kAfter));
   }
-  if (action == OnBadStep::kRollBack) {
-    settle_save();
-    throw RollBack(trouble.what,
-                   {.rollbacks = state_.rollbacks,
-                    .micro_batch_tokens = state_.micro_batch_tokens,
-                    .minutes = minutes_now()},
-                   state_.clock.steps, {.begin = batches.begin, .end = batches.end});
+  if (action == StepFailureAction::kRollback) {
+    finish_save();
+    throw RollbackRequested(failure.what,
+                            {.rollbacks = state_.rollbacks,
+                             .micro_batch_tokens = state_.micro_batch_tokens,
+                             .minutes = minutes_now()},
+                            state_.progress.steps, {.begin = batches.begin, .end = batches.end});
   }
   ++state_.skipped;
   ++state_.skipped_in_row;
-  state_.spikes += trouble.is_spike ? 1 : 0;
-  if (state_.skipped_in_row >= options.nonfinite.stop_after) {
-    throw std::runtime_error(text("train: ", state_.skipped_in_row,
-                                  " steps in a row were skipped; the last was ", trouble.what,
-                                  kAfter));
+  state_.spikes += failure.is_spike ? 1 : 0;
+  if (state_.skipped_in_row >= options.nan_policy.max_consecutive_skips) {
+    throw std::runtime_error(str_cat("train: ", state_.skipped_in_row,
+                                     " steps in a row were skipped; the last was ", failure.what,
+                                     kAfter));
   }
 }
 

@@ -10,10 +10,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 #include "objectives/objective.h"
-#include "train/log/run_figures.h"
+#include "train/log/run_metrics.h"
 #include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
 #include "train/sweep/sweep_report.h"
@@ -28,10 +28,10 @@ RunConfig read_config(const SweepRequest& request, const std::vector<std::string
   return read_run_config(config::Document::load(request.config, overrides));
 }
 
-/// Of what all runs have in common. With folds data.evaluate gives way to them.
+/// Config that all runs share. Folds replace data.evaluate.
 RunConfig read_sweep_base(const SweepRequest& request) {
   return request.folds > 0
-             ? read_config(request, {"data.evaluate=[]", text("data.folds=", request.folds)})
+             ? read_config(request, {"data.evaluate=[]", str_cat("data.folds=", request.folds)})
              : read_config(request, {});
 }
 
@@ -47,28 +47,28 @@ std::string name_of_run(const SweepRequest& request, const PlannedRun& run) {
     words.push_back(name_of(run.setting));
   }
   if (!request.seeds.empty()) {
-    words.push_back(text("seed-", run.seed));
+    words.push_back(str_cat("seed-", run.seed));
   }
   if (run.fold > 0) {
-    words.push_back(text("fold-", run.fold));
+    words.push_back(str_cat("fold-", run.fold));
   }
   return join(words, "/");
 }
 
-/// What makes the run out of the config.
+/// Overrides that turn the config into this run.
 std::vector<std::string> overrides_of(const SweepRequest& request,
                                       const PlannedRun& run,
                                       const std::string& directory) {
   std::vector<std::string> result = {"grid=null"};
   for (const auto& [key, value] : run.setting) {
-    result.push_back(text(key, "=", value));
+    result.push_back(str_cat(key, "=", value));
   }
-  result.push_back(text("run.seed=", run.seed));
+  result.push_back(str_cat("run.seed=", run.seed));
   result.push_back("run.directory=" + formats::Json(directory + "/" + run.name).dump());
   if (run.fold > 0) {
     result.emplace_back("data.evaluate=[]");
-    result.push_back(text("data.folds=", request.folds));
-    result.push_back(text("data.fold=", run.fold));
+    result.push_back(str_cat("data.folds=", request.folds));
+    result.push_back(str_cat("data.fold=", run.fold));
   }
   return result;
 }
@@ -78,52 +78,53 @@ void check_measured(const SweepRequest& request, const PlannedRun& run) {
   const bool is_measured = config.train.evaluate_every &&
                            (!config.data.evaluate.empty() || config.data.folds.has_value());
   if (!is_measured && request.tests.empty()) {
-    throw UserError(text(request.config,
-                         ": the runs would be measured on nothing: data.evaluate, --folds or "
-                         "--test is needed, and train.evaluate_every other than never"));
+    throw UserError(str_cat(request.config,
+                            ": the runs would be measured on nothing: data.evaluate, --folds or "
+                            "--test is needed, and train.evaluate_every other than never"));
   }
 }
 
-std::string best_by_of(const RunConfig& config) {
-  return config.train.best_by.value_or(objectives::make_objective(config.objective)->best_by());
+std::string metric_for_best_model_of(const RunConfig& config) {
+  return config.train.metric_for_best_model.value_or(
+      objectives::make_objective(config.objective)->metric_for_best_model());
 }
 
-SweepRun measured(const SweepRequest& request, const PlannedRun& run) {
-  SweepRun result{.name = run.name, .seed = run.seed, .fold = run.fold, .step = 0, .figures = {}};
-  const auto found = figures_of_run(run.config.run.directory);
+SweepRun measure_run(const SweepRequest& request, const PlannedRun& run) {
+  SweepRun result{.name = run.name, .seed = run.seed, .fold = run.fold, .step = 0, .metrics = {}};
+  const auto found = read_run_metrics(run.config.run.directory);
   result.step = found.step;
-  result.figures = found.figures;
+  result.metrics = found.metrics;
   if (!request.tests.empty()) {
     const auto device = choose_device(run.config.run.device);
     set_threads(run.config.train.threads);
     for (const auto& [name, value] : evaluate_directory(run.config.run.directory, request.tests,
                                                         {.inference = {.device = device}})) {
-      result.figures[name.starts_with("eval_") ? "test_" + name.substr(5) : "test_" + name] = value;
+      result.metrics[name.starts_with("eval_") ? "test_" + name.substr(5) : "test_" + name] = value;
     }
   }
   return result;
 }
 
-void summarise(SweepGroup& group) {
+void summarize(SweepGroup& group) {
   std::map<std::string, std::vector<double>> values;
   for (const auto& run : group.runs) {
-    for (const auto& [name, value] : run.figures) {
+    for (const auto& [name, value] : run.metrics) {
       values[name].push_back(value);
     }
   }
   for (auto& [name, list] : values) {
     if (list.size() == group.runs.size()) {
-      group.figures[name] = spread_of(std::move(list));
+      group.metrics[name] = summarize_metric(std::move(list));
     }
   }
 }
 
-/// Best first; those without the figure come last.
+/// Best first; groups without the metric come last.
 void sort_groups(SweepResult& result) {
   const auto value = [&](const SweepGroup& group) {
-    const auto found = group.figures.find(result.best_by);
-    const double sign = is_better_low(result.best_by) ? 1 : -1;
-    return found == group.figures.end() || !std::isfinite(found->second.mean)
+    const auto found = group.metrics.find(result.metric_for_best_model);
+    const double sign = lower_is_better(result.metric_for_best_model) ? 1 : -1;
+    return found == group.metrics.end() || !std::isfinite(found->second.mean)
                ? std::numeric_limits<double>::infinity()
                : sign * found->second.mean;
   };
@@ -139,8 +140,8 @@ std::string file_of(const SweepRequest& request, const SweepResult& result) {
 
 }  // namespace
 
-Spread spread_of(std::vector<double> values) {
-  Spread result;
+MetricSummary summarize_metric(std::vector<double> values) {
+  MetricSummary result;
   const auto count = static_cast<double>(values.size());
   result.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
   if (values.size() > 1) {
@@ -148,7 +149,7 @@ Spread spread_of(std::vector<double> values) {
     for (const double value : values) {
       squares += (value - result.mean) * (value - result.mean);
     }
-    result.deviation = std::sqrt(squares / (count - 1));
+    result.sample_std = std::sqrt(squares / (count - 1));
   }
   result.values = std::move(values);
   return result;
@@ -167,8 +168,8 @@ std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
         run.config = read_config(request, overrides_of(request, run, base.run.directory));
         check_measured(request, run);
         if (!names.insert(run.name).second) {
-          throw UserError(text("two runs of the sweep are called ", run.name,
-                               ": give their values in the grid other spellings"));
+          throw UserError(str_cat("two runs of the sweep are called ", run.name,
+                                  ": give their values in the grid other spellings"));
         }
         runs.push_back(std::move(run));
       }
@@ -183,26 +184,28 @@ SweepResult run_sweep(const SweepRequest& request) {
   if (request.folds > 0) {
     log::info("[sweep] each fold is measured on its own rows, data.evaluate is not used");
   }
-  SweepResult result{.directory = base.run.directory, .best_by = best_by_of(base), .groups = {}};
+  SweepResult result{.directory = base.run.directory,
+                     .metric_for_best_model = metric_for_best_model_of(base),
+                     .groups = {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& run = runs[i];
-    leave_if_stopped("sweep: between two runs");
-    log::info(text("[sweep] run ", i + 1, " of ", runs.size(), ": ", run.name));
+    throw_if_stopped("sweep: between two runs");
+    log::info(str_cat("[sweep] run ", i + 1, " of ", runs.size(), ": ", run.name));
     run_training(run.config, {.resume = request.resume});
     if (result.groups.empty() || result.groups.back().setting != run.setting) {
       result.groups.push_back({.setting = run.setting,
                                .name = run.setting.empty() ? "" : name_of(run.setting),
                                .runs = {},
-                               .figures = {}});
+                               .metrics = {}});
     }
-    result.groups.back().runs.push_back(measured(request, run));
+    result.groups.back().runs.push_back(measure_run(request, run));
   }
   for (auto& group : result.groups) {
-    summarise(group);
+    summarize(group);
   }
   sort_groups(result);
   write_file(file_of(request, result), to_json(result) + "\n");
-  log::info(text("[sweep] done: ", runs.size(), " runs; ", file_of(request, result)));
+  log::info(str_cat("[sweep] done: ", runs.size(), " runs; ", file_of(request, result)));
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "config/reference.h"
 #include "train/run/run_config.h"
 
@@ -14,7 +14,7 @@ namespace weft::train {
 
 namespace {
 
-constexpr std::size_t kLongestName = 120;  // of a directory
+constexpr std::size_t kLongestName = 120;  // of a directory name
 
 /// `data.train.0.weight` is declared as `data.train.*.weight`.
 std::string declared_name(std::string_view key) {
@@ -27,7 +27,7 @@ std::string declared_name(std::string_view key) {
   return join(words, ".");
 }
 
-/// The last `count` words of a dotted key.
+/// Last `count` components of a dotted key.
 std::string end_of(const std::string& key, std::size_t count) {
   const auto words = split(key, '.');
   std::vector<std::string> last;
@@ -56,17 +56,18 @@ std::vector<std::string> short_names(const Setting& setting) {
 
 std::string for_path(std::string_view word) {
   std::string result;
-  for (const char sign : word) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(sign)) != 0 || sign == '.' ||
-                          sign == '-' || sign == '+' || sign == '_';
-    result += is_plain ? sign : '-';
+  for (const char character : word) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(character)) != 0 ||
+                          character == '.' || character == '-' || character == '+' ||
+                          character == '_';
+    result += is_plain ? character : '-';
   }
   return result;
 }
 
 }  // namespace
 
-void check_grid(const config::Section& root, const std::vector<config::Axis>& grid) {
+void check_grid(const config::Section& root, const std::vector<config::GridAxis>& grid) {
   if (grid.empty()) {
     return;
   }
@@ -78,26 +79,26 @@ void check_grid(const config::Section& root, const std::vector<config::Axis>& gr
       std::pair{"grid", "a grid holds no other"},
   };
   std::vector<std::string> known;
-  for (const auto& key : config::describe(describe_run_config).keys) {
+  for (const auto& key : config::collect_declarations(describe_run_config).keys) {
     known.push_back(key.path);
   }
   for (const auto& axis : grid) {
     for (const auto& [key, reason] : kOwn) {
       if (axis.key == key) {
-        root.fail("grid", text("'", axis.key, "' cannot stand here: ", reason));
+        root.fail("grid", str_cat("'", axis.key, "' cannot stand here: ", reason));
       }
     }
     const auto name = declared_name(axis.key);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      const auto near = nearest(name, known);
-      root.fail("grid", text("unknown key '", axis.key, "'",
-                             near.empty() ? ", `weft config explain` lists all"
-                                          : ", did you mean '" + near + "'?"));
+      const auto near = did_you_mean(name, known);
+      root.fail("grid", str_cat("unknown key '", axis.key, "'",
+                                near.empty() ? ", `weft config explain` lists all"
+                                             : ", did you mean '" + near + "'?"));
     }
   }
 }
 
-std::vector<Setting> combinations(const std::vector<config::Axis>& grid) {
+std::vector<Setting> combinations(const std::vector<config::GridAxis>& grid) {
   std::vector<Setting> result = {{}};
   for (const auto& axis : grid) {
     std::vector<Setting> longer;
@@ -125,8 +126,8 @@ std::string name_of(const Setting& setting) {
   }
   auto name = join(words, "_");
   if (!is_exact || name.size() > kLongestName) {
-    // Signs were lost: what remains may be alike for two settings.
-    name = name.substr(0, kLongestName) + "_" + hex(digest(to_string(setting))).substr(0, 8);
+    // Characters were dropped, so two settings may have the same name.
+    name = name.substr(0, kLongestName) + "_" + to_hex(digest(to_string(setting))).substr(0, 8);
   }
   return name;
 }
@@ -134,7 +135,7 @@ std::string name_of(const Setting& setting) {
 std::string to_string(const Setting& setting) {
   std::vector<std::string> words;
   for (const auto& [key, value] : setting) {
-    words.push_back(text(key, "=", value));
+    words.push_back(str_cat(key, "=", value));
   }
   return join(words);
 }

@@ -8,18 +8,18 @@
 
 namespace weft::train {
 
-/// Refuses keys of `grid:` that no config has, with the nearest that one has, and those that a
+/// Rejects keys of `grid:` that are no config keys, suggesting the nearest one, and keys that a
 /// sweep sets itself. Throws config::Error.
-void check_grid(const config::Section& root, const std::vector<config::Axis>& grid);
+void check_grid(const config::Section& root, const std::vector<config::GridAxis>& grid);
 
-/// A key and the value that it takes in a run, as YAML.
+/// Keys and the values that they take in a run, as YAML.
 using Setting = std::vector<std::pair<std::string, std::string>>;
 
-/// Every combination of the values, the last key changing fastest; one without keys for no grid.
-std::vector<Setting> combinations(const std::vector<config::Axis>& grid);
+/// All combinations of the values, the last key changing fastest; one empty one for no grid.
+std::vector<Setting> combinations(const std::vector<config::GridAxis>& grid);
 
-/// A name for the run directory, `lr-5e-5_duration-3-epochs`: the shortest ends of the keys that
-/// tell them apart. Different settings of one grid have different names.
+/// Name for the run directory, `lr-5e-5_duration-3-epochs`, built from the shortest suffixes that
+/// distinguish the keys. Different settings of one grid have different names.
 std::string name_of(const Setting& setting);
 
 /// `train.optimizer.lr=5e-5, train.duration=3 epochs`.

@@ -5,8 +5,8 @@
 #include <iomanip>
 #include <set>
 
-#include "base/columns.h"
-#include "base/text.h"
+#include "base/format_columns.h"
+#include "base/string_util.h"
 #include "formats/json.h"
 
 namespace weft::train {
@@ -16,13 +16,13 @@ namespace {
 using formats::Json;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr std::size_t kMostColumns = 6;  // of single runs
+constexpr std::size_t kMostColumns = 6;  // for single runs
 
-Json report_json_of(const Spread& spread) {
+Json report_json_of(const MetricSummary& summary) {
   Json json;
-  json["mean"] = spread.mean;
-  json["deviation"] = spread.deviation ? Json(*spread.deviation) : Json(nullptr);
-  json["values"] = spread.values;
+  json["mean"] = summary.mean;
+  json["std"] = summary.sample_std ? Json(*summary.sample_std) : Json(nullptr);
+  json["values"] = summary.values;
   return json;
 }
 
@@ -42,7 +42,7 @@ Json report_json_of(const SweepRun& run) {
     json["fold"] = run.fold;
   }
   json["step"] = run.step;
-  json["figures"] = run.figures;
+  json["metrics"] = run.metrics;
   return json;
 }
 
@@ -52,9 +52,9 @@ Json report_json_of(const SweepGroup& group) {
     json["name"] = group.name;
     json["setting"] = report_json_of(group.setting);
   }
-  json["figures"] = Json::object();
-  for (const auto& [name, spread] : group.figures) {
-    json["figures"][name] = report_json_of(spread);
+  json["metrics"] = Json::object();
+  for (const auto& [name, summary] : group.metrics) {
+    json["metrics"][name] = report_json_of(summary);
   }
   json["runs"] = Json::array();
   for (const auto& run : group.runs) {
@@ -63,38 +63,38 @@ Json report_json_of(const SweepGroup& group) {
   return json;
 }
 
-std::string report_number(double value) { return text(std::fixed, std::setprecision(4), value); }
+std::string report_number(double value) { return str_cat(std::fixed, std::setprecision(4), value); }
 
-std::string deviation_of(const Spread& spread) {
-  return spread.deviation ? report_number(*spread.deviation) : "-";
+std::string sample_std_text(const MetricSummary& summary) {
+  return summary.sample_std ? report_number(*summary.sample_std) : "-";
 }
 
-std::string figures_table(const SweepGroup& group) {
+std::string metrics_table(const SweepGroup& group) {
   const bool shows_runs = group.runs.size() <= kMostColumns;
-  Rows rows = {{"figure", "mean", "deviation"}};
+  Rows rows = {{"metric", "mean", "std"}};
   for (std::size_t i = 0; shows_runs && i < group.runs.size(); ++i) {
     rows.front().push_back(group.runs[i].name);
   }
-  for (const auto& [name, spread] : group.figures) {
+  for (const auto& [name, summary] : group.metrics) {
     auto& row = rows.emplace_back();
-    row = {name, report_number(spread.mean), deviation_of(spread)};
-    for (std::size_t i = 0; shows_runs && i < spread.values.size(); ++i) {
-      row.push_back(report_number(spread.values[i]));
+    row = {name, report_number(summary.mean), sample_std_text(summary)};
+    for (std::size_t i = 0; shows_runs && i < summary.values.size(); ++i) {
+      row.push_back(report_number(summary.values[i]));
     }
   }
-  return in_columns(rows);
+  return format_columns(rows);
 }
 
-/// The figure that decides, and what the test files say of the same thing.
-std::vector<std::string> shown_figures(const SweepResult& result) {
-  std::vector<std::string> wished = {result.best_by};
-  if (result.best_by.starts_with("eval_")) {
-    wished.push_back("test_" + result.best_by.substr(5));
+/// The metric that selects the best run, and the same metric on the test files.
+std::vector<std::string> shown_metrics(const SweepResult& result) {
+  std::vector<std::string> candidates = {result.metric_for_best_model};
+  if (result.metric_for_best_model.starts_with("eval_")) {
+    candidates.push_back("test_" + result.metric_for_best_model.substr(5));
   }
   std::vector<std::string> shown;
-  for (const auto& name : wished) {
+  for (const auto& name : candidates) {
     if (std::any_of(result.groups.begin(), result.groups.end(),
-                    [&](const auto& group) { return group.figures.contains(name); })) {
+                    [&](const auto& group) { return group.metrics.contains(name); })) {
       shown.push_back(name);
     }
   }
@@ -102,27 +102,28 @@ std::vector<std::string> shown_figures(const SweepResult& result) {
 }
 
 std::string settings_table(const SweepResult& result) {
-  const auto figures = shown_figures(result);
+  const auto metrics = shown_metrics(result);
   Rows rows = {{"setting", "runs"}};
-  for (const auto& name : figures) {
+  for (const auto& name : metrics) {
     rows.front().push_back(name);
-    rows.front().emplace_back("deviation");
+    rows.front().emplace_back("std");
   }
   for (const auto& group : result.groups) {
     auto& row = rows.emplace_back();
     row = {to_string(group.setting), std::to_string(group.runs.size())};
-    for (const auto& name : figures) {
-      const auto found = group.figures.find(name);
-      const bool has = found != group.figures.end();
+    for (const auto& name : metrics) {
+      const auto found = group.metrics.find(name);
+      const bool has = found != group.metrics.end();
       row.push_back(has ? report_number(found->second.mean) : "-");
-      row.push_back(has ? deviation_of(found->second) : "-");
+      row.push_back(has ? sample_std_text(found->second) : "-");
     }
   }
   const auto& best = result.groups.front();
-  return in_columns(rows) + (best.figures.contains(result.best_by)
-                                 ? text("best by ", result.best_by, ": ", to_string(best.setting),
-                                        "  (", result.directory, "/", best.name, ")\n")
-                                 : "");
+  return format_columns(rows) +
+         (best.metrics.contains(result.metric_for_best_model)
+              ? str_cat("best by ", result.metric_for_best_model, ": ", to_string(best.setting),
+                        "  (", result.directory, "/", best.name, ")\n")
+              : "");
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ std::string settings_table(const SweepResult& result) {
 std::string to_json(const SweepResult& result) {
   Json json;
   json["directory"] = result.directory;
-  json["best_by"] = result.best_by;
+  json["best_by"] = result.metric_for_best_model;
   json["settings"] = Json::array();
   for (const auto& group : result.groups) {
     json["settings"].push_back(report_json_of(group));
@@ -140,7 +141,7 @@ std::string to_json(const SweepResult& result) {
 
 std::string to_table(const SweepResult& result) {
   const auto& first = result.groups.front();
-  return first.setting.empty() ? figures_table(first) : settings_table(result);
+  return first.setting.empty() ? metrics_table(first) : settings_table(result);
 }
 
 }  // namespace weft::train

@@ -6,11 +6,11 @@
 
 namespace weft::train {
 
-/// One JSON object on one line: every run with its figures, every setting with their means and
+/// One JSON object on one line: every run with its metrics, every setting with means and standard
 /// deviations, best first.
 std::string to_json(const SweepResult& result);
 
-/// For people: of one setting a line for each figure, of several a line for each setting and the
+/// Human-readable table: for one setting a line per metric, for several a line per setting and the
 /// name of the best.
 std::string to_table(const SweepResult& result);
 

@@ -46,37 +46,40 @@ TEST(ShowExample, ShowsPlainTextWithoutTargets) {
   EXPECT_EQ(show_example(plain, toy(), false), "[CLS] the dog barked [SEP]");
 }
 
-TEST(ShowPlaces, NamesStretchesOfOneLanguage) {
+TEST(ShowTokenMetadata, NamesStretchesOfOneLanguage) {
   data::Example made = example();
-  EXPECT_EQ(show_places(made, {}), "");
-  made.types = {1, 1, 1, 0, 0, 0};
-  EXPECT_EQ(show_places(made, {"de", "en"}), "en at positions 0 to 2, de at positions 3 to 5");
+  EXPECT_EQ(show_token_metadata(made, {}), "");
+  made.token_type_ids = {1, 1, 1, 0, 0, 0};
+  EXPECT_EQ(show_token_metadata(made, {"de", "en"}),
+            "en at positions 0 to 2, de at positions 3 to 5");
   made.positions = {0, 1, 2, 0, 1, 2};
-  EXPECT_EQ(show_places(made, {"de", "en"}), "en at positions 0 to 2, de at positions 0 to 2");
-  EXPECT_EQ(show_places(made, {}), "positions 0 to 2, positions 0 to 2");
+  EXPECT_EQ(show_token_metadata(made, {"de", "en"}),
+            "en at positions 0 to 2, de at positions 0 to 2");
+  EXPECT_EQ(show_token_metadata(made, {}), "positions 0 to 2, positions 0 to 2");
 }
 
-TEST(ShowOrder, ShowsPrefixAndRestOfADecoder) {
+TEST(ShowGeneration, ShowsPrefixAndRestOfADecoder) {
   data::Example made;
   made.ids = {2, 5, 6, 7};
-  made.prefix = 2;
+  made.prefix_length = 2;
   made.targets = {6, 7, 8};
   made.target_positions = {1, 2, 3};
-  EXPECT_TRUE(predicts_order(made));
-  EXPECT_EQ(show_order(made, toy(), false), "prefix: [CLS] the\nrest: dog barked");
+  EXPECT_TRUE(predicts_next_token(made));
+  EXPECT_EQ(show_generation(made, toy(), false), "prefix: [CLS] the\nrest: dog barked");
 }
 
-TEST(ShowOrder, ShowsSourceAndTargetOfModelsThatWrite) {
+TEST(ShowGeneration, ShowsSourceAndTargetOfModelsThatWrite) {
   data::Example made;
   made.source_ids = {5, 4, 8, 3};
   made.ids = {0, 6, 7};
   made.targets = {6, 7, 3};
   made.target_positions = {0, 1, 2};
-  EXPECT_TRUE(predicts_order(made));
-  EXPECT_EQ(show_order(made, toy(), false), "source: the [MASK]ed [SEP]\ntarget: dog bark [SEP]");
+  EXPECT_TRUE(predicts_next_token(made));
+  EXPECT_EQ(show_generation(made, toy(), false),
+            "source: the [MASK]ed [SEP]\ntarget: dog bark [SEP]");
   made.source_ids.clear();
-  EXPECT_EQ(show_order(made, toy(), false), "[PAD] dog bark [SEP]");
-  EXPECT_FALSE(predicts_order(example()));
+  EXPECT_EQ(show_generation(made, toy(), false), "[PAD] dog bark [SEP]");
+  EXPECT_FALSE(predicts_next_token(example()));
 }
 
 TEST(CountMasks, TellsTheThreeTreatmentsApart) {

@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 class Generate : public ::testing::Test {
  protected:
-  test::Finished weft(std::vector<std::string> options, const std::string& input = "") {
+  test::ProcessResult weft(std::vector<std::string> options, const std::string& input = "") {
     options.insert(options.begin(), {"generate", decoder_.path(), "--threads", "1"});
     return test::weft(options, input);
   }
@@ -47,7 +47,7 @@ TEST_F(Generate, OneLineForEachInOrder) {
     EXPECT_LT(line["score"].get<double>(), 0);
     EXPECT_EQ(line.size(), 3U);
   }
-  const auto alone = lines({"--batch", "1"}, kLines);
+  const auto alone = lines({"--batch-size", "1"}, kLines);
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(alone[i]["text"], found[i]["text"]);
     EXPECT_NEAR(alone[i]["score"].get<double>(), found[i]["score"].get<double>(), 1e-5);
@@ -133,8 +133,8 @@ TEST_F(Generate, BannedWordsDoNotCome) {
   const auto text = free["text"].get<std::string>();
   ASSERT_FALSE(text.empty());
   const auto first = lines({"--prompt", "The", "--max-new", "1"})[0]["text"].get<std::string>();
-  const auto banned =
-      lines({"--ids", "--prompt", "The", "--ban", first.substr(first.find_first_not_of(' '))})[0];
+  const auto banned = lines(
+      {"--ids", "--prompt", "The", "--bad-word", first.substr(first.find_first_not_of(' '))})[0];
   EXPECT_NE(banned["ids"][0], free["ids"][0]);
 }
 
@@ -149,12 +149,13 @@ TEST_F(Generate, RefusesWhatCannotBe) {
       {{"--beams", "4", "--sample"}, "--beams 4 and --sample exclude each other"},
       {{"--seed", "3"}, "--seed is for sampling: give --sample or --temperature too"},
       {{"--n-best", "3"}, "--n-best 3 needs --beams 3 or more, or sampling"},
-      {{"--diversity", "1"}, "--diversity needs --beams of 2 or more"},
+      {{"--diversity-penalty", "1"}, "--diversity-penalty needs --beams of 2 or more"},
       {{"--beams", "4", "--beam-groups", "3"}, "--beam-groups 3 do not share 4 beams evenly"},
       {{"--beams", "4", "--early-stopping", "soon"}, "'soon' is not one of yes, no, never"},
       {{"--stop", ""}, "--stop: an empty text would end every text at once"},
       {{"--max-new", "3", "--min-new", "4"}, "--min-new 4 is more than --max-new 3"},
-      {{"--first-token", "[nothing]"}, "--first-token: '[nothing]' is no token of the model"},
+      {{"--forced-bos-token", "[nothing]"},
+       "--forced-bos-token: '[nothing]' is no token of the model"},
       {{"--stream", "--n-best", "2"}, "leave out --n-best"},
       {{"--input", "x", "--plain"}, "--prompt and --input exclude each other"},
       {{"--temprature", "1"}, "unknown option '--temprature', did you mean '--temperature'?"}};

@@ -71,7 +71,7 @@ TEST(Embed, WritesTensorsAndTables) {
   ASSERT_EQ(run_embed({kEmbedModel, "--input", kEmbedReference + "lines.txt", "--format",
                        "safetensors", "--output", path}),
             0);
-  const formats::TensorFile file(path);
+  const formats::SafetensorsFile file(path);
   const auto vectors = models::tensor_of(file.at("embeddings"));
   EXPECT_EQ(vectors.sizes(), (std::vector<int64_t>{6, 5}));
   const auto table = test::weft({"embed", kEmbedModel, "--format", "tsv"}, "dog\n");

@@ -21,7 +21,7 @@ class EvaluateTexts : public ::testing::Test {
  protected:
   EvaluateTexts() {
     auto options = test::tiny_translator_options(models::Family::kBart, 420);
-    models::settle_decoding_ids(options);
+    models::set_decoding_ids(options);
     models::save_model(folder_.path(), *models::make_model(options, 3), formats::DType::kF32);
     for (const std::string name : {"tokenizer.json", "tokenizer_config.json"}) {
       std::filesystem::copy_file(
@@ -35,14 +35,14 @@ class EvaluateTexts : public ::testing::Test {
                 "die Katze sitzt\nnichts\nein Hund lief vorbei\nes war eine rote Matte\n");
   }
 
-  test::Finished evaluate(std::vector<std::string> more) {
+  test::ProcessResult evaluate(std::vector<std::string> more) {
     std::vector<std::string> options{
         "evaluate", folder_.path(), "--data", folder_ / "pairs.tsv", "--threads", "1"};
     options.insert(options.end(), more.begin(), more.end());
     return test::weft(options);
   }
 
-  OrderedJson figures(const std::vector<std::string>& more) {
+  OrderedJson metrics(const std::vector<std::string>& more) {
     const auto done = evaluate(more);
     EXPECT_EQ(done.status, 0) << done.err;
     return OrderedJson::parse(done.out);
@@ -54,7 +54,7 @@ class EvaluateTexts : public ::testing::Test {
 TEST_F(EvaluateTexts, FiguresAreThoseOfTheTextsThatAreWritten) {
   const auto path = folder_ / "found.txt";
   const auto found =
-      figures({"--generate", "--beams", "3", "--max-new", "12", "--hypotheses", path});
+      metrics({"--generate", "--beams", "3", "--max-new", "12", "--hypotheses", path});
   EXPECT_GT(found["eval_loss"].get<double>(), 0);
   EXPECT_EQ(found["eval_lines"], 4);
   const auto texts = test::contents(path);
@@ -73,7 +73,7 @@ TEST_F(EvaluateTexts, FiguresAreThoseOfTheTextsThatAreWritten) {
 
 TEST_F(EvaluateTexts, TextsAreThoseOfGenerate) {
   const auto path = folder_ / "found.txt";
-  figures({"--generate", "--beams", "2", "--max-new", "9", "--hypotheses", path});
+  metrics({"--generate", "--beams", "2", "--max-new", "9", "--hypotheses", path});
   const auto plain = test::weft(
       {"generate", folder_.path(), "--plain", "--beams", "2", "--max-new", "9", "--threads", "1"},
       "the cat sat\na dog ran by the big house\nit was a red mat\n");
@@ -96,11 +96,11 @@ TEST_F(EvaluateTexts, TwoFilesAreAnItemOfData) {
   options.insert(options.end(), more.begin(), more.end());
   const auto done = test::weft(options);
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_EQ(OrderedJson::parse(done.out), figures(more));
+  EXPECT_EQ(OrderedJson::parse(done.out), metrics(more));
 }
 
 TEST_F(EvaluateTexts, WithoutItNothingIsWritten) {
-  const auto found = figures({});
+  const auto found = metrics({});
   EXPECT_FALSE(found.contains("eval_bleu"));
   const auto refused = evaluate({"--beams", "4"});
   EXPECT_EQ(refused.status, 2);

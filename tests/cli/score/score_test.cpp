@@ -69,9 +69,10 @@ TEST_F(Score, TextsHavePerplexities) {
   EXPECT_EQ(found[0]["words"], 8);
   const double logs = found[0]["log_probability"].get<double>();
   EXPECT_NEAR(found[1]["bits_per_byte"].get<double>(), -logs / 27 / std::log(2), 1e-9);
-  EXPECT_NEAR(lines({"--text", decoder_.file("text.txt"), "--words", "7"})[1]["word_perplexity"]
-                  .get<double>(),
-              std::exp(-logs / 7), 1e-6 * std::exp(-logs / 7));
+  EXPECT_NEAR(
+      lines({"--text", decoder_.file("text.txt"), "--word-count", "7"})[1]["word_perplexity"]
+          .get<double>(),
+      std::exp(-logs / 7), 1e-6 * std::exp(-logs / 7));
   EXPECT_NEAR(lines({}, "{\"text\": \"The cat sat on it.\\nIt ran.\\n\"}\n")[0]["log_probability"]
                   .get<double>(),
               logs, 1e-6);

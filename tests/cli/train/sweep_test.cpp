@@ -37,7 +37,7 @@ class SweepCommand : public ::testing::Test {
     std::ofstream(directory_ / "config.yaml") << config;
   }
 
-  test::Finished train(std::vector<std::string> more) const {
+  test::ProcessResult train(std::vector<std::string> more) const {
     std::vector<std::string> arguments = {"train", directory_ / "config.yaml"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return test::weft(arguments);
@@ -59,9 +59,9 @@ TEST_F(SweepCommand, WritesJsonOfAllSeeds) {
   const auto done = train({"--seeds", "2", "--test", test, "--json"});
   ASSERT_EQ(done.status, 0) << done.err;
   const auto json = nlohmann::json::parse(done.out);
-  const auto& figures = json["settings"][0]["figures"];
-  EXPECT_EQ(figures["test_accuracy"]["values"].size(), 2U);
-  EXPECT_GT(figures["eval_accuracy"]["mean"].get<double>(), 0.7);
+  const auto& metrics = json["settings"][0]["metrics"];
+  EXPECT_EQ(metrics["test_accuracy"]["values"].size(), 2U);
+  EXPECT_GT(metrics["eval_accuracy"]["mean"].get<double>(), 0.7);
   EXPECT_EQ(json["settings"][0]["runs"][0]["seed"], 3);
 }
 

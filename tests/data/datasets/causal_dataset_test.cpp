@@ -19,19 +19,19 @@ class EndTokenizer : public test::ToyTokenizer {
   EndTokenizer() : ToyTokenizer({}, 100000) {}
   Sequence sequence(const std::vector<int32_t>& first) const override {
     return {.ids = first,
-            .types = std::vector<int32_t>(first.size(), 0),
+            .token_type_ids = std::vector<int32_t>(first.size(), 0),
             .is_special = std::vector<uint8_t>(first.size(), 0)};
   }
-  SpecialIds special() const override { return {.end = 3}; }
+  SpecialTokenIds special_token_ids() const override { return {.eos = 3}; }
 };
 
 CausalDataset causal_dataset_made(const test::FakeStore::Documents& documents,
                                   Pack pack,
                                   int64_t length,
-                                  Overflow overflow = Overflow::kSplit) {
+                                  Truncation truncation = Truncation::kSplit) {
   return {{test::source(documents)},
-          {.pack = pack, .overflow = overflow},
-          {.length = length, .has_types = false},
+          {.pack = pack, .truncation = truncation},
+          {.length = length, .has_token_type_ids = false},
           EndTokenizer()};
 }
 
@@ -51,7 +51,7 @@ TEST(CausalDataset, ADocumentIsASequenceWithTheEndAfterIt) {
   const auto dataset = causal_dataset_made({{{5, 6}, {7}}, {{8}}}, Pack::kDocument, 8);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{5, 6, 7}, {6, 7, 3}, {8}, {3}}));
   EXPECT_EQ(dataset.example(0, 0).target_positions, (Ids{0, 1, 2}));
-  EXPECT_EQ(dataset.place(0, 1), "fake.txt, document 2, sequence 2");
+  EXPECT_EQ(dataset.location(0, 1), "fake.txt, document 2, sequence 2");
 }
 
 TEST(CausalDataset, SplitDocumentsGuessAllButTheirFirstToken) {
@@ -62,7 +62,7 @@ TEST(CausalDataset, SplitDocumentsGuessAllButTheirFirstToken) {
 
 TEST(CausalDataset, CutDocumentsKeepTheirFirstTokens) {
   const auto dataset =
-      causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Overflow::kCut);
+      causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Truncation::kTruncate);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{5, 6}, {6, 7}, {9}, {3}}));
   EXPECT_EQ(dataset.remarks(),
             std::vector<std::string>{"fake.txt: 1 documents longer than 3 tokens were cut"});
@@ -70,7 +70,7 @@ TEST(CausalDataset, CutDocumentsKeepTheirFirstTokens) {
 
 TEST(CausalDataset, DroppedDocumentsAreCounted) {
   const auto dataset =
-      causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Overflow::kDrop);
+      causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Truncation::kDrop);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{9}, {3}}));
   EXPECT_EQ(dataset.remarks().size(), 1U);
 }
@@ -107,7 +107,7 @@ TEST(CausalDataset, TheTemplateStandsAroundEachDocument) {
                               {.length = 10}, test::ToyTokenizer({}, 100));
   EXPECT_EQ(dataset.example(0, 0).ids, (Ids{2, 5, 6, 3, 2, 7}));
   EXPECT_EQ(dataset.example(0, 0).targets, (Ids{5, 6, 3, 2, 7, 3}));
-  EXPECT_EQ(dataset.example(0, 0).types, Ids(6, 0));
+  EXPECT_EQ(dataset.example(0, 0).token_type_ids, Ids(6, 0));
 }
 
 TEST(CausalDataset, TheFirstExampleHasTheCountsOfTheTexts) {
@@ -118,15 +118,16 @@ TEST(CausalDataset, TheFirstExampleHasTheCountsOfTheTexts) {
   DataOptions options;
   options.cache = folder.path("cache");
   const auto make = [&](bool counts) {
-    return make_causal_dataset(
-        {item}, options, {.length = 2, .has_types = false, .counts_texts = counts}, EndTokenizer());
+    return make_causal_dataset({item}, options,
+                               {.length = 2, .has_token_type_ids = false, .counts_texts = counts},
+                               EndTokenizer());
   };
   const auto dataset = make(true);
   EXPECT_EQ(dataset->size(0), 3);  // four tokens and an end, of which two are read at a time
   EXPECT_EQ(dataset->example(0, 0).values, (std::vector<double>{4, 17, 17}));
   EXPECT_EQ(dataset->example(0, 1).values, (std::vector<double>{0, 0, 0}));
   EXPECT_TRUE(make(false)->example(0, 0).values.empty());
-  options.overflow = Overflow::kCut;  // not all of the text is guessed
+  options.truncation = Truncation::kTruncate;  // not all of the text is guessed
   EXPECT_TRUE(make(true)->example(0, 0).values.empty());
 }
 

@@ -20,10 +20,10 @@ using WordList = std::vector<std::string>;
 class LabelledDatasetTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) {
-    DataItem made;
-    made.path = folder_.write(name, content);
-    made.files = {made.path};
-    return made;
+    DataItem result;
+    result.path = folder_.write(name, content);
+    result.files = {result.path};
+    return result;
   }
 
   std::shared_ptr<const LabelledDataset> make(const std::vector<DataItem>& items,
@@ -53,10 +53,10 @@ TEST_F(LabelledDatasetTest, TypesAreTheLanguageOfTheItem) {
   auto english = german;
   german.language = "de";
   english.language = "en";
-  const LabelledSettings settings{.has_types = false, .languages = {"de", "en"}};
+  const LabelledSettings settings{.has_token_type_ids = false, .languages = {"de", "en"}};
   const auto dataset = make({german, english}, settings);
-  EXPECT_EQ(dataset->example(0, 0).types, Ids(5, 0));
-  EXPECT_EQ(dataset->example(0, 2).types, Ids(5, 1));
+  EXPECT_EQ(dataset->example(0, 0).token_type_ids, Ids(5, 0));
+  EXPECT_EQ(dataset->example(0, 2).token_type_ids, Ids(5, 1));
   EXPECT_NE(dataset->fingerprint(), make({english, german}, settings)->fingerprint());
   english.language = "";
   EXPECT_EQ(message([&] { make({english}, settings); }),
@@ -69,7 +69,7 @@ TEST_F(LabelledDatasetTest, ReadsTextsAndSortsLabels) {
   EXPECT_EQ(dataset->labels(), (WordList{"ham", "spam"}));
   ASSERT_EQ(dataset->size(0), 3);
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 3}));
-  EXPECT_EQ(dataset->example(0, 0).types, (Ids{0, 0, 0, 0}));
+  EXPECT_EQ(dataset->example(0, 0).token_type_ids, (Ids{0, 0, 0, 0}));
   EXPECT_EQ(dataset->example(0, 0).label, 1);
   EXPECT_EQ(dataset->example(0, 1).label, 0);
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
@@ -86,7 +86,7 @@ TEST_F(LabelledDatasetTest, ReadsPairsFromEveryKindOfTable) {
                                     "{\"text\": \"a\", \"text_pair\": \"b\", \"label\": 0}\n")}) {
     const auto dataset = make({from});
     EXPECT_EQ(dataset->example(0, 0).ids, expected) << from.path;
-    EXPECT_EQ(dataset->example(0, 0).types, (Ids{0, 0, 0, 0, 1, 1}));
+    EXPECT_EQ(dataset->example(0, 0).token_type_ids, (Ids{0, 0, 0, 0, 1, 1}));
     EXPECT_EQ(dataset->example(0, 0).label, 1);
     EXPECT_EQ(dataset->texts(0, 0), (WordList{"a b", "c"}));
   }
@@ -115,7 +115,7 @@ TEST_F(LabelledDatasetTest, CutsAndTellsSo) {
 }
 
 TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
-  tokenizer_ = std::make_shared<test::BeginCutter>(WordList{"a", "b", "c", "d"});
+  tokenizer_ = std::make_shared<test::LeftTruncatingTokenizer>(WordList{"a", "b", "c", "d"});
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 7, 8, 3}));
   EXPECT_EQ(dataset->example(0, 1).ids, (Ids{2, 5, 3}));
@@ -126,14 +126,14 @@ TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
 
 TEST_F(LabelledDatasetTest, DropsAndTellsSo) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n2\ta b\n")},
-                            {.length = 4, .overflow = Overflow::kDrop});
+                            {.length = 4, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->labels(), (WordList{"0", "1", "2"}));
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"a b"}));
-  EXPECT_TRUE(dataset->place(0, 1).ends_with("x.tsv, row 3"));
+  EXPECT_TRUE(dataset->location(0, 1).ends_with("x.tsv, row 3"));
   EXPECT_TRUE(dataset->remarks()[0].ends_with("1 texts longer than 4 tokens were left out"));
   EXPECT_THROW(make({item("y.tsv", "label\ttext\n0\ta b c d\n")},
-                    {.length = 4, .overflow = Overflow::kDrop}),
+                    {.length = 4, .truncation = Truncation::kDrop}),
                Error);
 }
 
@@ -152,16 +152,16 @@ TEST_F(LabelledDatasetTest, KeepsEmptyTextsAndCountsThem) {
 }
 
 TEST_F(LabelledDatasetTest, ReadsValuesOfARegression) {
-  const auto dataset =
-      make({item("x.tsv", "label\ttext\n2.5\ta\n-1e1\tb\n")}, {.form = {.is_regression = true}});
+  const auto dataset = make({item("x.tsv", "label\ttext\n2.5\ta\n-1e1\tb\n")},
+                            {.label_format = {.is_regression = true}});
   EXPECT_EQ(dataset->example(0, 0).values, std::vector<double>{2.5});
   EXPECT_EQ(dataset->example(0, 1).values, std::vector<double>{-10});
-  EXPECT_EQ(dataset->example(0, 0).label, kIgnored);
+  EXPECT_EQ(dataset->example(0, 0).label, kIgnoreIndex);
   EXPECT_TRUE(dataset->labels().empty());
   for (const std::string bad : {"nan", "inf", "1,5", "x", "1e999"}) {
     EXPECT_NE(message([&] {
                 make({item("y.tsv", "label\ttext\n1\ta\n" + bad + "\tb\n")},
-                     {.form = {.is_regression = true}});
+                     {.label_format = {.is_regression = true}});
               }).find("y.tsv, row 2: '" + bad + "' is not a finite number"),
               std::string::npos)
         << bad;
@@ -190,7 +190,7 @@ TEST_F(LabelledDatasetTest, NamesTheRowOfAMistake) {
   EXPECT_NE(message([&] { make({item("x.txt", "a\n")}); }).find("x.txt: not a table"),
             std::string::npos);
   EXPECT_NE(message([&] {
-              make({item("x.tsv", "label\ttext\n0\ta\n")}, {.overflow = Overflow::kSplit});
+              make({item("x.tsv", "label\ttext\n0\ta\n")}, {.truncation = Truncation::kSplit});
             }).find("data.overflow"),
             std::string::npos);
 }
@@ -212,8 +212,8 @@ TEST_F(LabelledDatasetTest, WeighsItemsAndNamesTheirPlaces) {
   const auto dataset = make({one, two});
   ASSERT_EQ(dataset->size(0), 7);
   EXPECT_EQ(dataset->texts(0, 3), (WordList{"b"}));
-  EXPECT_TRUE(dataset->place(0, 5).ends_with("y.tsv, row 2"));
-  EXPECT_TRUE(dataset->place(0, 6).ends_with("z.tsv, row 1"));
+  EXPECT_TRUE(dataset->location(0, 5).ends_with("y.tsv, row 2"));
+  EXPECT_TRUE(dataset->location(0, 6).ends_with("z.tsv, row 1"));
 }
 
 TEST_F(LabelledDatasetTest, ManyRowsKeepTheirOrder) {

@@ -29,11 +29,11 @@ const test::ToyTokenizer& masking_toy() {
 
 /// [CLS] and `count` plain tokens and [SEP].
 Example sequence(int64_t count, uint64_t seed = 0) {
-  Random random(seed, Purpose::kSample, 0, 0);
+  Random random(seed, RandomPurpose::kSample, 0, 0);
   Example example;
   example.ids = {2};
   for (int64_t i = 0; i < count; ++i) {
-    example.ids.push_back(5 + static_cast<int64_t>(random.below(kSize - 5)));
+    example.ids.push_back(5 + static_cast<int64_t>(random.uniform_int(kSize - 5)));
   }
   example.ids.push_back(3);
   return example;
@@ -77,7 +77,8 @@ TEST(Masker, TargetsAreTheOriginalsAndNothingElseChanges) {
 }
 
 TEST(Masker, NeverChoosesNorDrawsSpecialTokens) {
-  const Masker masker(masking_toy(), {.fraction = 1.0, .mask_share = 0.0, .random_share = 1.0});
+  const Masker masker(masking_toy(),
+                      {.fraction = 1.0, .mask_token_prob = 0.0, .random_token_prob = 1.0});
   Example example = sequence(30);
   example.ids[7] = 1;   // [UNK]
   example.ids[15] = 3;  // [SEP] between two texts
@@ -118,21 +119,21 @@ TEST(Masker, SharesAreEightyTenTen) {
 }
 
 TEST(Masker, ChoosesPlacesAndWordsEvenly) {
-  const Masker masker(masking_toy(), {.mask_share = 0.0, .random_share = 1.0});
+  const Masker masker(masking_toy(), {.mask_token_prob = 0.0, .random_token_prob = 1.0});
   const int64_t sequences = 20000;
-  std::map<int64_t, double> places;
+  std::map<int64_t, double> positions;
   std::map<int64_t, double> words;
   for (int64_t item = 0; item < sequences; ++item) {
     const Example after = masked(masker, sequence(20), 0, item);
     for (const int64_t position : after.target_positions) {
-      ++places[position];
+      ++positions[position];
       ++words[after.ids[static_cast<std::size_t>(position)]];
     }
   }
   double chi_places = 0;
   for (int64_t position = 1; position <= 20; ++position) {
     const double expected = 0.15 * static_cast<double>(sequences);
-    chi_places += std::pow(places[position] - expected, 2) / expected;
+    chi_places += std::pow(positions[position] - expected, 2) / expected;
   }
   double chi_words = 0;
   for (int64_t id = 5; id < kSize; ++id) {
@@ -185,11 +186,11 @@ TEST(Masker, HidesWholeWords) {
   for (int64_t item = 0; item < 3000; ++item) {
     const Example before = sequence(60, static_cast<uint64_t>(item));
     const Example after = masked(masker, before, 0, item);
-    const std::set<int64_t> places(after.target_positions.begin(), after.target_positions.end());
+    const std::set<int64_t> positions(after.target_positions.begin(), after.target_positions.end());
     for (std::size_t i = 2; i + 1 < before.ids.size(); ++i) {
       if (tokenizer.continues_word(static_cast<int32_t>(before.ids[i]))) {
-        const auto place = static_cast<int64_t>(i);
-        EXPECT_EQ(places.contains(place), places.contains(place - 1));
+        const auto position = static_cast<int64_t>(i);
+        EXPECT_EQ(positions.contains(position), positions.contains(position - 1));
       }
     }
     EXPECT_LE(after.targets.size(), 9U);
@@ -259,9 +260,10 @@ TEST(Masker, SpanLengthsAreGeometricAndReplacedAsOne) {
 }
 
 TEST(Masker, SpansAreMostlyMaskedWholeOrNotAtAll) {
-  const Masker masker(
-      masking_toy(),
-      {.fraction = 0.01, .mask_share = 0.5, .random_share = 0.0, .unit = MaskUnit::kSpan});
+  const Masker masker(masking_toy(), {.fraction = 0.01,
+                                      .mask_token_prob = 0.5,
+                                      .random_token_prob = 0.0,
+                                      .unit = MaskUnit::kSpan});
   int64_t mixed = 0;
   int64_t several = 0;
   for (int64_t item = 0; item < 1000; ++item) {
@@ -287,13 +289,13 @@ TEST(Masker, SpansAreWholeWordsAndStayWithinATextOfThePair) {
     Example before = sequence(30, static_cast<uint64_t>(item));
     before.ids[14] = 3;
     const Example after = masked(masker, before, 0, item);
-    const std::set<int64_t> places(after.target_positions.begin(), after.target_positions.end());
-    EXPECT_FALSE(places.contains(14));
-    EXPECT_LE(places.size(), 12U);
+    const std::set<int64_t> positions(after.target_positions.begin(), after.target_positions.end());
+    EXPECT_FALSE(positions.contains(14));
+    EXPECT_LE(positions.size(), 12U);
     for (std::size_t i = 2; i + 1 < before.ids.size(); ++i) {
       if (i != 14 && i != 15 && tokenizer.continues_word(static_cast<int32_t>(before.ids[i]))) {
-        const auto place = static_cast<int64_t>(i);
-        EXPECT_EQ(places.contains(place), places.contains(place - 1));
+        const auto position = static_cast<int64_t>(i);
+        EXPECT_EQ(positions.contains(position), positions.contains(position - 1));
       }
     }
   }
@@ -302,15 +304,15 @@ TEST(Masker, SpansAreWholeWordsAndStayWithinATextOfThePair) {
 class NoMaskTokenizer : public test::ToyTokenizer {
  public:
   NoMaskTokenizer() : ToyTokenizer({"a"}) {}
-  SpecialIds special() const override { return {.classify = 2, .separate = 3}; }
+  SpecialTokenIds special_token_ids() const override { return {.cls = 2, .sep = 3}; }
 };
 
 TEST(Masker, RefusesWhatCannotBeMasked) {
   EXPECT_THROW(Masker(NoMaskTokenizer(), {}), Error);
   EXPECT_THROW(Masker(test::ToyTokenizer({}), {}), Error);
-  EXPECT_THROW(Masker(masking_toy(), {.unit = MaskUnit::kSpan, .span_mean = 5.6}), Error);
-  EXPECT_THROW(Masker(masking_toy(), {.unit = MaskUnit::kSpan, .span_mean = 0.5}), Error);
-  EXPECT_NO_THROW(Masker(masking_toy(), {.unit = MaskUnit::kSpan, .span_mean = 1.0}));
+  EXPECT_THROW(Masker(masking_toy(), {.unit = MaskUnit::kSpan, .mean_span = 5.6}), Error);
+  EXPECT_THROW(Masker(masking_toy(), {.unit = MaskUnit::kSpan, .mean_span = 0.5}), Error);
+  EXPECT_NO_THROW(Masker(masking_toy(), {.unit = MaskUnit::kSpan, .mean_span = 1.0}));
 }
 
 }  // namespace

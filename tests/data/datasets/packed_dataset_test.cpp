@@ -23,10 +23,10 @@ TEST(PackedDataset, PutsTheTemplateAroundSentencesOfADocument) {
   const auto dataset = make_language_dataset({source}, {}, {.length = 5}, packed_dataset_toy());
   ASSERT_EQ(dataset->size(0), 3);
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 7, 3}));
-  EXPECT_EQ(dataset->example(0, 0).types, (Ids{0, 0, 0, 0, 0}));
+  EXPECT_EQ(dataset->example(0, 0).token_type_ids, (Ids{0, 0, 0, 0, 0}));
   EXPECT_EQ(dataset->example(0, 1).ids, (Ids{2, 8, 9, 10, 3}));
   EXPECT_EQ(dataset->example(0, 2).ids, (Ids{2, 11, 3}));
-  EXPECT_EQ(dataset->place(0, 2), "fake.txt, document 2, sequence 3");
+  EXPECT_EQ(dataset->location(0, 2), "fake.txt, document 2, sequence 3");
   EXPECT_TRUE(dataset->example(0, 0).targets.empty());
 }
 
@@ -35,10 +35,11 @@ TEST(PackedDataset, TypesAreTheLanguageOfTheSource) {
   auto english = test::source({{{7, 8, 9}}});
   german.language = "de";
   english.language = "en";
-  const LanguageSettings settings{.length = 8, .has_types = false, .languages = {"de", "en"}};
+  const LanguageSettings settings{
+      .length = 8, .has_token_type_ids = false, .languages = {"de", "en"}};
   const auto dataset = make_language_dataset({german, english}, {}, settings, packed_dataset_toy());
-  EXPECT_EQ(dataset->example(0, 0).types, Ids(4, 0));
-  EXPECT_EQ(dataset->example(0, 1).types, Ids(5, 1));
+  EXPECT_EQ(dataset->example(0, 0).token_type_ids, Ids(4, 0));
+  EXPECT_EQ(dataset->example(0, 1).token_type_ids, Ids(5, 1));
   english.language = "de";
   EXPECT_NE(
       make_language_dataset({german, english}, {}, settings, packed_dataset_toy())->fingerprint(),
@@ -49,25 +50,27 @@ TEST(PackedDataset, TypesAreTheLanguageOfTheSource) {
 
 TEST(PackedDataset, StreamPutsASeparatorBetweenDocuments) {
   const auto source = test::source({{{5, 6}}, {{7}}, {{8, 9}}, {{10}}});
-  const auto dataset = make_language_dataset(
-      {source}, {.pack = Pack::kStream}, {.length = 8, .has_types = false}, packed_dataset_toy());
+  const auto dataset =
+      make_language_dataset({source}, {.pack = Pack::kStream},
+                            {.length = 8, .has_token_type_ids = false}, packed_dataset_toy());
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 3, 7, 3}));  // `3 8 9` would make nine
   EXPECT_EQ(dataset->example(0, 1).ids, (Ids{2, 8, 9, 3, 10, 3}));
-  EXPECT_TRUE(dataset->example(0, 0).types.empty());
+  EXPECT_TRUE(dataset->example(0, 0).token_type_ids.empty());
 }
 
 TEST(PackedDataset, LengthIsThatOfTheExample) {
   for (const Pack pack : {Pack::kNone, Pack::kDocument, Pack::kStream}) {
-    for (const Overflow overflow : {Overflow::kCut, Overflow::kSplit, Overflow::kDrop}) {
+    for (const Truncation truncation :
+         {Truncation::kTruncate, Truncation::kSplit, Truncation::kDrop}) {
       const auto source = test::source(test::counted_documents(300, 5, 12), 1.5);
       const auto dataset =
-          make_language_dataset({source}, {.pack = pack, .overflow = overflow},
+          make_language_dataset({source}, {.pack = pack, .truncation = truncation},
                                 {.length = 14, .mask = MaskOptions{}}, packed_dataset_toy());
       for (int64_t item = 0; item < dataset->size(3); ++item) {
         const Example example = dataset->example(3, item);
         ASSERT_EQ(dataset->length(3, item), static_cast<int64_t>(example.ids.size()));
-        ASSERT_EQ(example.types.size(), example.ids.size());
+        ASSERT_EQ(example.token_type_ids.size(), example.ids.size());
         ASSERT_LE(example.ids.size(), 14U);
         ASSERT_FALSE(example.targets.empty());
       }
@@ -99,12 +102,12 @@ TEST(PackedDataset, StaticMasksFollowTheTextOfAChangingShare) {
   std::map<std::string, std::set<Ids>> seen;
   for (int64_t epoch = 0; epoch < 20; ++epoch) {
     for (int64_t item = 0; item < dataset->size(epoch); ++item) {
-      seen[dataset->place(epoch, item)].insert(dataset->example(epoch, item).ids);
+      seen[dataset->location(epoch, item)].insert(dataset->example(epoch, item).ids);
     }
   }
   EXPECT_EQ(seen.size(), 40U);
-  for (const auto& [place, versions] : seen) {
-    EXPECT_EQ(versions.size(), 1U) << place;
+  for (const auto& [location, versions] : seen) {
+    EXPECT_EQ(versions.size(), 1U) << location;
   }
 }
 
@@ -125,14 +128,14 @@ TEST(PackedDataset, OneTextMoreChangesNoOtherMasks) {
 TEST(PackedDataset, TellsWhatWasLeftOut) {
   auto source = test::source({{{5, 6, 7, 8}, {9}}, {{10}}});
   source.remarks = {"fake.txt: 1 line was not UTF-8"};
-  const auto dropped = make_language_dataset({source}, {.overflow = Overflow::kDrop}, {.length = 5},
-                                             packed_dataset_toy());
+  const auto dropped = make_language_dataset({source}, {.truncation = Truncation::kDrop},
+                                             {.length = 5}, packed_dataset_toy());
   EXPECT_EQ(dropped->size(0), 1);
   EXPECT_EQ(dropped->remarks(),
             (std::vector<std::string>{"fake.txt: 1 line was not UTF-8",
                                       "fake.txt: 1 documents longer than 5 tokens were left out"}));
-  const auto cut = make_language_dataset({source}, {.overflow = Overflow::kCut}, {.length = 5},
-                                         packed_dataset_toy());
+  const auto cut = make_language_dataset({source}, {.truncation = Truncation::kTruncate},
+                                         {.length = 5}, packed_dataset_toy());
   EXPECT_EQ(cut->size(0), 2);
   EXPECT_EQ(cut->remarks().back(), "fake.txt: 1 documents longer than 5 tokens were cut");
 }
@@ -143,16 +146,17 @@ TEST(PackedDataset, RefusesWhatHoldsNothing) {
   EXPECT_THROW(
       make_language_dataset({test::source({{{5}}})}, {}, {.length = 2}, packed_dataset_toy()),
       Error);
-  EXPECT_THROW(make_language_dataset({test::source({{{5, 6, 7}}})}, {.overflow = Overflow::kDrop},
-                                     {.length = 4}, packed_dataset_toy()),
-               Error);
+  EXPECT_THROW(
+      make_language_dataset({test::source({{{5, 6, 7}}})}, {.truncation = Truncation::kDrop},
+                            {.length = 4}, packed_dataset_toy()),
+      Error);
 }
 
 TEST(PackedDataset, FingerprintTellsContentAndSettingsApart) {
   const auto source = test::source({{{5, 6, 7}}});
-  const auto hash = [&](const LanguageSource& from, const LanguageShape& shape,
+  const auto hash = [&](const LanguageSource& from, const LanguagePacking& packing,
                         const LanguageSettings& settings) {
-    return make_language_dataset({from}, shape, settings, packed_dataset_toy())->fingerprint();
+    return make_language_dataset({from}, packing, settings, packed_dataset_toy())->fingerprint();
   };
   LanguageSource other = source;
   other.store = std::make_shared<test::FakeStore>(test::FakeStore::Documents{{{5, 6, 7}}}, 2);
@@ -163,7 +167,7 @@ TEST(PackedDataset, FingerprintTellsContentAndSettingsApart) {
       hash(other, {}, {.length = 16}),
       hash(heavier, {}, {.length = 16}),
       hash(source, {.pack = Pack::kNone}, {.length = 16}),
-      hash(source, {.overflow = Overflow::kCut}, {.length = 16}),
+      hash(source, {.truncation = Truncation::kTruncate}, {.length = 16}),
       hash(source, {}, {.length = 17}),
       hash(source, {}, {.length = 16, .mask = MaskOptions{}}),
       hash(source, {}, {.length = 16, .mask = MaskOptions{.fraction = 0.2}}),

@@ -13,68 +13,74 @@ using Ranges = std::vector<std::vector<int64_t>>;
 // in all 24.
 const test::FakeStore& store() {
   const auto sentence = [](std::size_t length) { return std::vector<int64_t>(length, 5); };
-  static const test::FakeStore made(
+  static const test::FakeStore result(
       {{sentence(3), sentence(2), sentence(4)}, {sentence(5), sentence(1), sentence(9)}});
-  return made;
+  return result;
 }
 
-Ranges packed(Pack pack, Overflow overflow, int64_t room, bool separates = false) {
+Ranges packed(Pack pack,
+              Truncation truncation,
+              int64_t max_tokens,
+              bool inserts_separator = false) {
   Ranges ranges;
-  const Packed made = pack_sequences(
-      store(), {.pack = pack, .overflow = overflow, .room = room, .separates = separates});
-  for (const PackedRange& range : made.ranges) {
+  const PackedSequences result = pack_sequences(store(), {.pack = pack,
+                                                          .truncation = truncation,
+                                                          .max_tokens = max_tokens,
+                                                          .inserts_separator = inserts_separator});
+  for (const PackedRange& range : result.ranges) {
     ranges.push_back({range.begin, range.tokens, range.length});
   }
-  ranges.push_back({made.cut, made.dropped});
+  ranges.push_back({result.truncated, result.dropped});
   return ranges;
 }
 
 TEST(PackSequences, NoneMakesASequenceOfEachSentence) {
-  EXPECT_EQ(packed(Pack::kNone, Overflow::kSplit, 4), (Ranges{{0, 3, 3},
-                                                              {3, 2, 2},
-                                                              {5, 4, 4},
-                                                              {9, 4, 4},
-                                                              {13, 1, 1},
-                                                              {14, 1, 1},
-                                                              {15, 4, 4},
-                                                              {19, 4, 4},
-                                                              {23, 1, 1},
-                                                              {0, 0}}));
-  EXPECT_EQ(packed(Pack::kNone, Overflow::kCut, 4),
+  EXPECT_EQ(packed(Pack::kNone, Truncation::kSplit, 4), (Ranges{{0, 3, 3},
+                                                                {3, 2, 2},
+                                                                {5, 4, 4},
+                                                                {9, 4, 4},
+                                                                {13, 1, 1},
+                                                                {14, 1, 1},
+                                                                {15, 4, 4},
+                                                                {19, 4, 4},
+                                                                {23, 1, 1},
+                                                                {0, 0}}));
+  EXPECT_EQ(packed(Pack::kNone, Truncation::kTruncate, 4),
             (Ranges{{0, 3, 3}, {3, 2, 2}, {5, 4, 4}, {9, 4, 4}, {14, 1, 1}, {15, 4, 4}, {2, 0}}));
-  EXPECT_EQ(packed(Pack::kNone, Overflow::kDrop, 4),
+  EXPECT_EQ(packed(Pack::kNone, Truncation::kDrop, 4),
             (Ranges{{0, 3, 3}, {3, 2, 2}, {5, 4, 4}, {14, 1, 1}, {0, 2}}));
 }
 
 TEST(PackSequences, DocumentFillsWithWholeSentences) {
-  EXPECT_EQ(packed(Pack::kDocument, Overflow::kSplit, 6),
+  EXPECT_EQ(packed(Pack::kDocument, Truncation::kSplit, 6),
             (Ranges{{0, 5, 5}, {5, 4, 4}, {9, 6, 6}, {15, 6, 6}, {21, 3, 3}, {0, 0}}));
-  EXPECT_EQ(packed(Pack::kDocument, Overflow::kCut, 10), (Ranges{{0, 9, 9}, {9, 10, 10}, {1, 0}}));
-  EXPECT_EQ(packed(Pack::kDocument, Overflow::kDrop, 10), (Ranges{{0, 9, 9}, {0, 1}}));
+  EXPECT_EQ(packed(Pack::kDocument, Truncation::kTruncate, 10),
+            (Ranges{{0, 9, 9}, {9, 10, 10}, {1, 0}}));
+  EXPECT_EQ(packed(Pack::kDocument, Truncation::kDrop, 10), (Ranges{{0, 9, 9}, {0, 1}}));
 }
 
 TEST(PackSequences, StreamGoesOnAcrossDocuments) {
-  EXPECT_EQ(packed(Pack::kStream, Overflow::kSplit, 10),
+  EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 10),
             (Ranges{{0, 9, 9}, {9, 6, 6}, {15, 9, 9}, {0, 0}}));
-  EXPECT_EQ(packed(Pack::kStream, Overflow::kSplit, 14),
+  EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 14),
             (Ranges{{0, 14, 14}, {14, 10, 10}, {0, 0}}));
-  EXPECT_EQ(packed(Pack::kStream, Overflow::kSplit, 24), (Ranges{{0, 24, 24}, {0, 0}}));
+  EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 24), (Ranges{{0, 24, 24}, {0, 0}}));
 }
 
 TEST(PackSequences, StreamCountsSeparators) {
-  EXPECT_EQ(packed(Pack::kStream, Overflow::kSplit, 14, true),
+  EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 14, true),
             (Ranges{{0, 9, 9}, {9, 6, 6}, {15, 9, 9}, {0, 0}}));
-  EXPECT_EQ(packed(Pack::kStream, Overflow::kSplit, 15, true),
+  EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 15, true),
             (Ranges{{0, 14, 15}, {14, 10, 10}, {0, 0}}));
 }
 
 TEST(PackSequences, StreamGoesOnAfterASentenceThatIsSplit) {
   const test::FakeStore split({{std::vector<int64_t>(7, 5)}, {std::vector<int64_t>(2, 5)}});
-  const Packed made =
-      pack_sequences(split, {.pack = Pack::kStream, .overflow = Overflow::kSplit, .room = 4});
-  ASSERT_EQ(made.ranges.size(), 3U);  // 4; 3 and no room for 2 more; 2
-  const Packed other =
-      pack_sequences(split, {.pack = Pack::kStream, .overflow = Overflow::kSplit, .room = 5});
+  const PackedSequences result = pack_sequences(
+      split, {.pack = Pack::kStream, .truncation = Truncation::kSplit, .max_tokens = 4});
+  ASSERT_EQ(result.ranges.size(), 3U);  // 4; 3 and no room for 2 more; 2
+  const PackedSequences other = pack_sequences(
+      split, {.pack = Pack::kStream, .truncation = Truncation::kSplit, .max_tokens = 5});
   ASSERT_EQ(other.ranges.size(), 2U);  // 5; 2 + 2
   EXPECT_EQ(other.ranges[1].tokens, 4U);
 }
@@ -83,9 +89,11 @@ TEST(PackSequences, KeepsEveryTokenOnceInOrder) {
   const test::FakeStore large(test::counted_documents(20000, 6, 30));  // more than a block
   for (const Pack pack : {Pack::kNone, Pack::kDocument, Pack::kStream}) {
     int64_t next = 0;
-    const Packed made = pack_sequences(
-        large, {.pack = pack, .overflow = Overflow::kSplit, .room = 20, .separates = true});
-    for (const PackedRange& range : made.ranges) {
+    const PackedSequences result = pack_sequences(large, {.pack = pack,
+                                                          .truncation = Truncation::kSplit,
+                                                          .max_tokens = 20,
+                                                          .inserts_separator = true});
+    for (const PackedRange& range : result.ranges) {
       ASSERT_EQ(range.begin, next);
       ASSERT_GT(range.tokens, 0U);
       ASSERT_LE(range.length, 20U);

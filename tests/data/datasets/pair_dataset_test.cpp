@@ -52,8 +52,8 @@ std::map<int64_t, int64_t> owners(const test::FakeStore::Documents& documents) {
 std::shared_ptr<const Dataset> pairs(const std::vector<LanguageSource>& sources,
                                      PairTask task,
                                      int64_t length = 32,
-                                     const LanguageShape& shape = {}) {
-  return make_language_dataset(sources, shape, {.length = length, .pair = task},
+                                     const LanguagePacking& packing = {}) {
+  return make_language_dataset(sources, packing, {.length = length, .pair = task},
                                pair_dataset_toy());
 }
 
@@ -77,7 +77,7 @@ TEST(PairDataset, NextSentenceKeepsItsPromises) {
       if (!is_other) {
         ASSERT_LT(texts.first.back(), texts.second.front());
       }
-      ASSERT_EQ(std::count(example.types.begin(), example.types.end(), 1),
+      ASSERT_EQ(std::count(example.token_type_ids.begin(), example.token_type_ids.end(), 1),
                 static_cast<std::ptrdiff_t>(texts.second.size()) + 1);
       strangers += is_other ? 1 : 0;
       all += 1;
@@ -235,15 +235,15 @@ TEST(PairDataset, RefusesWhatHasNoPairs) {
 
 TEST(PairDataset, NamesDocumentAndSentence) {
   const auto dataset = pairs({test::source({{{5}}, {{6}, {7}}})}, PairTask::kSentenceOrder);
-  EXPECT_EQ(dataset->place(0, 0), "fake.txt, document 2, sentence 1");
+  EXPECT_EQ(dataset->location(0, 0), "fake.txt, document 2, sentence 1");
 }
 
 TEST(DivideDocuments, ReachesTheTargetWithAtLeastTwoSentences) {
   const test::FakeStore store(test::counted_documents(3000, 20, 12));
-  const Chunks made = divide_documents(store, {.room = 40});
+  const Chunks result = chunk_documents(store, {.max_tokens = 40});
   double shorter = 0;
   double all = 0;
-  for (const PairChunk& chunk : made.chunks) {
+  for (const PairChunk& chunk : result.chunks) {
     const auto last = chunk.first + chunk.sentences;
     const int64_t tokens = store.first_token(last) - store.first_token(chunk.first);
     const int64_t without = store.first_token(last - 1) - store.first_token(chunk.first);
@@ -263,26 +263,27 @@ TEST(DivideDocuments, ReachesTheTargetWithAtLeastTwoSentences) {
 
 TEST(DivideDocuments, CoversEverySentenceOfLongerDocuments) {
   const test::FakeStore store(test::counted_documents(500, 20, 12));
-  const Chunks made = divide_documents(store, {.room = 40});
+  const Chunks result = chunk_documents(store, {.max_tokens = 40});
   std::set<int64_t> covered;
-  for (const PairChunk& chunk : made.chunks) {
+  for (const PairChunk& chunk : result.chunks) {
     for (int64_t i = 0; i < chunk.sentences; ++i) {
       covered.insert(chunk.first + i);
     }
     EXPECT_EQ(document_of_sentence(store, chunk.first),
               document_of_sentence(store, chunk.first + chunk.sentences - 1));
   }
-  EXPECT_GT(made.single, 0);
-  EXPECT_EQ(static_cast<int64_t>(covered.size()), store.sentences() - made.single);
-  EXPECT_EQ(made.documents, store.documents() - made.single);
+  EXPECT_GT(result.single_sentence, 0);
+  EXPECT_EQ(static_cast<int64_t>(covered.size()), store.sentences() - result.single_sentence);
+  EXPECT_EQ(result.documents, store.documents() - result.single_sentence);
 }
 
 TEST(DivideDocuments, ObeysOverflow) {
   const test::FakeStore store({{{5, 5, 5}, {6, 6, 6}, {7, 7, 7}, {8}}, {{9}, {9}}});
-  const Chunks cut = divide_documents(store, {.overflow = Overflow::kCut, .room = 6, .seed = 3});
+  const Chunks cut =
+      chunk_documents(store, {.truncation = Truncation::kTruncate, .max_tokens = 6, .seed = 3});
   EXPECT_EQ(cut.chunks.size(), 2U);
-  EXPECT_EQ(cut.cut, 1);
-  const Chunks dropped = divide_documents(store, {.overflow = Overflow::kDrop, .room = 6});
+  EXPECT_EQ(cut.truncated, 1);
+  const Chunks dropped = chunk_documents(store, {.truncation = Truncation::kDrop, .max_tokens = 6});
   ASSERT_EQ(dropped.chunks.size(), 1U);
   EXPECT_EQ(dropped.chunks[0].first, 4);
   EXPECT_EQ(dropped.dropped, 1);

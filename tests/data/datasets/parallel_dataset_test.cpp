@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/data_loader.h"
 #include "data/error.h"
-#include "data/loader.h"
 #include "data/rows/parallel_reader.h"
 #include "data/text/statistics.h"
 #include "support/folder.h"
@@ -20,13 +20,13 @@ class LanguageTokenizer : public test::ToyTokenizer {
  public:
   LanguageTokenizer() : ToyTokenizer({"a", "b", "c", "<en>", "<de>"}) {}
   Sequence sequence(const std::vector<int32_t>& first) const override {
-    Sequence made;
-    made.ids = first;
-    made.ids.insert(made.ids.end(), {3, 8});
-    made.types.resize(made.ids.size(), 0);
-    made.is_special.resize(made.ids.size(), 0);
-    made.is_special[made.ids.size() - 2] = made.is_special[made.ids.size() - 1] = 1;
-    return made;
+    Sequence result;
+    result.ids = first;
+    result.ids.insert(result.ids.end(), {3, 8});
+    result.token_type_ids.resize(result.ids.size(), 0);
+    result.is_special.resize(result.ids.size(), 0);
+    result.is_special[result.ids.size() - 2] = result.is_special[result.ids.size() - 1] = 1;
+    return result;
   }
 };
 
@@ -35,19 +35,19 @@ class ParallelDatasetTest : public ::testing::Test {
   ParallelDatasetTest() { options_.cache = folder_.path("cache"); }
 
   DataItem table(const std::string& name, const std::string& content) {
-    DataItem made;
-    made.path = folder_.write(name, content);
-    made.files = {made.path};
-    return made;
+    DataItem result;
+    result.path = folder_.write(name, content);
+    result.files = {result.path};
+    return result;
   }
   DataItem lines(const std::string& source, const std::string& target) {
-    DataItem made;
-    made.source = folder_.write("x.en", source);
-    made.target = folder_.write("x.de", target);
-    made.path = *made.source;
-    made.files = {*made.source};
-    made.target_files = {*made.target};
-    return made;
+    DataItem result;
+    result.source = folder_.write("x.en", source);
+    result.target = folder_.write("x.de", target);
+    result.path = *result.source;
+    result.files = {*result.source};
+    result.target_files = {*result.target};
+    return result;
   }
   std::shared_ptr<const Dataset> make(const std::vector<DataItem>& items,
                                       const ParallelSettings& settings = {}) {
@@ -80,7 +80,7 @@ TEST_F(ParallelDatasetTest, JoinsBothSidesForADecoder) {
   const auto first = dataset->example(0, 0);  // [CLS] a b [SEP] d [SEP]
   EXPECT_EQ(first.ids, (Ids{2, 5, 6, 3, 8}));
   EXPECT_TRUE(first.source_ids.empty());
-  EXPECT_EQ(first.prefix, 4);
+  EXPECT_EQ(first.prefix_length, 4);
   EXPECT_EQ(first.targets, (Ids{8, 3}));
   EXPECT_EQ(first.target_positions, (Ids{3, 4}));
   EXPECT_EQ(dataset->length(0, 0), 5);
@@ -94,7 +94,8 @@ TEST_F(ParallelDatasetTest, JoinedPairsShareTheLength) {
   EXPECT_EQ(cut->example(0, 0).targets, (Ids{8, 7, 3}));
   EXPECT_EQ(cut->remarks(),
             (WordList{folder_.path("x.en") + ": 1 pairs longer than 6 tokens were cut"}));
-  const auto dropped = make({pairs}, {.length = 6, .overflow = Overflow::kDrop, .is_joined = true});
+  const auto dropped =
+      make({pairs}, {.length = 6, .truncation = Truncation::kDrop, .is_joined = true});
   EXPECT_EQ(dropped->size(0), 1);
   EXPECT_EQ(message([&] { make({pairs}, {.length = 3, .is_joined = true}); }),
             "data.length: 3 tokens leave no room for two texts");
@@ -142,7 +143,7 @@ TEST_F(ParallelDatasetTest, LeavesOutEmptySidesAndKeepsPlaces) {
   const auto dataset = make({lines("a\n\n  \nb\nc\n", "a\nb\nc\n\t\nd\n")});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->example(0, 1).targets, (Ids{2, 8, 3}));
-  EXPECT_TRUE(dataset->place(0, 1).ends_with("x.en, line 5")) << dataset->place(0, 1);
+  EXPECT_TRUE(dataset->location(0, 1).ends_with("x.en, line 5")) << dataset->location(0, 1);
   ASSERT_EQ(dataset->remarks().size(), 1U);
   EXPECT_TRUE(dataset->remarks()[0].ends_with("3 pairs with an empty side were left out"));
 }
@@ -163,19 +164,19 @@ TEST_F(ParallelDatasetTest, CutsOrDropsWhatIsTooLong) {
   EXPECT_EQ(cut->length(0, 0), 7);
   EXPECT_TRUE(cut->remarks().at(0).ends_with("2 pairs with a text longer than 4 tokens were cut"));
   const auto one = lines("a b c d\na\n", "a\nb\n");
-  const auto dropped = make({one}, {.length = 4, .overflow = Overflow::kDrop});
+  const auto dropped = make({one}, {.length = 4, .truncation = Truncation::kDrop});
   ASSERT_EQ(dropped->size(0), 1);
-  EXPECT_TRUE(dropped->place(0, 0).ends_with("line 2"));
+  EXPECT_TRUE(dropped->location(0, 0).ends_with("line 2"));
   EXPECT_TRUE(
       dropped->remarks().at(0).ends_with("1 pairs with a text longer than 4 tokens were left out"));
-  EXPECT_EQ(message([&] { make({one}, {.overflow = Overflow::kSplit}); }),
+  EXPECT_EQ(message([&] { make({one}, {.truncation = Truncation::kSplit}); }),
             "data.overflow: split is for running text, of pairs of texts must be cut or drop");
   EXPECT_EQ(message([&] { make({one}, {.length = 2}); }),
             "data.length: 2 tokens, must be more than the 2 special ones");
 }
 
 TEST_F(ParallelDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
-  tokenizer_ = std::make_shared<test::BeginCutter>(WordList{"a", "b", "c", "d"});
+  tokenizer_ = std::make_shared<test::LeftTruncatingTokenizer>(WordList{"a", "b", "c", "d"});
   const auto cut = make({lines("a b c d\na\n", "a\nb c d a\n")}, {.length = 4});
   EXPECT_EQ(cut->example(0, 0).source_ids, (Ids{2, 7, 8, 3}));
   EXPECT_EQ(cut->example(0, 0).targets, (Ids{2, 5, 3}));
@@ -252,10 +253,10 @@ TEST_F(ParallelDatasetTest, FingerprintKnowsContentAndSettings) {
 
 TEST_F(ParallelDatasetTest, BatchesHoldTwoStreams) {
   const std::shared_ptr<const Dataset> dataset = make({lines("a b\nc\n", "d\nb a c\n")});
-  Loader loader(dataset, {.shuffles = false, .batch_tokens = 15, .workers = 0});
+  DataLoader loader(dataset, {.shuffles = false, .batch_tokens = 15, .workers = 0});
   const auto step = loader.next();
   ASSERT_TRUE(step);
-  const auto& batch = step->micro.at(0);
+  const auto& batch = step->micro_batches.at(0);
   EXPECT_EQ(batch.source_offsets, (Ids{0, 4, 7}));
   EXPECT_EQ(batch.offsets, (Ids{0, 3, 8}));
   EXPECT_EQ(batch.target_rows, (Ids{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -284,8 +285,8 @@ TEST_F(ParallelDatasetTest, SeveralFilesGoTogetherByTheirOrder) {
   item.target_files = {folder_.write("1.de", "b\n"), folder_.write("2.de", "c\nd\n")};
   const auto dataset = make({item});
   ASSERT_EQ(dataset->size(0), 3);
-  EXPECT_TRUE(dataset->place(0, 0).ends_with("1.en, line 1"));
-  EXPECT_TRUE(dataset->place(0, 2).ends_with("2.en, line 2"));
+  EXPECT_TRUE(dataset->location(0, 0).ends_with("1.en, line 1"));
+  EXPECT_TRUE(dataset->location(0, 2).ends_with("2.en, line 2"));
   EXPECT_EQ(dataset->example(0, 2).targets, (Ids{2, 8, 3}));
 }
 

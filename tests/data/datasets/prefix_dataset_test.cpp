@@ -23,7 +23,9 @@ class Counting : public Dataset {
     }
     return prefix_dataset_made;
   }
-  std::string place(int64_t /*epoch*/, int64_t item) const override { return std::to_string(item); }
+  std::string location(int64_t /*epoch*/, int64_t item) const override {
+    return std::to_string(item);
+  }
   uint64_t fingerprint() const override { return 1; }
 };
 
@@ -36,11 +38,11 @@ TEST(PrefixDataset, GuessesWhatIsBehindThePrefix) {
   for (int64_t item = 0; item < dataset->size(0); ++item) {
     const auto example = dataset->example(0, item);
     EXPECT_EQ(static_cast<int64_t>(example.ids.size()), dataset->length(0, item));
-    ASSERT_GE(example.prefix, 1);
-    ASSERT_LE(example.prefix, item + 1);
-    ASSERT_EQ(example.targets.size(), example.ids.size() - example.prefix + 1);
-    EXPECT_EQ(example.targets.front(), 10 * item + example.prefix);
-    EXPECT_EQ(example.target_positions.front(), example.prefix - 1);
+    ASSERT_GE(example.prefix_length, 1);
+    ASSERT_LE(example.prefix_length, item + 1);
+    ASSERT_EQ(example.targets.size(), example.ids.size() - example.prefix_length + 1);
+    EXPECT_EQ(example.targets.front(), 10 * item + example.prefix_length);
+    EXPECT_EQ(example.target_positions.front(), example.prefix_length - 1);
     EXPECT_EQ(example.targets.back(), 10 * item + item + 1);
   }
 }
@@ -49,9 +51,9 @@ TEST(PrefixDataset, TheCutIsDrawnAnewInEachEpochAndIsTheSameForASeed) {
   std::set<int64_t> cuts;
   bool hangs_on_seed = false;
   for (int64_t epoch = 0; epoch < 200; ++epoch) {
-    const auto cut = prefix_dataset_made()->example(epoch, 4).prefix;
-    EXPECT_EQ(prefix_dataset_made()->example(epoch, 4).prefix, cut);
-    hangs_on_seed = hangs_on_seed || prefix_dataset_made(2)->example(epoch, 4).prefix != cut;
+    const auto cut = prefix_dataset_made()->example(epoch, 4).prefix_length;
+    EXPECT_EQ(prefix_dataset_made()->example(epoch, 4).prefix_length, cut);
+    hangs_on_seed = hangs_on_seed || prefix_dataset_made(2)->example(epoch, 4).prefix_length != cut;
     cuts.insert(cut);
   }
   EXPECT_EQ(cuts, (std::set<int64_t>{1, 2, 3, 4, 5}));  // every token but the first may begin it

@@ -24,25 +24,25 @@ TEST(SequenceTemplate, EqualsTheTokenizersSequence) {
   const Sequence single = tokenizer.sequence({5, 6, 7});
   const SequenceTemplate one(tokenizer, false);
   EXPECT_EQ(joined({one.before(), {5, 6, 7}, one.after()}), widened(single.ids));
-  EXPECT_EQ(one.types(3), widened(single.types));
-  EXPECT_EQ(one.added(), 2);
+  EXPECT_EQ(one.token_type_ids(3), widened(single.token_type_ids));
+  EXPECT_EQ(one.num_special_tokens(), 2);
 
   const Sequence pair = tokenizer.sequence({5}, {6, 7});
   const SequenceTemplate two(tokenizer, true);
   EXPECT_EQ(joined({two.before(), {5}, two.between(), {6, 7}, two.after()}), widened(pair.ids));
-  EXPECT_EQ(two.types(1, 2), widened(pair.types));
-  EXPECT_EQ(two.added(), 3);
-  EXPECT_EQ(two.types(0, 0), widened(tokenizer.sequence({}, {}).types));
+  EXPECT_EQ(two.token_type_ids(1, 2), widened(pair.token_type_ids));
+  EXPECT_EQ(two.num_special_tokens(), 3);
+  EXPECT_EQ(two.token_type_ids(0, 0), widened(tokenizer.sequence({}, {}).token_type_ids));
 }
 
 TEST(Cut, LeavesTheEndThatTheTokenizerKeeps) {
-  const auto left = [](int64_t most, const Tokenizer& tokenizer) {
+  const auto left = [](int64_t max_tokens, const Tokenizer& tokenizer) {
     std::vector<int32_t> ids{5, 6, 7};
-    cut(ids, most, tokenizer);
+    truncate(ids, max_tokens, tokenizer);
     return ids;
   };
   const test::ToyTokenizer keeps_begin({"a", "b", "c"});
-  const test::BeginCutter keeps_end({"a", "b", "c"});
+  const test::LeftTruncatingTokenizer keeps_end({"a", "b", "c"});
   EXPECT_EQ(left(2, keeps_begin), (std::vector<int32_t>{5, 6}));
   EXPECT_EQ(left(2, keeps_end), (std::vector<int32_t>{6, 7}));
   EXPECT_EQ(left(0, keeps_end), std::vector<int32_t>());
@@ -50,7 +50,7 @@ TEST(Cut, LeavesTheEndThatTheTokenizerKeeps) {
 }
 
 struct Cut {
-  int64_t first, second, room, kept_first, kept_second;
+  int64_t first, second, max_tokens, kept_first, kept_second;
 };
 
 // Values of tokenizers 0.23 with `longest_first`, as transformers calls it.
@@ -61,10 +61,10 @@ TEST(CutPair, EqualsLongestFirstOfTokenizers) {
       {7, 1, 3, 2, 1},      {0, 9, 4, 0, 4},      {9, 0, 4, 4, 0}, {20, 20, 1, 0, 1},
       {12, 30, 25, 12, 13}, {13, 30, 25, 12, 13},
   };
-  for (const Cut& cut : cuts) {
-    EXPECT_EQ(cut_pair(cut.first, cut.second, cut.room),
-              (std::pair{cut.kept_first, cut.kept_second}))
-        << cut.first << " " << cut.second << " " << cut.room;
+  for (const Cut& truncate : cuts) {
+    EXPECT_EQ(truncate_pair(truncate.first, truncate.second, truncate.max_tokens),
+              (std::pair{truncate.kept_first, truncate.kept_second}))
+        << truncate.first << " " << truncate.second << " " << truncate.max_tokens;
   }
 }
 

@@ -18,10 +18,10 @@ using WordList = std::vector<std::string>;
 class TaggedDatasetTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) {
-    DataItem made;
-    made.path = folder_.write(name, content);
-    made.files = {made.path};
-    return made;
+    DataItem result;
+    result.path = folder_.write(name, content);
+    result.files = {result.path};
+    return result;
   }
 
   std::shared_ptr<const TaggedDataset> make(const std::vector<DataItem>& items,
@@ -46,12 +46,12 @@ class TaggedDatasetTest : public ::testing::Test {
 };
 
 TEST_F(TaggedDatasetTest, TypesAreTheLanguageOfTheItem) {
-  auto made = item("x.conll", "a##x O\nb B-P\n");
-  made.language = "en";
-  const TaggedSettings settings{.has_types = false, .languages = {"de", "en"}};
-  EXPECT_EQ(make({made}, settings)->example(0, 0).types, Ids(5, 1));
-  made.language = "sw";
-  EXPECT_EQ(message({made}, settings),
+  auto result = item("x.conll", "a##x O\nb B-P\n");
+  result.language = "en";
+  const TaggedSettings settings{.has_token_type_ids = false, .languages = {"de", "en"}};
+  EXPECT_EQ(make({result}, settings)->example(0, 0).token_type_ids, Ids(5, 1));
+  result.language = "sw";
+  EXPECT_EQ(message({result}, settings),
             "x.conll: language: 'sw', must be one of those that the model tells apart: de, en");
 }
 
@@ -61,20 +61,20 @@ TEST_F(TaggedDatasetTest, LabelsTheFirstPieceOfEachWord) {
   ASSERT_EQ(dataset->size(0), 2);
   const auto first = dataset->example(0, 0);
   EXPECT_EQ(first.ids, (Ids{2, 5, 9, 6, 3}));
-  EXPECT_EQ(first.types, (Ids{0, 0, 0, 0, 0}));
+  EXPECT_EQ(first.token_type_ids, (Ids{0, 0, 0, 0, 0}));
   EXPECT_EQ(first.target_positions, (Ids{1, 3}));
   EXPECT_EQ(first.targets, (Ids{2, 0}));
-  EXPECT_EQ(first.label, kIgnored);
+  EXPECT_EQ(first.label, kIgnoreIndex);
   EXPECT_EQ(dataset->words(0, 0), (WordList{"a##x", "b"}));
   EXPECT_EQ(dataset->length(0, 0), 5);
   EXPECT_EQ(dataset->example(0, 1).target_positions, (Ids{1}));
-  EXPECT_TRUE(dataset->place(0, 1).ends_with("x.conll:4"));
+  EXPECT_TRUE(dataset->location(0, 1).ends_with("x.conll:4"));
   EXPECT_TRUE(dataset->remarks().empty());
 }
 
 TEST_F(TaggedDatasetTest, LabelsAllPiecesWithTheInnerTag) {
-  const auto dataset = make({item("x.conll", "a##x B-P\nb##y I-P\nc##x O\nd##x B-Q\n")},
-                            {.pieces = LabelPieces::kAll});
+  const auto dataset =
+      make({item("x.conll", "a##x B-P\nb##y I-P\nc##x O\nd##x B-Q\n")}, {.label_all_tokens = true});
   const auto example = dataset->example(0, 0);  // B-P 0, B-Q 1, I-P 2, O 3
   EXPECT_EQ(example.target_positions, (Ids{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_EQ(example.targets, (Ids{0, 2, 2, 2, 3, 3, 1, 1}));
@@ -139,7 +139,7 @@ TEST_F(TaggedDatasetTest, CutsAndTellsHowManyWordsAreLost) {
 
 TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x X\nc Y\nd##x##y##x X\na Y\n\nb X\n")},
-                            {.length = 5, .overflow = Overflow::kSplit});
+                            {.length = 5, .truncation = Truncation::kSplit});
   std::vector<Ids> ids;
   int64_t words = 0;
   for (int64_t i = 0; i < dataset->size(0); ++i) {
@@ -149,19 +149,19 @@ TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
   EXPECT_EQ(ids, (std::vector<Ids>{
                      {2, 5, 9, 3}, {2, 6, 9, 7, 3}, {2, 8, 9, 10, 3}, {2, 5, 3}, {2, 6, 3}}));
   EXPECT_EQ(words, 6);
-  EXPECT_TRUE(dataset->place(0, 2).ends_with("x.conll:4"));
+  EXPECT_TRUE(dataset->location(0, 2).ends_with("x.conll:4"));
 }
 
 TEST_F(TaggedDatasetTest, WordsAreThoseThatBearATagInTheSequence) {
   const auto file = item("long.conll", "a X\nb X\nc##x##y X\nd X\n");
-  for (const auto overflow : {Overflow::kCut, Overflow::kSplit}) {
-    const auto dataset = make({file}, {.length = 6, .overflow = overflow});
+  for (const auto truncation : {Truncation::kTruncate, Truncation::kSplit}) {
+    const auto dataset = make({file}, {.length = 6, .truncation = truncation});
     for (int64_t i = 0; i < dataset->size(0); ++i) {
       EXPECT_EQ(dataset->words(0, i).size(), dataset->example(0, i).targets.size()) << i;
     }
     EXPECT_EQ(dataset->words(0, 0).front(), "a");
   }
-  const auto split = make({file}, {.length = 6, .overflow = Overflow::kSplit});
+  const auto split = make({file}, {.length = 6, .truncation = Truncation::kSplit});
   EXPECT_EQ(split->words(0, split->size(0) - 1).back(), "d");
 }
 
@@ -184,7 +184,7 @@ TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
 
 TEST_F(TaggedDatasetTest, DropsAndTellsSo) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x Y\n\na X\n")},
-                            {.length = 5, .overflow = Overflow::kDrop});
+                            {.length = 5, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 1);
   EXPECT_EQ(dataset->labels(), (WordList{"X", "Y"}));
   EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentences longer than 5 tokens were left out"));
@@ -220,8 +220,7 @@ TEST_F(TaggedDatasetTest, FingerprintSeesTagsAndSettings) {
   EXPECT_EQ(make({item("y.conll", "a X\nb Y\n")})->fingerprint(), base);
   EXPECT_NE(make({item("x.conll", "a Y\nb X\n")})->fingerprint(), base);
   EXPECT_NE(make({item("x.conll", "a X\n\nb Y\n")})->fingerprint(), base);
-  EXPECT_NE(make({item("x.conll", "a X\nb Y\n")}, {.pieces = LabelPieces::kAll})->fingerprint(),
-            base);
+  EXPECT_NE(make({item("x.conll", "a X\nb Y\n")}, {.label_all_tokens = true})->fingerprint(), base);
 }
 
 TEST_F(TaggedDatasetTest, TextsForATokenizerAreSentences) {

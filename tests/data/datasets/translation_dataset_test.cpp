@@ -18,13 +18,13 @@ class TranslationDatasetTest : public ::testing::Test {
  protected:
   std::shared_ptr<const Dataset> make(const std::string& rows,
                                       int64_t length,
-                                      Overflow overflow = Overflow::kCut) {
+                                      Truncation overflow = Truncation::kTruncate) {
     return make(rows, {.length = length, .mask = MaskOptions{}}, overflow);
   }
 
   std::shared_ptr<const Dataset> make(const std::string& rows,
                                       const LanguageSettings& settings,
-                                      Overflow overflow = Overflow::kCut) {
+                                      Truncation overflow = Truncation::kTruncate) {
     DataItem item;
     item.language = language_;
     item.target_language = target_language_;
@@ -32,7 +32,7 @@ class TranslationDatasetTest : public ::testing::Test {
     item.files = {folder_.write("pairs.tsv", "source\ttarget\n" + rows)};
     DataOptions options;
     options.cache = folder_.path("cache");
-    options.overflow = overflow;
+    options.truncation = overflow;
     return make_translation_dataset({item}, options, settings, test::ToyTokenizer({}, 1000));
   }
 
@@ -43,7 +43,7 @@ class TranslationDatasetTest : public ::testing::Test {
 
 const LanguageSettings kXlm{.length = 30,
                             .mask = MaskOptions{},
-                            .has_types = false,
+                            .has_token_type_ids = false,
                             .languages = {"de", "en", "fr"},
                             .restarts_positions = true};
 
@@ -55,12 +55,12 @@ TEST_F(TranslationDatasetTest, BothTextsStandInOneSequenceWithMasksInBoth) {
   for (int64_t epoch = 0; epoch < 40; ++epoch) {
     Example example = dataset->example(epoch, 0);
     EXPECT_EQ(dataset->length(epoch, 0), 13);
-    EXPECT_EQ(example.types, (Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1}));
+    EXPECT_EQ(example.token_type_ids, (Ids{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1}));
     ASSERT_EQ(example.targets.size(), 2U);  // 15 % of ten
     for (std::size_t i = 0; i < 2; ++i) {
-      const auto place = static_cast<std::size_t>(example.target_positions[i]);
-      sides.insert(place < 6);
-      example.ids[place] = example.targets[i];
+      const auto position = static_cast<std::size_t>(example.target_positions[i]);
+      sides.insert(position < 6);
+      example.ids[position] = example.targets[i];
     }
     EXPECT_EQ(example.ids[5], 3);
     EXPECT_TRUE(whole.empty() || example.ids == whole);
@@ -76,11 +76,11 @@ TEST_F(TranslationDatasetTest, HalvesBeginAnewAndAreEachOfTheirLanguage) {
   const Example example = dataset->example(0, 0);
   ASSERT_EQ(example.ids.size(), 9U);  // [CLS] a b [SEP], [CLS] e f g [SEP]
   EXPECT_EQ(dataset->length(0, 0), 9);
-  for (const auto& [place, id] :
+  for (const auto& [position, id] :
        std::vector<std::pair<std::size_t, int64_t>>{{0, 2}, {3, 3}, {4, 2}, {8, 3}}) {
-    EXPECT_EQ(example.ids[place], id) << place;
+    EXPECT_EQ(example.ids[position], id) << position;
   }
-  EXPECT_EQ(example.types, (Ids{2, 2, 2, 2, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(example.token_type_ids, (Ids{2, 2, 2, 2, 0, 0, 0, 0, 0}));
   EXPECT_EQ(example.positions, (Ids{0, 1, 2, 3, 0, 1, 2, 3, 4}));
 }
 
@@ -115,12 +115,12 @@ TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {
   EXPECT_EQ(cut->remarks(),
             (std::vector<std::string>{"pairs.tsv: 1 pairs with an empty side were left out",
                                       "pairs.tsv: 1 pairs longer than 6 tokens were cut"}));
-  EXPECT_EQ(make("a b c d e\tf\nh\ti\n", 6, Overflow::kDrop)->size(0), 1);
+  EXPECT_EQ(make("a b c d e\tf\nh\ti\n", 6, Truncation::kDrop)->size(0), 1);
   EXPECT_NE(cut->fingerprint(), make("a b c d e\tf\n\tg\nh\ti\n", 7)->fingerprint());
 }
 
 TEST_F(TranslationDatasetTest, SplittingIsNothingForPairs) {
-  EXPECT_EQ(test::message_of<Error>([&] { make("a\tb\n", 6, Overflow::kSplit); }),
+  EXPECT_EQ(test::message_of<Error>([&] { make("a\tb\n", 6, Truncation::kSplit); }),
             "data.overflow: split is for running text, of pairs of texts must be cut or drop");
 }
 

@@ -29,7 +29,7 @@ class ImageDatasetTest : public ::testing::Test {
  protected:
   static ImageSettings settings(int64_t size, int64_t patch) {
     ImageSettings settings;
-    settings.format = {.size = size, .channels = 1, .mean = {0.5}, .deviation = {0.5}};
+    settings.format = {.size = size, .channels = 1, .image_mean = {0.5}, .image_std = {0.5}};
     settings.patch = patch;
     return settings;
   }
@@ -86,11 +86,11 @@ TEST_F(ImageDatasetTest, FoldersAreClassesSorted) {
 TEST_F(ImageDatasetTest, PatchesGoRowByRow) {
   folder_.write("p.csv", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,0\n");
   auto plain = settings(4, 2);
-  plain.format.mean = {0};
-  plain.format.deviation = {1.0 / 255};
-  const auto made = make_image_dataset({item("p.csv")}, plain)->example(0, 0);
+  plain.format.image_mean = {0};
+  plain.format.image_std = {1.0 / 255};
+  const auto result = make_image_dataset({item("p.csv")}, plain)->example(0, 0);
   std::vector<int> found;
-  for (const float value : made.patches) {
+  for (const float value : result.patches) {
     found.push_back(static_cast<int>(std::lround(value)));
   }
   EXPECT_EQ(found, (std::vector<int>{1, 2, 5, 6, 3, 4, 7, 8, 9, 10, 13, 14, 11, 12, 15, 16}));
@@ -124,7 +124,7 @@ TEST_F(ImageDatasetTest, TablesNameImagesBesideThem) {
   const auto data = make_image_dataset({item("pictures/rows.jsonl")}, settings(4, 2));
   EXPECT_EQ(data->labels(), (std::vector<std::string>{"1", "y"}));
   EXPECT_EQ(data->example(0, 0).label, 1);
-  EXPECT_TRUE(data->place(0, 0).ends_with("pictures/b.pgm"));
+  EXPECT_TRUE(data->location(0, 0).ends_with("pictures/b.pgm"));
 }
 
 TEST_F(ImageDatasetTest, ImagesMayKeepTheirShape) {
@@ -132,7 +132,7 @@ TEST_F(ImageDatasetTest, ImagesMayKeepTheirShape) {
   write("data/b/2.pgm", 8, 2, 1);
   write("data/b/3.pgm", 40, 40, 1);
   auto kept = settings(4, 2);
-  kept.format.most_patches = 9;
+  kept.format.max_patches = 9;
   const auto data = make_image_dataset({item("data")}, kept);
   EXPECT_EQ(data->length(0, 0), 1 + 2 * 4);
   EXPECT_EQ(data->length(0, 1), 1 + 4 * 1);
@@ -145,9 +145,9 @@ TEST_F(ImageDatasetTest, ImagesMayKeepTheirShape) {
 
 AugmentOptions everything() {
   AugmentOptions options;
-  options.crop_area = std::array{0.3, 1.0};
+  options.crop_scale = std::array{0.3, 1.0};
   options.flip = 0.5;
-  options.rand_operations = 2;
+  options.randaugment_num_ops = 2;
   options.brightness = options.contrast = options.saturation = 0.4;
   options.hue = 0.1;
   options.erase = 0.5;
@@ -158,10 +158,10 @@ AugmentOptions everything() {
 
 std::string noisy_rows() {
   std::string rows;
-  Random random(3, Purpose::kSample, 0, 0);
+  Random random(3, RandomPurpose::kSample, 0, 0);
   for (int row = 0; row < 12; ++row) {
     for (int i = 0; i < 3 * 64; ++i) {
-      rows += std::to_string(random.below(256)) + ",";
+      rows += std::to_string(random.uniform_int(256)) + ",";
     }
     rows += std::to_string(row % 3) + "\n";
   }
@@ -173,7 +173,7 @@ TEST_F(ImageDatasetTest, ChangesAreFunctionsOfSeedEpochAndItem) {
   folder_.write("p.csv", noisy_rows());
   auto changed = settings(8, 4);
   changed.format.channels = 3;
-  changed.format.mean = changed.format.deviation = {0.5, 0.5, 0.5};
+  changed.format.image_mean = changed.format.image_std = {0.5, 0.5, 0.5};
   changed.augment = everything();
   const auto data = make_image_dataset({item("p.csv")}, changed);
   const auto again = make_image_dataset({item("p.csv")}, changed);
@@ -182,11 +182,11 @@ TEST_F(ImageDatasetTest, ChangesAreFunctionsOfSeedEpochAndItem) {
   int same_epoch = 0;
   int same_seed = 0;
   for (int64_t i = 11; i >= 0; --i) {
-    const auto made = data->example(1, i);
-    EXPECT_EQ(made.patches, again->example(1, i).patches);
-    EXPECT_EQ(made.values, again->example(1, i).values);
-    same_epoch += made.patches == data->example(2, i).patches ? 1 : 0;
-    same_seed += made.patches == other->example(1, i).patches ? 1 : 0;
+    const auto result = data->example(1, i);
+    EXPECT_EQ(result.patches, again->example(1, i).patches);
+    EXPECT_EQ(result.values, again->example(1, i).values);
+    same_epoch += result.patches == data->example(2, i).patches ? 1 : 0;
+    same_seed += result.patches == other->example(1, i).patches ? 1 : 0;
   }
   EXPECT_EQ(same_epoch, 0);
   EXPECT_EQ(same_seed, 0);
@@ -196,23 +196,23 @@ TEST_F(ImageDatasetTest, MixedImagesShareTheirClasses) {
   folder_.write("p.csv", noisy_rows());
   auto mixed = settings(8, 4);
   mixed.format.channels = 3;
-  mixed.format.mean = mixed.format.deviation = {0.5, 0.5, 0.5};
+  mixed.format.image_mean = mixed.format.image_std = {0.5, 0.5, 0.5};
   mixed.augment.emplace();
   mixed.augment->cutmix = 1;
-  mixed.augment->mix_epochs = 1;
+  mixed.augment->mix_off_epoch = 1;
   const auto data = make_image_dataset({item("p.csv")}, mixed);
   mixed.augment.reset();
   const auto plain = make_image_dataset({item("p.csv")}, mixed);
   for (int64_t i = 0; i < 12; ++i) {
-    const auto made = data->example(0, i);
-    EXPECT_NEAR(std::accumulate(made.values.begin(), made.values.end(), 0.0), 1, 1e-12);
+    const auto result = data->example(0, i);
+    EXPECT_NEAR(std::accumulate(result.values.begin(), result.values.end(), 0.0), 1, 1e-12);
     const auto own = plain->example(0, i);
     int64_t kept = 0;
     for (std::size_t k = 0; k < own.patches.size(); ++k) {
-      kept += own.patches[k] == made.patches[k] ? 1 : 0;
+      kept += own.patches[k] == result.patches[k] ? 1 : 0;
     }
     // The share of its own class is at least the area that is left of it.
-    const double share = made.values[static_cast<std::size_t>(made.label)];
+    const double share = result.values[static_cast<std::size_t>(result.label)];
     EXPECT_GE(share, static_cast<double>(kept) / static_cast<double>(own.patches.size()) - 0.2);
     EXPECT_TRUE(data->example(1, i).values.empty());
     EXPECT_EQ(data->example(1, i).patches, own.patches);
@@ -225,23 +225,24 @@ TEST_F(ImageDatasetTest, MasksHideWholeSquares) {
   masked.mask = MaskedImageOptions{.fraction = 0.5, .unit = 2};
   masked.augment = AugmentOptions{};
   const auto data = make_image_dataset({item("data")}, masked);
-  const auto made = data->example(0, 0);
-  EXPECT_EQ(made.label, kIgnored);
-  EXPECT_EQ(std::accumulate(made.types.begin(), made.types.end(), int64_t{0}), 32);
-  EXPECT_EQ(made.target_positions.size(), 32U);
+  const auto result = data->example(0, 0);
+  EXPECT_EQ(result.label, kIgnoreIndex);
+  EXPECT_EQ(std::accumulate(result.token_type_ids.begin(), result.token_type_ids.end(), int64_t{0}),
+            32);
+  EXPECT_EQ(result.target_positions.size(), 32U);
   std::set<int64_t> squares;
-  for (const int64_t id : made.targets) {
+  for (const int64_t id : result.targets) {
     squares.insert(formats::patch_row(id) / 2 * 4 + formats::patch_column(id) / 2);
   }
   EXPECT_EQ(squares.size(), 8U);
-  EXPECT_NE(made.types, data->example(1, 0).types);
+  EXPECT_NE(result.token_type_ids, data->example(1, 0).token_type_ids);
 }
 
 TEST(Augment, BoxesHaveTheirAreaAndRatio) {
-  const AugmentOptions options{.crop_area = std::array{0.25, 0.5}};
-  Random random(1, Purpose::kAugment, 0, 0);
+  const AugmentOptions options{.crop_scale = std::array{0.25, 0.5}};
+  Random random(1, RandomPurpose::kAugment, 0, 0);
   for (int i = 0; i < 200; ++i) {
-    const auto box = random_box({100, 80}, options, random);
+    const auto box = random_crop_box({100, 80}, options, random);
     EXPECT_LE(box.top + box.height, 100);
     EXPECT_LE(box.left + box.width, 80);
     const double area = static_cast<double>(box.height * box.width) / 8000;
@@ -256,12 +257,12 @@ TEST(Augment, BoxesHaveTheirAreaAndRatio) {
 TEST(Augment, MixupSharesFollowBeta) {
   AugmentOptions options;
   options.mixup = 0.4;
-  Random random(1, Purpose::kAugment, 0, 0);
+  Random random(1, RandomPurpose::kAugment, 0, 0);
   double sum = 0;
   double squares = 0;
   constexpr int kDraws = 20000;
   for (int i = 0; i < kDraws; ++i) {
-    const double share = draw_mix(options, {8, 8}, random).share;
+    const double share = sample_mix(options, {8, 8}, random).lambda;
     sum += share;
     squares += share * share;
   }
@@ -272,30 +273,30 @@ TEST(Augment, MixupSharesFollowBeta) {
 
 TEST(Augment, ErasingSetsOneRectangleToTheMean) {
   std::vector<float> planes(2 * 64, 1);
-  Random random(5, Purpose::kAugment, 0, 0);
-  erase(planes, {8, 8}, 1, random);
+  Random random(5, RandomPurpose::kAugment, 0, 0);
+  random_erase(planes, {8, 8}, 1, random);
   const auto zeros = std::count(planes.begin(), planes.begin() + 64, 0.0F);
   EXPECT_GT(zeros, 0);
   EXPECT_LE(zeros, 30);
   EXPECT_TRUE(std::equal(planes.begin(), planes.begin() + 64, planes.begin() + 64));
 }
 
-TEST(ImageFormat, SurvivesItsFile) {
+TEST(ImagePreprocessorConfig, SurvivesItsFile) {
   const test::Folder folder;
-  const ImageFormat format{.size = 224,
-                           .channels = 3,
-                           .mean = {0.485, 0.456, 0.406},
-                           .deviation = {0.229, 0.224, 0.225},
-                           .resample = Resample::kBicubic,
-                           .crop_share = 0.875};
-  write_image_format(folder.path(), format);
-  EXPECT_EQ(read_image_format(folder.path(), 3), format);
-  EXPECT_EQ(image_format_of(*load_tokenizer(folder.path())), format);
+  const ImagePreprocessorConfig format{.size = 224,
+                                       .channels = 3,
+                                       .image_mean = {0.485, 0.456, 0.406},
+                                       .image_std = {0.229, 0.224, 0.225},
+                                       .resample = Resample::kBicubic,
+                                       .crop_pct = 0.875};
+  write_preprocessor_config(folder.path(), format);
+  EXPECT_EQ(read_preprocessor_config(folder.path(), 3), format);
+  EXPECT_EQ(preprocessor_config_of(*load_tokenizer(folder.path())), format);
   std::vector<int32_t> ids;
   EXPECT_THROW(load_tokenizer(folder.path())->encode("text", ids), Error);
 }
 
-TEST(ImageFormat, DamagedFilesAreErrors) {
+TEST(ImagePreprocessorConfig, DamagedFilesAreErrors) {
   const test::Folder folder;
   const auto path = folder.path("preprocessor_config.json");
   for (const auto* content :
@@ -304,7 +305,7 @@ TEST(ImageFormat, DamagedFilesAreErrors) {
         "{\"size\": 4, \"image_mean\": [1, 1, 1], \"image_std\": [1, 0, 1]}",
         "{\"size\": 4, \"resample\": 7}", "{\"size\": -4}"}) {
     test::Folder::write_to(path, content);
-    EXPECT_THROW(read_image_format(folder.path(), 3), UserError) << content;
+    EXPECT_THROW(read_preprocessor_config(folder.path(), 3), UserError) << content;
   }
 }
 

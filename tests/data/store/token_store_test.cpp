@@ -106,9 +106,9 @@ TEST_F(TokenStoreTest, IsReusedUntilContentOrSettingsChange) {
   EXPECT_NE(open({file, file})->fingerprint(), first->fingerprint());
   EXPECT_NE(open({folder_.write("2.txt", "a b\nc e. A\n\na\n")})->fingerprint(),
             first->fingerprint());
-  options_.document = DocumentBorder::kFile;
+  options_.document = DocumentBoundary::kFile;
   EXPECT_EQ(content(*open({file})).size(), 1U);
-  options_.sentence = SentenceBorder::kPunctuation;
+  options_.sentence = SentenceBoundary::kPunctuation;
   EXPECT_EQ(content(*open({file})),
             (Documents{{"a b", "c e.", "", "d"}}));  // A is unknown, which is not shown
   EXPECT_EQ(cached().size(), 5U);
@@ -157,9 +157,9 @@ TEST_F(TokenStoreTest, ManyStretchesKeepTheirOrder) {
   double share = 0;
   int visits = 0;
   const auto store = open({file}, [&](const Progress& progress) {
-    EXPECT_EQ(progress.doing, "tokenising 1.txt");
-    EXPECT_GE(progress.share, share);
-    share = progress.share;
+    EXPECT_EQ(progress.activity, "tokenising 1.txt");
+    EXPECT_GE(progress.fraction, share);
+    share = progress.fraction;
     ++visits;
   });
   EXPECT_GE(visits, 1);

@@ -9,7 +9,7 @@ namespace {
 
 using DocumentLines = std::vector<std::string>;
 
-DocumentLines read_document(FileText& text) {
+DocumentLines read_document(TextFileReader& text) {
   DocumentLines found;
   for (TextLine line; text.next(line);) {
     found.push_back((line.begins_document ? "|" : "") + std::string(line.text));
@@ -17,49 +17,49 @@ DocumentLines read_document(FileText& text) {
   return found;
 }
 
-DocumentLines plain(const std::string& content, DocumentBorder border, int64_t longest = 1000) {
+DocumentLines plain(const std::string& content, DocumentBoundary boundary, int64_t longest = 1000) {
   const test::Folder folder;
-  return read_document(*make_document_text(folder.write("a.txt", content), border, longest));
+  return read_document(*make_document_reader(folder.write("a.txt", content), boundary, longest));
 }
 
-TEST(DocumentText, KeepsLineFeedsAndSpacesOfADocument) {
-  EXPECT_EQ(plain("\n \n one\n  two \r\n\t\n\nthree\n", DocumentBorder::kEmptyLine),
+TEST(DocumentReader, KeepsLineFeedsAndSpacesOfADocument) {
+  EXPECT_EQ(plain("\n \n one\n  two \r\n\t\n\nthree\n", DocumentBoundary::kEmptyLine),
             (DocumentLines{"| one\n  two ", "|three"}));
 }
 
-TEST(DocumentText, AWholeFileKeepsItsEmptyLines) {
-  EXPECT_EQ(plain("\none\n\ntwo\n", DocumentBorder::kFile), (DocumentLines{"|\none\n\ntwo"}));
-  EXPECT_EQ(plain("\n \n", DocumentBorder::kFile), DocumentLines{});
+TEST(DocumentReader, AWholeFileKeepsItsEmptyLines) {
+  EXPECT_EQ(plain("\none\n\ntwo\n", DocumentBoundary::kFile), (DocumentLines{"|\none\n\ntwo"}));
+  EXPECT_EQ(plain("\n \n", DocumentBoundary::kFile), DocumentLines{});
 }
 
-TEST(DocumentText, LinesMayBeDocuments) {
-  EXPECT_EQ(plain("one\n\n two\n", DocumentBorder::kLine), (DocumentLines{"|one", "| two"}));
+TEST(DocumentReader, LinesMayBeDocuments) {
+  EXPECT_EQ(plain("one\n\n two\n", DocumentBoundary::kLine), (DocumentLines{"|one", "| two"}));
 }
 
-TEST(DocumentText, LongOnesAreCutBeforeALineFeed) {
-  const auto found = plain("abcdef\n\nghij\nklm\n\nnext", DocumentBorder::kFile, 14);
+TEST(DocumentReader, LongOnesAreCutBeforeALineFeed) {
+  const auto found = plain("abcdef\n\nghij\nklm\n\nnext", DocumentBoundary::kFile, 14);
   EXPECT_EQ(found, (DocumentLines{"|abcdef\n\nghij", "\nklm\n\nnext"}));
-  EXPECT_EQ(plain("abcdef\nghij\nklm\n\nnext", DocumentBorder::kEmptyLine, 8),
+  EXPECT_EQ(plain("abcdef\nghij\nklm\n\nnext", DocumentBoundary::kEmptyLine, 8),
             (DocumentLines{"|abcdef", "\nghij", "\nklm", "|next"}));
 }
 
-TEST(DocumentText, PiecesMakeUpTheDocument) {
+TEST(DocumentReader, PiecesMakeUpTheDocument) {
   std::string whole;
   for (int i = 0; i < 300; ++i) {
     whole += "wörter" + std::string(static_cast<std::size_t>(i % 7), i % 3 == 0 ? ' ' : 'x') +
              (i % 5 == 0 ? "\n" : "");
   }
   std::string joined;
-  for (const std::string& piece : plain(whole, DocumentBorder::kFile, 40)) {
+  for (const std::string& piece : plain(whole, DocumentBoundary::kFile, 40)) {
     joined += piece.substr(piece.starts_with("|") ? 1 : 0);
   }
   EXPECT_EQ(joined, whole);
 }
 
-TEST(DocumentText, ARowIsADocument) {
+TEST(DocumentReader, ARowIsADocument) {
   const test::Folder folder;
   const auto file = folder.write("a.csv", "text,more\n\"one\n two\",three\n,\nfour,\n");
-  EXPECT_EQ(read_document(*make_row_text(file, {"text", "more"})),
+  EXPECT_EQ(read_document(*make_row_reader(file, {"text", "more"})),
             (DocumentLines{"|one\n two\nthree", "|four\n"}));
 }
 
@@ -68,7 +68,7 @@ TEST(TextReader, TakesDocumentsWholeWhereSentencesHaveNoBorder) {
   DataItem item;
   item.files = {folder.write("a.txt", "one\ntwo\n\nthree"), folder.write("b.txt", "four\n")};
   DataOptions options;
-  options.sentence = SentenceBorder::kNone;
+  options.sentence = SentenceBoundary::kNone;
   TextReader reader(item, options);
   DocumentLines lines;
   for (TextLine line; reader.next(line);) {

@@ -28,7 +28,7 @@ TEST(Languages, AllTokensOfATextAreOfOne) {
   Example example;
   example.ids = {2, 7, 3};
   set_language(example, 1);
-  EXPECT_EQ(example.types, (std::vector<int64_t>{1, 1, 1}));
+  EXPECT_EQ(example.token_type_ids, (std::vector<int64_t>{1, 1, 1}));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 using Row = std::vector<std::string>;
 using Rows = std::vector<Row>;
 
-ComparedRows compared(const Rows& rows) {
+RowTexts compared(const Rows& rows) {
   return {.size = static_cast<int64_t>(rows.size()),
           .texts = [&rows](int64_t row) { return rows[static_cast<std::size_t>(row)]; }};
 }
@@ -40,10 +40,10 @@ using Found = std::vector<std::string>;
 
 /// Texts of words drawn from 400.
 std::string drawn_text(uint64_t item, int words) {
-  Random random(7, Purpose::kSample, 0, item);
+  Random random(7, RandomPurpose::kSample, 0, item);
   std::string text;
   for (int i = 0; i < words; ++i) {
-    const uint64_t word = random.below(400);
+    const uint64_t word = random.uniform_int(400);
     text += (text.empty() ? "" : " ") + std::string(1, static_cast<char>('a' + word % 26)) + "x" +
             std::to_string(word);
   }
@@ -51,33 +51,33 @@ std::string drawn_text(uint64_t item, int words) {
 }
 
 TEST(ComparedForm, LeavesCasePunctuationAndSpacesOut) {
-  EXPECT_EQ(compared_form("  Hello,\tWORLD -- it's 5!"), U"hello world it s 5");
-  EXPECT_EQ(compared_form("ÉTÉ Ω ж"), U"été ω ж");
-  EXPECT_EQ(compared_form("नमस्ते"), U"नमस्ते");  // the vowel signs belong to the word
-  EXPECT_EQ(compared_form(" ?! "), U"?!");    // no word in it
-  EXPECT_EQ(compared_form(" \n"), U"");
+  EXPECT_EQ(normalize_text("  Hello,\tWORLD -- it's 5!"), U"hello world it s 5");
+  EXPECT_EQ(normalize_text("ÉTÉ Ω ж"), U"été ω ж");
+  EXPECT_EQ(normalize_text("नमस्ते"), U"नमस्ते");  // the vowel signs belong to the word
+  EXPECT_EQ(normalize_text(" ?! "), U"?!");    // no word in it
+  EXPECT_EQ(normalize_text(" \n"), U"");
 }
 
 TEST(Shingles, AreStretchesOfFive) {
-  EXPECT_EQ(shingles_of(U"abcdef").size(), 2U);
-  EXPECT_EQ(shingles_of(U"aaaaaaaaa").size(), 1U);
-  EXPECT_EQ(shingles_of(U"ab").size(), 1U);
-  EXPECT_TRUE(shingles_of(U"").empty());
+  EXPECT_EQ(make_shingles(U"abcdef").size(), 2U);
+  EXPECT_EQ(make_shingles(U"aaaaaaaaa").size(), 1U);
+  EXPECT_EQ(make_shingles(U"ab").size(), 1U);
+  EXPECT_TRUE(make_shingles(U"").empty());
   // abcde bcdef cdefg | bcdef cdefg defgh: 2 of 4.
-  EXPECT_EQ(jaccard(shingles_of(U"abcdefg"), shingles_of(U"bcdefgh")), 0.5);
+  EXPECT_EQ(jaccard(make_shingles(U"abcdefg"), make_shingles(U"bcdefgh")), 0.5);
   EXPECT_EQ(jaccard({}, {}), 1.0);
 }
 
-TEST(TextPrint, AgreesAsOftenAsShinglesAreShared) {
+TEST(MinHashSignature, AgreesAsOftenAsShinglesAreShared) {
   double expected = 0;
-  double agreeing = 0;
+  double matching_hashes = 0;
   for (uint64_t item = 0; item < 200; ++item) {
     const std::string whole = drawn_text(item, 20);
     const std::string part = whole.substr(0, whole.size() * 3 / 4);
-    expected += jaccard(shingles_of(compared_form(whole)), shingles_of(compared_form(part)));
-    agreeing += print_of({whole}).agreeing(print_of({part})) / 64.0;
+    expected += jaccard(make_shingles(normalize_text(whole)), make_shingles(normalize_text(part)));
+    matching_hashes += minhash_signature({whole}).matching_hashes(minhash_signature({part})) / 64.0;
   }
-  EXPECT_NEAR(agreeing / 200, expected / 200, 0.02);  // 4 standard deviations of the mean
+  EXPECT_NEAR(matching_hashes / 200, expected / 200, 0.02);  // 4 standard deviations of the mean
 }
 
 TEST(NearDuplicates, FindsPlantedRows) {
@@ -136,9 +136,9 @@ TEST(NearDuplicates, FindsWhatComparingAllWithAllFinds) {
   for (uint64_t item = 0; item < 600; ++item) {
     train.push_back({drawn_text(item, 6 + static_cast<int>(item % 30))});
     std::string changed = train.back()[0];
-    Random random(3, Purpose::kSample, 1, item);
+    Random random(3, RandomPurpose::kSample, 1, item);
     for (uint64_t change = 0; change < item % 4; ++change) {
-      changed[random.below(changed.size())] = 'q';
+      changed[random.uniform_int(changed.size())] = 'q';
     }
     evaluate.push_back({changed});
   }
@@ -146,8 +146,8 @@ TEST(NearDuplicates, FindsWhatComparingAllWithAllFinds) {
   int64_t missed = 0;
   const auto rows = find(train, evaluate);
   for (std::size_t row = 0; row < evaluate.size(); ++row) {
-    const double similarity = jaccard(shingles_of(compared_form(evaluate[row][0])),
-                                      shingles_of(compared_form(train[row][0])));
+    const double similarity = jaccard(make_shingles(normalize_text(evaluate[row][0])),
+                                      make_shingles(normalize_text(train[row][0])));
     const auto one = std::find_if(rows.begin(), rows.end(), [&](const NearDuplicate& found) {
       return found.evaluate == static_cast<int64_t>(row);
     });

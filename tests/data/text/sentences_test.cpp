@@ -12,16 +12,16 @@ namespace {
 
 using Sentences = std::vector<std::string>;
 
-Sentences split(std::string_view line, SentenceBorder border = SentenceBorder::kPunctuation) {
+Sentences split(std::string_view line, SentenceBoundary boundary = SentenceBoundary::kPunctuation) {
   Sentences sentences;
-  visit_sentences(line, border,
+  visit_sentences(line, boundary,
                   [&](std::string_view sentence) { sentences.emplace_back(sentence); });
   return sentences;
 }
 
 TEST(Sentences, LinesStayWholeWithoutPunctuationRule) {
-  EXPECT_EQ(split(" One. Two. \t", SentenceBorder::kLine), (Sentences{"One. Two."}));
-  EXPECT_EQ(split(" \t", SentenceBorder::kLine), Sentences{});
+  EXPECT_EQ(split(" One. Two. \t", SentenceBoundary::kLine), (Sentences{"One. Two."}));
+  EXPECT_EQ(split(" \t", SentenceBoundary::kLine), Sentences{});
 }
 
 TEST(Sentences, EndBehindStopsBeforeCapitals) {

@@ -21,9 +21,9 @@ TEST(LengthCounts, CountsByPowersOfTwo) {
   EXPECT_EQ(lengths.bucket(2), 2);
   EXPECT_EQ(lengths.bucket(3), 2);
   EXPECT_EQ(lengths.bucket(4), 1);
-  EXPECT_EQ(LengthCounts::least(0), 0);
-  EXPECT_EQ(LengthCounts::least(1), 1);
-  EXPECT_EQ(LengthCounts::least(4), 8);
+  EXPECT_EQ(LengthCounts::bucket_min(0), 0);
+  EXPECT_EQ(LengthCounts::bucket_min(1), 1);
+  EXPECT_EQ(LengthCounts::bucket_min(4), 8);
 }
 
 TEST(StoreStatistics, FindsUnknownAndRepeated) {

@@ -22,7 +22,7 @@ TEST(TextCounts, SeeWholeDocuments) {
   DataItem item;
   item.files = {folder.write("a.txt", "a b\nc\n\nd\n")};
   DataOptions options;
-  options.sentence = SentenceBorder::kNone;
+  options.sentence = SentenceBoundary::kNone;
   const auto counts = count_texts(item, options);
   EXPECT_EQ(counts.words, 4);
   EXPECT_EQ(counts.bytes, 6);  // `a b\nc` and `d`

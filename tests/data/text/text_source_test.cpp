@@ -26,8 +26,8 @@ class TextReaderTest : public ::testing::Test {
     for (TextLine line; reader.next(line);) {
       lines.push_back((line.begins_document ? "|" : "") + std::string(line.text));
     }
-    cuts_ = reader.cuts();
-    EXPECT_EQ(reader.share(), 1.0);
+    line_splits_ = reader.line_splits();
+    EXPECT_EQ(reader.fraction_read(), 1.0);
     return lines;
   }
   TextSourceLines visited(const std::vector<std::string>& files) {
@@ -41,7 +41,7 @@ class TextReaderTest : public ::testing::Test {
   test::Folder folder_;
   DataItem item_;
   DataOptions options_;
-  int64_t cuts_ = 0;
+  int64_t line_splits_ = 0;
 };
 
 TEST_F(TextReaderTest, EmptyLinesAndFilesAreBorders) {
@@ -52,7 +52,7 @@ TEST_F(TextReaderTest, EmptyLinesAndFilesAreBorders) {
 }
 
 TEST_F(TextReaderTest, AWholeFileMayBeADocument) {
-  options_.document = DocumentBorder::kFile;
+  options_.document = DocumentBoundary::kFile;
   const auto a = folder_.write("a.txt", "\none\n\ntwo\n");
   EXPECT_EQ(read({a, a}), (TextSourceLines{"|one", "two", "|one", "two"}));
 }
@@ -87,11 +87,11 @@ TEST_F(TextReaderTest, LongLinesAreCutAtWhiteSpace) {
   for (const auto& file : {plain, table}) {
     const auto lines = read({file});
     ASSERT_EQ(lines.size(), 5U);
-    EXPECT_EQ(cuts_, 2);
+    EXPECT_EQ(line_splits_, 2);
     EXPECT_EQ(lines.back(), "|after");
     std::size_t kept = 0;
     for (std::size_t index = 1; index < 4; ++index) {
-      EXPECT_LE(lines[index].size(), static_cast<std::size_t>(TextReader::kLongestLine) + 1);
+      EXPECT_LE(lines[index].size(), static_cast<std::size_t>(TextReader::kMaxLineBytes) + 1);
       kept += static_cast<std::size_t>(std::count(lines[index].begin(), lines[index].end(), 'x'));
     }
     EXPECT_EQ(kept, total);

@@ -9,7 +9,7 @@ using WordList = std::vector<std::string>;
 
 WordList text_word_texts(std::string_view text) {
   WordList found;
-  for (const auto& word : words_of_text(text)) {
+  for (const auto& word : split_words(text)) {
     found.push_back(word.text);
   }
   return found;
@@ -30,7 +30,7 @@ TEST(TextWords, KeepWhatIsInsideOfAWord) {
 }
 
 TEST(TextWords, AreCountedInCharacters) {
-  const auto words = words_of_text("\xc3\x9cm\xe2\x80\x83Z\xc3\xbcrich,");  // em space
+  const auto words = split_words("\xc3\x9cm\xe2\x80\x83Z\xc3\xbcrich,");  // em space
   ASSERT_EQ(words.size(), 3U);
   EXPECT_EQ(words[0].end, 2);
   EXPECT_EQ(words[1].text, "Z\xc3\xbcrich");
@@ -40,16 +40,16 @@ TEST(TextWords, AreCountedInCharacters) {
 }
 
 TEST(TextWords, OfAListStandOneSpaceApart) {
-  const auto words = place_words({"Z\xc3\xbcrich", "is"});
+  const auto words = join_words({"Z\xc3\xbcrich", "is"});
   EXPECT_EQ(words[0].end, 6);
   EXPECT_EQ(words[1].begin, 7);
   EXPECT_EQ(words[1].end, 9);
 }
 
 TEST(TextWords, StretchesBreakBeforeTheWordThatIsTooMuch) {
-  EXPECT_EQ(word_stretches({2, 1, 4, 0, 1, 3}, 3), (std::vector<int64_t>{2, 3, 5, 6}));
-  EXPECT_EQ(word_stretches({}, 3), std::vector<int64_t>{});
-  EXPECT_EQ(word_stretches({1, 1}, 3), std::vector<int64_t>{2});
+  EXPECT_EQ(chunk_words({2, 1, 4, 0, 1, 3}, 3), (std::vector<int64_t>{2, 3, 5, 6}));
+  EXPECT_EQ(chunk_words({}, 3), std::vector<int64_t>{});
+  EXPECT_EQ(chunk_words({1, 1}, 3), std::vector<int64_t>{2});
 }
 
 }  // namespace

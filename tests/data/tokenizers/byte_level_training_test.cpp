@@ -21,16 +21,16 @@ Json byte_level_training_reference() {
                             "/tests/reference/byte_pair_training.json");
 }
 
-SpecialStyle style_named(const std::string& name) {
+TokenizerTemplate style_named(const std::string& name) {
   if (name == "bert") {
-    return SpecialStyle::kBertNoSegments;
+    return TokenizerTemplate::kBertNoSegments;
   }
-  return name == "gpt2" ? SpecialStyle::kGpt2 : SpecialStyle::kRoberta;
+  return name == "gpt2" ? TokenizerTemplate::kGpt2 : TokenizerTemplate::kRoberta;
 }
 
 std::shared_ptr<const Tokenizer> train_byte_level_training(const std::vector<std::string>& lines,
                                                            const TokenizerOptions& options,
-                                                           SpecialStyle style) {
+                                                           TokenizerTemplate style) {
   TokenizerReport report;
   return train_tokenizer(
       options, style, 1,
@@ -93,7 +93,7 @@ TEST(BytePairTrainer, LeavesRarePairsApart) {
 
 struct ByteLevelTrainingKind {
   std::string name;
-  SpecialStyle style;
+  TokenizerTemplate style;
   bool add_prefix_space;
   std::string tokenizer_class;
 
@@ -144,25 +144,28 @@ INSTANTIATE_TEST_SUITE_P(
     All,
     ByteLevelFiles,
     ::testing::Values(
-        ByteLevelTrainingKind{"Roberta", SpecialStyle::kRoberta, false, "RobertaTokenizer"},
-        ByteLevelTrainingKind{"RobertaPrefix", SpecialStyle::kRoberta, true, "RobertaTokenizer"},
-        ByteLevelTrainingKind{"XlmRoberta", SpecialStyle::kXlmRoberta, false, "RobertaTokenizer"},
-        ByteLevelTrainingKind{"Gpt2", SpecialStyle::kGpt2, false, "GPT2Tokenizer"},
-        ByteLevelTrainingKind{"Bert", SpecialStyle::kBert, false, "PreTrainedTokenizerFast"},
-        ByteLevelTrainingKind{"ModernBert", SpecialStyle::kBertNoSegments, true,
+        ByteLevelTrainingKind{"Roberta", TokenizerTemplate::kRoberta, false, "RobertaTokenizer"},
+        ByteLevelTrainingKind{"RobertaPrefix", TokenizerTemplate::kRoberta, true,
+                              "RobertaTokenizer"},
+        ByteLevelTrainingKind{"XlmRoberta", TokenizerTemplate::kXlmRoberta, false,
+                              "RobertaTokenizer"},
+        ByteLevelTrainingKind{"Gpt2", TokenizerTemplate::kGpt2, false, "GPT2Tokenizer"},
+        ByteLevelTrainingKind{"Bert", TokenizerTemplate::kBert, false, "PreTrainedTokenizerFast"},
+        ByteLevelTrainingKind{"ModernBert", TokenizerTemplate::kBertNoSegments, true,
                               "PreTrainedTokenizerFast"}),
     [](const auto& kind) { return kind.param.name; });
 
 TEST(ByteLevelSpecialTokens, StandBeforeThePieces) {
   const auto roberta =
-      train_byte_level_training(plain_lines(), byte_level(370), SpecialStyle::kRoberta);
-  const SpecialIds ids = roberta->special();
-  EXPECT_EQ((std::vector<int32_t>{ids.begin, ids.pad, ids.end, ids.unknown, ids.mask}),
+      train_byte_level_training(plain_lines(), byte_level(370), TokenizerTemplate::kRoberta);
+  const SpecialTokenIds ids = roberta->special_token_ids();
+  EXPECT_EQ((std::vector<int32_t>{ids.bos, ids.pad, ids.eos, ids.unk, ids.mask}),
             (std::vector<int32_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(roberta->sequence({7}, {8}).ids, (std::vector<int32_t>{0, 7, 2, 2, 8, 2}));
-  const auto gpt2 = train_byte_level_training(plain_lines(), byte_level(370), SpecialStyle::kGpt2);
-  EXPECT_EQ(gpt2->special().end, 0);
-  EXPECT_EQ(gpt2->special().pad, 0);  // as the end
+  const auto gpt2 =
+      train_byte_level_training(plain_lines(), byte_level(370), TokenizerTemplate::kGpt2);
+  EXPECT_EQ(gpt2->special_token_ids().eos, 0);
+  EXPECT_EQ(gpt2->special_token_ids().pad, 0);  // as the end
   EXPECT_EQ(gpt2->sequence({7}).ids, (std::vector<int32_t>{7}));
   // The mask takes the space before it along.
   std::vector<int32_t> masked;
@@ -173,7 +176,7 @@ TEST(ByteLevelSpecialTokens, StandBeforeThePieces) {
 
 TEST(ByteLevelSpecialTokens, ModernBertComposesCharacters) {
   const auto tokenizer =
-      train_byte_level_training(plain_lines(), byte_level(370), SpecialStyle::kBertNoSegments);
+      train_byte_level_training(plain_lines(), byte_level(370), TokenizerTemplate::kBertNoSegments);
   std::vector<int32_t> composed;
   std::vector<int32_t> apart;
   tokenizer->encode("caf\u00e9", composed);
@@ -187,27 +190,30 @@ TEST(ByteLevelSpecialTokens, ModernBertComposesCharacters) {
 
 TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
   EXPECT_EQ(test::message_of<Error>([&] {
-              train_byte_level_training(plain_lines(), byte_level(260), SpecialStyle::kRoberta);
+              train_byte_level_training(plain_lines(), byte_level(260),
+                                        TokenizerTemplate::kRoberta);
             }),
             "tokenizer.vocab_size: 260 is too few, 256 bytes and the special tokens alone need 261 "
             "pieces");
-  const std::string many = test::message_of<Error>(
-      [&] { train_byte_level_training(plain_lines(), byte_level(50000), SpecialStyle::kRoberta); });
+  const std::string many = test::message_of<Error>([&] {
+    train_byte_level_training(plain_lines(), byte_level(50000), TokenizerTemplate::kRoberta);
+  });
   EXPECT_TRUE(
       many.starts_with("tokenizer.vocab_size: 50000 is too many, these texts give at most "))
       << many;
   EXPECT_EQ(
       test::message_of<Error>(
-          [&] { train_byte_level_training(plain_lines(), {}, SpecialStyle::kGpt2); }),
+          [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kGpt2); }),
       "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
 }
 
 TEST(XlmRobertaTraining, HasFairseqsIds) {
   TokenizerOptions options{.type = TokenizerType::kUnigram, .vocab_size = 200};
-  const auto trained = train_byte_level_training(plain_lines(), options, SpecialStyle::kXlmRoberta);
+  const auto trained =
+      train_byte_level_training(plain_lines(), options, TokenizerTemplate::kXlmRoberta);
   EXPECT_EQ(trained->size(), 200);
-  const SpecialIds ids = trained->special();
-  EXPECT_EQ((std::vector<int32_t>{ids.classify, ids.pad, ids.separate, ids.unknown, ids.mask}),
+  const SpecialTokenIds ids = trained->special_token_ids();
+  EXPECT_EQ((std::vector<int32_t>{ids.cls, ids.pad, ids.sep, ids.unk, ids.mask}),
             (std::vector<int32_t>{0, 1, 2, 3, 199}));
   const test::Folder folder;
   trained->save(folder.path(), 128);

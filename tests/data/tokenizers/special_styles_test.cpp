@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/error.h"
 #include "data/tokenizer_options.h"
 #include "formats/json.h"
@@ -13,7 +13,7 @@ namespace {
 using TokenIds = std::vector<int32_t>;
 
 std::shared_ptr<const Tokenizer> train_special_styles(const TokenizerOptions& options,
-                                                      SpecialStyle style,
+                                                      TokenizerTemplate style,
                                                       const std::vector<std::string>& texts) {
   TokenizerReport report;
   return train_tokenizer(
@@ -30,7 +30,7 @@ std::shared_ptr<const Tokenizer> characters(int64_t size, const std::vector<std:
   TokenizerOptions options;
   options.type = TokenizerType::kCharacters;
   options.vocab_size = size;
-  return train_special_styles(options, SpecialStyle::kGpt2, texts);
+  return train_special_styles(options, TokenizerTemplate::kGpt2, texts);
 }
 
 TokenIds ids_of(const Tokenizer& tokenizer, std::string_view line) {
@@ -45,8 +45,8 @@ TEST(CharacterTokenizer, GivesEachCharacterItsOwnIdInOrder) {
   EXPECT_EQ(ids_of(*tokenizer, "a b\nü"), (TokenIds{3, 2, 4, 1, 6}));
   EXPECT_EQ(tokenizer->decode({3, 2, 4, 1, 6}), "a b\nü");
   EXPECT_EQ(ids_of(*tokenizer, "az<|endoftext|>"), (TokenIds{3, 0, 0}));  // z is unknown
-  EXPECT_EQ(tokenizer->special().end, 0);
-  EXPECT_EQ(tokenizer->added_tokens(false), 0);
+  EXPECT_EQ(tokenizer->special_token_ids().eos, 0);
+  EXPECT_EQ(tokenizer->num_special_tokens_to_add(false), 0);
 }
 
 TEST(CharacterTokenizer, KeepsTheMostFrequentWhereThereAreTooMany) {
@@ -68,7 +68,7 @@ TEST(CharacterTokenizer, SavesWhatLoadsToTheSameIds) {
 std::vector<std::string> words() {
   std::vector<std::string> lines;
   for (int i = 0; i < 400; ++i) {
-    lines.push_back(text("line ", i * 7919 % 1000, " tells of a fox and ", i, " hens"));
+    lines.push_back(str_cat("line ", i * 7919 % 1000, " tells of a fox and ", i, " hens"));
   }
   return lines;
 }
@@ -79,14 +79,14 @@ TEST(SentinelStyle, SentinelsCountDownFromTheLastId) {
     TokenizerOptions options;
     options.type = type;
     options.vocab_size = 180;
-    const auto tokenizer = train_special_styles(options, SpecialStyle::kT5, words());
+    const auto tokenizer = train_special_styles(options, TokenizerTemplate::kT5, words());
     EXPECT_EQ(tokenizer->size(), 180);
     EXPECT_EQ(tokenizer->id("<extra_id_0>"), 179);
     EXPECT_EQ(tokenizer->id("<extra_id_99>"), 80);
     EXPECT_TRUE(tokenizer->is_special(120));
-    EXPECT_EQ(tokenizer->special().pad, 0);
-    EXPECT_EQ(tokenizer->special().end, 1);
-    EXPECT_EQ(tokenizer->special().unknown, 2);
+    EXPECT_EQ(tokenizer->special_token_ids().pad, 0);
+    EXPECT_EQ(tokenizer->special_token_ids().eos, 1);
+    EXPECT_EQ(tokenizer->special_token_ids().unk, 2);
     EXPECT_EQ(tokenizer->sequence(TokenIds{10, 11}).ids, (TokenIds{10, 11, 1}));
     const test::Folder folder;
     tokenizer->save(folder.path(), 64);
@@ -98,7 +98,7 @@ TEST(SentinelStyle, ByteLevelPiecesComeAfterThem) {
   TokenizerOptions options;
   options.type = TokenizerType::kByteLevelBpe;
   options.vocab_size = 400;
-  const auto tokenizer = train_special_styles(options, SpecialStyle::kT5, words());
+  const auto tokenizer = train_special_styles(options, TokenizerTemplate::kT5, words());
   EXPECT_EQ(tokenizer->size(), 400);
   EXPECT_EQ(*tokenizer->id("<extra_id_0>"), *tokenizer->id("<extra_id_1>") + 1);
 }
@@ -109,13 +109,14 @@ TEST(XlmStyle, OneSeparatorStandsBehindEachText) {
     TokenizerOptions options;
     options.type = type;
     options.vocab_size = type == TokenizerType::kByteLevelBpe ? 280 : 80;
-    const auto tokenizer = train_special_styles(options, SpecialStyle::kXlm, words());
+    const auto tokenizer = train_special_styles(options, TokenizerTemplate::kXlm, words());
     EXPECT_EQ(tokenizer->size(), options.vocab_size);
     EXPECT_EQ(tokenizer->sequence(TokenIds{10}).ids, (TokenIds{0, 10, 1}));
     EXPECT_EQ(tokenizer->sequence(TokenIds{10}, TokenIds{11}).ids, (TokenIds{0, 10, 1, 11, 1}));
-    EXPECT_EQ(tokenizer->special().pad, 2);
-    EXPECT_EQ(tokenizer->special().unknown, 3);
-    EXPECT_EQ(tokenizer->piece(static_cast<int32_t>(tokenizer->special().mask)), "<special1>");
+    EXPECT_EQ(tokenizer->special_token_ids().pad, 2);
+    EXPECT_EQ(tokenizer->special_token_ids().unk, 3);
+    EXPECT_EQ(tokenizer->piece(static_cast<int32_t>(tokenizer->special_token_ids().mask)),
+              "<special1>");
     const test::Folder folder;
     tokenizer->save(folder.path(), 64);
     EXPECT_EQ(load_tokenizer(folder.path())->fingerprint(), tokenizer->fingerprint());
@@ -132,20 +133,20 @@ TokenizerOptions mbart_options() {
 }
 
 TEST(MbartStyle, TheLanguageStandsBehindEachText) {
-  const auto tokenizer = train_special_styles(mbart_options(), SpecialStyle::kMbart, words());
+  const auto tokenizer = train_special_styles(mbart_options(), TokenizerTemplate::kMbart, words());
   EXPECT_EQ(tokenizer->size(), 110);
   // Behind the pieces the 25 codes of the published models, those of the options, the mask.
   EXPECT_EQ(tokenizer->id("ar_AR"), 110 - 1 - 2 - 25);
   EXPECT_EQ(tokenizer->id("zh_CN"), 106);
   EXPECT_EQ(tokenizer->id("<la>"), 107);
   EXPECT_EQ(tokenizer->id("<cy>"), 108);
-  EXPECT_EQ(tokenizer->special().mask, 109);
+  EXPECT_EQ(tokenizer->special_token_ids().mask, 109);
   const int32_t english = tokenizer->id("en_XX").value();
   EXPECT_TRUE(tokenizer->is_special(english));
   EXPECT_EQ(tokenizer->sequence(TokenIds{10}).ids, (TokenIds{10, 2, english}));
   EXPECT_EQ(tokenizer->sequence(TokenIds{10}, TokenIds{11}).ids, (TokenIds{10, 11, 2, english}));
   EXPECT_EQ(tokenizer->target().sequence(TokenIds{10}).ids, (TokenIds{10, 2, 107}));
-  EXPECT_FALSE(tokenizer->has_two_vocabularies());
+  EXPECT_FALSE(tokenizer->has_separate_vocabularies());
   const test::Folder folder;
   tokenizer->save(folder.path(), 64);
   const auto loaded = load_tokenizer(folder.path());
@@ -157,14 +158,14 @@ TEST(MbartStyle, TheLanguageStandsBehindEachText) {
 TEST(MbartStyle, WithoutATargetLanguageBothSidesAreOne) {
   auto options = mbart_options();
   options.languages.target.clear();
-  const auto tokenizer = train_special_styles(options, SpecialStyle::kMbart, words());
+  const auto tokenizer = train_special_styles(options, TokenizerTemplate::kMbart, words());
   EXPECT_EQ(&tokenizer->target(), tokenizer.get());
 }
 
 TEST(MbartStyle, RefusesWhatItsClassDoesNotKnow) {
   const auto message = [](const TokenizerOptions& options) {
     return test::message_of<Error>(
-        [&] { train_special_styles(options, SpecialStyle::kMbart, words()); });
+        [&] { train_special_styles(options, TokenizerTemplate::kMbart, words()); });
   };
   auto options = mbart_options();
   options.normalization = "nfkc";
@@ -187,7 +188,7 @@ TEST(EndingStyle, OnlyTheEndStandsBesideAText) {
   TokenizerOptions options;
   options.type = TokenizerType::kUnigram;
   options.vocab_size = 80;
-  const auto tokenizer = train_special_styles(options, SpecialStyle::kEnding, words());
+  const auto tokenizer = train_special_styles(options, TokenizerTemplate::kEosOnly, words());
   EXPECT_EQ(tokenizer->size(), 80);
   EXPECT_FALSE(tokenizer->id("<extra_id_0>"));
   EXPECT_EQ(tokenizer->sequence(TokenIds{10}).ids, (TokenIds{10, 1}));

@@ -71,7 +71,7 @@ TEST(TokenizerFiles, LlamasPiecesAreFramedAsTheConfigSays) {
   EXPECT_EQ(sequence(R"(, "add_bos_token": true)").ids, (std::vector<int32_t>{1, 7, 1, 8}));
   const auto both = sequence(R"(, "add_bos_token": true, "add_eos_token": true)");
   EXPECT_EQ(both.ids, (std::vector<int32_t>{1, 7, 2, 1, 8, 2}));
-  EXPECT_EQ(both.types, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(both.token_type_ids, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
 }
 
 TEST(TokenizerFiles, SayWhichEndOfALongTextIsCut) {
@@ -83,14 +83,14 @@ TEST(TokenizerFiles, SayWhichEndOfALongTextIsCut) {
     folder.write("tokenizer_config.json", Json({{"truncation_side", side}}).dump());
     const auto tokenizer = load_tokenizer(folder.path());
     tokenizer->save(folder.path("saved"), 512);
-    EXPECT_EQ(load_tokenizer(folder.path("saved"))->cuts_begin(), tokenizer->cuts_begin());
+    EXPECT_EQ(load_tokenizer(folder.path("saved"))->truncates_left(), tokenizer->truncates_left());
     return tokenizer;
   };
   const Json left = {{"direction", "Left"}, {"max_length", 8}};
-  EXPECT_FALSE(read(nullptr, nullptr)->cuts_begin());
-  EXPECT_TRUE(read(nullptr, "left")->cuts_begin());
-  EXPECT_TRUE(read(left, nullptr)->cuts_begin());
-  EXPECT_FALSE(read(left, "right")->cuts_begin());
+  EXPECT_FALSE(read(nullptr, nullptr)->truncates_left());
+  EXPECT_TRUE(read(nullptr, "left")->truncates_left());
+  EXPECT_TRUE(read(left, nullptr)->truncates_left());
+  EXPECT_FALSE(read(left, "right")->truncates_left());
   EXPECT_NE(read(nullptr, "left")->fingerprint(), read(nullptr, "right")->fingerprint());
   EXPECT_TRUE(test::message_of<UserError>([&] {
                 read(nullptr, "middle");
@@ -233,9 +233,9 @@ TEST(TokenizerFiles, FlippedBitsNeverCrash) {
     const std::string sound =
         test::Folder::read(kTokenizerFilesFolder + "/" + name + "/spiece.model");
     for (uint64_t trial = 0; trial < 300; ++trial) {
-      Random random(trial, Purpose::kSample, 0, 0);
+      Random random(trial, RandomPurpose::kSample, 0, 0);
       std::string bytes = sound;
-      bytes[random.below(bytes.size())] ^= static_cast<char>(1U << random.below(8));
+      bytes[random.uniform_int(bytes.size())] ^= static_cast<char>(1U << random.uniform_int(8));
       const std::string file = folder.write("flipped.model", bytes);
       try {
         std::vector<int32_t> ids;

@@ -69,7 +69,8 @@ TEST_P(TokenizerReference, GivesTheSamePairs) {
   for (std::size_t i = 0; i < pairs; ++i) {
     const Sequence found = tokenizer_->sequence(ids(lines_[i]), ids(lines_[pairs + i]));
     EXPECT_EQ(found.ids, expected_["pair_ids"][i].get<std::vector<int32_t>>()) << lines_[i];
-    EXPECT_EQ(found.types, expected_["pair_types"][i].get<std::vector<int32_t>>()) << lines_[i];
+    EXPECT_EQ(found.token_type_ids, expected_["pair_types"][i].get<std::vector<int32_t>>())
+        << lines_[i];
   }
 }
 
@@ -113,7 +114,7 @@ TEST(TokenizerPlaces, EqualThoseOfTokenizers) {
 
 TEST(TokenizerPlaces, CoverWhatTheNormalizerJoinedOrTookOff) {
   const auto tokenizer = load_tokenizer(kTokenizerReferenceFolder + "/bert_uncased");
-  const std::string line = "\u00C9t\u0301 na\u00EFve";  // accents in both spellings
+  const std::string line = "\u00C9t\u0301 na\u00EFve";  // accents in both forms
   std::vector<std::string> covered;
   for (const Token& token : tokenizer->tokens(line)) {
     covered.push_back(line.substr(static_cast<std::size_t>(token.begin),
@@ -139,20 +140,20 @@ TEST(Tokenizer, ReadsIllFormedTextAsReplacementCharacters) {
 
 TEST(Tokenizer, TellsSpecialAndContinuingPieces) {
   const auto bert = load_tokenizer(kTokenizerReferenceFolder + "/bert_uncased");
-  const SpecialIds special = bert->special();
+  const SpecialTokenIds special = bert->special_token_ids();
   EXPECT_EQ(special.pad, 0);
-  EXPECT_EQ(special.unknown, 1);
-  EXPECT_EQ(special.classify, 2);
-  EXPECT_EQ(special.separate, 3);
+  EXPECT_EQ(special.unk, 1);
+  EXPECT_EQ(special.cls, 2);
+  EXPECT_EQ(special.sep, 3);
   EXPECT_EQ(special.mask, 4);
   EXPECT_TRUE(bert->is_special(4));
   EXPECT_FALSE(bert->continues_word(4));
   EXPECT_TRUE(bert->continues_word(bert->id("##e").value()));
   EXPECT_FALSE(bert->continues_word(bert->id("e").value()));
-  EXPECT_EQ(bert->added_tokens(false), 2);
-  EXPECT_EQ(bert->added_tokens(true), 3);
+  EXPECT_EQ(bert->num_special_tokens_to_add(false), 2);
+  EXPECT_EQ(bert->num_special_tokens_to_add(true), 3);
   const auto roberta = load_tokenizer(kTokenizerReferenceFolder + "/roberta");
-  EXPECT_EQ(roberta->added_tokens(true), 4);
+  EXPECT_EQ(roberta->num_special_tokens_to_add(true), 4);
   EXPECT_FALSE(roberta->continues_word(roberta->id("\u0120the").value()));
   EXPECT_TRUE(roberta->continues_word(roberta->id("e").value()));
 }

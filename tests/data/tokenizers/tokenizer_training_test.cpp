@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/training/text_sample.h"
 #include "data/tokenizers/training/word_piece_trainer.h"
@@ -22,7 +22,7 @@ std::vector<std::string> tokenizer_training_texts() {
 }
 
 std::shared_ptr<const Tokenizer> train_tokenizer_training(const TokenizerOptions& options,
-                                                          SpecialStyle style,
+                                                          TokenizerTemplate style,
                                                           TokenizerReport& report) {
   return train_tokenizer(
       options, style, 1,
@@ -43,7 +43,7 @@ std::vector<int32_t> ids(const Tokenizer& tokenizer, std::string_view line) {
 struct TokenizerTrainingKind {
   std::string name;
   TokenizerOptions options;
-  SpecialStyle style;
+  TokenizerTemplate style;
 };
 
 class TokenizerTraining : public ::testing::TestWithParam<TokenizerTrainingKind> {};
@@ -64,7 +64,7 @@ TEST_P(TokenizerTraining, SavesWhatLoadsToTheSameIds) {
   for (const std::string& line : tokenizer_training_texts()) {
     EXPECT_EQ(ids(*loaded, line), ids(*trained, line));
   }
-  EXPECT_EQ(loaded->special().mask, trained->special().mask);
+  EXPECT_EQ(loaded->special_token_ids().mask, trained->special_token_ids().mask);
   const auto config = formats::read_json(folder.path("tokenizer_config.json"));
   EXPECT_EQ(config["model_max_length"], 128);
 }
@@ -72,17 +72,17 @@ TEST_P(TokenizerTraining, SavesWhatLoadsToTheSameIds) {
 TEST_P(TokenizerTraining, LaysSpecialTokensOutByStyle) {
   TokenizerReport report;
   const auto trained = train_tokenizer_training(GetParam().options, GetParam().style, report);
-  const SpecialIds special = trained->special();
-  const bool is_bert = GetParam().style == SpecialStyle::kBert;
-  const std::vector<int32_t> found = {special.pad, special.unknown, special.classify,
-                                      special.separate, special.mask};
+  const SpecialTokenIds special = trained->special_token_ids();
+  const bool is_bert = GetParam().style == TokenizerTemplate::kBert;
+  const std::vector<int32_t> found = {special.pad, special.unk, special.cls, special.sep,
+                                      special.mask};
   const auto last = static_cast<int32_t>(trained->size()) - 1;
   EXPECT_EQ(found, (is_bert ? std::vector<int32_t>{0, 1, 2, 3, 4}
                             : std::vector<int32_t>{1, 3, 0, 2, last}));
   const Sequence pair = trained->sequence({7}, {8});
   EXPECT_EQ(pair.ids, (is_bert ? std::vector<int32_t>{2, 7, 3, 8, 3}
                                : std::vector<int32_t>{0, 7, 2, 2, 8, 2}));
-  EXPECT_EQ(pair.types.back(), is_bert ? 1 : 0);
+  EXPECT_EQ(pair.token_type_ids.back(), is_bert ? 1 : 0);
   const std::string mask = trained->piece(special.mask);
   EXPECT_EQ(std::count_if(mask.begin(), mask.end(), [](char c) { return c == 'a' || c == 'A'; }),
             1);
@@ -105,41 +105,41 @@ INSTANTIATE_TEST_SUITE_P(
     All,
     TokenizerTraining,
     ::testing::Values(
-        TokenizerTrainingKind{"WordPieceBert", {.vocab_size = 250}, SpecialStyle::kBert},
+        TokenizerTrainingKind{"WordPieceBert", {.vocab_size = 250}, TokenizerTemplate::kBert},
         TokenizerTrainingKind{"WordPieceCasedRoberta",
                               {.vocab_size = 250, .lowercase = false},
-                              SpecialStyle::kRoberta},
+                              TokenizerTemplate::kRoberta},
         TokenizerTrainingKind{"UnigramBert",
                               {.type = TokenizerType::kUnigram, .vocab_size = 200},
-                              SpecialStyle::kBert},
+                              TokenizerTemplate::kBert},
         TokenizerTrainingKind{
             "BpeBytesRoberta",
             {.type = TokenizerType::kBpe, .vocab_size = 480, .byte_fallback = true},
-            SpecialStyle::kRoberta}),
+            TokenizerTemplate::kRoberta}),
     [](const auto& kind) { return kind.param.name; });
 
 TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
   TokenizerReport report;
   const std::string word_piece = test::message_of<Error>(
-      [&] { train_tokenizer_training({.vocab_size = 5000}, SpecialStyle::kBert, report); });
+      [&] { train_tokenizer_training({.vocab_size = 5000}, TokenizerTemplate::kBert, report); });
   EXPECT_TRUE(
       word_piece.starts_with("tokenizer.vocab_size: 5000 is too many, these texts give at most "))
       << word_piece;
   const std::string unigram = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 5000},
-                             SpecialStyle::kRoberta, report);
+                             TokenizerTemplate::kRoberta, report);
   });
   EXPECT_TRUE(
       unigram.starts_with("tokenizer.vocab_size: 5000 is too many, these texts give at most "))
       << unigram;
   const std::string few = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 20},
-                             SpecialStyle::kBert, report);
+                             TokenizerTemplate::kBert, report);
   });
   EXPECT_TRUE(few.starts_with("tokenizer.vocab_size: 20 is too few")) << few;
   EXPECT_EQ(test::message_of<Error>([&] {
               train_tokenizer(
-                  {}, SpecialStyle::kBert, 1, [](const TextVisitor&) {}, report);
+                  {}, TokenizerTemplate::kBert, 1, [](const TextVisitor&) {}, report);
             }),
             "tokenizer: no text to train on");
 }
@@ -161,7 +161,7 @@ TEST(WordPieceTrainer, MergesTheCommonestPairFirst) {
 
 TEST(WordPieceTrainer, LeavesRareCharactersOut) {
   const WordCounts counts{.words = {{"aaab", 9}, {"aac", 1}}};
-  const Vocabulary pieces = train_word_piece(counts, {.vocab_size = 50, .most_characters = 2});
+  const Vocabulary pieces = train_word_piece(counts, {.vocab_size = 50, .limit_alphabet = 2});
   EXPECT_NE(pieces.find("##b"), Vocabulary::kNone);
   EXPECT_EQ(pieces.find("c"), Vocabulary::kNone);
   EXPECT_EQ(pieces.find("##c"), Vocabulary::kNone);

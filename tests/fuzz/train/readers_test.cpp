@@ -43,7 +43,7 @@ void model_config(std::string_view input) {
   const auto directory = folder("model");
   scratch_file("model/config.json", input);
   try_reading([&] { models::read_model_config(directory); });
-  try_reading([&] { models::read_old_model_config(directory); });
+  try_reading([&] { models::read_legacy_model_config(directory); });
 }
 
 void weight_index(std::string_view input) {
@@ -90,11 +90,11 @@ void manifest(std::string_view input) {
   const std::string zeros(16, '0');
   std::string repaired(input);
   if (const auto at = repaired.find(zeros); at != std::string::npos) {
-    repaired.replace(at, zeros.size(), hex(digest(repaired)));
+    repaired.replace(at, zeros.size(), to_hex(digest(repaired)));
   }
   for (const auto& content : {std::string(input), repaired}) {
     scratch_file("checkpoint/training/manifest.json", content);
-    try_reading([&] { train::verify(directory); });
+    try_reading([&] { train::verify_manifest(directory); });
   }
 }
 

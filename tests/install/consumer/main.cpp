@@ -10,7 +10,7 @@
 int main(int, char** arguments) {
   weft::data::TokenizerReport report;
   const auto tokenizer = weft::data::train_tokenizer(
-      {.vocab_size = 500}, weft::data::SpecialStyle::kBert, 1,
+      {.vocab_size = 500}, weft::data::TokenizerTemplate::kBert, 1,
       [&](const weft::data::TextVisitor& visit) {
         std::ifstream file(arguments[1]);
         for (std::string line; std::getline(file, line);) {

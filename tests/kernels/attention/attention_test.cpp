@@ -14,7 +14,7 @@ namespace {
 
 using comparison::layout_of;
 
-constexpr Chance kAttentionChance{
+constexpr RngKey kAttentionChance{
     .seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 class Attention : public comparison::EveryVariant {
@@ -56,17 +56,18 @@ TEST_P(Attention, LongSequencesGoByTiles) {
 }
 
 TEST_P(Attention, EqualsPlainReferenceWithinAWindow) {
-  for (const int64_t reach : {0, 1, 7, 16, 64, 500}) {
-    compare({5, 1, 0, 64, 17, 130}, 32, {.heads = 2, .reach = reach});
-    compare({50, 97}, 16, {.heads = 2, .reach = reach, .dropout = 0.3});
-    compare({50, 97}, 16, {.heads = 1, .is_causal = true, .reach = reach, .dropout = 0.3});
+  for (const int64_t window_radius : {0, 1, 7, 16, 64, 500}) {
+    compare({5, 1, 0, 64, 17, 130}, 32, {.heads = 2, .window_radius = window_radius});
+    compare({50, 97}, 16, {.heads = 2, .window_radius = window_radius, .dropout = 0.3});
+    compare({50, 97}, 16,
+            {.heads = 1, .is_causal = true, .window_radius = window_radius, .dropout = 0.3});
   }
 }
 
 TEST_P(Attention, WindowsOfLongSequencesCrossTiles) {
-  for (const int64_t reach : {3, 40, 700}) {
-    compare({515, 3, 1100}, 32, {.heads = 1, .reach = reach, .dropout = 0.1});
-    compare({1100}, 32, {.heads = 1, .is_causal = true, .reach = reach});
+  for (const int64_t window_radius : {3, 40, 700}) {
+    compare({515, 3, 1100}, 32, {.heads = 1, .window_radius = window_radius, .dropout = 0.1});
+    compare({1100}, 32, {.heads = 1, .is_causal = true, .window_radius = window_radius});
   }
 }
 
@@ -74,7 +75,7 @@ TEST_P(Attention, EqualsPlainReferenceWithRotaryPositions) {
   for (const int64_t width : {2, 6, 20, 64}) {
     const auto table = rotary_table(1100, {.width = width, .theta = 100.0}, at::kCPU);
     compare({5, 1, 0, 64, 33}, width, {.heads = 2, .dropout = 0.1, .rotary = table});
-    compare({600}, width, {.heads = 1, .is_causal = true, .reach = 40, .rotary = table});
+    compare({600}, width, {.heads = 1, .is_causal = true, .window_radius = 40, .rotary = table});
   }
 }
 
@@ -94,17 +95,17 @@ TEST_P(Attention, RotaryPositionsTellDistancesOnly) {
 TEST_P(Attention, EqualsPlainReferenceBehindPrefixes) {
   for (const double dropout : {0.0, 0.3}) {
     compare({1, 2, 50, 113}, 16,
-            {.heads = 2, .is_causal = true, .prefixes = {0, 1, 20, 113}, .dropout = dropout});
+            {.heads = 2, .is_causal = true, .prefix_lengths = {0, 1, 20, 113}, .dropout = dropout});
   }
   compare({515, 3, 1100}, 24,
-          {.heads = 1, .is_causal = true, .prefixes = {300, 9, 530}, .dropout = 0.1});
+          {.heads = 1, .is_causal = true, .prefix_lengths = {300, 9, 530}, .dropout = 0.1});
   const auto table = rotary_table(1100, {.width = 16, .theta = 100.0}, at::kCPU);
-  for (const int64_t reach : {0, 7, 64}) {
+  for (const int64_t window_radius : {0, 7, 64}) {
     compare({600, 97, 0, 20}, 16,
             {.heads = 1,
              .is_causal = true,
-             .prefixes = {550, 33, 4, 0},
-             .reach = reach,
+             .prefix_lengths = {550, 33, 4, 0},
+             .window_radius = window_radius,
              .rotary = table});
   }
 }
@@ -112,8 +113,8 @@ TEST_P(Attention, EqualsPlainReferenceBehindPrefixes) {
 TEST_P(Attention, PrefixesOfNoneChangeNoBit) {
   const auto layout = layout_of({40, 7});
   const auto qkv = at::randn({47, 3 * 32}).to(type());
-  const auto with = [&](const std::vector<int64_t>& prefixes) {
-    return attention(qkv, layout, {.heads = 2, .is_causal = true, .prefixes = prefixes},
+  const auto with = [&](const std::vector<int64_t>& prefix_lengths) {
+    return attention(qkv, layout, {.heads = 2, .is_causal = true, .prefix_lengths = prefix_lengths},
                      kAttentionChance);
   };
   EXPECT_TRUE(at::equal(with({}), with({0, 0})));
@@ -122,7 +123,7 @@ TEST_P(Attention, PrefixesOfNoneChangeNoBit) {
 }
 
 TEST_P(Attention, BeyondTheWindowNothingIsSeen) {
-  const AttentionSettings settings{.heads = 2, .reach = 5};
+  const AttentionSettings settings{.heads = 2, .window_radius = 5};
   const auto layout = layout_of({40});
   const auto qkv = at::randn({40, 3 * 32}).to(type());
   auto edited = qkv.clone();
@@ -186,10 +187,10 @@ TEST(AttentionByHand, EqualScoresAverageTheValues) {
 TEST(AttentionByHand, PrefixIsSeenBothWaysAndTheRestInOrder) {
   at::manual_seed(4);
   const std::vector<int64_t> lengths{6, 9};
-  const std::vector<int64_t> prefixes{4, 2};
+  const std::vector<int64_t> prefix_lengths{4, 2};
   const auto qkv = at::randn({15, 3 * 8});
   const auto layout = layout_of(lengths);
-  const AttentionSettings settings{.heads = 1, .is_causal = true, .prefixes = prefixes};
+  const AttentionSettings settings{.heads = 1, .is_causal = true, .prefix_lengths = prefix_lengths};
   const auto found = attention(qkv, layout, settings, kAttentionChance);
   const auto weights = attention_weights(qkv, layout, settings);
   for (std::size_t b = 0; b < lengths.size(); ++b) {
@@ -197,7 +198,7 @@ TEST(AttentionByHand, PrefixIsSeenBothWaysAndTheRestInOrder) {
     const auto scores = at::matmul(own[0], own[1].t()) / std::sqrt(8.0);
     for (int64_t i = 0; i < lengths[b]; ++i) {
       for (int64_t j = i + 1; j < lengths[b]; ++j) {
-        if (j >= prefixes[b]) {
+        if (j >= prefix_lengths[b]) {
           scores[i][j] = -INFINITY;
         }
       }
@@ -228,7 +229,7 @@ TEST(AttentionByHand, GradientAgreesWithCentralDifferences) {
   const auto layout = layout_of({3, 2});
   const AttentionSettings settings{.heads = 2,
                                    .is_causal = true,
-                                   .reach = 1,
+                                   .window_radius = 1,
                                    .dropout = 0.3,
                                    .rotary = rotary_table(3, {.width = 2, .theta = 7.0}, at::kCPU)};
   const auto qkv = at::randn({5, 12}, at::kDouble);

@@ -10,11 +10,11 @@ namespace weft::kernels {
 namespace {
 
 /// Of heads of 16 features with theta 500, expected: what transformers' ROPE_INIT_FUNCTIONS give.
-void expect_frequencies(const RotaryStretch& stretch,
+void expect_frequencies(const RotaryScaling& stretch,
                         const std::vector<double>& expected,
                         double strength) {
   const auto table =
-      rotary_table(2, {.width = 16, .theta = 500, .stretch = stretch}, at::kCPU).to(at::kDouble);
+      rotary_table(2, {.width = 16, .theta = 500, .scaling = stretch}, at::kCPU).to(at::kDouble);
   for (int64_t plane = 0; plane < 8; ++plane) {
     const double cosine = table[1][plane].item<double>();
     const double sine = table[1][8 + plane].item<double>();
@@ -25,33 +25,34 @@ void expect_frequencies(const RotaryStretch& stretch,
 }
 
 TEST(RotaryTable, IsStretchedAsInTheReference) {
-  expect_frequencies({.scaling = RotaryScaling::kLinear, .factor = 4},
+  expect_frequencies({.type = RotaryScalingType::kLinear, .factor = 4},
                      {0.25, 0.114965819, 0.05286856, 0.0243123118, 0.0111803403, 0.00514142821,
                       0.00236435398, 0.00108727964},
                      1);
-  expect_frequencies({.scaling = RotaryScaling::kDynamic, .factor = 4},
+  expect_frequencies({.type = RotaryScalingType::kDynamic, .factor = 4},
                      {1, 0.459863275, 0.21147424, 0.0972492471, 0.0447213612, 0.0205657128,
                       0.0094574159, 0.00434911856},
                      1);
-  expect_frequencies({.scaling = RotaryScaling::kLlama3, .factor = 8, .original = 256},
-                     {1, 0.459863275, 0.21147424, 0.0961796418, 0.0163135789, 0.0025707141,
-                      0.00118217699, 0.000543639821},
-                     1);
-  expect_frequencies({.scaling = RotaryScaling::kYarn,
+  expect_frequencies(
+      {.type = RotaryScalingType::kLlama3, .factor = 8, .original_max_positions = 256},
+      {1, 0.459863275, 0.21147424, 0.0961796418, 0.0163135789, 0.0025707141, 0.00118217699,
+       0.000543639821},
+      1);
+  expect_frequencies({.type = RotaryScalingType::kYarn,
                       .factor = 4,
-                      .low = 1,
-                      .high = 32,
-                      .original = 512,
-                      .strength = 1.138629436},
+                      .low_frequency_factor = 1,
+                      .high_frequency_factor = 32,
+                      .original_max_positions = 512,
+                      .attention_factor = 1.138629436},
                      {1, 0.459863275, 0.17975311, 0.0680744722, 0.0245967489, 0.00822628476,
                       0.00236435398, 0.00108727964},
                      1.138629436);
-  expect_frequencies({.scaling = RotaryScaling::kYarn,
+  expect_frequencies({.type = RotaryScalingType::kYarn,
                       .factor = 4,
-                      .low = 2,
-                      .high = 16,
-                      .original = 512,
-                      .has_whole_planes = false},
+                      .low_frequency_factor = 2,
+                      .high_frequency_factor = 16,
+                      .original_max_positions = 512,
+                      .truncates = false},
                      {1, 0.459863275, 0.21147424, 0.0726047084, 0.0208581742, 0.00514142821,
                       0.00236435398, 0.00108727964},
                      1);

@@ -1,7 +1,7 @@
 #include "kernels/linear/linear.h"
 
 #include "kernels/compare.h"
-#include "kernels/linear/low_rank.h"
+#include "kernels/linear/lora_linear.h"
 #include "kernels/norm.h"
 
 namespace weft::kernels {
@@ -26,11 +26,11 @@ TEST_P(Linear, APartHasTheseColumnsOfTheWhole) {
   const std::vector<at::Tensor> inputs{at::randn({40, 20}), at::randn({30, 20}), at::randn({30})};
   for (const int64_t first : {0, 7, 18}) {
     comparison::expect_same(
-        [&](const auto& in) { return kernels::linear_part(in[0], in[1], in[2], first, 12); },
+        [&](const auto& in) { return kernels::linear_slice(in[0], in[1], in[2], first, 12); },
         [&](const auto& in) { return at::linear(in[0], in[1], in[2]).narrow(1, first, 12); },
         inputs, type());
   }
-  EXPECT_THROW(kernels::linear_part(inputs[0], inputs[1], inputs[2], 20, 12), c10::Error);
+  EXPECT_THROW(kernels::linear_slice(inputs[0], inputs[1], inputs[2], 20, 12), c10::Error);
 }
 
 TEST_P(Linear, TheGradientOfAPartIsAddedToTheLeafInPlace) {
@@ -39,7 +39,7 @@ TEST_P(Linear, TheGradientOfAPartIsAddedToTheLeafInPlace) {
   weight.mutable_grad() = at::ones({5, 3}, type());
   const auto* const place = weight.grad().data_ptr();
   const auto g = at::randn({40, 2}).to(type());
-  kernels::linear_part(x, weight, {}, 1, 2).backward(g);
+  kernels::linear_slice(x, weight, {}, 1, 2).backward(g);
   EXPECT_EQ(weight.grad().data_ptr(), place);
   auto expected = at::ones({5, 3});
   expected.narrow(0, 1, 2).add_(g.to(at::kFloat).t().mm(x.to(at::kFloat)));
@@ -107,10 +107,10 @@ TEST_P(Linear, HoldsWhatItReadsButForTheResultOfANorm) {
   const auto normed = layer_norm(x, one, one, 1e-5);
   const auto uses = normed.use_count();
   const auto y = kernels::linear(normed, weight, {});
-  const auto of_part = kernels::linear_part(normed, weight, {}, 1, 1);
+  const auto of_part = kernels::linear_slice(normed, weight, {}, 1, 1);
   const auto adapted = kernels::linear(
       normed, weight, {},
-      {LowRank{.a = at::randn({1, 3}).to(type()), .b = at::randn({2, 1}).to(type())}});
+      {LoraUpdate{.a = at::randn({1, 3}).to(type()), .b = at::randn({2, 1}).to(type())}});
   EXPECT_EQ(normed.use_count(), uses);
   const auto shifted = normed + 1;
   const auto of_shifted = kernels::linear(shifted, weight, {});

@@ -28,7 +28,7 @@ LoadedModel applied(const std::string& base, const std::string& adapter) {
   const auto options = adapter_options(adapter, read_model_config(base));
   auto loaded = load_model(base, options, 1);
   const auto whole = apply_adapter(adapter, *loaded.model);
-  std::erase_if(loaded.fresh, [&](const auto& name) { return whole.contains(name); });
+  std::erase_if(loaded.missing_keys, [&](const auto& name) { return whole.contains(name); });
   return loaded;
 }
 
@@ -38,18 +38,18 @@ class AdapterReader : public ::testing::TestWithParam<std::string> {};
 TEST_P(AdapterReader, BaseWithAdapterGivesPeftsLogits) {
   const auto path = kAdapterReference + GetParam();
   const auto loaded = applied(path + "/base", path + "/adapter");
-  EXPECT_TRUE(loaded.fresh.empty());
+  EXPECT_TRUE(loaded.missing_keys.empty());
   EXPECT_EQ(loaded.model->options().labels.size(), 3U);
-  const formats::TensorFile file(path + "/outputs.safetensors");
+  const formats::SafetensorsFile file(path + "/outputs.safetensors");
   const auto ids = tensor_of(file.at("input_ids"));
   const auto expected = tensor_of(file.at("logits_merged"));
   const std::vector<int64_t> lengths = {6, 2, 4};
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const auto row = static_cast<int64_t>(i);
-    const auto pass = test::pass_of({0, lengths[i]});
+    const auto context = test::context_of({0, lengths[i]});
     const auto hidden =
-        loaded.model->hidden({.ids = ids[row].slice(0, 0, lengths[i]), .types = {}}, pass);
-    EXPECT_TRUE(test::near(loaded.model->class_logits(hidden, pass)[0], expected[row], 1e-5));
+        loaded.model->hidden({.ids = ids[row].slice(0, 0, lengths[i]), .types = {}}, context);
+    EXPECT_TRUE(test::near(loaded.model->class_logits(hidden, context)[0], expected[row], 1e-5));
   }
 }
 
@@ -108,18 +108,18 @@ TEST(AdapterReader, RemembersHowPromptsAreSeen) {
   const test::Folder folder;
   auto options = read_model_config(kAdapterReference + "gpt2/base");
   options.head = Head::kCausalLm;
-  options.decoder.sees_prompt = true;
-  options.decoder.prompt_end_id = 3;
+  options.decoder.is_prefix_lm = true;
+  options.decoder.prefix_end_id = 3;
   const auto model = make_model(options, 1);
   Lora lora;
   lora.options.rank = 2;
-  lora.sites = lora_sites(options, lora.options);
+  lora.layers = lora_layers(options, lora.options);
   attach_lora(*model, lora, 1);
   const auto all = model->named_parameters();
   save_adapter(folder.path(), options, lora, [&](const std::string& name) { return all[name]; });
   auto base = options;
-  base.decoder.sees_prompt = false;
-  base.decoder.prompt_end_id = -1;
+  base.decoder.is_prefix_lm = false;
+  base.decoder.prefix_end_id = -1;
   EXPECT_EQ(adapter_options(folder.path(), base).decoder, options.decoder);
 }
 

@@ -7,13 +7,13 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
+#include <torch/nn/module.h>
 
 #include "formats/json.h"
 #include "models/config/presets.h"
 #include "models/tiny.h"
-#include "models/weights/stored_layout.h"
 #include "models/weights/tensors.h"
-#include "nn/module.h"
+#include "models/weights/weight_layout.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"
@@ -41,11 +41,11 @@ class Adapter : public ::testing::TestWithParam<std::string> {
     options.labels = {"LABEL_0", "LABEL_1", "LABEL_2"};
     options.dropout = 0;
     options.attention_dropout = 0;
-    options.head_dropout = 0;
+    options.classifier_dropout = 0;
     auto loaded = load_model(path + "/base", options, 1);
     model = loaded.model;
-    lora.sites = lora_sites(options, lora.options);
-    lora.whole = whole_parts(options, lora.options, {});
+    lora.layers = lora_layers(options, lora.options);
+    lora.modules_to_save = modules_to_save_of(options, lora.options, {});
     attach_lora(*model, lora, 1);
     take_adapter();
   }
@@ -54,15 +54,15 @@ class Adapter : public ::testing::TestWithParam<std::string> {
   at::Tensor parameter(const std::string& name,
                        const torch::OrderedDict<std::string, at::Tensor>& all) {
     const auto stored = name.substr(std::string("base_model.model.").size());
-    for (const auto& site : lora.sites) {
-      if (stored == site.module + ".lora_A.weight") {
-        return all[site.a()];
+    for (const auto& layer : lora.layers) {
+      if (stored == layer.module + ".lora_A.weight") {
+        return all[layer.a()];
       }
-      if (stored == site.module + ".lora_B.weight") {
-        return all[site.b()];
+      if (stored == layer.module + ".lora_B.weight") {
+        return all[layer.b()];
       }
     }
-    for (const auto& tensor : stored_tensors(model->options())) {
+    for (const auto& tensor : weight_map(model->options())) {
       if (tensor.name == stored) {
         return all[tensor.parameter];
       }
@@ -73,9 +73,9 @@ class Adapter : public ::testing::TestWithParam<std::string> {
 
   /// A tensor of the adapter file in the order of our rows.
   at::Tensor ordered(const std::string& name, const at::Tensor& tensor) const {
-    for (const auto& site : lora.sites) {
-      if (name.ends_with(site.module + ".lora_B.weight")) {
-        return from_heads(tensor, site.interleaved_heads);
+    for (const auto& layer : lora.layers) {
+      if (name.ends_with(layer.module + ".lora_B.weight")) {
+        return deinterleave_heads(tensor, layer.interleaved_heads);
       }
     }
     return tensor;
@@ -97,8 +97,8 @@ class Adapter : public ::testing::TestWithParam<std::string> {
       ids.push_back(outputs["input_ids"][i].slice(0, 0, count));
       offsets.push_back(offsets.back() + count);
     }
-    const auto pass = test::pass_of(offsets);
-    return model->class_logits(model->hidden({.ids = at::cat(ids), .types = {}}, pass), pass);
+    const auto context = test::context_of(offsets);
+    return model->class_logits(model->hidden({.ids = at::cat(ids), .types = {}}, context), context);
   }
 
   ParameterSource weights() const {
@@ -184,7 +184,7 @@ TEST_P(Adapter, StateComesBackToTheBit) {
   EXPECT_FALSE(at::equal(logits(), before));
   load_lora_state(folder.path("state"), *model, lora);
   EXPECT_TRUE(at::equal(logits(), before));
-  EXPECT_EQ(read_whole_parts(folder.path("state")), lora.whole);
+  EXPECT_EQ(read_modules_to_save(folder.path("state")), lora.modules_to_save);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lora,
@@ -195,9 +195,9 @@ INSTANTIATE_TEST_SUITE_P(Lora,
 ModelOptions lora_tiny() { return test::tiny_options(Family::kBert, Head::kSequence); }
 
 Lora tiny_lora(LoraOptions options = {.rank = 2}) {
-  Lora lora{.options = options, .sites = {}, .whole = {}, .base = ""};
-  lora.sites = lora_sites(lora_tiny(), options);
-  lora.whole = whole_parts(lora_tiny(), options, {});
+  Lora lora{.options = options, .layers = {}, .modules_to_save = {}, .base = ""};
+  lora.layers = lora_layers(lora_tiny(), options);
+  lora.modules_to_save = modules_to_save_of(lora_tiny(), options, {});
   return lora;
 }
 
@@ -206,8 +206,8 @@ TEST(Lora, ChangesNothingAtFirst) {
   const auto carrying = make_model(lora_tiny(), 3);
   attach_lora(*carrying, tiny_lora(), 5);
   const TextInput input{.ids = at::tensor(std::vector<int64_t>{2, 5, 6, 3}), .types = {}};
-  const auto pass = test::pass_of({0, 4});
-  EXPECT_TRUE(at::equal(carrying->hidden(input, pass), plain->hidden(input, pass)));
+  const auto context = test::context_of({0, 4});
+  EXPECT_TRUE(at::equal(carrying->hidden(input, context), plain->hidden(input, context)));
 }
 
 TEST(Lora, AdaptersBeginAsPeftDoes) {
@@ -217,15 +217,15 @@ TEST(Lora, AdaptersBeginAsPeftDoes) {
   attach_lora(*model, lora, 5);
   attach_lora(*again, lora, 5);
   const auto parameters = model->named_parameters();
-  for (const auto& site : lora.sites) {
-    const auto a = parameters[site.a()];
+  for (const auto& layer : lora.layers) {
+    const auto a = parameters[layer.a()];
     EXPECT_EQ(a.sizes(), (std::vector<int64_t>{4, 8}));
     EXPECT_LE(a.abs().max().item<double>(), 1 / std::sqrt(8.0));
     EXPECT_GT(a.abs().max().item<double>(), 0.8 / std::sqrt(8.0));
-    EXPECT_TRUE(at::equal(a, again->named_parameters()[site.a()]));
-    EXPECT_EQ(parameters[site.b()].abs().max().item<double>(), 0);
+    EXPECT_TRUE(at::equal(a, again->named_parameters()[layer.a()]));
+    EXPECT_EQ(parameters[layer.b()].abs().max().item<double>(), 0);
   }
-  EXPECT_FALSE(at::equal(parameters[lora.sites[0].a()], parameters[lora.sites[1].a()]));
+  EXPECT_FALSE(at::equal(parameters[lora.layers[0].a()], parameters[lora.layers[1].a()]));
 }
 
 TEST(Lora, TrainsAdaptersAndHeadAlone) {
@@ -247,21 +247,22 @@ TEST(Lora, TrainsAdaptersAndHeadAlone) {
 }
 
 TEST(Lora, PartsWithoutWeightsAreTrainedWhole) {
-  EXPECT_EQ(whole_parts(lora_tiny(), {.rank = 1, .train = {}}, {"pooler.dense.weight"}),
-            std::set<Part>{Part::kPooler});
-  EXPECT_EQ(whole_parts(lora_tiny(), {.rank = 1, .train = {"head", "pooler"}}, {}),
+  EXPECT_EQ(
+      modules_to_save_of(lora_tiny(), {.rank = 1, .modules_to_save = {}}, {"pooler.dense.weight"}),
+      std::set<Part>{Part::kPooler});
+  EXPECT_EQ(modules_to_save_of(lora_tiny(), {.rank = 1, .modules_to_save = {"head", "pooler"}}, {}),
             (std::set<Part>{Part::kPooler, Part::kHead}));
   const auto guessing = test::tiny_options();
-  EXPECT_TRUE(whole_parts(guessing, {.rank = 1}, {}).empty());
-  EXPECT_THROW(whole_parts(guessing, {.rank = 1}, {"head.bias"}), std::invalid_argument);
+  EXPECT_TRUE(modules_to_save_of(guessing, {.rank = 1}, {}).empty());
+  EXPECT_THROW(modules_to_save_of(guessing, {.rank = 1}, {"head.bias"}), std::invalid_argument);
 }
 
 TEST(Lora, TargetsAreEndsOfNames) {
   const auto chosen = [](std::vector<std::string> targets) {
     std::vector<std::string> modules;
-    for (const auto& site : lora_sites(lora_tiny(), {.rank = 1, .targets = std::move(targets)})) {
-      if (site.module.starts_with("bert.encoder.layer.1.")) {
-        modules.push_back(site.module.substr(std::string("bert.encoder.layer.1.").size()));
+    for (const auto& layer : lora_layers(lora_tiny(), {.rank = 1, .targets = std::move(targets)})) {
+      if (layer.module.starts_with("bert.encoder.layer.1.")) {
+        modules.push_back(layer.module.substr(std::string("bert.encoder.layer.1.").size()));
       }
     }
     return modules;
@@ -290,19 +291,20 @@ TEST(Lora, LayersThatPeftWouldFindElsewhereAreNamedWhole) {
 }
 
 TEST(Lora, OptionsAreReadAndCheckedAgainstEachOther) {
-  const auto options = read_lora_options(
-      test::section("train.lora", {{"rank", "4"}, {"targets", "[key]"}, {"train", "[]"}}));
+  const auto options = read_lora_options(test::section(
+      "train.lora", {{"rank", "4"}, {"target_modules", "[key]"}, {"modules_to_save", "[]"}}));
   ASSERT_TRUE(options);
   EXPECT_EQ(options->scale(), 4);
   EXPECT_EQ(options->targets, std::vector<std::string>{"key"});
-  EXPECT_TRUE(options->train.empty());
+  EXPECT_TRUE(options->modules_to_save.empty());
   EXPECT_FALSE(read_lora_options(test::section("train.lora", {{"rank", "null"}})));
   EXPECT_EQ(test::message_of<config::Error>([&] {
               read_lora_options(test::section("train.lora", {{"alpha", "3"}}));
             }).substr(0, 12),
             "test.yaml:1:");
   EXPECT_NE(test::message_of<config::Error>([&] {
-              read_lora_options(test::section("train.lora", {{"rank", "2"}, {"train", "[body]"}}));
+              read_lora_options(
+                  test::section("train.lora", {{"rank", "2"}, {"modules_to_save", "[body]"}}));
             }).find("'body' is not one of head, pooler"),
             std::string::npos);
 }
@@ -311,7 +313,7 @@ TEST(Lora, OptionsAreReadAndCheckedAgainstEachOther) {
 TEST(LoraSites, AreModulesNotNamesOfFiles) {
   auto model = family_defaults(Family::kVit);
   model.head = Head::kImage;
-  const auto sites = lora_sites(model, {});
+  const auto sites = lora_layers(model, {});
   ASSERT_EQ(sites.size(), 24U);
   EXPECT_EQ(sites[0].module, "vit.layers.0.attention.q_proj");
   EXPECT_EQ(sites[1].module, "vit.layers.0.attention.v_proj");

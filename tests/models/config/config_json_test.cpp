@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/tiny.h"
 #include "support/config.h"
@@ -24,20 +24,20 @@ Json written(const ModelOptions& options) {
 
 TEST(ConfigJson, WhatIsWrittenReadsBack) {
   for (const auto family : test::transformers()) {
-    for (const auto& facts : heads_of(family)) {
-      for (const auto place : {NormPlace::kPost, NormPlace::kPre}) {
-        if (!has_norm_place(family, place)) {
+    for (const auto& head_name : heads_of(family)) {
+      for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
+        if (!has_norm_placement(family, place)) {
           continue;
         }
-        auto options = test::tiny_options(family, facts.head);
-        options.norm_place = place;
-        options.head_dropout = 0.25;
+        auto options = test::tiny_options(family, head_name.head);
+        options.norm_placement = place;
+        options.classifier_dropout = 0.25;
         options.activation = kernels::Activation::kGeluTanh;
-        options.begin_id = 3;
+        options.bos_id = 3;
         const auto again = read_config(written(options));
         EXPECT_EQ(written(again), written(options)) << architecture_of(options);
         EXPECT_EQ(again.length, options.length);
-        EXPECT_EQ(again.segments, options.segments);
+        EXPECT_EQ(again.type_vocab_size, options.type_vocab_size);
         EXPECT_EQ(embedding_width(again), embedding_width(options));
         EXPECT_EQ(again.labels, options.labels);
       }
@@ -50,7 +50,7 @@ TEST(ConfigJson, NamesAreThoseOfTransformers) {
   EXPECT_EQ(architecture_of(test::tiny_options(Family::kRoberta, Head::kSequence)),
             "RobertaForSequenceClassification");
   auto pre = test::tiny_options(Family::kRoberta, Head::kMaskedLm);
-  pre.norm_place = NormPlace::kPre;
+  pre.norm_placement = NormPlacement::kPre;
   EXPECT_EQ(written(pre)["model_type"], "roberta-prelayernorm");
   pre.family = Family::kBert;
   EXPECT_FALSE(is_known_to_transformers(pre));
@@ -67,21 +67,21 @@ TEST(ConfigJson, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
   EXPECT_EQ(bert.vocabulary, 30522);
   EXPECT_EQ(bert.head, Head::kNone);
   EXPECT_EQ(bert.norm_epsilon, 1e-12);
-  EXPECT_TRUE(bert.ties_embeddings);
+  EXPECT_TRUE(bert.tie_word_embeddings);
   const auto roberta = read_config(Json{{"model_type", "roberta"}});
   EXPECT_EQ(roberta.vocabulary, 50265);
   EXPECT_EQ(roberta.length, 510);
   EXPECT_EQ(roberta.norm_epsilon, 1e-12);
-  EXPECT_EQ(roberta.segments, 2);
+  EXPECT_EQ(roberta.type_vocab_size, 2);
   const auto xlm = read_config(Json{{"model_type", "xlm-roberta"}});
   EXPECT_EQ(xlm.vocabulary, 30522);
   EXPECT_EQ(xlm.pad_id, 1);
   const auto distilbert = read_config(Json{{"model_type", "distilbert"}});
   EXPECT_EQ(distilbert.layers, 6);
-  EXPECT_EQ(distilbert.segments, 0);
+  EXPECT_EQ(distilbert.type_vocab_size, 0);
   const auto electra = read_config(Json{{"model_type", "electra"}});
   EXPECT_EQ(electra.dim, 256);
-  EXPECT_EQ(electra.embedding_dim, 128);
+  EXPECT_EQ(electra.embedding_size, 128);
 }
 
 TEST(ConfigJson, DistilBertHasWordsOfItsOwn) {
@@ -108,7 +108,7 @@ TEST(ConfigJson, DistilBertsHeadsHaveDropoutsOfTheirOwn) {
   EXPECT_EQ(classifier_dropout(again), 0.5);
   again.head = Head::kToken;
   EXPECT_EQ(classifier_dropout(again), 0.3);
-  again.head_dropout = 0.6;
+  again.classifier_dropout = 0.6;
   EXPECT_EQ(classifier_dropout(again), 0.6);
   EXPECT_EQ(written(again)["seq_classif_dropout"], 0.6);
 }
@@ -130,8 +130,8 @@ TEST(ConfigJson, ABeginOrEndBeyondTheVocabularyIsNone) {
   auto json = written(test::tiny_options(Family::kGpt2, Head::kCausalLm));
   json["bos_token_id"] = 50256;
   json["eos_token_id"] = 50256;
-  EXPECT_EQ(read_config(json).begin_id, -1);
-  EXPECT_EQ(read_config(json).end_id, -1);
+  EXPECT_EQ(read_config(json).bos_id, -1);
+  EXPECT_EQ(read_config(json).eos_id, -1);
   json["pad_token_id"] = 50256;
   EXPECT_NE(config_message(json).find("pad_token_id: found 50256"), std::string::npos);
 }

@@ -26,35 +26,35 @@ TEST(ModelOptions, PresetsHaveThePublishedSizes) {
   EXPECT_EQ(base.dim, 768);
   EXPECT_EQ(base.heads, 12);
   EXPECT_EQ(base.width, 3072);
-  EXPECT_EQ(base.segments, 2);
+  EXPECT_EQ(base.type_vocab_size, 2);
   EXPECT_EQ(base.norm_epsilon, 1e-12);
   const auto roberta = read_options({{"preset", "roberta-large"}});
   EXPECT_EQ(roberta.family, Family::kRoberta);
   EXPECT_EQ(roberta.dim, 1024);
-  EXPECT_EQ(roberta.segments, 1);
+  EXPECT_EQ(roberta.type_vocab_size, 1);
   EXPECT_EQ(roberta.norm_epsilon, 1e-5);
 }
 
 TEST(ModelOptions, NewerFamiliesHaveTheirPublishedSizes) {
   const auto distilbert = read_options({{"preset", "distilbert-base"}});
   EXPECT_EQ(distilbert.layers, 6);
-  EXPECT_EQ(distilbert.segments, 0);
+  EXPECT_EQ(distilbert.type_vocab_size, 0);
   const auto electra = read_options({{"preset", "electra-small"}});
   EXPECT_EQ(electra.dim, 256);
-  EXPECT_EQ(electra.embedding_dim, 128);
+  EXPECT_EQ(electra.embedding_size, 128);
   const auto xlm = read_options({{"preset", "xlm-roberta-base"}});
   EXPECT_EQ(xlm.family, Family::kXlmRoberta);
-  EXPECT_EQ(xlm.segments, 1);
+  EXPECT_EQ(xlm.type_vocab_size, 1);
   EXPECT_EQ(xlm.pad_id, 1);
 }
 
 TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
-  EXPECT_EQ(options_message({{"type", "distilbert"}, {"segments", "2"}}),
-            "test.yaml:1:37: model.segments: 2 does not go with distilbert, allowed is 0");
-  EXPECT_EQ(options_message({{"type", "bert"}, {"segments", "0"}}),
-            "test.yaml:1:31: model.segments: 0 does not go with bert, allowed is 1 or more");
-  EXPECT_EQ(options_message({{"type", "bert"}, {"embedding_dim", "64"}}),
-            "test.yaml:1:36: model.embedding_dim: 64 does not go with bert, allowed is 0");
+  EXPECT_EQ(options_message({{"type", "distilbert"}, {"type_vocab_size", "2"}}),
+            "test.yaml:1:44: model.type_vocab_size: 2 does not go with distilbert, allowed is 0");
+  EXPECT_EQ(options_message({{"type", "bert"}, {"type_vocab_size", "0"}}),
+            "test.yaml:1:38: model.type_vocab_size: 0 does not go with bert, allowed is 1 or more");
+  EXPECT_EQ(options_message({{"type", "bert"}, {"embedding_size", "64"}}),
+            "test.yaml:1:37: model.embedding_size: 64 does not go with bert, allowed is 0");
   EXPECT_EQ(options_message({{"type", "electra"}, {"norm", "{place: pre}"}}),
             "test.yaml:1:38: model.norm.place: pre does not go with electra, allowed is post");
   EXPECT_EQ(options_message({{"type", "distilbert"}, {"norm", "{epsilon: 1e-5}"}}),
@@ -75,7 +75,7 @@ TEST(ModelOptions, EveryPresetReadsAndFits) {
     const auto options = read_options({{"preset", std::string(preset.name)}});
     EXPECT_EQ(options.family, preset.options.family) << preset.name;
     EXPECT_EQ(options.width, preset.options.width) << preset.name;
-    const bool is_of_berts_kind = definition_of(options.family).ends_like_bert;
+    const bool is_of_berts_kind = definition_of(options.family).uses_bert_head;
     if (is_of_berts_kind) {
       EXPECT_EQ(options.dim % options.heads, 0) << preset.name;
     }
@@ -99,7 +99,7 @@ TEST(ModelOptions, KeysOverrideThePreset) {
   EXPECT_EQ(options.length, 128);
   EXPECT_EQ(options.width, 100);
   EXPECT_EQ(options.activation, kernels::Activation::kRelu);
-  EXPECT_EQ(options.norm_place, NormPlace::kPre);
+  EXPECT_EQ(options.norm_placement, NormPlacement::kPre);
 }
 
 TEST(ModelOptions, WidthFollowsAGivenDim) {
@@ -110,10 +110,10 @@ TEST(ModelOptions, OneDropoutSpeaksForAllUnlessTheySpeak) {
   const auto all = read_options({{"dropout", "0"}});
   EXPECT_EQ(all.dropout, 0);
   EXPECT_EQ(all.attention_dropout, 0);
-  const auto some =
-      read_options({{"dropout", "0.3"}, {"attention", "{dropout: 0.2}"}, {"head_dropout", "0.4"}});
+  const auto some = read_options(
+      {{"dropout", "0.3"}, {"attention", "{dropout: 0.2}"}, {"classifier_dropout", "0.4"}});
   EXPECT_EQ(some.attention_dropout, 0.2);
-  EXPECT_EQ(some.head_dropout, 0.4);
+  EXPECT_EQ(some.classifier_dropout, 0.4);
 }
 
 TEST(ModelOptions, HeadsThatDoNotDivideAreNamedWithTheirDim) {
@@ -133,17 +133,17 @@ TEST(ModelOptions, AFamilyThatContradictsThePresetIsRefused) {
   EXPECT_NE(options_message({{"preset", "bert-mini"}, {"type", "roberta"}})
                 .find("contradicts the preset 'bert-mini'"),
             std::string::npos);
-  EXPECT_EQ(read_options({{"type", "roberta"}}).segments, 1);
+  EXPECT_EQ(read_options({{"type", "roberta"}}).type_vocab_size, 1);
 }
 
 TEST(ModelOptions, InitFromLeavesDropoutsFree) {
   auto base = presets().front().options;
-  base.head_dropout = 0.3;
+  base.classifier_dropout = 0.3;
   base.labels = {"a", "b"};
   const auto options = read_options({{"dropout", "0.0"}}, &base);
   EXPECT_EQ(options.dropout, 0);
   EXPECT_EQ(options.attention_dropout, 0);
-  EXPECT_FALSE(options.head_dropout.has_value());
+  EXPECT_FALSE(options.classifier_dropout.has_value());
   EXPECT_EQ(options.dim, base.dim);
   EXPECT_EQ(options.labels, base.labels);
 }

@@ -17,7 +17,7 @@ constexpr int64_t kModelDecoderWords = 20;
 
 ModelOptions model_decoder_tiny(Family family) {
   auto options = definition_of(family).defaults();
-  options.head = definition_of(family).reads_source ? Head::kConditional : Head::kCausalLm;
+  options.head = definition_of(family).is_encoder_decoder ? Head::kConditional : Head::kCausalLm;
   options.vocabulary = kModelDecoderWords;
   options.dim = 16;
   options.layers = 2;
@@ -25,13 +25,13 @@ ModelOptions model_decoder_tiny(Family family) {
   options.decoder.key_value_heads = family == Family::kLlama ? 1 : 0;
   options.width = 32;
   options.length = 40;
-  options.deviation = 0.6;  // choices far apart
-  options.end_id = 3;
-  if (definition_of(family).reads_source) {
+  options.init_std = 0.6;  // choices far apart
+  options.eos_id = 3;
+  if (definition_of(family).is_encoder_decoder) {
     options.decoder.layers = 2;
     options.decoder.heads = 2;
     options.decoder.width = 32;
-    options.decoder.start_id = 2;
+    options.decoder.decoder_start_id = 2;
   }
   return options;
 }
@@ -43,7 +43,7 @@ class Forgetful : public Decoder {
     for (const auto& prompt : prompts) {
       sequences_.push_back(prompt.tokens);
       sources_.push_back(prompt.source);
-      prefixes_.push_back(static_cast<int64_t>(prompt.tokens.size()) - prompt.begun);
+      prefix_lengths_.push_back(static_cast<int64_t>(prompt.tokens.size()) - prompt.answer_tokens);
     }
   }
 
@@ -52,16 +52,16 @@ class Forgetful : public Decoder {
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override {
     std::vector<Tokens> sequences;
     std::vector<Tokens> sources;
-    Tokens prefixes;
+    Tokens prefix_lengths;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      prefixes.push_back(prefixes_[static_cast<std::size_t>(rows[i])]);
+      prefix_lengths.push_back(prefix_lengths_[static_cast<std::size_t>(rows[i])]);
       sequences.push_back(sequences_[static_cast<std::size_t>(rows[i])]);
       sequences.back().push_back(tokens[i]);
       sources.push_back(sources_[static_cast<std::size_t>(rows[i])]);
     }
     sequences_ = std::move(sequences);
     sources_ = std::move(sources);
-    prefixes_ = std::move(prefixes);
+    prefix_lengths_ = std::move(prefix_lengths);
     return logits();
   }
 
@@ -69,23 +69,24 @@ class Forgetful : public Decoder {
   at::Tensor logits() {
     std::vector<at::Tensor> all;
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
-      nn::Memory memory;
-      nn::Pass pass;
-      if (reads_source(model_.options())) {
-        nn::Pass source;
+      nn::EncoderStates encoder_states;
+      nn::ForwardContext context;
+      if (is_encoder_decoder(model_.options())) {
+        nn::ForwardContext source;
         source.layout =
-            kernels::Layout::of({0, static_cast<int64_t>(sources_[i].size())}, at::kCPU);
-        memory.states =
+            kernels::Layout::from_offsets({0, static_cast<int64_t>(sources_[i].size())}, at::kCPU);
+        encoder_states.states =
             model_.encode({.ids = at::tensor(sources_[i], at::kLong), .patches = {}}, source);
-        memory.layout = source.layout;
-        pass.memory = &memory;
+        encoder_states.layout = source.layout;
+        context.encoder_states = &encoder_states;
       }
-      pass.layout = kernels::Layout::of({0, static_cast<int64_t>(sequences_[i].size())}, at::kCPU);
-      if (model_.options().decoder.sees_prompt) {
-        pass.prefixes = {prefixes_[i]};
+      context.layout =
+          kernels::Layout::from_offsets({0, static_cast<int64_t>(sequences_[i].size())}, at::kCPU);
+      if (model_.options().decoder.is_prefix_lm) {
+        context.prefix_lengths = {prefix_lengths_[i]};
       }
       const auto hidden =
-          model_.hidden({.ids = at::tensor(sequences_[i], at::kLong), .types = {}}, pass);
+          model_.hidden({.ids = at::tensor(sequences_[i], at::kLong), .types = {}}, context);
       all.push_back(kernels::linear(model_.token_features(hidden.slice(0, -1)),
                                     model_.output_weight(), model_.output_bias()));
     }
@@ -95,13 +96,13 @@ class Forgetful : public Decoder {
   Model& model_;
   std::vector<Tokens> sequences_;
   std::vector<Tokens> sources_;
-  std::vector<int64_t> prefixes_;
+  std::vector<int64_t> prefix_lengths_;
 };
 
 std::vector<Prompt> prompts() {
   std::vector<Prompt> result;
   for (int64_t length = 1; length < 9; length += 2) {
-    Prompt prompt{.tokens = {2}, .index = length, .most = 12};
+    Prompt prompt{.tokens = {2}, .index = length, .max_new_tokens = 12};
     for (int64_t i = 0; i < length; ++i) {
       prompt.tokens.push_back(5 + (7 * length + 3 * i) % 15);
       prompt.source.push_back(4 + (5 * length + 2 * i) % 16);
@@ -112,10 +113,16 @@ std::vector<Prompt> prompts() {
 }
 
 std::vector<SearchOptions> searches() {
-  return {{.end_ids = {3}},
-          {.end_ids = {3}, .sampling = {.is_on = true, .temperature = 1.5}, .best = 2},
-          {.end_ids = {3}, .beams = 4, .best = 4},
-          {.end_ids = {3}, .beams = 4, .groups = 2, .diversity = 1, .best = 4}};
+  return {{.eos_ids = {3}},
+          {.eos_ids = {3},
+           .sampling = {.is_enabled = true, .temperature = 1.5},
+           .num_return_sequences = 2},
+          {.eos_ids = {3}, .num_beams = 4, .num_return_sequences = 4},
+          {.eos_ids = {3},
+           .num_beams = 4,
+           .num_beam_groups = 2,
+           .diversity_penalty = 1,
+           .num_return_sequences = 4}};
 }
 
 /// Cached decoding against decoding from the begin, by every search.
@@ -164,7 +171,7 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
   const at::NoGradGuard guard;
   for (const auto family : {Family::kGpt2, Family::kLlama}) {
     auto options = model_decoder_tiny(family);
-    options.decoder.sees_prompt = true;
+    options.decoder.is_prefix_lm = true;
     const auto model = make_model(options, 5);
     auto asked = prompts();
     const auto first = [&](Model& of) {
@@ -173,12 +180,12 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
     };
     expect_same_texts(*model, asked);
     const auto whole = first(*model);
-    asked.back().begun = 2;  // the last two are of the answer: no token before sees them
+    asked.back().answer_tokens = 2;  // the last two are of the answer: no token before sees them
     expect_same_texts(*model, asked);
     const auto begun = first(*model);
     EXPECT_TRUE(at::equal(begun.slice(0, 0, -1), whole.slice(0, 0, -1)));
     EXPECT_FALSE(at::allclose(begun[-1], whole[-1], 1e-3, 1e-3));
-    options.decoder.sees_prompt = false;
+    options.decoder.is_prefix_lm = false;
     const auto plain = make_model(options, 5);
     EXPECT_FALSE(at::allclose(first(*plain)[1], whole[1], 1e-3, 1e-3));
   }
@@ -188,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
     Families,
     ModelDecoderOf,
     ::testing::Values(Family::kGpt2, Family::kLlama, Family::kT5, Family::kBart, Family::kMarian),
-    [](const auto& about) { return std::string(definition_of(about.param).word); });
+    [](const auto& about) { return std::string(definition_of(about.param).name); });
 
 }  // namespace
 }  // namespace weft::models

@@ -78,19 +78,19 @@ const Json& reference() {
 
 SearchOptions search_options_of(const Json& settings) {
   SearchOptions options;
-  options.end_ids = {kEnd};
+  options.eos_ids = {kEnd};
   if (settings.contains("eos_token_id")) {
-    options.end_ids = settings["eos_token_id"].get<Tokens>();
+    options.eos_ids = settings["eos_token_id"].get<Tokens>();
   }
   options.rules = {.repetition_penalty = settings.value("repetition_penalty", 1.0),
-                   .no_repeat = settings.value("no_repeat_ngram_size", int64_t{0}),
-                   .banned = settings.value("bad_words_ids", std::vector<Tokens>{}),
-                   .suppressed = settings.value("suppress_tokens", Tokens{}),
-                   .suppressed_first = settings.value("begin_suppress_tokens", Tokens{}),
-                   .forced_first = settings.value("forced_bos_token_id", int64_t{-1}),
-                   .forced_last = settings.value("forced_eos_token_id", int64_t{-1})};
-  options.beams = settings.value("num_beams", int64_t{1});
-  options.best = options.beams;
+                   .no_repeat_ngram_size = settings.value("no_repeat_ngram_size", int64_t{0}),
+                   .bad_words = settings.value("bad_words_ids", std::vector<Tokens>{}),
+                   .suppress_tokens = settings.value("suppress_tokens", Tokens{}),
+                   .begin_suppress_tokens = settings.value("begin_suppress_tokens", Tokens{}),
+                   .forced_bos_token = settings.value("forced_bos_token_id", int64_t{-1}),
+                   .forced_eos_token = settings.value("forced_eos_token_id", int64_t{-1})};
+  options.num_beams = settings.value("num_beams", int64_t{1});
+  options.num_return_sequences = options.num_beams;
   options.length_penalty = settings.value("length_penalty", 1.0);
   if (settings.contains("early_stopping")) {
     options.early_stopping =
@@ -104,8 +104,8 @@ std::vector<Prompt> prompts_of(const Json& settings) {
   for (const auto& tokens : reference()["prompts"]) {
     prompts.push_back({.tokens = tokens.get<Tokens>(),
                        .index = static_cast<int64_t>(prompts.size()),
-                       .most = settings.value("max_new_tokens", int64_t{12}),
-                       .least = settings.value("min_new_tokens", int64_t{0})});
+                       .max_new_tokens = settings.value("max_new_tokens", int64_t{12}),
+                       .min_new_tokens = settings.value("min_new_tokens", int64_t{0})});
   }
   return prompts;
 }
@@ -144,7 +144,7 @@ TEST(Search, EqualsTransformers) {
 TEST(Search, OnePromptKnowsNothingOfTheOthers) {
   const auto together = prompts_of(Json::object());
   for (const int64_t beams : {int64_t{1}, int64_t{3}}) {
-    const SearchOptions options{.end_ids = {kEnd}, .beams = beams};
+    const SearchOptions options{.eos_ids = {kEnd}, .num_beams = beams};
     ToyDecoder decoder(together);
     const auto all = search(decoder, together, options);
     for (std::size_t i = 0; i < together.size(); ++i) {
@@ -156,7 +156,7 @@ TEST(Search, OnePromptKnowsNothingOfTheOthers) {
 }
 
 TEST(Search, GreedyScoresAreLogProbabilities) {
-  const std::vector<Prompt> prompts{{.tokens = {1}, .most = 2}};
+  const std::vector<Prompt> prompts{{.tokens = {1}, .max_new_tokens = 2}};
   ToyDecoder decoder(prompts);
   const auto found = search(decoder, prompts, {.length_penalty = 2})[0][0];
   double sum = 0;
@@ -177,7 +177,7 @@ TEST(Search, GreedyScoresAreLogProbabilities) {
 }
 
 SearchOptions sampled(uint64_t seed) {
-  return {.end_ids = {kEnd}, .sampling = {.is_on = true, .temperature = 3, .seed = seed}};
+  return {.eos_ids = {kEnd}, .sampling = {.is_enabled = true, .temperature = 3, .seed = seed}};
 }
 
 TEST(Search, DrawsHangOnSeedPromptAndPlaceAlone) {
@@ -201,12 +201,12 @@ TEST(Search, DrawsHangOnSeedPromptAndPlaceAlone) {
 TEST(Search, SeveralSamplesOfAPromptDiffer) {
   const std::vector<Prompt> prompts{{.tokens = {1}}, {.tokens = {2}, .index = 1}};
   auto options = sampled(3);
-  options.best = 4;
+  options.num_return_sequences = 4;
   ToyDecoder decoder(prompts);
   const auto found = search(decoder, prompts, options);
   ASSERT_EQ(found[0].size(), 4U);
   EXPECT_NE(found[0][0].tokens, found[0][1].tokens);
-  options.best = 1;
+  options.num_return_sequences = 1;
   ToyDecoder again(prompts);
   EXPECT_EQ(search(again, prompts, options)[1][0].tokens, found[1][0].tokens);
 }
@@ -214,7 +214,7 @@ TEST(Search, SeveralSamplesOfAPromptDiffer) {
 TEST(Search, AllowedTokensAndEndsAreAllThatComes) {
   const auto prompts = prompts_of(Json::object());
   for (const int64_t beams : {int64_t{1}, int64_t{4}}) {
-    SearchOptions options{.end_ids = {kEnd}, .rules = {.allowed = {2, 5, 99}}, .beams = beams};
+    SearchOptions options{.eos_ids = {kEnd}, .rules = {.allowed = {2, 5, 99}}, .num_beams = beams};
     ToyDecoder decoder(prompts);
     for (const auto& hypotheses : search(decoder, prompts, options)) {
       for (const auto token : hypotheses[0].tokens) {
@@ -229,7 +229,7 @@ TEST(Search, StopsWhereTheHookSays) {
   const SearchHooks hooks{.is_stopped = [](auto generated) { return generated.size() == 3; }};
   for (const int64_t beams : {int64_t{1}, int64_t{3}}) {
     ToyDecoder decoder(prompts);
-    const auto found = search(decoder, prompts, {.beams = beams}, hooks);
+    const auto found = search(decoder, prompts, {.num_beams = beams}, hooks);
     for (const auto& hypotheses : found) {
       EXPECT_EQ(hypotheses[0].tokens.size(), 3U);
       EXPECT_TRUE(hypotheses[0].has_ended);
@@ -243,14 +243,15 @@ TEST(Search, TokensAreToldAsTheyCome) {
   std::map<int64_t, Tokens> told;
   const SearchHooks hooks{.on_token = [&](int64_t i, int64_t token) { told[i].push_back(token); }};
   ToyDecoder decoder(prompts);
-  const auto found = search(decoder, prompts, {.end_ids = {kEnd}}, hooks);
+  const auto found = search(decoder, prompts, {.eos_ids = {kEnd}}, hooks);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     EXPECT_EQ(told[static_cast<int64_t>(i)], found[i][0].tokens);
   }
 }
 
 TEST(Search, NoNewTokensGiveNone) {
-  const std::vector<Prompt> prompts{{.tokens = {1}, .most = 0}, {.tokens = {2}, .most = 1}};
+  const std::vector<Prompt> prompts{{.tokens = {1}, .max_new_tokens = 0},
+                                    {.tokens = {2}, .max_new_tokens = 1}};
   ToyDecoder decoder(prompts);
   const auto found = search(decoder, prompts, {});
   EXPECT_TRUE(found[0][0].tokens.empty());
@@ -258,9 +259,10 @@ TEST(Search, NoNewTokensGiveNone) {
 }
 
 TEST(Search, GroupsWithPenaltyDiffer) {
-  const std::vector<Prompt> prompts{{.tokens = {1}, .most = 6}};
+  const std::vector<Prompt> prompts{{.tokens = {1}, .max_new_tokens = 6}};
   ToyDecoder decoder(prompts);
-  const SearchOptions apart{.beams = 4, .groups = 4, .diversity = 5, .best = 4};
+  const SearchOptions apart{
+      .num_beams = 4, .num_beam_groups = 4, .diversity_penalty = 5, .num_return_sequences = 4};
   const auto found = search(decoder, prompts, apart)[0];
   ASSERT_EQ(found.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -269,7 +271,8 @@ TEST(Search, GroupsWithPenaltyDiffer) {
     }
   }
   ToyDecoder again(prompts);
-  const SearchOptions alike{.end_ids = {kEnd}, .beams = 4, .groups = 4, .best = 4};
+  const SearchOptions alike{
+      .eos_ids = {kEnd}, .num_beams = 4, .num_beam_groups = 4, .num_return_sequences = 4};
   const auto same = search(again, prompts, alike)[0];
   EXPECT_EQ(same[0].tokens, same[3].tokens);  // each group is greedy by itself
 }
@@ -280,7 +283,7 @@ TEST(Search, WordsThatCostMakeShorterTexts) {
     ToyDecoder decoder(prompts);
     std::size_t words = 0;
     const SearchOptions options{
-        .end_ids = {kEnd}, .beams = 4, .length_penalty = 0, .word_penalty = cost};
+        .eos_ids = {kEnd}, .num_beams = 4, .length_penalty = 0, .word_penalty = cost};
     for (const auto& found : search(decoder, prompts, options)) {
       words += found[0].tokens.size();
     }
@@ -296,29 +299,30 @@ TEST(Search, RefusesWhatCannotGoTogether) {
   const auto refusal = [&](const SearchOptions& options) {
     return test::message_of<UserError>([&] { search(decoder, prompts, options); });
   };
-  EXPECT_EQ(refusal({.sampling = {.is_on = true}, .beams = 2}),
+  EXPECT_EQ(refusal({.sampling = {.is_enabled = true}, .num_beams = 2}),
             "beams and sampling exclude each other");
-  EXPECT_EQ(refusal({.beams = 4, .groups = 3}), "4 beams do not make 3 groups of like size");
-  EXPECT_EQ(refusal({.beams = 2, .best = 3}),
+  EXPECT_EQ(refusal({.num_beams = 4, .num_beam_groups = 3}),
+            "4 beams do not make 3 groups of like size");
+  EXPECT_EQ(refusal({.num_beams = 2, .num_return_sequences = 3}),
             "3 hypotheses are wanted, but there are 2 beams: at least as many are needed");
   Tokens all;
   for (int64_t word = 0; word < kSearchWords; ++word) {
     all.push_back(word);
   }
-  EXPECT_NE(refusal({.rules = {.suppressed = all}}).find("no token may come next"),
+  EXPECT_NE(refusal({.rules = {.suppress_tokens = all}}).find("no token may come next"),
             std::string::npos);
 }
 
 TEST(Sampler, SharesEqualTransformers) {
   for (const auto& draw : reference()["draws"]) {
     const auto scores = draw["scores"].get<std::vector<float>>();
-    const Sampling sampling{.is_on = true,
+    const Sampling sampling{.is_enabled = true,
                             .temperature = draw["temperature"],
                             .top_k = draw["top_k"],
                             .top_p = draw["top_p"],
                             .min_p = draw["min_p"]};
     std::vector<double> shares(scores.size(), 0.0);
-    for (const auto& [token, share] : token_shares(scores, sampling)) {
+    for (const auto& [token, share] : token_probabilities(scores, sampling)) {
       shares[static_cast<std::size_t>(token)] = share;
     }
     for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -333,7 +337,8 @@ TEST(Sampler, DrawsAsOftenAsSharesSay) {
   std::vector<int64_t> times(4, 0);
   constexpr int64_t kDraws = 60000;
   for (int64_t i = 0; i < kDraws; ++i) {
-    ++times[static_cast<std::size_t>(draw_token(scores, {.seed = 1}, 0, static_cast<uint64_t>(i)))];
+    ++times[static_cast<std::size_t>(
+        sample_token(scores, {.seed = 1}, 0, static_cast<uint64_t>(i)))];
   }
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_NEAR(static_cast<double>(times[i]) / kDraws, static_cast<double>(i + 1) / 6, 0.01);

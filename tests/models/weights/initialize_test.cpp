@@ -13,7 +13,7 @@ ModelOptions wide() {
   auto options = test::tiny_options();
   options.vocabulary = 1000;
   options.dim = 64;
-  options.deviation = 0.02;
+  options.init_std = 0.02;
   return options;
 }
 
@@ -43,7 +43,7 @@ TEST(Initialize, BiasesAreZeroNormsOneAndThePadRowZero) {
 
 TEST(Initialize, SinusoidsBeginAfterThePadRow) {
   auto options = test::tiny_options(Family::kXlmRoberta);
-  options.begins_sinusoidal = true;
+  options.has_sinusoidal_positions = true;
   const auto model = make_model(options, 5);
   const auto table = model->named_parameters()["embeddings.position.weight"].detach();
   EXPECT_TRUE((table.slice(0, 0, 2) == 0).all().item<bool>());

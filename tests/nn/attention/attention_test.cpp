@@ -9,10 +9,10 @@
 namespace weft::nn {
 namespace {
 
-Pass attention_pass_of(std::vector<int64_t> offsets) {
-  Pass pass;
-  pass.layout = kernels::Layout::of(std::move(offsets), at::kCPU);
-  return pass;
+ForwardContext attention_pass_of(std::vector<int64_t> offsets) {
+  ForwardContext context;
+  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
+  return context;
 }
 
 // One head of width 2; query and key are the token itself, the value twice that.
@@ -50,12 +50,12 @@ TEST(WindowAttention, SeesHalfAWindowOnEachSide) {
   AttentionOptions options{.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 5};
   const auto layer = make_attention(options);
   test::fill_parameters(*layer);
-  const auto pass = attention_pass_of({0, 9});
+  const auto context = attention_pass_of({0, 9});
   const auto x = at::arange(72, at::kFloat).view({9, 8}).sin();
   auto edited = x.clone();
   edited.select(0, 4).add_(1.0);
-  const auto before = layer->forward(x, pass);
-  const auto after = layer->forward(edited, pass);
+  const auto before = layer->forward(x, context);
+  const auto after = layer->forward(edited, context);
   for (int64_t i = 0; i < 9; ++i) {
     EXPECT_EQ(test::near(before[i], after[i]), std::abs(i - 4) > 2) << i;
   }
@@ -123,9 +123,9 @@ TEST(AttentionWeights, MixTheValuesAsForwardDoes) {
     const auto layer = make_attention(options);
     test::fill_parameters(*layer);
     const auto x = at::arange(96, at::kFloat).view({12, 8}).sin();
-    const auto pass = attention_pass_of({0, 3, 12});
-    const auto weights = layer->weights(x, pass);
-    const auto y = layer->forward(x, pass);
+    const auto context = attention_pass_of({0, 3, 12});
+    const auto weights = layer->weights(x, context);
+    const auto y = layer->forward(x, context);
     ASSERT_EQ(weights.size(), 2U);
     EXPECT_EQ(weights[1].sizes(), (std::vector<int64_t>{2, 9, 9}));
     EXPECT_TRUE(test::near(weights[1].sum(-1), at::ones({2, 9})));

@@ -5,12 +5,12 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
-#include "batching/rows.h"
-#include "batching/stage.h"
+#include "batching/device_batch.h"
+#include "batching/token_metrics.h"
 #include "kernels/to_device.h"
 #include "objectives/batches.h"
 #include "objectives/loss/class_weights.h"
-#include "objectives/sequence.h"
+#include "objectives/sequence_objectives.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -58,22 +58,45 @@ TEST(ClassLoss, FocalLossIsFiniteWhereAllIsSure) {
   }
 }
 
-TEST(FlagLoss, IsThatOfTorchWithWeightsOfTheYes) {
+at::Tensor soft_targets() {
+  return at::tensor({0.7, 0.0, 0.3, 1.0, 0.0, 0.0, 0.2, 0.5, 0.3}, at::kFloat).view({3, 3});
+}
+
+TEST(SoftTargetLoss, WeightsAndSmoothingAreThoseOfTorch) {
+  const std::vector<double> weights = {0.5, 1, 4};
+  const auto tensor = kernels::to_device(weights, at::kCPU);
+  for (const double smoothing : {0.0, 0.3}) {
+    const auto expected = at::cross_entropy_loss(logits(), soft_targets(), tensor,
+                                                 at::Reduction::Sum, -100, smoothing);
+    const auto found = soft_target_loss_sum(logits(), soft_targets(),
+                                            {.smoothing = smoothing, .weights = weights});
+    EXPECT_NEAR(found.item<double>(), expected.item<double>(), 1e-5);
+  }
+}
+
+TEST(SoftTargetLoss, OneHotTargetsGiveTheLossOfTheirLabels) {
+  const ClassLossOptions options = {.smoothing = 0.2, .focal_gamma = 1.5, .weights = {0.5, 1, 4}};
+  const auto one_hot = at::one_hot(labels(), 3).to(at::kFloat);
+  EXPECT_NEAR(soft_target_loss_sum(logits(), one_hot, options).item<double>(),
+              class_loss_sum(logits(), labels(), options).item<double>(), 1e-5);
+}
+
+TEST(BceLoss, IsThatOfTorchWithWeightsOfTheYes) {
   const auto plain =
       at::binary_cross_entropy_with_logits(logits(), flags(), {}, {}, at::Reduction::Sum);
-  EXPECT_NEAR(flag_loss_sum(logits(), flags(), {}).item<double>(), plain.item<double>(), 1e-5);
+  EXPECT_NEAR(bce_loss_sum(logits(), flags(), {}).item<double>(), plain.item<double>(), 1e-5);
   const std::vector<double> weights = {0.5, 1, 4};
   const auto weighted = at::binary_cross_entropy_with_logits(
       logits(), flags(), {}, kernels::to_device(weights, at::kCPU), at::Reduction::Sum);
-  EXPECT_NEAR(flag_loss_sum(logits(), flags(), {.weights = weights}).item<double>(),
+  EXPECT_NEAR(bce_loss_sum(logits(), flags(), {.weights = weights}).item<double>(),
               weighted.item<double>(), 1e-5);
   const auto smooth = at::binary_cross_entropy_with_logits(logits(), flags() * 0.8 + 0.1, {}, {},
                                                            at::Reduction::Sum);
-  EXPECT_NEAR(flag_loss_sum(logits(), flags(), {.smoothing = 0.2}).item<double>(),
+  EXPECT_NEAR(bce_loss_sum(logits(), flags(), {.smoothing = 0.2}).item<double>(),
               smooth.item<double>(), 1e-5);
 }
 
-TEST(FlagLoss, FocalLossFadesWhatIsEasy) {
+TEST(BceLoss, FocalLossFadesWhatIsEasy) {
   const auto shares = at::sigmoid(logits()).flatten();
   double expected = 0;
   for (int64_t i = 0; i < 9; ++i) {
@@ -81,8 +104,7 @@ TEST(FlagLoss, FocalLossFadesWhatIsEasy) {
     const double right = flags().flatten()[i].item<double>() == 1 ? p : 1 - p;
     expected -= std::pow(1 - right, 1.5) * std::log(right);
   }
-  EXPECT_NEAR(flag_loss_sum(logits(), flags(), {.focal_gamma = 1.5}).item<double>(), expected,
-              1e-5);
+  EXPECT_NEAR(bce_loss_sum(logits(), flags(), {.focal_gamma = 1.5}).item<double>(), expected, 1e-5);
 }
 
 TEST(ClassWeights, BalancedAreThoseOfScikitLearn) {
@@ -123,17 +145,17 @@ ObjectiveOptions weighted() {
 
 TEST(ClassifyObjective, AWeightedStepIsTheWeightedMeanHoweverItIsCut) {
   const auto objective = make_objective(weighted());
-  TaskData data;
+  Datasets data;
   data.labels = {"no", "perhaps", "yes"};
   data.class_counts = {1, 1, 1};
   data.rows = 3;
-  objective->learn_from(data);
+  objective->init_from_data(data);
   const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto part = [&](const std::vector<int64_t>& numbers) {
     const auto batch = test::batch_of(numbers);
-    return std::pair{
-        test::total(objective->losses(*model, batch, batching::stage(batch, at::kCPU).pass)),
-        objective->weights(batch).front()};
+    return std::pair{test::loss_sum(objective->losses(
+                         *model, batch, batching::to_device(batch, at::kCPU).context)),
+                     objective->weights(batch).front()};
   };
   const auto whole = part({1, 2, 3, 4, 5});
   const auto first = part({1, 2});
@@ -142,11 +164,30 @@ TEST(ClassifyObjective, AWeightedStepIsTheWeightedMeanHoweverItIsCut) {
   EXPECT_DOUBLE_EQ(first.second + second.second, whole.second);
   EXPECT_NEAR(first.first + second.first, whole.first, 1e-5);
   const auto batch = test::batch_of({1, 2, 3, 4, 5});
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto logits = model->class_logits(model->hidden(staged.input, staged.pass), staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto logits = model->class_logits(model->hidden(device_batch.input, device_batch.context),
+                                          device_batch.context);
   const auto expected = at::cross_entropy_loss(logits, at::tensor(batch.labels, at::kLong),
                                                at::tensor({0.25, 3.0, 1.0}, at::kFloat));
   EXPECT_NEAR(whole.first / whole.second, expected.item<double>(), 1e-5);
+}
+
+TEST(ClassifyObjective, AMixedBatchIsDividedByItsRowsAlsoWithClassWeights) {
+  ObjectiveOptions options;
+  options.classes.class_weights = {.word = "balanced"};
+  const auto objective = make_classify_objective(options);
+  Datasets data;
+  data.labels = {"a", "b"};
+  data.class_counts = {3, 1};
+  data.rows = 4;
+  objective->init_from_data(data);
+  data::Batch batch;
+  batch.offsets = {0, 1, 2};
+  batch.items = {0, 1};
+  batch.labels = {1, 1};
+  EXPECT_EQ(objective->weights(batch), std::vector<double>{4});  // 2 labels of weight 2
+  batch.values = {0.5, 0.5, 0.25, 0.75};
+  EXPECT_EQ(objective->weights(batch), std::vector<double>{2});
 }
 
 TEST(ClassifyObjective, FlagsCountEachDecision) {
@@ -164,13 +205,14 @@ TEST(ClassifyObjective, FlagsCountEachDecision) {
     batch.add(number, example);
   }
   EXPECT_EQ(objective->counts(batch).front(), 9);
-  const auto staged = batching::stage(batch, at::kCPU);
-  const auto logits = model->class_logits(model->hidden(staged.input, staged.pass), staged.pass);
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const auto logits = model->class_logits(model->hidden(device_batch.input, device_batch.context),
+                                          device_batch.context);
   const auto wanted = at::tensor(batch.values, at::kDouble).to(at::kFloat).view({3, 3});
   const auto mean = at::binary_cross_entropy_with_logits(logits, wanted);
-  EXPECT_NEAR(test::total(objective->losses(*model, batch, staged.pass)) / 9, mean.item<double>(),
-              1e-6);
-  EXPECT_EQ(objective->best_by(), "eval_f1");
+  EXPECT_NEAR(test::loss_sum(objective->losses(*model, batch, device_batch.context)) / 9,
+              mean.item<double>(), 1e-6);
+  EXPECT_EQ(objective->metric_for_best_model(), "eval_f1");
 }
 
 }  // namespace

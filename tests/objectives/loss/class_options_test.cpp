@@ -28,10 +28,10 @@ TEST(ClassOptions, ReadTheirKeys) {
   EXPECT_TRUE(options.multi_label);
   EXPECT_EQ(options.class_weights.numbers.front().second, 2);
   EXPECT_EQ(options.focal_gamma, 2);
-  EXPECT_EQ(options.tunes_threshold, metrics::ThresholdGoal::kMatthews);
+  EXPECT_EQ(options.tune_threshold, metrics::ThresholdMetric::kMatthews);
   EXPECT_EQ(read_class_keys({{"threshold", "0.3"}}).threshold, 0.3);
   EXPECT_FALSE(read_class_keys({}).threshold);
-  EXPECT_FALSE(read_class_keys({}).tunes_threshold);
+  EXPECT_FALSE(read_class_keys({}).tune_threshold);
 }
 
 TEST(ClassOptions, RefuseWhatCannotGoTogether) {

@@ -5,9 +5,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "batching/stage.h"
+#include "batching/device_batch.h"
 #include "objectives/batches.h"
-#include "objectives/evaluation/seen.h"
+#include "objectives/evaluation/eval_prediction.h"
 
 namespace weft::objectives {
 namespace {
@@ -17,7 +17,7 @@ TEST(RDrop, DivergenceOfClassesEqualsTheOneByHand) {
   const float ln3 = std::log(3.0F);
   const auto first = at::tensor({ln3, 0.0F, 1.0F, 2.0F}).view({2, 2});
   const auto second = at::tensor({0.0F, ln3, 5.0F, 6.0F}).view({2, 2});
-  const auto rows = class_divergence(first, second);
+  const auto rows = symmetric_kl(first, second);
   EXPECT_NEAR(rows[0].item<float>(), 0.5F * ln3, 1e-6F);
   EXPECT_NEAR(rows[1].item<float>(), 0.0F, 1e-6F);  // the same distribution, shifted
 }
@@ -26,29 +26,29 @@ TEST(RDrop, DivergenceOfAFlagIsThatOfItsTwoClasses) {
   const auto first = at::tensor({0.3F, -1.2F}).view({2, 1});
   const auto second = at::tensor({-0.5F, 2.0F}).view({2, 1});
   const auto zero = at::zeros({2, 1});
-  const auto classes = class_divergence(at::cat({zero, first}, 1), at::cat({zero, second}, 1));
-  EXPECT_TRUE(at::allclose(flag_divergence(first, second).squeeze(1), classes, 1e-5, 1e-6));
+  const auto classes = symmetric_kl(at::cat({zero, first}, 1), at::cat({zero, second}, 1));
+  EXPECT_TRUE(at::allclose(bernoulli_kl(first, second).squeeze(1), classes, 1e-5, 1e-6));
 }
 
 TEST(RDrop, SecondDrawDiffersAndIsAPureFunction) {
-  nn::Pass pass;
-  pass.seed = 7;
-  pass.step = 3;
-  pass.first_row = 11;
-  const auto second = second_draw(pass);
-  EXPECT_NE(second.seed, pass.seed);
-  EXPECT_EQ(second.seed, second_draw(pass).seed);
-  EXPECT_EQ(second.step, pass.step);
-  EXPECT_EQ(second.first_row, pass.first_row);
+  nn::ForwardContext context;
+  context.seed = 7;
+  context.step = 3;
+  context.first_row = 11;
+  const auto second = second_dropout_context(context);
+  EXPECT_NE(second.seed, context.seed);
+  EXPECT_EQ(second.seed, second_dropout_context(context).seed);
+  EXPECT_EQ(second.step, context.step);
+  EXPECT_EQ(second.first_row, context.first_row);
 }
 
 // The loss of a training pass by its formula, from the outputs of both passes.
 TEST(RDrop, LossIsTheMeanOfBothPassesAndWhatTheyDifferBy) {
-  auto pass = batching::stage(test::batch_of({1, 2, 3, 4}), at::kCPU).pass;
-  pass.is_training = true;
-  pass.seed = 5;
+  auto context = batching::to_device(test::batch_of({1, 2, 3, 4}), at::kCPU).context;
+  context.is_training = true;
+  context.seed = 5;
   for (const auto type : {ObjectiveType::kClassify, ObjectiveType::kRegress}) {
-    const auto batch = type == ObjectiveType::kRegress ? test::valued_batch_of({1, 2, 3, 4})
+    const auto batch = type == ObjectiveType::kRegress ? test::regression_batch_of({1, 2, 3, 4})
                                                        : test::batch_of({1, 2, 3, 4});
     ObjectiveOptions options;
     options.type = type;
@@ -60,19 +60,20 @@ TEST(RDrop, LossIsTheMeanOfBothPassesAndWhatTheyDifferBy) {
     shape.labels.resize(shape.is_regression ? 0 : 3);
     const auto model = models::make_model(shape, 3);
 
-    const auto first = sequence_outputs(*model, batch, pass);
-    const auto second = sequence_outputs(*model, batch, second_draw(pass));
-    const auto gap = shape.is_regression ? (first - second).square().sum()
-                                         : class_divergence(first, second).sum();
-    const double own = plain->losses(*model, batch, pass)[0].item<double>();
-    const double other = plain->losses(*model, batch, second_draw(pass))[0].item<double>();
+    const auto first = sequence_outputs(*model, batch, context);
+    const auto second = sequence_outputs(*model, batch, second_dropout_context(context));
+    const auto gap =
+        shape.is_regression ? (first - second).square().sum() : symmetric_kl(first, second).sum();
+    const double own = plain->losses(*model, batch, context)[0].item<double>();
+    const double other =
+        plain->losses(*model, batch, second_dropout_context(context))[0].item<double>();
     EXPECT_GT(gap.item<double>(), 0);
-    EXPECT_NEAR(objective->losses(*model, batch, pass)[0].item<double>(),
+    EXPECT_NEAR(objective->losses(*model, batch, context)[0].item<double>(),
                 (own + other) / 2 + 0.7 * gap.item<double>(), 1e-5);
-    pass.is_training = false;
-    EXPECT_EQ(objective->losses(*model, batch, pass)[0].item<double>(),
-              plain->losses(*model, batch, pass)[0].item<double>());
-    pass.is_training = true;
+    context.is_training = false;
+    EXPECT_EQ(objective->losses(*model, batch, context)[0].item<double>(),
+              plain->losses(*model, batch, context)[0].item<double>());
+    context.is_training = true;
   }
 }
 

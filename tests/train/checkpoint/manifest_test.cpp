@@ -25,7 +25,7 @@ class ManifestTest : public ::testing::Test {
 
 TEST_F(ManifestTest, HoldsForWhatWasWritten) {
   EXPECT_TRUE(has_manifest(folder_.path()));
-  EXPECT_NO_THROW(verify(folder_.path()));
+  EXPECT_NO_THROW(verify_manifest(folder_.path()));
 }
 
 TEST_F(ManifestTest, FindsEveryFlippedBitOfEveryFile) {
@@ -36,18 +36,18 @@ TEST_F(ManifestTest, FindsEveryFlippedBitOfEveryFile) {
       auto bad = good;
       bad[at] = static_cast<char>(bad[at] ^ (1 << (at % 8)));
       folder_.write(name, bad);
-      EXPECT_THROW(verify(folder_.path()), formats::Error) << name << " byte " << at;
+      EXPECT_THROW(verify_manifest(folder_.path()), formats::Error) << name << " byte " << at;
     }
     folder_.write(name, good);
   }
-  EXPECT_NO_THROW(verify(folder_.path()));
+  EXPECT_NO_THROW(verify_manifest(folder_.path()));
 }
 
 TEST_F(ManifestTest, FindsTruncatedAndMissingFiles) {
   folder_.write("weights.bin", std::string(999, 'w'));
-  EXPECT_THROW(verify(folder_.path()), formats::Error);
+  EXPECT_THROW(verify_manifest(folder_.path()), formats::Error);
   std::filesystem::remove(folder_.path("weights.bin"));
-  EXPECT_THROW(verify(folder_.path()), formats::Error);
+  EXPECT_THROW(verify_manifest(folder_.path()), formats::Error);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(Bench, CountsTheProductsOfGatesAndSharedHeads) {
   auto options = small_options(models::Head::kCausalLm);
   options.modern.is_gated = true;
   options.heads = 4;
-  options.decoder.head_width = 3;
+  options.decoder.head_dim = 3;
   options.decoder.key_value_heads = 2;
   // Queries and output 12 wide, keys and values 6 each; three matrices of the feed-forward.
   EXPECT_EQ(multiplications(options, ObjectiveType::kCausal,
@@ -73,7 +73,7 @@ TEST(Bench, CountsTheProductsOfGatesAndSharedHeads) {
 TEST(Bench, CountsTheProductsOfPatches) {
   auto options = small_options(models::Head::kImage);
   options.vision.image_size = 8;
-  options.vision.patch = 2;
+  options.vision.patch_size = 2;
   // 12 pixels of each patch; an image's first token is none, but has the head's product. In the
   // last layer the other tokens have keys and values.
   options.family = models::Family::kVit;
@@ -96,12 +96,12 @@ TEST(Bench, PartsMakeUpTheStep) {
   const auto sum = [](const auto& kinds) {
     return std::accumulate(kinds.begin(), kinds.end(), 0.0);
   };
-  EXPECT_LE(sum(report.forward_kinds), 3 * report.forward_ms);
-  EXPECT_LE(sum(report.backward_kinds), 3 * report.backward_ms);
-  for (const auto kind : {kernels::Operation::kProducts, kernels::Operation::kAttention,
+  EXPECT_LE(sum(report.forward_by_operation), 3 * report.forward_ms);
+  EXPECT_LE(sum(report.backward_by_operation), 3 * report.backward_ms);
+  for (const auto kind : {kernels::Operation::kMatmul, kernels::Operation::kAttention,
                           kernels::Operation::kNorm, kernels::Operation::kLoss}) {
-    EXPECT_GT(report.forward_kinds[static_cast<std::size_t>(kind)], 0) << name_of(kind);
-    EXPECT_GT(report.backward_kinds[static_cast<std::size_t>(kind)], 0) << name_of(kind);
+    EXPECT_GT(report.forward_by_operation[static_cast<std::size_t>(kind)], 0) << name_of(kind);
+    EXPECT_GT(report.backward_by_operation[static_cast<std::size_t>(kind)], 0) << name_of(kind);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 
 namespace weft::train {
 namespace {
@@ -35,9 +35,9 @@ TEST(Cost, CountsTheProductsOfAToken) {
 }
 
 TEST(Cost, KnowsGatesAndWindows) {
-  auto model = small(models::modern_defaults());
+  auto model = small(models::modernbert_defaults());
   model.modern.window = 4;
-  model.modern.full_every = 2;
+  model.modern.global_attention_every = 2;
   // A layer: 2 (4 D^2 + 3 D F); two layers see 100 keys, two see 5. In the last layer the first
   // token alone goes on behind attention, to 2 (D^2 + 3 D F).
   const auto found = cost(model, 100);

@@ -10,26 +10,26 @@
 #include "models/adapters/lora.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/modern.h"
+#include "models/config/modernbert.h"
 #include "models/directory.h"
 #include "models/generator.h"
-#include "objectives/data/image_data.h"
+#include "objectives/data/image_datasets.h"
 #include "objectives/distill.h"
 #include "objectives/objective.h"
 #include "objectives/replaced_token.h"
 #include "support/folder.h"
+#include "train/cost/allocation_tracker.h"
 #include "train/cost/cost.h"
-#include "train/cost/tensor_memory.h"
-#include "train/optimizer/arena.h"
+#include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/freeze.h"
-#include "train/step/stepper.h"
+#include "train/step/train_step.h"
 
 namespace weft::train {
 namespace {
 
 using models::Family;
-using objectives::DistilledTask;
 using objectives::ObjectiveType;
+using objectives::StudentObjective;
 
 /// A model, an objective and the rows of a step.
 struct Case {
@@ -45,11 +45,11 @@ Case base(Family family, ObjectiveType type) {
   Case result;
   auto& model = result.model;
   if (family == Family::kModernBert) {
-    model = models::modern_defaults();
+    model = models::modernbert_defaults();
     model.modern.window = 16;
-    model.modern.full_every = 2;
+    model.modern.global_attention_every = 2;
   }
-  if (!models::definition_of(family).ends_like_bert) {
+  if (!models::definition_of(family).uses_bert_head) {
     model = models::family_defaults(family);
     model.decoder.key_value_heads = family == Family::kLlama ? 2 : 0;
   }
@@ -60,9 +60,9 @@ Case base(Family family, ObjectiveType type) {
   model.heads = 4;
   model.width = 384;
   model.length = 128;
-  model.segments = family == Family::kBert || family == Family::kElectra ? 2 : 0;
+  model.type_vocab_size = family == Family::kBert || family == Family::kElectra ? 2 : 0;
   if (family == Family::kRoberta) {
-    model.segments = 1;
+    model.type_vocab_size = 1;
     model.pad_id = 1;
   }
   result.objective.type = type;
@@ -74,9 +74,9 @@ Case base(Family family, ObjectiveType type) {
 
 data::StepBatches batches_of(const Case& given) {
   data::StepBatches batches;
-  batches.micro.emplace_back();
+  batches.micro_batches.emplace_back();
   const auto objective = given.objective.type == ObjectiveType::kDistill
-                             ? objectives::task_of(given.objective)
+                             ? objectives::student_objective_options(given.objective)
                              : given.objective;
   const bool is_mlm =
       objective.type == ObjectiveType::kMlm || objective.type == ObjectiveType::kReplacedToken;
@@ -86,7 +86,8 @@ data::StepBatches batches_of(const Case& given) {
     data::Example example;
     for (int64_t i = 0; i < given.length; ++i) {
       example.ids.push_back(5 + (number * 71 + i * 13) % (given.model.vocabulary - 5));
-      example.types.push_back(given.model.segments > 1 && i >= given.length / 2 ? 1 : 0);
+      example.token_type_ids.push_back(
+          given.model.type_vocab_size > 1 && i >= given.length / 2 ? 1 : 0);
       if (reads_on && i + 1 < given.length) {
         example.target_positions.push_back(i);
         example.targets.push_back(5 + i);
@@ -100,7 +101,7 @@ data::StepBatches batches_of(const Case& given) {
     if (given.objective.type == ObjectiveType::kRegress) {
       example.values = {0.5};
     }
-    batches.micro.front().add(number, example);
+    batches.micro_batches.front().add(number, example);
   }
   return batches;
 }
@@ -124,35 +125,36 @@ Found run(Case given) {
   if (given.train.lora) {
     models::Lora lora;
     lora.options = *given.train.lora;
-    lora.sites = models::lora_sites(given.model, lora.options);
-    lora.whole = models::whole_parts(given.model, lora.options, {});
+    lora.layers = models::lora_layers(given.model, lora.options);
+    lora.modules_to_save = models::modules_to_save_of(given.model, lora.options, {});
     models::attach_lora(*model, lora, 1);
   }
-  if (const auto generator = objectives::generator_beside(given.model, given.objective)) {
+  if (const auto generator = objectives::generator_model_options(given.model, given.objective)) {
     models::make_generator(*model, *generator, 1);
   }
   freeze(*model, given.train.freeze);
-  Arena arena(*model, given.is_bf16 ? at::kBFloat16 : at::kFloat, DecayOn::kMatrices);
-  const auto optimizer = make_optimizer({}, arena);
-  const bool recomputes = given.train.checkpoint_activations == Checkpointing::kLayers;
-  StepperOptions options;
+  FlatParameters flat_parameters(*model, given.is_bf16 ? at::kBFloat16 : at::kFloat,
+                                 DecayOn::kMatrices);
+  const auto optimizer = make_optimizer({}, flat_parameters);
+  const bool recomputes = given.train.gradient_checkpointing == ActivationCheckpointing::kLayers;
+  TrainStepOptions options;
   options.recomputes_layers = recomputes;
-  Stepper stepper(*objective, *model, arena, *optimizer, options);
+  TrainStep train_step(*objective, *model, flat_parameters, *optimizer, options);
   const auto batches = batches_of(given);
   if (given.objective.type == ObjectiveType::kDistill) {
-    stepper.compute(batches, 0);  // loads the teacher
-    stepper.drop();
+    train_step.compute(batches, 0);  // loads the teacher
+    train_step.discard_gradients();
   }
   Found found;
   {
-    TensorMemory memory;
+    AllocationTracker memory;
     const auto before = memory.counts().live;
-    const auto result = stepper.compute(batches, 0);
+    const auto result = train_step.compute(batches, 0);
     EXPECT_TRUE(result.is_finite());
     found.measured = static_cast<double>(memory.counts().peak - before);
   }
   auto shape = step_shape(given.model, given.objective, given.train, given.is_bf16);
-  shape.rows = step_memory_rows_of(batches.micro.front());
+  shape.rows = step_memory_rows_of(batches.micro_batches.front());
   const auto expected = step_memory(given.model, given.objective, shape);
   found.expected = expected.peak;
   found.kept = expected.kept;
@@ -162,17 +164,20 @@ Found run(Case given) {
 /// Both ways of keeping activations in both precisions.
 void expect_stated(Case given, const std::string& what, double tolerance = 0.1) {
   for (const bool is_bf16 : {false, true}) {
-    for (const auto checkpointing : {Checkpointing::kNone, Checkpointing::kLayers}) {
-      if (checkpointing == Checkpointing::kLayers && given.objective.distill.attention_weight > 0) {
+    for (const auto checkpointing :
+         {ActivationCheckpointing::kNone, ActivationCheckpointing::kLayers}) {
+      if (checkpointing == ActivationCheckpointing::kLayers &&
+          given.objective.distill.alpha_attention > 0) {
         continue;  // a config may not have both
       }
       given.is_bf16 = is_bf16;
-      given.train.checkpoint_activations = checkpointing;
+      given.train.gradient_checkpointing = checkpointing;
       const auto found = run(given);
       EXPECT_NEAR(found.expected / found.measured, 1, tolerance)
           << what << (is_bf16 ? ", bf16" : ", fp32")
-          << (checkpointing == Checkpointing::kLayers ? ", checkpointed" : "") << ": expected "
-          << found.expected / 1e6 << " MB, measured " << found.measured / 1e6 << " MB";
+          << (checkpointing == ActivationCheckpointing::kLayers ? ", checkpointed" : "")
+          << ": expected " << found.expected / 1e6 << " MB, measured " << found.measured / 1e6
+          << " MB";
       EXPECT_LE(found.kept, found.expected);
     }
   }
@@ -210,28 +215,28 @@ TEST(StepMemory, OfEveryFamily) {
     }
   }
   auto narrow = base(Family::kElectra, ObjectiveType::kMlm);
-  narrow.model.embedding_dim = 64;
+  narrow.model.embedding_size = 64;
   expect_stated(narrow, "electra");
 }
 
 TEST(StepMemory, OfAGeneratorAndItsDiscriminator) {
   auto given = base(Family::kElectra, ObjectiveType::kReplacedToken);
-  given.model.embedding_dim = 64;
-  given.objective.replaced_token.generator.share = 1;
+  given.model.embedding_size = 64;
+  given.objective.replaced_token.generator.size_ratio = 1;
   expect_stated(given, "a generator as large");
-  given.objective.replaced_token.generator.share = 0.25;
+  given.objective.replaced_token.generator.size_ratio = 0.25;
   given.model.vocabulary = 8000;
   expect_stated(given, "a small generator of many words");
 }
 
 /// A student of a teacher that is twice as deep, and stored in the folder.
-Case taught(Family family, DistilledTask task, int64_t vocabulary, const test::Folder& folder) {
+Case taught(Family family, StudentObjective task, int64_t vocabulary, const test::Folder& folder) {
   auto given = base(family, ObjectiveType::kDistill);
   given.sequences = 8;
-  given.objective.distill.task = task;
+  given.objective.distill.student_objective = task;
   given.objective.distill.teacher = folder.path();
   given.model.vocabulary = vocabulary;
-  if (task == DistilledTask::kClassify) {
+  if (task == StudentObjective::kClassify) {
     given.model.labels = {"no", "yes"};
   }
   auto teacher = given.model;
@@ -246,19 +251,19 @@ TEST(StepMemory, OfATeacherAndItsStudent) {
   const test::Folder folder;
   for (const int64_t vocabulary : {500, 4000}) {
     const auto words = std::to_string(vocabulary) + " words";
-    auto given = taught(Family::kBert, DistilledTask::kMlm, vocabulary, folder);
+    auto given = taught(Family::kBert, StudentObjective::kMlm, vocabulary, folder);
     expect_stated(given, words);
-    given.objective.distill.hidden_weight = 0;
-    given.objective.distill.hard_weight = 0;
+    given.objective.distill.alpha_cos = 0;
+    given.objective.distill.alpha_ce = 0;
     expect_stated(given, words + ", their distribution alone");
-    given.objective.distill.attention_weight = 1;
+    given.objective.distill.alpha_attention = 1;
     expect_stated(given, words + ", and the last attention");
-    given.objective.distill.attention_layers = objectives::AttentionPairs::kUniform;
+    given.objective.distill.layer_map = objectives::LayerMap::kUniform;
     expect_stated(given, words + ", and all attention");
-    expect_stated(taught(Family::kGpt2, DistilledTask::kCausal, vocabulary, folder),
+    expect_stated(taught(Family::kGpt2, StudentObjective::kCausal, vocabulary, folder),
                   words + ", the next");
   }
-  expect_stated(taught(Family::kBert, DistilledTask::kClassify, 500, folder), "classes");
+  expect_stated(taught(Family::kBert, StudentObjective::kClassify, 500, folder), "classes");
 }
 
 TEST(StepMemory, OfModelsThatReadFromLeftToRight) {
@@ -297,7 +302,7 @@ TEST(StepMemory, CheckpointingFallsAsStated) {
   auto given = base(Family::kBert, ObjectiveType::kMlm);
   given.model.layers = 8;
   const auto plain = run(given);
-  given.train.checkpoint_activations = Checkpointing::kLayers;
+  given.train.gradient_checkpointing = ActivationCheckpointing::kLayers;
   const auto checkpointed = run(given);
   EXPECT_LT(checkpointed.measured, 0.5 * plain.measured);
   EXPECT_NEAR(plain.expected - checkpointed.expected, plain.measured - checkpointed.measured,
@@ -305,16 +310,16 @@ TEST(StepMemory, CheckpointingFallsAsStated) {
 }
 
 // As oneDNN frees its buffers: by the allocator of that moment, not the one that gave them.
-TEST(TensorMemory, EnduresThatAnotherAllocatorFrees) {
+TEST(AllocationTracker, EnduresThatAnotherAllocatorFrees) {
   auto* const before = c10::GetCPUAllocator()->raw_allocate(4096);
   void* during = nullptr;
   {
-    TensorMemory memory;
+    AllocationTracker memory;
     c10::GetCPUAllocator()->raw_deallocate(before);
     during = c10::GetCPUAllocator()->raw_allocate(4096);
   }
   c10::GetCPUAllocator()->raw_deallocate(during);
-  TensorMemory memory;
+  AllocationTracker memory;
   std::vector<at::Tensor> made;
   for (int i = 0; i < 50; ++i) {
     made.push_back(at::full({1024}, i));  // some lie where the freed ones lay
@@ -324,10 +329,10 @@ TEST(TensorMemory, EnduresThatAnotherAllocatorFrees) {
   }
 }
 
-TEST(TensorMemory, CountsWhatIsMadeAndGoes) {
+TEST(AllocationTracker, CountsWhatIsMadeAndGoes) {
   at::Tensor survivor;
   {
-    TensorMemory memory;
+    AllocationTracker memory;
     const auto kept = at::empty({1000}, at::kFloat);
     survivor = at::empty({10}, at::kFloat);
     { const auto gone = at::empty({3000}, at::kFloat); }
@@ -335,7 +340,7 @@ TEST(TensorMemory, CountsWhatIsMadeAndGoes) {
     EXPECT_EQ(counts.peak - counts.live, 12000);
     EXPECT_EQ(counts.allocations, 3);
     EXPECT_EQ(counts.allocated, 16040);
-    memory.mark();
+    memory.reset();
     counts = memory.counts();
     EXPECT_EQ(counts.peak, counts.live);
     EXPECT_EQ(counts.allocations, 0);

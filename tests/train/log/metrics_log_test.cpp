@@ -28,7 +28,7 @@ TEST_F(MetricsLogTest, NumbersReadBackExactly) {
   EXPECT_EQ(lines(), "{\"step\":3,\"train/loss\":0.3333333333333333}\n");
 }
 
-TEST_F(MetricsLogTest, GoesOnAfterTheCheckpointAsIfNothingHadHappened) {
+TEST_F(MetricsLogTest, ResumesAfterTheCheckpointAsIfNothingHadHappened) {
   write(0, 1, 6);
   const auto undisturbed = lines();
   write(4, 5, 6);
@@ -44,7 +44,7 @@ TEST_F(MetricsLogTest, CutsOffATornLine) {
 }
 
 // The evaluation that is owed is measured again: neither file may hold it twice.
-TEST_F(MetricsLogTest, OwedEvaluationStandsOnceInBothFiles) {
+TEST_F(MetricsLogTest, PendingEvaluationStandsOnceInBothFiles) {
   const auto evaluate = [&](int64_t begin, bool owes) {
     MetricsLog log(folder_.path(), begin, owes);
     log.write(2, {{"eval/loss", 0.25}, {"eval/accuracy", 0.5}});

@@ -50,7 +50,7 @@ TEST(Freeze, RefusesWhatNamesNothingWithTheNearest) {
 }
 
 TEST(Freeze, SettlesWhichParametersRequireAGradient) {
-  nn::Module module;
+  torch::nn::Module module;
   const auto kept = module.register_parameter("kept", at::ones({2}));
   const auto still = module.register_parameter("still", at::ones({2}));
   freeze(module, {"still"});

@@ -7,13 +7,12 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <gtest/gtest.h>
-
-#include "nn/module.h"
+#include <torch/nn/module.h>
 
 namespace weft::train {
 namespace {
 
-class OptimizerToy : public nn::Module {
+class OptimizerToy : public torch::nn::Module {
  public:
   explicit OptimizerToy(uint64_t seed = 1) {
     at::manual_seed(seed);
@@ -44,10 +43,11 @@ struct Reference {
 
 class OptimizerTest : public ::testing::Test {
  protected:
-  void fill_gradients(const Arena& arena, int64_t step) {
+  void fill_gradients(const FlatParameters& flat_parameters, int64_t step) {
     at::manual_seed(static_cast<uint64_t>(step) + 100);
-    for (const auto& entry : arena.entries()) {
-      Arena::part(arena.gradient(), entry).copy_(at::randn(entry.parameter.sizes()));
+    for (const auto& entry : flat_parameters.entries()) {
+      FlatParameters::parameter_view(flat_parameters.gradient(), entry)
+          .copy_(at::randn(entry.parameter.sizes()));
     }
   }
 };
@@ -57,15 +57,15 @@ TEST_F(OptimizerTest, AdamwEqualsTheLibrarysFusedOne) {
   Reference matrix(toy.matrix_);
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
-  const Arena arena(toy, at::kFloat, DecayOn::kMatrices);
+  const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
   const auto optimizer =
-      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, arena);
+      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
-    fill_gradients(arena, step);
+    fill_gradients(flat_parameters, step);
     const double lr = 0.01 * static_cast<double>(step);
     matrix.adamw(toy.matrix_.grad() * 0.5, lr, 0.3, step);
     vector.adamw(toy.vector_.grad() * 0.5, lr, 0.0, step);
-    optimizer->update(arena.gradient(), lr, 0.5);
+    optimizer->update(flat_parameters.gradient(), lr, 0.5);
   }
   EXPECT_EQ(optimizer->updates(), 5);
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
@@ -77,14 +77,14 @@ TEST_F(OptimizerTest, SgdEqualsTheLibrarysFusedOne) {
   Reference matrix(toy.matrix_);
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
-  const Arena arena(toy, at::kFloat, DecayOn::kMatrices);
-  const auto optimizer =
-      make_optimizer({.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0.2}, arena);
+  const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
+  const auto optimizer = make_optimizer(
+      {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0.2}, flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
-    fill_gradients(arena, step);
+    fill_gradients(flat_parameters, step);
     matrix.sgd(toy.matrix_.grad() * 0.5, 0.05, 0.2, step == 1);
     vector.sgd(toy.vector_.grad() * 0.5, 0.05, 0.0, step == 1);
-    optimizer->update(arena.gradient(), 0.05, 0.5);
+    optimizer->update(flat_parameters.gradient(), 0.05, 0.5);
   }
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
@@ -93,11 +93,11 @@ TEST_F(OptimizerTest, SgdEqualsTheLibrarysFusedOne) {
 TEST_F(OptimizerTest, RefreshesTheBf16Copy) {
   OptimizerToy toy;
   const at::NoGradGuard no_grad;
-  const Arena arena(toy, at::kBFloat16, DecayOn::kMatrices);
-  const auto optimizer = make_optimizer({}, arena);
-  fill_gradients(arena, 1);
-  optimizer->update(arena.gradient(), 0.1, 1.0);
-  EXPECT_TRUE(at::equal(arena.compute(), arena.master().to(at::kBFloat16)));
+  const FlatParameters flat_parameters(toy, at::kBFloat16, DecayOn::kMatrices);
+  const auto optimizer = make_optimizer({}, flat_parameters);
+  fill_gradients(flat_parameters, 1);
+  optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
+  EXPECT_TRUE(at::equal(flat_parameters.compute(), flat_parameters.master().to(at::kBFloat16)));
 }
 
 TEST_F(OptimizerTest, FrozenParametersDoNotMoveByABitAndHaveNoState) {
@@ -107,16 +107,16 @@ TEST_F(OptimizerTest, FrozenParametersDoNotMoveByABitAndHaveNoState) {
     const auto before = toy.matrix_.detach().clone();
     const auto vector = toy.vector_.detach().clone();
     const at::NoGradGuard no_grad;
-    const Arena arena(toy, at::kFloat, DecayOn::kAll);
-    const auto optimizer = make_optimizer({.type = type, .weight_decay = 0.5}, arena);
+    const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kAll);
+    const auto optimizer = make_optimizer({.type = type, .weight_decay = 0.5}, flat_parameters);
     for (int step = 0; step < 3; ++step) {
-      arena.gradient().fill_(1);
-      optimizer->update(arena.gradient(), 0.1, 1.0);
+      flat_parameters.gradient().fill_(1);
+      optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
     }
     EXPECT_TRUE(at::equal(toy.matrix_, before));
     EXPECT_FALSE(at::equal(toy.vector_, vector));
     for (const auto& [name, flat] : optimizer->moments()) {
-      EXPECT_EQ(flat.numel(), arena.trained_size()) << name;
+      EXPECT_EQ(flat.numel(), flat_parameters.trained_size()) << name;
     }
   }
 }
@@ -126,22 +126,23 @@ TEST_F(OptimizerTest, RateOfASegmentMultipliesRateAndDecay) {
   Reference matrix(toy.matrix_);
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
-  const Arena arena(toy, at::kFloat, DecayOn::kMatrices,
-                    [](const std::string& name) { return name == "matrix" ? 0.25 : 3.0; });
+  const FlatParameters flat_parameters(
+      toy, at::kFloat, DecayOn::kMatrices,
+      [](const std::string& name) { return name == "matrix" ? 0.25 : 3.0; });
   const auto optimizer =
-      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, arena);
+      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, flat_parameters);
   for (int64_t step = 1; step <= 3; ++step) {
-    fill_gradients(arena, step);
+    fill_gradients(flat_parameters, step);
     matrix.adamw(toy.matrix_.grad(), 0.25 * 0.02, 0.3, step);
     vector.adamw(toy.vector_.grad(), 3.0 * 0.02, 0.0, step);
-    optimizer->update(arena.gradient(), 0.02, 1.0);
+    optimizer->update(flat_parameters.gradient(), 0.02, 1.0);
   }
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
 }
 
 // Two of one set of rules, which share no scale, and one that is all zero.
-class Pair : public nn::Module {
+class Pair : public torch::nn::Module {
  public:
   Pair() {
     at::manual_seed(5);
@@ -160,30 +161,32 @@ TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
   }
   const at::NoGradGuard no_grad;
   const OptimizerOptions options = {
-      .betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3, .scales_by_parameter = true};
-  const Arena arena(pair, at::kFloat, DecayOn::kMatrices, {}, segments_of(options));
-  const auto optimizer = make_optimizer(options, arena);
+      .betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3, .scale_parameter = true};
+  const FlatParameters flat_parameters(pair, at::kFloat, DecayOn::kMatrices, {},
+                                       segmentation_of(options));
+  const auto optimizer = make_optimizer(options, flat_parameters);
   for (int64_t step = 1; step <= 4; ++step) {
-    fill_gradients(arena, step);
+    fill_gradients(flat_parameters, step);
     for (std::size_t i = 0; i < references.size(); ++i) {
       auto& reference = references[i];
       const double size = reference.parameter.square().mean().sqrt().item<double>();
       if (i == 2 && step == 1) {
         EXPECT_EQ(size, 0);
       }
-      reference.adamw(arena.entries()[i].parameter.grad(), 0.05 * std::max(1e-3, size),
+      reference.adamw(flat_parameters.entries()[i].parameter.grad(), 0.05 * std::max(1e-3, size),
                       i < 2 ? 0.3 : 0.0, step);
     }
-    optimizer->update(arena.gradient(), 0.05, 1.0);
+    optimizer->update(flat_parameters.gradient(), 0.05, 1.0);
     for (std::size_t i = 0; i < references.size(); ++i) {
-      EXPECT_TRUE(at::allclose(arena.entries()[i].parameter, references[i].parameter, 1e-5, 1e-8))
-          << step << " " << arena.entries()[i].name;
+      EXPECT_TRUE(
+          at::allclose(flat_parameters.entries()[i].parameter, references[i].parameter, 1e-5, 1e-8))
+          << step << " " << flat_parameters.entries()[i].name;
     }
   }
 }
 
 // A table whose rows lie in several blocks, and what one training of it keeps.
-class Table : public nn::Module {
+class Table : public torch::nn::Module {
  public:
   Table() {
     at::manual_seed(3);
@@ -195,29 +198,32 @@ class Table : public nn::Module {
 
 struct Training {
   Table table;
-  Arena arena;
+  FlatParameters flat_parameters;
   std::unique_ptr<Optimizer> optimizer;
 
   Training(const OptimizerOptions& options, at::ScalarType type)
-      : arena(table, type, DecayOn::kMatrices), optimizer(make_optimizer(options, arena)) {}
+      : flat_parameters(table, type, DecayOn::kMatrices),
+        optimizer(make_optimizer(options, flat_parameters)) {}
 
   // Steps have the gradient of a few rows that differ from step to step.
   void step(int64_t step, bool knows_marks) {
     const at::NoGradGuard no_grad;
     at::manual_seed(static_cast<uint64_t>(step) + 7);
-    const auto rows = Arena::part(arena.gradient(), arena.at("rows"));
+    const auto rows =
+        FlatParameters::parameter_view(flat_parameters.gradient(), flat_parameters.at("rows"));
     for (const int64_t row : {step, 3 * step, 39 - step}) {
       rows[row].copy_(at::randn({96}));
     }
-    const auto live = kernels::scan(arena.gradient()).live;
-    EXPECT_GT(std::count(live.begin(), live.end(), 0), 3);
-    optimizer->update(arena.gradient(), 0.01, 0.5, knows_marks ? live : kernels::BlockMarks{});
-    EXPECT_EQ(arena.gradient().count_nonzero().item<int64_t>(), 0);
+    const auto nonzero_blocks = kernels::squared_norm(flat_parameters.gradient()).nonzero_blocks;
+    EXPECT_GT(std::count(nonzero_blocks.begin(), nonzero_blocks.end(), 0), 3);
+    optimizer->update(flat_parameters.gradient(), 0.01, 0.5,
+                      knows_marks ? nonzero_blocks : kernels::NonzeroBlocks{});
+    EXPECT_EQ(flat_parameters.gradient().count_nonzero().item<int64_t>(), 0);
   }
   void copy_from(const Training& other) {
     const at::NoGradGuard no_grad;
-    arena.master().copy_(other.arena.master());
-    arena.refresh_compute();
+    flat_parameters.master().copy_(other.flat_parameters.master());
+    flat_parameters.refresh_compute_copy();
     for (std::size_t i = 0; i < optimizer->moments().size(); ++i) {
       optimizer->moments()[i].second.copy_(other.optimizer->moments()[i].second);
     }
@@ -226,9 +232,9 @@ struct Training {
 };
 
 void expect_same_bits(const Training& actual, const Training& expected) {
-  EXPECT_TRUE(at::equal(actual.arena.master(), expected.arena.master()));
-  if (expected.arena.compute().defined()) {
-    EXPECT_TRUE(at::equal(actual.arena.compute(), expected.arena.compute()));
+  EXPECT_TRUE(at::equal(actual.flat_parameters.master(), expected.flat_parameters.master()));
+  if (expected.flat_parameters.compute().defined()) {
+    EXPECT_TRUE(at::equal(actual.flat_parameters.compute(), expected.flat_parameters.compute()));
   }
   for (std::size_t i = 0; i < expected.optimizer->moments().size(); ++i) {
     EXPECT_TRUE(

@@ -34,13 +34,13 @@ TEST(Schedule, CosineFallsAsInTransformers) {
   expect_rates({.type = ScheduleType::kCosine},
                {0, 5e-4, 1e-3, 0.00099969541350954788, 5e-4, 0.00025000000000000011,
                 6.6987298107780649e-05, 3.0458649045211895e-07});
-  expect_rates({.type = ScheduleType::kCosine, .floor = 0.1},
+  expect_rates({.type = ScheduleType::kCosine, .min_lr_ratio = 0.1},
                {0, 5e-4, 1e-3, 0.0009997258721585931, 0.00055000000000000003,
                 0.00032500000000000015, 0.00016028856829700258, 0.0001002741278414069});
 }
 
 TEST(Schedule, PolynomialFallsAsInTransformers) {
-  expect_rates({.type = ScheduleType::kPolynomial, .power = 2.0, .floor = 0.1},
+  expect_rates({.type = ScheduleType::kPolynomial, .power = 2.0, .min_lr_ratio = 0.1},
                {0, 5e-4, 1e-3, 0.00098011111111111107, 0.00032499999999999999,
                 0.00020000000000000004, 0.000125, 0.00010011111111111112});
 }
@@ -57,7 +57,7 @@ TEST(Schedule, ConstantStaysAsInTransformers) {
 
 TEST(Schedule, StableThenDecaysAsInTransformers) {
   const config::Duration decay = {.amount = 30};
-  expect_rates({.type = ScheduleType::kWarmupStableDecay, .floor = 0.1, .decay = decay},
+  expect_rates({.type = ScheduleType::kWarmupStableDecay, .min_lr_ratio = 0.1, .decay = decay},
                {0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3, 0.00055000000000000003, 0.00010246514708427702});
 }
 
@@ -92,7 +92,7 @@ TEST(Schedule, RemembersWhereAWarmupInAnotherUnitEnded) {
   EXPECT_EQ(resumed.at({.steps = 30, .tokens = 600}), 0.5);
 }
 
-TEST(Clock, BeatsOnceForEveryMultiple) {
+TEST(TrainingProgress, IsDueOnceForEveryMultiple) {
   const config::Duration every = {.amount = 0.5, .unit = DurationUnit::kEpochs};
   EXPECT_FALSE(is_due({.epochs = 0.1}, {.epochs = 0.4}, every));
   EXPECT_TRUE(is_due({.epochs = 0.4}, {.epochs = 0.5}, every));

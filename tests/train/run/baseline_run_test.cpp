@@ -22,7 +22,7 @@ class PairRun : public ::testing::Test {
 
   RunConfig config(const std::string& directory, const std::string& file = "pairs.tsv") const {
     const auto yaml =
-        "model: {type: decomposable_attention, embedding_dim: 12, dim: 8, hidden: 8, dropout: "
+        "model: {type: decomposable_attention, embedding_size: 12, dim: 8, hidden_dim: 8, dropout: "
         "0.1}\n"
         "tokenizer: {type: wordpiece, vocab_size: 50, train_on: data}\n"
         "data: {train: [{path: " +
@@ -39,7 +39,7 @@ class PairRun : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(PairRun, GoesOnExactly) {
+TEST_F(PairRun, ResumesExactly) {
   run_training(config("whole"), {});
   EXPECT_TRUE(test::train_until(config("cut"), 4));
   run_training(config("cut"), {});

@@ -20,8 +20,8 @@ TEST(ConfigChanges, NamesEachKeyWithBothValues) {
 }
 
 TEST(ConfigChanges, LetsOnlyTheCourseOfTrainingChange) {
-  for (const auto* key : {"train.duration", "train.batch_tokens", "run.directory", "data.workers",
-                          "data.evaluate[0].path", "train.optimizer.lr"}) {
+  for (const auto* key : {"train.duration", "train.batch_tokens", "run.directory",
+                          "data.num_workers", "data.evaluate[0].path", "train.optimizer.lr"}) {
     EXPECT_TRUE(may_change(key)) << key;
   }
   for (const auto* key :

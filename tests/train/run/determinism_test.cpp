@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
-#include "train/resume_rows.h"
+#include "train/resume_cases.h"
 #include "train/run/run_comparison.h"
 
 namespace weft::train {
@@ -15,20 +15,20 @@ class DeterminismTest : public ::testing::Test {
  protected:
   DeterminismTest() {
     log::set_level(log::Level::kError);
-    test::write_row_files(small_);
+    test::write_case_files(small_);
   }
   test::SmallRun small_;
 };
 
 TEST_F(DeterminismTest, ThreadsChangeNoBit) {
-  run_training(row_config(small_, test::kBaseRow, "base"), {});
-  for (const auto& row : test::kResumeRows) {
+  run_training(case_config(small_, test::kBaseCase, "base"), {});
+  for (const auto& row : test::kResumeCases) {
     const std::vector<std::string> wide = {"train.duration=4 steps", "train.batch_tokens=2000"};
-    run_training(row_config(small_, row, "one", wide), {});
+    run_training(case_config(small_, row, "one", wide), {});
     for (const auto* threads : {"train.threads=2", "train.threads=5"}) {
       auto more = wide;
       more.emplace_back(threads);
-      run_training(row_config(small_, row, "more", more), {});
+      run_training(case_config(small_, row, "more", more), {});
       const auto comparison = compare_runs(small_.path("one"), small_.path("more"), 4);
       EXPECT_TRUE(comparison.is_equal())
           << row.name << ", " << threads << ": " << comparison.differences.front();
@@ -42,10 +42,10 @@ TEST_F(DeterminismTest, ClockIsFoundWhereverItDecides) {
   for (const auto* key :
        {"train.duration", "train.schedule.warmup", "train.evaluate_every", "train.log_every"}) {
     const auto config =
-        row_config(small_, test::kResumeRows.front(), "run", {std::string(key) + "=3 minutes"});
-    EXPECT_EQ(clock_key(config.train), std::string(key) + ": 3 minutes");
+        case_config(small_, test::kResumeCases.front(), "run", {std::string(key) + "=3 minutes"});
+    EXPECT_EQ(wall_clock_key(config.train), std::string(key) + ": 3 minutes");
   }
-  EXPECT_EQ(clock_key(row_config(small_, test::kResumeRows.front(), "run").train), "");
+  EXPECT_EQ(wall_clock_key(case_config(small_, test::kResumeCases.front(), "run").train), "");
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST_F(RunConfigTest, ResolvedConfigReadsBackToItself) {
            {"train.batch_sequences=8", "train.evaluate_every=never", "train.save_every=never",
             "train.clip_norm=null"},
            {"train.optimizer={type: sgd, momentum: 0.5}",
-            "train.schedule={type: polynomial, power: 2, floor: 0.1}"},
+            "train.schedule={type: polynomial, power: 2, min_lr_ratio: 0.1}"},
            {"train.freeze=[embeddings, layers.0-0]", "train.ema={decay: 0.99, warmup: false}",
             "train.optimizer={layer_decay: 0.9, head_lr: 1e-3}"},
            {"train.schedule={type: warmup_stable_decay, decay: 1 epochs}"}}) {
@@ -83,8 +83,8 @@ TEST_F(RunConfigTest, RefusesTwoBatchSizes) {
 TEST_F(RunConfigTest, RefusesKeysOfAnotherType) {
   EXPECT_TRUE(
       has(refusal({"train.optimizer={type: sgd, betas: [0.9, 0.9]}"}), "only with type: adamw"));
-  EXPECT_TRUE(
-      has(refusal({"train.schedule={type: constant, floor: 0.1}"}), "train.schedule.floor"));
+  EXPECT_TRUE(has(refusal({"train.schedule={type: constant, min_lr_ratio: 0.1}"}),
+                  "train.schedule.min_lr_ratio"));
 }
 
 TEST_F(RunConfigTest, InitFromMustExist) {
@@ -93,7 +93,7 @@ TEST_F(RunConfigTest, InitFromMustExist) {
 }
 
 TEST_F(RunConfigTest, DescribesItsKeysWithoutAFile) {
-  EXPECT_NO_THROW(describe_run_config(config::Section::describing()));
+  EXPECT_NO_THROW(describe_run_config(config::Section::for_documentation()));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(RunDirectoryTest, RemovesWhatWasHalfDone) {
 
 TEST_F(RunDirectoryTest, SetsAsideWhatIsLater) {
   make({10, 20});
-  directory_.set_aside_after(10);
+  directory_.mark_superseded_after(10);
   EXPECT_EQ(steps(), (std::vector<int64_t>{10}));
   EXPECT_TRUE(fs::exists(folder_.path("run/checkpoint-20.superseded")));
 }

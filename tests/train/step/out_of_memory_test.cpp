@@ -65,23 +65,23 @@ class OutOfMemoryTest : public ::testing::Test {
 
   RunConfig config(const std::string& directory, std::vector<std::string> more = {}) const {
     more.insert(more.begin(),
-                {"train.log_every=1 steps", "data.workers=0", "train.save_async=false"});
+                {"train.log_every=1 steps", "data.num_workers=0", "train.save_async=false"});
     return small_.config("mlm", directory, more);
   }
 
   /// What a run says whose n-th allocation after the first steps fails.
-  std::string disturbed(const RunConfig& config, int64_t n, FailingAllocator& memory) const {
+  std::string run_with_failure(const RunConfig& config, int64_t n, FailingAllocator& memory) const {
     test::CapturedStderr captured;
     run_training(config, {.on_step = [&](const TrainState& state) {
-                   memory.countdown = state.clock.steps == kGood ? n : -1;
+                   memory.countdown = state.progress.steps == kGood ? n : -1;
                  }});
     return captured.take();
   }
 
   /// The undisturbed run whose micro-batches are smaller after the first steps.
-  void cut_by_config(const std::string& directory,
-                     int64_t tokens,
-                     std::vector<std::string> more = {}) const {
+  void run_with_micro_batches(const std::string& directory,
+                              int64_t tokens,
+                              std::vector<std::string> more = {}) const {
     test::CapturedStderr captured;
     test::train_until(config(directory, more), kGood);
     more.push_back("train.micro_batch_tokens=" + std::to_string(tokens));
@@ -110,13 +110,14 @@ class OutOfMemoryTest : public ::testing::Test {
 
 TEST_F(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
   FailingAllocator memory;
-  const auto whole = (disturbed(config("whole"), -1, memory), small_.values("whole", "train/loss"));
+  const auto whole =
+      (run_with_failure(config("whole"), -1, memory), small_.values("whole", "train/loss"));
   const int64_t stride = std::getenv("WEFT_TORTURE") != nullptr ? 1 : 23;
   int failures = 0;
   for (int64_t n = 0; n < 4000 && !HasFailure(); n += stride) {
     const auto name = "run-" + std::to_string(n);
     memory.failures = 0;
-    const auto words = disturbed(config(name), n, memory);
+    const auto words = run_with_failure(config(name), n, memory);
     if (memory.failures == 0) {
       break;  // the step makes no more
     }
@@ -125,7 +126,7 @@ TEST_F(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
     EXPECT_TRUE(holds(words, "the step is done again in pieces of at most ")) << words;
     ASSERT_TRUE(pieces(name));
     if (failures == 1) {
-      cut_by_config("cut", *pieces(name));
+      run_with_micro_batches("cut", *pieces(name));
     }
     expect_same("cut", name);
     for (const auto& [step, loss] : small_.values(name, "train/loss")) {
@@ -139,23 +140,23 @@ TEST_F(OutOfMemoryTest, SameHoldsInBf16AndWithinAMicroBatch) {
   const std::vector<std::string> bf16 = {"train.precision=bf16", "train.batch_tokens=128",
                                          "train.micro_batch_tokens=64"};
   FailingAllocator memory;
-  disturbed(config("run", bf16), 150, memory);
+  run_with_failure(config("run", bf16), 150, memory);
   ASSERT_EQ(memory.failures, 1);
   ASSERT_TRUE(pieces("run"));
   EXPECT_LT(*pieces("run"), 64);
-  cut_by_config("cut", *pieces("run"), bf16);
+  run_with_micro_batches("cut", *pieces("run"), bf16);
   expect_same("cut", "run");
 }
 
 TEST_F(OutOfMemoryTest, SmallerPiecesOutlastTheProcess) {
   FailingAllocator memory;
-  disturbed(config("straight"), 10, memory);
+  run_with_failure(config("straight"), 10, memory);
   test::CapturedStderr captured;
   EXPECT_THROW(run_training(config("parts"), {.on_step =
                                                   [&](const TrainState& state) {
                                                     memory.countdown =
-                                                        state.clock.steps == kGood ? 10 : -1;
-                                                    request_stop(state.clock.steps == 5);
+                                                        state.progress.steps == kGood ? 10 : -1;
+                                                    request_stop(state.progress.steps == 5);
                                                   }}),
                Stopped);
   request_stop(false);
@@ -170,7 +171,7 @@ TEST_F(OutOfMemoryTest, IsHalvedUntilItFits) {
   FailingAllocator memory;
   test::CapturedStderr captured;
   run_training(config("run", {"train.batch_tokens=400"}), {.on_step = [&](const TrainState& state) {
-                 const auto steps = state.clock.steps;
+                 const auto steps = state.progress.steps;
                  memory.most = steps >= kGood && steps < 8 ? kMost : ~std::size_t{0};
                }});
   const auto words = captured.take();
@@ -182,27 +183,28 @@ TEST_F(OutOfMemoryTest, OneSequenceThatDoesNotFitEndsTheRunWithSizes) {
   FailingAllocator memory;
   const auto run = config(
       "run", {"train.batch_tokens=null", "train.batch_sequences=1", "train.save_every=2 steps"});
-  const auto message = test::message_of<std::runtime_error>([&] { disturbed(run, 10, memory); });
+  const auto message =
+      test::message_of<std::runtime_error>([&] { run_with_failure(run, 10, memory); });
   EXPECT_TRUE(holds(message, "train: out of memory in step 4: a micro-batch of 1 sequence with "))
       << message;
   EXPECT_TRUE(holds(message, " were asked for, ")) << message;
   EXPECT_TRUE(holds(message,
                     " are free; one sequence cannot be cut. What lowers it: data.length, "
-                    "train.checkpoint_activations: layers, "))
+                    "train.gradient_checkpointing: layers, "))
       << message;
-  EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.clock.steps, 2);
+  EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.progress.steps, 2);
 }
 
-TEST(ShortageOf, KnowsWhatAllocatorsSay) {
-  EXPECT_TRUE(shortage_of(std::bad_alloc()));
-  EXPECT_FALSE(shortage_of(std::runtime_error("sizes do not match")));
-  EXPECT_TRUE(shortage_of(std::runtime_error("oneDNN: out of memory")));
-  const auto shortage = shortage_of(std::runtime_error(
+TEST(MemoryShortageIn, KnowsWhatAllocatorsSay) {
+  EXPECT_TRUE(memory_shortage_in(std::bad_alloc()));
+  EXPECT_FALSE(memory_shortage_in(std::runtime_error("sizes do not match")));
+  EXPECT_TRUE(memory_shortage_in(std::runtime_error("oneDNN: out of memory")));
+  const auto shortage = memory_shortage_in(std::runtime_error(
       "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: "
       "you tried to allocate 4194304 bytes. Error code 12 (Cannot allocate memory)"));
   ASSERT_TRUE(shortage);
-  EXPECT_EQ(shortage->wanted, 4194304);
-  EXPECT_TRUE(words(*shortage).starts_with("4.0 MiB were asked for, ")) << words(*shortage);
+  EXPECT_EQ(shortage->requested_bytes, 4194304);
+  EXPECT_TRUE(describe(*shortage).starts_with("4.0 MiB were asked for, ")) << describe(*shortage);
 }
 
 }  // namespace

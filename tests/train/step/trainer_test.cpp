@@ -47,29 +47,33 @@ class TrainerTest : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(TrainerTest, MlmGoesOnBitForBitInFp32) { expect_exact_resume("mlm", {"train.threads=2"}); }
+TEST_F(TrainerTest, MlmResumesBitForBitInFp32) { expect_exact_resume("mlm", {"train.threads=2"}); }
 
-TEST_F(TrainerTest, MlmGoesOnBitForBitInBf16) {
-  expect_exact_resume("mlm", {"train.precision=bf16", "data.workers=0"});
+TEST_F(TrainerTest, MlmResumesBitForBitInBf16) {
+  expect_exact_resume("mlm", {"train.precision=bf16", "data.num_workers=0"});
 }
 
-TEST_F(TrainerTest, PairsGoOnBitForBitWithAccumulationInFp32) {
+TEST_F(TrainerTest, PairsResumeBitForBitWithAccumulationInFp32) {
   expect_exact_resume("pairs", {"train.micro_batch_tokens=40"});
 }
 
-TEST_F(TrainerTest, PairsGoOnBitForBitWithAccumulationInBf16) {
+TEST_F(TrainerTest, PairsResumeBitForBitWithAccumulationInBf16) {
   expect_exact_resume("pairs", {"train.micro_batch_tokens=40", "train.precision=bf16"});
 }
 
-TEST_F(TrainerTest, ClassifierGoesOnBitForBitWithEvaluation) {
+TEST_F(TrainerTest, ClassifierResumesBitForBitWithEvaluation) {
   expect_exact_resume("classify", {"train.evaluate_every=2 steps", "train.save_every=3 steps",
                                    "train.precision=bf16"});
 }
 
 /// A model with windows, rotary positions and gates, in place of the small BERT.
 const std::vector<std::string> kModern = {
-    "model.preset=modernbert-base",   "model.position.type=rotary", "model.dropout=0.1",
-    "model.attention.type=window",    "model.attention.window=8",   "model.attention.full_every=2",
+    "model.preset=modernbert-base",
+    "model.position.type=rotary",
+    "model.dropout=0.1",
+    "model.attention.type=window",
+    "model.attention.window=8",
+    "model.attention.global_attn_every_n_layers=2",
     "model.feed_forward.dropout=0.1",
 };
 
@@ -79,12 +83,13 @@ std::vector<std::string> modern(const std::vector<std::string>& more) {
   return overrides;
 }
 
-TEST_F(TrainerTest, ModernBertGoesOnBitForBitInBf16) {
+TEST_F(TrainerTest, ModernBertResumesBitForBitInBf16) {
   expect_exact_resume("mlm", modern({"train.micro_batch_tokens=40", "train.precision=bf16"}));
 }
 
-TEST_F(TrainerTest, ModernBertClassifierGoesOnBitForBitInFp32) {
-  expect_exact_resume("classify", modern({"model.pooling=mean", "train.evaluate_every=2 steps"}));
+TEST_F(TrainerTest, ModernBertClassifierResumesBitForBitInFp32) {
+  expect_exact_resume("classify",
+                      modern({"model.classifier_pooling=mean", "train.evaluate_every=2 steps"}));
 }
 
 TEST_F(TrainerTest, ModernBertLearnsAndIsCutIntoMicroBatchesAtWill) {
@@ -106,7 +111,7 @@ TEST_F(TrainerTest, StopInAnEvaluationLosesNone) {
       run_training(small_.config("mlm", "parts", overrides), {.resume = Resume::kAuto,
                                                               .on_step =
                                                                   [](const TrainState& state) {
-                                                                    if (state.clock.steps == 3) {
+                                                                    if (state.progress.steps == 3) {
                                                                       request_stop(true);
                                                                     }
                                                                   }}),
@@ -160,10 +165,10 @@ TEST_F(TrainerTest, KeepsTheNewestAndTheBestCheckpoints) {
   EXPECT_LE(steps.size(), 3U);
   EXPECT_GE(steps.size(), 2U);
   EXPECT_EQ(steps.back(), 8);
-  EXPECT_NO_THROW(verify(small_.path("run/last")));
+  EXPECT_NO_THROW(verify_manifest(small_.path("run/last")));
 }
 
-TEST_F(TrainerTest, PassesOverADamagedCheckpoint) {
+TEST_F(TrainerTest, SkipsADamagedCheckpoint) {
   const std::vector<std::string> overrides = {"train.save_every=2 steps"};
   train(small_.config("mlm", "straight", overrides));
   train(small_.config("mlm", "run", overrides));
@@ -171,7 +176,7 @@ TEST_F(TrainerTest, PassesOverADamagedCheckpoint) {
   auto bytes = test::Folder::read(weights);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   small_.folder().write("run/checkpoint-8/model.safetensors", bytes);
-  EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.clock.steps, 6);
+  EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.progress.steps, 6);
   train(small_.config("mlm", "run", overrides));
   EXPECT_TRUE(small_.file("straight/checkpoint-8/model.safetensors") ==
               small_.file("run/checkpoint-8/model.safetensors"));
@@ -200,7 +205,7 @@ TEST_F(TrainerTest, NeverResumingReplacesTheRun) {
   EXPECT_EQ(small_.metrics("run"), lines);
 }
 
-TEST_F(TrainerTest, GoesOnFromANamedCheckpointInAnotherDirectory) {
+TEST_F(TrainerTest, ResumesFromANamedCheckpointInAnotherDirectory) {
   train(small_.config("mlm", "run", {"train.save_every=4 steps"}));
   run_training(small_.config("mlm", "other"),
                {.resume = Resume::kFrom, .from = small_.path("run/checkpoint-4")});
@@ -209,20 +214,22 @@ TEST_F(TrainerTest, GoesOnFromANamedCheckpointInAnotherDirectory) {
 }
 
 TEST_F(TrainerTest, StepsThatAreNotFiniteNeverReachTheWeights) {
-  const std::vector<std::string> overrides = {
-      "train.optimizer.lr=1e38",         "train.schedule={type: constant}",
-      "train.nonfinite={stop_after: 3}", "train.clip_norm=null",
-      "train.save_every=1 steps",        "train.optimizer.type=sgd"};
+  const std::vector<std::string> overrides = {"train.optimizer.lr=1e38",
+                                              "train.schedule={type: constant}",
+                                              "train.nan_policy={max_consecutive_skips: 3}",
+                                              "train.clip_norm=null",
+                                              "train.save_every=1 steps",
+                                              "train.optimizer.type=sgd"};
   const auto message =
       test::message_of<std::runtime_error>([&] { train(small_.config("mlm", "run", overrides)); });
   EXPECT_NE(message.find("3 steps in a row were skipped"), std::string::npos) << message;
   const auto last = newest_valid_checkpoint(small_.path("run"));
   ASSERT_TRUE(last);
   EXPECT_GT(last->state.skipped, 0);
-  EXPECT_LT(last->state.updates, last->state.clock.steps);
+  EXPECT_LT(last->state.updates, last->state.progress.steps);
 }
 
-TEST_F(TrainerTest, UnknownFigureForTheBestIsRefusedAtOnce) {
+TEST_F(TrainerTest, UnknownMetricForTheBestIsRefusedAtOnce) {
   EXPECT_THROW(train(small_.config("classify", "run",
                                    {"train.best_by=eval_acuracy", "train.evaluate_every=4 steps"})),
                UserError);
@@ -240,22 +247,22 @@ TEST_F(TrainerTest, FineTunesWhatItPretrained) {
       small_.path("tuned") + ", device: cpu}\n";
   const auto config = read_run_config(config::Document::parse(yaml, "tune.yaml"));
   train(config);
-  const auto figures =
+  const auto metrics =
       evaluate_directory(small_.path("tuned/last"), {small_.path("held_out.tsv")}, {});
   const auto logged = small_.values("tuned", "eval/accuracy");
   ASSERT_EQ(logged.size(), 2U);
-  EXPECT_EQ(figures.at("eval_accuracy"), logged.rbegin()->second);
-  EXPECT_NEAR(figures.at("eval_loss"), small_.values("tuned", "eval/loss").rbegin()->second, 1e-6);
+  EXPECT_EQ(metrics.at("eval_accuracy"), logged.rbegin()->second);
+  EXPECT_NEAR(metrics.at("eval_loss"), small_.values("tuned", "eval/loss").rbegin()->second, 1e-6);
   const auto again = evaluate_directory(small_.path("tuned/last"), {small_.path("held_out.tsv")},
                                         {.batch_tokens = 16});
-  EXPECT_NEAR(figures.at("eval_loss"), again.at("eval_loss"), 1e-6);
+  EXPECT_NEAR(metrics.at("eval_loss"), again.at("eval_loss"), 1e-6);
 }
 
-TEST_F(TrainerTest, DryRunForecastsAndLeavesNothing) {
-  const auto forecast = dry_run(small_.config("mlm", "run"));
-  EXPECT_EQ(forecast.steps, 8);
-  EXPECT_GT(forecast.step_tokens, 0);
-  EXPECT_GT(forecast.checkpoint_bytes, 0);
+TEST_F(TrainerTest, DryRunReportsAndLeavesNothing) {
+  const auto report = dry_run(small_.config("mlm", "run"));
+  EXPECT_EQ(report.steps, 8);
+  EXPECT_GT(report.step_tokens, 0);
+  EXPECT_GT(report.checkpoint_bytes, 0);
   EXPECT_FALSE(fs::exists(small_.path("run")));
 }
 

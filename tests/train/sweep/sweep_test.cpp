@@ -55,11 +55,11 @@ class Sweep : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST(Spread, IsThatOfASample) {
-  const auto spread = spread_of({1, 2, 6});
-  EXPECT_DOUBLE_EQ(spread.mean, 3);
-  EXPECT_DOUBLE_EQ(*spread.deviation, std::sqrt((4 + 1 + 9) / 2.0));
-  EXPECT_FALSE(spread_of({5}).deviation.has_value());
+TEST(MetricSummary, IsThatOfASample) {
+  const auto summary = summarize_metric({1, 2, 6});
+  EXPECT_DOUBLE_EQ(summary.mean, 3);
+  EXPECT_DOUBLE_EQ(*summary.sample_std, std::sqrt((4 + 1 + 9) / 2.0));
+  EXPECT_FALSE(summarize_metric({5}).sample_std.has_value());
 }
 
 TEST(Grid, MakesEveryCombination) {
@@ -125,7 +125,7 @@ TEST_F(Sweep, RefusesRunsThatNothingMeasures) {
   EXPECT_NE(message(wanted).find("measured on nothing"), std::string::npos);
 }
 
-TEST_F(Sweep, SummarisesSeeds) {
+TEST_F(Sweep, SummarizesSeeds) {
   auto wanted = request();
   wanted.seeds = {1, 2};
   wanted.tests = {small_.path("held_out.tsv")};
@@ -133,15 +133,15 @@ TEST_F(Sweep, SummarisesSeeds) {
   ASSERT_EQ(result.groups.size(), 1U);
   const auto& group = result.groups[0];
   ASSERT_EQ(group.runs.size(), 2U);
-  const auto& accuracy = group.figures.at("eval_accuracy");
+  const auto& accuracy = group.metrics.at("eval_accuracy");
   EXPECT_DOUBLE_EQ(
       accuracy.mean,
-      (group.runs[0].figures.at("eval_accuracy") + group.runs[1].figures.at("eval_accuracy")) / 2);
-  // The best checkpoint, on the same rows: the same figures.
-  EXPECT_NEAR(group.runs[0].figures.at("test_loss"), group.runs[0].figures.at("eval_loss"), 1e-6);
-  EXPECT_EQ(group.runs[0].figures.at("test_accuracy"), group.runs[0].figures.at("eval_accuracy"));
+      (group.runs[0].metrics.at("eval_accuracy") + group.runs[1].metrics.at("eval_accuracy")) / 2);
+  // The best checkpoint, on the same rows: the same metrics.
+  EXPECT_NEAR(group.runs[0].metrics.at("test_loss"), group.runs[0].metrics.at("eval_loss"), 1e-6);
+  EXPECT_EQ(group.runs[0].metrics.at("test_accuracy"), group.runs[0].metrics.at("eval_accuracy"));
   const auto json = nlohmann::json::parse(small_.file("sweep/seeds.json"));
-  EXPECT_EQ(json["settings"][0]["figures"]["eval_accuracy"]["mean"], accuracy.mean);
+  EXPECT_EQ(json["settings"][0]["metrics"]["eval_accuracy"]["mean"], accuracy.mean);
   EXPECT_EQ(json["settings"][0]["runs"][1]["name"], "seed-2");
   EXPECT_NE(to_table(result).find("eval_accuracy"), std::string::npos);
 }
@@ -172,7 +172,7 @@ TEST_F(Sweep, FoldsMeasureEveryRowOnce) {
   wanted.folds = 4;
   const auto result = run_sweep(wanted);
   EXPECT_EQ(result.groups[0].runs.size(), 4U);
-  EXPECT_TRUE(result.groups[0].figures.contains("eval_accuracy"));
+  EXPECT_TRUE(result.groups[0].metrics.contains("eval_accuracy"));
   EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/folds.json")));
 }
 
@@ -206,18 +206,18 @@ TEST_F(Sweep, FoldsGoWithBestByAndWithoutDataEvaluate) {
   EXPECT_EQ(plan_sweep(wanted).size(), 2U);
 }
 
-TEST_F(Sweep, SortsTheGridByTheDecidingFigure) {
+TEST_F(Sweep, SortsTheGridByTheDecidingMetric) {
   const auto result =
       run_sweep(request({"grid={train.optimizer.lr: [1e-6, 0.1]}", "train.best_by=eval_loss"}));
   ASSERT_EQ(result.groups.size(), 2U);
-  EXPECT_LE(result.groups[0].figures.at("eval_loss").mean,
-            result.groups[1].figures.at("eval_loss").mean);
+  EXPECT_LE(result.groups[0].metrics.at("eval_loss").mean,
+            result.groups[1].metrics.at("eval_loss").mean);
   EXPECT_EQ(result.groups[0].name, "lr-0.1");
   EXPECT_NE(to_table(result).find("best by eval_loss: train.optimizer.lr=0.1"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/grid.json")));
 }
 
-TEST_F(Sweep, ATfIdfRunGoesOnExactly) {
+TEST_F(Sweep, ATfIdfRunResumesExactly) {
   auto config = [&](const std::string& directory) {
     auto wanted = request({"run.directory=" + small_.path(directory), "train.save_every=1 steps"});
     return read_run_config(config::Document::load(wanted.config, wanted.overrides));

@@ -4,7 +4,7 @@
 #include <queue>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/models/model.h"
 #include "data/tokenizers/models/pair_table.h"
@@ -13,18 +13,18 @@ namespace weft::data {
 
 namespace {
 
-/// Words of at most so many symbols are merged by looking through all of their pairs.
+/// Words of at most this many symbols are merged by scanning all of their pairs.
 constexpr std::size_t kFewSymbols = 32;
 
-/// A symbol of the word under way, linked to its neighbours.
+/// A symbol of the current word, linked to its neighbours.
 struct Symbol {
   int32_t id = 0;
   uint32_t begin = 0;
   uint32_t end = 0;
   int32_t previous = -1;
   int32_t next = -1;
-  bool is_gone = false;
-  Merge ahead = {};  // with the next one
+  bool is_merged = false;
+  Merge next_merge = {};  // with the next symbol
 };
 
 struct BytePairCandidate {
@@ -37,16 +37,16 @@ struct BytePairCandidate {
   }
 };
 
-/// Byte pair encoding (arXiv:1508.07909): merges in the order in which they were learnt.
+/// Byte pair encoding (arXiv:1508.07909): applies merges in the order in which they were learnt.
 class BytePair : public TokenModel {
  public:
   explicit BytePair(const JsonFields& fields)
       : vocabulary_(read_vocabulary(fields)),
         prefix_(fields.text("continuing_subword_prefix", "")),
         suffix_(fields.text("end_of_word_suffix", "")),
-        fuses_unknown_(fields.truth("fuse_unk", false)),
-        falls_back_(fields.truth("byte_fallback", false)),
-        ignores_merges_(fields.truth("ignore_merges", false)) {
+        fuse_unk_(fields.boolean("fuse_unk", false)),
+        byte_fallback_(fields.boolean("byte_fallback", false)),
+        ignores_merges_(fields.boolean("ignore_merges", false)) {
     if (fields.has("dropout") && fields.at("dropout") != 0) {
       fields.fail("dropout", "merging by chance is not supported, must be null");
     }
@@ -56,7 +56,8 @@ class BytePair : public TokenModel {
     read_merges(fields);
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
       static constexpr std::string_view digits = "0123456789ABCDEF";
-      bytes_[byte] = vocabulary_.find(weft::text("<0x", digits[byte / 16], digits[byte % 16], ">"));
+      bytes_[byte] =
+          vocabulary_.find(weft::str_cat("<0x", digits[byte / 16], digits[byte % 16], ">"));
     }
   }
 
@@ -68,12 +69,12 @@ class BytePair : public TokenModel {
         return;
       }
     }
-    thread_local std::vector<Symbol> symbols;  // memory that serves from word to word
+    thread_local std::vector<Symbol> symbols;  // reused between words
     symbols.clear();
     read_symbols(word, symbols);
     symbols.size() <= kFewSymbols ? merge_few(symbols) : merge_many(symbols);
     for (const Symbol& symbol : symbols) {
-      if (!symbol.is_gone) {
+      if (!symbol.is_merged) {
         pieces.push_back({symbol.id, symbol.begin, symbol.end});
       }
     }
@@ -98,23 +99,23 @@ class BytePair : public TokenModel {
 
  private:
   void read_merges(const JsonFields& fields) {
-    const std::string place = fields.place() + ".merges";
+    const std::string location = fields.location() + ".merges";
     int32_t rank = 0;
     for (const formats::Json& item : fields.list("merges")) {
-      const auto [left, right] = merge_sides(item, place, rank);
-      const int32_t left_id = known(left, place, rank);
-      const int32_t right_id = known(right, place, rank);
+      const auto [left, right] = merge_sides(item, location, rank);
+      const int32_t left_id = known(left, location, rank);
+      const int32_t right_id = known(right, location, rank);
       const std::string_view tail =
           right.starts_with(prefix_) ? std::string_view(right).substr(prefix_.size()) : right;
-      const int32_t made = known(left + std::string(tail), place, rank);
-      merges_.put(left_id, right_id, {rank, made});
+      const int32_t result = known(left + std::string(tail), location, rank);
+      merges_.put(left_id, right_id, {rank, result});
       ++rank;
     }
   }
 
-  /// `["a", "b"]`, or `"a b"` as it was written before tokenizers 0.20.
+  /// Merges are `["a", "b"]`, or `"a b"` in files written before tokenizers 0.20.
   static std::pair<std::string, std::string> merge_sides(const formats::Json& item,
-                                                         const std::string& place,
+                                                         const std::string& location,
                                                          int32_t rank) {
     if (item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string()) {
       return {item[0].get<std::string>(), item[1].get<std::string>()};
@@ -126,13 +127,14 @@ class BytePair : public TokenModel {
         return {both.substr(0, space), both.substr(space + 1)};
       }
     }
-    throw Error(weft::text(place, "[", rank, "]: two pieces are needed"));
+    throw Error(weft::str_cat(location, "[", rank, "]: two pieces are needed"));
   }
 
-  int32_t known(std::string_view piece, const std::string& place, int32_t rank) const {
+  int32_t known(std::string_view piece, const std::string& location, int32_t rank) const {
     const int32_t id = vocabulary_.find(piece);
     if (id == Vocabulary::kNone) {
-      throw Error(weft::text(place, "[", rank, "]: '", shown(piece), "' is not in the vocabulary"));
+      throw Error(weft::str_cat(location, "[", rank, "]: '", printable(piece),
+                                "' is not in the vocabulary"));
     }
     return id;
   }
@@ -143,20 +145,20 @@ class BytePair : public TokenModel {
     for (std::size_t begin = 0; begin < word.size();) {
       std::size_t end = begin;
       utf8::next(word, end);
-      const std::string_view sign = sign_at(word, begin, end, marked);
-      const int32_t id = vocabulary_.find(sign);
+      const std::string_view character = character_at(word, begin, end, marked);
+      const int32_t id = vocabulary_.find(character);
       const auto push = [&](int32_t found, std::size_t from, std::size_t to) {
         symbols.push_back(
             {.id = found, .begin = static_cast<uint32_t>(from), .end = static_cast<uint32_t>(to)});
       };
       if (id != Vocabulary::kNone) {
         push(id, begin, end);
-      } else if (falls_back_ && has_bytes(sign)) {
-        for (const char byte : sign) {  // each stands for the whole character
+      } else if (byte_fallback_ && has_bytes(character)) {
+        for (const char byte : character) {  // each covers the whole character
           push(bytes_[static_cast<unsigned char>(byte)], begin, end);
         }
       } else if (unknown_ != Vocabulary::kNone) {
-        if (was_unknown && fuses_unknown_) {
+        if (was_unknown && fuse_unk_) {
           symbols.back().end = static_cast<uint32_t>(end);
         } else {
           push(unknown_, begin, end);
@@ -170,62 +172,62 @@ class BytePair : public TokenModel {
     }
   }
 
-  /// The character with the prefix and suffix of its place in the word, if any, put into `marked`.
-  std::string_view sign_at(std::string_view word,
-                           std::size_t begin,
-                           std::size_t end,
-                           std::string& marked) const {
-    const std::string_view sign = word.substr(begin, end - begin);
+  /// Adds any prefix and suffix for the character's position in the word; `marked` is a buffer.
+  std::string_view character_at(std::string_view word,
+                                std::size_t begin,
+                                std::size_t end,
+                                std::string& marked) const {
+    const std::string_view character = word.substr(begin, end - begin);
     if (prefix_.empty() && suffix_.empty()) {
-      return sign;
+      return character;
     }
     marked = begin > 0 ? prefix_ : "";
-    marked += sign;
+    marked += character;
     marked += end == word.size() ? suffix_ : "";
     return marked;
   }
 
-  bool has_bytes(std::string_view sign) const {
-    return std::all_of(sign.begin(), sign.end(), [&](char byte) {
+  bool has_bytes(std::string_view character) const {
+    return std::all_of(character.begin(), character.end(), [&](char byte) {
       return bytes_[static_cast<unsigned char>(byte)] != Vocabulary::kNone;
     });
   }
 
-  /// Symbols stay side by side; what was merged into one is taken out.
+  /// Keeps symbols contiguous; merged ones are erased.
   void merge_few(std::vector<Symbol>& symbols) const {
-    const auto look_ahead = [&](std::size_t i) {
-      symbols[i].ahead =
+    const auto find_next_merge = [&](std::size_t i) {
+      symbols[i].next_merge =
           i + 1 < symbols.size() ? merges_.find(symbols[i].id, symbols[i + 1].id) : Merge{};
     };
     for (std::size_t i = 0; i < symbols.size(); ++i) {
-      look_ahead(i);
+      find_next_merge(i);
     }
     const auto is_earlier = [](const Symbol& a, const Symbol& b) {
-      return a.ahead.rank < b.ahead.rank;
+      return a.next_merge.rank < b.next_merge.rank;
     };
     for (;;) {
       const auto best = std::min_element(symbols.begin(), symbols.end(), is_earlier);
-      if (best == symbols.end() || best->ahead.rank == Merge::kNever) {
+      if (best == symbols.end() || best->next_merge.rank == Merge::kNever) {
         return;
       }
-      best->id = best->ahead.id;
+      best->id = best->next_merge.id;
       best->end = (best + 1)->end;
       const auto at = static_cast<std::size_t>(best - symbols.begin());
       symbols.erase(best + 1);
-      look_ahead(at);
+      find_next_merge(at);
       if (at > 0) {
-        look_ahead(at - 1);
+        find_next_merge(at - 1);
       }
     }
   }
 
-  /// Symbols are linked, and their pairs wait in a queue.
+  /// Links symbols and keeps their pairs in a priority queue.
   void merge_many(std::vector<Symbol>& symbols) const {
     for (std::size_t i = 0; i < symbols.size(); ++i) {
       symbols[i].previous = static_cast<int32_t>(i) - 1;
       symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : -1;
     }
-    std::priority_queue<BytePairCandidate, std::vector<BytePairCandidate>, std::greater<>> waiting;
+    std::priority_queue<BytePairCandidate, std::vector<BytePairCandidate>, std::greater<>> queue;
     const auto offer = [&](int32_t left) {
       if (left < 0 || symbols[static_cast<std::size_t>(left)].next < 0) {
         return;
@@ -233,17 +235,17 @@ class BytePair : public TokenModel {
       const Symbol& first = symbols[static_cast<std::size_t>(left)];
       const Merge found = merges_.find(first.id, symbols[static_cast<std::size_t>(first.next)].id);
       if (found.rank != Merge::kNever) {
-        waiting.push({found.rank, left, found.id});
+        queue.push({found.rank, left, found.id});
       }
     };
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
       offer(static_cast<int32_t>(i));
     }
-    while (!waiting.empty()) {
-      const BytePairCandidate best = waiting.top();
-      waiting.pop();
+    while (!queue.empty()) {
+      const BytePairCandidate best = queue.top();
+      queue.pop();
       Symbol& left = symbols[static_cast<std::size_t>(best.left)];
-      if (left.is_gone || left.next < 0) {
+      if (left.is_merged || left.next < 0) {
         continue;
       }
       Symbol& right = symbols[static_cast<std::size_t>(left.next)];
@@ -254,7 +256,7 @@ class BytePair : public TokenModel {
       left.id = best.id;
       left.end = right.end;
       left.next = right.next;
-      right.is_gone = true;
+      right.is_merged = true;
       if (right.next >= 0) {
         symbols[static_cast<std::size_t>(right.next)].previous = best.left;
       }
@@ -266,8 +268,8 @@ class BytePair : public TokenModel {
   Vocabulary vocabulary_;
   std::string prefix_;
   std::string suffix_;
-  bool fuses_unknown_;
-  bool falls_back_;
+  bool fuse_unk_;
+  bool byte_fallback_;
   bool ignores_merges_;
   int32_t unknown_ = Vocabulary::kNone;
   PairTable merges_;

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -38,22 +38,24 @@ std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields) {
     }
     known.emplace_back(name);
   }
-  fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
 }
 
-Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place) {
+Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& location) {
   if (!pieces.is_object() || pieces.empty()) {
-    throw Error(place + ": an object of pieces with their ids is needed");
+    throw Error(location + ": an object of pieces with their ids is needed");
   }
   const int64_t largest = Vocabulary::largest_id(static_cast<int64_t>(pieces.size()));
   Vocabulary vocabulary;
   for (const auto& [piece, value] : pieces.get_ref<const formats::Json::object_t&>()) {
-    const int32_t id = token_id(value, place);
+    const int32_t id = token_id(value, location);
     if (id > largest) {
-      throw Error(weft::text(place, ": id ", id, " is too large for ", pieces.size(), " pieces"));
+      throw Error(
+          weft::str_cat(location, ": id ", id, " is too large for ", pieces.size(), " pieces"));
     }
     if (vocabulary.has(id)) {
-      throw Error(weft::text(place, ": id ", id, " stands twice, at '", shown(piece), "' again"));
+      throw Error(
+          weft::str_cat(location, ": id ", id, " stands twice, at '", printable(piece), "' again"));
     }
     vocabulary.add(piece, id);
   }
@@ -61,16 +63,16 @@ Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& place
 }
 
 Vocabulary read_vocabulary(const JsonFields& fields) {
-  return read_vocabulary(fields.at("vocab"), fields.place() + ".vocab");
+  return read_vocabulary(fields.at("vocab"), fields.location() + ".vocab");
 }
 
 int32_t read_unknown(const JsonFields& fields,
                      const Vocabulary& vocabulary,
-                     std::string_view otherwise) {
-  const std::string unknown = fields.text("unk_token", otherwise);
+                     std::string_view fallback) {
+  const std::string unknown = fields.text("unk_token", fallback);
   const int32_t id = vocabulary.find(unknown);
   if (id == Vocabulary::kNone) {
-    fields.fail("unk_token", weft::text("'", shown(unknown), "' is not in the vocabulary"));
+    fields.fail("unk_token", weft::str_cat("'", printable(unknown), "' is not in the vocabulary"));
   }
   return id;
 }

@@ -16,10 +16,10 @@ void PieceTrie::put(const Edge& edge) {
 
 void PieceTrie::add(std::string_view piece, int32_t id) {
   uint32_t node = kRoot;
-  for (const char sign : piece) {
-    const auto byte = static_cast<unsigned char>(sign);
+  for (const char character : piece) {
+    const auto byte = static_cast<unsigned char>(character);
     uint32_t to = next(node, byte);
-    if (to == kNowhere) {
+    if (to == kNoNode) {
       if (2 * ++count_ > edges_.size()) {
         grow();
       }

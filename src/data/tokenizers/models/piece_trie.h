@@ -6,7 +6,7 @@
 
 namespace weft::data {
 
-/// Pieces by their first bytes: finds all that begin at a place of a text.
+/// Byte trie of pieces: finds all pieces that begin at a position of a text.
 class PieceTrie {
  public:
   PieceTrie();
@@ -14,11 +14,11 @@ class PieceTrie {
   void add(std::string_view piece, int32_t id);
 
   static constexpr uint32_t kRoot = 0;
-  static constexpr uint32_t kNowhere = 0xFFFFFFFFU;
-  /// The node one byte further, or kNowhere.
+  static constexpr uint32_t kNoNode = 0xFFFFFFFFU;
+  /// Returns the child of the node for a byte, or kNoNode.
   uint32_t next(uint32_t node, unsigned char byte) const {
     if ((nodes_[node].bytes >> (byte & 63U) & 1U) == 0) {
-      return kNowhere;
+      return kNoNode;
     }
     const uint64_t key = (uint64_t{node} << 8) | byte;
     for (std::size_t at = first_slot(key);; at = (at + 1) & (edges_.size() - 1)) {
@@ -26,16 +26,16 @@ class PieceTrie {
         return edges_[at].to;
       }
       if (edges_[at].key == kFree) {
-        return kNowhere;
+        return kNoNode;
       }
     }
   }
-  /// The piece that ends at a node, or -1.
+  /// Returns the piece that ends at a node, or -1.
   int32_t id(uint32_t node) const { return nodes_[node].id; }
 
  private:
   struct Node {
-    uint64_t bytes = 0;  // bit b & 63 for each byte b that goes on: most that do not are seen here
+    uint64_t bytes = 0;  // bit b & 63 for each child byte b: rejects most misses early
     int32_t id = -1;
   };
   struct Edge {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/models/model.h"
 #include "data/tokenizers/models/piece_trie.h"
@@ -17,12 +17,12 @@ namespace weft::data {
 
 namespace {
 
-/// How much worse than the worst piece an unknown character is, in log-probability, as
-/// SentencePiece has it.
+/// Log-probability difference between the worst piece and an unknown character, as in
+/// SentencePiece.
 constexpr double kUnigramUnknownPenalty = 10.0;
 
-/// A score as `tokenizers` reads it from its file: the digits as one whole number, rounded to a
-/// double, and that by a power of ten, rounded again. Sums that would be equal differ by it.
+/// A score as parsed by `tokenizers`: the digits as one integer, rounded to a double, times a power
+/// of ten, rounded again. This affects ties between sums.
 double as_tokenizers_reads(double score) {
   std::array<char, 32> text = {};
   std::to_chars(text.data(), text.data() + text.size(), std::abs(score),
@@ -40,49 +40,52 @@ double as_tokenizers_reads(double score) {
       exponent < 0 ? whole / std::pow(10.0, -exponent) : whole * std::pow(10.0, exponent), score);
 }
 
-/// The best step that ends at a place of the word.
-struct Step {
+/// Best step that ends at a position of the word.
+struct LatticeNode {
   double score = 0;
-  int64_t begin = -1;  // -1: nothing ends here
+  int64_t begin = -1;  // -1: no step ends here
   int32_t id = 0;
 };
 
-/// The most likely pieces under a unigram language model (arXiv:1804.10959), by dynamic
-/// programming.
+/// Most likely segmentation under a unigram language model (arXiv:1804.10959), by the Viterbi
+/// algorithm.
 class Unigram : public TokenModel {
  public:
-  explicit Unigram(const JsonFields& fields) : falls_back_(fields.truth("byte_fallback", false)) {
+  explicit Unigram(const JsonFields& fields)
+      : byte_fallback_(fields.boolean("byte_fallback", false)) {
     read_pieces(fields);
     if (fields.has("unk_id")) {
-      unknown_ = token_id(fields.at("unk_id"), fields.place() + ".unk_id");
+      unknown_ = token_id(fields.at("unk_id"), fields.location() + ".unk_id");
       if (unknown_ >= vocabulary_.size()) {
         fields.fail("unk_id",
-                    weft::text(unknown_, " is outside of ", vocabulary_.size(), " pieces"));
+                    weft::str_cat(unknown_, " is outside of ", vocabulary_.size(), " pieces"));
       }
     }
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
       static constexpr std::string_view digits = "0123456789ABCDEF";
-      bytes_[byte] = vocabulary_.find(weft::text("<0x", digits[byte / 16], digits[byte % 16], ">"));
+      bytes_[byte] =
+          vocabulary_.find(weft::str_cat("<0x", digits[byte / 16], digits[byte % 16], ">"));
     }
-    falls_back_ = falls_back_ && std::none_of(bytes_.begin(), bytes_.end(),
-                                              [](int32_t id) { return id == Vocabulary::kNone; });
+    byte_fallback_ = byte_fallback_ && std::none_of(bytes_.begin(), bytes_.end(), [](int32_t id) {
+                       return id == Vocabulary::kNone;
+                     });
   }
 
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override {
-    // Memory of the thread, which serves from word to word.
-    thread_local std::vector<Step> steps;
-    thread_local std::vector<Piece> found;  // from the end
-    best_steps(word, steps);
+    // Thread-local memory, reused between words.
+    thread_local std::vector<LatticeNode> lattice;
+    thread_local std::vector<Piece> found;  // in reverse order
+    viterbi(word, lattice);
     found.clear();
     for (auto end = static_cast<int64_t>(word.size()); end > 0;) {
-      const Step& step = steps[static_cast<std::size_t>(end)];
-      const bool joins = step.id == unknown_ && !found.empty() && found.back().id == unknown_;
+      const LatticeNode& best = lattice[static_cast<std::size_t>(end)];
+      const bool joins = best.id == unknown_ && !found.empty() && found.back().id == unknown_;
       if (joins) {
-        found.back().begin = static_cast<uint32_t>(step.begin);
+        found.back().begin = static_cast<uint32_t>(best.begin);
       } else {
-        found.push_back({step.id, static_cast<uint32_t>(step.begin), static_cast<uint32_t>(end)});
+        found.push_back({best.id, static_cast<uint32_t>(best.begin), static_cast<uint32_t>(end)});
       }
-      end = step.begin;
+      end = best.begin;
     }
     for (auto piece = found.rbegin(); piece != found.rend(); ++piece) {
       append(*piece, word, pieces);
@@ -95,22 +98,23 @@ class Unigram : public TokenModel {
  private:
   void read_pieces(const JsonFields& fields) {
     const formats::Json& list = fields.list("vocab");
-    const std::string place = fields.place() + ".vocab";
+    const std::string location = fields.location() + ".vocab";
     if (list.empty()) {
-      throw Error(place + ": no pieces");
+      throw Error(location + ": no pieces");
     }
     double worst = std::numeric_limits<double>::infinity();
     for (const formats::Json& item : list) {
       const bool is_piece =
           item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_number();
       if (!is_piece || !std::isfinite(item[1].get<double>())) {
-        throw Error(weft::text(place, "[", scores_.size(), "]: a piece and its score are needed"));
+        throw Error(
+            weft::str_cat(location, "[", scores_.size(), "]: a piece and its score are needed"));
       }
       scores_.push_back(as_tokenizers_reads(item[1].get<double>()));
       worst = std::min(worst, scores_.back());
     }
     unknown_score_ = worst - kUnigramUnknownPenalty;
-    // From the end, so that of a piece that stands twice the last id counts, as in `tokenizers`.
+    // In reverse order, so that the last id of a duplicate piece counts, as in `tokenizers`.
     for (std::size_t i = list.size(); i-- > 0;) {
       const auto& piece = list[i][0].get_ref<const std::string&>();
       const auto id = static_cast<int32_t>(i);
@@ -120,24 +124,24 @@ class Unigram : public TokenModel {
     }
   }
 
-  void best_steps(std::string_view word, std::vector<Step>& steps) const {
-    steps.assign(word.size() + 1, {});
-    steps[0].begin = 0;
+  void viterbi(std::string_view word, std::vector<LatticeNode>& lattice) const {
+    lattice.assign(word.size() + 1, {});
+    lattice[0].begin = 0;
     const auto offer = [&](std::size_t begin, std::size_t end, double score, int32_t id) {
-      Step& step = steps[end];
-      if (step.begin < 0 || score > step.score) {
-        step = {score, static_cast<int64_t>(begin), id};
+      LatticeNode& best = lattice[end];
+      if (best.begin < 0 || score > best.score) {
+        best = {score, static_cast<int64_t>(begin), id};
       }
     };
     for (std::size_t begin = 0; begin < word.size();) {
       std::size_t after = begin;
       utf8::next(word, after);
-      const double score = steps[begin].score;
+      const double score = lattice[begin].score;
       bool has_single = false;
       uint32_t node = PieceTrie::kRoot;
       for (std::size_t at = begin; at < word.size();) {
         node = trie_.next(node, static_cast<unsigned char>(word[at++]));
-        if (node == PieceTrie::kNowhere) {
+        if (node == PieceTrie::kNoNode) {
           break;
         }
         const int32_t id = trie_.id(node);
@@ -154,15 +158,15 @@ class Unigram : public TokenModel {
   }
 
   void append(const Piece& piece, std::string_view word, std::vector<Piece>& pieces) const {
-    // Unknown characters side by side are one text, which may be a piece after all.
-    Piece made = piece;
+    // Adjacent unknown characters form one text, which may be a piece after all.
+    Piece result = piece;
     const std::string_view text = word.substr(piece.begin, piece.end - piece.begin);
     if (piece.id == unknown_) {
-      made.id = vocabulary_.find(text);
+      result.id = vocabulary_.find(text);
     }
-    if (made.id != Vocabulary::kNone) {
-      pieces.push_back(made);
-    } else if (falls_back_) {
+    if (result.id != Vocabulary::kNone) {
+      pieces.push_back(result);
+    } else if (byte_fallback_) {
       for (const char byte : text) {
         pieces.push_back({bytes_[static_cast<unsigned char>(byte)], piece.begin, piece.end});
       }
@@ -176,7 +180,7 @@ class Unigram : public TokenModel {
   std::vector<double> scores_;
   double unknown_score_ = 0;
   int32_t unknown_ = Vocabulary::kNone;
-  bool falls_back_;
+  bool byte_fallback_;
   std::array<int32_t, 256> bytes_{};
 };
 

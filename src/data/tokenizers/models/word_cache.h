@@ -10,26 +10,25 @@
 
 namespace weft::data {
 
-/// The ids of words met lately. One for each thread; words of text come again so often that most
-/// never reach the model.
+/// Cache of the ids of recent words, one per thread; words repeat so often that most never reach
+/// the model.
 class WordCache {
  public:
-  static constexpr std::size_t kLongestWord = 26;
-  static constexpr std::size_t kMostIds = 8;
+  static constexpr std::size_t kMaxWordBytes = 26;
+  static constexpr std::size_t kMaxIds = 8;
 
-  /// One line of the processor's cache.
+  /// One CPU cache line.
   struct alignas(64) Entry {
-    uint32_t owner = 0;  // which tokenizer; 0: none
+    uint32_t owner = 0;  // tokenizer id; 0: none
     uint8_t length = 0;
     uint8_t count = 0;
-    std::array<char, kLongestWord> word{};
-    std::array<int32_t, kMostIds> ids{};
+    std::array<char, kMaxWordBytes> word{};
+    std::array<int32_t, kMaxIds> ids{};
   };
 
   WordCache() : entries_(kEntries) {}
 
-  /// The place of a word of at most kLongestWord bytes; `holds` says whether it is taken by this
-  /// word.
+  /// Slot of a word of at most kMaxWordBytes bytes; `holds` checks whether it contains this word.
   Entry& entry(std::string_view word) { return entries_[text_hash(word) & (kEntries - 1)]; }
 
   static bool holds(const Entry& entry, uint32_t owner, std::string_view word) {

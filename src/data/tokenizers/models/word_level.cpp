@@ -4,7 +4,7 @@ namespace weft::data {
 
 namespace {
 
-/// Whole words alone.
+/// Maps only whole words to ids.
 class WordLevel : public TokenModel {
  public:
   explicit WordLevel(const JsonFields& fields)

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/models/model.h"
 
@@ -8,19 +8,19 @@ namespace weft::data {
 
 namespace {
 
-/// Longest piece first, from left to right; a word that cannot be made of pieces is unknown as a
-/// whole (arXiv:1609.08144).
+/// Greedy longest-match-first, from left to right; a word that cannot be split into pieces is
+/// unknown as a whole (arXiv:1609.08144).
 class WordPiece : public TokenModel {
  public:
   explicit WordPiece(const JsonFields& fields)
       : vocabulary_(read_vocabulary(fields)),
         prefix_(fields.text("continuing_subword_prefix", "##")),
-        longest_word_(fields.integer("max_input_chars_per_word", 100)),
+        max_word_characters_(fields.integer("max_input_chars_per_word", 100)),
         unknown_(read_unknown(fields, vocabulary_, "[UNK]")) {
     for (int32_t id = 0; id < vocabulary_.size(); ++id) {
       const std::string_view piece = vocabulary_.piece(id);
       if (vocabulary_.has(id) && piece.starts_with(prefix_)) {
-        inner_.add(piece.substr(prefix_.size()), id);
+        continuation_pieces_.add(piece.substr(prefix_.size()), id);
       }
     }
   }
@@ -28,7 +28,8 @@ class WordPiece : public TokenModel {
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override {
     const std::size_t before = pieces.size();
     const auto whole = Piece{unknown_, 0, static_cast<uint32_t>(word.size())};
-    if (static_cast<int64_t>(word.size()) > longest_word_ && utf8::count(word) > longest_word_) {
+    if (static_cast<int64_t>(word.size()) > max_word_characters_ &&
+        utf8::count(word) > max_word_characters_) {
       pieces.push_back(whole);
       return;
     }
@@ -50,7 +51,7 @@ class WordPiece : public TokenModel {
 
  private:
   Piece longest_at(std::string_view word, std::size_t begin) const {
-    const Vocabulary& pieces = begin == 0 ? vocabulary_ : inner_;
+    const Vocabulary& pieces = begin == 0 ? vocabulary_ : continuation_pieces_;
     std::size_t end = begin + std::min(word.size() - begin, pieces.longest());
     for (; end > begin; --end) {
       const bool cuts_code_point =
@@ -67,9 +68,9 @@ class WordPiece : public TokenModel {
   }
 
   Vocabulary vocabulary_;
-  Vocabulary inner_;  // pieces that go on within a word, without their prefix
+  Vocabulary continuation_pieces_;  // pieces inside a word, without their prefix
   std::string prefix_;
-  int64_t longest_word_;
+  int64_t max_word_characters_;
   int32_t unknown_;
 };
 

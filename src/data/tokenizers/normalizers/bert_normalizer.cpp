@@ -11,15 +11,15 @@ namespace weft::data {
 
 namespace {
 
-/// What BERT does to a text before it is cut: control characters out, white space to spaces, spaces
-/// around ideographs, accents off, lower case.
+/// BERT's text cleaning before splitting: removes control characters, converts white space to
+/// spaces, adds spaces around ideographs, strips accents, lower-cases.
 class BertNormalizer : public Normalizer {
  public:
   explicit BertNormalizer(const JsonFields& fields)
-      : cleans_(fields.truth("clean_text", true)),
-        spaces_ideographs_(fields.truth("handle_chinese_chars", true)),
-        lowers_(fields.truth("lowercase", true)),
-        strips_accents_(fields.maybe_truth("strip_accents").value_or(lowers_)) {
+      : cleans_(fields.boolean("clean_text", true)),
+        spaces_ideographs_(fields.boolean("handle_chinese_chars", true)),
+        lowers_(fields.boolean("lowercase", true)),
+        strips_accents_(fields.optional_boolean("strip_accents").value_or(lowers_)) {
     for (std::size_t byte = 0; byte < ascii_.size(); ++byte) {
       const auto code = static_cast<char32_t>(byte);
       const bool is_break = byte == '\t' || byte == '\n' || byte == '\r';
@@ -46,7 +46,7 @@ class BertNormalizer : public Normalizer {
   }
 
  private:
-  /// Changes ASCII in place, but for what goes. -> whether that was all there is to do.
+  /// Normalises ASCII in place, except for removals. Returns whether that was all there is to do.
   bool apply_to_ascii(std::string& bytes) const {
     bool is_all = true;
     for (char& byte : bytes) {
@@ -66,7 +66,7 @@ class BertNormalizer : public Normalizer {
   }
 
   AlignedText cleaned(const AlignedText& text) const {
-    Rewriting made(text);
+    AlignedTextBuilder result(text);
     const std::string_view bytes = text.view();
     for (std::size_t begin = 0; begin < bytes.size();) {
       if (is_done(bytes[begin])) {
@@ -76,16 +76,16 @@ class BertNormalizer : public Normalizer {
       std::size_t end = begin;
       const char32_t code = utf8::next(bytes, end);
       if (cleans_ && (code == 0 || is_removed(code))) {
-        made.change(begin, end, "");
+        result.replace(begin, end, "");
       } else if (cleans_ && is_white_space(code)) {
-        made.change(begin, end, " ");
+        result.replace(begin, end, " ");
       } else if (spaces_ideographs_ && is_ideograph(code)) {
-        made.change(begin, begin, " ");
-        made.change(end, end, " ");
+        result.replace(begin, begin, " ");
+        result.replace(end, end, " ");
       }
       begin = end;
     }
-    return made.finish();
+    return result.finish();
   }
 
   static bool is_removed(char32_t code) { return (classes_of(code) & kIsControl) != 0; }

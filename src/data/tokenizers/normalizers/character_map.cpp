@@ -6,7 +6,7 @@ namespace weft::data {
 
 namespace {
 
-// The fields of a unit, as Darts-clone packs them.
+// Fields of a double-array unit in the layout of Darts-clone.
 bool has_leaf(uint32_t unit) { return ((unit >> 8) & 1U) == 1U; }
 uint32_t value(uint32_t unit) { return unit & 0x7FFFFFFFU; }
 uint32_t label(uint32_t unit) { return unit & (0x80000000U | 0xFFU); }
@@ -39,15 +39,15 @@ std::optional<CharacterMap> CharacterMap::read(std::string_view bytes) {
     map.units_.push_back(read_unit(bytes, at));
   }
   map.texts_ = std::string(bytes.substr(std::size_t{4} + size));
-  if (map.texts_.back() != '\0' || !map.stays_inside()) {
+  if (map.texts_.back() != '\0' || !map.is_in_bounds()) {
     return std::nullopt;
   }
   return map;
 }
 
-/// Whether no walk leaves the array and no value the texts: libsentencepiece, which walks the same
-/// bytes, does not look.
-bool CharacterMap::stays_inside() const {
+/// Whether no lookup leaves the array and no value the texts: libsentencepiece, which reads the
+/// same bytes, does not check.
+bool CharacterMap::is_in_bounds() const {
   for (std::size_t node = 0; node < units_.size(); ++node) {
     const uint32_t unit = units_[node];
     const bool is_value = (unit >> 31) == 1U;
@@ -60,8 +60,8 @@ bool CharacterMap::stays_inside() const {
   return true;
 }
 
-/// Calls visit(rule) for each rule that the text begins with, shorter ones first, until it returns
-/// false.
+/// Calls visit(rule) for each rule that matches at the start of the text, shorter ones first, until
+/// it returns false.
 template <class Visit>
 void CharacterMap::visit_rules(std::string_view text, const Visit& visit) const {
   std::size_t node = offset(units_[0]);
@@ -74,12 +74,13 @@ void CharacterMap::visit_rules(std::string_view text, const Visit& visit) const 
     const bool ends = has_leaf(units_[node]);
     node ^= offset(units_[node]);
     if (ends) {
-      const std::size_t place = node < units_.size() ? value(units_[node]) : texts_.size();
-      if (place >= texts_.size()) {
+      const std::size_t start = node < units_.size() ? value(units_[node]) : texts_.size();
+      if (start >= texts_.size()) {
         return;
       }
-      const auto becomes = std::string_view(texts_).substr(place, texts_.find('\0', place) - place);
-      if (!visit(Rule{becomes, at + 1})) {
+      const auto replacement =
+          std::string_view(texts_).substr(start, texts_.find('\0', start) - start);
+      if (!visit(Rule{replacement, at + 1})) {
         return;
       }
     }
@@ -89,7 +90,7 @@ void CharacterMap::visit_rules(std::string_view text, const Visit& visit) const 
 std::optional<std::string_view> CharacterMap::find(std::string_view text) const {
   std::optional<std::string_view> found;
   visit_rules(text, [&](const Rule& rule) {
-    found = rule.becomes;
+    found = rule.replacement;
     return false;
   });
   return found;
@@ -112,21 +113,21 @@ std::optional<std::string> from_base64(std::string_view text) {
   bytes.reserve(text.size() / 4 * 3);
   for (std::size_t at = 0; at < text.size(); at += 4) {
     uint32_t group = 0;
-    std::size_t signs = 0;
-    for (; signs < 4 && text[at + signs] != '='; ++signs) {
-      const std::size_t digit = kAlphabet.find(text[at + signs]);
+    std::size_t characters = 0;
+    for (; characters < 4 && text[at + characters] != '='; ++characters) {
+      const std::size_t digit = kAlphabet.find(text[at + characters]);
       if (digit == std::string_view::npos) {
         return std::nullopt;
       }
-      group |= static_cast<uint32_t>(digit) << (18 - 6 * signs);
+      group |= static_cast<uint32_t>(digit) << (18 - 6 * characters);
     }
-    const bool is_padded = signs < 4;
-    const bool is_sound =
-        signs >= 2 && (!is_padded || (at + 4 == text.size() && text[at + 3] == '='));
-    if (!is_sound) {
+    const bool is_padded = characters < 4;
+    const bool is_valid =
+        characters >= 2 && (!is_padded || (at + 4 == text.size() && text[at + 3] == '='));
+    if (!is_valid) {
       return std::nullopt;
     }
-    for (std::size_t i = 0; i + 1 < signs; ++i) {
+    for (std::size_t i = 0; i + 1 < characters; ++i) {
       bytes.push_back(static_cast<char>((group >> (16 - 8 * i)) & 0xFFU));
     }
   }

@@ -8,19 +8,19 @@
 
 namespace weft::data {
 
-/// SentencePiece's precompiled normalisation rules: a double array of the texts that change, and
-/// what they become.
+/// SentencePiece's precompiled normalisation rules: a double-array trie of the texts to replace,
+/// and their replacements.
 class CharacterMap {
  public:
-  /// Nothing where the bytes cannot be such a map.
+  /// Returns nullopt if the bytes are not a valid map.
   static std::optional<CharacterMap> read(std::string_view bytes);
 
-  /// What the text becomes by the shortest rule that it begins with; nothing without one.
+  /// Replacement of the shortest rule that matches at the start of the text, or nullopt.
   std::optional<std::string_view> find(std::string_view text) const;
 
-  /// The longest rule that the text begins with.
+  /// The longest rule that matches at the start of the text.
   struct Rule {
-    std::string_view becomes;
+    std::string_view replacement;
     std::size_t length = 0;
   };
   std::optional<Rule> find_longest(std::string_view text) const;
@@ -28,13 +28,13 @@ class CharacterMap {
  private:
   template <class Visit>
   void visit_rules(std::string_view text, const Visit& visit) const;
-  bool stays_inside() const;
+  bool is_in_bounds() const;
 
   std::vector<uint32_t> units_;
-  std::string texts_;  // each closed by a NUL
+  std::string texts_;  // each terminated by NUL
 };
 
-/// The bytes of base64 text (RFC 4648), nothing where it is none.
+/// Decodes base64 text (RFC 4648); nullopt if it is invalid.
 std::optional<std::string> from_base64(std::string_view text);
 std::string to_base64(std::string_view bytes);
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -13,7 +13,7 @@ class NormalizerSequence : public Normalizer {
  public:
   explicit NormalizerSequence(const JsonFields& fields) {
     for (const formats::Json& part : fields.list("normalizers")) {
-      parts_.push_back(make_normalizer(JsonFields(part, fields.place() + ".normalizers")));
+      parts_.push_back(make_normalizer(JsonFields(part, fields.location() + ".normalizers")));
     }
   }
 
@@ -59,7 +59,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonFields& fields) {
     }
     known.emplace_back(name);
   }
-  fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
 }
 
 }  // namespace weft::data

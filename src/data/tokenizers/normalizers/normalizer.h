@@ -18,7 +18,7 @@ class Normalizer {
   virtual void apply(AlignedText& text) const = 0;
 };
 
-/// A normalizer's constructor, given its JSON object. Throws data::Error.
+/// Factory of a normalizer from its JSON object. Throws data::Error.
 using MakeNormalizer = std::unique_ptr<Normalizer> (*)(const JsonFields& fields);
 
 std::unique_ptr<Normalizer> make_bert_normalizer(const JsonFields& fields);
@@ -33,7 +33,7 @@ std::unique_ptr<Normalizer> make_precompiled(const JsonFields& fields);
 std::unique_ptr<Normalizer> make_byte_level_normalizer(const JsonFields& fields);
 std::unique_ptr<Normalizer> make_nmt(const JsonFields& fields);
 
-/// By the object's `type`, through the table in normalizer.cpp. Throws data::Error.
+/// Created by the object's `type`, from the table in normalizer.cpp. Throws data::Error.
 std::unique_ptr<Normalizer> make_normalizer(const JsonFields& fields);
 
 }  // namespace weft::data

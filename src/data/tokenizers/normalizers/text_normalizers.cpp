@@ -21,15 +21,15 @@ class Replace : public Normalizer {
     if (!pattern_.find(text.view(), 0, left)) {
       return;
     }
-    AlignedText made(text.is_tracked());
+    AlignedText result(text.is_tracked());
     visit_parts(pattern_, text.view(), [&](const PatternPart& part) {
       if (part.is_match) {
-        made.append_changed(text, part.range.begin, part.range.end, content_);
+        result.append_replaced(text, part.range.begin, part.range.end, content_);
       } else {
-        made.append_kept(text, part.range.begin, part.range.end);
+        result.append_unchanged(text, part.range.begin, part.range.end);
       }
     });
-    text = std::move(made);
+    text = std::move(result);
   }
 
  private:
@@ -37,11 +37,11 @@ class Replace : public Normalizer {
   std::string content_;
 };
 
-/// White space off the ends.
+/// Strips white space from the ends.
 class Strip : public Normalizer {
  public:
   explicit Strip(const JsonFields& fields)
-      : left_(fields.truth("strip_left", true)), right_(fields.truth("strip_right", true)) {}
+      : left_(fields.boolean("strip_left", true)), right_(fields.boolean("strip_right", true)) {}
 
   void apply(AlignedText& text) const override {
     const std::string_view bytes = text.view();
@@ -59,9 +59,9 @@ class Strip : public Normalizer {
       }
     }
     if (begin > 0 || end < bytes.size()) {
-      AlignedText made(text.is_tracked());
-      made.append_kept(text, begin, end);
-      text = std::move(made);
+      AlignedText result(text.is_tracked());
+      result.append_unchanged(text, begin, end);
+      text = std::move(result);
     }
   }
 
@@ -78,32 +78,32 @@ class NormalizerPrepend : public Normalizer {
     if (text.size() == 0) {
       return;
     }
-    AlignedText made(text.is_tracked());
-    made.append_changed(text, 0, 0, prefix_);
-    made.append_kept(text, 0, text.size());
-    text = std::move(made);
+    AlignedText result(text.is_tracked());
+    result.append_replaced(text, 0, 0, prefix_);
+    result.append_unchanged(text, 0, text.size());
+    text = std::move(result);
   }
 
  private:
   std::string prefix_;
 };
 
-/// What SentencePiece's `nmt` does beside the forms of Unicode: control characters go, signs of
-/// space and of nothing become spaces.
+/// SentencePiece's `nmt` rules beyond the Unicode forms: control characters are removed, space and
+/// zero-width characters become spaces.
 class Nmt : public Normalizer {
  public:
   void apply(AlignedText& text) const override {
-    Rewriting made(text);
+    AlignedTextBuilder result(text);
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t begin = at;
       const char32_t code = utf8::next(text.view(), at);
       if (is_one_of(kRemoved, code)) {
-        made.change(begin, at, "");
+        result.replace(begin, at, "");
       } else if (is_one_of(kSpaces, code)) {
-        made.change(begin, at, " ");
+        result.replace(begin, at, " ");
       }
     }
-    text = made.finish();
+    text = result.finish();
   }
 
  private:

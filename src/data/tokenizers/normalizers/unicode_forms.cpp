@@ -25,9 +25,9 @@ constexpr bool is_compatible(UnicodeForm form) {
 
 bool is_inert(char32_t code) { return (classes_of(code) & kIsInert) != 0; }
 
-/// Whether a code point of a decomposed text can change together with what stands before it: marks
-/// and the later letters of a Hangul syllable do.
-bool joins_before(utf8proc_int32_t code) {
+/// Whether a code point of a decomposed text may combine with the preceding ones: marks and the
+/// later letters of a Hangul syllable.
+bool is_combining(utf8proc_int32_t code) {
   if (code >= 0x1160 && code <= 0x11FF) {
     return true;
   }
@@ -36,8 +36,8 @@ bool joins_before(utf8proc_int32_t code) {
          category == UTF8PROC_CATEGORY_ME;
 }
 
-/// Normalises the code points of `buffer` from `begin` on in place, and cuts it to what they give.
-/// Inert ones stand alone.
+/// Normalises the code points of `buffer` from `begin` on in place, and resizes it to the result.
+/// Inert code points are passed alone.
 void normalize(std::vector<utf8proc_int32_t>& buffer, std::size_t begin, UnicodeForm form) {
   const auto options = static_cast<utf8proc_option_t>(
       UTF8PROC_STABLE | (unicode_composes(form) ? UTF8PROC_COMPOSE : 0));
@@ -48,7 +48,7 @@ void normalize(std::vector<utf8proc_int32_t>& buffer, std::size_t begin, Unicode
   }
 }
 
-/// Reorders marks by combining class (stable), as utf8proc_decompose does for whole strings.
+/// Reorders marks by combining class (stable sort), as utf8proc_decompose does for whole strings.
 void order_marks(std::vector<utf8proc_int32_t>& buffer, std::size_t begin) {
   const auto rank = [](utf8proc_int32_t code) {
     return utf8proc_get_property(code)->combining_class;
@@ -98,17 +98,17 @@ bool begins_segment(char32_t code, UnicodeForm form) {
     return true;
   }
   if (is_whole(code)) {
-    return !joins_before(static_cast<utf8proc_int32_t>(code));
+    return !is_combining(static_cast<utf8proc_int32_t>(code));
   }
   std::vector<utf8proc_int32_t> parts;
   append_decomposed(parts, code, form);
-  return !joins_before(parts.front());
+  return !is_combining(parts.front());
 }
 
-/// The code points of one segment in the form asked for.
+/// Returns the code points of one segment in the given form.
 std::string formed(std::string_view segment, UnicodeForm form) {
   std::vector<utf8proc_int32_t> buffer;
-  std::size_t run = 0;  // where the code points since the last inert one begin
+  std::size_t run = 0;  // start of the code points since the last inert one
   const auto finish_run = [&] {
     order_marks(buffer, run);
     if (unicode_composes(form)) {
@@ -126,11 +126,11 @@ std::string formed(std::string_view segment, UnicodeForm form) {
     }
   }
   finish_run();
-  std::string made;
+  std::string result;
   for (const utf8proc_int32_t code : buffer) {
-    utf8::append(made, static_cast<char32_t>(code));
+    utf8::append(result, static_cast<char32_t>(code));
   }
-  return made;
+  return result;
 }
 
 class FormNormalizer : public Normalizer {
@@ -163,7 +163,7 @@ void apply_form(AlignedText& text, UnicodeForm form) {
   if (is_ascii(text.view())) {
     return;
   }
-  AlignedText made(text.is_tracked());
+  AlignedText result(text.is_tracked());
   const std::string_view bytes = text.view();
   for (std::size_t begin = 0; begin < bytes.size();) {
     std::size_t end = begin;
@@ -178,39 +178,39 @@ void apply_form(AlignedText& text, UnicodeForm form) {
     }
     const std::string_view segment = bytes.substr(begin, end - begin);
     if (end == after_first && (first < 0x80 || is_whole(first))) {
-      made.append_kept(text, begin, end);
+      result.append_unchanged(text, begin, end);
     } else {
       const std::string changed = formed(segment, form);
       if (changed == segment) {
-        made.append_kept(text, begin, end);
+        result.append_unchanged(text, begin, end);
       } else {
-        made.append_changed(text, begin, end, changed);
+        result.append_replaced(text, begin, end, changed);
       }
     }
     begin = end;
   }
-  text = std::move(made);
+  text = std::move(result);
 }
 
 AlignedText without_marks(const AlignedText& text, uint8_t mark) {
-  Rewriting made(text);
+  AlignedTextBuilder result(text);
   const std::string_view bytes = text.view();
   for (std::size_t begin = 0; begin < bytes.size();) {
-    if (static_cast<unsigned char>(bytes[begin]) < 0x80) {  // no mark
+    if (static_cast<unsigned char>(bytes[begin]) < 0x80) {  // ASCII: not a mark
       ++begin;
       continue;
     }
     std::size_t end = begin;
     if ((classes_of(utf8::next(bytes, end)) & mark) != 0) {
-      made.change(begin, end, "");
+      result.replace(begin, end, "");
     }
     begin = end;
   }
-  return made.finish();
+  return result.finish();
 }
 
 AlignedText lowered(const AlignedText& text) {
-  Rewriting made(text);
+  AlignedTextBuilder result(text);
   const std::string_view bytes = text.view();
   for (std::size_t begin = 0; begin < bytes.size();) {
     const auto byte = static_cast<unsigned char>(bytes[begin]);
@@ -222,13 +222,13 @@ AlignedText lowered(const AlignedText& text) {
     const char32_t code = utf8::next(bytes, end);
     const char32_t lower = lower_case(code);
     if (code == 0x130) {
-      made.change(begin, end, "i\u0307");
+      result.replace(begin, end, "i\u0307");
     } else if (lower != code) {
-      made.change(begin, end, lower);
+      result.replace(begin, end, lower);
     }
     begin = end;
   }
-  return made.finish();
+  return result.finish();
 }
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(const JsonFields& fields) {

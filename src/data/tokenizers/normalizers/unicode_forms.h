@@ -6,15 +6,15 @@
 
 namespace weft::data {
 
-/// The four normalisation forms of Unicode (UAX 15).
+/// The four Unicode normalisation forms (UAX 15).
 enum class UnicodeForm { kNfc, kNfd, kNfkc, kNfkd };
 
 void apply_form(AlignedText& text, UnicodeForm form);
 
-/// Without the code points of a class (CodepointClass).
+/// Removes the code points of a class (CodepointClass).
 AlignedText without_marks(const AlignedText& text, uint8_t mark);
 
-/// Each code point in lower case by itself.
+/// Lower-cases each code point independently.
 AlignedText lowered(const AlignedText& text);
 
 }  // namespace weft::data

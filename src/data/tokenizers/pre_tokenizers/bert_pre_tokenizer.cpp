@@ -25,39 +25,39 @@ std::array<BertKind, 128> ascii_kinds() {
   return kinds;
 }
 
-/// Words between white space, each sign of punctuation a word of its own.
+/// Splits at white space; each punctuation character is a word of its own.
 class BertPreTokenizer : public PreTokenizer {
  public:
   void apply(Words& words) const override {
-    std::vector<TextRange> cut;
-    cut.reserve(words.text.size() / 4 + 1);
+    std::vector<TextRange> ranges;
+    ranges.reserve(words.text.size() / 4 + 1);
     for (const TextRange& word : words.ranges) {
-      split(words.text.view(), word, cut);
+      split(words.text.view(), word, ranges);
     }
-    words.ranges = std::move(cut);
+    words.ranges = std::move(ranges);
   }
 
  private:
-  static void split(std::string_view text, TextRange word, std::vector<TextRange>& cut) {
+  static void split(std::string_view text, TextRange word, std::vector<TextRange>& ranges) {
     static const std::array<BertKind, 128> ascii = ascii_kinds();
-    std::size_t begin = word.begin;  // of the run of letters under way
+    std::size_t begin = word.begin;  // start of the current run of letters
     for (std::size_t at = word.begin; at < word.end;) {
       const auto byte = static_cast<unsigned char>(text[at]);
       std::size_t after = at + 1;
       const BertKind kind = byte < 0x80 ? ascii[byte] : kind_of(utf8::next(text, after = at));
       if (kind != BertKind::kLetter) {
         if (begin < at) {
-          cut.push_back({begin, at});
+          ranges.push_back({begin, at});
         }
         if (kind == BertKind::kPunctuation) {
-          cut.push_back({at, after});
+          ranges.push_back({at, after});
         }
         begin = after;
       }
       at = after;
     }
     if (begin < word.end) {
-      cut.push_back({begin, word.end});
+      ranges.push_back({begin, word.end});
     }
   }
 };
@@ -65,7 +65,7 @@ class BertPreTokenizer : public PreTokenizer {
 class WhitespaceSplit : public PreTokenizer {
  public:
   void apply(Words& words) const override {
-    std::vector<TextRange> cut;
+    std::vector<TextRange> ranges;
     const std::string_view text = words.text.view();
     for (const TextRange& word : words.ranges) {
       std::size_t begin = word.begin;
@@ -74,17 +74,17 @@ class WhitespaceSplit : public PreTokenizer {
         std::size_t after = at + 1;
         if (is_white_space(byte < 0x80 ? byte : utf8::next(text, after = at))) {
           if (begin < at) {
-            cut.push_back({begin, at});
+            ranges.push_back({begin, at});
           }
           begin = after;
         }
         at = after;
       }
       if (begin < word.end) {
-        cut.push_back({begin, word.end});
+        ranges.push_back({begin, word.end});
       }
     }
-    words.ranges = std::move(cut);
+    words.ranges = std::move(ranges);
   }
 };
 

@@ -6,32 +6,32 @@
 #include "base/utf8.h"
 #include "data/tokenizers/decoder.h"
 #include "data/tokenizers/normalizers/normalizer.h"
-#include "data/tokenizers/pre_tokenizers/byte_signs.h"
+#include "data/tokenizers/pre_tokenizers/bytes_to_unicode.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
 namespace weft::data {
 
 namespace {
 
-/// Bytes of the signs' code points, all below U+0200; -1 elsewhere.
-const std::array<int16_t, 512>& bytes_of_signs() {
+/// Bytes of the alphabet's code points, all below U+0200; -1 elsewhere.
+const std::array<int16_t, 512>& unicode_to_bytes() {
   static const std::array<int16_t, 512> bytes = [] {
-    std::array<int16_t, 512> made;
-    made.fill(-1);
+    std::array<int16_t, 512> result;
+    result.fill(-1);
     for (std::size_t byte = 0; byte < 256; ++byte) {
       std::size_t at = 0;
-      made[utf8::next(byte_signs()[byte], at)] = static_cast<int16_t>(byte);
+      result[utf8::next(bytes_to_unicode()[byte], at)] = static_cast<int16_t>(byte);
     }
-    return made;
+    return result;
   }();
   return bytes;
 }
 
-/// Cuts as GPT-2's pattern does: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
+/// Splits like GPT-2's pattern: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
 /// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-class WordCutter {
+class WordSplitter {
  public:
-  explicit WordCutter(std::string_view text) : text_(text) {}
+  explicit WordSplitter(std::string_view text) : text_(text) {}
 
   /// End of the word that begins at `begin`.
   std::size_t end_of_word(std::size_t begin) const {
@@ -45,8 +45,8 @@ class WordCutter {
         return end_of_run(after_space, kind);
       }
     }
-    // All white space but the last belongs together where a word follows, for which the last is
-    // left.
+    // If a word follows, the last white space character is left for it and the ones before it form
+    // a word.
     const std::size_t end = end_of_run(begin, Kind::kSpace);
     if (end == text_.size()) {
       return end;
@@ -63,11 +63,11 @@ class WordCutter {
 
   static Kind kind_of(char32_t code) {
     static const std::array<Kind, 128> ascii = [] {
-      std::array<Kind, 128> made{};
-      for (std::size_t byte = 0; byte < made.size(); ++byte) {
-        made[byte] = computed_kind(static_cast<char32_t>(byte));
+      std::array<Kind, 128> result{};
+      for (std::size_t byte = 0; byte < result.size(); ++byte) {
+        result[byte] = computed_kind(static_cast<char32_t>(byte));
       }
-      return made;
+      return result;
     }();
     return code < ascii.size() ? ascii[code] : computed_kind(code);
   }
@@ -83,7 +83,7 @@ class WordCutter {
     return (classes & kIsNumber) != 0 ? Kind::kNumber : Kind::kOther;
   }
 
-  /// The code point at `at`, which moves behind it.
+  /// Returns the code point at `at` and advances `at` past it.
   char32_t next(std::size_t& at) const {
     const auto byte = static_cast<unsigned char>(text_[at]);
     if (byte < 0x80) {
@@ -119,9 +119,9 @@ class WordCutter {
   std::string_view text_;
 };
 
-/// Most bytes are signs already: they go over in runs.
-void append_signs(const AlignedText& word, TextRange range, AlignedText& made) {
-  const auto& signs = byte_signs();
+/// Most bytes map to themselves, so they are copied in runs.
+void append_as_unicode(const AlignedText& word, TextRange range, AlignedText& result) {
+  const auto& characters = bytes_to_unicode();
   const std::string_view bytes = word.view();
   std::size_t done = range.begin;
   for (std::size_t at = range.begin; at < range.end; ++at) {
@@ -129,54 +129,54 @@ void append_signs(const AlignedText& word, TextRange range, AlignedText& made) {
     if (byte > ' ' && byte < '\x7F') {
       continue;
     }
-    made.append_kept(word, done, at);
-    made.append_changed(word, at, at + 1, signs[static_cast<unsigned char>(byte)]);
+    result.append_unchanged(word, done, at);
+    result.append_replaced(word, at, at + 1, characters[static_cast<unsigned char>(byte)]);
     done = at + 1;
   }
-  made.append_kept(word, done, range.end);
+  result.append_unchanged(word, done, range.end);
 }
 
-/// GPT-2's words, each byte of them a sign that prints.
+/// Splits into GPT-2's words, with each byte as a printable character.
 class ByteLevel : public PreTokenizer {
  public:
   explicit ByteLevel(const JsonFields& fields)
-      : prepends_space_(fields.truth("add_prefix_space", true)),
-        cuts_(fields.truth("use_regex", true)) {}
+      : prepends_space_(fields.boolean("add_prefix_space", true)),
+        uses_regex_(fields.boolean("use_regex", true)) {}
 
   void apply(Words& words) const override {
-    AlignedText made(words.text.is_tracked());
-    std::vector<TextRange> cut;
+    AlignedText result(words.text.is_tracked());
+    std::vector<TextRange> ranges;
     for (const TextRange& range : words.ranges) {
       AlignedText word(words.text.is_tracked());
       if (prepends_space_ && words.text.view()[range.begin] != ' ') {
-        word.append_changed(words.text, range.begin, range.begin, " ");
+        word.append_replaced(words.text, range.begin, range.begin, " ");
       }
-      word.append_kept(words.text, range.begin, range.end);
-      const WordCutter cutter(word.view());
+      word.append_unchanged(words.text, range.begin, range.end);
+      const WordSplitter splitter(word.view());
       for (std::size_t begin = 0; begin < word.size();) {
-        const std::size_t end = cuts_ ? cutter.end_of_word(begin) : word.size();
-        const std::size_t start = made.size();
-        append_signs(word, {begin, end}, made);
-        cut.push_back({start, made.size()});
+        const std::size_t end = uses_regex_ ? splitter.end_of_word(begin) : word.size();
+        const std::size_t start = result.size();
+        append_as_unicode(word, {begin, end}, result);
+        ranges.push_back({start, result.size()});
         begin = end;
       }
     }
-    words.text = std::move(made);
-    words.ranges = std::move(cut);
+    words.text = std::move(result);
+    words.ranges = std::move(ranges);
   }
 
  private:
   bool prepends_space_;
-  bool cuts_;
+  bool uses_regex_;
 };
 
-/// The signs alone.
+/// Maps bytes to printable characters, without splitting.
 class ByteLevelNormalizer : public Normalizer {
  public:
   void apply(AlignedText& text) const override {
-    AlignedText made(text.is_tracked());
-    append_signs(text, {0, text.size()}, made);
-    text = std::move(made);
+    AlignedText result(text.is_tracked());
+    append_as_unicode(text, {0, text.size()}, result);
+    text = std::move(result);
   }
 };
 
@@ -188,8 +188,9 @@ class ByteLevelDecoder : public TokenDecoder {
       const std::size_t before = bytes.size();
       for (std::size_t at = 0; at < piece.size();) {
         const char32_t code = utf8::next(piece, at);
-        const int16_t byte = code < bytes_of_signs().size() ? bytes_of_signs()[code] : int16_t{-1};
-        if (byte < 0) {  // not written in the alphabet: it stands for itself
+        const int16_t byte =
+            code < unicode_to_bytes().size() ? unicode_to_bytes()[code] : int16_t{-1};
+        if (byte < 0) {  // not in the alphabet: kept as is
           bytes.resize(before);
           bytes += piece;
           break;
@@ -197,7 +198,7 @@ class ByteLevelDecoder : public TokenDecoder {
         bytes.push_back(static_cast<char>(byte));
       }
     }
-    pieces = {utf8::repaired(bytes)};
+    pieces = {utf8::replace_invalid(bytes)};
   }
 };
 

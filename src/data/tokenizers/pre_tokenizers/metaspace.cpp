@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/decoder.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
@@ -13,13 +13,13 @@ enum class MetaspacePrepend { kAlways, kFirst, kNever };
 
 MetaspacePrepend read_prepend(const JsonFields& fields) {
   if (!fields.has("prepend_scheme")) {
-    return fields.truth("add_prefix_space", true) ? MetaspacePrepend::kAlways
-                                                  : MetaspacePrepend::kNever;
+    return fields.boolean("add_prefix_space", true) ? MetaspacePrepend::kAlways
+                                                    : MetaspacePrepend::kNever;
   }
   const std::string scheme = fields.text("prepend_scheme");
   if (scheme != "always" && scheme != "first" && scheme != "never") {
     fields.fail("prepend_scheme",
-                weft::text("'", shown(scheme), "' is not one of always, first, never"));
+                weft::str_cat("'", printable(scheme), "' is not one of always, first, never"));
   }
   return scheme == "always"
              ? MetaspacePrepend::kAlways
@@ -27,72 +27,74 @@ MetaspacePrepend read_prepend(const JsonFields& fields) {
 }
 
 std::string read_replacement(const JsonFields& fields) {
-  std::string sign = fields.text("replacement", "\u2581");
-  if (utf8::count(sign) != 1) {
+  std::string replacement = fields.text("replacement", "\u2581");
+  if (utf8::count(replacement) != 1) {
     fields.fail("replacement", "must be one character");
   }
-  return sign;
+  return replacement;
 }
 
-/// SentencePiece's way with spaces: a visible sign at the head of each word.
+/// SentencePiece's handling of spaces: a visible marker at the beginning of each word.
 class Metaspace : public PreTokenizer {
  public:
   explicit Metaspace(const JsonFields& fields)
-      : sign_(read_replacement(fields)),
+      : replacement_(read_replacement(fields)),
         prepend_(read_prepend(fields)),
-        splits_(fields.truth("split", true)) {}
+        splits_(fields.boolean("split", true)) {}
 
   void apply(Words& words) const override {
-    AlignedText made(words.text.is_tracked());
-    std::vector<TextRange> cut;
+    AlignedText result(words.text.is_tracked());
+    std::vector<TextRange> ranges;
     for (const TextRange& word : words.ranges) {
-      const std::size_t begin = made.size();
-      append_with_signs(words, word, made);
+      const std::size_t begin = result.size();
+      append_with_replacement(words, word, result);
       if (splits_) {
-        cut_at_signs(made.view(), {begin, made.size()}, cut);
+        split_at_replacement(result.view(), {begin, result.size()}, ranges);
       } else {
-        cut.push_back({begin, made.size()});
+        ranges.push_back({begin, result.size()});
       }
     }
-    words.text = std::move(made);
-    words.ranges = std::move(cut);
+    words.text = std::move(result);
+    words.ranges = std::move(ranges);
   }
 
  private:
-  void append_with_signs(const Words& words, TextRange word, AlignedText& made) const {
+  void append_with_replacement(const Words& words, TextRange word, AlignedText& result) const {
     const std::string_view text = words.text.view();
     const std::string_view bytes = text.substr(word.begin, word.end - word.begin);
     const bool is_wanted =
         prepend_ == MetaspacePrepend::kAlways ||
         (prepend_ == MetaspacePrepend::kFirst && words.is_first && word.begin == 0);
-    if (is_wanted && !bytes.starts_with(sign_) && !bytes.starts_with(' ')) {
-      made.append_changed(words.text, word.begin, word.begin, sign_);
+    if (is_wanted && !bytes.starts_with(replacement_) && !bytes.starts_with(' ')) {
+      result.append_replaced(words.text, word.begin, word.begin, replacement_);
     }
     std::size_t done = word.begin;
     for (std::size_t at = bytes.find(' '); at != std::string_view::npos;
          at = bytes.find(' ', done - word.begin)) {
-      made.append_kept(words.text, done, word.begin + at);
-      made.append_changed(words.text, word.begin + at, word.begin + at + 1, sign_);
+      result.append_unchanged(words.text, done, word.begin + at);
+      result.append_replaced(words.text, word.begin + at, word.begin + at + 1, replacement_);
       done = word.begin + at + 1;
     }
-    made.append_kept(words.text, done, word.end);
+    result.append_unchanged(words.text, done, word.end);
   }
 
-  void cut_at_signs(std::string_view text, TextRange word, std::vector<TextRange>& cut) const {
+  void split_at_replacement(std::string_view text,
+                            TextRange word,
+                            std::vector<TextRange>& ranges) const {
     std::size_t begin = word.begin;
-    for (std::size_t at = text.find(sign_, word.begin); at < word.end;
-         at = text.find(sign_, at + sign_.size())) {
+    for (std::size_t at = text.find(replacement_, word.begin); at < word.end;
+         at = text.find(replacement_, at + replacement_.size())) {
       if (begin < at) {
-        cut.push_back({begin, at});
+        ranges.push_back({begin, at});
       }
       begin = at;
     }
     if (begin < word.end) {
-      cut.push_back({begin, word.end});
+      ranges.push_back({begin, word.end});
     }
   }
 
-  std::string sign_;
+  std::string replacement_;
   MetaspacePrepend prepend_;
   bool splits_;
 };
@@ -100,24 +102,24 @@ class Metaspace : public PreTokenizer {
 class MetaspaceDecoder : public TokenDecoder {
  public:
   explicit MetaspaceDecoder(const JsonFields& fields)
-      : sign_(read_replacement(fields)), prepend_(read_prepend(fields)) {}
+      : replacement_(read_replacement(fields)), prepend_(read_prepend(fields)) {}
 
   void apply(std::vector<std::string>& pieces) const override {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const std::string_view space = i == 0 && prepend_ != MetaspacePrepend::kNever ? "" : " ";
-      std::string made;
+      std::string result;
       std::size_t done = 0;
-      for (std::size_t at = pieces[i].find(sign_); at != std::string::npos;
-           at = pieces[i].find(sign_, done)) {
-        made.append(pieces[i], done, at - done).append(space);
-        done = at + sign_.size();
+      for (std::size_t at = pieces[i].find(replacement_); at != std::string::npos;
+           at = pieces[i].find(replacement_, done)) {
+        result.append(pieces[i], done, at - done).append(space);
+        done = at + replacement_.size();
       }
-      pieces[i] = made.append(pieces[i], done);
+      pieces[i] = result.append(pieces[i], done);
     }
   }
 
  private:
-  std::string sign_;
+  std::string replacement_;
   MetaspacePrepend prepend_;
 };
 

@@ -6,7 +6,7 @@
 #include <utf8proc.h>
 
 #include "base/codepoints.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/pre_tokenizers/pattern_compiler.h"
 
@@ -14,9 +14,9 @@ namespace weft::data {
 
 namespace {
 
-constexpr int64_t kMostSteps = 1'000'000;
-constexpr int64_t kStepsOfByte = 256;
-constexpr std::size_t kWaitingOfByte = 8;  // branches that wait, beside as many as kMostSteps
+constexpr int64_t kMaxSteps = 1'000'000;
+constexpr int64_t kStepsPerByte = 256;
+constexpr std::size_t kBranchesPerByte = 8;  // limit on pending branches, in addition to kMaxSteps
 
 bool holds(const Pattern::SetItem& item, char32_t code) {
   bool found = false;
@@ -42,7 +42,7 @@ bool holds(const Pattern::Set& set, char32_t code) {
   bool found = has(code);
   if (!found && set.ignores_case) {
     const auto upper = static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(code)));
-    // U+017F and U+212A fold to `s` and `k`, as Unicode's simple case folding has it.
+    // U+017F and U+212A fold to `s` and `k`, according to Unicode's simple case folding.
     found = has(lower_case(code)) || has(upper) || (upper != code && has(lower_case(upper)));
   }
   return found != set.is_negated;
@@ -73,13 +73,13 @@ std::optional<std::size_t> Pattern::match_at(std::string_view text,
     int32_t instruction;
     std::size_t at;
   };
-  std::vector<State> waiting = {{start, at}};
-  const std::size_t most_waiting = kMostSteps + kWaitingOfByte * (text.size() - at);
-  while (!waiting.empty()) {
-    State state = waiting.back();
-    waiting.pop_back();
+  std::vector<State> branches = {{start, at}};
+  const std::size_t max_branches = kMaxSteps + kBranchesPerByte * (text.size() - at);
+  while (!branches.empty()) {
+    State state = branches.back();
+    branches.pop_back();
     for (bool goes_on = true; goes_on;) {
-      if (--left < 0 || waiting.size() > most_waiting) {
+      if (--left < 0 || branches.size() > max_branches) {
         throw Error("a pattern of the tokenizer takes too long on a text");
       }
       const Instruction& instruction = program_[static_cast<std::size_t>(state.instruction)];
@@ -91,7 +91,7 @@ std::optional<std::size_t> Pattern::match_at(std::string_view text,
           ++state.instruction;
           break;
         case Operation::kSplit:
-          waiting.push_back({instruction.second, state.at});
+          branches.push_back({instruction.second, state.at});
           state.instruction = instruction.first;
           break;
         case Operation::kJump:
@@ -119,7 +119,7 @@ std::optional<std::size_t> Pattern::match_at(std::string_view text,
 }
 
 int64_t Pattern::steps_for(std::string_view text) {
-  return kMostSteps + kStepsOfByte * static_cast<int64_t>(text.size());
+  return kMaxSteps + kStepsPerByte * static_cast<int64_t>(text.size());
 }
 
 std::optional<TextRange> Pattern::find(std::string_view text,
@@ -140,7 +140,7 @@ std::optional<TextRange> Pattern::find(std::string_view text,
   return std::nullopt;
 }
 
-std::vector<PatternPart> parts_of(const Pattern& pattern, std::string_view text) {
+std::vector<PatternPart> split_by_pattern(const Pattern& pattern, std::string_view text) {
   std::vector<PatternPart> parts;
   visit_parts(pattern, text, [&](const PatternPart& part) { parts.push_back(part); });
   return parts;

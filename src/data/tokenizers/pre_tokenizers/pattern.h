@@ -11,20 +11,19 @@
 
 namespace weft::data {
 
-/// A `pattern` of a tokenizer.json: a plain text or a regular expression, as Oniguruma reads those
-/// that tokenizers use: classes, `\p{..}`, groups, alternatives, look-ahead, greedy and lazy
-/// repetition, `(?i:`. What else there is (look-behind, back references, possessive repetition) is
-/// refused by name.
+/// A `pattern` of a tokenizer.json: a plain text or a regular expression in the subset of
+/// Oniguruma's syntax that tokenizers use: classes, `\p{..}`, groups, alternatives, look-ahead,
+/// greedy and lazy repetition, `(?i:`. Other constructs (look-behind, back references, possessive
+/// repetition) are rejected by name.
 class Pattern {
  public:
   /// A field `{"String": ..}` or `{"Regex": ..}`. Throws data::Error.
   explicit Pattern(const JsonFields& fields);
 
-  /// Steps that all searches in one text may take together: patterns that go back and forth for
-  /// ever are refused.
+  /// Step budget for all searches in one text: patterns with runaway backtracking are rejected.
   static int64_t steps_for(std::string_view text);
-  /// The first match in text[from, end), empty ones not counted; what stands around counts for
-  /// look-ahead and anchors. Takes its steps off `left`; throws data::Error where none are left.
+  /// First non-empty match in text[from, end); look-ahead and anchors see the surrounding text.
+  /// Subtracts its steps from `left`; throws data::Error if the budget is exhausted.
   std::optional<TextRange> find(std::string_view text, std::size_t from, int64_t& left) const;
 
   struct SetItem {
@@ -42,8 +41,8 @@ class Pattern {
   enum class Operation : uint8_t { kSet, kSplit, kJump, kLook, kBegin, kEnd, kMatch };
   struct Instruction {
     Operation operation = Operation::kMatch;
-    int32_t first = 0;   // set; preferred branch; target; where a look-ahead's program begins
-    int32_t second = 0;  // other branch; where the program goes on after a look-ahead
+    int32_t first = 0;   // set; preferred branch; target; start of a look-ahead's program
+    int32_t second = 0;  // other branch; continuation after a look-ahead
     bool is_negated = false;
   };
 
@@ -53,17 +52,17 @@ class Pattern {
                                       int32_t start,
                                       int64_t& left) const;
 
-  std::string literal_;  // where the pattern is a plain text
+  std::string literal_;  // if the pattern is a plain text
   std::vector<Set> sets_;
   std::vector<Instruction> program_;
 };
 
-/// The parts of a text between and at matches.
+/// A match, or the text between two matches.
 struct PatternPart {
   TextRange range;
   bool is_match = false;
 };
-/// Calls visit(part) for each part in order, or gives them all.
+/// visit_parts calls visit(part) for each part in order; split_by_pattern returns all of them.
 template <class Visit>
 void visit_parts(const Pattern& pattern, std::string_view text, const Visit& visit) {
   std::size_t done = 0;
@@ -79,6 +78,6 @@ void visit_parts(const Pattern& pattern, std::string_view text, const Visit& vis
     visit(PatternPart{{done, text.size()}, false});
   }
 }
-std::vector<PatternPart> parts_of(const Pattern& pattern, std::string_view text);
+std::vector<PatternPart> split_by_pattern(const Pattern& pattern, std::string_view text);
 
 }  // namespace weft::data

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/codepoints.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::data {
@@ -13,9 +13,9 @@ namespace {
 using Operation = Pattern::Operation;
 using SetItem = Pattern::SetItem;
 
-constexpr std::size_t kLongestProgram = 20'000;
-constexpr int kDeepest = 50;
-constexpr int64_t kMostRepetitions = 1000;
+constexpr std::size_t kMaxProgramSize = 20'000;
+constexpr int kMaxDepth = 50;
+constexpr int64_t kMaxRepetitions = 1000;
 
 SetItem one(char32_t code) { return {.first = code, .last = code}; }
 
@@ -27,11 +27,11 @@ PatternCompiler::PatternCompiler(std::string_view expression,
     : expression_(expression), fields_(fields), key_(key) {}
 
 void PatternCompiler::fail(std::string_view message) const {
-  fields_.fail(key_, text("'", shown(expression_), "' at ", at_, ": ", message));
+  fields_.fail(key_, str_cat("'", printable(expression_), "' at ", at_, ": ", message));
 }
 
 int32_t PatternCompiler::push(Operation operation, int32_t first, int32_t second) {
-  if (program.size() >= kLongestProgram) {
+  if (program.size() >= kMaxProgramSize) {
     fail("the pattern is too large");
   }
   program.push_back({.operation = operation, .first = first, .second = second});
@@ -62,7 +62,7 @@ void PatternCompiler::compile() {
 }
 
 void PatternCompiler::alternatives() {
-  if (++depth_ > kDeepest) {
+  if (++depth_ > kMaxDepth) {
     fail("too deep");
   }
   std::vector<int32_t> ends;
@@ -87,8 +87,8 @@ void PatternCompiler::alternatives() {
   --depth_;
 }
 
-/// Appends instructions that stood at `from`, their targets moved along. Those that follow look out
-/// of their own stretch never: a stretch is closed when it is copied.
+/// Appends instructions from position `from`, with relocated targets. They never jump out of their
+/// own range, which is complete when it is copied.
 void PatternCompiler::insert_copy(const std::vector<Pattern::Instruction>& piece,
                                   std::size_t from) {
   const auto shift = static_cast<int32_t>(program.size()) - static_cast<int32_t>(from);
@@ -165,24 +165,24 @@ void PatternCompiler::look_ahead(bool is_negated) {
   const int32_t look = push(Operation::kLook);
   alternatives();
   push(Operation::kMatch);
-  Pattern::Instruction& made = program[static_cast<std::size_t>(look)];
-  made.first = look + 1;
-  made.second = static_cast<int32_t>(program.size());
-  made.is_negated = is_negated;
+  Pattern::Instruction& result = program[static_cast<std::size_t>(look)];
+  result.first = look + 1;
+  result.second = static_cast<int32_t>(program.size());
+  result.is_negated = is_negated;
 }
 
-void PatternCompiler::push_set(Pattern::Set made) {
-  made.ignores_case = ignores_case_;
-  sets.push_back(std::move(made));
+void PatternCompiler::push_set(Pattern::Set result) {
+  result.ignores_case = ignores_case_;
+  sets.push_back(std::move(result));
   push(Operation::kSet, static_cast<int32_t>(sets.size()) - 1);
 }
 
 void PatternCompiler::escape_in_pattern() { push_set({.items = {escape()}}); }
 
 void PatternCompiler::set() {
-  Pattern::Set made;
+  Pattern::Set result;
   accept("[");
-  made.is_negated = accept("^");
+  result.is_negated = accept("^");
   do {
     if (peek() == '[' || accept("&&")) {
       fail("sets within sets are not known here");
@@ -198,12 +198,12 @@ void PatternCompiler::set() {
       }
       item.last = last.last;
     }
-    made.items.push_back(item);
+    result.items.push_back(item);
   } while (peek() != ']' && !is_done());
   if (!accept("]")) {
     fail("'[' without ']'");
   }
-  push_set(std::move(made));
+  push_set(std::move(result));
 }
 
 SetItem PatternCompiler::set_item() { return peek() == '\\' ? escape() : one(take()); }
@@ -255,7 +255,7 @@ SetItem PatternCompiler::category(bool is_negated) {
   if (!accept("{")) {
     fail("'{' is needed after \\p");
   }
-  const bool is_turned = accept("^") != is_negated;
+  const bool is_inverted = accept("^") != is_negated;
   std::string name;
   while (!is_done() && peek() != '}') {
     name.push_back(peek());
@@ -265,14 +265,14 @@ SetItem PatternCompiler::category(bool is_negated) {
     fail("'{' without '}'");
   }
   if (name == "L" || name == "N") {
-    return {.classes = name == "L" ? kIsLetter : kIsNumber, .is_negated = is_turned};
+    return {.classes = name == "L" ? kIsLetter : kIsNumber, .is_negated = is_inverted};
   }
   const bool is_category = !name.empty() && name.size() <= 2 &&
                            std::string_view("LMNPSZC").find(name[0]) != std::string_view::npos;
   if (!is_category) {
-    fail(text("the property '", shown(name), "' is not known here"));
+    fail(str_cat("the property '", printable(name), "' is not known here"));
   }
-  return {.category = {name[0], name.size() == 2 ? name[1] : '\0'}, .is_negated = is_turned};
+  return {.category = {name[0], name.size() == 2 ? name[1] : '\0'}, .is_negated = is_inverted};
 }
 
 char32_t PatternCompiler::hexadecimal(std::size_t digits) {
@@ -291,24 +291,24 @@ char32_t PatternCompiler::hexadecimal(std::size_t digits) {
 PatternCompiler::Repetition PatternCompiler::repetition() {
   Repetition found;
   if (accept("*")) {
-    found = {.least = 0, .most = -1};
+    found = {.min = 0, .max = -1};
   } else if (accept("+")) {
-    found = {.least = 1, .most = -1};
+    found = {.min = 1, .max = -1};
   } else if (accept("?")) {
-    found = {.least = 0, .most = 1};
+    found = {.min = 0, .max = 1};
   } else if (accept("{")) {
-    const auto number = [&](int64_t otherwise) {
+    const auto number = [&](int64_t fallback) {
       int64_t value = -1;
-      while (!is_done() && peek() >= '0' && peek() <= '9' && value <= kMostRepetitions) {
+      while (!is_done() && peek() >= '0' && peek() <= '9' && value <= kMaxRepetitions) {
         value = (value < 0 ? 0 : value * 10) + (peek() - '0');
         ++at_;
       }
-      return value < 0 ? otherwise : value;
+      return value < 0 ? fallback : value;
     };
-    found.least = number(0);
-    found.most = accept(",") ? number(-1) : found.least;
-    if (!accept("}") || found.least > kMostRepetitions || found.most > kMostRepetitions ||
-        (found.most >= 0 && found.most < found.least)) {
+    found.min = number(0);
+    found.max = accept(",") ? number(-1) : found.min;
+    if (!accept("}") || found.min > kMaxRepetitions || found.max > kMaxRepetitions ||
+        (found.max >= 0 && found.max < found.min)) {
       fail("not a repetition");
     }
   } else {
@@ -322,20 +322,20 @@ PatternCompiler::Repetition PatternCompiler::repetition() {
 }
 
 void PatternCompiler::repeat(std::size_t begin, const Repetition& repetition) {
-  if (repetition.least == 1 && repetition.most == 1) {
+  if (repetition.min == 1 && repetition.max == 1) {
     return;
   }
   const std::vector<Pattern::Instruction> piece(
       program.begin() + static_cast<std::ptrdiff_t>(begin), program.end());
   program.resize(begin);
-  for (int64_t i = 0; i < repetition.least; ++i) {
+  for (int64_t i = 0; i < repetition.min; ++i) {
     insert_copy(piece, begin);
   }
   const auto set_targets = [&](int32_t split, int32_t into, int32_t past) {
     program[static_cast<std::size_t>(split)].first = repetition.is_lazy ? past : into;
     program[static_cast<std::size_t>(split)].second = repetition.is_lazy ? into : past;
   };
-  if (repetition.most < 0) {
+  if (repetition.max < 0) {
     const int32_t split = push(Operation::kSplit);
     insert_copy(piece, begin);
     push(Operation::kJump, split);
@@ -343,7 +343,7 @@ void PatternCompiler::repeat(std::size_t begin, const Repetition& repetition) {
     return;
   }
   std::vector<int32_t> splits;
-  for (int64_t i = repetition.least; i < repetition.most; ++i) {
+  for (int64_t i = repetition.min; i < repetition.max; ++i) {
     splits.push_back(push(Operation::kSplit));
     insert_copy(piece, begin);
   }

@@ -7,10 +7,10 @@
 
 namespace weft::data {
 
-/// A regular expression as a program for Pattern.
+/// Compiles a regular expression to a program for Pattern.
 class PatternCompiler {
  public:
-  /// `fields` and `key` name the place in messages.
+  /// `fields` and `key` give the location for messages.
   PatternCompiler(std::string_view expression, const JsonFields& fields, std::string_view key);
 
   void compile();
@@ -19,8 +19,8 @@ class PatternCompiler {
 
  private:
   struct Repetition {
-    int64_t least = 1;
-    int64_t most = 1;  // -1: no end
+    int64_t min = 1;
+    int64_t max = 1;  // -1: unbounded
     bool is_lazy = false;
   };
 
@@ -38,7 +38,7 @@ class PatternCompiler {
   Repetition repetition();
   void repeat(std::size_t begin, const Repetition& repetition);
   void insert_copy(const std::vector<Pattern::Instruction>& piece, std::size_t from);
-  void push_set(Pattern::Set made);
+  void push_set(Pattern::Set result);
   int32_t push(Pattern::Operation operation, int32_t first = 0, int32_t second = 0);
 
   bool is_done() const { return at_ >= expression_.size(); }

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 
 namespace weft::data {
 
@@ -13,7 +13,7 @@ class PreTokenizerSequence : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(const JsonFields& fields) {
     for (const formats::Json& part : fields.list("pretokenizers")) {
-      parts_.push_back(make_pre_tokenizer(JsonFields(part, fields.place() + ".pretokenizers")));
+      parts_.push_back(make_pre_tokenizer(JsonFields(part, fields.location() + ".pretokenizers")));
     }
   }
 
@@ -55,7 +55,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonFields& fields) {
     }
     known.emplace_back(name);
   }
-  fields.fail("type", weft::text("'", shown(type), "' is not one of ", join(known)));
+  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
 }
 
 }  // namespace weft::data

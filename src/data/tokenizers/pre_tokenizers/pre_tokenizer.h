@@ -8,11 +8,11 @@
 
 namespace weft::data {
 
-/// A text cut into words. Pre-tokenizers cut words further, and may rewrite the text under them.
+/// A text split into words. Pre-tokenizers split words further, and may rewrite the text.
 struct Words {
   AlignedText text;
   std::vector<TextRange> ranges;  // of `text`, in order, none empty
-  bool is_first = true;           // whether the whole text began here: nothing was cut off before
+  bool is_first = true;           // whether this is the beginning of the whole text
 };
 
 /// One `pre_tokenizer` of a tokenizer.json. Immutable; may be called by many threads at once.
@@ -35,7 +35,7 @@ std::unique_ptr<PreTokenizer> make_punctuation(const JsonFields& fields);
 std::unique_ptr<PreTokenizer> make_delimiter_split(const JsonFields& fields);
 std::unique_ptr<PreTokenizer> make_whitespace(const JsonFields& fields);
 
-/// By the object's `type`, through the table in pre_tokenizer.cpp. Throws data::Error.
+/// Created by the object's `type`, from the table in pre_tokenizer.cpp. Throws data::Error.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonFields& fields);
 
 }  // namespace weft::data

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/codepoints.h"
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/pre_tokenizers/pattern.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
@@ -33,20 +33,20 @@ Behavior read_behavior(const JsonFields& fields) {
     }
     known.emplace_back(name);
   }
-  fields.fail("behavior", weft::text("'", shown(word), "' is not one of ", join(known)));
+  fields.fail("behavior", weft::str_cat("'", printable(word), "' is not one of ", join(known)));
 }
 
-/// The parts of a text at and between what is cut at.
+/// Returns the matches of a text and the parts between them.
 using FindParts = std::function<std::vector<PatternPart>(std::string_view text)>;
 
-/// Cuts where something is found.
+/// Splits at matches.
 class Split : public PreTokenizer {
  public:
   Split(FindParts find, Behavior behavior, bool is_inverted = false)
       : find_(std::move(find)), behavior_(behavior), is_inverted_(is_inverted) {}
 
   void apply(Words& words) const override {
-    std::vector<TextRange> cut;
+    std::vector<TextRange> ranges;
     for (const TextRange& word : words.ranges) {
       std::vector<PatternPart> parts =
           find_(words.text.view().substr(word.begin, word.end - word.begin));
@@ -54,15 +54,15 @@ class Split : public PreTokenizer {
         part.is_match = part.is_match != is_inverted_;
       }
       for (const TextRange& range : merged(parts)) {
-        cut.push_back({word.begin + range.begin, word.begin + range.end});
+        ranges.push_back({word.begin + range.begin, word.begin + range.end});
       }
     }
-    words.ranges = std::move(cut);
+    words.ranges = std::move(ranges);
   }
 
  private:
   std::vector<TextRange> merged(const std::vector<PatternPart>& parts) const {
-    std::vector<TextRange> made;
+    std::vector<TextRange> result;
     bool was_match = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const PatternPart& part = parts[i];
@@ -73,13 +73,13 @@ class Split : public PreTokenizer {
            (behavior_ == Behavior::kMergedWithNext && was_match && !part.is_match) ||
            (behavior_ == Behavior::kContiguous && part.is_match == was_match));
       if (joins) {
-        made.back().end = part.range.end;
+        result.back().end = part.range.end;
       } else if (!(behavior_ == Behavior::kRemoved && part.is_match)) {
-        made.push_back(part.range);
+        result.push_back(part.range);
       }
       was_match = part.is_match;
     }
-    return made;
+    return result;
   }
 
   FindParts find_;
@@ -88,10 +88,12 @@ class Split : public PreTokenizer {
 };
 
 FindParts matches_of(const JsonFields& fields) {
-  return [pattern = Pattern(fields)](std::string_view text) { return parts_of(pattern, text); };
+  return [pattern = Pattern(fields)](std::string_view text) {
+    return split_by_pattern(pattern, text);
+  };
 }
 
-/// Each code point of the kind is a match of its own.
+/// Each code point of the kind is a separate match.
 template <class IsKind>
 FindParts code_points(const IsKind& is_kind) {
   return [is_kind](std::string_view text) {
@@ -113,7 +115,7 @@ FindParts code_points_of(CodepointClass wanted) {
   return code_points([wanted](char32_t code) { return (classes_of(code) & wanted) != 0; });
 }
 
-/// A word character of Rust's \w, whose numbers are the decimal digits, and which has joiners.
+/// A word character as in Rust's \w, whose numbers are decimal digits, and which includes joiners.
 bool is_in_word(char32_t code) {
   constexpr std::u32string_view kFractions = U"\u00B2\u00B3\u00B9\u00BC\u00BD\u00BE";
   const bool is_joiner = code == 0x200C || code == 0x200D;
@@ -121,8 +123,8 @@ bool is_in_word(char32_t code) {
          ((classes_of(code) & kIsWord) != 0 && kFractions.find(code) == std::u32string_view::npos);
 }
 
-/// \w+|[^\w\s]+ are parts of their own, white space matches.
-std::vector<PatternPart> words_and_signs(std::string_view text) {
+/// \w+|[^\w\s]+ are parts, white space counts as a match.
+std::vector<PatternPart> words_and_punctuation(std::string_view text) {
   std::vector<PatternPart> parts;
   bool was_word = false;
   for (std::size_t at = 0; at < text.size();) {
@@ -144,11 +146,11 @@ std::vector<PatternPart> words_and_signs(std::string_view text) {
 
 std::unique_ptr<PreTokenizer> make_split(const JsonFields& fields) {
   return std::make_unique<Split>(matches_of(fields.fields("pattern")), read_behavior(fields),
-                                 fields.truth("invert", false));
+                                 fields.boolean("invert", false));
 }
 
 std::unique_ptr<PreTokenizer> make_digits(const JsonFields& fields) {
-  const bool is_single = fields.truth("individual_digits", false);
+  const bool is_single = fields.boolean("individual_digits", false);
   return std::make_unique<Split>(code_points_of(kIsNumber),
                                  is_single ? Behavior::kIsolated : Behavior::kContiguous);
 }
@@ -171,7 +173,7 @@ std::unique_ptr<PreTokenizer> make_delimiter_split(const JsonFields& fields) {
 }
 
 std::unique_ptr<PreTokenizer> make_whitespace(const JsonFields&) {
-  return std::make_unique<Split>(words_and_signs, Behavior::kRemoved);
+  return std::make_unique<Split>(words_and_punctuation, Behavior::kRemoved);
 }
 
 }  // namespace weft::data

@@ -7,14 +7,14 @@
 
 namespace weft::data {
 
-/// Whether the directory holds the files of a Marian model as transformers has them: `source.spm`
-/// and `target.spm`, SentencePiece models that cut the texts of either side, and `vocab.json` with
-/// the ids of the pieces of both (with `separate_vocabs: true` in tokenizer_config.json those of
-/// targets stand in `target_vocab.json`).
+/// Whether the directory contains a Marian tokenizer in transformers' layout: `source.spm` and
+/// `target.spm`, SentencePiece models of the two sides, and `vocab.json` with the ids of the pieces
+/// of both (with `separate_vocabs: true` in tokenizer_config.json the ids of targets are in
+/// `target_vocab.json`).
 bool has_marian_tokenizer(const std::string& directory);
 
-/// Reads them as transformers' MarianTokenizer does: pieces that the vocabulary does not have are
-/// unknown, a code such as `>>fra<<` at a text's begin is one token, and a text ends with `</s>`.
+/// Loads it like transformers' MarianTokenizer: pieces that are not in the vocabulary are unknown,
+/// a code such as `>>fra<<` at the beginning of a text is one token, and a text ends with `</s>`.
 /// Throws data::Error naming the file.
 std::shared_ptr<const Tokenizer> load_marian_tokenizer(const std::string& directory);
 

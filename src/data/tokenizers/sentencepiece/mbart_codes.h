@@ -7,12 +7,12 @@
 
 namespace weft::data {
 
-/// The codes of mBART's 25 languages (arXiv:2001.08210), as its tokenizer's class in transformers
-/// has them in every vocabulary.
-const std::vector<std::string>& mbart_codes();
+/// Codes of mBART's 25 languages (arXiv:2001.08210), which its tokenizer class in transformers adds
+/// to every vocabulary.
+const std::vector<std::string>& mbart_language_codes();
 
-/// These, and behind them the others that are named, each once. Throws data::Error for a code that
-/// would also be found inside of words.
-std::vector<std::string> mbart_codes(const LanguageCodes& languages);
+/// These codes, followed by the other ones in `languages`, without duplicates. Throws data::Error
+/// for a code that would also match inside words.
+std::vector<std::string> mbart_language_codes(const LanguageCodes& languages);
 
 }  // namespace weft::data

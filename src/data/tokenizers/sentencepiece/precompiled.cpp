@@ -13,10 +13,10 @@ namespace weft::data {
 
 namespace {
 
-constexpr std::size_t kLongestGrapheme = 5;  // bytes; longer ones change character by character
+constexpr std::size_t kMaxGraphemeBytes = 5;  // longer ones are normalised character by character
 
-/// SentencePiece's rules as `tokenizers` applies them: to whole grapheme clusters first, then to
-/// characters. A cluster is replaced by what its shortest rule gives, the rest of it is lost;
+/// SentencePiece's rules as applied by `tokenizers`: to whole grapheme clusters first, then to
+/// characters. A cluster is replaced by the result of its shortest rule and the rest of it is lost;
 /// models trained with it expect that.
 class Precompiled : public Normalizer {
  public:
@@ -29,19 +29,19 @@ class Precompiled : public Normalizer {
 
   void apply(AlignedText& text) const override {
     const std::string_view bytes = text.view();
-    AlignedText made(text.is_tracked());
+    AlignedText result(text.is_tracked());
     for (std::size_t begin = 0; begin < bytes.size();) {
       std::size_t end = end_of_plain(bytes, begin);
       if (end > begin) {
-        made.append_kept(text, begin, end);
+        result.append_unchanged(text, begin, end);
         begin = end;
         continue;
       }
       end = end_of_grapheme(bytes, begin);
-      apply_to_grapheme(text, begin, end, made);
+      apply_to_grapheme(text, begin, end, result);
       begin = end;
     }
-    text = std::move(made);
+    text = std::move(result);
   }
 
  private:
@@ -50,8 +50,7 @@ class Precompiled : public Normalizer {
     return code < 0x80 && is_plain_[code];
   }
 
-  /// End of a run of ASCII that no rule changes; its last character is left where a mark may
-  /// follow.
+  /// End of a run of ASCII that no rule changes, without its last character if a mark may follow.
   std::size_t end_of_plain(std::string_view bytes, std::size_t begin) const {
     std::size_t end = begin;
     while (end < bytes.size() && is_plain(bytes[end])) {
@@ -80,11 +79,11 @@ class Precompiled : public Normalizer {
   void apply_to_grapheme(const AlignedText& text,
                          std::size_t begin,
                          std::size_t end,
-                         AlignedText& made) const {
+                         AlignedText& result) const {
     const std::string_view bytes = text.view();
-    if (end - begin <= kLongestGrapheme) {
+    if (end - begin <= kMaxGraphemeBytes) {
       if (const auto found = map_.find(bytes.substr(begin, end - begin))) {
-        made.append_changed(text, begin, end, *found);
+        result.append_replaced(text, begin, end, *found);
         return;
       }
     }
@@ -92,9 +91,9 @@ class Precompiled : public Normalizer {
       std::size_t after = at;
       utf8::next(bytes, after);
       if (const auto found = map_.find(bytes.substr(at, after - at))) {
-        made.append_changed(text, at, after, *found);
+        result.append_replaced(text, at, after, *found);
       } else {
-        made.append_kept(text, at, after);
+        result.append_unchanged(text, at, after);
       }
       at = after;
     }

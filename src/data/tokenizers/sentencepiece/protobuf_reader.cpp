@@ -3,7 +3,7 @@
 namespace weft::data {
 
 bool ProtobufReader::fail() {
-  is_sound_ = false;
+  is_valid_ = false;
   return false;
 }
 

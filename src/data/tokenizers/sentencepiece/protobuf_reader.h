@@ -9,18 +9,18 @@ namespace weft::data {
 /// One field of a protobuf message.
 struct ProtobufField {
   uint32_t number = 0;
-  uint64_t value = 0;      // whole numbers; the bits of a float
-  std::string_view bytes;  // texts and messages
+  uint64_t value = 0;      // integers; the bits of a float
+  std::string_view bytes;  // strings and messages
 };
 
-/// Walks the fields of one protobuf message; bounds are checked, groups are refused.
+/// Iterates over the fields of one protobuf message; checks bounds, rejects groups.
 class ProtobufReader {
  public:
   explicit ProtobufReader(std::string_view bytes) : bytes_(bytes) {}
 
-  /// False at the end, or where the bytes are no message (then `is_sound` is false).
+  /// False at the end, or if the bytes are malformed (then `is_valid` is false).
   bool next(ProtobufField& field);
-  bool is_sound() const { return is_sound_; }
+  bool is_valid() const { return is_valid_; }
 
  private:
   std::optional<uint64_t> varint();
@@ -28,7 +28,7 @@ class ProtobufReader {
   bool fail();
 
   std::string_view bytes_;
-  bool is_sound_ = true;
+  bool is_valid_ = true;
 };
 
 }  // namespace weft::data

@@ -5,7 +5,7 @@
 
 #include <sentencepiece_processor.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_unigram.h"
 
@@ -15,20 +15,20 @@ namespace {
 
 constexpr int64_t kUnigramType = 1;
 
-std::vector<SurfaceToken> placed(SentencePieceCut cut, int32_t unknown) {
-  const auto origin = [&](int64_t place) {
-    return static_cast<int64_t>(cut.text.origins[static_cast<std::size_t>(place)]);
+std::vector<SurfaceToken> to_surface_tokens(SentencePieceEncoding encoding, int32_t unknown) {
+  const auto origin = [&](int64_t position) {
+    return static_cast<int64_t>(encoding.text.origins[static_cast<std::size_t>(position)]);
   };
-  std::vector<SurfaceToken> made;
-  made.reserve(cut.tokens.size());
-  for (const Token& token : cut.tokens) {
-    made.push_back({.token = {token.id, origin(token.begin), origin(token.end)}});
+  std::vector<SurfaceToken> result;
+  result.reserve(encoding.tokens.size());
+  for (const Token& token : encoding.tokens) {
+    result.push_back({.token = {token.id, origin(token.begin), origin(token.end)}});
     if (token.id == unknown) {
-      made.back().unknown = cut.text.bytes.substr(
+      result.back().unknown = encoding.text.bytes.substr(
           static_cast<std::size_t>(token.begin), static_cast<std::size_t>(token.end - token.begin));
     }
   }
-  return made;
+  return result;
 }
 
 }  // namespace
@@ -36,8 +36,8 @@ std::vector<SurfaceToken> placed(SentencePieceCut cut, int32_t unknown) {
 struct SentencePieceCoder::State {
   State(std::string given, std::string file)
       : bytes(std::move(given)),
-        place(std::move(file)),
-        model(read_sentencepiece_model(bytes, place)) {
+        location(std::move(file)),
+        model(read_sentencepiece_model(bytes, location)) {
     check(processor.LoadFromSerializedProto(bytes), "libsentencepiece refuses it: ");
     if (model.model_type == kUnigramType) {
       unigram.emplace(model);
@@ -47,7 +47,7 @@ struct SentencePieceCoder::State {
 
   void check(const sentencepiece::util::Status& status, std::string_view what = "") const {
     if (!status.ok()) {
-      throw Error(text(place, ": ", what, shown(status.message())));
+      throw Error(str_cat(location, ": ", what, printable(status.message())));
     }
   }
 
@@ -56,47 +56,47 @@ struct SentencePieceCoder::State {
   }
 
   std::string bytes;
-  std::string place;
+  std::string location;
   SentencePieceModel model;
   sentencepiece::SentencePieceProcessor processor;
   std::optional<SentencePieceUnigram> unigram;
 };
 
-SentencePieceCoder::SentencePieceCoder(std::string bytes, const std::string& place)
-    : state_(std::make_unique<const State>(std::move(bytes), place)) {}
+SentencePieceCoder::SentencePieceCoder(std::string bytes, const std::string& location)
+    : state_(std::make_unique<const State>(std::move(bytes), location)) {}
 SentencePieceCoder::~SentencePieceCoder() = default;
 
 std::vector<SurfaceToken> SentencePieceCoder::tokens(std::string_view text) const {
-  const std::string sound = utf8::repaired(text);
+  const std::string sound = utf8::replace_invalid(text);
   if (state_->unigram) {
-    return placed(state_->unigram->cut(sound), state_->model.unknown_id);
+    return to_surface_tokens(state_->unigram->encode(sound), state_->model.unknown_id);
   }
-  std::vector<SurfaceToken> made;
+  std::vector<SurfaceToken> result;
   const auto pieces = state_->processor.EncodeAsImmutableProto(sound);
   for (std::size_t i = 0; i < pieces.pieces_size(); ++i) {
     const auto piece = pieces.pieces(static_cast<int>(i));
     const auto id = static_cast<int32_t>(piece.id());
-    made.push_back({.token = {id, piece.begin(), piece.end()}});
+    result.push_back({.token = {id, piece.begin(), piece.end()}});
     if (id == state_->model.unknown_id) {
-      made.back().unknown = piece.piece();
+      result.back().unknown = piece.piece();
     }
   }
-  return made;
+  return result;
 }
 
 void SentencePieceCoder::encode(std::string_view text, std::vector<int32_t>& ids) const {
-  const bool is_sound = !utf8::first_invalid(text);
-  const std::string repaired = is_sound ? std::string() : utf8::repaired(text);
-  const std::string_view source = is_sound ? text : std::string_view(repaired);
+  const bool is_valid = !utf8::first_invalid(text);
+  const std::string repaired = is_valid ? std::string() : utf8::replace_invalid(text);
+  const std::string_view source = is_valid ? text : std::string_view(repaired);
   if (state_->unigram) {
-    for (const Token& token : state_->unigram->cut(source).tokens) {
+    for (const Token& token : state_->unigram->encode(source).tokens) {
       ids.push_back(token.id);
     }
     return;
   }
-  std::vector<int> made;
-  state_->check(state_->processor.Encode(source, &made));
-  ids.insert(ids.end(), made.begin(), made.end());
+  std::vector<int> result;
+  state_->check(state_->processor.Encode(source, &result));
+  ids.insert(ids.end(), result.begin(), result.end());
 }
 
 std::string SentencePieceCoder::decode(const std::vector<int32_t>& ids) const {
@@ -106,29 +106,29 @@ std::string SentencePieceCoder::decode(const std::vector<int32_t>& ids) const {
       known.push_back(id);
     }
   }
-  std::string made;
-  state_->check(state_->processor.Decode(known, &made));
-  return made;
+  std::string result;
+  state_->check(state_->processor.Decode(known, &result));
+  return result;
 }
 
 std::string SentencePieceCoder::decode(const std::vector<std::string>& pieces) const {
-  std::string made;
-  state_->check(state_->processor.Decode(pieces, &made));
-  return made;
+  std::string result;
+  state_->check(state_->processor.Decode(pieces, &result));
+  return result;
 }
 
 const SentencePieceModel& SentencePieceCoder::model() const { return state_->model; }
 const std::string& SentencePieceCoder::bytes() const { return state_->bytes; }
-const std::string& SentencePieceCoder::place() const { return state_->place; }
+const std::string& SentencePieceCoder::location() const { return state_->location; }
 
-SpecialIds SentencePieceCoder::special() const {
+SpecialTokenIds SentencePieceCoder::special_token_ids() const {
   const auto& processor = state_->processor;
   return {.pad = processor.pad_id(),
-          .unknown = state_->model.unknown_id,
-          .begin = processor.bos_id(),
-          .end = processor.eos_id(),
-          .classify = -1,
-          .separate = -1,
+          .unk = state_->model.unknown_id,
+          .bos = processor.bos_id(),
+          .eos = processor.eos_id(),
+          .cls = -1,
+          .sep = -1,
           .mask = -1};
 }
 

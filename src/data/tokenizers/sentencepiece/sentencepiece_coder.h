@@ -12,38 +12,37 @@
 
 namespace weft::data {
 
-/// A token of a model, and of one that it does not know what stands there in the text as the model
-/// normalises it.
+/// A token of a model; for an unknown token also its text as normalised by the model.
 struct SurfaceToken {
   Token token;
   std::string unknown = {};
 };
 
-/// A `.model` file of SentencePiece at work: texts to its own ids and back. Immutable; all
-/// functions may be called by many threads at once. Ill-formed UTF-8 is read as U+FFFD.
+/// Converts texts to the ids of a SentencePiece `.model` file and back. Immutable; all functions
+/// may be called by many threads at once. Ill-formed UTF-8 is read as U+FFFD.
 class SentencePieceCoder {
  public:
-  /// Throws data::Error at `place` for bytes that are no sound model.
-  SentencePieceCoder(std::string bytes, const std::string& place);
+  /// Throws data::Error at `location` for an invalid model.
+  SentencePieceCoder(std::string bytes, const std::string& location);
   ~SentencePieceCoder();
 
-  /// The places are those of the text, whose ill-formed bytes count as the three of U+FFFD.
+  /// Offsets refer to the text after each ill-formed byte sequence became U+FFFD (three bytes).
   std::vector<SurfaceToken> tokens(std::string_view text) const;
   /// As `tokens`, ids only; the fast path.
   void encode(std::string_view text, std::vector<int32_t>& ids) const;
 
-  /// Ids that the model does not have say nothing.
+  /// Ids that are not in the model decode to nothing.
   std::string decode(const std::vector<int32_t>& ids) const;
-  /// Pieces that the model does not have stand as they are.
+  /// Pieces that are not in the model are kept as they are.
   std::string decode(const std::vector<std::string>& pieces) const;
 
-  /// As the file has it, but for its character map.
+  /// The model as in the file, without its character map.
   const SentencePieceModel& model() const;
   const std::string& bytes() const;
-  const std::string& place() const;
-  /// Pad, unknown, begin and end, as the file names them.
-  SpecialIds special() const;
-  /// The id of this very piece.
+  const std::string& location() const;
+  /// Ids of pad, unknown, begin and end, as named in the file.
+  SpecialTokenIds special_token_ids() const;
+  /// Exact lookup of a piece.
   std::optional<int32_t> id(std::string_view piece) const;
 
  private:

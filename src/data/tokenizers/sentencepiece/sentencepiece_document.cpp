@@ -2,7 +2,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/normalizers/character_map.h"
@@ -25,36 +25,38 @@ Json unigram_model(const SentencePieceModel& model) {
           {"byte_fallback", model.byte_fallback}};
 }
 
-/// SentencePiece merges whatever two pieces make the best piece; a list of merges has to name the
-/// two. All ways to make a piece are named, in the order of the pieces made.
+/// SentencePiece merges any two pieces that form the best piece, but a list of merges must name
+/// both. All splits of each piece are listed, in the order of the merged pieces.
 Json merges_of(const SentencePieceModel& model, const Vocabulary& vocabulary) {
-  struct Way {
+  struct SplitCandidate {
     float score;
     int32_t id;
-    std::size_t cut;  // bytes of the left piece
+    std::size_t split;  // bytes of the left piece
   };
-  std::vector<Way> ways;
+  std::vector<SplitCandidate> candidates;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const SentencePieceModel::Item& item = model.pieces[id];
     if (item.type != SentencePieceType::kNormal) {
       continue;
     }
     const std::string_view piece = item.piece;
-    for (std::size_t cut = 0; cut < piece.size();) {
-      utf8::next(piece, cut);
-      if (cut < piece.size() && vocabulary.find(piece.substr(0, cut)) != Vocabulary::kNone &&
-          vocabulary.find(piece.substr(cut)) != Vocabulary::kNone) {
-        ways.push_back({item.score, static_cast<int32_t>(id), cut});
+    for (std::size_t split = 0; split < piece.size();) {
+      utf8::next(piece, split);
+      if (split < piece.size() && vocabulary.find(piece.substr(0, split)) != Vocabulary::kNone &&
+          vocabulary.find(piece.substr(split)) != Vocabulary::kNone) {
+        candidates.push_back({item.score, static_cast<int32_t>(id), split});
       }
     }
   }
-  std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
-    return std::tie(b.score, a.id) < std::tie(a.score, b.id);
-  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const SplitCandidate& a, const SplitCandidate& b) {
+                     return std::tie(b.score, a.id) < std::tie(a.score, b.id);
+                   });
   Json merges = Json::array();
-  for (const Way& way : ways) {
-    const std::string& piece = model.pieces[static_cast<std::size_t>(way.id)].piece;
-    merges.push_back(Json::array({piece.substr(0, way.cut), piece.substr(way.cut)}));
+  for (const SplitCandidate& candidate : candidates) {
+    const std::string& piece = model.pieces[static_cast<std::size_t>(candidate.id)].piece;
+    merges.push_back(
+        Json::array({piece.substr(0, candidate.split), piece.substr(candidate.split)}));
   }
   return merges;
 }
@@ -102,9 +104,10 @@ Json decoder_of(const SentencePieceModel& model) {
 
 }  // namespace
 
-Json sentencepiece_document(const SentencePieceModel& model, const std::string& place) {
+Json sentencepiece_document(const SentencePieceModel& model, const std::string& location) {
   if (model.model_type > 2) {
-    throw Error(place + ": a model of type word or char, only unigram and bpe are supported here");
+    throw Error(location +
+                ": a model of type word or char, only unigram and bpe are supported here");
   }
   Json document = empty_document();
   document["normalizer"] = normalizer_of(model);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/normalizers/character_map.h"
 #include "data/tokenizers/sentencepiece/protobuf_reader.h"
@@ -14,16 +14,16 @@ namespace weft::data {
 
 namespace {
 
-constexpr std::size_t kMostPieces = 4'000'000;
-constexpr std::size_t kLongestPiece = 4096;  // bytes: libsentencepiece recurses by length
+constexpr std::size_t kMaxPieces = 4'000'000;
+constexpr std::size_t kMaxPieceBytes = 4096;  // limit because libsentencepiece recurses by length
 
-[[noreturn]] void refuse(const std::string& place, const std::string& found) {
-  throw Error(place + ": " + found + ", a SentencePiece model is needed");
+[[noreturn]] void fail(const std::string& location, const std::string& found) {
+  throw Error(location + ": " + found + ", a SentencePiece model is needed");
 }
 
 SentencePieceModel::Item read_piece(std::string_view bytes,
                                     std::size_t id,
-                                    const std::string& place) {
+                                    const std::string& location) {
   SentencePieceModel::Item item;
   ProtobufReader reader(bytes);
   ProtobufField field;
@@ -34,24 +34,24 @@ SentencePieceModel::Item read_piece(std::string_view bytes,
       item.score = std::bit_cast<float>(static_cast<uint32_t>(field.value));
     } else if (field.number == 3) {
       if (field.value < 1 || field.value > 6) {
-        refuse(place, text("piece ", id, " has a type that is not known"));
+        fail(location, str_cat("piece ", id, " has a type that is not known"));
       }
       item.type = static_cast<SentencePieceType>(field.value);
     }
   }
-  const bool is_sound = reader.is_sound() && !item.piece.empty() &&
-                        item.piece.size() <= kLongestPiece &&
+  const bool is_valid = reader.is_valid() && !item.piece.empty() &&
+                        item.piece.size() <= kMaxPieceBytes &&
                         item.piece.find('\0') == std::string::npos &&
                         !utf8::first_invalid(item.piece) && std::isfinite(item.score);
-  if (!is_sound) {
-    refuse(place, text("piece ", id, " is damaged"));
+  if (!is_valid) {
+    fail(location, str_cat("piece ", id, " is damaged"));
   }
   return item;
 }
 
 void read_sentencepiece_training(std::string_view bytes,
                                  SentencePieceModel& model,
-                                 const std::string& place) {
+                                 const std::string& location) {
   ProtobufReader reader(bytes);
   ProtobufField field;
   while (reader.next(field)) {
@@ -61,14 +61,14 @@ void read_sentencepiece_training(std::string_view bytes,
       model.byte_fallback = field.value != 0;
     }
   }
-  if (!reader.is_sound() || model.model_type < 1 || model.model_type > 4) {
-    refuse(place, "the training settings in it are damaged");
+  if (!reader.is_valid() || model.model_type < 1 || model.model_type > 4) {
+    fail(location, "the training settings in it are damaged");
   }
 }
 
 void read_normalization(std::string_view bytes,
                         SentencePieceModel& model,
-                        const std::string& place) {
+                        const std::string& location) {
   ProtobufReader reader(bytes);
   ProtobufField field;
   while (reader.next(field)) {
@@ -80,60 +80,60 @@ void read_normalization(std::string_view bytes,
       model.removes_extra_spaces = field.value != 0;
     }
   }
-  const bool is_sound =
-      reader.is_sound() && (model.character_map.empty() || CharacterMap::read(model.character_map));
-  if (!is_sound) {
-    refuse(place, "the normalization rules in it are damaged");
+  const bool is_valid =
+      reader.is_valid() && (model.character_map.empty() || CharacterMap::read(model.character_map));
+  if (!is_valid) {
+    fail(location, "the normalization rules in it are damaged");
   }
 }
 
-void check_pieces(SentencePieceModel& model, const std::string& place) {
+void check_pieces(SentencePieceModel& model, const std::string& location) {
   std::unordered_set<std::string_view> seen;
   std::optional<int32_t> unknown;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const SentencePieceModel::Item& item = model.pieces[id];
     if (!seen.insert(item.piece).second) {
-      refuse(place, text("piece ", id, " stands in it twice"));
+      fail(location, str_cat("piece ", id, " stands in it twice"));
     }
     if (item.type == SentencePieceType::kUnknown) {
       if (unknown) {
-        refuse(place, "two pieces are the unknown one");
+        fail(location, "two pieces are the unknown one");
       }
       unknown = static_cast<int32_t>(id);
     }
     const bool is_byte_named = item.piece.size() == 6 && item.piece.starts_with("<0x");
     if (item.type == SentencePieceType::kByte && !(is_byte_named && model.byte_fallback)) {
-      refuse(place, text("piece ", id, " is no byte"));
+      fail(location, str_cat("piece ", id, " is no byte"));
     }
   }
   if (!unknown) {
-    refuse(place, "no piece stands for the unknown");
+    fail(location, "no piece stands for the unknown");
   }
   model.unknown_id = *unknown;
 }
 
 }  // namespace
 
-SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& place) {
+SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& location) {
   SentencePieceModel model;
   ProtobufReader reader(bytes);
   ProtobufField field;
   while (reader.next(field)) {
     if (field.number == 1) {
-      if (model.pieces.size() >= kMostPieces) {
-        refuse(place, "too many pieces");
+      if (model.pieces.size() >= kMaxPieces) {
+        fail(location, "too many pieces");
       }
-      model.pieces.push_back(read_piece(field.bytes, model.pieces.size(), place));
+      model.pieces.push_back(read_piece(field.bytes, model.pieces.size(), location));
     } else if (field.number == 2) {
-      read_sentencepiece_training(field.bytes, model, place);
+      read_sentencepiece_training(field.bytes, model, location);
     } else if (field.number == 3) {
-      read_normalization(field.bytes, model, place);
+      read_normalization(field.bytes, model, location);
     }
   }
-  if (!reader.is_sound() || model.pieces.empty()) {
-    refuse(place, model.pieces.empty() ? "no pieces in it" : "it is damaged or cut off");
+  if (!reader.is_valid() || model.pieces.empty()) {
+    fail(location, model.pieces.empty() ? "no pieces in it" : "it is damaged or cut off");
   }
-  check_pieces(model, place);
+  check_pieces(model, location);
   return model;
 }
 

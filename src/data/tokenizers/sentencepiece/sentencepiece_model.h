@@ -18,7 +18,7 @@ enum class SentencePieceType : uint8_t {
   kByte = 6,
 };
 
-/// What a `.model` file of SentencePiece holds, as far as it decides tokens.
+/// Contents of a SentencePiece `.model` file that affect tokens.
 struct SentencePieceModel {
   struct Item {
     std::string piece;
@@ -34,17 +34,17 @@ struct SentencePieceModel {
   bool removes_extra_spaces = true;
 };
 
-/// Reads the bytes of a `.model` file and checks all that libsentencepiece would trip over: it is
-/// no hardened reader. Throws data::Error.
-SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& place);
+/// Parses the bytes of a `.model` file and validates everything that could crash libsentencepiece,
+/// whose reader is not hardened. Throws data::Error.
+SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& location);
 
-/// The model as the pieces of a tokenizer.json: normalizer, pre-tokenizer, model, decoder, and its
+/// Converts the model to a tokenizer.json: normalizer, pre-tokenizer, model, decoder, and its
 /// control and user-defined pieces as added tokens. Throws data::Error for word and char models.
-formats::Json sentencepiece_document(const SentencePieceModel& model, const std::string& place);
+formats::Json sentencepiece_document(const SentencePieceModel& model, const std::string& location);
 
-/// The model alone, running on libsentencepiece: no special tokens around texts, none recognised
-/// beyond what it does itself.
+/// Tokenizer of the bare model: no special tokens around texts, and none recognised beyond those
+/// that the model itself handles.
 std::shared_ptr<const Tokenizer> make_sentencepiece_tokenizer(std::string bytes,
-                                                              const std::string& place);
+                                                              const std::string& location);
 
 }  // namespace weft::data

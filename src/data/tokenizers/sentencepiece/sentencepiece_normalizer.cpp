@@ -29,7 +29,7 @@ SentencePieceNormalizer::Prefix SentencePieceNormalizer::prefix(std::string_view
   uint32_t node = PieceTrie::kRoot;
   for (std::size_t at = 0; has_kept_ && at < text.size();) {
     node = kept_.next(node, static_cast<unsigned char>(text[at++]));
-    if (node == PieceTrie::kNowhere) {
+    if (node == PieceTrie::kNoNode) {
       break;
     }
     kept = kept_.id(node) >= 0 ? at : kept;
@@ -39,7 +39,7 @@ SentencePieceNormalizer::Prefix SentencePieceNormalizer::prefix(std::string_view
   }
   if (map_) {
     if (const auto rule = map_->find_longest(text)) {
-      return {rule->becomes, rule->length};
+      return {rule->replacement, rule->length};
     }
   }
   std::size_t end = 0;
@@ -48,7 +48,7 @@ SentencePieceNormalizer::Prefix SentencePieceNormalizer::prefix(std::string_view
 }
 
 SentencePieceText SentencePieceNormalizer::apply(std::string_view text) const {
-  SentencePieceText made;
+  SentencePieceText result;
   std::size_t consumed = 0;
   const auto take = [&] {
     const Prefix found = prefix(text.substr(consumed));
@@ -57,17 +57,17 @@ SentencePieceText SentencePieceNormalizer::apply(std::string_view text) const {
   };
   while (removes_spaces_ && consumed < text.size()) {
     const std::size_t before = consumed;
-    if (take().becomes != " ") {
+    if (take().replacement != " ") {
       consumed = before;
       break;
     }
   }
   if (consumed == text.size()) {
-    return made;
+    return result;
   }
   const auto push = [&](std::string_view bytes, std::size_t origin) {
-    made.bytes += bytes;
-    made.origins.insert(made.origins.end(), bytes.size(), origin);
+    result.bytes += bytes;
+    result.origins.insert(result.origins.end(), bytes.size(), origin);
   };
   if (adds_prefix_) {
     push(kSentencepieceSpaceSign, consumed);
@@ -75,25 +75,25 @@ SentencePieceText SentencePieceNormalizer::apply(std::string_view text) const {
   bool was_space = removes_spaces_;
   while (consumed < text.size()) {
     const std::size_t origin = consumed;
-    std::string_view becomes = take().becomes;
-    while (was_space && becomes.starts_with(' ')) {
-      becomes.remove_prefix(1);
+    std::string_view replacement = take().replacement;
+    while (was_space && replacement.starts_with(' ')) {
+      replacement.remove_prefix(1);
     }
-    if (becomes.empty()) {
+    if (replacement.empty()) {
       continue;
     }
-    for (const char& byte : becomes) {
+    for (const char& byte : replacement) {
       push(byte == ' ' ? kSentencepieceSpaceSign : std::string_view(&byte, 1), origin);
     }
-    was_space = removes_spaces_ && becomes.ends_with(' ');
+    was_space = removes_spaces_ && replacement.ends_with(' ');
   }
-  while (removes_spaces_ && made.bytes.ends_with(kSentencepieceSpaceSign)) {
-    consumed = made.origins[made.bytes.size() - kSentencepieceSpaceSign.size()];
-    made.bytes.resize(made.bytes.size() - kSentencepieceSpaceSign.size());
-    made.origins.resize(made.bytes.size());
+  while (removes_spaces_ && result.bytes.ends_with(kSentencepieceSpaceSign)) {
+    consumed = result.origins[result.bytes.size() - kSentencepieceSpaceSign.size()];
+    result.bytes.resize(result.bytes.size() - kSentencepieceSpaceSign.size());
+    result.origins.resize(result.bytes.size());
   }
-  made.origins.push_back(consumed);
-  return made;
+  result.origins.push_back(consumed);
+  return result;
 }
 
 }  // namespace weft::data

@@ -12,15 +12,15 @@
 
 namespace weft::data {
 
-/// A text as SentencePiece sees it: rules applied, spaces as `▁`.
+/// A text normalised by SentencePiece: rules applied, spaces as `▁`.
 struct SentencePieceText {
   std::string bytes;
   std::vector<std::size_t>
       origins;  // where in the first text each byte begins; one more for the end
 };
 
-/// SentencePiece's own normalisation (its normalizer.cc): rules by the longest match from left to
-/// right, user-defined pieces kept as they stand, spaces pruned.
+/// SentencePiece's normalisation (its normalizer.cc): longest rule first from left to right,
+/// user-defined pieces unchanged, redundant spaces removed.
 class SentencePieceNormalizer {
  public:
   explicit SentencePieceNormalizer(const SentencePieceModel& model);
@@ -29,7 +29,7 @@ class SentencePieceNormalizer {
 
  private:
   struct Prefix {
-    std::string_view becomes;
+    std::string_view replacement;
     std::size_t length = 0;
   };
   Prefix prefix(std::string_view text) const;

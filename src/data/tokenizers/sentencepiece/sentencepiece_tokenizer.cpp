@@ -12,25 +12,27 @@ namespace {
 
 class SentencePieceTokenizer : public Tokenizer {
  public:
-  SentencePieceTokenizer(std::string bytes, const std::string& place)
-      : coder_(std::move(bytes), place) {}
+  SentencePieceTokenizer(std::string bytes, const std::string& location)
+      : coder_(std::move(bytes), location) {}
 
   std::vector<Token> tokens(std::string_view text) const override {
-    std::vector<Token> made;
+    std::vector<Token> result;
     for (const SurfaceToken& found : coder_.tokens(text)) {
-      made.push_back(found.token);
+      result.push_back(found.token);
     }
-    return made;
+    return result;
   }
 
   void encode(std::string_view text, std::vector<int32_t>& ids) const override {
     coder_.encode(text, ids);
   }
 
-  Sequence sequence(const std::vector<int32_t>& first) const override { return around(first, {}); }
+  Sequence sequence(const std::vector<int32_t>& first) const override {
+    return concatenate(first, {});
+  }
   Sequence sequence(const std::vector<int32_t>& first,
                     const std::vector<int32_t>& second) const override {
-    return around(first, second);
+    return concatenate(first, second);
   }
 
   std::string decode(const std::vector<int32_t>& ids, bool) const override {
@@ -42,7 +44,7 @@ class SentencePieceTokenizer : public Tokenizer {
     return id >= 0 && id < size() ? item(id).piece : std::string();
   }
   std::optional<int32_t> id(std::string_view piece) const override { return coder_.id(piece); }
-  SpecialIds special() const override { return coder_.special(); }
+  SpecialTokenIds special_token_ids() const override { return coder_.special_token_ids(); }
   bool is_special(int32_t id) const override {
     return id >= 0 && id < size() &&
            (item(id).type == SentencePieceType::kControl || id == coder_.model().unknown_id);
@@ -52,22 +54,22 @@ class SentencePieceTokenizer : public Tokenizer {
   }
 
   void save(const std::string& directory, int64_t max_length) const override {
-    const std::string& place = coder_.place();
-    TokenizerParts parts{
-        .document = sentencepiece_document(read_sentencepiece_model(coder_.bytes(), place), place),
-        .sentencepiece = coder_.bytes(),
-        .place = place};
-    const SpecialIds named = special();
+    const std::string& location = coder_.location();
+    TokenizerParts parts{.document = sentencepiece_document(
+                             read_sentencepiece_model(coder_.bytes(), location), location),
+                         .sentencepiece = coder_.bytes(),
+                         .location = location};
+    const SpecialTokenIds named = special_token_ids();
     parts.config["tokenizer_class"] = "PreTrainedTokenizerFast";
-    parts.config["unk_token"] = item(named.unknown).piece;
+    parts.config["unk_token"] = item(named.unk).piece;
     const auto name = [&](const char* key, int32_t id) {
       if (id >= 0) {
         parts.config[key] = item(id).piece;
       }
     };
     name("pad_token", named.pad);
-    name("bos_token", named.begin);
-    name("eos_token", named.end);
+    name("bos_token", named.bos);
+    name("eos_token", named.eos);
     Pipeline(std::move(parts)).save(directory, max_length);
   }
 
@@ -78,13 +80,14 @@ class SentencePieceTokenizer : public Tokenizer {
     return coder_.model().pieces[static_cast<std::size_t>(id)];
   }
 
-  static Sequence around(const std::vector<int32_t>& first, const std::vector<int32_t>& second) {
-    Sequence made{.ids = first,
-                  .types = std::vector<int32_t>(first.size(), 0),
-                  .is_special = std::vector<uint8_t>(first.size() + second.size(), 0)};
-    made.ids.insert(made.ids.end(), second.begin(), second.end());
-    made.types.resize(made.ids.size(), 1);
-    return made;
+  static Sequence concatenate(const std::vector<int32_t>& first,
+                              const std::vector<int32_t>& second) {
+    Sequence result{.ids = first,
+                    .token_type_ids = std::vector<int32_t>(first.size(), 0),
+                    .is_special = std::vector<uint8_t>(first.size() + second.size(), 0)};
+    result.ids.insert(result.ids.end(), second.begin(), second.end());
+    result.token_type_ids.resize(result.ids.size(), 1);
+    return result;
   }
 
   SentencePieceCoder coder_;
@@ -93,8 +96,8 @@ class SentencePieceTokenizer : public Tokenizer {
 }  // namespace
 
 std::shared_ptr<const Tokenizer> make_sentencepiece_tokenizer(std::string bytes,
-                                                              const std::string& place) {
-  return std::make_shared<SentencePieceTokenizer>(std::move(bytes), place);
+                                                              const std::string& location) {
+  return std::make_shared<SentencePieceTokenizer>(std::move(bytes), location);
 }
 
 }  // namespace weft::data

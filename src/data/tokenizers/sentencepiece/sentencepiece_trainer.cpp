@@ -6,20 +6,19 @@
 
 #include <sentencepiece_trainer.h>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::data {
 
 namespace {
 
-/// Expected counts are summed thread by thread, so their number is fixed: results must not depend
-/// on the machine.
+/// Fixed, because expected counts are summed per thread and results must not depend on the machine.
 constexpr const char* kThreads = "4";
 
-class Sentences : public sentencepiece::SentenceIterator {
+class TextIterator : public sentencepiece::SentenceIterator {
  public:
-  explicit Sentences(const std::vector<std::string>& texts) : texts_(texts) { read(); }
+  explicit TextIterator(const std::vector<std::string>& texts) : texts_(texts) { read(); }
 
   bool done() const override { return at_ >= texts_.size(); }
   void Next() override {
@@ -34,7 +33,7 @@ class Sentences : public sentencepiece::SentenceIterator {
     if (done()) {
       return;
     }
-    value_ = utf8::repaired(texts_[at_]);
+    value_ = utf8::replace_invalid(texts_[at_]);
     std::replace(value_.begin(), value_.end(), '\n', ' ');
     std::replace(value_.begin(), value_.end(), '\0', ' ');
   }
@@ -46,40 +45,40 @@ class Sentences : public sentencepiece::SentenceIterator {
 
 using Arguments = std::unordered_map<std::string, std::string>;
 
-bool has(const SpecialLayout& layout, const std::string& token) {
+bool has(const SpecialTokenLayout& layout, const std::string& token) {
   return std::find(layout.first.begin(), layout.first.end(), token) != layout.first.end();
 }
 
-/// Special tokens that the tokenizer has and the model has not.
-int64_t added_later(const SpecialLayout& layout) {
+/// Number of special tokens that the tokenizer has but the model lacks.
+int64_t num_added_later(const SpecialTokenLayout& layout) {
   const bool has_pad = layout.pad.empty() || has(layout, layout.pad);
   return (has_pad ? 0 : 1) + static_cast<int64_t>(layout.last.size());
 }
 
-Arguments arguments_of(const TokenizerOptions& options, const SpecialLayout& layout) {
-  const auto place = [&](const std::string& token) {
+Arguments arguments_of(const TokenizerOptions& options, const SpecialTokenLayout& layout) {
+  const auto token_position = [&](const std::string& token) {
     const auto found = std::find(layout.first.begin(), layout.first.end(), token);
     return found == layout.first.end() ? "-1" : std::to_string(found - layout.first.begin());
   };
   Arguments arguments = {
       {"model_type", options.type == TokenizerType::kBpe ? "bpe" : "unigram"},
-      {"vocab_size", std::to_string(options.vocab_size - added_later(layout))},
-      {"character_coverage", shortest(options.character_coverage)},
+      {"vocab_size", std::to_string(options.vocab_size - num_added_later(layout))},
+      {"character_coverage", shortest_repr(options.character_coverage)},
       {"byte_fallback", options.byte_fallback ? "true" : "false"},
       {"normalization_rule_name", options.normalization},
-      {"max_sentence_length", std::to_string(4 * kLongestSentence)},
+      {"max_sentence_length", std::to_string(4 * kMaxSentenceBytes)},
       {"num_threads", kThreads},
       {"minloglevel", "3"},
-      {"pad_id", place(layout.pad)},
+      {"pad_id", token_position(layout.pad)},
       {"pad_piece", layout.pad},
-      {"unk_id", place(layout.unknown)},
-      {"unk_piece", layout.unknown},
-      {"bos_id", place(layout.classify)},
-      {"eos_id", place(layout.separate)},
-      {"eos_piece", layout.separate},
+      {"unk_id", token_position(layout.unk)},
+      {"unk_piece", layout.unk},
+      {"bos_id", token_position(layout.cls)},
+      {"eos_id", token_position(layout.sep)},
+      {"eos_piece", layout.sep},
   };
-  if (!layout.classify.empty()) {
-    arguments["bos_piece"] = layout.classify;
+  if (!layout.cls.empty()) {
+    arguments["bos_piece"] = layout.cls;
   }
   if (!layout.mask.empty() && has(layout, layout.mask)) {
     arguments["control_symbols"] = layout.mask;
@@ -87,7 +86,7 @@ Arguments arguments_of(const TokenizerOptions& options, const SpecialLayout& lay
   return arguments;
 }
 
-/// The number after `mark` in a message of the library, or nothing.
+/// Parses the number after `mark` in a message of the library; nullopt if there is none.
 std::optional<int64_t> number_after(const std::string& message, const std::string& mark) {
   const std::size_t found = message.find(mark);
   if (found == std::string::npos) {
@@ -106,31 +105,32 @@ std::optional<int64_t> number_after(const std::string& message, const std::strin
 [[noreturn]] void explain(const std::string& message,
                           const TokenizerOptions& options,
                           int64_t more) {
-  if (const auto most = number_after(message, "value <= ")) {
-    throw Error(text("tokenizer.vocab_size: ", options.vocab_size,
-                     " is too many, these texts give at most ", *most + more, " pieces"));
+  if (const auto max_pieces = number_after(message, "value <= ")) {
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
+                        " is too many, these texts give at most ", *max_pieces + more, " pieces"));
   }
   if (message.find("smaller than required_chars") != std::string::npos) {
-    const auto least = number_after(message, " vs ");
-    throw Error(text("tokenizer.vocab_size: ", options.vocab_size,
-                     " is too few, the characters of these texts alone need ",
-                     least ? text(*least + more, " pieces") : std::string("more"),
-                     ", or a lower character_coverage"));
+    const auto min_pieces = number_after(message, " vs ");
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
+                        " is too few, the characters of these texts alone need ",
+                        min_pieces ? str_cat(*min_pieces + more, " pieces") : std::string("more"),
+                        ", or a lower character_coverage"));
   }
-  throw Error(text("tokenizer: libsentencepiece cannot train on these texts: ", shown(message)));
+  throw Error(
+      str_cat("tokenizer: libsentencepiece cannot train on these texts: ", printable(message)));
 }
 
 }  // namespace
 
 std::string train_sentencepiece(const TokenizerOptions& options,
-                                const SpecialLayout& layout,
+                                const SpecialTokenLayout& layout,
                                 const std::vector<std::string>& texts) {
-  Sentences sentences(texts);
+  TextIterator sentences(texts);
   std::string bytes;
   const auto status =
       sentencepiece::SentencePieceTrainer::Train(arguments_of(options, layout), &sentences, &bytes);
   if (!status.ok()) {
-    explain(status.ToString(), options, added_later(layout));
+    explain(status.ToString(), options, num_added_later(layout));
   }
   return bytes;
 }

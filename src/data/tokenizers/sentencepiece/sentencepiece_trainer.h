@@ -6,18 +6,18 @@
 
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_model.h"
-#include "data/tokenizers/special_layout.h"
+#include "data/tokenizers/special_token_layout.h"
 
 namespace weft::data {
 
-/// Texts longer than this (bytes) are not given to libsentencepiece's trainer.
-inline constexpr int64_t kLongestSentence = 65536;
+/// Longer texts (in bytes) are not passed to libsentencepiece's trainer.
+inline constexpr int64_t kMaxSentenceBytes = 65536;
 
 /// Trains a model with libsentencepiece and returns the bytes of its `.model` file. Padding and
-/// mask are left out where they are not among the layout's first tokens: the model has so many
-/// pieces less than `options.vocab_size` then. Throws data::Error.
+/// mask are left out unless they are among the layout's first tokens; the model then has that many
+/// pieces fewer than `options.vocab_size`. Throws data::Error.
 std::string train_sentencepiece(const TokenizerOptions& options,
-                                const SpecialLayout& layout,
+                                const SpecialTokenLayout& layout,
                                 const std::vector<std::string>& texts);
 
 }  // namespace weft::data

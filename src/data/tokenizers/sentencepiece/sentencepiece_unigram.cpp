@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::data {
@@ -17,20 +17,20 @@ constexpr float kSentencepieceUnknownPenalty = 10.0F;
 
 SentencePieceUnigram::SentencePieceUnigram(const SentencePieceModel& model)
     : normalizer_(model), unknown_(model.unknown_id) {
-  least_ = std::numeric_limits<float>::max();
-  most_ = std::numeric_limits<float>::min();
+  min_score_ = std::numeric_limits<float>::max();
+  max_score_ = std::numeric_limits<float>::min();
   if (model.byte_fallback) {
     bytes_.assign(256, model.unknown_id);
   }
-  for (std::size_t place = 0; place < model.pieces.size(); ++place) {
-    const SentencePieceModel::Item& item = model.pieces[place];
-    const auto id = static_cast<int32_t>(place);
+  for (std::size_t index = 0; index < model.pieces.size(); ++index) {
+    const SentencePieceModel::Item& item = model.pieces[index];
+    const auto id = static_cast<int32_t>(index);
     scores_.push_back(item.score);
     is_user_defined_.push_back(item.type == SentencePieceType::kUserDefined ? 1 : 0);
     switch (item.type) {
       case SentencePieceType::kNormal:
-        least_ = std::min(least_, item.score);
-        most_ = std::max(most_, item.score);
+        min_score_ = std::min(min_score_, item.score);
+        max_score_ = std::max(max_score_, item.score);
         trie_.add(item.piece, id);
         break;
       case SentencePieceType::kUserDefined:
@@ -48,31 +48,32 @@ SentencePieceUnigram::SentencePieceUnigram(const SentencePieceModel& model)
 }
 
 float SentencePieceUnigram::score_of(int32_t id, std::size_t length) const {
-  const auto place = static_cast<std::size_t>(id);
-  // User-defined pieces are always taken: nothing within them can be better.
-  return is_user_defined_[place] != 0 ? static_cast<float>(length) * most_ - 0.1F : scores_[place];
+  const auto index = static_cast<std::size_t>(id);
+  // User-defined pieces always win: no split of them can score higher.
+  return is_user_defined_[index] != 0 ? static_cast<float>(length) * max_score_ - 0.1F
+                                      : scores_[index];
 }
 
-std::vector<SentencePieceUnigram::Step> SentencePieceUnigram::best_steps(
+std::vector<SentencePieceUnigram::LatticeNode> SentencePieceUnigram::viterbi(
     std::string_view text) const {
-  std::vector<Step> steps(text.size() + 1);
-  steps[0].begin = 0;
+  std::vector<LatticeNode> lattice(text.size() + 1);
+  lattice[0].begin = 0;
   const auto offer = [&](std::size_t begin, std::size_t end, float score, int32_t id) {
-    Step& step = steps[end];
-    if (step.begin < 0 || score > step.score) {
-      step = {score, static_cast<int64_t>(begin), id};
+    LatticeNode& best = lattice[end];
+    if (best.begin < 0 || score > best.score) {
+      best = {score, static_cast<int64_t>(begin), id};
     }
   };
-  const float unknown_score = least_ - kSentencepieceUnknownPenalty;
+  const float unknown_score = min_score_ - kSentencepieceUnknownPenalty;
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t after = begin;
     utf8::next(text, after);
-    const float score = steps[begin].score;
+    const float score = lattice[begin].score;
     bool has_single = false;
     uint32_t node = PieceTrie::kRoot;
     for (std::size_t at = begin; at < text.size();) {
       node = trie_.next(node, static_cast<unsigned char>(text[at++]));
-      if (node == PieceTrie::kNowhere) {
+      if (node == PieceTrie::kNoNode) {
         break;
       }
       if (const int32_t id = trie_.id(node); id >= 0) {
@@ -85,30 +86,30 @@ std::vector<SentencePieceUnigram::Step> SentencePieceUnigram::best_steps(
     }
     begin = after;
   }
-  return steps;
+  return lattice;
 }
 
-SentencePieceCut SentencePieceUnigram::cut(std::string_view text) const {
+SentencePieceEncoding SentencePieceUnigram::encode(std::string_view text) const {
   SentencePieceText normal = normalizer_.apply(text);
-  const std::vector<Step> steps = best_steps(normal.bytes);
-  std::vector<Token> made;  // from the end
+  const std::vector<LatticeNode> lattice = viterbi(normal.bytes);
+  std::vector<Token> result;  // in reverse order
   for (auto end = static_cast<int64_t>(normal.bytes.size()); end > 0;) {
-    const Step& step = steps[static_cast<std::size_t>(end)];
-    const bool is_unknown = step.id == unknown_;
+    const LatticeNode& best = lattice[static_cast<std::size_t>(end)];
+    const bool is_unknown = best.id == unknown_;
     if (is_unknown && !bytes_.empty()) {
-      for (int64_t at = end; at-- > step.begin;) {
+      for (int64_t at = end; at-- > best.begin;) {
         const auto byte = static_cast<unsigned char>(normal.bytes[static_cast<std::size_t>(at)]);
-        made.push_back({bytes_[byte], step.begin, end});
+        result.push_back({bytes_[byte], best.begin, end});
       }
-    } else if (is_unknown && !made.empty() && made.back().id == unknown_) {
-      made.back().begin = step.begin;
+    } else if (is_unknown && !result.empty() && result.back().id == unknown_) {
+      result.back().begin = best.begin;
     } else {
-      made.push_back({step.id, step.begin, end});
+      result.push_back({best.id, best.begin, end});
     }
-    end = step.begin;
+    end = best.begin;
   }
-  std::reverse(made.begin(), made.end());
-  return {std::move(normal), std::move(made)};
+  std::reverse(result.begin(), result.end());
+  return {std::move(normal), std::move(result)};
 }
 
 }  // namespace weft::data

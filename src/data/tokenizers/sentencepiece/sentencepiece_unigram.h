@@ -9,28 +9,28 @@
 
 namespace weft::data {
 
-/// What a model makes of a text, and the text as the model saw it.
-struct SentencePieceCut {
+/// Tokens of a text, and the normalised text.
+struct SentencePieceEncoding {
   SentencePieceText text;
-  std::vector<Token> tokens;  // with places in it
+  std::vector<Token> tokens;  // with offsets into `text`
 };
 
-/// The unigram model of a `.model` file as the newest SentencePiece runs it: sums of single
-/// precision, from left to right, where of equal ones the first stays. Libraries of other versions
-/// decide equal sums otherwise, and ids must not depend on which one is installed.
+/// The unigram model of a `.model` file as in the newest SentencePiece: single-precision sums from
+/// left to right; on ties the first is kept. Other library versions break ties differently, and ids
+/// must not depend on the installed version.
 class SentencePieceUnigram {
  public:
   explicit SentencePieceUnigram(const SentencePieceModel& model);
 
-  SentencePieceCut cut(std::string_view text) const;
+  SentencePieceEncoding encode(std::string_view text) const;
 
  private:
-  struct Step {
+  struct LatticeNode {
     float score = 0;
     int64_t begin = -1;
     int32_t id = 0;
   };
-  std::vector<Step> best_steps(std::string_view text) const;
+  std::vector<LatticeNode> viterbi(std::string_view text) const;
   float score_of(int32_t id, std::size_t characters) const;
 
   SentencePieceNormalizer normalizer_;
@@ -39,8 +39,8 @@ class SentencePieceUnigram {
   std::vector<uint8_t> is_user_defined_;
   std::vector<int32_t> bytes_;  // ids of byte pieces; empty without byte fallback
   int32_t unknown_;
-  float least_ = 0;
-  float most_ = 0;
+  float min_score_ = 0;
+  float max_score_ = 0;
 };
 
 }  // namespace weft::data

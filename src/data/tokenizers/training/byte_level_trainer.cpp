@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/pre_tokenizers/byte_signs.h"
-#include "data/tokenizers/special_layout.h"
+#include "data/tokenizers/pre_tokenizers/bytes_to_unicode.h"
+#include "data/tokenizers/special_token_layout.h"
 #include "data/tokenizers/tokenizer_classes.h"
 #include "data/tokenizers/training/byte_pair_trainer.h"
 
@@ -18,73 +18,73 @@ using formats::Json;
 
 constexpr const char* kByteLevelPlace = "tokenizer";
 
-/// ModernBERT and Qwen2 compose characters first; GPT-2 and RoBERTa take the bytes as they come.
-bool byte_level_composes(SpecialStyle style) {
+/// ModernBERT and Qwen2 compose characters first; GPT-2 and RoBERTa use the bytes unchanged.
+bool byte_level_composes(TokenizerTemplate style) {
   switch (style) {
-    case SpecialStyle::kBert:
-    case SpecialStyle::kBertNoSegments:
-    case SpecialStyle::kQwen2:
+    case TokenizerTemplate::kBert:
+    case TokenizerTemplate::kBertNoSegments:
+    case TokenizerTemplate::kQwen2:
       return true;
-    case SpecialStyle::kRoberta:
-    case SpecialStyle::kXlm:
-    case SpecialStyle::kXlmRoberta:
-    case SpecialStyle::kMbart:
-    case SpecialStyle::kGpt2:
-    case SpecialStyle::kT5:
-    case SpecialStyle::kEnding:
+    case TokenizerTemplate::kRoberta:
+    case TokenizerTemplate::kXlm:
+    case TokenizerTemplate::kXlmRoberta:
+    case TokenizerTemplate::kMbart:
+    case TokenizerTemplate::kGpt2:
+    case TokenizerTemplate::kT5:
+    case TokenizerTemplate::kEosOnly:
       break;
   }
   return false;
 }
 
-/// The class that builds all around the vocabulary as it is built here; empty: the one that takes
-/// the file as it is.
-std::string class_of(SpecialStyle style) {
+/// Class that builds everything around the vocabulary in the same way; empty: the generic class
+/// that uses the file unchanged.
+std::string class_of(TokenizerTemplate style) {
   switch (style) {
-    case SpecialStyle::kBert:
-    case SpecialStyle::kBertNoSegments:
-    case SpecialStyle::kT5:
-    case SpecialStyle::kEnding:
-    case SpecialStyle::kXlm:
+    case TokenizerTemplate::kBert:
+    case TokenizerTemplate::kBertNoSegments:
+    case TokenizerTemplate::kT5:
+    case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kXlm:
       break;
-    case SpecialStyle::kRoberta:
-    case SpecialStyle::kXlmRoberta:
-    case SpecialStyle::kMbart:
+    case TokenizerTemplate::kRoberta:
+    case TokenizerTemplate::kXlmRoberta:
+    case TokenizerTemplate::kMbart:
       return "RobertaTokenizer";
-    case SpecialStyle::kGpt2:
+    case TokenizerTemplate::kGpt2:
       return "GPT2Tokenizer";
-    case SpecialStyle::kQwen2:
+    case TokenizerTemplate::kQwen2:
       return "Qwen2Tokenizer";
   }
   return "PreTrainedTokenizerFast";
 }
 
 BytePairPieces train_byte_level_pieces(const TokenizerOptions& options,
-                                       const SpecialLayout& layout,
+                                       const SpecialTokenLayout& layout,
                                        const Json& document,
                                        const std::vector<std::string>& texts,
                                        TokenizerReport& report) {
-  const auto bytes = static_cast<int64_t>(byte_signs().size());
-  const int64_t least = bytes + static_cast<int64_t>(layout.first.size());
-  if (options.vocab_size < least) {
-    throw Error(text("tokenizer.vocab_size: ", options.vocab_size, " is too few, ", bytes,
-                     " bytes and the special tokens alone need ", least, " pieces"));
+  const auto bytes = static_cast<int64_t>(bytes_to_unicode().size());
+  const int64_t min_size = bytes + static_cast<int64_t>(layout.first.size());
+  if (options.vocab_size < min_size) {
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too few, ", bytes,
+                        " bytes and the special tokens alone need ", min_size, " pieces"));
   }
   const Json unchanged = sequence_of("normalizers", {});
   const Json& normalizer = document["normalizer"].is_null() ? unchanged : document["normalizer"];
   const WordCounts counts = count_words(
       texts, *make_normalizer(JsonFields(normalizer, kByteLevelPlace)),
-      *make_pre_tokenizer(JsonFields(document["pre_tokenizer"], kByteLevelPlace)), kMostWords);
+      *make_pre_tokenizer(JsonFields(document["pre_tokenizer"], kByteLevelPlace)), kMaxWords);
   report.pruned_words = counts.pruned;
   BytePairPieces pieces =
       train_byte_pair(counts, {.vocab_size = options.vocab_size,
                                .min_frequency = options.min_frequency,
                                .first = layout.first,
-                               .alphabet = {byte_signs().begin(), byte_signs().end()}});
+                               .alphabet = {bytes_to_unicode().begin(), bytes_to_unicode().end()}});
   if (pieces.vocabulary.size() < options.vocab_size) {
-    throw Error(text("tokenizer.vocab_size: ", options.vocab_size,
-                     " is too many, these texts give at most ", pieces.vocabulary.size(),
-                     " pieces (pairs seen ", options.min_frequency, " times or more)"));
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
+                        " is too many, these texts give at most ", pieces.vocabulary.size(),
+                        " pieces (pairs seen ", options.min_frequency, " times or more)"));
   }
   return pieces;
 }
@@ -109,17 +109,18 @@ Json model_of(const BytePairPieces& pieces) {
 }  // namespace
 
 std::shared_ptr<const Tokenizer> train_byte_level_tokenizer(const TokenizerOptions& options,
-                                                            SpecialStyle style,
+                                                            TokenizerTemplate style,
                                                             const std::vector<std::string>& texts,
                                                             TokenizerReport& report) {
-  const SpecialLayout layout = byte_level_layout(style);
-  TokenizerParts parts{.document = empty_document(), .place = kByteLevelPlace};
+  const SpecialTokenLayout layout = byte_level_layout(style);
+  TokenizerParts parts{.document = empty_document(), .location = kByteLevelPlace};
   Json& document = parts.document;
   if (byte_level_composes(style)) {
     document["normalizer"] = {{"type", "NFC"}};
   }
-  document["pre_tokenizer"] = style == SpecialStyle::kQwen2 ? qwen2_words(options.add_prefix_space)
-                                                            : byte_level(options.add_prefix_space);
+  document["pre_tokenizer"] = style == TokenizerTemplate::kQwen2
+                                  ? qwen2_pre_tokenizer(options.add_prefix_space)
+                                  : byte_level(options.add_prefix_space);
   document["decoder"] = byte_level(true);
   const BytePairPieces pieces = train_byte_level_pieces(options, layout, document, texts, report);
   document["model"] = model_of(pieces);

@@ -8,11 +8,11 @@
 
 namespace weft::data {
 
-/// Trains GPT-2's kind of tokenizer: byte pair encoding over the bytes of words, so that no text
-/// has unknown parts. Throws data::Error where `vocab_size` is below the 256 bytes and the style's
-/// special tokens, or above what the texts give.
+/// Trains a GPT-2 style tokenizer: byte pair encoding over the bytes of words, so that no text
+/// contains unknown tokens. Throws data::Error if `vocab_size` is smaller than the 256 bytes plus
+/// the style's special tokens, or larger than the texts can fill.
 std::shared_ptr<const Tokenizer> train_byte_level_tokenizer(const TokenizerOptions& options,
-                                                            SpecialStyle style,
+                                                            TokenizerTemplate style,
                                                             const std::vector<std::string>& texts,
                                                             TokenizerReport& report);
 

@@ -17,39 +17,40 @@ namespace {
 template <class Value>
 using PairMap = std::unordered_map<PiecePair, Value, PiecePairHash>;
 
-/// The words that a pair came into at one time. A pair that comes into further words later waits
-/// once more for them, so each entry has its own list.
+/// The words that a pair entered at one time. A pair that enters further words later is queued
+/// again for these, so each entry has a separate list.
 struct BytePairCandidate : PairCandidate {
-  std::size_t where = 0;  // index into the lists of words
+  std::size_t list = 0;  // index into the lists of words
 };
 
 class BytePairTrainer {
  public:
-  BytePairTrainer(const WordCounts& counts, const BytePairTraining& options) : options_(options) {
+  BytePairTrainer(const WordCounts& counts, const BytePairTrainingOptions& options)
+      : options_(options) {
     for (const std::string& token : options.first) {
       add(token);
     }
     add_alphabet(counts);
-    spell_words(counts);
+    split_into_symbols(counts);
     count_pairs();
   }
 
   BytePairPieces run() {
-    const int64_t least = std::max<int64_t>(1, options_.min_frequency);
+    const int64_t min_count = std::max<int64_t>(1, options_.min_frequency);
     int64_t step = 0;
-    while (pieces_.size() < options_.vocab_size && !waiting_.empty()) {
+    while (pieces_.size() < options_.vocab_size && !queue_.empty()) {
       if (++step % 256 == 0) {
-        leave_if_stopped("training the tokenizer");
+        throw_if_stopped("training the tokenizer");
       }
-      BytePairCandidate best = waiting_.top();
-      waiting_.pop();
+      BytePairCandidate best = queue_.top();
+      queue_.pop();
       const int64_t count = counts_.at(best.pair);
       if (count != best.count) {
         best.count = count;
-        waiting_.push(best);
+        queue_.push(best);
         continue;
       }
-      if (count < least) {
+      if (count < min_count) {
         break;
       }
       merge(best);
@@ -75,34 +76,34 @@ class BytePairTrainer {
   }
 
   void add_alphabet(const WordCounts& counts) {
-    std::set<char32_t> signs;
-    const auto see = [&](std::string_view text) {
+    std::set<char32_t> characters;
+    const auto add_characters = [&](std::string_view text) {
       for (std::size_t at = 0; at < text.size();) {
-        signs.insert(utf8::next(text, at));
+        characters.insert(utf8::next(text, at));
       }
     };
-    for (const std::string& sign : options_.alphabet) {
-      see(sign);
+    for (const std::string& character : options_.alphabet) {
+      add_characters(character);
     }
     for (const auto& [word, count] : counts.words) {
-      see(word);
+      add_characters(word);
     }
-    for (const char32_t code : signs) {
-      std::string sign;
-      utf8::append(sign, code);
-      ids_of_signs_.emplace(code, add(sign));
+    for (const char32_t code : characters) {
+      std::string character;
+      utf8::append(character, code);
+      character_ids_.emplace(code, add(character));
     }
   }
 
-  void spell_words(const WordCounts& counts) {
+  void split_into_symbols(const WordCounts& counts) {
     words_.reserve(counts.words.size());
     for (const auto& [word, count] : counts.words) {
-      Word spelt{.begin = symbols_.size(), .size = 0, .count = count};
+      Word word_entry{.begin = symbols_.size(), .size = 0, .count = count};
       for (std::size_t at = 0; at < word.size();) {
-        symbols_.push_back(ids_of_signs_.at(utf8::next(word, at)));
+        symbols_.push_back(character_ids_.at(utf8::next(word, at)));
       }
-      spelt.size = symbols_.size() - spelt.begin;
-      words_.push_back(spelt);
+      word_entry.size = symbols_.size() - word_entry.begin;
+      words_.push_back(word_entry);
     }
   }
 
@@ -110,56 +111,56 @@ class BytePairTrainer {
     for (std::size_t word = 0; word < words_.size(); ++word) {
       const int32_t* symbols = symbols_.data() + words_[word].begin;
       for (std::size_t i = 0; i + 1 < words_[word].size; ++i) {
-        grow({symbols[i], symbols[i + 1]}, word);
+        count_pair({symbols[i], symbols[i + 1]}, word);
       }
     }
-    offer_grown();
+    push_updated_pairs();
   }
 
-  /// One more of the pair in a word.
-  void grow(const PiecePair& pair, std::size_t word) {
+  /// Counts an occurrence of the pair in a word.
+  void count_pair(const PiecePair& pair, std::size_t word) {
     counts_[pair] += words_[word].count;
-    std::vector<int32_t>& words = grown_[pair];
+    std::vector<int32_t>& words = updated_pairs_[pair];
     if (words.empty() || words.back() != static_cast<int32_t>(word)) {
       words.push_back(static_cast<int32_t>(word));
     }
   }
 
-  /// Pairs whose number grew wait to be merged where it did.
-  void offer_grown() {
-    for (auto& [pair, words] : grown_) {
+  /// Queues the pairs whose count grew, with the words where it did.
+  void push_updated_pairs() {
+    for (auto& [pair, words] : updated_pairs_) {
       const int64_t count = counts_.at(pair);
       if (count > 0) {
-        std::size_t where = lists_.size();
+        std::size_t list = word_lists_.size();
         if (free_.empty()) {
-          lists_.emplace_back();
+          word_lists_.emplace_back();
         } else {
-          where = free_.back();
+          list = free_.back();
           free_.pop_back();
         }
-        lists_[where] = std::move(words);
-        waiting_.push({{count, pair}, where});
+        word_lists_[list] = std::move(words);
+        queue_.push({{count, pair}, list});
       }
     }
-    grown_.clear();
+    updated_pairs_.clear();
   }
 
   void merge(const BytePairCandidate& best) {
-    const int32_t made = add(std::string(pieces_.piece(best.pair.first)) +
-                             std::string(pieces_.piece(best.pair.second)));
+    const int32_t result = add(std::string(pieces_.piece(best.pair.first)) +
+                               std::string(pieces_.piece(best.pair.second)));
     merges_.push_back(best.pair);
-    const std::vector<int32_t> words = std::move(lists_[best.where]);
-    lists_[best.where] = {};
-    free_.push_back(best.where);
+    const std::vector<int32_t> words = std::move(word_lists_[best.list]);
+    word_lists_[best.list] = {};
+    free_.push_back(best.list);
     for (const int32_t word : words) {
-      merge_in(static_cast<std::size_t>(word), best.pair, made);
+      merge_in_word(static_cast<std::size_t>(word), best.pair, result);
     }
-    // The count of the merged pair stays: `tokenizers` goes on from it where the pair comes up
-    // again, as the piece that it makes may have been made of other parts before.
-    offer_grown();
+    // The count of the merged pair is kept: `tokenizers` continues from it if the pair occurs
+    // again, since the piece it forms may have been formed from other parts before.
+    push_updated_pairs();
   }
 
-  void merge_in(std::size_t index, const PiecePair& pair, int32_t made) {
+  void merge_in_word(std::size_t index, const PiecePair& pair, int32_t result) {
     Word& word = words_[index];
     int32_t* symbols = symbols_.data() + word.begin;
     std::size_t size = 0;  // of what is done
@@ -170,19 +171,19 @@ class BytePairTrainer {
       }
       if (size > 0) {
         counts_[{symbols[size - 1], pair.first}] -= word.count;
-        grow({symbols[size - 1], made}, index);
+        count_pair({symbols[size - 1], result}, index);
       }
       if (i + 2 < word.size) {
         counts_[{pair.second, symbols[i + 2]}] -= word.count;
-        grow({made, symbols[i + 2]}, index);
+        count_pair({result, symbols[i + 2]}, index);
       }
-      symbols[size++] = made;
+      symbols[size++] = result;
       i += 2;
     }
     word.size = size;
   }
 
-  /// A pair that was merged twice has the rank of the second time.
+  /// A pair that was merged twice has the rank of its second merge.
   std::vector<PiecePair> ranked_merges() const {
     PairMap<std::size_t> last;
     for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
@@ -197,22 +198,23 @@ class BytePairTrainer {
     return ranked;
   }
 
-  const BytePairTraining& options_;
+  const BytePairTrainingOptions& options_;
   Vocabulary pieces_;
-  std::unordered_map<char32_t, int32_t> ids_of_signs_;
+  std::unordered_map<char32_t, int32_t> character_ids_;
   std::vector<int32_t> symbols_;  // of all words
   std::vector<Word> words_;
   PairMap<int64_t> counts_;
-  PairMap<std::vector<int32_t>> grown_;  // words in which pairs grew since they were last offered
-  std::vector<std::vector<int32_t>> lists_;
-  std::vector<std::size_t> free_;  // lists that are empty again
-  std::priority_queue<BytePairCandidate> waiting_;
+  PairMap<std::vector<int32_t>>
+      updated_pairs_;  // words in which pairs grew since they were last queued
+  std::vector<std::vector<int32_t>> word_lists_;
+  std::vector<std::size_t> free_;  // empty lists for reuse
+  std::priority_queue<BytePairCandidate> queue_;
   std::vector<PiecePair> merges_;
 };
 
 }  // namespace
 
-BytePairPieces train_byte_pair(const WordCounts& counts, const BytePairTraining& options) {
+BytePairPieces train_byte_pair(const WordCounts& counts, const BytePairTrainingOptions& options) {
   return BytePairTrainer(counts, options).run();
 }
 

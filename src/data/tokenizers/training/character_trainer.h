@@ -8,11 +8,11 @@
 
 namespace weft::data {
 
-/// A tokenizer whose pieces are the characters of the texts, each a token of its own, in the order
-/// of their code points behind the special ones. Where there are more than vocab_size, the rarest
-/// are unknown. The line feed is one of them in any case.
+/// Builds a tokenizer with one token per character of the texts, in code point order after the
+/// special tokens. If there are more than vocab_size, the rarest become unknown. The line feed is
+/// always included.
 std::shared_ptr<const Tokenizer> train_character_tokenizer(const TokenizerOptions& options,
-                                                           SpecialStyle style,
+                                                           TokenizerTemplate style,
                                                            const std::vector<std::string>& texts);
 
 }  // namespace weft::data

@@ -6,22 +6,22 @@
 
 namespace weft::data {
 
-TextSample::TextSample(uint64_t seed, int64_t most_texts, int64_t most_bytes)
-    : seed_(seed), most_texts_(most_texts), most_bytes_(most_bytes) {}
+TextSample::TextSample(uint64_t seed, int64_t max_texts, int64_t max_bytes)
+    : seed_(seed), max_texts_(max_texts), max_bytes_(max_bytes) {}
 
 void TextSample::offer(std::string_view text) {
-  const int64_t place = offered_++;
+  const int64_t position = offered_++;
   const uint64_t rank =
-      Random(seed_, Purpose::kTokenizer, 0, static_cast<uint64_t>(place)).bits64();
+      Random(seed_, RandomPurpose::kTokenizer, 0, static_cast<uint64_t>(position)).bits64();
   if (rank > limit_) {
     return;
   }
-  kept_.push_back({rank, place, std::string(text)});
+  kept_.push_back({rank, position, std::string(text)});
   bytes_ += static_cast<int64_t>(text.size());
-  // A quarter more than asked for is held before the surplus goes, so that shrinking is seldom.
-  if (static_cast<int64_t>(kept_.size()) > most_texts_ + most_texts_ / 4 + 16 ||
-      bytes_ > most_bytes_ + most_bytes_ / 4) {
-    shrink(most_texts_, most_bytes_);
+  // Shrinks only after exceeding the limits by a quarter, so that shrinking is rare.
+  if (static_cast<int64_t>(kept_.size()) > max_texts_ + max_texts_ / 4 + 16 ||
+      bytes_ > max_bytes_ + max_bytes_ / 4) {
+    shrink(max_texts_, max_bytes_);
   }
 }
 
@@ -43,9 +43,9 @@ void TextSample::shrink(int64_t texts, int64_t bytes) {
 }
 
 std::vector<std::string> TextSample::take() {
-  shrink(most_texts_, most_bytes_);
+  shrink(max_texts_, max_bytes_);
   std::sort(kept_.begin(), kept_.end(),
-            [](const Kept& a, const Kept& b) { return a.place < b.place; });
+            [](const Kept& a, const Kept& b) { return a.position < b.position; });
   std::vector<std::string> texts;
   texts.reserve(kept_.size());
   for (Kept& kept : kept_) {

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "base/string_util.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/sentencepiece/mbart_codes.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_trainer.h"
-#include "data/tokenizers/special_layout.h"
+#include "data/tokenizers/special_token_layout.h"
 #include "data/tokenizers/tokenizer_classes.h"
 #include "data/tokenizers/training/byte_level_trainer.h"
 #include "data/tokenizers/training/character_trainer.h"
@@ -21,44 +21,44 @@ constexpr int64_t kTrainMostBytes = int64_t{256} << 20;  // of sampled texts
 constexpr const char* kTrainPlace = "tokenizer";
 
 Vocabulary train_sample_pieces(const TokenizerOptions& options,
-                               const SpecialLayout& layout,
+                               const SpecialTokenLayout& layout,
                                const formats::Json& normalizer,
                                const std::vector<std::string>& texts,
                                TokenizerReport& report) {
   const formats::Json pre_tokenizer = {{"type", "BertPreTokenizer"}};
   const WordCounts counts =
       count_words(texts, *make_normalizer(JsonFields(normalizer, kTrainPlace)),
-                  *make_pre_tokenizer(JsonFields(pre_tokenizer, kTrainPlace)), kMostWords);
+                  *make_pre_tokenizer(JsonFields(pre_tokenizer, kTrainPlace)), kMaxWords);
   report.pruned_words = counts.pruned;
-  WordPieceTraining training{
+  WordPieceTrainingOptions training{
       .vocab_size = options.vocab_size - static_cast<int64_t>(layout.last.size()),
       .min_frequency = options.min_frequency,
       .first = layout.first};
-  // A small vocabulary keeps a quarter for longer pieces, unless there are too few of them.
-  const int64_t room = training.vocab_size - static_cast<int64_t>(layout.first.size());
-  training.alphabet_room = room * 3 / 4;
+  // A small vocabulary reserves a quarter for longer pieces, unless there are too few of them.
+  const int64_t max_pieces = training.vocab_size - static_cast<int64_t>(layout.first.size());
+  training.max_alphabet_pieces = max_pieces * 3 / 4;
   Vocabulary vocabulary = train_word_piece(counts, training);
   if (vocabulary.size() < training.vocab_size) {
-    training.alphabet_room = room;
+    training.max_alphabet_pieces = max_pieces;
     vocabulary = train_word_piece(counts, training);
   }
   for (const std::string& last : layout.last) {
     vocabulary.add(last, static_cast<int32_t>(vocabulary.size()));
   }
   if (vocabulary.size() < options.vocab_size) {
-    throw Error(text("tokenizer.vocab_size: ", options.vocab_size,
-                     " is too many, these texts give at most ", vocabulary.size(),
-                     " pieces (pairs seen ", options.min_frequency, " times or more)"));
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
+                        " is too many, these texts give at most ", vocabulary.size(),
+                        " pieces (pairs seen ", options.min_frequency, " times or more)"));
   }
   return vocabulary;
 }
 
 std::shared_ptr<const Tokenizer> train_word_piece_tokenizer(const TokenizerOptions& options,
-                                                            SpecialStyle style,
+                                                            TokenizerTemplate style,
                                                             const std::vector<std::string>& texts,
                                                             TokenizerReport& report) {
-  const SpecialLayout layout = special_layout(style);
-  TokenizerParts parts{.document = empty_document(), .place = kTrainPlace};
+  const SpecialTokenLayout layout = special_token_layout(style);
+  TokenizerParts parts{.document = empty_document(), .location = kTrainPlace};
   formats::Json& document = parts.document;
   document["normalizer"] =
       bert_normalizer({.lowercase = options.lowercase, .strip_accents = options.strip_accents});
@@ -66,9 +66,9 @@ std::shared_ptr<const Tokenizer> train_word_piece_tokenizer(const TokenizerOptio
   document["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   const Vocabulary vocabulary =
       train_sample_pieces(options, layout, document["normalizer"], texts, report);
-  document["model"] = word_piece_model(vocabulary, layout.unknown);
-  // BertTokenizer would give texts BERT's template, so the other style asks for the class that
-  // takes the file as it is.
+  document["model"] = word_piece_model(vocabulary, layout.unk);
+  // BertTokenizer would apply BERT's template, so other styles use the generic class, which uses
+  // the file unchanged.
   parts.config["tokenizer_class"] =
       is_bert_style(style) ? "BertTokenizer" : "PreTrainedTokenizerFast";
   parts.config["do_lower_case"] = options.lowercase;
@@ -79,26 +79,25 @@ std::shared_ptr<const Tokenizer> train_word_piece_tokenizer(const TokenizerOptio
   return std::make_shared<Pipeline>(std::move(parts));
 }
 
-/// XLM-RoBERTa's and mBART's classes build a unigram tokenizer anew, without bytes for unknown
-/// characters.
-bool has_fairseq_form(const TokenizerOptions& options, SpecialStyle style) {
-  return (style == SpecialStyle::kXlmRoberta || style == SpecialStyle::kMbart) &&
+/// XLM-RoBERTa's and mBART's classes rebuild a unigram tokenizer, without byte fallback.
+bool has_fairseq_form(const TokenizerOptions& options, TokenizerTemplate style) {
+  return (style == TokenizerTemplate::kXlmRoberta || style == TokenizerTemplate::kMbart) &&
          options.type == TokenizerType::kUnigram && !options.byte_fallback;
 }
 
 std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions& options,
-                                                         SpecialStyle style,
+                                                         TokenizerTemplate style,
                                                          const std::vector<std::string>& texts) {
-  const SpecialLayout layout = special_layout(style, options.languages);
-  SpecialLayout inner = layout;
-  inner.first = {inner.unknown, inner.classify, inner.separate};  // as fairseq's models have them
+  const SpecialTokenLayout layout = special_token_layout(style, options.languages);
+  SpecialTokenLayout inner = layout;
+  inner.first = {inner.unk, inner.cls, inner.sep};  // as in fairseq's models
   std::string bytes = train_sentencepiece(options, inner, texts);
-  TokenizerParts parts{.place = kTrainPlace};
+  TokenizerParts parts{.location = kTrainPlace};
   parts.document =
       sentencepiece_document(read_sentencepiece_model(bytes, kTrainPlace), kTrainPlace);
-  lay_out_as_fairseq(parts.document, layout.last);
+  convert_to_fairseq_ids(parts.document, layout.last);
   parts.sentencepiece = std::move(bytes);
-  const bool is_mbart = style == SpecialStyle::kMbart;
+  const bool is_mbart = style == TokenizerTemplate::kMbart;
   const std::string name = is_mbart ? "MBartTokenizer" : "XLMRobertaTokenizer";
   parts.config["tokenizer_class"] = name;
   if (is_mbart) {
@@ -106,7 +105,7 @@ std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions&
     if (!options.languages.target.empty()) {
       parts.config["tgt_lang"] = options.languages.target;
     }
-    parts.config["additional_special_tokens"] = mbart_codes(options.languages);
+    parts.config["additional_special_tokens"] = mbart_language_codes(options.languages);
   }
   add_special_tokens(parts, style, layout, options.vocab_size);
   apply_tokenizer_class(parts, name);
@@ -115,26 +114,29 @@ std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions&
 
 std::shared_ptr<const Tokenizer> train_mbart_tokenizer(const TokenizerOptions& options,
                                                        const std::vector<std::string>& texts) {
-  if (!has_fairseq_form(options, SpecialStyle::kMbart)) {
+  if (!has_fairseq_form(options, TokenizerTemplate::kMbart)) {
     throw Error(
         "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
         "transformers knows no other");
   }
   if (options.normalization != "identity") {
-    throw Error(text("tokenizer.normalization: ", options.normalization,
-                     ", must be identity: mBART's tokenizer class in transformers has no rules"));
+    throw Error(
+        str_cat("tokenizer.normalization: ", options.normalization,
+                ", must be identity: mBART's tokenizer class in transformers has no rules"));
   }
-  return train_fairseq_tokenizer(options, SpecialStyle::kMbart, texts);
+  return train_fairseq_tokenizer(options, TokenizerTemplate::kMbart, texts);
 }
 
 std::shared_ptr<const Tokenizer> train_sentencepiece_tokenizer(
-    const TokenizerOptions& options, SpecialStyle style, const std::vector<std::string>& texts) {
+    const TokenizerOptions& options,
+    TokenizerTemplate style,
+    const std::vector<std::string>& texts) {
   if (has_fairseq_form(options, style)) {
     return train_fairseq_tokenizer(options, style, texts);
   }
-  const SpecialLayout layout = special_layout(style);
+  const SpecialTokenLayout layout = special_token_layout(style);
   std::string bytes = train_sentencepiece(options, layout, texts);
-  TokenizerParts parts{.place = kTrainPlace};
+  TokenizerParts parts{.location = kTrainPlace};
   parts.document =
       sentencepiece_document(read_sentencepiece_model(bytes, kTrainPlace), kTrainPlace);
   parts.sentencepiece = std::move(bytes);
@@ -146,18 +148,18 @@ std::shared_ptr<const Tokenizer> train_sentencepiece_tokenizer(
 }  // namespace
 
 std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options,
-                                                 SpecialStyle style,
+                                                 TokenizerTemplate style,
                                                  uint64_t seed,
                                                  const TextSource& source,
                                                  TokenizerReport& report) {
   const bool is_sentencepiece =
       options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
-  if (style == SpecialStyle::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
+  if (style == TokenizerTemplate::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
       options.type != TokenizerType::kCharacters) {
     throw Error(
         "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
   }
-  if (style == SpecialStyle::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
+  if (style == TokenizerTemplate::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
     throw Error(
         "tokenizer.type: Qwen2's tokenizer class in transformers is of byte_level_bpe only");
   }
@@ -165,7 +167,7 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
   TextSample sample(seed, options.sample_lines, kTrainMostBytes);
   source([&](std::string_view text) {
     ++report.lines;
-    if (is_sentencepiece && static_cast<int64_t>(text.size()) > kLongestSentence) {
+    if (is_sentencepiece && static_cast<int64_t>(text.size()) > kMaxSentenceBytes) {
       ++report.skipped_long;
     } else if (!text.empty()) {
       sample.offer(text);
@@ -179,7 +181,7 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
   if (texts.empty()) {
     throw Error("tokenizer: no text to train on");
   }
-  if (style == SpecialStyle::kMbart) {
+  if (style == TokenizerTemplate::kMbart) {
     return train_mbart_tokenizer(options, texts);
   }
   switch (options.type) {

@@ -19,9 +19,9 @@ struct WordHash {
 };
 using WordCountTable = std::unordered_map<std::string, int64_t, WordHash, std::equal_to<>>;
 
-constexpr std::size_t kBytesOfRound = std::size_t{32}
-                                      << 20;  // of text, between two looks at the table's size
-constexpr int64_t kWordCountGrain = 512;      // texts
+constexpr std::size_t kRoundBytes = std::size_t{32}
+                                    << 20;  // of text, between two looks at the table's size
+constexpr int64_t kWordCountGrain = 512;    // texts
 
 void count_piece(const std::vector<std::string>& texts,
                  std::size_t begin,
@@ -47,10 +47,10 @@ void count_piece(const std::vector<std::string>& texts,
   }
 }
 
-/// Forgets the rarest words until half of the room is free.
-int64_t prune(WordCountTable& table, int64_t most_words) {
+/// Discards the rarest words until the table has at most max_words.
+int64_t prune(WordCountTable& table, int64_t max_words) {
   const std::size_t before = table.size();
-  for (int64_t rare = 1; static_cast<int64_t>(table.size()) > most_words; ++rare) {
+  for (int64_t rare = 1; static_cast<int64_t>(table.size()) > max_words; ++rare) {
     std::erase_if(table, [&](const auto& word) { return word.second <= rare; });
   }
   return static_cast<int64_t>(before - table.size());
@@ -61,14 +61,14 @@ int64_t prune(WordCountTable& table, int64_t most_words) {
 WordCounts count_words(const std::vector<std::string>& texts,
                        const Normalizer& normalizer,
                        const PreTokenizer& pre_tokenizer,
-                       int64_t most_words) {
+                       int64_t max_words) {
   WordCounts counts;
   WordCountTable whole;
   std::mutex guard;
   for (std::size_t begin = 0; begin < texts.size();) {
-    leave_if_stopped("counting words");
+    throw_if_stopped("counting words");
     std::size_t end = begin;
-    for (std::size_t bytes = 0; end < texts.size() && bytes < kBytesOfRound; ++end) {
+    for (std::size_t bytes = 0; end < texts.size() && bytes < kRoundBytes; ++end) {
       bytes += texts[end].size();
     }
     parallel_for(
@@ -81,12 +81,12 @@ WordCounts count_words(const std::vector<std::string>& texts,
             whole[word] += count;
           }
         });
-    if (static_cast<int64_t>(whole.size()) > 2 * most_words) {
-      counts.pruned += prune(whole, most_words);
+    if (static_cast<int64_t>(whole.size()) > 2 * max_words) {
+      counts.pruned += prune(whole, max_words);
     }
     begin = end;
   }
-  counts.pruned += prune(whole, most_words);
+  counts.pruned += prune(whole, max_words);
   counts.words.assign(whole.begin(), whole.end());
   std::sort(counts.words.begin(), counts.words.end());
   return counts;

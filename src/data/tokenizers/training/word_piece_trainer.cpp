@@ -16,33 +16,34 @@ namespace {
 
 struct Entry {
   int64_t count = 0;
-  std::vector<int32_t> words;  // where the pair may stand
+  std::vector<int32_t> words;  // words that may contain the pair
 };
 
 class WordPieceTrainer {
  public:
-  WordPieceTrainer(const WordCounts& counts, const WordPieceTraining& options) : options_(options) {
+  WordPieceTrainer(const WordCounts& counts, const WordPieceTrainingOptions& options)
+      : options_(options) {
     for (const std::string& token : options.first) {
       add(token);
     }
     add_alphabet(counts);
-    spell_words(counts);
+    split_into_symbols(counts);
     count_pairs();
   }
 
   Vocabulary run() {
     int64_t step = 0;
-    while (pieces_.size() < options_.vocab_size && !waiting_.empty()) {
+    while (pieces_.size() < options_.vocab_size && !queue_.empty()) {
       if (++step % 256 == 0) {
-        leave_if_stopped("training the tokenizer");
+        throw_if_stopped("training the tokenizer");
       }
-      const PairCandidate best = waiting_.top();
-      waiting_.pop();
+      const PairCandidate best = queue_.top();
+      queue_.pop();
       const auto found = pairs_.find(best.pair);
       const int64_t count = found == pairs_.end() ? 0 : found->second.count;
       if (count != best.count) {
         if (count > 0) {
-          waiting_.push({count, best.pair});
+          queue_.push({count, best.pair});
         }
         continue;
       }
@@ -73,20 +74,20 @@ class WordPieceTrainer {
   struct Character {
     char32_t code = 0;
     int64_t count = 0;
-    bool is_inner =
-        false;  // stands within a word somewhere, so there is a form with the prefix too
+    bool is_continuation =
+        false;  // occurs inside a word somewhere, so there is also a form with the prefix
   };
 
   static std::vector<Character> characters_of(const WordCounts& counts) {
     std::map<char32_t, Character> found;
     for (const auto& [word, count] : counts.words) {
       for (std::size_t at = 0; at < word.size();) {
-        const bool is_inner = at > 0;
+        const bool is_continuation = at > 0;
         const char32_t code = utf8::next(word, at);
         Character& character = found[code];
         character.code = code;
         character.count += count;
-        character.is_inner = character.is_inner || is_inner;
+        character.is_continuation = character.is_continuation || is_continuation;
       }
     }
     std::vector<Character> characters;
@@ -96,18 +97,17 @@ class WordPieceTrainer {
     return characters;
   }
 
-  /// The commonest characters that there is room for, in the order of their code points: all by
-  /// themselves, then those within words.
+  /// Adds the most frequent characters that fit, in code point order: first all plain ones, then
+  /// those inside words.
   void add_alphabet(const WordCounts& counts) {
     std::vector<Character> characters = characters_of(counts);
     std::stable_sort(characters.begin(), characters.end(),
                      [](const Character& a, const Character& b) { return a.count > b.count; });
     std::size_t kept = 0;
-    for (int64_t room = options_.alphabet_room;
-         kept < characters.size() && static_cast<int64_t>(kept) < options_.most_characters;
-         ++kept) {
-      room -= characters[kept].is_inner ? 2 : 1;
-      if (room < 0) {
+    for (int64_t remaining = options_.max_alphabet_pieces;
+         kept < characters.size() && static_cast<int64_t>(kept) < options_.limit_alphabet; ++kept) {
+      remaining -= characters[kept].is_continuation ? 2 : 1;
+      if (remaining < 0) {
         break;
       }
     }
@@ -115,36 +115,36 @@ class WordPieceTrainer {
     std::sort(characters.begin(), characters.end(),
               [](const Character& a, const Character& b) { return a.code < b.code; });
     for (const Character& character : characters) {
-      alphabet_.emplace(character.code, add(sign_of(character.code)));
+      alphabet_.emplace(character.code, add(to_utf8(character.code)));
     }
     for (const Character& character : characters) {
-      if (character.is_inner) {
-        inner_.emplace(character.code, add(options_.prefix + sign_of(character.code)));
+      if (character.is_continuation) {
+        continuation_ids_.emplace(character.code, add(options_.prefix + to_utf8(character.code)));
       }
     }
   }
 
-  static std::string sign_of(char32_t code) {
-    std::string sign;
-    utf8::append(sign, code);
-    return sign;
+  static std::string to_utf8(char32_t code) {
+    std::string text;
+    utf8::append(text, code);
+    return text;
   }
 
-  /// Characters that the alphabet has no room for are left out of the words.
-  void spell_words(const WordCounts& counts) {
+  /// Characters that do not fit into the alphabet are removed from the words.
+  void split_into_symbols(const WordCounts& counts) {
     words_.reserve(counts.words.size());
     for (const auto& [word, count] : counts.words) {
-      Word spelt{.pieces = {}, .count = count};
+      Word word_entry{.pieces = {}, .count = count};
       bool is_first = true;
       for (std::size_t at = 0; at < word.size();) {
         const char32_t code = utf8::next(word, at);
         const auto found = alphabet_.find(code);
         if (found != alphabet_.end()) {
-          spelt.pieces.push_back(is_first ? found->second : inner_.at(code));
+          word_entry.pieces.push_back(is_first ? found->second : continuation_ids_.at(code));
         }
         is_first = false;
       }
-      words_.push_back(std::move(spelt));
+      words_.push_back(std::move(word_entry));
     }
   }
 
@@ -152,16 +152,16 @@ class WordPieceTrainer {
     for (std::size_t word = 0; word < words_.size(); ++word) {
       const std::vector<int32_t>& pieces = words_[word].pieces;
       for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
-        change({pieces[i], pieces[i + 1]}, words_[word].count, static_cast<int32_t>(word));
+        update_pair({pieces[i], pieces[i + 1]}, words_[word].count, static_cast<int32_t>(word));
       }
     }
     for (const auto& [pair, entry] : pairs_) {
-      waiting_.push({entry.count, pair});
+      queue_.push({entry.count, pair});
     }
   }
 
-  /// Where a count grows, the word is noted.
-  void change(const PiecePair& pair, int64_t count, int32_t word) {
+  /// Records the word if the count grows.
+  void update_pair(const PiecePair& pair, int64_t count, int32_t word) {
     Entry& entry = pairs_[pair];
     entry.count += count;
     if (count > 0 && (entry.words.empty() || entry.words.back() != word)) {
@@ -175,23 +175,24 @@ class WordPieceTrainer {
     if (right.starts_with(options_.prefix)) {
       right.remove_prefix(options_.prefix.size());
     }
-    const int32_t made = add(std::string(left) + std::string(right));
-    grown_.clear();
+    const int32_t result = add(std::string(left) + std::string(right));
+    updated_pairs_.clear();
     for (const int32_t word : where) {
-      merge_in(word, pair, made);
+      merge_in_word(word, pair, result);
     }
     pairs_.erase(pair);
-    std::sort(grown_.begin(), grown_.end());
-    grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
-    for (const PiecePair& other : grown_) {
+    std::sort(updated_pairs_.begin(), updated_pairs_.end());
+    updated_pairs_.erase(std::unique(updated_pairs_.begin(), updated_pairs_.end()),
+                         updated_pairs_.end());
+    for (const PiecePair& other : updated_pairs_) {
       const auto found = pairs_.find(other);
       if (found != pairs_.end() && found->second.count > 0) {
-        waiting_.push({found->second.count, other});
+        queue_.push({found->second.count, other});
       }
     }
   }
 
-  void merge_in(int32_t word, const PiecePair& pair, int32_t made) {
+  void merge_in_word(int32_t word, const PiecePair& pair, int32_t result) {
     std::vector<int32_t>& pieces = words_[static_cast<std::size_t>(word)].pieces;
     const int64_t count = words_[static_cast<std::size_t>(word)].count;
     for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
@@ -199,33 +200,33 @@ class WordPieceTrainer {
         continue;
       }
       if (i > 0) {
-        change({pieces[i - 1], pair.first}, -count, word);
-        change({pieces[i - 1], made}, count, word);
-        grown_.emplace_back(pieces[i - 1], made);
+        update_pair({pieces[i - 1], pair.first}, -count, word);
+        update_pair({pieces[i - 1], result}, count, word);
+        updated_pairs_.emplace_back(pieces[i - 1], result);
       }
       if (i + 2 < pieces.size()) {
-        change({pair.second, pieces[i + 2]}, -count, word);
-        change({made, pieces[i + 2]}, count, word);
-        grown_.emplace_back(made, pieces[i + 2]);
+        update_pair({pair.second, pieces[i + 2]}, -count, word);
+        update_pair({result, pieces[i + 2]}, count, word);
+        updated_pairs_.emplace_back(result, pieces[i + 2]);
       }
-      pieces[i] = made;
+      pieces[i] = result;
       pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     }
   }
 
-  const WordPieceTraining& options_;
+  const WordPieceTrainingOptions& options_;
   Vocabulary pieces_;
-  std::unordered_map<char32_t, int32_t> alphabet_;  // ids of characters at the head of words
-  std::unordered_map<char32_t, int32_t> inner_;     // and within them
+  std::unordered_map<char32_t, int32_t> alphabet_;  // ids of characters at the beginning of words
+  std::unordered_map<char32_t, int32_t> continuation_ids_;  // and inside words
   std::vector<Word> words_;
   std::unordered_map<PiecePair, Entry, PiecePairHash> pairs_;
-  std::priority_queue<PairCandidate> waiting_;
-  std::vector<PiecePair> grown_;  // pairs made by the merge under way
+  std::priority_queue<PairCandidate> queue_;
+  std::vector<PiecePair> updated_pairs_;  // pairs created by the current merge
 };
 
 }  // namespace
 
-Vocabulary train_word_piece(const WordCounts& counts, const WordPieceTraining& options) {
+Vocabulary train_word_piece(const WordCounts& counts, const WordPieceTrainingOptions& options) {
   return WordPieceTrainer(counts, options).run();
 }
 

@@ -1,0 +1,161 @@
+#include "base/string_util.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace weft {
+
+namespace {
+
+char folded(char letter) {
+  if (letter >= 'A' && letter <= 'Z') {
+    return static_cast<char>(letter - 'A' + 'a');
+  }
+  return letter == '-' ? '_' : letter;
+}
+
+std::string folded(std::string_view word) {
+  std::string result(word);
+  for (char& letter : result) {
+    letter = folded(letter);
+  }
+  return result;
+}
+
+/// Optimal string alignment distance: insertions, deletions, substitutions, transpositions.
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::array<std::vector<std::size_t>, 3> rows;
+  rows.fill(std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t j = 0; j <= b.size(); ++j) {
+    rows[0][j] = j;
+  }
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    auto& row = rows[i % 3];
+    const auto& above = rows[(i - 1) % 3];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], rows[(i - 2) % 3][j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.size() % 3][b.size()];
+}
+
+std::string format_number(const char* format, double value) {
+  std::array<char, 64> buffer{};
+  const int length = std::snprintf(buffer.data(), buffer.size(), format, value);
+  return {buffer.data(), static_cast<std::size_t>(std::clamp(length, 0, 63))};
+}
+
+}  // namespace
+
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string result;
+  for (const auto& word : words) {
+    if (&word != &words.front()) {
+      result += separator;
+    }
+    result += word;
+  }
+  return result;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) {
+      return parts;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string with_commas(int64_t number) {
+  const std::string digits = std::to_string(number);
+  const std::size_t sign = number < 0 ? 1 : 0;
+  std::string result;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > sign && (digits.size() - i) % 3 == 0) {
+      result += ',';
+    }
+    result += digits[i];
+  }
+  return result;
+}
+
+std::string shortest_repr(double value) {
+  std::array<char, 32> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return {buffer.data(), end};
+}
+
+std::string format_bytes(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (std::abs(bytes) >= 1024.0 && unit + 1 < kUnits.size()) {
+    bytes /= 1024.0;
+    ++unit;
+  }
+  return format_number(unit == 0 ? "%.0f " : "%.1f ", bytes) + kUnits[unit];
+}
+
+std::string format_duration(double seconds) {
+  if (!std::isfinite(seconds) || std::abs(seconds) > 1e12) {
+    return "unknown";
+  }
+  const auto whole = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole < 60) {
+    return str_cat(whole, " s");
+  }
+  const auto two_digits = [](int64_t part) {
+    return (part < 10 ? "0" : "") + std::to_string(part);
+  };
+  if (whole < 3600) {
+    return str_cat(whole / 60, " min ", two_digits(whole % 60), " s");
+  }
+  return str_cat(whole / 3600, " h ", two_digits(whole / 60 % 60), " min");
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kMaxLength = 100;  // longer input is never a misspelled word
+  const std::string sought = folded(word.substr(0, kMaxLength));
+  std::string found;
+  std::size_t least = std::string::npos;
+  for (const auto& candidate : candidates) {
+    const std::string known = folded(candidate);
+    std::size_t distance = edit_distance(sought, known);
+    const auto& [shorter, longer] = std::minmax(
+        sought, known, [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const std::size_t allowed = std::max<std::size_t>(1, longer.size() / 3);
+    const bool is_part = shorter.size() >= 3 && longer.find(shorter) != std::string::npos;
+    if (distance > allowed && is_part) {
+      distance = 1000 + distance;  // used only if nothing else is close
+    } else if (distance > allowed || distance >= longer.size()) {
+      continue;
+    }
+    if (distance < least) {
+      least = distance;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+}  // namespace weft

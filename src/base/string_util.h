@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+/// Concatenates all arguments as printed by `<<`.
+template <class... Parts>
+std::string str_cat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// Joins words: `a, b, c`.
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+/// Splits at each `separator`; an empty text gives one empty part.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// Removes ASCII white space at both ends.
+std::string_view trim(std::string_view text);
+
+/// `1234567` -> `1,234,567`.
+std::string with_commas(int64_t number);
+
+/// Shortest decimal text that parses to the same double (`0.1`, `1e-05`).
+std::string shortest_repr(double value);
+
+/// Formats bytes as `12.3 MiB`.
+std::string format_bytes(double bytes);
+
+/// Formats seconds as `3 s`, `2 min 05 s`, `1 h 02 min`.
+std::string format_duration(double seconds);
+
+/// Returns the candidate that the user most likely meant by `word`, by edit distance (insertions,
+/// deletions, substitutions, transpositions; case-insensitive); empty if none is close.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace weft

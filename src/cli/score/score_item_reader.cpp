@@ -1,0 +1,190 @@
+#include "cli/score/score_item_reader.h"
+
+#include <utility>
+
+#include "base/file.h"
+#include "base/string_util.h"
+#include "formats/json.h"
+#include "formats/line_reader.h"
+#include "formats/table_reader.h"
+
+namespace weft::cli {
+namespace {
+
+using formats::Json;
+using inference::ScoreItem;
+
+class JsonItems : public ScoreItemReader {
+ public:
+  JsonItems(const std::string& path, std::optional<std::string> delimiter)
+      : lines_(path), delimiter_(std::move(delimiter)) {}
+
+  bool next(ScoreItem& item) override {
+    std::string_view raw;
+    do {
+      if (!lines_.next(raw)) {
+        return false;
+      }
+    } while (trim(raw).empty());
+    const auto line = formats::parse_json(raw, lines_.location());
+    item = {};
+    item.delimiter = delimiter_;
+    if (line.is_object() && line.contains("text") && !line.contains("n_best")) {
+      item.text = text_of(line, "text");
+      return true;
+    }
+    item.context =
+        text_of(line, line.is_object() && line.contains("prompt") ? "prompt" : "context");
+    if (line.contains("continuation")) {
+      item.choices = {text_of(line, "continuation")};
+    } else if (line.contains("n_best")) {
+      read_best(line, item);
+    } else {
+      read_choices(line, item);
+    }
+    return true;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw formats::Error(str_cat(lines_.location(), ": ", message,
+                                 ", as in {\"context\": \"...\", \"choices\": [\"...\", \"...\"], "
+                                 "\"label\": 0}"));
+  }
+
+  std::string text_of(const Json& line, const std::string& key) const {
+    if (!line.is_object() || !line.contains(key) || !line.at(key).is_string()) {
+      fail("not a JSON object with a text \"" + key + "\"");
+    }
+    return line.at(key).get<std::string>();
+  }
+
+  void read_choices(const Json& line, ScoreItem& item) const {
+    const auto found = line.find("choices");
+    if (found == line.end() || !found->is_array() || found->empty()) {
+      fail("no list of \"choices\"");
+    }
+    for (const auto& choice : *found) {
+      if (!choice.is_string()) {
+        fail("a choice that is no text");
+      }
+      item.choices.push_back(choice.get<std::string>());
+    }
+    if (line.contains("label") && !line["label"].is_null()) {
+      const auto& label = line["label"];
+      if (!label.is_number_integer() || label.get<int64_t>() < 0 ||
+          label.get<int64_t>() >= static_cast<int64_t>(item.choices.size())) {
+        fail(str_cat("\"label\" ", label.dump(), " is not the number of a choice, from 0 on"));
+      }
+      item.label = label.get<int64_t>();
+    }
+  }
+
+  /// Generated texts are scored unchanged.
+  void read_best(const Json& line, ScoreItem& item) const {
+    item.delimiter = delimiter_.value_or("");
+    for (const auto& best : line["n_best"]) {
+      item.choices.push_back(text_of(best, "text"));
+    }
+    if (item.choices.empty()) {
+      fail("an empty \"n_best\"");
+    }
+  }
+
+  formats::LineReader lines_;
+  std::optional<std::string> delimiter_;
+};
+
+class TaskItems : public ScoreItemReader {
+ public:
+  TaskItems(inference::ScoreTask task, std::vector<std::string> files)
+      : task_(std::move(task)), files_(std::move(files)) {
+    for (const auto& path : files_) {
+      open(path);  // missing files and columns are reported before others are scored
+    }
+    rows_.reset();
+  }
+
+  bool next(ScoreItem& item) override {
+    while (!rows_ || !rows_->next(fields_)) {
+      if (file_ == files_.size()) {
+        return false;
+      }
+      open(files_[file_++]);
+    }
+    std::vector<std::string> values;
+    for (const auto& field : fields_) {
+      values.push_back(field.value_or(""));
+    }
+    try {
+      item = task_.item(values);
+    } catch (const UserError& error) {
+      throw formats::Error(rows_->location() + ": " + error.what());
+    }
+    return true;
+  }
+
+ private:
+  void open(const std::string& path) {
+    const auto kind = formats::table_kind(path);
+    if (!kind) {
+      throw formats::Error(path + ": a task's data are .csv, .tsv or .jsonl files (also .gz)");
+    }
+    rows_ = std::make_unique<formats::TableReader>(path, *kind, task_.columns());
+  }
+
+  inference::ScoreTask task_;
+  std::vector<std::string> files_;
+  std::size_t file_ = 0;
+  std::unique_ptr<formats::TableReader> rows_;
+  std::vector<std::optional<std::string>> fields_;
+};
+
+class TextItems : public ScoreItemReader {
+ public:
+  explicit TextItems(std::vector<std::string> files) : files_(std::move(files)) {}
+
+  bool next(ScoreItem& item) override {
+    if (at_ == files_.size()) {
+      return false;
+    }
+    item = {};
+    std::string whole;
+    formats::LineReader lines(files_[at_++], {.splits_long = true, .keeps_carriage_returns = true});
+    for (std::string_view line; lines.next(line);) {
+      whole += line;
+      whole += lines.continues() ? "" : "\n";
+    }
+    item.text = std::move(whole);
+    return true;
+  }
+
+ private:
+  std::vector<std::string> files_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ScoreItemReader> open_items(const std::string& path,
+                                            const std::optional<std::string>& delimiter) {
+  return std::make_unique<JsonItems>(path, delimiter);
+}
+
+std::unique_ptr<ScoreItemReader> open_task(const std::string& path,
+                                           const std::vector<std::string>& data) {
+  const auto document = config::Document::load(path);
+  auto section = document.root();
+  auto task = inference::ScoreTask::read(section);
+  auto files = data.empty() ? task.data() : data;
+  if (files.empty()) {
+    throw formats::Error(path + ": names no data, and there is no --data FILE");
+  }
+  return std::make_unique<TaskItems>(std::move(task), std::move(files));
+}
+
+std::unique_ptr<ScoreItemReader> open_texts(const std::vector<std::string>& files) {
+  return std::make_unique<TextItems>(files);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,107 @@
+#include "cli/train/reproduce.h"
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/string_util.h"
+#include "formats/json.h"
+#include "train/run/reproduce.h"
+#include "train/run/verify_resume.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr int64_t kSteps = 40;
+
+int report(const train::Comparison& comparison,
+           const std::string& area,
+           const std::string& subject,
+           formats::Json json) {
+  constexpr std::size_t kShown = 8;
+  const auto& differences = comparison.differences;
+  const auto what = str_cat(with_commas(comparison.tensors), " tensors, the state and ",
+                            with_commas(comparison.lines), " lines of metrics.jsonl");
+  if (comparison.is_equal()) {
+    log::info(str_cat(area, " ", subject, " equal, bit for bit: ", what));
+  } else {
+    log::error(
+        str_cat(area, " ", subject, " not equal: ", differences.size(), " differences in ", what));
+    for (std::size_t i = 0; i < std::min(kShown, differences.size()); ++i) {
+      log::error(str_cat(area, " ", differences[i]));
+    }
+  }
+  json["equal"] = comparison.is_equal();
+  json["tensors"] = comparison.tensors;
+  json["lines"] = comparison.lines;
+  json["differences"] = differences;
+  std::cout << json.dump() << "\n";
+  return comparison.is_equal() ? 0 : 1;
+}
+
+void reject_others(const Arguments& arguments,
+                   const std::string& option,
+                   const std::vector<std::string>& others) {
+  for (const auto& other : others) {
+    if (arguments.has(other)) {
+      throw UsageError(str_cat("weft train: --", other, " does not go with --", option));
+    }
+  }
+}
+
+}  // namespace
+
+void declare_reproduce(Arguments& arguments) {
+  arguments
+      .value("reproduce", "RUN",
+             "do the run in this directory again, into --output (else RUN-reproduce), with its "
+             "config, "
+             "seed and threads, and say whether the weights are equal; takes no CONFIG")
+      .flag(
+          "verify-resume",
+          "prove that a stopped run of this config resumes bit for bit: --steps of them straight, "
+          "and half of them, a new process and the rest, in a temporary directory")
+      .value("steps", "N", "with --verify-resume: steps of the proof (40)");
+}
+
+int run_reproduce(const Arguments& arguments) {
+  reject_others(arguments, "reproduce",
+                {"set", "resume", "allow-changed-data", "dry-run", "verify-resume", "steps",
+                 "seeds", "folds"});
+  if (!arguments.positional().empty()) {
+    throw UsageError(str_cat("weft train: --reproduce takes the config of its run, '",
+                             arguments.positional().front(), "' is one too many"));
+  }
+  const auto output = arguments.has("output") ? std::optional(arguments.get("output"))
+                                              : std::optional<std::string>();
+  const auto reproduction = train::reproduce_run(arguments.get("reproduce"), output);
+  formats::Json json;
+  json["directory"] = reproduction.directory;
+  json["step"] = reproduction.step;
+  return report(reproduction.comparison, "[reproduce]", str_cat("step ", reproduction.step),
+                std::move(json));
+}
+
+int run_verify_resume(const Arguments& arguments, const train::RunConfig& config) {
+  reject_others(arguments, "verify-resume",
+                {"output", "resume", "allow-changed-data", "dry-run", "seeds", "folds"});
+  if (!config.grid.empty()) {
+    throw UsageError("weft train: --verify-resume takes one run, this config has a grid");
+  }
+  constexpr int64_t kMaxSteps = 1'000'000'000;
+  const auto proof = train::verify_resume(config, arguments.integer("steps", kSteps, 2, kMaxSteps));
+  formats::Json json;
+  json["steps"] = proof.steps;
+  json["new_process_after"] = proof.half;
+  return report(proof.comparison, "[resume]",
+                str_cat(proof.steps, " steps, and ", proof.half, " + a new process + ",
+                        proof.steps - proof.half),
+                std::move(json));
+}
+
+}  // namespace weft::cli

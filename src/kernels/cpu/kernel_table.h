@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/activation_kind.h"
+#include "kernels/cpu/types.h"
+
+/// Vectorised kernels, compiled from one source once per CPU level, without LibTorch. The functions
+/// run in one thread; callers split the work into pieces that do not depend on the number of
+/// threads.
+namespace weft::kernels::cpu {
+
+template <class T>
+struct Operations {
+  /// out = residual (or 0) + dropout(x).
+  void (*dropout)(
+      const Rows& rows, const DropoutRng& dropout_rng, const T* residual, const T* x, T* out);
+  void (*norm_forward)(NormForward<T> norm);
+  /// Recomputes `out` of the branch from its `mean` and `rstd`; does nothing else.
+  void (*norm_recompute)(NormForward<T> norm);
+  void (*norm_backward)(NormBackward<T> norm);
+  void (*activation_forward)(Activation activation, ActivationRows<T> work);
+  void (*activation_backward)(Activation activation, ActivationRows<T> work);
+  void (*gated_forward)(Activation activation, ActivationRows<T> work);
+  void (*gated_backward)(Activation activation, ActivationRows<T> work);
+  void (*gather_sum)(const GatherSum<T>& gather);
+  void (*column_sum)(const T* x, int64_t rows, int64_t columns, float* sum_fp32);
+  /// Also writes one mark per block: whether any element of it is not +0.
+  double (*sum_of_squares)(const T* x, int64_t size, uint8_t* is_nonzero);
+  /// sum += x, x = 0.
+  void (*accumulate_and_zero)(float* sum, T* x, int64_t size);
+  void (*embedding_row)(EmbeddingRow<T> row);
+  void (*cross_entropy_rows)(CrossEntropyRows<T> work);
+  void (*adamw)(AdamwSlice<T> slice);
+  void (*sgd)(SgdSlice<T> slice);
+  void (*attention_forward)(const AttentionTask<T>& task);
+  void (*attention_backward)(const AttentionTask<T>& task);
+  void (*quantize_rows)(const QuantizeRows<T>& work);
+  void (*scale_sums)(const ScaleSums<T>& work);
+};
+
+struct KernelTable {
+  const char* name;
+  void (*few_rows)(const FewRows& work);
+  void (*pack_rows)(const Pack<float>& pack);        // (rows, columns), order kept
+  void (*pack_transposed)(const Pack<float>& pack);  // (columns, rows)
+  void (*finish_product)(const ProductRows<float>& rows);
+  void (*multiply_panel)(const PanelProduct& product);  // null if not available at this level
+  Operations<float> single;
+  Operations<Bf16> half;
+};
+
+/// Best level that this processor supports, or the best up to the one named by WEFT_CPU_LEVEL
+/// (plain, avx2, avx512, avx512_bf16).
+const KernelTable& kernel_table();
+
+/// Makes kernel_table() return the level of that name from now on. Returns false, with no effect,
+/// if the processor or this build does not support it.
+bool use_level(std::string_view name);
+
+template <class T>
+const Operations<T>& operations_of(const KernelTable& levels);
+template <>
+inline const Operations<float>& operations_of<float>(const KernelTable& levels) {
+  return levels.single;
+}
+template <>
+inline const Operations<Bf16>& operations_of<Bf16>(const KernelTable& levels) {
+  return levels.half;
+}
+
+}  // namespace weft::kernels::cpu

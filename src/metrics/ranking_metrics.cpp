@@ -1,0 +1,139 @@
+#include "metrics/ranking_metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+#include "metrics/metrics.h"
+
+namespace weft::metrics {
+
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+/// All examples with equal scores.
+struct ScoreGroup {
+  double score = 0;
+  double positives = 0;
+  double negatives = 0;
+};
+
+/// Groups the examples by score, highest first.
+std::vector<ScoreGroup> group_by_score(const std::vector<bool>& is_positive,
+                                       const std::vector<double>& scores) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return scores[a] > scores[b]; });
+  std::vector<ScoreGroup> groups;
+  for (const auto index : order) {
+    if (groups.empty() || groups.back().score != scores[index]) {
+      groups.push_back({.score = scores[index]});
+    }
+    (is_positive[index] ? groups.back().positives : groups.back().negatives) += 1;
+  }
+  return groups;
+}
+
+/// Confusion counts of a threshold.
+struct ConfusionMatrix {
+  double true_positives = 0;
+  double false_positives = 0;
+  double false_negatives = 0;
+  double true_negatives = 0;
+};
+
+double metric_value(const ConfusionMatrix& confusion, ThresholdMetric metric) {
+  const double total = confusion.true_positives + confusion.false_positives +
+                       confusion.false_negatives + confusion.true_negatives;
+  switch (metric) {
+    case ThresholdMetric::kF1:
+      return safe_divide(
+          2 * confusion.true_positives,
+          2 * confusion.true_positives + confusion.false_positives + confusion.false_negatives);
+    case ThresholdMetric::kAccuracy:
+      return safe_divide(confusion.true_positives + confusion.true_negatives, total);
+    case ThresholdMetric::kMatthews:
+      return safe_divide(confusion.true_positives * confusion.true_negatives -
+                             confusion.false_positives * confusion.false_negatives,
+                         std::sqrt((confusion.true_positives + confusion.false_positives) *
+                                   (confusion.true_positives + confusion.false_negatives) *
+                                   (confusion.true_negatives + confusion.false_positives) *
+                                   (confusion.true_negatives + confusion.false_negatives)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+double roc_auc(const std::vector<bool>& is_positive, const std::vector<double>& scores) {
+  double positives = 0;
+  double negatives = 0;
+  double area = 0;
+  for (const auto& group : group_by_score(is_positive, scores)) {
+    area += group.negatives * (positives + group.positives / 2);
+    positives += group.positives;
+    negatives += group.negatives;
+  }
+  return positives == 0 || negatives == 0 ? kUndefined : area / (positives * negatives);
+}
+
+double average_precision(const std::vector<bool>& is_positive, const std::vector<double>& scores) {
+  double found = 0;
+  double true_positives = 0;
+  double sum = 0;
+  for (const auto& group : group_by_score(is_positive, scores)) {
+    true_positives += group.positives;
+    found += group.positives + group.negatives;
+    sum += group.positives * true_positives / found;
+  }
+  return true_positives == 0 ? kUndefined : sum / true_positives;
+}
+
+double nan_mean(const std::vector<double>& metrics) {
+  double sum = 0;
+  double count = 0;
+  for (const double metric : metrics) {
+    if (!std::isnan(metric)) {
+      sum += metric;
+      count += 1;
+    }
+  }
+  return count == 0 ? kUndefined : sum / count;
+}
+
+double best_threshold(const std::vector<bool>& is_positive,
+                      const std::vector<double>& scores,
+                      ThresholdMetric metric) {
+  const auto groups = group_by_score(is_positive, scores);
+  ConfusionMatrix confusion;
+  for (const auto& group : groups) {
+    confusion.false_negatives += group.positives;
+    confusion.true_negatives += group.negatives;
+  }
+  double best = 0.5;
+  double best_value = -std::numeric_limits<double>::infinity();
+  for (std::size_t cut = 0; cut <= groups.size() && !groups.empty(); ++cut) {
+    if (cut > 0) {
+      confusion.true_positives += groups[cut - 1].positives;
+      confusion.false_negatives -= groups[cut - 1].positives;
+      confusion.false_positives += groups[cut - 1].negatives;
+      confusion.true_negatives -= groups[cut - 1].negatives;
+    }
+    const double above = cut > 0 ? groups[cut - 1].score : 1;
+    const double below = cut < groups.size() ? groups[cut].score : 0;
+    const double threshold = (above + below) / 2;
+    const double reached = metric_value(confusion, metric);
+    const bool is_nearer = std::abs(threshold - 0.5) < std::abs(best - 0.5);
+    if (threshold > below && (reached > best_value || (reached == best_value && is_nearer))) {
+      best_value = reached;
+      best = threshold;
+    }
+  }
+  return best;
+}
+
+}  // namespace weft::metrics

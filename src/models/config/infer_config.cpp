@@ -1,0 +1,130 @@
+#include "models/config/infer_config.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "models/config/config_json.h"
+#include "models/config/family.h"
+#include "models/weights/weight_map.h"
+#include "models/weights/weights.h"
+
+namespace weft::models {
+
+using formats::Json;
+
+namespace {
+
+// Most specific first: a head's tensors include all that a later head needs.
+constexpr std::array kHeadsMostSpecificFirst = {
+    Head::kPretraining, Head::kMaskedLm,       Head::kNextSentence,  Head::kSequence,
+    Head::kToken,       Head::kSpan,           Head::kReplacedToken, Head::kConditional,
+    Head::kCausalLm,    Head::kDistilledImage, Head::kImage,         Head::kMaskedImage};
+
+bool has(const Json& json, std::string_view key) {
+  const auto found = json.find(key);
+  return found != json.end() && !found->is_null() && !(found->is_array() && found->empty());
+}
+
+/// The family with the longest class name prefix that matches.
+const HfNames* family_of_class(const Json& json) {
+  const auto found = json.find("architectures");
+  if (found == json.end() || !found->is_array() || found->empty() || !found->at(0).is_string()) {
+    return nullptr;
+  }
+  const auto name = found->at(0).get<std::string>();
+  const HfNames* best = nullptr;
+  for (const auto& hf_names : all_hf_names()) {
+    const bool is_longer =
+        best == nullptr || hf_names.class_prefix.size() > best->class_prefix.size();
+    if (name.starts_with(hf_names.class_prefix) && is_longer) {
+      best = &hf_names;
+    }
+  }
+  return best;
+}
+
+/// The first family whose prefix occurs in the tensor names.
+const HfNames* family_of_tensors(const SafetensorsShards& files) {
+  for (const auto& hf_names : all_hf_names()) {
+    const auto prefix = std::string(hf_names.prefix) + ".";
+    for (const auto& name : files.names()) {
+      if (name.starts_with(prefix) && prefix.size() > 1) {
+        return &hf_names;
+      }
+    }
+  }
+  return nullptr;
+}
+
+const formats::TensorView* find(const SafetensorsShards& files,
+                                const StoredTensor& tensor,
+                                const ModelOptions& options) {
+  for (const auto& name : name_aliases(tensor, options)) {
+    if (const auto* view = files.find(name)) {
+      return view;
+    }
+  }
+  return nullptr;
+}
+
+/// Rows of the last tensor of the head, where the files contain all of head and pooler.
+std::optional<int64_t> head_rows(const SafetensorsShards& files, const ModelOptions& options) {
+  std::optional<int64_t> rows;
+  for (const auto& tensor : weight_map(options)) {
+    if (tensor.part == Part::kBackbone) {
+      continue;
+    }
+    const auto* view = find(files, tensor, options);
+    if (view == nullptr || view->shape.empty()) {
+      return std::nullopt;
+    }
+    rows = view->shape[0];
+  }
+  return rows;
+}
+
+void infer_head(Json& json, const std::string& directory, const SafetensorsShards& files) {
+  json.erase("architectures");
+  auto options = options_from_json(json, directory + "/config.json");
+  for (const auto head : kHeadsMostSpecificFirst) {
+    if (!has_head(options.family, head)) {
+      continue;
+    }
+    options.head = head;
+    if (const auto rows = head_rows(files, options)) {
+      json["architectures"] = Json::array({architecture_of(options)});
+      if (!has(json, "id2label") && !has(json, "num_labels")) {
+        json["num_labels"] = *rows;
+      }
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Json with_inferred_head(Json json, const std::string& directory) {
+  const bool is_trimmed =
+      json.is_object() && has(json, "model_type") && !has(json, "architectures");
+  if (is_trimmed && SafetensorsShards::exist_in(directory)) {
+    infer_head(json, directory, SafetensorsShards(directory));
+  }
+  return json;
+}
+
+Json with_inferred_family_and_head(Json json, const std::string& directory) {
+  if (json.is_object() && !has(json, "model_type")) {
+    const auto* hf_names = family_of_class(json);
+    if (hf_names == nullptr && SafetensorsShards::exist_in(directory)) {
+      hf_names = family_of_tensors(SafetensorsShards(directory));
+    }
+    if (hf_names != nullptr) {
+      json["model_type"] = hf_names->model_type;
+    }
+  }
+  return with_inferred_head(std::move(json), directory);
+}
+
+}  // namespace weft::models

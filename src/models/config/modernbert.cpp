@@ -1,0 +1,82 @@
+#include "models/config/modernbert.h"
+
+#include <cmath>
+
+namespace weft::models {
+
+namespace {
+
+bool ends(const std::string& name, std::string_view end) { return name.ends_with(end); }
+
+bool holds(const std::string& name, std::string_view part) {
+  return name.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+ModelOptions modernbert_defaults() {
+  ModelOptions options;
+  options.family = Family::kModernBert;
+  options.layers = 22;
+  options.width = 1152;
+  options.length = 8192;
+  options.type_vocab_size = 0;
+  options.norm_placement = NormPlacement::kPre;
+  options.norm_epsilon = 1e-5;
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.classifier_dropout = 0;
+  options.modern = {.theta = 160'000,
+                    .local_rope_theta = 10'000,
+                    .window = 128,
+                    .global_attention_every = 3,
+                    .global_attention_layers = {},
+                    .is_gated = true,
+                    .attention_bias = false,
+                    .feed_forward_bias = false,
+                    .norm_bias = false,
+                    .head_bias = false,
+                    .output_bias = true,
+                    .uses_mean_pooling = false,
+                    .activation_dropout = 0,
+                    .init_cutoff = 2,
+                    .head_activation = kernels::Activation::kGelu};
+  return options;
+}
+
+bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
+  const auto& modern = options.modern;
+  return modern.global_attention_layers.empty()
+             ? layer % modern.global_attention_every == 0
+             : modern.global_attention_layers[static_cast<std::size_t>(layer)];
+}
+
+bool has_parameter(const ModelOptions& options, const std::string& parameter) {
+  const auto& modern = options.modern;
+  if (is_modernbert(options.family) && parameter.starts_with("layers.0.attention_norm.")) {
+    return false;
+  }
+  if (ends(parameter, "norm.bias")) {
+    return modern.norm_bias;
+  }
+  if (parameter.starts_with("layers.") && ends(parameter, ".bias")) {
+    return holds(parameter, ".attention.") ? modern.attention_bias : modern.feed_forward_bias;
+  }
+  if (parameter == "head.dense.bias") {
+    return modern.head_bias;
+  }
+  return parameter != "head.bias" || modern.output_bias;
+}
+
+double modernbert_init_std(const ModelOptions& options, const std::string& parameter) {
+  if (parameter == "head.output.weight") {
+    return 1 / std::sqrt(static_cast<double>(options.dim));
+  }
+  const bool enters_stream = ends(parameter, "attention.output.weight") ||
+                             ends(parameter, "feed_forward.down.weight") ||
+                             parameter.starts_with("head.");
+  return enters_stream ? options.init_std / std::sqrt(2.0 * static_cast<double>(options.layers))
+                       : options.init_std;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,198 @@
+#include <algorithm>
+
+#include "base/string_util.h"
+#include "models/config/family.h"
+#include "models/config/modernbert.h"
+#include "nn/attention/attention.h"
+#include "nn/position/position.h"
+
+namespace weft::models {
+
+namespace {
+
+using config::Section;
+
+constexpr std::string_view kModernOnly = "type: modernbert";
+
+/// Initial values of the keys; in documentation mode, the published values.
+ModernOptions starting_options(const Section& section, const ModelOptions& options) {
+  return section.is_documenting() ? modernbert_defaults().modern : options.modern;
+}
+
+bool is_read(const Section& section, const ModelOptions& options) {
+  return section.is_documenting() || is_modernbert(options.family);
+}
+
+template <class Value>
+void require_unchanged(const Section& section,
+                       std::string_view key,
+                       const ModelOptions& options,
+                       const ModelOptions* base,
+                       Value ModernOptions::*field) {
+  if (base != nullptr && options.modern.*field != base->modern.*field) {
+    section.fail(key, "contradicts the model that init_from names; leave it out");
+  }
+}
+
+/// Rejects choices that the family does not support.
+template <class Enum>
+void reject_other_choices(const Section& section,
+                          const ModelOptions& options,
+                          const config::Choices<Enum>& choices,
+                          Enum found,
+                          const std::vector<Enum>& allowed) {
+  std::string word;
+  std::vector<std::string> words;
+  for (const auto& [name, value] : choices) {
+    word = value == found ? name : word;
+    if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) {
+      words.emplace_back(name);
+    }
+  }
+  if (std::find(words.begin(), words.end(), word) == words.end()) {
+    section.fail("type", str_cat(word, " does not go with ", word_of(options.family),
+                                 ", allowed is ", join(words)));
+  }
+}
+
+/// Reads one `bias` key, which exists in three sections.
+void read_bias(Section& section,
+               ModelOptions& options,
+               const ModelOptions* base,
+               bool ModernOptions::*field) {
+  auto modern = starting_options(section, options);
+  section.read("bias", modern.*field,
+               {.help = "Whether there are biases.", .only_if = kModernOnly});
+  if (is_modernbert(options.family)) {
+    options.modern.*field = modern.*field;
+    require_unchanged(section, "bias", options, base, field);
+  }
+}
+
+/// `type: full`: no layer has a window.
+void resolve_windows(const Section& section,
+                     nn::AttentionType type,
+                     int64_t before,
+                     ModernOptions& modern) {
+  if (type == nn::AttentionType::kFull) {
+    if (section.has("global_attn_every_n_layers") && modern.global_attention_every != 1) {
+      section.fail("global_attn_every_n_layers",
+                   "has no effect with type: full, allowed with type: window");
+    }
+    modern.global_attention_every = 1;
+    modern.global_attention_layers.clear();
+  } else if (modern.global_attention_every != before) {
+    modern.global_attention_layers.clear();
+  }
+}
+
+}  // namespace
+
+void read_modernbert(Section& section, ModelOptions& options) {
+  if (!is_read(section, options)) {
+    return;
+  }
+  enum class Pooled { kFirst, kMean };
+  static const config::Choices<Pooled> kWords = {{"cls", Pooled::kFirst}, {"mean", Pooled::kMean}};
+  auto pooled = options.modern.uses_mean_pooling ? Pooled::kMean : Pooled::kFirst;
+  section.read_choice("classifier_pooling", pooled, kWords,
+                      {.help = "What a classifier of sequences looks at: the first token, or the "
+                               "mean of all; the first sees but a window in most layers.",
+                       .only_if = kModernOnly});
+  options.modern.uses_mean_pooling = pooled == Pooled::kMean;
+}
+
+void read_modernbert_attention(Section& section, ModelOptions& options, const ModelOptions* base) {
+  using nn::AttentionType;
+  auto modern = starting_options(section, options);
+  const bool has_windows =
+      is_modernbert(options.family) &&
+      (modern.global_attention_every > 1 || !modern.global_attention_layers.empty());
+  auto type = has_windows ? AttentionType::kWindow : AttentionType::kFull;
+  section.read_choice("type", type, nn::attention_types(),
+                      {.help = "Who sees whom. full: each token its whole sequence; window: what "
+                               "is near, and in some layers the whole sequence (modernbert)."});
+  if (!is_modernbert(options.family)) {
+    reject_other_choices(section, options, nn::attention_types(), type, {AttentionType::kFull});
+  }
+  if (!is_read(section, options)) {
+    return;
+  }
+  section.read(
+      "window", modern.window,
+      {.help = "Tokens that a token sees around it, half of them on each side (modernbert), or "
+               "up to it, itself counted (mistral).",
+       .unit = "tokens",
+       .range = config::between(1, 1 << 20),
+       .only_if = kModernOnly});
+  section.read("global_attn_every_n_layers", modern.global_attention_every,
+               {.help = "With type: window, each so many-th layer from the first on sees whole "
+                        "sequences.",
+                .unit = "layers",
+                .range = config::between(1, 1024),
+                .only_if = kModernOnly});
+  read_bias(section, options, base, &ModernOptions::attention_bias);
+  if (is_modernbert(options.family)) {
+    resolve_windows(section, type, options.modern.global_attention_every, modern);
+    modern.attention_bias = options.modern.attention_bias;
+    options.modern = modern;
+    require_unchanged(section, "window", options, base, &ModernOptions::window);
+    require_unchanged(section, "global_attn_every_n_layers", options, base,
+                      &ModernOptions::global_attention_every);
+    require_unchanged(section, "type", options, base, &ModernOptions::global_attention_layers);
+  }
+}
+
+void read_modernbert_position(Section& section, ModelOptions& options, const ModelOptions* base) {
+  using nn::PositionType;
+  const auto own = is_modernbert(options.family) ? PositionType::kRotary : PositionType::kLearned;
+  auto type = own;
+  section.read_choice("type", type, nn::position_types(),
+                      {.help = "How the model knows where a token stands: a learned vector for "
+                               "each place, or queries and keys turned by it (modernbert)."});
+  reject_other_choices(section, options, nn::position_types(), type, {own});
+  if (!is_read(section, options)) {
+    return;
+  }
+  auto modern = starting_options(section, options);
+  section.read("rope_theta", modern.theta,
+               {.help = "Base of the wavelengths of rotary positions.",
+                .range = config::above(1),
+                .only_if = kModernOnly});
+  section.read("local_rope_theta", modern.local_rope_theta,
+               {.help = "The same in layers that see a window.",
+                .range = config::above(1),
+                .only_if = kModernOnly});
+  if (is_modernbert(options.family)) {
+    options.modern = modern;
+    require_unchanged(section, "rope_theta", options, base, &ModernOptions::theta);
+    require_unchanged(section, "local_rope_theta", options, base, &ModernOptions::local_rope_theta);
+    if (options.dim / options.heads % 2 != 0) {
+      section.fail("type", str_cat("rotary needs heads of an even width, found ", options.dim,
+                                   " / ", options.heads));
+    }
+  }
+}
+
+void read_modernbert_feed_forward(Section& section,
+                                  ModelOptions& options,
+                                  const ModelOptions* base) {
+  if (!is_read(section, options)) {
+    return;
+  }
+  read_bias(section, options, base, &ModernOptions::feed_forward_bias);
+  double dropout = options.modern.activation_dropout;
+  section.read("dropout", dropout,
+               {.help = "Share of the activations that are dropped in training.",
+                .range = config::half_open(0, 1),
+                .only_if = kModernOnly});
+  options.modern.activation_dropout = dropout;
+}
+
+void read_modernbert_norm(Section& section, ModelOptions& options, const ModelOptions* base) {
+  if (is_read(section, options)) {
+    read_bias(section, options, base, &ModernOptions::norm_bias);
+  }
+}
+
+}  // namespace weft::models

@@ -1,0 +1,304 @@
+#include "models/config/shared_model_keys.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/string_util.h"
+#include "models/config/family.h"
+#include "nn/attention/attention.h"
+#include "nn/norm/norm.h"
+#include "nn/position/position.h"
+
+namespace weft::models {
+
+namespace {
+
+using config::Section;
+using nn::AttentionType;
+
+/// Returns the choices whose value is in `kept`.
+template <class Enum>
+config::Choices<Enum> those_of(const config::Choices<Enum>& all, const std::vector<Enum>& kept) {
+  config::Choices<Enum> result;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(result), [&](const auto& choice) {
+    return std::find(kept.begin(), kept.end(), choice.second) != kept.end();
+  });
+  return result;
+}
+
+/// Reads the keys of one family into its options.
+class Reader {
+ public:
+  Reader(ModelOptions& options, const ModelOptions* base, const SharedModelKeys& keys)
+      : options_(options), base_(base), keys_(keys) {}
+
+  void operator()(Section& section) {
+    sizes(section);
+    dropouts(section);
+    attention(section.section("attention", {.help = "How tokens see each other."}));
+    position(section.section("position", {.help = "Where a token stands."}));
+    feed_forward(section.section("feed_forward",
+                                 {.help = "The sub-layer that changes each token by itself."}));
+    norm(section.section("norm", {.help = "The norms of the stack."}));
+    section.read("init_std", options_.init_std,
+                 {.help = "Standard deviation of the normal that initialises matrices.",
+                  .range = {.min = 0, .max = 1, .is_min_exclusive = true},
+                  .only_if = keys_.only_if});
+    if (keys_.has_ties) {
+      section.read(
+          "tie_word_embeddings", options_.tie_word_embeddings,
+          {.help = "Whether the output matrix is the word embedding.", .only_if = keys_.only_if});
+      require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
+    }
+  }
+
+ private:
+  template <class Value>
+  void require_unchanged(const Section& section,
+                         std::string_view key,
+                         Value ModelOptions::*field) const {
+    models::require_unchanged(section, key, base_ == nullptr || options_.*field == base_->*field);
+  }
+  template <class Value>
+  void require_unchanged(const Section& section,
+                         std::string_view key,
+                         Value DecoderOptions::*field) const {
+    models::require_unchanged(section, key,
+                              base_ == nullptr || options_.decoder.*field == base_->decoder.*field);
+  }
+  template <class Value>
+  void require_unchanged(const Section& section,
+                         std::string_view key,
+                         Value ModernOptions::*field) const {
+    models::require_unchanged(section, key,
+                              base_ == nullptr || options_.modern.*field == base_->modern.*field);
+  }
+
+  void sizes(Section& section) {
+    section.read("dim", options_.dim,
+                 {.help = "Width of the residual stream.",
+                  .unit = "features",
+                  .range = config::between(1, 65536),
+                  .only_if = keys_.only_if});
+    if (base_ == nullptr && section.has("dim")) {
+      options_.width = 4 * options_.dim;
+    }
+    section.read("layers", options_.layers,
+                 {.help = "Blocks of the stack.",
+                  .unit = "layers",
+                  .range = config::between(1, 1024),
+                  .only_if = keys_.only_if});
+    require_unchanged(section, "dim", &ModelOptions::dim);
+    require_unchanged(section, "layers", &ModelOptions::layers);
+  }
+
+  void dropouts(Section& section) {
+    if (!keys_.has_dropout) {
+      return;
+    }
+    section.read("dropout", options_.dropout,
+                 {.help = "Share of the features that are dropped in training; holds for attention "
+                          "and embeddings too unless they say otherwise.",
+                  .range = config::half_open(0, 1),
+                  .only_if = keys_.only_if});
+    if (section.has("dropout")) {
+      options_.attention_dropout = options_.dropout;
+      options_.decoder.embedding_dropout = options_.dropout;
+    }
+    if (keys_.has_embedding_dropout) {
+      section.read("embedding_dropout", options_.decoder.embedding_dropout,
+                   {.help = "Share of the embeddings' features that are dropped in training.",
+                    .range = config::half_open(0, 1),
+                    .only_if = keys_.only_if});
+    }
+    section.read("classifier_dropout", options_.classifier_dropout,
+                 {.help = "Dropout before the classifier; null: as published.",
+                  .range = config::half_open(0, 1),
+                  .only_if = keys_.only_if});
+  }
+
+  void heads(Section& section) {
+    auto& decoder = options_.decoder;
+    section.read("heads", options_.heads,
+                 {.help = "Attention heads; they divide dim.",
+                  .unit = "heads",
+                  .range = config::between(1, 1024),
+                  .only_if = keys_.only_if});
+    require_unchanged(section, "heads", &ModelOptions::heads);
+    if (keys_.has_grouped_heads) {
+      section.read("key_value_heads", decoder.key_value_heads,
+                   {.help = "Heads of keys and values, which divide those of queries "
+                            "(arXiv:2305.13245); 0: as many as heads.",
+                    .unit = "heads",
+                    .range = config::between(0, 1024),
+                    .only_if = keys_.only_if});
+      section.read("head_dim", decoder.head_dim,
+                   {.help = "Width of a head; 0: dim / heads.",
+                    .unit = "features",
+                    .range = config::between(0, 1024),
+                    .only_if = keys_.only_if});
+      require_unchanged(section, "key_value_heads", &DecoderOptions::key_value_heads);
+      require_unchanged(section, "head_dim", &DecoderOptions::head_dim);
+    }
+    if (options_.heads % key_value_heads(options_) != 0) {
+      section.fail("key_value_heads",
+                   str_cat(decoder.key_value_heads, " does not divide heads ", options_.heads));
+    }
+    if (decoder.head_dim == 0 && options_.dim % options_.heads != 0) {
+      section.fail("heads", str_cat(options_.heads, " does not divide dim ", options_.dim));
+    }
+  }
+
+  void attention(Section section) {
+    heads(section);
+    section.read("dropout", options_.attention_dropout,
+                 {.help = "Share of the attention weights that are dropped in training.",
+                  .range = config::half_open(0, 1),
+                  .only_if = keys_.only_if});
+    window(section);
+    if (keys_.has_layer_scale) {
+      section.read("scale_attn_by_inverse_layer_idx",
+                   options_.decoder.scale_attn_by_inverse_layer_idx,
+                   {.help = "Whether the scores of layer i are divided by i + 1.",
+                    .only_if = keys_.only_if});
+      require_unchanged(section, "scale_attn_by_inverse_layer_idx",
+                        &DecoderOptions::scale_attn_by_inverse_layer_idx);
+    }
+    if (keys_.has_biases) {
+      section.read("bias", options_.modern.attention_bias,
+                   {.help = "Whether there are biases.", .only_if = keys_.only_if});
+      require_unchanged(section, "bias", &ModernOptions::attention_bias);
+    }
+    section.reject_unread();
+  }
+
+  void window(Section& section) {
+    auto& width = options_.decoder.window;
+    const bool has_width = width > 0 || (keys_.has_window && section.has("window"));
+    auto type = has_width ? AttentionType::kWindow : AttentionType::kFull;
+    auto types = std::vector{AttentionType::kFull};
+    if (keys_.has_window) {
+      types.push_back(AttentionType::kWindow);
+    }
+    section.read_choice("type", type, those_of(nn::attention_types(), types),
+                        {.help = "Whom of those before it a token sees: all, or a window of them.",
+                         .only_if = keys_.only_if});
+    if (!keys_.has_window) {
+      return;
+    }
+    const bool is_windowed = type == AttentionType::kWindow;
+    if (!is_windowed && section.has("window")) {
+      section.fail("window", "has no effect with type: full");
+    }
+    if (!is_windowed && !section.is_documenting()) {
+      width = 0;  // no number to show
+    } else {
+      section.read("window", width,
+                   {.help = "Tokens that a token sees, itself and those before it.",
+                    .unit = "tokens",
+                    .range = config::between(1, 1 << 20),
+                    .only_if = keys_.only_if});
+    }
+    if (is_windowed && width == 0) {
+      section.fail("window", "is missing: with type: window a number of tokens is expected");
+    }
+    require_unchanged(section, "window", &DecoderOptions::window);
+  }
+
+  void position(Section section) {
+    auto type = keys_.has_rotary ? nn::PositionType::kRotary : nn::PositionType::kLearned;
+    section.read_choice(
+        "type", type, those_of(nn::position_types(), {type}),
+        {.help = "How the model knows where a token stands.", .only_if = keys_.only_if});
+    if (keys_.has_length) {
+      section.read("length", options_.length,
+                   {.help = "Longest sequence that the model can take, special tokens counted.",
+                    .unit = "tokens",
+                    .range = config::between(4, 1 << 20),
+                    .only_if = keys_.only_if});
+      require_unchanged(section, "length", &ModelOptions::length);
+    }
+    if (keys_.has_sinusoids) {
+      section.read("sinusoidal_init", options_.has_sinusoidal_positions,
+                   {.help = "Whether the table begins as sinusoids, not at random; it is trained "
+                            "all the same.",
+                    .only_if = keys_.only_if});
+    }
+    if (keys_.has_rotary) {
+      section.read("rope_theta", options_.modern.theta,
+                   {.help = "Base of the wavelengths of rotary positions.",
+                    .range = config::above(1),
+                    .only_if = keys_.only_if});
+      require_unchanged(section, "rope_theta", &ModernOptions::theta);
+      if (head_dim(options_) % 2 != 0) {
+        section.fail("rope_theta",
+                     str_cat("rotary needs heads of an even width, found ", head_dim(options_)));
+      }
+    }
+    section.reject_unread();
+  }
+
+  void feed_forward(Section section) {
+    section.read("width", options_.width,
+                 {.help = "Width between the two projections; 4 * dim where dim is given and this "
+                          "is not.",
+                  .unit = "features",
+                  .range = config::between(1, 1 << 20),
+                  .only_if = keys_.only_if});
+    require_unchanged(section, "width", &ModelOptions::width);
+    if (keys_.has_activation) {
+      section.read_choice(
+          "activation", options_.activation, activations(),
+          {.help = "The function between the projections.", .only_if = keys_.only_if});
+      require_unchanged(section, "activation", &ModelOptions::activation);
+    }
+    if (keys_.has_biases) {
+      section.read("bias", options_.modern.feed_forward_bias,
+                   {.help = "Whether there are biases.", .only_if = keys_.only_if});
+      require_unchanged(section, "bias", &ModernOptions::feed_forward_bias);
+    }
+    section.reject_unread();
+  }
+
+  void norm(Section section) {
+    auto type = options_.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
+    section.read_choice("type", type, those_of(nn::norm_types(), {type}),
+                        {.help = "The kind of normalisation.", .only_if = keys_.only_if});
+    auto& place = options_.norm_placement;
+    const auto places = keys_.has_norm_placement
+                            ? std::vector{NormPlacement::kPre, NormPlacement::kPost}
+                            : std::vector{place};
+    section.read_choice("place", place, those_of(norm_placements(), places),
+                        {.help = "After the residual sum (post), or before each sub-layer (pre); "
+                                 "transformers has no post-norm GPT-2.",
+                         .only_if = keys_.only_if});
+    require_unchanged(section, "place", &ModelOptions::norm_placement);
+    section.read("epsilon", options_.norm_epsilon,
+                 {.help = "Added to the variance.",
+                  .range = {.min = 0, .max = 1, .is_min_exclusive = true},
+                  .only_if = keys_.only_if});
+    require_unchanged(section, "epsilon", &ModelOptions::norm_epsilon);
+    section.reject_unread();
+  }
+
+  ModelOptions& options_;
+  const ModelOptions* base_;
+  const SharedModelKeys& keys_;
+};
+
+}  // namespace
+
+void read_shared_model_keys(Section& section,
+                            ModelOptions& options,
+                            const ModelOptions* base,
+                            const SharedModelKeys& keys) {
+  Reader(options, base, keys)(section);
+}
+
+void require_unchanged(const Section& section, std::string_view key, bool is_same) {
+  if (!is_same) {
+    section.fail(key, "contradicts the model that init_from names; leave it out");
+  }
+}
+
+}  // namespace weft::models

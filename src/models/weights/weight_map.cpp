@@ -1,0 +1,56 @@
+#include "models/weights/weight_map.h"
+
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+
+namespace weft::models {
+
+int64_t StoredTensor::elements() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<StoredTensor> weight_map(const ModelOptions& options) {
+  return definition_of(options.family).tensors(options);
+}
+
+std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {
+  std::vector<std::string> result;
+  if (!tensor.duplicate_name.empty()) {
+    result.push_back(tensor.duplicate_name);
+  }
+  result.push_back(tensor.name);
+  const auto prefix = std::string(hf_names_of(options).prefix) + ".";
+  if (tensor.part != Part::kHead && prefix.size() > 1) {
+    result.push_back(tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size())
+                                                     : prefix + tensor.name);
+  }
+  if (const auto further = definition_of(options.family).name_aliases) {
+    for (auto& name : further(tensor, options)) {
+      result.push_back(std::move(name));
+    }
+  }
+  if (const auto in_module = definition_of(options.family).hf_module_name) {
+    result.push_back(in_module(tensor));
+  }
+  for (const auto& [now, then] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
+                                  std::pair{".LayerNorm.bias", ".LayerNorm.beta"}}) {
+    for (std::size_t i = 0, count = result.size(); i < count; ++i) {
+      if (result[i].ends_with(now)) {
+        result.push_back(result[i].substr(0, result[i].size() - std::string_view(now).size()) +
+                         then);
+      }
+    }
+  }
+  return result;
+}
+
+bool is_ignorable(std::string_view name, const ModelOptions& options) {
+  const auto is_ignorable_name = definition_of(options.family).is_ignorable;
+  return is_ignorable_name != nullptr && is_ignorable_name(name, options);
+}
+
+}  // namespace weft::models

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/config/options.h"
+
+namespace weft::models {
+
+/// Part of a model that a tensor belongs to: heads may be replaced, the backbone may not.
+enum class Part { kBackbone, kPooler, kHead };
+
+/// A tensor of a model file, and the parameter rows that it contains.
+struct StoredTensor {
+  std::string parameter;       // our registered name
+  std::string name;            // as the latest transformers writes it
+  std::vector<int64_t> shape;  // of the stored tensor
+  int64_t first_row = 0;       // of the parameter
+  Part part = Part::kBackbone;
+  std::string duplicate_name = "";  // second name that it is also stored under; empty: none
+  bool is_transposed = false;       // (inputs, outputs), as GPT-2 stores its matrices
+  bool is_optional = false;         // may be missing; then keeps its initial value
+  int64_t interleaved_heads = 0;    // GPT-NeoX: rows ordered by head, query, key and value of each
+
+  /// Rows of the parameter. The remaining dimensions may differ from the parameter's, the number of
+  /// elements may not.
+  int64_t rows() const { return is_transposed ? shape[1] : shape[0]; }
+  int64_t elements() const;
+};
+
+/// All tensors of a model's file, in order of computation. A pure function of the options, without
+/// any allocation of tensors.
+std::vector<StoredTensor> weight_map(const ModelOptions& options);
+
+/// Names of a tensor in files of other versions: with or without the backbone's prefix, gamma and
+/// beta.
+std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options);
+
+/// Whether an unexpected tensor is a buffer or a copy of a tied matrix, as many files contain.
+bool is_ignorable(std::string_view name, const ModelOptions& options);
+
+}  // namespace weft::models

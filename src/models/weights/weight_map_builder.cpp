@@ -1,0 +1,48 @@
+#include "models/weights/weight_map_builder.h"
+
+namespace weft::models {
+
+void WeightMapBuilder::linear(const std::string& parameter,
+                              const std::string& hf_name,
+                              const Linear& shape) {
+  const auto sizes = shape.is_transposed ? std::vector<int64_t>{shape.inputs, shape.outputs}
+                                         : std::vector<int64_t>{shape.outputs, shape.inputs};
+  result.push_back({.parameter = parameter + ".weight",
+                    .name = hf_name + ".weight",
+                    .shape = sizes,
+                    .first_row = shape.first_row,
+                    .part = shape.part,
+                    .is_transposed = shape.is_transposed,
+                    .interleaved_heads = shape.interleaved_heads});
+  if (shape.has_bias) {
+    result.push_back({.parameter = parameter + ".bias",
+                      .name = hf_name + ".bias",
+                      .shape = {shape.outputs},
+                      .first_row = shape.first_row,
+                      .part = shape.part,
+                      .interleaved_heads = shape.interleaved_heads});
+  }
+}
+
+void WeightMapBuilder::table(const std::string& parameter,
+                             const std::string& hf_name,
+                             std::vector<int64_t> shape,
+                             Part part) {
+  result.push_back({.parameter = parameter + ".weight",
+                    .name = hf_name + ".weight",
+                    .shape = std::move(shape),
+                    .part = part});
+}
+
+void WeightMapBuilder::norm(const std::string& parameter,
+                            const std::string& hf_name,
+                            int64_t dim,
+                            bool has_bias) {
+  result.push_back(
+      {.parameter = parameter + ".weight", .name = hf_name + ".weight", .shape = {dim}});
+  if (has_bias) {
+    result.push_back({.parameter = parameter + ".bias", .name = hf_name + ".bias", .shape = {dim}});
+  }
+}
+
+}  // namespace weft::models

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::nn {
+
+/// Ids of the dropout calls of a forward pass (ForwardContext::rng_key). Reproducing a run depends
+/// on them: never renumber. Group 0 is for modules around the stack, group 1 + i for its block i.
+inline constexpr uint32_t kSitesPerBlock = 8;
+
+enum class DropoutSite : uint32_t {
+  kEmbedding = 0,
+  kHead = 1,
+  kHeadInner = 2,
+  kDecoderEmbedding = 3
+};
+enum class BlockDropoutSite : uint32_t {
+  kAttentionWeights = 0,
+  kAttentionOutput = 1,
+  kFeedForward = 2,
+  kFeedForwardOutput = 3,
+  kCrossAttentionWeights = 4,
+  kCrossAttentionOutput = 5,
+  kAttentionDropPath = 6,
+  kFeedForwardDropPath = 7
+};
+
+/// The adapter at `index` in a model's list of adapters; no block has ids this high.
+constexpr uint32_t adapter_site(std::size_t index) {
+  return 0x80000000U | static_cast<uint32_t>(index);
+}
+
+constexpr uint32_t site_id(DropoutSite site) { return static_cast<uint32_t>(site); }
+constexpr uint32_t site_id(int64_t layer, BlockDropoutSite site) {
+  return (1 + static_cast<uint32_t>(layer)) * kSitesPerBlock + static_cast<uint32_t>(site);
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/layout.h"
+#include "kernels/rng_key.h"
+#include "nn/encoder_states.h"
+
+namespace weft::nn {
+
+class AttentionRecorder;
+class KvCache;
+
+/// State shared by all modules in one forward pass.
+struct ForwardContext {
+  kernels::Layout layout;
+  bool is_training = false;  // dropout on
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  int64_t first_row = 0;  // tokens and sequences of the step in earlier micro-batches
+  int64_t first_sequence = 0;
+  int64_t first_target = 0;        // and loss targets
+  int64_t first_source_row = 0;    // and source tokens
+  bool recomputes_layers = false;  // layers keep only their input for the backward pass
+  AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
+  const EncoderStates* encoder_states = nullptr;    // for blocks with cross attention
+  KvCache* cache = nullptr;  // keys and values of earlier passes (nn/attention/kv_cache.h)
+  /// Tokens at the start of each sequence that all of its tokens see, even with causal attention
+  /// (prefix LM, arXiv:1910.10683, section 3.2.1); empty: none.
+  std::vector<int64_t> prefix_lengths = {};
+  /// Bias added to the scores by distance (kernels::AttentionSettings); set by the stack.
+  at::Tensor distance_bias = {};
+
+  /// Effective dropout rate in this pass.
+  double rate(double dropout) const { return is_training ? dropout : 0.0; }
+
+  kernels::RngKey rng_key(uint32_t site) const {
+    return {.seed = seed,
+            .step = step,
+            .site = site,
+            .first_row = first_row,
+            .first_sequence = first_sequence};
+  }
+
+  /// For tensors with one row per sequence, (B, D), rather than per token.
+  kernels::RngKey sequence_rng_key(uint32_t site) const {
+    auto result = rng_key(site);
+    result.first_row = first_sequence;
+    return result;
+  }
+};
+
+}  // namespace weft::nn

@@ -1,0 +1,25 @@
+#include "nn/mlp.h"
+
+#include "kernels/activation.h"
+#include "kernels/dropout.h"
+
+namespace weft::nn {
+
+Mlp::Mlp(const MlpOptions& options) {
+  first_ = register_module("first",
+                           std::make_shared<Linear>(LinearOptions{options.inputs, options.width}));
+  second_ = register_module("second",
+                            std::make_shared<Linear>(LinearOptions{options.width, options.width}));
+}
+
+at::Tensor Mlp::forward(const at::Tensor& x,
+                        double dropout,
+                        const kernels::RngKey& outer,
+                        const kernels::RngKey& inner) {
+  constexpr auto kRelu = kernels::Activation::kRelu;
+  const auto hidden =
+      kernels::activate(first_->forward(kernels::dropout(x, dropout, outer)), kRelu);
+  return kernels::activate(second_->forward(kernels::dropout(hidden, dropout, inner)), kRelu);
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,64 @@
+#include "nn/row_selection.h"
+
+#include <numeric>
+#include <utility>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include "kernels/to_device.h"
+
+namespace weft::nn {
+
+namespace {
+
+/// One token per sequence; random keys use the sequence index.
+RowSelection one_of_each(const at::Tensor& index, const ForwardContext& context) {
+  std::vector<int64_t> offsets(context.layout.offsets.size());
+  std::iota(offsets.begin(), offsets.end(), 0);
+  return {.index = index.to(at::kLong),
+          .layout = kernels::Layout::from_offsets(std::move(offsets), index.device()),
+          .first_row = context.first_sequence};
+}
+
+}  // namespace
+
+RowSelection RowSelection::from_rows(const std::vector<int64_t>& rows,
+                                     const ForwardContext& context,
+                                     int64_t first_row) {
+  const auto device = context.layout.positions.device();
+  std::vector<int64_t> offsets{0};
+  auto row = rows.begin();
+  for (std::size_t b = 1; b < context.layout.offsets.size(); ++b) {
+    while (row != rows.end() && *row >= context.layout.offsets[b - 1] &&
+           *row < context.layout.offsets[b]) {
+      ++row;
+    }
+    offsets.push_back(row - rows.begin());
+  }
+  TORCH_CHECK(row == rows.end(), "row ", *row, " of ", context.layout.tokens(),
+              " is chosen out of order");
+  return {.index = kernels::to_device(rows, device),
+          .layout = kernels::Layout::from_offsets(std::move(offsets), device),
+          .first_row = first_row};
+}
+
+RowSelection RowSelection::first_tokens(const ForwardContext& context) {
+  return one_of_each(context.layout.device_offsets.slice(0, 0, context.layout.sequences()),
+                     context);
+}
+
+RowSelection RowSelection::last_tokens(const ForwardContext& context) {
+  return one_of_each(context.layout.device_offsets.slice(0, 1) - 1, context);
+}
+
+at::Tensor RowSelection::select(const at::Tensor& x) const { return x.index_select(0, index); }
+
+ForwardContext RowSelection::select(const ForwardContext& context) const {
+  auto result = context;
+  result.layout = layout;
+  result.first_row = first_row;
+  return result;
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "formats/json.h"
+#include "models/model.h"
+#include "objectives/evaluation/example_result.h"
+
+namespace weft::objectives {
+
+/// Outputs of a sequence-level head for the batch: (B, C).
+at::Tensor sequence_outputs(models::Model& model,
+                            const data::Batch& batch,
+                            const nn::ForwardContext& context);
+
+/// Throws UserError if the data have a different number of values per row than the model.
+void check_values(const data::Batch& batch, int64_t outputs);
+
+/// The batch's values as (B, T), checked against the number of output columns.
+at::Tensor target_values(const data::Batch& batch, const at::Tensor& outputs);
+
+/// One row of an evaluation: target and model output.
+struct EvalPrediction {
+  int64_t item = 0;
+  int64_t label = 0;
+  std::vector<double> values = {};  // target numbers, or 1 and 0 per class
+  std::vector<float> outputs = {};  // of the head
+};
+
+/// Collects the rows of an evaluation. Metrics computed from them do not depend on batching.
+class PredictionCollector {
+ public:
+  void add(models::Model& model, const data::Batch& batch, const nn::ForwardContext& context);
+
+  /// In item order.
+  std::vector<EvalPrediction> rows() const;
+  int64_t outputs() const { return outputs_; }
+  /// Name of the class or number; `LABEL_0` if the model has none.
+  const std::string& name(int64_t index) const { return names_[static_cast<std::size_t>(index)]; }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<EvalPrediction> rows_;
+  std::vector<std::string> names_;
+  int64_t outputs_ = 0;
+};
+
+/// In double precision, of the logits of one row.
+std::vector<double> softmax_of(const std::vector<float>& logits);
+std::vector<double> sigmoid_of(const std::vector<float>& logits);
+/// -log softmax(logits)[label].
+double cross_entropy_of(const std::vector<float>& logits, int64_t label);
+/// Binary cross-entropy, averaged over the classes.
+double bce_loss_of(const std::vector<float>& logits, const std::vector<double>& targets);
+
+/// Column `index` of rows of metrics.
+std::vector<double> column_of(const std::vector<std::vector<double>>& rows, int64_t index);
+
+/// The `limit` rows with the greatest loss, worst first; `fields_of` returns the fields of a row
+/// by its index, and is called only for these rows.
+std::vector<ExampleResult> hardest_examples_of(
+    const std::vector<EvalPrediction>& rows,
+    int64_t limit,
+    const std::function<double(const EvalPrediction&)>& loss_of,
+    const std::function<formats::Json(std::size_t)>& fields_of);
+
+}  // namespace weft::objectives

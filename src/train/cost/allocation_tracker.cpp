@@ -1,0 +1,115 @@
+#include "train/cost/allocation_tracker.h"
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include <c10/core/CPUAllocator.h>
+
+namespace weft::train {
+
+namespace {
+
+std::atomic<int64_t> live{0};
+std::atomic<int64_t> peak{0};
+std::atomic<int64_t> allocations{0};
+std::atomic<int64_t> allocated{0};
+
+/// What the allocator below gave, by its address: some of LibTorch's code demands that memory and
+/// its context are the same.
+struct Blocks {
+  std::mutex mutex;
+  std::unordered_map<void*, std::pair<c10::DataPtr, int64_t>> held;
+};
+
+Blocks& blocks() {
+  static auto* const all = new Blocks;  // outlives every tensor
+  return *all;
+}
+
+/// Of oneDNN's buffers some are freed by another allocator than the one that gave them.
+void release(void* memory);
+
+/// Passes everything on to another allocator. Tensors may outlive the counting, so it lives as long
+/// as the process.
+class CountingAllocator : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    const auto size = static_cast<int64_t>(bytes);
+    auto given = underlying->allocate(bytes);
+    void* const memory = given.get();
+    const auto device = given.device();
+    if (memory == nullptr) {
+      return given;
+    }
+    hold(std::move(given), size);
+    ++allocations;
+    allocated += size;
+    const int64_t now = live += size;
+    for (int64_t most = peak; most < now && !peak.compare_exchange_weak(most, now);) {
+    }
+    return {memory, memory, &release, device};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    underlying->copy_data(to, from, bytes);
+  }
+
+  c10::Allocator* underlying = nullptr;
+
+ private:
+  static void hold(c10::DataPtr given, int64_t size) {
+    const std::lock_guard lock(blocks().mutex);
+    auto& held = blocks().held;
+    if (const auto freed = held.find(given.get()); freed != held.end()) {
+      live -= freed->second.second;
+      freed->second.first.release_context();
+      held.erase(freed);
+    }
+    void* const memory = given.get();
+    held.emplace(memory, std::pair(std::move(given), size));
+  }
+};
+
+CountingAllocator& counting_allocator() {
+  static CountingAllocator allocator;
+  return allocator;
+}
+
+void release(void* memory) {
+  auto& all = blocks();
+  decltype(all.held)::node_type block;  // is freed outside the lock
+  {
+    const std::lock_guard lock(all.mutex);
+    block = all.held.extract(memory);
+  }
+  if (block.empty()) {
+    counting_allocator().underlying->raw_deallocate(memory);
+    return;
+  }
+  live -= block.mapped().second;
+}
+
+}  // namespace
+
+AllocationTracker::AllocationTracker() {
+  counting_allocator().underlying = c10::GetCPUAllocator();
+  c10::SetCPUAllocator(&counting_allocator());
+  reset();
+}
+
+AllocationTracker::~AllocationTracker() { c10::SetCPUAllocator(counting_allocator().underlying); }
+
+AllocationTracker::Counts AllocationTracker::counts() const {
+  return {.live = live, .peak = peak, .allocations = allocations, .allocated = allocated};
+}
+
+void AllocationTracker::reset() {
+  peak = live.load();
+  allocations = 0;
+  allocated = 0;
+}
+
+}  // namespace weft::train

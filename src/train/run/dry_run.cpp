@@ -1,0 +1,71 @@
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "base/file.h"
+#include "train/run/device.h"
+#include "train/run/train.h"
+#include "train/step/probe_run.h"
+
+namespace weft::train {
+
+namespace {
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+int64_t bytes_below(const std::string& directory) {
+  int64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    bytes += entry.is_regular_file() && !entry.is_symlink()
+                 ? static_cast<int64_t>(entry.file_size())
+                 : 0;
+  }
+  return bytes;
+}
+
+double steps_of(const config::Duration& duration, Trainer& trainer, double step_seconds) {
+  switch (duration.unit) {
+    case config::DurationUnit::kSteps:
+      return duration.amount;
+    case config::DurationUnit::kEpochs:
+      return duration.amount * static_cast<double>(trainer.steps_per_epoch());
+    case config::DurationUnit::kTokens:
+      return duration.amount / static_cast<double>(std::max<int64_t>(trainer.result().tokens, 1));
+    case config::DurationUnit::kMinutes:
+      return 60 * duration.amount / step_seconds;
+  }
+  return 0;
+}
+
+}  // namespace
+
+DryRunReport dry_run(const RunConfig& config) {
+  ProbeRun probe(config, false);
+  auto& trainer = probe.trainer();
+  DryRunReport report;
+  probe.step();  // warm-up: its time is not representative
+  report.step_seconds = seconds_of([&] { probe.step(); });
+  report.save_seconds = seconds_of([&] { trainer.save(); });
+  report.parameters = trainer.flat_parameters().parameters();
+  report.precision = precision_name(probe.precision().type);
+  report.device = probe.device().str();
+  report.step_tokens = trainer.result().tokens;
+  report.checkpoint_bytes =
+      bytes_below(probe.directory() + "/" + checkpoint_name(trainer.state().progress.steps));
+  const double steps = steps_of(config.train.duration, trainer, report.step_seconds);
+  report.steps = std::llround(std::ceil(steps));
+  report.total_seconds = steps * report.step_seconds;
+  report.memory_bytes = peak_memory();
+  if (config.train.saves_async) {
+    report.memory_bytes += snapshot_bytes(trainer.checkpoint_parts());
+  }
+  report.free_disk_bytes = free_bytes(config.run.directory);
+  return report;
+}
+
+}  // namespace weft::train

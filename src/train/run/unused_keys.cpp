@@ -1,0 +1,249 @@
+#include "train/run/unused_keys.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/string_util.h"
+#include "batching/token_type_ids.h"
+#include "data/error.h"
+#include "data/images/image_source.h"
+#include "data/text/languages.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/image_datasets.h"
+#include "objectives/data/raw_text_datasets.h"
+#include "objectives/objective.h"
+#include "train/optimizer/freeze.h"
+#include "train/optimizer/layer_wise_lr_decay.h"
+
+namespace weft::train {
+
+namespace {
+
+using config::Section;
+using objectives::ObjectiveType;
+
+constexpr std::string_view kPairs =
+    "pairs of texts (objective.type: seq2seq, translation_lm, or prefix_lm of a decoder): source "
+    "and "
+    "target name such";
+
+bool has_pairs(const std::vector<data::DataItem>& items) {
+  return std::any_of(items.begin(), items.end(),
+                     [](const auto& item) { return item.source || item.target; });
+}
+
+/// A decoder's prefixes are followed by the rest of the text, or by the target of a pair.
+void check_prefixes(const Section& data, const data::DataOptions& options) {
+  auto items = options.train;
+  items.insert(items.end(), options.evaluate.begin(), options.evaluate.end());
+  const bool is_mixed = std::any_of(items.begin(), items.end(), [&](const auto& item) {
+    return has_pairs({item}) != has_pairs(options.train);
+  });
+  if (is_mixed) {
+    data.fail("train",
+              "some items here or of evaluate name source or target, others neither: all "
+              "must be pairs, or all running text");
+  }
+}
+
+/// Keys for splitting running text, and keys of labels.
+void reject_unused_data_keys(const Section& data, const RunConfig& config) {
+  const data::DataOptions defaults;
+  const auto& options = config.data;
+  const auto type = config.objective.type;
+  const bool is_decoder_prefix = objectives::is_decoder_prefix_lm(config.objective, config.model);
+  const bool is_parallel = type == ObjectiveType::kSeq2Seq ||
+                           type == ObjectiveType::kTranslationLm ||
+                           (is_decoder_prefix && has_pairs(options.train));
+  const bool is_running_text = objectives::reads_raw_text(config.objective) && !is_parallel;
+  const bool is_table = objectives::is_sequence_level(type);
+  const auto reject = [&](bool is_unused, std::string_view key, std::string_view only) {
+    if (is_unused) {
+      data.fail(key, str_cat("has no effect here, only with ", only));
+    }
+  };
+  if (!is_running_text) {
+    constexpr std::string_view kOnly = "running text (objective.type: mlm, causal, ...)";
+    reject(options.pack != defaults.pack, "pack", kOnly);
+    reject(options.document != defaults.document, "document_boundary", kOnly);
+    reject(options.sentence != defaults.sentence, "sentence_boundary", kOnly);
+  }
+  if (is_decoder_prefix) {
+    check_prefixes(data, options);
+  }
+  if (type == ObjectiveType::kCausal || (is_decoder_prefix && is_running_text)) {
+    reject(options.sentence != defaults.sentence, "sentence_boundary",
+           "other objectives: documents are whole");
+    reject(options.truncation && options.pack == data::Pack::kStream, "overflow",
+           "data.pack: document");
+    if (options.pack == data::Pack::kNone) {
+      data.fail("pack", "none is nothing for the next token, must be document or stream");
+    }
+  }
+  if (!is_running_text) {
+    reject(options.languages.alpha.has_value(), "sampling_alpha",
+           "running text (objective.type: mlm, causal, ...)");
+  }
+  if (!is_table) {
+    constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
+    reject(options.folds.has_value(), "folds", kOnly);
+    reject(options.unlabelled != defaults.unlabelled, "unlabelled", kOnly);
+  }
+  reject(!is_parallel && has_pairs(options.train), "train", kPairs);
+  reject(!is_parallel && has_pairs(options.evaluate), "evaluate", kPairs);
+  const bool takes_several =
+      type == ObjectiveType::kRegress || config.objective.classes.multi_label;
+  reject(options.label_separator && !(is_table && takes_several), "label_separator",
+         "objective.multi_label: true or objective.type: regress");
+}
+
+/// An image model needs images.
+void reject_text_items(const Section& data,
+                       std::string_view key,
+                       const std::vector<data::DataItem>& items) {
+  for (const auto& item : items) {
+    try {
+      data::image_kind_of(item);
+    } catch (const data::Error& error) {
+      data.fail(key, error.what());
+    }
+  }
+}
+
+/// Image keys have no effect for texts, and vice versa.
+void reject_unused_image_keys(const Section& data, const RunConfig& config) {
+  const data::DataOptions defaults;
+  const auto& options = config.data;
+  const bool is_of_images = models::reads_images(config.model);
+  const auto reject = [&](bool is_unused, std::string_view key) {
+    if (is_unused) {
+      data.fail(key, str_cat("has no effect here, only with models of ",
+                             is_of_images ? "text" : "images (model.type: vit or deit)"));
+    }
+  };
+  if (!is_of_images) {
+    const auto has_image_keys = [](const auto& items) {
+      return std::any_of(items.begin(), items.end(),
+                         [](const auto& item) { return item.image != data::ImageItem{}; });
+    };
+    reject(options.images != defaults.images, "images");
+    reject(options.augment != defaults.augment, "augment");
+    reject(has_image_keys(options.train), "train");
+    reject(has_image_keys(options.evaluate), "evaluate");
+    return;
+  }
+  reject_text_items(data, "train", options.train);
+  reject_text_items(data, "evaluate", options.evaluate);
+  reject(options.length.has_value(), "length");
+  reject(options.truncation.has_value(), "overflow");
+  reject(options.folds.has_value(), "folds");
+  reject(options.unlabelled != defaults.unlabelled, "unlabelled");
+  const auto& augment = options.augment;
+  if (options.images.native_resolution && (augment.crop_scale || augment.pad_crop > 0)) {
+    data.fail("augment", "crops do not go with images.native_resolution: true");
+  }
+  if (config.objective.type == ObjectiveType::kMaskedImage && augment.mixes()) {
+    data.fail("augment", "mixup and cutmix are for classes, objective.type is masked_image");
+  }
+}
+
+/// Items need a language that the model knows if it is multilingual. mBART's languages are tokens:
+/// pairs name theirs, other texts use the tokenizer's.
+void check_languages(const Section& data,
+                     std::string_view key,
+                     const std::vector<data::DataItem>& items,
+                     const RunConfig& config) {
+  const auto known = batching::languages_of(config.model);
+  const bool is_translation = config.objective.type == ObjectiveType::kTranslationLm;
+  const bool is_mbart = config.model.family == models::Family::kMbart;
+  const bool has_pairs = is_mbart && config.objective.type == ObjectiveType::kSeq2Seq;
+  for (const auto& item : items) {
+    if (!item.target_language.empty() && (known.empty() || !is_translation) && !has_pairs) {
+      data.fail(key,
+                "target_language has no effect here, only with objective.type: translation_lm "
+                "of a model that tells languages apart (model.type: xlm), or seq2seq of one whose "
+                "tokenizer puts them behind texts (model.type: mbart)");
+    }
+    if (is_mbart && !has_pairs && item.language != items.front().language) {
+      data.fail(key, str_cat(item.path, ": language: '", item.language, "', but before '",
+                             items.front().language,
+                             "': only pairs (objective.type: seq2seq) may be of several"));
+    }
+    const auto check = [&](std::string_view name, const std::string& language) {
+      if (const auto mistake = data::language_error(language, known)) {
+        data.fail(key, str_cat(item.path, ": ", name, ": ", *mistake));
+      }
+    };
+    if (!known.empty()) {
+      check("language", item.language);
+    }
+    if (!known.empty() && is_translation) {
+      check("target_language", item.target_language);
+    }
+  }
+}
+
+/// A sweep may be ranked by a metric of its test files.
+void reject_unused_metric_for_best_model(const Section& train, const RunConfig& config) {
+  const auto& metric_for_best_model = config.train.metric_for_best_model;
+  if (!metric_for_best_model || metric_for_best_model->starts_with("test_")) {
+    return;
+  }
+  if (!config.train.evaluate_every) {
+    train.fail("best_by", "has no effect: train.evaluate_every is `never`; leave one of them out");
+  }
+  if (config.data.evaluate.empty() && !config.data.folds) {
+    train.fail("best_by", "has no effect: there is no data.evaluate; name one or leave this out");
+  }
+}
+
+std::vector<std::string> trained_parameters(const RunConfig& config) {
+  auto model = config.model;
+  model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
+  auto names = parameter_names(model, config.objective);
+  const auto frozen = frozen_parameters(config.train.freeze, names);
+  std::erase_if(names, [&](const auto& name) { return frozen.contains(name); });
+  return names;
+}
+
+/// With adapters, the parameters are only known when the model is loaded.
+void reject_unused_lr_keys(const Section& train, const RunConfig& config) {
+  const auto& optimizer = config.train.optimizer;
+  if (config.train.lora || (optimizer.layer_decay == 1 && !optimizer.head_lr)) {
+    return;
+  }
+  const auto names = trained_parameters(config);
+  const auto layers = count_layers(names);
+  const auto is_head = [&](const auto& name) { return parameter_depth(name, layers) > layers; };
+  const bool has_head = std::any_of(names.begin(), names.end(), is_head);
+  const bool has_layers = !std::all_of(names.begin(), names.end(), is_head);
+  if (optimizer.layer_decay != 1 && !has_layers) {
+    train.fail("optimizer",
+               str_cat("layer_decay: has no effect, ", models::word_of(config.model.family),
+                       " has no layers below its head that are trained; allowed is 1"));
+  }
+  if (optimizer.head_lr && !has_head) {
+    train.fail("optimizer", "head_lr: has no effect, train.freeze holds pooler and head");
+  }
+}
+
+}  // namespace
+
+void reject_unused_keys(const Section& data, const Section& train, const RunConfig& config) {
+  if (!data.is_documenting()) {
+    reject_unused_image_keys(data, config);
+  }
+  if (train.is_documenting()) {
+    return;
+  }
+  reject_unused_data_keys(data, config);
+  check_languages(data, "train", config.data.train, config);
+  check_languages(data, "evaluate", config.data.evaluate, config);
+  reject_unused_metric_for_best_model(train, config);
+  reject_unused_lr_keys(train, config);
+}
+
+}  // namespace weft::train

@@ -1,0 +1,39 @@
+#include "train/step/probe_run.h"
+
+#include <optional>
+
+#include "base/error.h"
+
+namespace weft::train {
+
+namespace {
+
+// The data stream of a probe run does not end, whatever the run's length.
+RunConfig endless(RunConfig config) {
+  config.train.duration = {.amount = 1e9};
+  return config;
+}
+
+}  // namespace
+
+ProbeRun::ProbeRun(const RunConfig& config, bool measures_time)
+    : config_(endless(config)), device_(choose_device(config.run.device)) {
+  const auto threads = set_threads(config.train.threads);
+  precision_ = choose_precision(config.train.precision, std::nullopt, config.model.dim, device_);
+  components_ = prepare_run(config, std::nullopt, device_);
+  directory_ = std::make_unique<RunDirectory>(temporary_directory_.path());
+  trainer_ = std::make_unique<Trainer>(config_, *directory_, components_,
+                                       TrainerOptions{.device = device_,
+                                                      .precision = precision_.type,
+                                                      .threads = threads,
+                                                      .measures_time = measures_time},
+                                       std::nullopt);
+}
+
+void ProbeRun::step() {
+  if (!trainer_->step()) {
+    throw UserError("the data end before the trial does");
+  }
+}
+
+}  // namespace weft::train

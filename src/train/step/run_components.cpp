@@ -1,0 +1,316 @@
+#include "train/step/run_components.h"
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/string_util.h"
+#include "data/datasets/language_dataset.h"
+#include "data/datasets/parallel_dataset.h"
+#include "data/images/pixel_tokenizer.h"
+#include "data/tokenizer_options.h"
+#include "models/config/family_definition.h"
+#include "models/directory.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/families/baselines.h"
+#include "models/generator.h"
+#include "objectives/data/image_datasets.h"
+#include "objectives/data/raw_text_datasets.h"
+#include "objectives/data/training_texts.h"
+#include "objectives/replaced_token.h"
+#include "train/optimizer/freeze.h"
+#include "train/optimizer/lora_run.h"
+#include "train/step/document_frequencies.h"
+
+namespace weft::train {
+
+namespace {
+
+data::DataItem task_item_of(const std::string& pattern) {
+  data::DataItem item;
+  item.path = pattern;
+  item.files = glob_paths(pattern);
+  return item;
+}
+
+/// Data options for training a tokenizer: whole texts if it needs to see their line feeds.
+data::DataOptions tokenizer_data_options(const RunConfig& config) {
+  const bool keeps_line_feeds = config.tokenizer.type == data::TokenizerType::kByteLevelBpe ||
+                                config.tokenizer.type == data::TokenizerType::kCharacters;
+  return keeps_line_feeds ? objectives::store_options(config.objective, config.data, config.model)
+                          : config.data;
+}
+
+std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) {
+  const auto seed = static_cast<uint64_t>(config.run.seed);
+  auto options = config.tokenizer;
+  options.languages = objectives::language_codes(config.objective, config.data);
+  log::set_progress_line("training the tokenizer");
+  data::TokenizerReport report;
+  const auto data_options = tokenizer_data_options(config);
+  auto tokenizer = data::train_tokenizer(
+      options, models::definition_of(config.model.family).style, seed,
+      [&](const data::TextVisitor& visit) {
+        config.tokenizer.train_on == "data"
+            ? objectives::visit_training_texts(config.objective, data_options, seed, visit)
+            : data::visit_texts({task_item_of(config.tokenizer.train_on)}, data_options, visit);
+      },
+      report);
+  log::set_progress_line("");
+  log::info(
+      str_cat("[tokenizer] trained ", with_commas(tokenizer->size()), " pieces on ",
+              with_commas(report.sampled), " of ", with_commas(report.lines), " texts, ",
+              format_bytes(static_cast<double>(report.bytes)),
+              report.skipped_long > 0 ? str_cat(", ", report.skipped_long, " too long") : ""));
+  return tokenizer;
+}
+
+std::shared_ptr<const data::Tokenizer> tokenizer_of_model(const RunConfig& config) {
+  auto tokenizer = data::load_tokenizer(models::model_directory(*config.init_from));
+  if (config.tokenizer.file) {
+    const auto named = data::load_tokenizer(*config.tokenizer.file);
+    if (named->fingerprint() != tokenizer->fingerprint()) {
+      throw UserError(str_cat("tokenizer.file: ", *config.tokenizer.file,
+                              " is not the tokenizer of ", *config.init_from, ", leave it out"));
+    }
+  }
+  return tokenizer;
+}
+
+models::LoadedModel make_model(const RunConfig& config,
+                               const models::ModelOptions& options,
+                               const std::optional<std::string>& checkpoint) {
+  const auto seed = static_cast<uint64_t>(config.run.seed);
+  if (!checkpoint && !config.init_from) {
+    return {.model = models::make_model(options, seed),
+            .missing_keys = {},
+            .unexpected_keys = {},
+            .loaded_tensors = {}};
+  }
+  const auto directory = checkpoint ? *checkpoint : models::model_directory(*config.init_from);
+  auto loaded = models::load_model(directory, options, seed);
+  if (checkpoint && !loaded.missing_keys.empty()) {
+    throw UserError(str_cat(directory, ": has no weights for ", loaded.missing_keys.front()));
+  }
+  log::info(str_cat("[model] weights of ", directory));
+  if (!loaded.missing_keys.empty()) {
+    log::info("[model] missing keys, newly initialised: " + join(loaded.missing_keys));
+  }
+  if (!loaded.unexpected_keys.empty()) {
+    log::info("[model] unexpected keys: " + join(loaded.unexpected_keys));
+  }
+  return loaded;
+}
+
+/// Prepares the generator of a replaced token detection model: that of the directory that the model
+/// came from, or a new one.
+void prepare_generator(const RunConfig& config,
+                       const std::optional<std::string>& checkpoint,
+                       models::Model& model) {
+  const auto wanted = objectives::generator_model_options(model.options(), config.objective);
+  if (!wanted) {
+    return;
+  }
+  const auto directory = checkpoint         ? *checkpoint
+                         : config.init_from ? models::model_directory(*config.init_from)
+                                            : std::string();
+  const bool is_stored = checkpoint || (config.init_from && models::has_generator(directory));
+  if (is_stored) {
+    models::load_generator(model, directory);
+  } else {
+    models::make_generator(model, *wanted, static_cast<uint64_t>(config.run.seed));
+  }
+  const auto& shape = models::generator_of(model)->options();
+  log::info(str_cat("[model] generator of ", shape.layers, " x ", shape.dim, ", ", shape.heads,
+                    " heads, feed-forward ", shape.width,
+                    is_stored ? ", weights of " + models::generator_directory(directory) : ""));
+}
+
+/// Image preprocessing: that of the initial model, unless the config overrides it.
+std::shared_ptr<const data::Tokenizer> prepare_image_tokenizer(
+    const RunConfig& config, const std::optional<std::string>& checkpoint) {
+  const auto& vision = config.model.vision;
+  std::optional<data::ImagePreprocessorConfig> base;
+  if (checkpoint || config.init_from) {
+    base = data::read_preprocessor_config(
+        checkpoint ? *checkpoint : models::model_directory(*config.init_from), vision.channels);
+  }
+  return data::make_image_processor(data::make_preprocessor_config(
+      config.data.images, base, {vision.image_size, vision.grid(), vision.channels}));
+}
+
+/// Records in the model how a decoder trained with prefixes sees prompts.
+void set_prompt(const RunConfig& config,
+                const data::Tokenizer& tokenizer,
+                models::ModelOptions& options) {
+  auto& decoder = options.decoder;
+  decoder.is_prefix_lm = config.objective.type == objectives::ObjectiveType::kPrefix &&
+                         options.head == models::Head::kCausalLm;
+  const bool has_pairs =
+      decoder.is_prefix_lm && objectives::reads_pairs(config.objective, config.data);
+  decoder.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
+}
+
+/// An mBART decoder begins with the language token of its text. If all texts share one, config.json
+/// records it.
+void set_language(const RunConfig& config,
+                  const data::Tokenizer& tokenizer,
+                  models::ModelOptions& options) {
+  std::set<std::string> targets;
+  for (const auto& item : config.data.train) {
+    targets.insert(item.target_language);
+  }
+  const auto codes = objectives::language_codes(config.objective, config.data);
+  const bool has_pairs = objectives::reads_pairs(config.objective, config.data);
+  if (!has_pairs && !config.data.train.empty() && !config.data.train.front().language.empty()) {
+    const auto& language = config.data.train.front().language;
+    if (data::language_tokens(tokenizer, language, "language") !=
+        data::language_tokens(tokenizer, "", "language")) {
+      throw UserError(str_cat("data.train: texts of '", language,
+                              "', but the tokenizer puts another language behind texts by "
+                              "themselves: src_lang of its tokenizer_config.json"));
+    }
+  }
+  if (codes.target.empty() && targets.size() > 1) {
+    options.decoder.decoder_start_id = -1;
+  } else if (!codes.target.empty() || !config.init_from) {
+    const auto around = data::language_tokens(tokenizer.target(), codes.target, "target_language");
+    options.decoder.decoder_start_id = around.after.empty() ? -1 : around.after.back();
+  }
+}
+
+}  // namespace
+
+data::ProgressVisitor show_progress() {
+  return [](const data::Progress& progress) {
+    log::set_progress_line(
+        progress.fraction < 0
+            ? progress.activity
+            : str_cat(progress.activity, "  ", std::floor(progress.fraction * 100), " %"));
+  };
+}
+
+std::shared_ptr<const data::Tokenizer> prepare_tokenizer(
+    const RunConfig& config, const std::optional<std::string>& checkpoint) {
+  if (models::reads_images(config.model)) {
+    return prepare_image_tokenizer(config, checkpoint);
+  }
+  if (checkpoint) {
+    return data::load_tokenizer(*checkpoint);
+  }
+  if (config.init_from) {
+    return tokenizer_of_model(config);
+  }
+  return config.tokenizer.file ? data::load_tokenizer(*config.tokenizer.file)
+                               : train_tokenizer(config);
+}
+
+void set_vocabulary_size(const data::Tokenizer& tokenizer, models::ModelOptions& options) {
+  options.vocabulary = tokenizer.target().size();
+  const bool is_shared = tokenizer.size() == options.vocabulary;
+  options.decoder.source_vocabulary = is_shared ? 0 : tokenizer.size();
+}
+
+void check_vocabulary(const std::string& location,
+                      const data::Tokenizer& tokenizer,
+                      const models::ModelOptions& options) {
+  const int64_t own = options.decoder.source_vocabulary;
+  const auto check = [&](int64_t ids, int64_t known) {
+    if (ids > known) {
+      throw UserError(
+          str_cat(location, ": its tokenizer has ", ids, " ids, its model takes ", known));
+    }
+  };
+  check(tokenizer.size(), own > 0 ? own : options.vocabulary);
+  check(tokenizer.target().size(), options.vocabulary);
+  const bool is_apart =
+      models::is_encoder_decoder(options) && !options.decoder.share_encoder_decoder_embeddings;
+  if (!is_apart && tokenizer.has_separate_vocabularies()) {
+    throw UserError(
+        str_cat(location,
+                ": sources and targets have vocabularies of their own (separate_vocabs), "
+                "which needs a model whose embeddings are apart too: type: marian or "
+                "transformer with share_encoder_decoder_embeddings: false"));
+  }
+}
+
+models::ModelOptions complete_options(const RunConfig& config,
+                                      const objectives::Objective& objective,
+                                      const data::Tokenizer& tokenizer) {
+  auto options = config.model;
+  if (!config.init_from) {
+    set_vocabulary_size(tokenizer, options);
+    const auto special = tokenizer.special_token_ids();
+    const bool has_pad = special.pad >= 0 && special.pad != special.eos;
+    options.pad_id = has_pad ? special.pad : options.pad_id;
+    options.bos_id = special.bos >= 0 ? special.bos : options.bos_id;
+    options.eos_id = special.eos >= 0 ? special.eos : options.eos_id;
+    if (models::is_baseline(options.family)) {  // baselines drop the special tokens around texts
+      options.bos_id = special.cls >= 0 ? special.cls : options.bos_id;
+      options.eos_id = special.sep >= 0 ? special.sep : options.eos_id;
+    }
+    models::set_decoding_ids(options);
+  }
+  if (options.family == models::Family::kMbart) {
+    set_language(config, tokenizer, options);
+  }
+  check_vocabulary(config.init_from.value_or("tokenizer"), tokenizer, options);
+  if (!objectives::reads_pairs(config.objective, config.data) &&
+      tokenizer.has_separate_vocabularies()) {
+    throw UserError(
+        "objective.type: sources and targets have vocabularies of their own (separate_vocabs), so "
+        "that only pairs of texts can be learned: seq2seq");
+  }
+  const auto head = objectives::head_for(objective.head(), options);
+  if (options.head != head) {
+    options.labels.clear();  // of another head
+  }
+  options.head = head;
+  if (head == models::Head::kSequence && options.pad_id < 0) {
+    options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
+  }
+  set_prompt(config, tokenizer, options);
+  options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
+  options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&
+                           config.objective.classes.multi_label;
+  return options;
+}
+
+RunComponents prepare_run(const RunConfig& config,
+                          const std::optional<std::string>& checkpoint,
+                          const c10::Device& device) {
+  RunComponents components;
+  components.objective = objectives::make_objective(config.objective);
+  components.tokenizer = prepare_tokenizer(config, checkpoint);
+  auto options = complete_options(config, *components.objective, *components.tokenizer);
+  components.data =
+      objectives::make_datasets(config.objective, config.data, options, components.tokenizer,
+                                static_cast<uint64_t>(config.run.seed), show_progress());
+  log::set_progress_line("");
+  for (const auto& remark : components.data.remarks) {
+    log::info("[data] " + remark);
+  }
+  for (const std::string& warning : components.data.warnings) {
+    log::warning("[data] " + warning);
+  }
+  log::info(str_cat("[data] ", with_commas(components.data.train->size(0)), " items an epoch"));
+  if (!components.data.labels.empty() || options.is_regression) {
+    options.labels = components.data.labels;
+  }
+  components.objective->init_from_data(components.data);
+  const auto loaded = make_model(config, options, checkpoint);
+  components.model = loaded.model;
+  if (!checkpoint && !config.init_from) {
+    fit_document_frequencies(*components.model, *components.data.train);
+  }
+  prepare_generator(config, checkpoint, *components.model);
+  components.lora = prepare_lora(config, loaded, checkpoint);
+  freeze(*components.model, config.train.freeze);
+  components.model->to(device);
+  return components;
+}
+
+}  // namespace weft::train

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <c10/core/Device.h>
+
+#include "data/tokenizer.h"
+#include "models/adapters/lora.h"
+#include "models/model.h"
+#include "objectives/objective.h"
+#include "train/run/run_config.h"
+
+namespace weft::train {
+
+/// Objective, tokenizer, data and model of a run.
+struct RunComponents {
+  std::unique_ptr<objectives::Objective> objective;
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+  objectives::Datasets data;
+  std::shared_ptr<models::Model> model;  // on its device, in fp32
+  std::optional<models::Lora> lora;      // its adapters
+};
+
+/// Prepares tokenizer, data and model of a run, and logs what was loaded. `checkpoint`: the one to
+/// resume from, whose tokenizer and weights are used. Throws UserError, Stopped.
+RunComponents prepare_run(const RunConfig& config,
+                          const std::optional<std::string>& checkpoint,
+                          const c10::Device& device);
+
+/// Prepares the tokenizer only.
+std::shared_ptr<const data::Tokenizer> prepare_tokenizer(
+    const RunConfig& config, const std::optional<std::string>& checkpoint);
+
+/// Sets the vocabulary size of a new model so that all ids of the tokenizer fit.
+void set_vocabulary_size(const data::Tokenizer& tokenizer, models::ModelOptions& options);
+
+/// Throws UserError, naming the directory `location`, if the tokenizer does not match the model.
+void check_vocabulary(const std::string& location,
+                      const data::Tokenizer& tokenizer,
+                      const models::ModelOptions& options);
+
+/// Model options of the config, completed from tokenizer and data: vocabulary, ids, labels.
+models::ModelOptions complete_options(const RunConfig& config,
+                                      const objectives::Objective& objective,
+                                      const data::Tokenizer& tokenizer);
+
+/// Shows preparation steps on the progress line.
+data::ProgressVisitor show_progress();
+
+}  // namespace weft::train

@@ -1,0 +1,232 @@
+#include "train/step/train_step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "base/stop.h"
+#include "batching/device_batch.h"
+#include "batching/hidden_states.h"
+#include "train/run/device.h"
+#include "train/step/out_of_memory.h"
+
+namespace weft::train {
+
+namespace {
+
+// Squares of gradients up to this norm fit into the optimizer's fp32 moments.
+constexpr double kLargestNorm = 1e18;
+
+// Up to these values no number of updates can overflow fp32: the lr bounds the change of a weight,
+// and a decay that only shrinks weights never makes them grow.
+constexpr double kSafeLr = 1e3;
+constexpr double kSafeDecay = 2;
+
+/// Adds a tensor of doubles to the numbers.
+void add_to(std::vector<double>& numbers, const at::Tensor& more) {
+  const auto values = more.cpu().contiguous();
+  const auto* const value = values.const_data_ptr<double>();
+  numbers.resize(static_cast<std::size_t>(values.numel()), 0);
+  std::transform(numbers.begin(), numbers.end(), value, numbers.begin(), std::plus<>());
+}
+
+}  // namespace
+
+bool StepResult::is_finite() const {
+  return std::isfinite(loss) && std::isfinite(norm) && norm <= kLargestNorm;
+}
+
+TrainStep::TrainStep(const objectives::Objective& objective,
+                     models::Model& model,
+                     FlatParameters& flat_parameters,
+                     Optimizer& optimizer,
+                     const TrainStepOptions& options)
+    : objective_(objective),
+      model_(model),
+      flat_parameters_(flat_parameters),
+      optimizer_(optimizer),
+      options_(options),
+      gradient_(flat_parameters.gradient()) {
+  if (options.measures_time) {
+    clock_.emplace([device = options.device] { synchronize(device); });
+  }
+}
+
+StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
+  timings_ = {};
+  elapsed_ms();
+  std::vector<double> totals(objective_.terms().size(), 0);
+  StepResult result;
+  for (const auto& batch : batches.micro_batches) {
+    const auto counts = objective_.counts(batch);
+    const auto weights = objective_.weights(batch);
+    for (std::size_t term = 0; term < totals.size(); ++term) {
+      totals[term] += weights[term];
+      result.targets += counts[term];
+    }
+  }
+  auto context = context_of(step);
+  const bool has_micro_batches = batches.micro_batches.size() > 1;
+  std::vector<MicroBatchLoss> micro_batches;
+  for (const auto& batch : batches.micro_batches) {
+    if (!micro_batches.empty()) {
+      throw_if_stopped("computing a step");  // a resumed process computes it again
+    }
+    try {
+      micro_batches.push_back(backward(batch, totals, context));
+      if (has_micro_batches && flat_parameters_.compute().defined()) {
+        accumulate();
+      }
+    } catch (const std::exception& error) {
+      zero_grad();
+      if (const auto shortage = memory_shortage_in(error)) {
+        throw MicroBatchOutOfMemory(*shortage, batch.total_tokens(), batch.sequences());
+      }
+      throw;
+    }
+    batching::advance_offsets(batch, context);
+  }
+  gradient_ = has_micro_batches && flat_parameters_.compute().defined()
+                  ? sum_
+                  : flat_parameters_.gradient();
+  for (const auto& micro_batch : micro_batches) {
+    result.loss += micro_batch.loss.defined() ? micro_batch.loss.item<double>() : 0;
+    if (micro_batch.running_sums.defined()) {
+      add_to(result.running_sums, micro_batch.running_sums);
+    }
+  }
+  squared_norm_ = kernels::squared_norm(gradient_);
+  result.norm = std::sqrt(squared_norm_.value);
+  timings_.optimizer += elapsed_ms();
+  result.has_targets = result.targets > 0;
+  result.tokens = context.first_row + context.first_source_row;
+  result.sequences = context.first_sequence;
+  return result;
+}
+
+TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
+                                              const std::vector<double>& totals,
+                                              nn::ForwardContext context) {
+  context.layout = batching::context_of(batch, options_.device).layout;
+  const auto sums = objective_.losses(model_, batch, context);
+  at::Tensor loss;
+  for (std::size_t term = 0; term < totals.size(); ++term) {
+    if (totals[term] > 0 && sums[term].requires_grad()) {
+      const auto share = sums[term] / totals[term];
+      loss = loss.defined() ? loss + share : share;
+    }
+  }
+  timings_.forward += elapsed_ms();
+  add_operation_times(timings_.forward_by_operation);
+  if (loss.defined()) {
+    loss.backward();
+    loss = loss.detach();
+  }
+  timings_.backward += elapsed_ms();
+  add_operation_times(timings_.backward_by_operation);
+  return {.loss = loss, .running_sums = sums.size() > totals.size() ? sums.back() : at::Tensor()};
+}
+
+// Accumulates bf16 gradients of micro-batches in fp32. Between steps the sum is zero.
+void TrainStep::accumulate() {
+  if (!sum_.defined()) {
+    sum_ = flat_parameters_.zeros_like_trained();
+  }
+  kernels::accumulate_and_zero(sum_, flat_parameters_.gradient());
+  timings_.optimizer += elapsed_ms();
+}
+
+nn::ForwardContext TrainStep::context_of(int64_t step) const {
+  nn::ForwardContext context;
+  context.is_training = true;
+  context.recomputes_layers = options_.recomputes_layers;
+  context.seed = options_.seed;
+  context.step = static_cast<uint64_t>(step);
+  return context;
+}
+
+// An interrupted step may have accumulated part of its gradient.
+void TrainStep::zero_grad() {
+  const at::NoGradGuard no_grad;
+  flat_parameters_.gradient().zero_();
+  if (sum_.defined()) {
+    sum_.zero_();
+  }
+}
+
+bool TrainStep::update(const StepResult& result, double lr) {
+  elapsed_ms();
+  // As in torch's clip_grad_norm_.
+  const double scale =
+      options_.clip_norm ? std::min(1.0, *options_.clip_norm / (result.norm + 1e-6)) : 1.0;
+  const bool is_safe =
+      std::all_of(flat_parameters_.segments().begin(), flat_parameters_.segments().end(),
+                  [&](const auto& segment) {
+                    const double rate = lr * segment.lr_scale;
+                    return rate <= kSafeLr && rate * optimizer_.weight_decay() <= kSafeDecay;
+                  });
+  bool is_done = true;
+  if (is_safe) {
+    optimizer_.update(gradient_, lr, scale, squared_norm_.nonzero_blocks);
+  } else {
+    is_done = try_update(lr, scale);
+  }
+  timings_.optimizer += elapsed_ms();
+  return is_done;
+}
+
+// At an extreme learning rate an update may overflow fp32 although its gradient is finite.
+bool TrainStep::try_update(double lr, double scale) {
+  const at::NoGradGuard no_grad;
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept = {
+      {flat_parameters_.trained_master(), flat_parameters_.trained_master().clone()}};
+  for (const auto& [name, moment] : optimizer_.moments()) {
+    kept.emplace_back(moment, moment.clone());
+  }
+  const int64_t updates = optimizer_.updates();
+  optimizer_.update(gradient_, lr, scale, squared_norm_.nonzero_blocks);
+  const bool are_finite = std::all_of(kept.begin(), kept.end(), [](const auto& item) {
+    return std::isfinite(kernels::squared_norm(item.first).value);
+  });
+  if (!are_finite) {
+    for (const auto& [tensor, before] : kept) {
+      tensor.copy_(before);
+    }
+    flat_parameters_.refresh_compute_copy();
+    optimizer_.resume(updates);
+  }
+  return are_finite;
+}
+
+void TrainStep::discard_gradients() {
+  const at::NoGradGuard no_grad;
+  gradient_.zero_();
+}
+
+void TrainStep::add_operation_times(kernels::OperationProfiler::Milliseconds& times) {
+  if (clock_) {
+    const auto taken = clock_->take();
+    std::transform(times.begin(), times.end(), taken.begin(), times.begin(), std::plus<>());
+  }
+}
+
+double TrainStep::elapsed_ms() {
+  if (options_.measures_time) {
+    synchronize(options_.device);
+  }
+  const double now =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
+  const double elapsed = now - last_time_ms_;
+  last_time_ms_ = now;
+  return elapsed;
+}
+
+}  // namespace weft::train

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include "data/data_loader.h"
+#include "kernels/operation_profiler.h"
+#include "kernels/optimizer.h"
+#include "models/model.h"
+#include "objectives/objective.h"
+#include "train/optimizer/flat_parameters.h"
+#include "train/optimizer/optimizer.h"
+
+namespace weft::train {
+
+struct TrainStepOptions {
+  uint64_t seed = 1;
+  std::optional<double> clip_norm;
+  c10::Device device = c10::DeviceType::CPU;
+  bool recomputes_layers = false;  // train.gradient_checkpointing
+  bool measures_time = false;      // synchronizes the device between the parts
+};
+
+/// Milliseconds of the parts of a step; by operation only if time is measured.
+struct StepTimings {
+  double forward = 0;
+  double backward = 0;
+  double optimizer = 0;
+  kernels::OperationProfiler::Milliseconds forward_by_operation{};
+  kernels::OperationProfiler::Milliseconds backward_by_operation{};
+};
+
+/// Results of a step's forward and backward pass.
+struct StepResult {
+  double loss = 0;
+  double norm = 0;  // of the gradient, before clipping
+  bool has_targets = false;
+  int64_t tokens = 0;
+  int64_t sequences = 0;
+  int64_t targets = 0;
+  std::vector<double> running_sums = {};  // of the objective
+
+  bool is_finite() const;
+};
+
+/// Forward, backward and update of one step. The loss is the sum over all targets divided by their
+/// weight (usually their count), however the step is split into micro-batches.
+class TrainStep {
+ public:
+  /// All references must outlive the train step.
+  TrainStep(const objectives::Objective& objective,
+            models::Model& model,
+            FlatParameters& flat_parameters,
+            Optimizer& optimizer,
+            const TrainStepOptions& options);
+
+  /// Runs forward and backward over the step's micro-batches. The gradient stays until `update` or
+  /// `discard_gradients`. Throws Stopped between two micro-batches, MicroBatchOutOfMemory if one
+  /// does not fit; no gradient is left then.
+  StepResult compute(const data::StepBatches& batches, int64_t step);
+  /// Updates the weights with the gradient, clipped to clip_norm, and consumes it. Returns false,
+  /// with everything unchanged, if a weight would overflow fp32.
+  bool update(const StepResult& result, double lr);
+  /// Discards the gradient.
+  void discard_gradients();
+
+  const at::Tensor& gradient() const { return gradient_; }
+  /// Context of the first row of that step's first micro-batch.
+  nn::ForwardContext context_of(int64_t step) const;
+  const StepTimings& timings() const { return timings_; }
+
+ private:
+  /// Results of a micro-batch.
+  struct MicroBatchLoss {
+    at::Tensor loss;          // its part of the step's loss; undefined without targets
+    at::Tensor running_sums;  // of the objective; undefined if it has none
+  };
+  MicroBatchLoss backward(const data::Batch& batch,
+                          const std::vector<double>& totals,
+                          nn::ForwardContext context);
+  void accumulate();
+  void zero_grad();
+  bool try_update(double lr, double scale);
+  double elapsed_ms();
+  void add_operation_times(kernels::OperationProfiler::Milliseconds& times);
+
+  const objectives::Objective& objective_;
+  models::Model& model_;
+  FlatParameters& flat_parameters_;
+  Optimizer& optimizer_;
+  TrainStepOptions options_;
+  at::Tensor sum_;  // fp32 sum of gradients of several bf16 micro-batches; allocated on first use
+  at::Tensor gradient_;                // of the step: the flat parameters' or sum_
+  kernels::SquaredNorm squared_norm_;  // of gradient_
+  StepTimings timings_;
+  std::optional<kernels::OperationProfiler> clock_;  // only if time is measured
+  double last_time_ms_ = 0;
+};
+
+}  // namespace weft::train

@@ -1,0 +1,34 @@
+#include "train/step/training_progress.h"
+
+#include <cmath>
+
+namespace weft::train {
+
+double TrainingProgress::in(config::DurationUnit unit) const {
+  switch (unit) {
+    case config::DurationUnit::kSteps:
+      return static_cast<double>(steps);
+    case config::DurationUnit::kEpochs:
+      return epochs;
+    case config::DurationUnit::kTokens:
+      return static_cast<double>(tokens);
+    case config::DurationUnit::kMinutes:
+      return minutes;
+  }
+  return 0;
+}
+
+bool is_over(const TrainingProgress& progress, const config::Duration& duration) {
+  return progress.in(duration.unit) >= duration.amount;
+}
+
+bool is_due(const TrainingProgress& before,
+            const TrainingProgress& after,
+            const config::Duration& every) {
+  const auto multiples = [&](const TrainingProgress& progress) {
+    return std::floor(progress.in(every.unit) / every.amount);
+  };
+  return multiples(after) > multiples(before);
+}
+
+}  // namespace weft::train

@@ -1,0 +1,77 @@
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+class ReproduceTest : public ::testing::Test {
+ protected:
+  ReproduceTest() {
+    test::write(work_ / "config.yaml",
+                "model: {preset: bert-tiny, dim: 16, layers: 1, attention: {type: full, heads: 2}, "
+                "position: {type: learned, length: 64}, feed_forward: {width: 32}}\n"
+                "tokenizer: {type: wordpiece, vocab_size: 300, train_on: data}\n"
+                "data: {train: [{path: " WEFT_SOURCE_DIR "/data/spam/train.tsv}], cache_dir: " +
+                    (work_ / "cache") +
+                    "}\nobjective: {type: classify}\n"
+                    "train: {duration: 12 steps, batch_sequences: 16, precision: fp32, threads: 2, "
+                    "log_every: 1 steps, evaluate_every: never, save_every: 5 steps}\n"
+                    "run: {directory: " +
+                    (work_ / "run") + ", device: cpu}\n");
+  }
+  test::ProcessResult train(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "train");
+    return test::weft(arguments);
+  }
+  test::TemporaryDirectory work_;
+};
+
+TEST_F(ReproduceTest, ResumeIsProvenAndNothingIsLeft) {
+  const auto proof = train({work_ / "config.yaml", "--verify-resume", "--steps", "7"});
+  ASSERT_EQ(proof.status, 0) << proof.err;
+  const auto json = nlohmann::json::parse(proof.out);
+  EXPECT_EQ(json["equal"], true);
+  EXPECT_EQ(json["steps"], 7);
+  EXPECT_EQ(json["new_process_after"], 3);
+  EXPECT_EQ(json["lines"], 7);
+  EXPECT_NE(proof.err.find("[resume] 7 steps, and 3 + a new process + 4 equal, bit for bit: "),
+            std::string::npos)
+      << proof.err;
+  EXPECT_FALSE(std::filesystem::exists(work_ / "run"));
+}
+
+TEST_F(ReproduceTest, RunIsRepeatedAndADifferenceIsStatusOne) {
+  ASSERT_EQ(train({work_ / "config.yaml"}).status, 0);
+  const auto repeated = train({"--reproduce", work_ / "run"});
+  ASSERT_EQ(repeated.status, 0) << repeated.err;
+  EXPECT_EQ(nlohmann::json::parse(repeated.out)["step"], 12);
+  EXPECT_NE(repeated.err.find("[reproduce] step 12 equal, bit for bit: "), std::string::npos);
+  auto lines = test::contents(work_ / "run-repeat/metrics.jsonl");
+  test::write(work_ / "run-repeat/metrics.jsonl",
+              test::filled(lines, "\"train/tokens\":", "\"a\":"));
+  const auto other = train({"--reproduce", work_ / "run"});  // finished: only compared
+  EXPECT_EQ(other.status, 1) << other.err;
+  EXPECT_NE(other.err.find("error: [reproduce] metrics.jsonl: line 1: "), std::string::npos)
+      << other.err;
+}
+
+TEST_F(ReproduceTest, WhatDoesNotGoTogetherIsRefused) {
+  const auto config = work_ / "config.yaml";
+  EXPECT_EQ(train({config, "--steps", "4"}).status, 2);
+  EXPECT_EQ(train({config, "--verify-resume", "--seeds", "2"}).status, 2);
+  EXPECT_EQ(train({config, "--verify-resume", "--output", "x"}).status, 2);
+  EXPECT_EQ(train({config, "--verify-resume", "--steps", "1"}).status, 2);
+  EXPECT_EQ(train({config, "--reproduce", work_ / "run"}).status, 2);
+  EXPECT_EQ(train({"--reproduce", work_ / "run", "--set", "run.seed=3"}).status, 2);
+  EXPECT_EQ(train({"--reproduce", work_ / "nowhere"}).status, 2);
+  const auto none = train({});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.err.find("weft train: 0 arguments, too few"), std::string::npos) << none.err;
+}
+
+}  // namespace
+}  // namespace weft::cli

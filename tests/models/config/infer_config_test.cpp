@@ -1,0 +1,83 @@
+#include "models/config/infer_config.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "models/config/family.h"
+#include "models/directory.h"
+#include "models/tiny.h"
+#include "support/config.h"
+#include "support/folder.h"
+
+namespace weft::models {
+namespace {
+
+/// A saved model whose config.json has lost some keys.
+struct Trimmed {
+  Trimmed(const ModelOptions& options, const std::vector<std::string>& lost) {
+    save_model(folder.path(), *make_model(options, 7), formats::DType::kF32);
+    auto json = formats::read_json(folder.path("config.json"));
+    for (const auto& key : lost) {
+      json.erase(key);
+    }
+    folder.write("config.json", json.dump());
+  }
+  ModelOptions read() const { return read_model_config(folder.path()); }
+  ModelOptions read_old() const { return read_legacy_model_config(folder.path()); }
+
+  test::Folder folder;
+};
+
+TEST(CompletedConfig, TheHeadIsToldByItsTensors) {
+  for (const auto family : test::transformers()) {
+    for (const auto& head_name : heads_of(family)) {
+      const auto options = test::tiny_options(family, head_name.head);
+      const Trimmed trimmed(options, {"architectures"});
+      // ModernBERT's classifiers are alike: then of sequences.
+      const bool is_told = family != Family::kModernBert ||
+                           (head_name.head != Head::kToken && head_name.head != Head::kSpan);
+      const auto expected = is_told ? head_name.head : Head::kSequence;
+      EXPECT_EQ(architecture_of(trimmed.read()),
+                architecture_of(test::tiny_options(family, expected)));
+    }
+  }
+}
+
+TEST(CompletedConfig, ClassesAreCountedWhereNoNamesAre) {
+  const Trimmed trimmed(test::tiny_options(Family::kDistilBert, Head::kSequence),
+                        {"architectures", "id2label", "label2id"});
+  EXPECT_EQ(trimmed.read().labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+}
+
+TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensors) {
+  for (const auto family : {Family::kBert, Family::kXlmRoberta, Family::kDistilBert}) {
+    const Trimmed by_class(test::tiny_options(family), {"model_type"});
+    EXPECT_EQ(by_class.read_old().family, family);
+  }
+  const Trimmed by_tensors(test::tiny_options(Family::kElectra), {"model_type", "architectures"});
+  const auto old = by_tensors.read_old();
+  EXPECT_EQ(architecture_of(old), "ElectraForMaskedLM");
+  EXPECT_TRUE(load_model(by_tensors.folder.path(), old, 0).missing_keys.empty());
+}
+
+TEST(CompletedConfig, OnlyImportGuessesTheFamily) {
+  const Trimmed trimmed(test::tiny_options(), {"model_type"});
+  const auto message = test::message_of<formats::Error>([&] { trimmed.read(); });
+  EXPECT_EQ(message,
+            trimmed.folder.path("config.json") +
+                ": model_type: found nothing, must name the model's family; `weft import " +
+                trimmed.folder.path() +
+                " --output DIR` finds it out and writes a current directory");
+}
+
+TEST(CompletedConfig, WithoutWeightsNothingIsGuessed) {
+  const Trimmed trimmed(test::tiny_options(), {"model_type", "architectures"});
+  std::filesystem::remove(trimmed.folder.path("model.safetensors"));
+  const auto message = test::message_of<formats::Error>([&] { trimmed.read_old(); });
+  EXPECT_NE(message.find("model_type: found nothing, allowed is bert"), std::string::npos)
+      << message;
+}
+
+}  // namespace
+}  // namespace weft::models

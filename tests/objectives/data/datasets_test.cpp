@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include "models/config/presets.h"
+#include "objectives/batches.h"
+#include "support/config.h"
+#include "support/folder.h"
+#include "support/toy_tokenizer.h"
+
+namespace weft::objectives {
+namespace {
+
+std::shared_ptr<const data::Tokenizer> tokenizer() {
+  return std::make_shared<test::ToyTokenizer>(std::vector<std::string>{"good", "bad", "film"});
+}
+
+/// Labelled rows and running text in a folder of their own.
+struct Files {
+  Files() {
+    folder.write("rows.tsv", "label\ttext\nyes\tgood film\nno\tbad film film\nyes\tgood\n");
+    folder.write("values.tsv", "label\ttext\n0.5\tgood film\n-1\tbad\n");
+    folder.write("text.txt", "good film\nbad film film\n\ngood good good bad\n");
+  }
+
+  Datasets read(ObjectiveType type,
+                const std::string& name,
+                models::ModelOptions model = test::tiny_model(models::Head::kSequence),
+                std::optional<int64_t> length = {}) const {
+    data::DataItem item;
+    item.path = folder.path(name);
+    item.files = {item.path};
+    data::DataOptions options;
+    options.train = {item};
+    options.length = length;
+    options.cache = folder.path("cache");
+    if (type != ObjectiveType::kMlm) {
+      options.evaluate = {item};
+    }
+    model.labels = labels;
+    ObjectiveOptions objective;
+    objective.type = type;
+    objective.pair = pair;
+    return make_datasets(objective, options, model, tokenizer(), 1, {});
+  }
+
+  test::Folder folder;
+  std::vector<std::string> labels;
+  data::PairTask pair = data::PairTask::kNone;
+};
+
+TEST(Datasets, ClassesAreFoundInTheTrainingDataAndSorted) {
+  const auto data = Files().read(ObjectiveType::kClassify, "rows.tsv");
+  EXPECT_EQ(data.labels, (std::vector<std::string>{"no", "yes"}));
+  ASSERT_EQ(data.train->size(0), 3);
+  EXPECT_EQ(data.train->example(0, 1).label, 0);
+  EXPECT_EQ(data.evaluate->example(0, 2).label, 1);
+}
+
+TEST(Datasets, ClassesOfTheModelKeepTheirOrder) {
+  Files files;
+  files.labels = {"yes", "no"};
+  const auto data = files.read(ObjectiveType::kClassify, "rows.tsv");
+  EXPECT_EQ(data.labels, files.labels);
+  EXPECT_EQ(data.train->example(0, 0).label, 0);
+}
+
+TEST(Datasets, RegressionReadsNumbers) {
+  const auto data = Files().read(ObjectiveType::kRegress, "values.tsv");
+  EXPECT_EQ(data.train->example(0, 1).values, std::vector<double>{-1});
+  EXPECT_TRUE(data.labels.empty());
+}
+
+TEST(Datasets, RunningTextHasTargetsAndNoEvaluationUnlessNamed) {
+  const auto data = Files().read(ObjectiveType::kMlm, "text.txt");
+  EXPECT_GT(data.train->size(0), 0);
+  EXPECT_FALSE(data.train->example(0, 0).targets.empty());
+  EXPECT_EQ(data.evaluate, nullptr);
+}
+
+TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
+  auto model = test::tiny_model(models::Head::kSequence);
+  EXPECT_FALSE(Files()
+                   .read(ObjectiveType::kClassify, "rows.tsv", model)
+                   .train->example(0, 0)
+                   .token_type_ids.empty());
+  model.type_vocab_size = 1;
+  EXPECT_TRUE(Files()
+                  .read(ObjectiveType::kClassify, "rows.tsv", model)
+                  .train->example(0, 0)
+                  .token_type_ids.empty());
+}
+
+TEST(Datasets, LengthsBeyondTheModelAndMisfitsAreRefused) {
+  const auto model = test::tiny_model(models::Head::kSequence);
+  EXPECT_EQ(test::message_of<config::Error>(
+                [&] { Files().read(ObjectiveType::kClassify, "rows.tsv", model, 13); }),
+            "data.length: 13 is more than the 12 positions of the model");
+  Files files;
+  files.pair = data::PairTask::kNextSentence;
+  EXPECT_EQ(test::message_of<config::Error>([&] {
+              files.read(ObjectiveType::kMlm, "text.txt",
+                         models::family_defaults(models::Family::kRoberta));
+            }),
+            "objective.next_sentence: true, but roberta has no head for pairs of texts, allowed is "
+            "false");
+}
+
+}  // namespace
+}  // namespace weft::objectives

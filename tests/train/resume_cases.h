@@ -1,0 +1,186 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/small_run.h"
+
+namespace weft::test {
+
+/// A config whose resume is proven. A new objective is one line of kResumeCases.
+struct ResumeCase {
+  std::string name;
+  std::string objective;
+  std::string
+      data;  // file of the training data, without its ending; what it is measured on: held_out
+  std::string ending;
+  std::vector<std::string> overrides = {};
+  bool is_fine_tuned = false;  // from the weights of a run in `base`
+  std::string item = {};       // more keys of the items of data: `, language: en`
+};
+
+inline const std::string kXlmModel =
+    "model={type: xlm, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}, "
+    "languages: [de, en]}";
+
+inline const std::string kTinyElectra =
+    "model={type: electra, dim: 16, embedding_size: 8, layers: 2, attention: {heads: 2}, "
+    "position: {length: 32}, feed_forward: {width: 32}}";
+
+inline const std::vector<ResumeCase> kResumeCases = {
+    {"mlm", "{type: mlm}", "train", ".txt"},
+    {"mlm bf16", "{type: mlm}", "train", ".txt", {"train.precision=bf16"}},
+    {"mlm accumulated", "{type: mlm}", "train", ".txt", {"train.micro_batch_tokens=24"}},
+    {"mlm accumulated bf16",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"train.micro_batch_tokens=24", "train.precision=bf16", "train.optimizer.type=sgd"}},
+    {"mlm recomputed", "{type: mlm}", "train", ".txt", {"train.gradient_checkpointing=layers"}},
+    {"replaced token",
+     "{type: replaced_token, generator: {size_ratio: 0.5}}",
+     "train",
+     ".txt",
+     {kTinyElectra, "train.micro_batch_tokens=40", "train.evaluate_every=4 steps"}},
+    {"replaced token bf16",
+     "{type: replaced_token, mask_fraction: 0.3}",
+     "train",
+     ".txt",
+     {kTinyElectra, "model.dropout=0.1", "train.precision=bf16", "train.ema={decay: 0.9}"}},
+    {"next sentence", "{type: mlm, next_sentence: true}", "train", ".txt"},
+    {"sentence order bf16",
+     "{type: mlm, sentence_order: true}",
+     "train",
+     ".txt",
+     {"train.precision=bf16", "train.micro_batch_tokens=40"}},
+    {"classify", "{type: classify}", "train", ".tsv", {"train.evaluate_every=4 steps"}},
+    {"classify bf16", "{type: classify}", "train", ".tsv", {"train.precision=bf16"}},
+    {"R-Drop", "{type: classify, r_drop: 1.0}", "train", ".tsv", {"model.dropout=0.1"}},
+    {"R-Drop bf16",
+     "{type: classify, r_drop: 1.0}",
+     "train",
+     ".tsv",
+     {"train.precision=bf16", "train.micro_batch_tokens=30", "model.dropout=0.1"}},
+    {"average",
+     "{type: classify}",
+     "train",
+     ".tsv",
+     {"train.ema={decay: 0.9}", "train.evaluate_every=4 steps",
+      "train.early_stopping={patience: 99}", "train.optimizer={lr: 1e-3, layer_decay: 0.8}",
+      "train.freeze=[embeddings]"}},
+    {"rates by parameter",
+     "{type: classify}",
+     "train",
+     ".tsv",
+     {"train.optimizer={lr: 1e-2, scale_parameter: true}", "train.precision=bf16"}},
+    {"regress", "{type: regress}", "numbers", ".tsv", {"tokenizer.vocab_size=50"}},
+    {"regress bf16",
+     "{type: regress}",
+     "numbers",
+     ".tsv",
+     {"tokenizer.vocab_size=50", "train.precision=bf16"}},
+    {"tag", "{type: tag, label_all_tokens: true}", "tags", ".conll", {"tokenizer.vocab_size=50"}},
+    {"tag bf16",
+     "{type: tag, label_all_tokens: true}",
+     "tags",
+     ".conll",
+     {"tokenizer.vocab_size=50", "train.precision=bf16"}},
+    {"languages", "{type: mlm}", "train", ".txt", {kXlmModel}, false, ", language: en"},
+    {"translation",
+     "{type: translation_lm}",
+     "pairs",
+     ".tsv",
+     {kXlmModel, "tokenizer.vocab_size=50"},
+     false,
+     ", language: en, target_language: de"},
+    {"translation bf16",
+     "{type: translation_lm}",
+     "pairs",
+     ".tsv",
+     {kXlmModel, "tokenizer.vocab_size=50", "train.precision=bf16", "train.micro_batch_tokens=40"},
+     false,
+     ", language: en, target_language: de"},
+    {"prefix",
+     "{type: prefix_lm}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}}",
+      "tokenizer={type: characters, vocab_size: 80}"}},
+    {"prefix bf16",
+     "{type: prefix_lm}",
+     "train",
+     ".txt",
+     {"model={type: llama, dim: 16, layers: 2, attention: {heads: 2, key_value_heads: 1}, "
+      "position: {length: 32}}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16",
+      "train.micro_batch_tokens=40"}},
+    {"LoRA", "{type: classify}", "train", ".tsv", {"train.lora={rank: 2, alpha: 4}"}, true},
+    {"LoRA bf16",
+     "{type: classify}",
+     "train",
+     ".tsv",
+     {"train.lora={rank: 2, alpha: 4, dropout: 0.1}", "train.precision=bf16",
+      "train.micro_batch_tokens=30"},
+     true},
+};
+
+/// What a row that is fine-tuned begins with: a run of a few steps, in `base`.
+inline const ResumeCase kBaseCase = {"base",
+                                     "{type: mlm}",
+                                     "train",
+                                     ".txt",
+                                     {"train.duration=2 steps", "train.schedule.warmup=1 steps"}};
+
+/// Files of the rows that SmallRun does not write itself.
+inline void write_case_files(const SmallRun& small) {
+  std::string numbers = "text\tlabel\n";
+  std::string tags;
+  std::string pairs = "source\ttarget\n";
+  for (int i = 0; i < 64; ++i) {
+    const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
+    const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
+    numbers += "the " + color + " " + animal + " sees a hill " + std::string(i % 7 + 1, 'x') +
+               "\t" + std::to_string(0.1 * (i % 5)) + "\n";
+    pairs += "the " + color + " " + animal + " sees a hill\tein " + animal + " sieht " +
+             std::string(i % 5 + 1, 'x') + " " + color + "\n";
+    tags += "the O\n" + color + " B-X\n" + animal + " I-X\nsees O\n" +
+            (i % 4 == 0 ? "some O\n" : "") + "rain B-Y\n\n";
+  }
+  small.folder().write("numbers.tsv", numbers);
+  small.folder().write("tags.conll", tags);
+  small.folder().write("pairs.tsv", pairs);
+}
+
+/// The row's config in `directory`; 40 steps, of which the 20th is no end of an epoch.
+inline train::RunConfig case_config(const SmallRun& small,
+                                    const ResumeCase& row,
+                                    const std::string& directory,
+                                    const std::vector<std::string>& more = {}) {
+  const auto model =
+      "model: {preset: bert-tiny, dim: 16, layers: 2, attention: {type: full, heads: 2}, "
+      "position: {type: learned, length: 32}, feed_forward: {width: 32}}\n"
+      "tokenizer: {type: wordpiece, vocab_size: 70, train_on: data}\n";
+  const auto held_out = row.data == "train" ? "held_out" : row.data;
+  const auto yaml = (row.is_fine_tuned ? "init_from: " + small.path("base") + "\n" : model) +
+                    "data: {train: [{path: " + small.path(row.data + row.ending) + row.item +
+                    "}], evaluate: [{path: " + small.path(held_out + row.ending) + row.item +
+                    "}], cache_dir: " + small.path("cache") + "}\nobjective: " + row.objective +
+                    "\n"
+                    "train:\n"
+                    "  duration: 40 steps\n"
+                    "  batch_tokens: 96\n"
+                    "  optimizer: {lr: 1e-2}\n"
+                    "  schedule: {type: cosine, warmup: 4 steps}\n"
+                    "  precision: fp32\n"
+                    "  log_every: 3 steps\n"
+                    "  evaluate_every: never\n"
+                    "  save_every: 8 steps\n"
+                    "  threads: 1\n"
+                    "run: {directory: " +
+                    small.path(directory) + ", seed: 7, device: cpu, keep: {best: 1, last: 3}}\n";
+  auto overrides = row.overrides;
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return train::read_run_config(config::Document::parse(yaml, row.name + ".yaml", overrides));
+}
+
+}  // namespace weft::test

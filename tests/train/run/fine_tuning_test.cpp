@@ -1,0 +1,277 @@
+// The fine-tuning kit in whole runs: freezing, rates by layer, averages, early stopping.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "formats/safetensors.h"
+#include "support/config.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/cost/cost.h"
+#include "train/run/train.h"
+#include "train/small_run.h"
+#include "train/step/evaluate_directory.h"
+
+namespace weft::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Words = std::vector<std::string>;
+
+const Words kFineTuning = {"train.freeze=[embeddings, layers.0]", "train.optimizer.layer_decay=0.5",
+                           "train.optimizer.head_lr=0.03",        "train.ema.decay=0.9",
+                           "train.evaluate_every=2 steps",        "train.save_every=3 steps"};
+
+class FineTuningTest : public ::testing::Test {
+ protected:
+  FineTuningTest() { log::set_level(log::Level::kError); }
+
+  static void train(const RunConfig& config) { run_training(config, {}); }
+
+  /// The run and, where it ends, the same one stopped after step 4 and gone on with.
+  void expect_exact_resume(const std::string& kind, const Words& overrides) {
+    train(small_.config(kind, "straight", overrides));
+    ASSERT_TRUE(test::train_until(small_.config(kind, "parts", overrides), 4));
+    train(small_.config(kind, "parts", overrides));
+    for (const auto* name :
+         {"model.safetensors", "training/optimizer.safetensors", "training/weights.safetensors"}) {
+      const auto straight = small_.file(std::string("straight/checkpoint-8/") + name);
+      EXPECT_FALSE(straight.empty()) << name;
+      EXPECT_TRUE(straight == small_.file(std::string("parts/checkpoint-8/") + name)) << name;
+    }
+    EXPECT_FALSE(small_.metrics("straight").empty());
+    EXPECT_EQ(small_.metrics("straight"), small_.metrics("parts"));
+  }
+
+  /// Names of tensors whose bytes differ between two files, among those that both have.
+  Words changed(const std::string& a, const std::string& b) const {
+    const formats::SafetensorsFile first(small_.path(a));
+    const formats::SafetensorsFile second(small_.path(b));
+    Words names;
+    for (const auto& [name, view] : first.tensors()) {
+      const auto x = view.bytes;
+      const auto y = second.at(name).bytes;
+      if (!std::equal(x.begin(), x.end(), y.begin(), y.end())) {
+        names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  test::SmallRun small_;
+};
+
+Words joined(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST_F(FineTuningTest, AllOfItResumesBitForBitInFp32) {
+  expect_exact_resume("classify", joined(kFineTuning, {"objective.r_drop=1"}));
+}
+
+TEST_F(FineTuningTest, AllOfItResumesBitForBitInBf16) {
+  expect_exact_resume("classify",
+                      joined(kFineTuning, {"train.precision=bf16", "train.micro_batch_tokens=40"}));
+}
+
+TEST_F(FineTuningTest, FrozenWeightsDoNotMoveByABit) {
+  for (const std::string precision : {"fp32", "bf16"}) {
+    const Words overrides = {"train.freeze=[embeddings, layers.0, '*norm*']",
+                             "train.save_every=1 steps", "train.optimizer.decay_on=all",
+                             "train.optimizer.weight_decay=0.5", "train.precision=" + precision};
+    train(small_.config("classify", precision, overrides));
+    const auto names = changed(precision + "/checkpoint-1/model.safetensors",
+                               precision + "/checkpoint-8/model.safetensors");
+    EXPECT_FALSE(names.empty());
+    for (const auto& name : names) {
+      const bool is_frozen = name.find("embeddings") != std::string::npos ||
+                             name.find("layer.0") != std::string::npos ||
+                             name.find("LayerNorm") != std::string::npos;
+      EXPECT_FALSE(is_frozen) << name;
+    }
+    const formats::SafetensorsFile optimizer(
+        small_.path(precision + "/checkpoint-8/training/optimizer.safetensors"));
+    for (const auto& [name, view] : optimizer.tensors()) {
+      EXPECT_EQ(name.find("embeddings"), std::string::npos) << name;
+    }
+  }
+}
+
+// Whatever is frozen below, the trained part takes the same first step.
+TEST_F(FineTuningTest, FreezingChangesNoOtherParametersGradient) {
+  const Words one = {"train.duration=1 steps", "train.schedule={type: constant}",
+                     "train.clip_norm=null"};
+  train(small_.config("classify", "whole", one));
+  train(small_.config("classify", "part",
+                      joined(one, {"train.freeze=[embeddings, layers.0, layers.1.attention]"})));
+  const auto moments = std::string("/checkpoint-1/training/optimizer.safetensors");
+  EXPECT_TRUE(changed("part" + moments, "whole" + moments).empty());
+}
+
+TEST_F(FineTuningTest, AccumulationEqualsTheLargeBatch) {
+  const auto all = joined(kFineTuning, {"train.log_every=1 steps", "objective.r_drop=0.5"});
+  train(small_.config("classify", "whole", all));
+  train(small_.config("classify", "cut", joined(all, {"train.micro_batch_tokens=30"})));
+  const auto whole = small_.values("whole", "train/loss");
+  const auto parts = small_.values("cut", "train/loss");
+  ASSERT_EQ(whole.size(), 8U);
+  for (const auto& [step, loss] : whole) {
+    EXPECT_NEAR(parts.at(step), loss, 2e-4 * loss) << step;
+  }
+}
+
+TEST_F(FineTuningTest, SavedModelIsTheAverageThatWasEvaluated) {
+  train(small_.config("classify", "run",
+                      {"train.ema={decay: 0.9, warmup: false}", "train.evaluate_every=4 steps"}));
+  const auto metrics =
+      evaluate_directory(small_.path("run/last"), {small_.path("held_out.tsv")}, {});
+  EXPECT_NEAR(metrics.at("eval_loss"), small_.values("run", "eval/loss").at(8), 1e-6);
+  train(small_.config("classify", "plain", {"train.evaluate_every=4 steps"}));
+  // The same weights were trained; only what is saved of them differs.
+  const formats::SafetensorsFile raw(small_.path("run/checkpoint-8/training/weights.safetensors"));
+  const formats::SafetensorsFile plain(small_.path("plain/checkpoint-8/model.safetensors"));
+  const formats::SafetensorsFile average(small_.path("run/checkpoint-8/model.safetensors"));
+  const auto trained = raw.at("weight.head.output.weight").bytes;
+  const auto same = plain.at("classifier.weight").bytes;
+  const auto other = average.at("classifier.weight").bytes;
+  EXPECT_TRUE(std::equal(trained.begin(), trained.end(), same.begin(), same.end()));
+  EXPECT_FALSE(std::equal(trained.begin(), trained.end(), other.begin(), other.end()));
+}
+
+TEST_F(FineTuningTest, AverageMayBeTakenUpAndLaidDownOnTheWay) {
+  train(small_.config("classify", "plain"));
+  ASSERT_TRUE(test::train_until(small_.config("classify", "run", {"train.ema.decay=0.9"}), 4));
+  train(small_.config("classify", "run"));
+  EXPECT_TRUE(small_.file("plain/checkpoint-8/model.safetensors") ==
+              small_.file("run/checkpoint-8/model.safetensors"));
+  EXPECT_FALSE(fs::exists(small_.path("run/checkpoint-8/training/weights.safetensors")));
+  EXPECT_NO_THROW(
+      train(small_.config("classify", "run", {"train.ema.decay=0.9", "train.duration=10 steps"})));
+}
+
+TEST_F(FineTuningTest, RunThatGetsNoBetterStopsAndStaysStopped) {
+  // So small a rate changes no prediction: the first evaluation stays the best.
+  const Words overrides = {"train.optimizer.lr=1e-12", "train.evaluate_every=1 steps",
+                           "train.early_stopping.patience=3", "train.best_by=eval_accuracy",
+                           "train.save_every=1 steps"};
+  train(small_.config("classify", "run", overrides));
+  EXPECT_EQ(checkpoint_steps(small_.path("run")).back(), 4);
+  EXPECT_EQ(fs::read_symlink(small_.path("run/best")).string(), "checkpoint-1");
+  EXPECT_EQ(fs::read_symlink(small_.path("run/last")).string(), "checkpoint-4");
+  const auto lines = small_.file("run/metrics.jsonl");
+  train(small_.config("classify", "run", overrides));
+  EXPECT_EQ(small_.file("run/metrics.jsonl"), lines);
+
+  ASSERT_TRUE(test::train_until(small_.config("classify", "parts", overrides), 2));
+  train(small_.config("classify", "parts", overrides));
+  EXPECT_EQ(small_.metrics("parts"), small_.metrics("run"));
+
+  train(small_.config("classify", "run", joined(overrides, {"train.early_stopping.patience=5"})));
+  EXPECT_EQ(checkpoint_steps(small_.path("run")).back(), 6);
+}
+
+TEST_F(FineTuningTest, WrongPairsAreRefused) {
+  const auto refusal = [&](const Words& overrides) {
+    return test::message_of<config::Error>([&] { small_.config("classify", "run", overrides); });
+  };
+  const auto has = [](const std::string& message, const std::string& part) {
+    return message.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has(refusal({"train.freeze=[layer.0]"}), "train.freeze: 'layer.0' names nothing"));
+  EXPECT_TRUE(has(refusal({"train.freeze=[layer.0]"}), "did you mean 'layers.0'?"));
+  EXPECT_TRUE(has(refusal({"train.freeze=[layers.0-2]"}), "goes past the last layer, layers.1"));
+  EXPECT_TRUE(has(refusal({"train.freeze=['*']"}), "train.freeze: leaves nothing to train"));
+  EXPECT_TRUE(has(refusal({"train.early_stopping.patience=3"}), "train.evaluate_every"));
+  EXPECT_TRUE(has(refusal({"train.evaluate_every=1 steps", "train.early_stopping.patience=3",
+                           "data.evaluate=[]"}),
+                  "there is no data.evaluate"));
+  EXPECT_TRUE(
+      has(refusal({"train.early_stopping.patience=3", "train.evaluate_every=never"}),
+          "early_stopping.patience: needs evaluations, but train.evaluate_every is `never`"));
+  EXPECT_TRUE(has(refusal({"train.early_stopping.min_delta=0.1"}), "early_stopping.patience"));
+  EXPECT_TRUE(has(refusal({"train.ema.warmup=false"}), "ema.decay"));
+  EXPECT_TRUE(has(refusal({"train.ema.decay=1"}), "train.ema.decay"));
+  EXPECT_TRUE(has(refusal({"train.optimizer.layer_decay=0"}), "layer_decay"));
+  EXPECT_TRUE(has(refusal({"train.optimizer.layer_decay=1.1"}), "layer_decay"));
+  EXPECT_TRUE(has(refusal({"train.optimizer.head_lr=0"}), "head_lr"));
+  EXPECT_TRUE(has(refusal({"objective.r_drop=-1"}), "r_drop"));
+  EXPECT_TRUE(has(refusal({"objective.r_drop=1", "model.dropout=0", "model.attention.dropout=0"}),
+                  "objective.r_drop: compares passes under other dropout"));
+  EXPECT_TRUE(has(
+      test::message_of<config::Error>([&] { small_.config("mlm", "run", {"objective.r_drop=1"}); }),
+      "only with type: classify or regress"));
+}
+
+TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
+  const auto refusal = [&](const std::string& kind, const Words& overrides) {
+    return test::message_of<config::Error>([&] { small_.config(kind, "run", overrides); });
+  };
+  const auto expect = [&](const std::string& kind, const Words& overrides,
+                          const std::string& part) {
+    const auto found = refusal(kind, overrides);
+    EXPECT_NE(found.find(part), std::string::npos) << found;
+  };
+  expect("classify", {"train.best_by=eval_loss", "train.evaluate_every=never"},
+         "train.best_by: has no effect: train.evaluate_every is `never`");
+  expect("classify",
+         {"train.best_by=eval_loss", "train.evaluate_every=1 steps", "data.evaluate=[]"},
+         "train.best_by: has no effect: there is no data.evaluate");
+  expect(
+      "classify", {"data.pack=none"},
+      "data.pack: has no effect here, only with running text (objective.type: mlm, causal, ...)");
+  expect("classify", {"data.document_boundary=file"}, "data.document_boundary: has no effect here");
+  expect("classify", {"data.sentence_boundary=punctuation"},
+         "data.sentence_boundary: has no effect here");
+  expect("classify", {"data.label_separator=;"},
+         "data.label_separator: has no effect here, only with objective.multi_label: true");
+  expect("mlm", {"data.unlabelled=drop"}, "data.unlabelled: has no effect here");
+  for (const auto* type : {"mlm", "tag"}) {
+    expect("mlm",
+           {std::string("objective={type: ") + type + "}", "data.folds=3", "data.evaluate=[]"},
+           "data.folds: has no effect here, only with labelled texts");
+  }
+  expect("mlm", {"objective.mean_span=5"}, "objective.mean_span: has no effect here");
+  expect("mlm", {"objective.max_span=5"}, "only with mask_unit: span");
+  expect("classify", {"model={type: bag_of_words}", "train.optimizer.layer_decay=0.9"},
+         "layer_decay: has no effect, bag_of_words has no layers");
+  expect("classify", {"train.freeze=[backbone]", "train.optimizer.layer_decay=0.9"},
+         "layer_decay: has no effect");
+  expect("classify", {"train.freeze=[head, pooler]", "train.optimizer.head_lr=1e-3"},
+         "head_lr: has no effect, train.freeze holds pooler and head");
+  EXPECT_NO_THROW(small_.config("classify", "run",
+                                {"train.freeze=[embeddings]", "train.optimizer.layer_decay=0.9",
+                                 "train.optimizer.head_lr=1e-3"}));
+}
+
+TEST_F(FineTuningTest, FreezeMayNotChangeOnResume) {
+  ASSERT_TRUE(test::train_until(small_.config("classify", "run"), 4));
+  EXPECT_THROW(train(small_.config("classify", "run", {"train.freeze=[embeddings]"})), UserError);
+}
+
+TEST_F(FineTuningTest, CostCountsWhatIsTrained) {
+  const auto cost = [&](const Words& overrides) {
+    auto config = small_.config("classify", "run", overrides);
+    config.model.head = models::Head::kSequence;
+    config.model.vocabulary = 70;
+    return cost_of(config.model, config.objective, config.train, 16, false);
+  };
+  const auto whole = cost({});
+  EXPECT_EQ(whole.trained_parameters, whole.parameters);
+  EXPECT_DOUBLE_EQ(whole.training_flops, 3 * whole.forward_flops);
+  const auto part = cost({"train.freeze=[embeddings, layers.0]", "train.ema.decay=0.9"});
+  EXPECT_EQ(part.parameters, whole.parameters);
+  EXPECT_LT(part.trained_parameters, whole.parameters);
+  EXPECT_DOUBLE_EQ(part.training_flops, 2 * whole.forward_flops);  // one layer of two, twice
+  EXPECT_EQ(part.weight_bytes, whole.weight_bytes);
+  EXPECT_DOUBLE_EQ(part.optimizer_bytes, 8.0 * static_cast<double>(part.trained_parameters));
+  EXPECT_DOUBLE_EQ(part.ema_bytes, 4.0 * static_cast<double>(part.trained_parameters));
+  EXPECT_LT(part.step.kept, whole.step.kept);
+  EXPECT_LT(part.step.peak, whole.step.peak);
+}
+
+}  // namespace
+}  // namespace weft::train
