@@ -29,7 +29,7 @@ endif()
 install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# The library is every library but `cli`, which is the program.
+# Every library but `cli` is installed; `cli` is the program.
 get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
 list(REMOVE_ITEM libraries weft_cli)
 foreach(library ${libraries})

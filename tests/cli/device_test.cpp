@@ -1,6 +1,6 @@
 // What a GPU computes is what the CPU computes: recipes of every kind of model and objective learn
 // the same on both, without dropout, whose drops are each device's own. Where this build's LibTorch
-// has no CUDA, a fake GPU stands in for one (tests/support/pretended_gpu).
+// has no CUDA, a fake GPU stands in for one (tests/support/fake_gpu).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,7 +25,7 @@ std::string setting() {
   return library.empty() ? "" : "LD_PRELOAD='" + library + "'";
 }
 
-/// Whether there is neither a real one nor a pretended one.
+/// Whether there is neither a real GPU nor a fake one.
 bool has_no_gpu() {
   static const bool has_none = [] {
     return setting().empty() &&

@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "kernels/layout.h"
 #include "models/config/family.h"
 #include "models/config/modernbert.h"
 #include "models/config/options.h"
 #include "models/config/traits.h"
 #include "models/model.h"
+#include "support/context.h"
 
 namespace weft::test {
 
@@ -56,12 +56,6 @@ inline models::ModelOptions tiny_options(models::Family family = models::Family:
     options.labels = {"no", "perhaps", "yes"};
   }
   return options;
-}
-
-inline nn::ForwardContext context_of(std::vector<int64_t> offsets) {
-  nn::ForwardContext context;
-  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
-  return context;
 }
 
 }  // namespace weft::test

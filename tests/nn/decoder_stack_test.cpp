@@ -5,18 +5,13 @@
 #include "nn/modules.h"
 #include "nn/position/relative_bias.h"
 #include "nn/stack.h"
+#include "support/context.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
 namespace {
 
 constexpr int64_t kDecoderStackDim = 8;
-
-ForwardContext decoder_stack_pass_of(std::vector<int64_t> offsets) {
-  ForwardContext context;
-  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
-  return context;
-}
 
 at::Tensor decoder_stack_rows(int64_t count, double step = 0.7) {
   return at::arange(count * kDecoderStackDim, at::kFloat)
@@ -66,8 +61,8 @@ TEST(DecoderStack, SeesWhatCameBeforeAlone) {
   const auto x = decoder_stack_rows(9);
   auto edited = x.clone();
   edited.select(0, 4).add_(1.0);
-  const auto before = stack.forward(x, decoder_stack_pass_of({0, 7, 9}));
-  const auto after = stack.forward(edited, decoder_stack_pass_of({0, 7, 9}));
+  const auto before = stack.forward(x, test::context_of({0, 7, 9}));
+  const auto after = stack.forward(edited, test::context_of({0, 7, 9}));
   EXPECT_TRUE(at::equal(before.slice(0, 0, 4), after.slice(0, 0, 4)));
   EXPECT_TRUE(at::equal(before.slice(0, 7), after.slice(0, 7)));
   EXPECT_FALSE(test::near(before[5], after[5]));
@@ -78,7 +73,7 @@ TEST(DecoderStack, EachSequenceReadsItsOwnSource) {
     Stack stack(decoder_stack_options_of(true, place));
     test::fill_parameters(stack);
     auto encoder_states = encoder_states_of({0, 3, 10});
-    auto context = decoder_stack_pass_of({0, 4, 6});
+    auto context = test::context_of({0, 4, 6});
     context.encoder_states = &encoder_states;
     const auto before = stack.forward(decoder_stack_rows(6), context);
     encoder_states.states = encoder_states.states.clone();
@@ -92,7 +87,7 @@ TEST(DecoderStack, EachSequenceReadsItsOwnSource) {
 TEST(DecoderStack, WithoutASourceCrossAttentionThrows) {
   Stack stack(decoder_stack_options_of(true));
   test::fill_parameters(stack);
-  EXPECT_THROW(stack.forward(decoder_stack_rows(2), decoder_stack_pass_of({0, 2})), c10::Error);
+  EXPECT_THROW(stack.forward(decoder_stack_rows(2), test::context_of({0, 2})), c10::Error);
 }
 
 TEST(DecoderStack, GradientsReachTheSourceThroughRecomputedLayers) {
@@ -103,7 +98,7 @@ TEST(DecoderStack, GradientsReachTheSourceThroughRecomputedLayers) {
     encoder_states.states.set_requires_grad(true);
     auto x = decoder_stack_rows(6);
     x.set_requires_grad(true);
-    auto context = decoder_stack_pass_of({0, 4, 6});
+    auto context = test::context_of({0, 4, 6});
     context.recomputes_layers = recomputes;
     context.encoder_states = &encoder_states;
     stack.forward(x, context).square().sum().backward();
@@ -132,7 +127,7 @@ class DecodingStack : public ::testing::Test {
 };
 
 TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
-  auto all = decoder_stack_pass_of({0, 6, 10});
+  auto all = test::context_of({0, 6, 10});
   all.encoder_states = &encoder_states_;
   const auto expected = stack_.forward(decoder_stack_rows(10), all);
   const at::NoGradGuard no_grad;
@@ -158,7 +153,7 @@ TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
 
 TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
   const at::NoGradGuard no_grad;
-  auto all = decoder_stack_pass_of({0, 3, 6, 9});
+  auto all = test::context_of({0, 3, 6, 9});
   auto sources = encoder_states_;  // the second twice, then the first
   sources.states = at::cat({encoder_states_.states.slice(0, 3), encoder_states_.states.slice(0, 3),
                             encoder_states_.states.slice(0, 0, 3)});
@@ -198,7 +193,7 @@ TEST_F(DecodingStack, ACacheIsForInferenceOnly) {
 TEST_F(DecodingStack, CachesGrow) {
   const at::NoGradGuard no_grad;
   encoder_states_ = encoder_states_of({0, 3});
-  auto all = decoder_stack_pass_of({0, 80});
+  auto all = test::context_of({0, 80});
   all.encoder_states = &encoder_states_;
   const auto x = decoder_stack_rows(80);
   const auto expected = stack_.forward(x, all);
@@ -223,7 +218,7 @@ TEST(ParallelBlock, AddsBothToTheSameStream) {
   const auto block = make_block(options);
   test::fill_parameters(*block);
   const auto x = decoder_stack_rows(3);
-  const auto context = decoder_stack_pass_of({0, 3});
+  const auto context = test::context_of({0, 3});
   auto& attention = dynamic_cast<Attention&>(*find_module(*block, "attention"));
   auto& feed_forward = dynamic_cast<FeedForward&>(*find_module(*block, "feed_forward"));
   auto& first = dynamic_cast<Norm&>(*find_module(*block, "attention_norm"));

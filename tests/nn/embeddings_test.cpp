@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/context.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
@@ -27,12 +28,6 @@ at::Tensor table(const std::shared_ptr<Embeddings>& layer, const std::string& na
   return layer->named_parameters()[name].detach();
 }
 
-ForwardContext embeddings_pass_of(std::vector<int64_t> offsets) {
-  ForwardContext context;
-  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
-  return context;
-}
-
 at::Tensor normed(const at::Tensor& x) {
   return at::layer_norm(x, {kEmbeddingsDim}, {}, {}, 1e-12);
 }
@@ -40,7 +35,7 @@ at::Tensor normed(const at::Tensor& x) {
 TEST(Embeddings, AddWordPositionAndSegment) {
   auto layer = embeddings(0, 2);
   const auto y = layer->forward(at::tensor({5, 2, 4}, at::kLong), at::tensor({0, 1, 1}, at::kLong),
-                                embeddings_pass_of({0, 2, 3}));
+                                test::context_of({0, 2, 3}));
   const auto word = table(layer, "word.weight");
   const auto position = table(layer, "position.weight");
   const auto segment = table(layer, "segment.weight");
@@ -53,14 +48,14 @@ TEST(Embeddings, AddWordPositionAndSegment) {
 TEST(Embeddings, WithoutTypesAllAreOfTheFirstSegment) {
   auto layer = embeddings(0, 2);
   const auto ids = at::tensor({5, 2}, at::kLong);
-  EXPECT_TRUE(test::near(layer->forward(ids, at::Tensor(), embeddings_pass_of({0, 2})),
-                         layer->forward(ids, at::zeros_like(ids), embeddings_pass_of({0, 2})), 0));
+  EXPECT_TRUE(test::near(layer->forward(ids, at::Tensor(), test::context_of({0, 2})),
+                         layer->forward(ids, at::zeros_like(ids), test::context_of({0, 2})), 0));
 }
 
 TEST(Embeddings, PositionsBeginAfterTheOffset) {
   auto layer = embeddings(2, 0);
   const auto y =
-      layer->forward(at::tensor({5, 2}, at::kLong), at::Tensor(), embeddings_pass_of({0, 2}));
+      layer->forward(at::tensor({5, 2}, at::kLong), at::Tensor(), test::context_of({0, 2}));
   const auto word = table(layer, "word.weight");
   const auto position = table(layer, "position.weight");
   EXPECT_EQ(position.size(0), 5);
@@ -70,13 +65,13 @@ TEST(Embeddings, PositionsBeginAfterTheOffset) {
 TEST(Embeddings, SequencesLongerThanThePositionsAreRefused) {
   auto layer = embeddings(0, 2);
   EXPECT_THROW(
-      layer->forward(at::tensor({1, 1, 1, 1}, at::kLong), at::Tensor(), embeddings_pass_of({0, 4})),
+      layer->forward(at::tensor({1, 1, 1, 1}, at::kLong), at::Tensor(), test::context_of({0, 4})),
       c10::Error);
 }
 
 TEST(Embeddings, DropoutIsOfTrainingOnly) {
   auto layer = embeddings(0, 2);
-  auto context = embeddings_pass_of({0, 2});
+  auto context = test::context_of({0, 2});
   const auto ids = at::tensor({5, 2}, at::kLong);
   const auto plain = layer->forward(ids, at::Tensor(), context);
   context.is_training = true;

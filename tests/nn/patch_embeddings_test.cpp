@@ -5,16 +5,11 @@
 
 #include "nn/drop_path.h"
 #include "nn/row_selection.h"
+#include "support/context.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
 namespace {
-
-ForwardContext patch_embeddings_pass_of(std::vector<int64_t> offsets) {
-  ForwardContext context;
-  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
-  return context;
-}
 
 TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
   PatchEmbeddings embeddings(
@@ -29,7 +24,7 @@ TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
   const auto x = embeddings.forward({.patches = at::tensor({5.0F, 7.0F}).view({2, 1}),
                                      .is_masked = {},
                                      .grids = {{1, 1}, {1, 1}}},
-                                    patch_embeddings_pass_of({0, 3, 6}));
+                                    test::context_of({0, 3, 6}));
   EXPECT_TRUE(test::near(x, at::tensor({11.0F, 12.0F, 23.0F, 24.0F, 35.0F, 25.5F,  //
                                         11.0F, 12.0F, 23.0F, 24.0F, 37.0F, 23.5F})
                                 .view({6, 2})));
@@ -56,9 +51,8 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
   const auto patches = at::arange(13 * 3, at::kFloat).view({13, 3}).cos();
   const auto hidden = at::arange(13).remainder(3).eq(0);
   const std::vector<PatchGrid> grids = {{2, 2}, {3, 1}, {2, 3}};
-  const auto together =
-      embeddings.forward({.patches = patches, .is_masked = hidden, .grids = grids},
-                         patch_embeddings_pass_of({0, 5, 9, 16}));
+  const auto together = embeddings.forward(
+      {.patches = patches, .is_masked = hidden, .grids = grids}, test::context_of({0, 5, 9, 16}));
   int64_t first = 0;
   int64_t row = 0;
   for (const auto& grid : grids) {
@@ -66,7 +60,7 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
     const auto alone = embeddings.forward({.patches = patches.narrow(0, first, count),
                                            .is_masked = hidden.narrow(0, first, count),
                                            .grids = {grid}},
-                                          patch_embeddings_pass_of({0, count + 1}));
+                                          test::context_of({0, count + 1}));
     EXPECT_TRUE(test::near(together.narrow(0, row, count + 1), alone, 0));
     first += count;
     row += count + 1;
@@ -79,7 +73,7 @@ TEST(DropPath, LeavesOutWholeSequencesAndKeepsTheMean) {
   for (int64_t b = 0; b <= kSequences; ++b) {
     offsets.push_back(3 * b);
   }
-  auto context = patch_embeddings_pass_of(offsets);
+  auto context = test::context_of(offsets);
   const auto branch = at::ones({3 * kSequences, 2});
   EXPECT_TRUE(drop_path(branch, 0.25, 9, context).is_same(branch));
   context.is_training = true;
@@ -96,10 +90,10 @@ TEST(DropPath, LeavesOutWholeSequencesAndKeepsTheMean) {
 
 /// A batch cut in two draws as the whole.
 TEST(DropPath, DoesNotDependOnTheCut) {
-  auto context = patch_embeddings_pass_of({0, 2, 5, 6, 8});
+  auto context = test::context_of({0, 2, 5, 6, 8});
   context.is_training = true;
   const auto whole = drop_path(at::ones({8, 1}), 0.5, 3, context);
-  auto second = patch_embeddings_pass_of({0, 1, 3});
+  auto second = test::context_of({0, 1, 3});
   second.is_training = true;
   second.first_sequence = 2;
   second.first_row = 5;

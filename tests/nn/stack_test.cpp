@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "support/context.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
@@ -18,12 +19,6 @@ StackOptions stack_options_of(NormPlacement place, double dropout = 0.1) {
                     .norm = {.dim = kStackDim, .epsilon = 1e-5},
                     .norm_placement = place,
                     .dropout = dropout}};
-}
-
-ForwardContext stack_pass_of(std::vector<int64_t> offsets) {
-  ForwardContext context;
-  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
-  return context;
 }
 
 at::Tensor stack_input(int64_t tokens) {
@@ -43,7 +38,7 @@ TEST(Block, PostNormIsNormOfTheSum) {
   const auto children = block->named_children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
-  const auto context = stack_pass_of({0, 2, 5});
+  const auto context = test::context_of({0, 2, 5});
   const auto x = stack_input(5);
   const auto mixed = norm(*block, "attention_norm", x + attention->forward(x, context));
   const auto expected =
@@ -57,7 +52,7 @@ TEST(Block, PreNormLeavesTheStreamAlone) {
   const auto children = block->named_children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
   auto feed_forward = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
-  const auto context = stack_pass_of({0, 2, 5});
+  const auto context = test::context_of({0, 2, 5});
   const auto x = stack_input(5);
   const auto mixed = x + attention->forward(norm(*block, "attention_norm", x), context);
   const auto expected =
@@ -86,7 +81,7 @@ TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
   test::fill_parameters(mixed);
   auto edited = stack_input(5);
   edited.select(0, 4).select(0, 0).add_(1.0);
-  const auto context = stack_pass_of({0, 5});
+  const auto context = test::context_of({0, 5});
   EXPECT_TRUE(test::near(apart.forward(edited, context).slice(0, 0, 4),
                          apart.forward(stack_input(5), context).slice(0, 0, 4)));
   EXPECT_FALSE(test::near(mixed.forward(edited, context).slice(0, 0, 4),
@@ -108,7 +103,7 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
   auto options = stack_options_of(NormPlacement::kPre, 0.5).block;
   options.attention.dropout = 0;
   const auto x = stack_input(5);
-  auto context = stack_pass_of({0, 5});
+  auto context = test::context_of({0, 5});
   const auto result = [&](bool is_training) {
     const auto block = make_block(options);
     test::fill_parameters(*block);
@@ -126,11 +121,11 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
     Stack stack(stack_options_of(place, 0.4));
     test::fill_parameters(stack);
     const auto x = stack_input(9);
-    auto whole = stack_pass_of({0, 4, 9});
+    auto whole = test::context_of({0, 4, 9});
     whole.is_training = true;
-    auto first = stack_pass_of({0, 4});
+    auto first = test::context_of({0, 4});
     first.is_training = true;
-    auto second = stack_pass_of({0, 5});
+    auto second = test::context_of({0, 5});
     second.is_training = true;
     second.first_row = 4;
     second.first_sequence = 1;
@@ -146,7 +141,7 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
 TEST(Stack, EveryLayerDrawsItsOwnChance) {
   Stack stack(stack_options_of(NormPlacement::kPost, 0.5));
   test::fill_parameters(stack);
-  auto context = stack_pass_of({0, 6});
+  auto context = test::context_of({0, 6});
   context.is_training = true;
   const auto x = stack_input(6);
   const auto once = stack.forward(x, context);
@@ -160,7 +155,7 @@ TEST(Stack, GradientsAreThoseOfDifferences) {
   for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
     Stack stack(stack_options_of(place, 0.3));
     test::fill_parameters(stack);
-    auto context = stack_pass_of({0, 3, 5});
+    auto context = test::context_of({0, 3, 5});
     context.is_training = true;
     const auto x = stack_input(5);
     const auto weights = at::arange(5 * kStackDim, at::kFloat).view({5, kStackDim}).cos();

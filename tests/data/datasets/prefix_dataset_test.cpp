@@ -15,13 +15,13 @@ class Counting : public Dataset {
   int64_t size(int64_t /*epoch*/) const override { return 9; }
   int64_t length(int64_t /*epoch*/, int64_t item) const override { return 1 + item; }
   Example example(int64_t /*epoch*/, int64_t item) const override {
-    Example prefix_dataset_made;
+    Example example;
     for (int64_t i = 0; i <= item; ++i) {
-      prefix_dataset_made.ids.push_back(10 * item + i);
-      prefix_dataset_made.targets.push_back(10 * item + i + 1);
-      prefix_dataset_made.target_positions.push_back(i);
+      example.ids.push_back(10 * item + i);
+      example.targets.push_back(10 * item + i + 1);
+      example.target_positions.push_back(i);
     }
-    return prefix_dataset_made;
+    return example;
   }
   std::string location(int64_t /*epoch*/, int64_t item) const override {
     return std::to_string(item);

@@ -4,16 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "support/context.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
 namespace {
-
-ForwardContext attention_pass_of(std::vector<int64_t> offsets) {
-  ForwardContext context;
-  context.layout = kernels::Layout::from_offsets(std::move(offsets), at::kCPU);
-  return context;
-}
 
 // One head of width 2; query and key are the token itself, the value twice that.
 std::shared_ptr<Attention> plain_attention() {
@@ -27,7 +22,7 @@ std::shared_ptr<Attention> plain_attention() {
 
 TEST(FullAttention, MatchesHandComputedValues) {
   const auto x = at::tensor({1.0F, 0.0F, 0.0F, 1.0F}).view({2, 2});
-  const auto y = plain_attention()->forward(x, attention_pass_of({0, 2}));
+  const auto y = plain_attention()->forward(x, test::context_of({0, 2}));
   // Scores of the first token: 1 / sqrt(2) with itself, 0 with the other.
   const double own = std::exp(1 / std::sqrt(2.0)) / (std::exp(1 / std::sqrt(2.0)) + 1);
   const auto expected =
@@ -39,18 +34,18 @@ TEST(FullAttention, SequencesDoNotSeeEachOther) {
   const auto layer = make_attention({.dim = 8, .heads = 2});
   test::fill_parameters(*layer);
   const auto x = at::arange(56, at::kFloat).view({7, 8}).sin();
-  const auto together = layer->forward(x, attention_pass_of({0, 3, 7}));
+  const auto together = layer->forward(x, test::context_of({0, 3, 7}));
   EXPECT_TRUE(test::near(together.slice(0, 0, 3),
-                         layer->forward(x.slice(0, 0, 3), attention_pass_of({0, 3}))));
+                         layer->forward(x.slice(0, 0, 3), test::context_of({0, 3}))));
   EXPECT_TRUE(
-      test::near(together.slice(0, 3), layer->forward(x.slice(0, 3), attention_pass_of({0, 4}))));
+      test::near(together.slice(0, 3), layer->forward(x.slice(0, 3), test::context_of({0, 4}))));
 }
 
 TEST(WindowAttention, SeesHalfAWindowOnEachSide) {
   AttentionOptions options{.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 5};
   const auto layer = make_attention(options);
   test::fill_parameters(*layer);
-  const auto context = attention_pass_of({0, 9});
+  const auto context = test::context_of({0, 9});
   const auto x = at::arange(72, at::kFloat).view({9, 8}).sin();
   auto edited = x.clone();
   edited.select(0, 4).add_(1.0);
@@ -71,8 +66,8 @@ TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
   test::fill_parameters(*near);
   test::fill_parameters(*full);
   const auto x = at::arange(72, at::kFloat).view({9, 8}).sin();
-  EXPECT_TRUE(test::near(near->forward(x, attention_pass_of({0, 9})),
-                         full->forward(x, attention_pass_of({0, 9})), 0));
+  EXPECT_TRUE(test::near(near->forward(x, test::context_of({0, 9})),
+                         full->forward(x, test::context_of({0, 9})), 0));
 }
 
 // Without positions the first of two sequences of the same tokens in another order is the second.
@@ -81,8 +76,8 @@ TEST(RotaryPositions, TellTheOrderOfTokens) {
     const auto layer = make_attention({.dim = 8, .heads = 2, .theta = theta});
     test::fill_parameters(*layer);
     const auto x = at::arange(24, at::kFloat).view({3, 8}).sin();
-    const auto y = layer->forward(x, attention_pass_of({0, 3}));
-    const auto turned = layer->forward(x.flip(0), attention_pass_of({0, 3})).flip(0);
+    const auto y = layer->forward(x, test::context_of({0, 3}));
+    const auto turned = layer->forward(x.flip(0), test::context_of({0, 3})).flip(0);
     EXPECT_EQ(test::near(y, turned), theta == 0);
   }
 }
@@ -91,9 +86,9 @@ TEST(RotaryPositions, ALongerSequenceGetsALongerTable) {
   const auto layer = make_attention({.dim = 8, .heads = 2, .theta = 100.0});
   test::fill_parameters(*layer);
   const auto x = at::arange(8 * 200, at::kFloat).view({200, 8}).sin();
-  const auto first = layer->forward(x.slice(0, 0, 5), attention_pass_of({0, 5}));
-  layer->forward(x, attention_pass_of({0, 200}));
-  EXPECT_TRUE(test::near(layer->forward(x.slice(0, 0, 5), attention_pass_of({0, 5})), first, 0));
+  const auto first = layer->forward(x.slice(0, 0, 5), test::context_of({0, 5}));
+  layer->forward(x, test::context_of({0, 200}));
+  EXPECT_TRUE(test::near(layer->forward(x.slice(0, 0, 5), test::context_of({0, 5})), first, 0));
 }
 
 TEST(FullAttention, ProjectionsMayHaveNoBiases) {
@@ -123,7 +118,7 @@ TEST(AttentionWeights, MixTheValuesAsForwardDoes) {
     const auto layer = make_attention(options);
     test::fill_parameters(*layer);
     const auto x = at::arange(96, at::kFloat).view({12, 8}).sin();
-    const auto context = attention_pass_of({0, 3, 12});
+    const auto context = test::context_of({0, 3, 12});
     const auto weights = layer->weights(x, context);
     const auto y = layer->forward(x, context);
     ASSERT_EQ(weights.size(), 2U);
@@ -142,10 +137,10 @@ TEST(AttentionWeights, AreNothingWhereATokenMayNotLook) {
   for (const auto& layer : {causal, window}) {
     test::fill_parameters(*layer);
   }
-  const auto before = causal->weights(x, attention_pass_of({0, 5}))[0];
+  const auto before = causal->weights(x, test::context_of({0, 5}))[0];
   EXPECT_EQ(before.triu(1).abs().max().item<float>(), 0);
   EXPECT_GT(before.tril().abs().max().item<float>(), 0);
-  const auto near = window->weights(x, attention_pass_of({0, 5}))[0];
+  const auto near = window->weights(x, test::context_of({0, 5}))[0];
   EXPECT_EQ(near.triu(2).abs().max().item<float>(), 0);
   EXPECT_EQ(near.tril(-2).abs().max().item<float>(), 0);
   EXPECT_GT(near[0][0][1].item<float>(), 0);
