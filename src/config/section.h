@@ -127,7 +127,18 @@ class Section {
   /// Returns the mappings of a list. In documentation mode: one that represents every item.
   std::vector<Section> sections(std::string_view key, const KeySpec& spec);
 
+  /// Returns the mappings of a mapping with arbitrary keys, in the order of the file. In
+  /// documentation mode: none.
+  std::vector<std::pair<std::string, Section>> named_sections(std::string_view key,
+                                                              const KeySpec& spec);
+
+  /// Number of keys whose final values are recorded so far, and those after the first `first` of
+  /// them as a JSON object.
+  std::size_t recorded() const;
+  std::string json_since(std::size_t first) const;
+
   bool has(std::string_view key) const;
+  bool is_list(std::string_view key) const;
   bool is_documenting() const;
   /// `model.attention`; empty for the root.
   std::string path() const;

@@ -97,6 +97,36 @@ std::vector<Section> Section::sections(std::string_view key, const KeySpec& spec
   return members;
 }
 
+std::vector<std::pair<std::string, Section>> Section::named_sections(std::string_view key,
+                                                                     const KeySpec& spec) {
+  std::vector<std::pair<std::string, Section>> members;
+  if (!is_documenting() && !has(key)) {
+    state_->lookup(key);  // so that it counts as known
+    return members;
+  }
+  auto whole = section(key, spec);
+  if (whole.state_->node != nullptr) {
+    for (const auto& entry : whole.state_->node->entries) {
+      members.emplace_back(entry.key, whole.section(entry.key, {.help = ""}));
+    }
+  }
+  return members;
+}
+
+std::size_t Section::recorded() const { return state_->record->items.size(); }
+
+std::string Section::json_since(std::size_t first) const {
+  Record rest;
+  rest.items.assign(state_->record->items.begin() + static_cast<std::ptrdiff_t>(first),
+                    state_->record->items.end());
+  return to_json(rest);
+}
+
+bool Section::is_list(std::string_view key) const {
+  const Entry* entry = state_->node == nullptr ? nullptr : state_->node->find(key);
+  return entry != nullptr && entry->value.kind == Node::Kind::kList;
+}
+
 bool Section::has(std::string_view key) const {
   const Entry* entry = state_->node == nullptr ? nullptr : state_->node->find(key);
   return entry != nullptr && entry->value.kind != Node::Kind::kNull;

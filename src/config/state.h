@@ -27,6 +27,8 @@ struct Record {
 
 /// Writes block-style YAML, indented by two spaces per level.
 std::string to_yaml(const Record& record);
+/// The same values as a JSON object.
+std::string to_json(const Record& record);
 
 struct Section::State {
   std::shared_ptr<const Node> root;            // keeps `node` alive

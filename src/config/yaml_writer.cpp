@@ -4,8 +4,12 @@
 #include <array>
 #include <cstdio>
 
+#include <nlohmann/json.hpp>
+
 #include "base/string_util.h"
+#include "config/scalar.h"
 #include "config/state.h"
+#include "config/yaml.h"
 
 namespace weft::config {
 
@@ -60,6 +64,61 @@ void write(const Record& record, std::size_t indent, std::string& out) {
   }
 }
 
+using Json = nlohmann::ordered_json;
+
+Json node_to_json(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return nullptr;
+    case Node::Kind::kScalar:
+      break;
+    case Node::Kind::kList: {
+      Json list = Json::array();
+      for (const auto& item : node.items) {
+        list.push_back(node_to_json(item));
+      }
+      return list;
+    }
+    case Node::Kind::kMap: {
+      Json map = Json::object();
+      for (const auto& entry : node.entries) {
+        map[entry.key] = node_to_json(entry.value);
+      }
+      return map;
+    }
+  }
+  if (is_none(node)) {
+    return nullptr;
+  }
+  if (const auto boolean = parse_boolean(node)) {
+    return *boolean;
+  }
+  if (const auto integer = parse_integer(node); integer.error == NumberError::kNone) {
+    return integer.value;
+  }
+  if (const auto number = parse_number(node); number.error == NumberError::kNone) {
+    return number.value;
+  }
+  return node.scalar;
+}
+
+Json record_to_json(const Record& record) {
+  Json map = Json::object();
+  for (const auto& item : record.items) {
+    if (item.section) {
+      map[item.key] = record_to_json(*item.section);
+    } else if (item.is_list) {
+      map[item.key] = Json::array();
+      for (const auto& member : item.list) {
+        map[item.key].push_back(record_to_json(*member));
+      }
+    } else {
+      map[item.key] = node_to_json(parse_yaml(item.value, item.key));
+    }
+  }
+  return map;
+}
+
 }  // namespace
 
 std::string yaml_text(std::string_view word) {
@@ -96,6 +155,8 @@ std::string yaml_number(double value) {
 }
 
 std::string yaml_list(const std::vector<std::string>& scalars) { return "[" + join(scalars) + "]"; }
+
+std::string to_json(const Record& record) { return record_to_json(record).dump(); }
 
 std::string to_yaml(const Record& record) {
   std::string out;

@@ -42,6 +42,9 @@ void Batch::add(int64_t item, const Example& example) {
   if (sequences() > 0 && (source_offsets.size() > 1) == example.source_ids.empty()) {
     throw std::invalid_argument("Batch::add: examples with and without a source in one batch");
   }
+  if (sequences() > 0 && streams.empty() == (example.stream >= 0)) {
+    throw std::invalid_argument("Batch::add: examples with and without a stream in one batch");
+  }
   add_patches(example);
   const int64_t begin = tokens();
   items.push_back(item);
@@ -62,6 +65,9 @@ void Batch::add(int64_t item, const Example& example) {
   }
   targets.insert(targets.end(), example.targets.begin(), example.targets.end());
   prefix_lengths.push_back(example.prefix_length);
+  if (example.stream >= 0) {
+    streams.push_back(example.stream);
+  }
   labels.push_back(example.label);
   values.insert(values.end(), example.values.begin(), example.values.end());
 }

@@ -18,6 +18,7 @@ struct Example {
   std::vector<int64_t> target_positions;  // M, ascending: positions in `ids` with a target
   std::vector<int64_t> targets;           // M, target ids at these positions
   int64_t prefix_length = 0;  // number of leading `ids` that a decoder attends to bidirectionally
+  int64_t stream = -1;        // text that continues over several steps (nn::CarriedState); -1: none
   int64_t label = kIgnoreIndex;  // class of the whole sequence (next sentence: 0 is next)
   /// T values: regression targets, or 1/0 per class for multi-label classification.
   std::vector<double> values;
@@ -37,6 +38,7 @@ struct Batch {
   std::vector<int64_t> target_rows;     // M, rows of `ids` with a target
   std::vector<int64_t> targets;         // M
   std::vector<int64_t> prefix_lengths;  // B, one per example
+  std::vector<int64_t> streams;         // B, or empty if no example continues one
   std::vector<int64_t> labels;          // B
   std::vector<double> values;           // (B, T)
 

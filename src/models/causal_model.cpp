@@ -4,6 +4,8 @@
 
 #include "kernels/dropout.h"
 #include "models/config/family.h"
+#include "models/config/layer_types.h"
+#include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
 #include "nn/sentence_pooling.h"
 
@@ -26,12 +28,9 @@ nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
 
 nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t layer) {
   const auto& decoder = options.decoder;
-  const bool has_window = decoder.window > 0 && layer >= decoder.first_window_layer;
   const auto width = static_cast<double>(head_dim(options));
-  return {.type = has_window ? nn::AttentionType::kWindow : nn::AttentionType::kFull,
-          .dim = options.dim,
+  return {.dim = options.dim,
           .heads = options.heads,
-          .window = has_window ? decoder.window : 0,
           .is_causal = true,
           .has_bias = options.modern.attention_bias,
           .theta = options.modern.theta,
@@ -48,21 +47,27 @@ nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t la
 bool is_causal_classifying(Head head) { return head == Head::kSequence || head == Head::kToken; }
 
 nn::StackOptions causal_stack_of(const ModelOptions& options) {
-  std::vector<nn::AttentionOptions> attention;
+  const auto& decoder = options.decoder;
+  nn::StackOptions stack;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    attention.push_back(causal_attention_of(options, layer));
+    const bool has_window = decoder.window > 0 && layer >= decoder.first_window_layer;
+    stack.layers.push_back({.attention = causal_attention_of(options, layer),
+                            .make_attention = has_window ? nn::window_attention(decoder.window)
+                                                         : nn::make_full_attention,
+                            .feed_forward = {.dim = options.dim,
+                                             .width = options.width,
+                                             .activation = options.activation,
+                                             .is_gated = options.modern.is_gated,
+                                             .has_bias = options.modern.feed_forward_bias},
+                            .is_parallel = decoder.is_parallel,
+                            .norm = norm_of(options),
+                            .norm_placement = options.norm_placement,
+                            .dropout = options.dropout});
   }
-  nn::BlockOptions block;
-  block.feed_forward = {.dim = options.dim,
-                        .width = options.width,
-                        .activation = options.activation,
-                        .is_gated = options.modern.is_gated,
-                        .has_bias = options.modern.feed_forward_bias};
-  block.norm = norm_of(options);
-  block.norm_placement = options.norm_placement;
-  block.is_parallel = options.decoder.is_parallel;
-  block.dropout = options.dropout;
-  return {.layers = options.layers, .block = block, .attention = std::move(attention)};
+  if (options.norm_placement == NormPlacement::kPre) {
+    stack.norm = norm_of(options);
+  }
+  return with_layer_types(std::move(stack), options.layer_types);
 }
 
 }  // namespace
@@ -88,17 +93,16 @@ kernels::RotaryOptions rotary_of(const ModelOptions& options) {
 CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = register_module("embeddings",
-                                std::make_shared<nn::Embeddings>(causal_embeddings_of(options)));
-  layers_ = register_module("layers", std::make_shared<nn::Stack>(causal_stack_of(options)));
+  embeddings_ = register_module("embeddings", nn::Embeddings(causal_embeddings_of(options)));
+  layers_ = register_module("layers", nn::Stack(causal_stack_of(options)));
   if (options.head == Head::kCausalLm && !options.tie_word_embeddings) {
-    output_ = register_module("head", std::make_shared<nn::Linear>(nn::LinearOptions{
-                                          options.dim, options.vocabulary, false}));
+    output_ = register_module(
+        "head", nn::Linear(nn::LinearOptions{options.dim, options.vocabulary, false}));
   } else if (is_causal_classifying(options.head)) {
     // In transformers token classifiers have a bias, sequence classifiers do not.
-    output_ = register_module(
-        "head", std::make_shared<nn::Linear>(nn::LinearOptions{options.dim, head_outputs(options),
-                                                               options.head == Head::kToken}));
+    output_ =
+        register_module("head", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options),
+                                                             options.head == Head::kToken}));
   }
 }
 

@@ -31,9 +31,9 @@ class CausalModel : public Model {
   at::Tensor logits_of(const at::Tensor& rows, const nn::ForwardContext& context);
 
   ModelOptions options_;
-  std::shared_ptr<nn::Embeddings> embeddings_;
-  std::shared_ptr<nn::Stack> layers_;
-  std::shared_ptr<nn::Linear> output_;  // "head": untied output matrix, or classifier
+  nn::Embeddings embeddings_{nullptr};
+  nn::Stack layers_{nullptr};
+  nn::Linear output_{nullptr};  // "head": untied output matrix, or classifier
 };
 
 /// Norms of a stack, including the stacks of encoder-decoders.

@@ -90,13 +90,12 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   const auto& own = options.decomposable;
   const auto width = own.intra_attention ? 2 * options.dim : options.dim;
   const auto network = [&](const char* name, int64_t inputs) {
-    return register_module(
-        name, std::make_shared<nn::Mlp>(nn::MlpOptions{.inputs = inputs, .width = own.hidden}));
+    return register_module(name, nn::Mlp(nn::MlpOptions{.inputs = inputs, .width = own.hidden}));
   };
   embedding_ =
       register_parameter("embedding", at::empty({options.vocabulary, options.embedding_size}));
-  project_ = register_module("project", std::make_shared<nn::Linear>(nn::LinearOptions{
-                                            options.embedding_size, options.dim, false}));
+  project_ = register_module(
+      "project", nn::Linear(nn::LinearOptions{options.embedding_size, options.dim, false}));
   if (own.intra_attention) {
     intra_ = network("intra", options.dim);
     intra_bias_ = register_parameter("intra_bias", at::empty({2 * own.distance + 1}));
@@ -104,11 +103,11 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   attend_ = network("attend", width);
   compare_ = network("compare", 2 * width);
   aggregate_ = network("aggregate", 2 * own.hidden);
-  output_ = register_module(
-      "output", std::make_shared<nn::Linear>(nn::LinearOptions{own.hidden, head_outputs(options)}));
+  output_ =
+      register_module("output", nn::Linear(nn::LinearOptions{own.hidden, head_outputs(options)}));
 }
 
-at::Tensor DecomposableAttention::run(nn::Mlp& network,
+at::Tensor DecomposableAttention::run(nn::MlpImpl& network,
                                       const at::Tensor& x,
                                       const nn::ForwardContext& context,
                                       int64_t site_group) {

@@ -31,19 +31,19 @@ class DecomposableAttention : public Baseline {
   at::Tensor represent(const TextInput& input,
                        const std::vector<nn::TextPair>& pairs,
                        const nn::ForwardContext& context);
-  at::Tensor run(nn::Mlp& network,
+  at::Tensor run(nn::MlpImpl& network,
                  const at::Tensor& x,
                  const nn::ForwardContext& context,
                  int64_t site_group);
 
   at::Tensor embedding_;  // (V, E)
-  std::shared_ptr<nn::Linear> project_;
-  std::shared_ptr<nn::Mlp> intra_;  // null without intra-attention
-  at::Tensor intra_bias_;           // (2 R + 1)
-  std::shared_ptr<nn::Mlp> attend_;
-  std::shared_ptr<nn::Mlp> compare_;
-  std::shared_ptr<nn::Mlp> aggregate_;
-  std::shared_ptr<nn::Linear> output_;
+  nn::Linear project_{nullptr};
+  nn::Mlp intra_{nullptr};  // null without intra-attention
+  at::Tensor intra_bias_;   // (2 R + 1)
+  nn::Mlp attend_{nullptr};
+  nn::Mlp compare_{nullptr};
+  nn::Mlp aggregate_{nullptr};
+  nn::Linear output_{nullptr};
 };
 
 }  // namespace weft::models

@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "models/config/family.h"
+#include "models/config/layer_types.h"
 #include "models/config/modernbert.h"
 #include "models/config/traits.h"
 #include "models/generator.h"
+#include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
 #include "nn/segment_sum.h"
 
@@ -29,56 +31,56 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
       .dropout = options.dropout};
 }
 
-nn::AttentionOptions encoder_attention_of(const ModelOptions& options, int64_t layer) {
+nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
+  const auto& modern = options.modern;
   const bool is_full = is_global_attention_layer(options, layer);
-  return {.type = is_full ? nn::AttentionType::kFull : nn::AttentionType::kWindow,
-          .dim = options.dim,
-          .heads = options.heads,
-          .window = is_full ? 0 : options.modern.window,
-          .has_bias = options.modern.attention_bias,
-          .theta = is_full ? options.modern.theta : options.modern.local_rope_theta,
-          .dropout = options.attention_dropout};
+  // ModernBERT has no rate for sub-layer outputs: the attention's output uses the attention rate.
+  const bool is_new = is_modernbert(options.family);
+  return {
+      .attention = {.dim = options.dim,
+                    .heads = options.heads,
+                    .has_bias = modern.attention_bias,
+                    .theta = is_full ? modern.theta : modern.local_rope_theta,
+                    .dropout = options.attention_dropout},
+      .make_attention = is_full ? nn::make_full_attention : nn::window_attention(modern.window),
+      .feed_forward = {.dim = options.dim,
+                       .width = options.width,
+                       .activation = options.activation,
+                       .is_gated = modern.is_gated,
+                       .has_bias = modern.feed_forward_bias,
+                       .dropout = modern.activation_dropout},
+      .norm = {.dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = modern.norm_bias},
+      .norm_placement = options.norm_placement,
+      .has_first_norm = layer > 0 || !is_new,
+      .dropout = is_new ? options.attention_dropout : options.dropout,
+      .feed_forward_dropout = is_new ? 0 : options.dropout};
 }
 
 nn::StackOptions encoder_stack_of(const ModelOptions& options) {
-  const auto& modern = options.modern;
-  std::vector<nn::AttentionOptions> attention;
+  nn::StackOptions stack;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    attention.push_back(encoder_attention_of(options, layer));
+    stack.layers.push_back(encoder_layer_of(options, layer));
   }
-  // ModernBERT has no rate for sub-layer outputs: the attention's output uses the attention rate.
-  const bool is_new = is_modernbert(options.family);
-  return {.layers = options.layers,
-          .block = {.feed_forward = {.dim = options.dim,
-                                     .width = options.width,
-                                     .activation = options.activation,
-                                     .is_gated = modern.is_gated,
-                                     .has_bias = modern.feed_forward_bias,
-                                     .dropout = modern.activation_dropout},
-                    .norm = {.dim = options.dim,
-                             .epsilon = options.norm_epsilon,
-                             .has_bias = modern.norm_bias},
-                    .norm_placement = options.norm_placement,
-                    .dropout = is_new ? options.attention_dropout : options.dropout,
-                    .feed_forward_dropout = is_new ? 0 : options.dropout},
-          .attention = std::move(attention),
-          .has_first_norm = !is_new};
+  if (options.norm_placement == NormPlacement::kPre) {
+    stack.norm = {
+        .dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = options.modern.norm_bias};
+  }
+  return with_layer_types(std::move(stack), options.layer_types);
 }
 
 }  // namespace
 
-Encoder::Encoder(const ModelOptions& options, std::shared_ptr<nn::Embeddings> embeddings)
-    : options_(options) {
+Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = embeddings ? register_module("embeddings", std::move(embeddings))
-                           : register_module("embeddings", std::make_shared<nn::Embeddings>(
-                                                               encoder_embeddings_of(options)));
+  embeddings_ = embeddings
+                    ? register_module("embeddings", std::move(embeddings))
+                    : register_module("embeddings", nn::Embeddings(encoder_embeddings_of(options)));
   if (embedding_width(options) != options.dim) {
-    projection_ = register_module("projection", std::make_shared<nn::Linear>(nn::LinearOptions{
-                                                    embedding_width(options), options.dim}));
+    projection_ = register_module(
+        "projection", nn::Linear(nn::LinearOptions{embedding_width(options), options.dim}));
   }
-  layers_ = register_module("layers", std::make_shared<nn::Stack>(encoder_stack_of(options)));
+  layers_ = register_module("layers", nn::Stack(encoder_stack_of(options)));
   register_head();
 }
 
@@ -92,18 +94,14 @@ Encoder& Encoder::add_generator(const ModelOptions& options) {
 
 void Encoder::register_head() {
   const auto& capabilities = capabilities_of(options_.family);
-  const auto pool = [this] {
-    pooler_ = register_module("pooler", std::make_shared<nn::Pooler>(options_.dim));
-  };
-  const auto mlm = [this] {
-    mlm_head_ = register_module("head", std::make_shared<MlmHead>(options_));
-  };
+  const auto pool = [this] { pooler_ = register_module("pooler", nn::Pooler(options_.dim)); };
+  const auto mlm = [this] { mlm_head_ = register_module("head", MlmHead(options_)); };
   const auto classify = [this] {
-    classification_head_ = register_module("head", std::make_shared<ClassificationHead>(options_));
+    classification_head_ = register_module("head", ClassificationHead(options_));
   };
   const auto nsp = [this] {
-    next_sentence_ = register_module(
-        "next_sentence", std::make_shared<nn::Linear>(nn::LinearOptions{options_.dim, 2}));
+    next_sentence_ =
+        register_module("next_sentence", nn::Linear(nn::LinearOptions{options_.dim, 2}));
   };
   switch (options_.head) {
     case Head::kNone:

@@ -12,7 +12,7 @@ namespace weft::models {
 class Encoder : public Model {
  public:
   /// Parameters are allocated but not initialised. `embeddings`: shared with another encoder.
-  explicit Encoder(const ModelOptions& options, std::shared_ptr<nn::Embeddings> embeddings = {});
+  explicit Encoder(const ModelOptions& options, nn::Embeddings embeddings = nullptr);
 
   /// Adds an encoder that shares its embeddings, as submodule `generator` (models/generator.h).
   Encoder& add_generator(const ModelOptions& options);
@@ -39,13 +39,13 @@ class Encoder : public Model {
   at::Tensor logits_of(const at::Tensor& rows, const nn::ForwardContext& context);
 
   ModelOptions options_;
-  std::shared_ptr<nn::Embeddings> embeddings_;
-  std::shared_ptr<nn::Linear> projection_;  // for embeddings that are narrower than the stack
-  std::shared_ptr<nn::Stack> layers_;
-  std::shared_ptr<nn::Pooler> pooler_;                       // only where the head reads it
-  std::shared_ptr<MlmHead> mlm_head_;                        // "head" that predicts tokens
-  std::shared_ptr<ClassificationHead> classification_head_;  // "head" of those that classify
-  std::shared_ptr<nn::Linear> next_sentence_;
+  nn::Embeddings embeddings_{nullptr};
+  nn::Linear projection_{nullptr};  // for embeddings that are narrower than the stack
+  nn::Stack layers_{nullptr};
+  nn::Pooler pooler_{nullptr};                       // only where the head reads it
+  MlmHead mlm_head_{nullptr};                        // "head" that predicts tokens
+  ClassificationHead classification_head_{nullptr};  // "head" of those that classify
+  nn::Linear next_sentence_{nullptr};
 };
 
 }  // namespace weft::models

@@ -8,6 +8,7 @@
 #include "kernels/dropout.h"
 #include "models/causal_model.h"
 #include "models/config/family.h"
+#include "models/config/layer_types.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::models {
@@ -58,7 +59,7 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   if (is_decoder) {
     block.cross_attention = block.attention;
     block.cross_attention.has_distance_bias = false;
-    block.has_cross_attention = true;
+    block.order = "acf";
     block.attention.is_causal = true;
   }
   block.feed_forward = {.dim = options.dim,
@@ -71,14 +72,17 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   block.norm_placement = options.norm_placement;
   block.dropout = options.dropout;
   nn::StackOptions stack;
-  stack.layers = is_decoder ? decoder.layers : options.layers;
-  stack.block = block;
+  stack.layers.assign(static_cast<std::size_t>(is_decoder ? decoder.layers : options.layers),
+                      block);
+  if (options.norm_placement == NormPlacement::kPre) {
+    stack.norm = block.norm;
+  }
   stack.first_layer = is_decoder ? options.layers : 0;
   stack.relative = {.buckets = decoder.relative_buckets,
                     .max_distance = decoder.relative_max_distance,
                     .heads = block.attention.heads,
                     .is_causal = is_decoder};
-  return stack;
+  return with_layer_types(std::move(stack), options.layer_types);
 }
 
 }  // namespace
@@ -86,10 +90,8 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
 EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = register_module("embeddings",
-                                std::make_shared<nn::Embeddings>(seq2seq_embeddings_of(options)));
-  layers_ =
-      register_module("layers", std::make_shared<nn::Stack>(seq2seq_stack_of(options, false)));
+  embeddings_ = register_module("embeddings", nn::Embeddings(seq2seq_embeddings_of(options)));
+  layers_ = register_module("layers", nn::Stack(seq2seq_stack_of(options, false)));
   if (options.head != Head::kNone) {
     register_decoder();
     register_head();
@@ -106,20 +108,17 @@ void EncoderDecoder::register_decoder() {
   if (options_.decoder.share_encoder_decoder_embeddings) {
     embeddings.word = embeddings_->words();
   }
-  decoder_embeddings_ =
-      register_module("decoder_embeddings", std::make_shared<nn::Embeddings>(embeddings));
-  decoder_layers_ = register_module("decoder_layers",
-                                    std::make_shared<nn::Stack>(seq2seq_stack_of(options_, true)));
+  decoder_embeddings_ = register_module("decoder_embeddings", nn::Embeddings(embeddings));
+  decoder_layers_ = register_module("decoder_layers", nn::Stack(seq2seq_stack_of(options_, true)));
 }
 
 void EncoderDecoder::register_head() {
   if (options_.head == Head::kSequence) {
-    classification_head_ = register_module("head", std::make_shared<ClassificationHead>(options_));
+    classification_head_ = register_module("head", ClassificationHead(options_));
     return;
   }
   if (!options_.tie_word_embeddings) {
-    output_ = register_module(
-        "head", std::make_shared<nn::EmbeddingTable>(options_.vocabulary, options_.dim));
+    output_ = register_module("head", nn::EmbeddingTable(options_.vocabulary, options_.dim));
   }
   if (!is_relative(options_)) {
     bias_ = register_parameter("logits_bias", at::empty({1, options_.vocabulary}),
@@ -138,7 +137,7 @@ at::Tensor EncoderDecoder::dropped(const at::Tensor& states,
 at::Tensor EncoderDecoder::encode(const SourceInput& source, const nn::ForwardContext& context) {
   auto own = context;
   own.encoder_states = nullptr;
-  own.cache = nullptr;
+  own.decoding_state = nullptr;
   const auto embedded = embeddings_->forward(source.ids, {}, own);
   return dropped(layers_->forward(embedded, own), nn::DropoutSite::kHead, own);
 }

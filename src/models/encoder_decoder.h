@@ -38,12 +38,12 @@ class EncoderDecoder : public Model {
                      const nn::ForwardContext& context) const;
 
   ModelOptions options_;
-  std::shared_ptr<nn::Embeddings> embeddings_;
-  std::shared_ptr<nn::Stack> layers_;
-  std::shared_ptr<nn::Embeddings> decoder_embeddings_;  // null without a decoder
-  std::shared_ptr<nn::Stack> decoder_layers_;
-  std::shared_ptr<nn::EmbeddingTable> output_;               // "head": an untied output matrix
-  std::shared_ptr<ClassificationHead> classification_head_;  // "head": a classifier
+  nn::Embeddings embeddings_{nullptr};
+  nn::Stack layers_{nullptr};
+  nn::Embeddings decoder_embeddings_{nullptr};  // null without a decoder
+  nn::Stack decoder_layers_{nullptr};
+  nn::EmbeddingTable output_{nullptr};               // "head": an untied output matrix
+  ClassificationHead classification_head_{nullptr};  // "head": a classifier
   at::Tensor bias_;  // (1, V), fixed; undefined where the family has none
 };
 

@@ -18,29 +18,29 @@ kernels::Activation mlm_activation(const ModelOptions& options) {
 
 }  // namespace
 
-MlmHead::MlmHead(const ModelOptions& options) : activation_(mlm_activation(options)) {
+MlmHeadImpl::MlmHeadImpl(const ModelOptions& options) : activation_(mlm_activation(options)) {
   const int64_t width = embedding_width(options);
   if (capabilities_of(options.family).has_mlm_transform) {
-    dense_ = register_module("dense", std::make_shared<nn::Linear>(nn::LinearOptions{
-                                          options.dim, width, options.modern.head_bias}));
+    dense_ = register_module(
+        "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.modern.head_bias}));
     norm_ = register_module("norm", nn::make_norm({.dim = width,
                                                    .epsilon = options.norm_epsilon,
                                                    .has_bias = options.modern.norm_bias}));
   }
   if (!options.tie_word_embeddings) {
-    decoder_ = register_module("decoder", std::make_shared<nn::Linear>(
-                                              nn::LinearOptions{width, options.vocabulary, false}));
+    decoder_ =
+        register_module("decoder", nn::Linear(nn::LinearOptions{width, options.vocabulary, false}));
   }
   if (options.modern.output_bias) {
     bias_ = register_parameter("bias", at::empty({options.vocabulary}));
   }
 }
 
-at::Tensor MlmHead::transform(const at::Tensor& rows) {
+at::Tensor MlmHeadImpl::transform(const at::Tensor& rows) {
   return dense_ ? norm_->forward(kernels::activate(dense_->forward(rows), activation_)) : rows;
 }
 
-at::Tensor MlmHead::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }
+at::Tensor MlmHeadImpl::weight() const { return decoder_ ? decoder_->weight() : at::Tensor(); }
 
 namespace {
 
@@ -72,26 +72,26 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
 
 }  // namespace
 
-ClassificationHead::ClassificationHead(const ModelOptions& options)
+ClassificationHeadImpl::ClassificationHeadImpl(const ModelOptions& options)
     : activation_(inner_activation(options)),
       has_input_dropout_(capabilities_of(options.family).has_classifier_input_dropout) {
   if (activation_) {
-    dense_ = register_module("dense", std::make_shared<nn::Linear>(nn::LinearOptions{
-                                          options.dim, options.dim, options.modern.head_bias}));
+    dense_ = register_module(
+        "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.modern.head_bias}));
   }
   if (is_modernbert(options.family)) {
     norm_ = register_module("norm", nn::make_norm({.dim = options.dim,
                                                    .epsilon = options.norm_epsilon,
                                                    .has_bias = options.modern.norm_bias}));
   }
-  output_ = register_module("output", std::make_shared<nn::Linear>(
-                                          nn::LinearOptions{options.dim, head_outputs(options)}));
+  output_ =
+      register_module("output", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options)}));
 }
 
-at::Tensor ClassificationHead::forward(const at::Tensor& rows,
-                                       double dropout,
-                                       const kernels::RngKey& outer,
-                                       const kernels::RngKey& inner) {
+at::Tensor ClassificationHeadImpl::forward(const at::Tensor& rows,
+                                           double dropout,
+                                           const kernels::RngKey& outer,
+                                           const kernels::RngKey& inner) {
   const bool drops_outer = has_input_dropout_ || !dense_;
   auto features = kernels::dropout(rows, drops_outer ? dropout : 0.0, outer);
   if (dense_) {

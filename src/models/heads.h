@@ -15,9 +15,9 @@ namespace weft::models {
 
 /// Masked language model head: a transform of the hidden state, then the word embedding as output
 /// matrix (arXiv:1810.04805). XLM's has no transform.
-class MlmHead : public torch::nn::Module {
+class MlmHeadImpl : public torch::nn::Module {
  public:
-  explicit MlmHead(const ModelOptions& options);
+  explicit MlmHeadImpl(const ModelOptions& options);
 
   at::Tensor transform(const at::Tensor& rows);  // (M, D) -> (M, E)
   /// Output matrix of an untied head; undefined in a tied one.
@@ -26,16 +26,17 @@ class MlmHead : public torch::nn::Module {
 
  private:
   kernels::Activation activation_;
-  std::shared_ptr<nn::Linear> dense_;
+  nn::Linear dense_{nullptr};
   std::shared_ptr<nn::Norm> norm_;
-  std::shared_ptr<nn::Linear> decoder_;  // null when tied
+  nn::Linear decoder_{nullptr};  // null when tied
   at::Tensor bias_;
 };
+TORCH_MODULE(MlmHead);
 
 /// Classification head for sequences or tokens.
-class ClassificationHead : public torch::nn::Module {
+class ClassificationHeadImpl : public torch::nn::Module {
  public:
-  explicit ClassificationHead(const ModelOptions& options);
+  explicit ClassificationHeadImpl(const ModelOptions& options);
 
   /// Rows are sequences, (B, D), or tokens, (N, D); the random keys must match. Returns (rows, C).
   at::Tensor forward(const at::Tensor& rows,
@@ -46,9 +47,10 @@ class ClassificationHead : public torch::nn::Module {
  private:
   std::optional<kernels::Activation> activation_;
   bool has_input_dropout_;
-  std::shared_ptr<nn::Linear> dense_;  // hidden layer of some classifiers
-  std::shared_ptr<nn::Norm> norm_;     // norm after it, ModernBERT only
-  std::shared_ptr<nn::Linear> output_;
+  nn::Linear dense_{nullptr};       // hidden layer of some classifiers
+  std::shared_ptr<nn::Norm> norm_;  // norm after it, ModernBERT only
+  nn::Linear output_{nullptr};
 };
+TORCH_MODULE(ClassificationHead);
 
 }  // namespace weft::models

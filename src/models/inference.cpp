@@ -22,7 +22,7 @@ bool multiplies_bf16() {
 /// Visits the linear layers of a module and its descendants.
 template <class Visit>
 void visit_linears(torch::nn::Module& part, const Visit& visit) {
-  if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
+  if (auto* linear = dynamic_cast<nn::LinearImpl*>(&part)) {
     visit(*linear);
     return;
   }
@@ -38,7 +38,7 @@ void visit_inner_linears(Model& model, const Visit& visit) {
   const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
                        head == Head::kCausalLm || head == Head::kConditional;
   const auto excluded = guesses ? model.output_weight() : at::Tensor();
-  visit_linears(model, [&](nn::Linear& linear) {
+  visit_linears(model, [&](nn::LinearImpl& linear) {
     if (!linear.weight().is_same(excluded)) {
       visit(linear);
     }
@@ -47,7 +47,7 @@ void visit_inner_linears(Model& model, const Visit& visit) {
 
 void quantize(Model& model) {
   int64_t count = 0;
-  visit_inner_linears(model, [&](nn::Linear& linear) {
+  visit_inner_linears(model, [&](nn::LinearImpl& linear) {
     linear.quantize();
     ++count;
   });
@@ -73,7 +73,7 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
 
 kernels::PackedMatrix prepare_for_decoding(Model& model) {
   const at::NoGradGuard no_grad;
-  visit_inner_linears(model, [](nn::Linear& linear) { linear.pack(); });
+  visit_inner_linears(model, [](nn::LinearImpl& linear) { linear.pack(); });
   return kernels::packed(model.output_weight().t());
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "kernels/activation.h"
 #include "models/config/options.h"
+#include "nn/decoding_state.h"
 #include "nn/forward_context.h"
 #include "nn/row_selection.h"
 
@@ -42,8 +44,13 @@ class Model : public torch::nn::Module {
   virtual at::Tensor encode(const SourceInput& source, const nn::ForwardContext& context);
 
   /// Last hidden states (N, D); for an encoder-decoder the decoder's, with context.encoder_states
-  /// set. With context.cache the input continues the cached sequences.
+  /// set. With context.decoding_state the input continues the sequences of that state.
   virtual at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) = 0;
+
+  /// The same as `hidden`: the name that torch::nn::Sequential calls.
+  at::Tensor forward(const TextInput& input, const nn::ForwardContext& context) {
+    return hidden(input, context);
+  }
 
   /// Selected rows of `hidden`, (M, D): most families skip the others in their last layer.
   virtual at::Tensor selected_hidden_states(const TextInput& input,
@@ -51,6 +58,9 @@ class Model : public torch::nn::Module {
                                             const nn::RowSelection& rows) {
     return rows.select(hidden(input, context));
   }
+
+  /// What generation keeps of so many sequences; a KV cache unless the model has another memory.
+  virtual std::unique_ptr<nn::DecodingState> make_decoding_state(int64_t sequences) const;
 
   /// Pooled first tokens (B, D): `tanh(W h + b)`, the input of the next-sentence and classification
   /// heads.

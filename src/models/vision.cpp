@@ -7,6 +7,7 @@
 #include "formats/image_patches.h"
 #include "kernels/dropout.h"
 #include "models/config/family.h"
+#include "models/config/layer_types.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::models {
@@ -25,20 +26,23 @@ nn::PatchEmbeddingsOptions vision_embeddings_of(const ModelOptions& options) {
 }
 
 nn::StackOptions vision_stack_of(const ModelOptions& options) {
-  return {.layers = options.layers,
-          .block = {.attention = {.dim = options.dim,
-                                  .heads = options.heads,
-                                  .has_bias = options.vision.qkv_bias,
-                                  .has_output_bias = true,
-                                  .dropout = options.attention_dropout},
-                    .feed_forward = {.dim = options.dim,
-                                     .width = options.width,
-                                     .activation = options.activation,
-                                     .dropout = 0},
-                    .norm = {.dim = options.dim, .epsilon = options.norm_epsilon},
-                    .norm_placement = NormPlacement::kPre,
-                    .dropout = options.dropout,
-                    .drop_path_rate = options.vision.drop_path_rate}};
+  const nn::NormOptions norm{.dim = options.dim, .epsilon = options.norm_epsilon};
+  const nn::BlockOptions layer{.attention = {.dim = options.dim,
+                                             .heads = options.heads,
+                                             .has_bias = options.vision.qkv_bias,
+                                             .has_output_bias = true,
+                                             .dropout = options.attention_dropout},
+                               .feed_forward = {.dim = options.dim,
+                                                .width = options.width,
+                                                .activation = options.activation,
+                                                .dropout = 0},
+                               .norm = norm,
+                               .norm_placement = NormPlacement::kPre,
+                               .dropout = options.dropout};
+  return with_layer_types({.layers = std::vector(static_cast<std::size_t>(options.layers), layer),
+                           .drop_path_rate = options.vision.drop_path_rate,
+                           .norm = norm},
+                          options.layer_types);
 }
 
 }  // namespace
@@ -63,15 +67,13 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
 
 Vision::Vision(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = register_module(
-      "embeddings", std::make_shared<nn::PatchEmbeddings>(vision_embeddings_of(options)));
-  layers_ = register_module("layers", std::make_shared<nn::Stack>(vision_stack_of(options)));
+  embeddings_ = register_module("embeddings", nn::PatchEmbeddings(vision_embeddings_of(options)));
+  layers_ = register_module("layers", nn::Stack(vision_stack_of(options)));
   const auto linear = [&](const char* name, int64_t outputs) {
-    return register_module(name,
-                           std::make_shared<nn::Linear>(nn::LinearOptions{options.dim, outputs}));
+    return register_module(name, nn::Linear(nn::LinearOptions{options.dim, outputs}));
   };
   if (options.head == Head::kNone) {
-    pooler_ = register_module("pooler", std::make_shared<nn::Pooler>(options.dim));
+    pooler_ = register_module("pooler", nn::Pooler(options.dim));
   } else if (options.head == Head::kMaskedImage) {
     head_ = linear("head", options.vision.patch_width());
   } else {

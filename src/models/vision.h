@@ -37,11 +37,11 @@ class Vision : public Model {
   std::vector<at::Tensor> logits_of(const at::Tensor& hidden, const nn::ForwardContext& context);
 
   ModelOptions options_;
-  std::shared_ptr<nn::PatchEmbeddings> embeddings_;
-  std::shared_ptr<nn::Stack> layers_;
-  std::shared_ptr<nn::Pooler> pooler_;  // of the bare model
-  std::shared_ptr<nn::Linear> head_;
-  std::shared_ptr<nn::Linear> distillation_head_;  // of a model distilled from a teacher
+  nn::PatchEmbeddings embeddings_{nullptr};
+  nn::Stack layers_{nullptr};
+  nn::Pooler pooler_{nullptr};  // of the bare model
+  nn::Linear head_{nullptr};
+  nn::Linear distillation_head_{nullptr};  // of a model distilled from a teacher
 };
 
 /// Patch grid of each image, from the ids of all tokens. Throws c10::Error where the patches of an

@@ -1,5 +1,12 @@
 #include "nn/block.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/string_util.h"
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
 #include "nn/attention/cross_attention.h"
@@ -10,225 +17,242 @@ namespace weft::nn {
 
 namespace {
 
-/// The sub-layers of every Transformer; the subclasses differ in the placement of the norms.
-class TransformerBlock : public Block {
+std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options, int64_t layer) {
+  auto attention = options.attention;
+  attention.layer = layer;
+  return options.make_attention(attention);
+}
+
+std::shared_ptr<Sublayer> make_cross_attention(const BlockOptions& options, int64_t layer) {
+  auto attention = options.cross_attention;
+  attention.layer = layer;
+  return std::make_shared<CrossAttention>(attention);
+}
+
+std::shared_ptr<Sublayer> make_feed_forward(const BlockOptions& options, int64_t layer) {
+  auto feed_forward = options.feed_forward;
+  feed_forward.layer = layer;
+  return options.make_feed_forward(feed_forward);
+}
+
+/// A letter of BlockOptions::order.
+struct SublayerKind {
+  char letter;
+  std::string_view name;  // of the registered module
+  std::shared_ptr<Sublayer> (*make)(const BlockOptions& options, int64_t layer);
+  BlockDropoutSite output_site;
+  BlockDropoutSite drop_path_site;
+};
+constexpr std::array kSublayerKinds = {
+    SublayerKind{'a', "attention", make_self_attention, BlockDropoutSite::kAttentionOutput,
+                 BlockDropoutSite::kAttentionDropPath},
+    SublayerKind{'c', "cross_attention", make_cross_attention,
+                 BlockDropoutSite::kCrossAttentionOutput, BlockDropoutSite::kAttentionDropPath},
+    SublayerKind{'f', "feed_forward", make_feed_forward, BlockDropoutSite::kFeedForwardOutput,
+                 BlockDropoutSite::kFeedForwardDropPath},
+};
+
+const SublayerKind* find_kind(char letter) {
+  const auto* const found =
+      std::find_if(kSublayerKinds.begin(), kSublayerKinds.end(),
+                   [&](const SublayerKind& kind) { return kind.letter == letter; });
+  return found == kSublayerKinds.end() ? nullptr : found;
+}
+
+/// Residual connections around the sub-layers in their order.
+class SublayerBlock : public Block {
  public:
-  explicit TransformerBlock(const BlockOptions& options) : options_(options) {}
+  explicit SublayerBlock(BlockOptions options) : options_(std::move(options)) {
+    for (std::size_t i = 0; i < options_.order.size(); ++i) {
+      add_sublayer(i);
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    return run(0, steps_.size(), x, context);
+  }
+
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override {
+    // Rows are independent of each other after the last sub-layer that mixes them.
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      last = steps_[i].sublayer->mixes_tokens() ? i : last;
+    }
+    const auto stream = run(0, last, x, context);
+    const auto selected_context = selection.select(context);
+    auto& step = steps_[last];
+    record_attention(step, normalized(step, stream), context);
+    const auto branch =
+        step.sublayer->forward_selected(normalized(step, stream), context, selection);
+    return run(last + 1, steps_.size(),
+               add_branch(step, selection.select(stream), branch, selected_context),
+               selected_context);
+  }
 
  protected:
-  void register_attention() {
-    attention_ = register_module("attention", make_attention(options_.attention));
-  }
-  bool is_decoder() const { return options_.has_cross_attention; }
-  void register_cross_attention() {
-    cross_attention_ = register_module("cross_attention",
-                                       std::make_shared<CrossAttention>(options_.cross_attention));
-  }
-  void register_cross_attention_norm() {
-    cross_attention_norm_ = register_module("cross_attention_norm", make_norm(options_.norm));
-  }
-  void register_feed_forward() {
-    feed_forward_ = register_module("feed_forward", make_feed_forward(options_.feed_forward));
-  }
-  void register_attention_norm() {
-    attention_norm_ = register_module("attention_norm", make_norm(options_.norm));
-  }
-  void register_feed_forward_norm() {
-    feed_forward_norm_ = register_module("feed_forward_norm", make_norm(options_.norm));
+  struct Step {
+    const SublayerKind* kind = nullptr;
+    std::shared_ptr<Sublayer> sublayer;
+    std::shared_ptr<Norm> norm;  // may be null
+    uint32_t output_site = 0;
+    uint32_t drop_path_site = 0;
+  };
+
+  bool is_pre_norm() const { return options_.norm_placement == NormPlacement::kPre; }
+
+  at::Tensor normalized(const Step& step, const at::Tensor& x) const {
+    return is_pre_norm() && step.norm ? step.norm->forward(x) : x;
   }
 
-  /// Attention branch, before dropout; its weights are recorded if requested.
-  at::Tensor attend(const at::Tensor& x, const ForwardContext& context) const {
-    record_attention(x, context);
-    return attention_->forward(x, context);
-  }
-  at::Tensor attend(const at::Tensor& x,
-                    const ForwardContext& context,
-                    const RowSelection& selection) const {
-    record_attention(x, context);
-    return attention_->forward_selected(x, context, selection);
+  at::Tensor branch_of(const Step& step, const at::Tensor& x, const ForwardContext& context) const {
+    const auto input = normalized(step, x);
+    record_attention(step, input, context);
+    return step.sublayer->forward(input, context);
   }
 
-  Residual residual(const at::Tensor& stream,
-                    const at::Tensor& branch,
-                    BlockDropoutSite dropout_site,
-                    const ForwardContext& context) const {
-    const bool is_attention = dropout_site != BlockDropoutSite::kFeedForwardOutput;
-    const auto drop_path_site = is_attention ? BlockDropoutSite::kAttentionDropPath
-                                             : BlockDropoutSite::kFeedForwardDropPath;
-    return {.stream = stream,
-            .branch = drop_path(branch, options_.drop_path_rate,
-                                site_id(options_.layer, drop_path_site), context),
-            .dropout = context.rate(is_attention
-                                        ? options_.dropout
-                                        : options_.feed_forward_dropout.value_or(options_.dropout)),
-            .rng_key = context.rng_key(site_id(options_.layer, dropout_site))};
+  /// The residual sum, and its norm in post-norm blocks.
+  at::Tensor add_branch(const Step& step,
+                        const at::Tensor& stream,
+                        const at::Tensor& branch,
+                        const ForwardContext& context) const {
+    const bool is_feed_forward = step.kind->letter == 'f';
+    const Residual residual{
+        .stream = stream,
+        .branch = drop_path(branch, options_.drop_path_rate, step.drop_path_site, context),
+        .dropout =
+            context.rate(is_feed_forward ? options_.feed_forward_dropout.value_or(options_.dropout)
+                                         : options_.dropout),
+        .rng_key = context.rng_key(step.output_site)};
+    return is_pre_norm() ? kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
+                                                residual.rng_key)
+                         : step.norm->add_norm(residual);
   }
 
-  static at::Tensor add_residual(const Residual& residual) {
-    return kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
-                                residual.rng_key);
+  void record_attention(const Step& step,
+                        const at::Tensor& x,
+                        const ForwardContext& context) const {
+    auto* const recorder = context.attention_recorder;
+    if (recorder != nullptr && recorder->records(options_.layer)) {
+      if (auto* const attention = dynamic_cast<Attention*>(step.sublayer.get())) {
+        recorder->add(options_.layer, attention->weights(x, context));
+      }
+    }
   }
 
-  std::shared_ptr<Attention> attention_;
-  std::shared_ptr<Norm> attention_norm_;
-  std::shared_ptr<CrossAttention> cross_attention_;  // with its norm only in encoder-decoders
-  std::shared_ptr<Norm> cross_attention_norm_;
-  std::shared_ptr<FeedForward> feed_forward_;
-  std::shared_ptr<Norm> feed_forward_norm_;
+  /// Runs the sub-layers [first, last).
+  at::Tensor run(std::size_t first,
+                 std::size_t last,
+                 at::Tensor stream,
+                 const ForwardContext& context) const {
+    for (std::size_t i = first; i < last; ++i) {
+      stream = add_branch(steps_[i], stream, branch_of(steps_[i], stream, context), context);
+    }
+    return stream;
+  }
+
+  const std::vector<Step>& steps() const { return steps_; }
 
  private:
-  void record_attention(const at::Tensor& x, const ForwardContext& context) const {
-    if (context.attention_recorder != nullptr &&
-        context.attention_recorder->records(options_.layer)) {
-      context.attention_recorder->add(options_.layer, attention_->weights(x, context));
+  void add_sublayer(std::size_t index) {
+    const char letter = options_.order[index];
+    const auto* const kind = find_kind(letter);
+    TORCH_CHECK(kind != nullptr, "no sub-layer '", letter, "'");
+    const auto begin = options_.order.begin();
+    const auto repetition =
+        std::count(begin, begin + static_cast<std::ptrdiff_t>(index), letter);  // 0: the first
+    const auto layer = options_.layer + repetition * kRepeatedSublayer;
+    const auto name = str_cat(kind->name, repetition > 0 ? str_cat("_", repetition + 1) : "");
+    Step step{.kind = kind,
+              .sublayer = kind->make(options_, layer),
+              .norm = index > 0 || options_.has_first_norm || !is_pre_norm()
+                          ? make_norm(options_.norm)
+                          : nullptr,
+              .output_site = site_id(layer, kind->output_site),
+              .drop_path_site = site_id(layer, kind->drop_path_site)};
+    // In order of computation.
+    if (is_pre_norm() && step.norm) {
+      register_module(name + "_norm", step.norm);
     }
+    register_module(name, step.sublayer);
+    if (!is_pre_norm()) {
+      register_module(name + "_norm", step.norm);
+    }
+    steps_.push_back(std::move(step));
   }
 
   BlockOptions options_;
+  std::vector<Step> steps_;
 };
 
-class PostNormBlock : public TransformerBlock {
+/// All sub-layers read the input of the block, each with its own norm (GPT-NeoX, arXiv:2204.06745,
+/// section 2.1.2).
+class ParallelBlock : public SublayerBlock {
  public:
-  explicit PostNormBlock(const BlockOptions& options) : TransformerBlock(options) {
-    register_attention();
-    register_attention_norm();
-    if (is_decoder()) {
-      register_cross_attention();
-      register_cross_attention_norm();
-    }
-    register_feed_forward();
-    register_feed_forward_norm();
+  explicit ParallelBlock(const BlockOptions& options) : SublayerBlock(options) {
+    TORCH_CHECK(options.norm_placement == NormPlacement::kPre,
+                "a parallel block needs norm placement pre");
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
-    return after_attention(x, attend(x, context), context);
+    std::vector<at::Tensor> branches;
+    for (const auto& step : steps()) {
+      branches.push_back(branch_of(step, x, context));
+    }
+    return add_branches(x, branches, context);
   }
 
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
                               const RowSelection& selection) override {
-    return after_attention(selection.select(x), attend(x, context, selection),
-                           selection.select(context));
+    std::vector<at::Tensor> branches;
+    const auto selected = selection.select(x);
+    const auto selected_context = selection.select(context);
+    for (const auto& step : steps()) {
+      if (step.sublayer->mixes_tokens()) {
+        const auto input = normalized(step, x);
+        record_attention(step, input, context);
+        branches.push_back(step.sublayer->forward_selected(input, context, selection));
+      } else {
+        branches.push_back(branch_of(step, selected, selected_context));
+      }
+    }
+    return add_branches(selected, branches, selected_context);
   }
 
  private:
-  /// The rest of the block after attention, row by row.
-  at::Tensor after_attention(const at::Tensor& x,
-                             const at::Tensor& branch,
-                             const ForwardContext& context) const {
-    auto stream =
-        attention_norm_->add_norm(residual(x, branch, BlockDropoutSite::kAttentionOutput, context));
-    if (cross_attention_) {
-      stream = cross_attention_norm_->add_norm(
-          residual(stream, cross_attention_->forward(stream, context),
-                   BlockDropoutSite::kCrossAttentionOutput, context));
+  at::Tensor add_branches(at::Tensor stream,
+                          const std::vector<at::Tensor>& branches,
+                          const ForwardContext& context) const {
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+      stream = add_branch(steps()[i], stream, branches[i], context);
     }
-    return feed_forward_norm_->add_norm(residual(stream, feed_forward_->forward(stream, context),
-                                                 BlockDropoutSite::kFeedForwardOutput, context));
-  }
-};
-
-class PreNormBlock : public TransformerBlock {
- public:
-  explicit PreNormBlock(const BlockOptions& options) : TransformerBlock(options) {
-    if (options.has_attention_norm) {
-      register_attention_norm();
-    }
-    register_attention();
-    if (is_decoder()) {
-      register_cross_attention_norm();
-      register_cross_attention();
-    }
-    register_feed_forward_norm();
-    register_feed_forward();
-  }
-
-  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
-    const auto branch = attend(normalize(x), context);  // normalised input is freed here
-    return after_attention(x, branch, context);
-  }
-
-  at::Tensor forward_selected(const at::Tensor& x,
-                              const ForwardContext& context,
-                              const RowSelection& selection) override {
-    const auto branch = attend(normalize(x), context, selection);
-    return after_attention(selection.select(x), branch, selection.select(context));
-  }
-
- private:
-  at::Tensor normalize(const at::Tensor& x) const {
-    return attention_norm_ ? attention_norm_->forward(x) : x;
-  }
-
-  /// The rest of the block after attention, row by row.
-  at::Tensor after_attention(const at::Tensor& x,
-                             const at::Tensor& branch,
-                             const ForwardContext& context) const {
-    auto stream = add_residual(residual(x, branch, BlockDropoutSite::kAttentionOutput, context));
-    if (cross_attention_) {
-      const auto attended =
-          cross_attention_->forward(cross_attention_norm_->forward(stream), context);
-      stream = add_residual(
-          residual(stream, attended, BlockDropoutSite::kCrossAttentionOutput, context));
-    }
-    const auto transformed = feed_forward_->forward(feed_forward_norm_->forward(stream), context);
-    return add_residual(
-        residual(stream, transformed, BlockDropoutSite::kFeedForwardOutput, context));
-  }
-};
-
-/// Parallel attention and feed-forward, each with its own norm (GPT-NeoX, arXiv:2204.06745, section
-/// 2.1.2).
-class ParallelBlock : public TransformerBlock {
- public:
-  explicit ParallelBlock(const BlockOptions& options) : TransformerBlock(options) {
-    TORCH_CHECK(!options.has_cross_attention, "a parallel block has no cross attention");
-    register_attention_norm();
-    register_attention();
-    register_feed_forward_norm();
-    register_feed_forward();
-  }
-
-  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
-    const auto branch = attend(attention_norm_->forward(x), context);
-    return after_attention(x, branch, context);
-  }
-
-  at::Tensor forward_selected(const at::Tensor& x,
-                              const ForwardContext& context,
-                              const RowSelection& selection) override {
-    const auto branch = attend(attention_norm_->forward(x), context, selection);
-    return after_attention(selection.select(x), branch, selection.select(context));
-  }
-
- private:
-  at::Tensor after_attention(const at::Tensor& x,
-                             const at::Tensor& branch,
-                             const ForwardContext& context) const {
-    const auto transformed = feed_forward_->forward(feed_forward_norm_->forward(x), context);
-    const auto stream =
-        add_residual(residual(x, branch, BlockDropoutSite::kAttentionOutput, context));
-    return add_residual(
-        residual(stream, transformed, BlockDropoutSite::kFeedForwardOutput, context));
+    return stream;
   }
 };
 
 }  // namespace
 
+std::optional<std::string> order_error(const std::string& order) {
+  constexpr std::size_t kMost = 16;
+  if (order.empty() || order.size() > kMost) {
+    return str_cat("has ", order.size(), " sub-layers, allowed are 1 to ", kMost);
+  }
+  const auto unknown = std::find_if(order.begin(), order.end(),
+                                    [](char letter) { return find_kind(letter) == nullptr; });
+  if (unknown != order.end()) {
+    return str_cat("has the letter '", std::string(1, *unknown),
+                   "', allowed are a (attention), c (cross attention), f (feed-forward)");
+  }
+  return std::nullopt;
+}
+
 std::shared_ptr<Block> make_block(const BlockOptions& options) {
   if (options.is_parallel) {
-    TORCH_CHECK(options.norm_placement == NormPlacement::kPre,
-                "a parallel block has its norms first");
     return std::make_shared<ParallelBlock>(options);
   }
-  switch (options.norm_placement) {
-    case NormPlacement::kPost:
-      return std::make_shared<PostNormBlock>(options);
-    case NormPlacement::kPre:
-      return std::make_shared<PreNormBlock>(options);
-  }
-  TORCH_CHECK(false, "no such place of norms");
+  return std::make_shared<SublayerBlock>(options);
 }
 
 }  // namespace weft::nn

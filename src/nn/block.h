@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <torch/nn/module.h>
 
 #include "nn/attention/attention.h"
+#include "nn/attention/full_attention.h"
 #include "nn/feed_forward.h"
 #include "nn/forward_context.h"
 #include "nn/norm/norm.h"
@@ -15,21 +17,24 @@
 
 namespace weft::nn {
 
+/// Specification of one layer.
 struct BlockOptions {
   int64_t layer = 0;
+  /// Order of the sub-layers: a (self-attention), c (cross attention on
+  /// ForwardContext::encoder_states), f (feed-forward).
+  std::string order = "af";
   AttentionOptions attention = {};
-  bool has_cross_attention =
-      false;  // on ForwardContext::encoder_states, between attention and feed-forward
+  AttentionMaker make_attention = make_full_attention;
   AttentionOptions cross_attention = {};  // `dim` is the query width, `encoder_dim` the key width
-  bool is_parallel = false;  // pre-norm only: attention and feed-forward read the same stream
-  FeedForwardOptions feed_forward;
-  NormOptions norm;
+  FeedForwardOptions feed_forward = {};
+  FeedForwardMaker make_feed_forward = make_standard_feed_forward;
+  bool is_parallel = false;  // pre-norm only: all sub-layers read the input of the block
+  NormOptions norm = {};
   NormPlacement norm_placement = NormPlacement::kPost;
-  bool has_attention_norm = true;  // pre-norm only: false if a norm precedes the block anyway
-  double dropout = 0.1;            // on the output of each sub-layer
+  bool has_first_norm = true;  // pre-norm only: false if a norm precedes the block anyway
+  double dropout = 0.1;        // on the output of each sub-layer
   std::optional<double> feed_forward_dropout = {};  // on the feed-forward output, if different
-  double drop_path_rate =
-      0;  // stochastic depth (nn/drop_path.h); of a stack: the rate of its last layer
+  double drop_path_rate = 0;                        // stochastic depth (nn/drop_path.h)
 };
 
 /// One layer of a stack.
@@ -44,7 +49,11 @@ class Block : public torch::nn::Module {
                                       const RowSelection& selection) = 0;
 };
 
-/// Attention, then feed-forward, each with its residual and norm.
+/// Sub-layers, each with its residual and norm. Throws c10::Error for an order that is not
+/// possible.
 std::shared_ptr<Block> make_block(const BlockOptions& options);
+
+/// What is wrong with an order of sub-layers, or nullopt.
+std::optional<std::string> order_error(const std::string& order);
 
 }  // namespace weft::nn

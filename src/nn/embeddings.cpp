@@ -8,27 +8,25 @@
 
 namespace weft::nn {
 
-EmbeddingTable::EmbeddingTable(int64_t rows, int64_t dim) {
+EmbeddingTableImpl::EmbeddingTableImpl(int64_t rows, int64_t dim) {
   weight_ = register_parameter("weight", at::empty({rows, dim}));
 }
 
-Embeddings::Embeddings(const EmbeddingsOptions& options) : options_(options) {
+EmbeddingsImpl::EmbeddingsImpl(const EmbeddingsOptions& options) : options_(options) {
   word_ = options.word ? options.word
-                       : register_module("word", std::make_shared<EmbeddingTable>(
-                                                     options.vocabulary, options.dim));
+                       : register_module("word", EmbeddingTable(options.vocabulary, options.dim));
   position_ = register_module("position", make_position(options.position));
   if (options.segments > 0) {
-    segment_ =
-        register_module("segment", std::make_shared<EmbeddingTable>(options.segments, options.dim));
+    segment_ = register_module("segment", EmbeddingTable(options.segments, options.dim));
   }
   if (options.has_norm) {
     norm_ = register_module("norm", make_norm(options.norm));
   }
 }
 
-at::Tensor Embeddings::sum(const at::Tensor& ids,
-                           const PositionRows& position,
-                           const at::Tensor& segments) const {
+at::Tensor EmbeddingsImpl::sum(const at::Tensor& ids,
+                               const PositionRows& position,
+                               const at::Tensor& segments) const {
   const bool has_types = segment_ && segments.defined();
   const auto segment = has_types ? segment_->weight() : at::Tensor();
   const auto types = has_types ? segments : at::Tensor();
@@ -47,9 +45,9 @@ at::Tensor Embeddings::sum(const at::Tensor& ids,
   return segment.defined() ? sum + kernels::embedding_sum(segment, types, {}, {}, {}, {}) : sum;
 }
 
-at::Tensor Embeddings::forward(const at::Tensor& ids,
-                               const at::Tensor& types,
-                               const ForwardContext& context) {
+at::Tensor EmbeddingsImpl::forward(const at::Tensor& ids,
+                                   const at::Tensor& types,
+                                   const ForwardContext& context) {
   TORCH_CHECK(ids.dim() == 1 && ids.size(0) == context.layout.tokens(), "Embeddings expects (",
               context.layout.tokens(), ") ids, got ", ids.sizes());
   auto position = position_->rows(context.layout);

@@ -13,14 +13,15 @@
 namespace weft::nn {
 
 /// Table of embeddings, one row per id.
-class EmbeddingTable : public torch::nn::Module {
+class EmbeddingTableImpl : public torch::nn::Module {
  public:
-  EmbeddingTable(int64_t rows, int64_t dim);
+  EmbeddingTableImpl(int64_t rows, int64_t dim);
   const at::Tensor& weight() const { return weight_; }
 
  private:
   at::Tensor weight_;  // (rows, dim)
 };
+TORCH_MODULE(EmbeddingTable);
 
 struct EmbeddingsOptions {
   int64_t vocabulary = 0;            // V
@@ -34,20 +35,20 @@ struct EmbeddingsOptions {
   double scale = 1;         // of the word embeddings (arXiv:1706.03762, section 3.4)
   int64_t padding_id = -1;  // id whose row gets no gradient from the lookup
   DropoutSite site = DropoutSite::kEmbedding;  // id of its dropout
-  std::shared_ptr<EmbeddingTable> word = {};  // table of another module: shared, not created; it is
-                                              // not registered here again
+  EmbeddingTable word = nullptr;  // table of another module: shared, not created; it is
+                                  // not registered here again
 };
 
 /// dropout(norm(scale * word + position + segment)): the input of BERT's stack (arXiv:1810.04805,
 /// figure 2).
-class Embeddings : public torch::nn::Module {
+class EmbeddingsImpl : public torch::nn::Module {
  public:
-  explicit Embeddings(const EmbeddingsOptions& options);
+  explicit EmbeddingsImpl(const EmbeddingsOptions& options);
 
   /// ids (N); types (N), or undefined -> (N, D)
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const ForwardContext& context);
 
-  const std::shared_ptr<EmbeddingTable>& words() const { return word_; }
+  const EmbeddingTable& words() const { return word_; }
   const at::Tensor& word_weight() const { return word_->weight(); }  // (V, D)
 
  private:
@@ -56,10 +57,11 @@ class Embeddings : public torch::nn::Module {
                  const at::Tensor& segments) const;
 
   EmbeddingsOptions options_;
-  std::shared_ptr<EmbeddingTable> word_;
+  EmbeddingTable word_{nullptr};
   std::shared_ptr<Position> position_;
-  std::shared_ptr<EmbeddingTable> segment_;  // null without segments
-  std::shared_ptr<Norm> norm_;               // null without norm
+  EmbeddingTable segment_{nullptr};  // null without segments
+  std::shared_ptr<Norm> norm_;       // null without norm
 };
+TORCH_MODULE(Embeddings);
 
 }  // namespace weft::nn

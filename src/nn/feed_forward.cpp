@@ -14,10 +14,9 @@ class StandardFeedForward : public FeedForward {
  public:
   explicit StandardFeedForward(const FeedForwardOptions& options) : options_(options) {
     const int64_t inner = (options.is_gated ? 2 : 1) * options.width;
-    up_ = register_module(
-        "up", std::make_shared<Linear>(LinearOptions{options.dim, inner, options.has_bias}));
-    down_ = register_module("down", std::make_shared<Linear>(LinearOptions{
-                                        options.width, options.dim, options.has_bias}));
+    up_ = register_module("up", Linear(LinearOptions{options.dim, inner, options.has_bias}));
+    down_ = register_module("down",
+                            Linear(LinearOptions{options.width, options.dim, options.has_bias}));
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
@@ -35,13 +34,31 @@ class StandardFeedForward : public FeedForward {
 
  private:
   FeedForwardOptions options_;
-  std::shared_ptr<Linear> up_;  // gated (2F, D): rows of the activated half, then of the other
-  std::shared_ptr<Linear> down_;
+  Linear up_{nullptr};  // gated (2F, D): rows of the activated half, then of the other
+  Linear down_{nullptr};
 };
+
+FeedForwardMaker read_standard_feed_forward(config::Section& /*section*/) {
+  return make_standard_feed_forward;
+}
+
+Registry<FeedForwardDefinition>& feed_forward_registry() {
+  static Registry<FeedForwardDefinition> registry("feed-forward type",
+                                                  {
+                                                      {"standard", read_standard_feed_forward},
+                                                  });
+  return registry;
+}
 
 }  // namespace
 
-std::shared_ptr<FeedForward> make_feed_forward(const FeedForwardOptions& options) {
+const Registry<FeedForwardDefinition>& feed_forward_types() { return feed_forward_registry(); }
+
+void register_feed_forward(const FeedForwardDefinition& definition) {
+  feed_forward_registry().add(definition);
+}
+
+std::shared_ptr<FeedForward> make_standard_feed_forward(const FeedForwardOptions& options) {
   return std::make_shared<StandardFeedForward>(options);
 }
 

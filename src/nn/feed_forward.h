@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/nn/module.h>
-
 #include "kernels/activation.h"
-#include "nn/forward_context.h"
+#include "nn/component.h"
+#include "nn/sublayer.h"
 
 namespace weft::nn {
 
@@ -20,13 +19,23 @@ struct FeedForwardOptions {
   double dropout = 0;  // on the F-wide activations (BERT has none)
 };
 
-/// Position-wise feed-forward. Norm, residual and output dropout belong to the block.
-class FeedForward : public torch::nn::Module {
+/// Changes each token by itself.
+class FeedForward : public Sublayer {
  public:
-  virtual at::Tensor forward(const at::Tensor& x,
-                             const ForwardContext& context) = 0;  // (N, D) -> (N, D)
+  bool mixes_tokens() const override { return false; }
 };
 
-std::shared_ptr<FeedForward> make_feed_forward(const FeedForwardOptions& options);
+using FeedForwardDefinition = ComponentDefinition<FeedForward, FeedForwardOptions>;
+using FeedForwardMaker = FeedForwardDefinition::Maker;
+using FeedForwardChoice = ComponentChoice<FeedForward, FeedForwardOptions>;
+
+/// The values of `model.feed_forward.type`.
+const Registry<FeedForwardDefinition>& feed_forward_types();
+
+/// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
+void register_feed_forward(const FeedForwardDefinition& definition);
+
+/// Type `standard`: two projections, or three if it is gated.
+std::shared_ptr<FeedForward> make_standard_feed_forward(const FeedForwardOptions& options);
 
 }  // namespace weft::nn

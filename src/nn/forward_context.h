@@ -10,7 +10,9 @@
 namespace weft::nn {
 
 class AttentionRecorder;
-class KvCache;
+class AuxiliaryLosses;
+class CarriedState;
+class DecodingState;
 
 /// State shared by all modules in one forward pass.
 struct ForwardContext {
@@ -25,7 +27,10 @@ struct ForwardContext {
   bool recomputes_layers = false;  // layers keep only their input for the backward pass
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
   const EncoderStates* encoder_states = nullptr;    // for blocks with cross attention
-  KvCache* cache = nullptr;  // keys and values of earlier passes (nn/attention/kv_cache.h)
+  DecodingState* decoding_state = nullptr;      // of generation: what earlier passes have computed
+  AuxiliaryLosses* auxiliary_losses = nullptr;  // receives losses of layers, if set
+  CarriedState* carried_state = nullptr;        // continues from step to step, if set
+  std::vector<int64_t> streams = {};            // stream of each sequence; empty: none continues
   /// Tokens at the start of each sequence that all of its tokens see, even with causal attention
   /// (prefix LM, arXiv:1910.10683, section 3.2.1); empty: none.
   std::vector<int64_t> prefix_lengths = {};

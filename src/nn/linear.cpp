@@ -7,14 +7,14 @@
 
 namespace weft::nn {
 
-Linear::Linear(const LinearOptions& options) {
+LinearImpl::LinearImpl(const LinearOptions& options) {
   weight_ = register_parameter("weight", at::empty({options.outputs, options.inputs}));
   if (options.has_bias) {
     bias_ = register_parameter("bias", at::empty({options.outputs}));
   }
 }
 
-at::Tensor Linear::product(const at::Tensor& x) const {
+at::Tensor LinearImpl::product(const at::Tensor& x) const {
   if (packed_) {
     return kernels::product(x, *packed_, bias_);
   }
@@ -22,12 +22,12 @@ at::Tensor Linear::product(const at::Tensor& x) const {
                     : kernels::linear(x, weight_, bias_);
 }
 
-at::Tensor Linear::forward(const at::Tensor& x) {
+at::Tensor LinearImpl::forward(const at::Tensor& x) {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters needs the pass");
   return product(x);
 }
 
-at::Tensor Linear::forward(const at::Tensor& x, const ForwardContext& context) {
+at::Tensor LinearImpl::forward(const at::Tensor& x, const ForwardContext& context) {
   if (adapters_.empty()) {
     return product(x);
   }
@@ -43,35 +43,35 @@ at::Tensor Linear::forward(const at::Tensor& x, const ForwardContext& context) {
   return kernels::linear(x, weight_, bias_, added);
 }
 
-at::Tensor Linear::forward_slice(const at::Tensor& x, int64_t first, int64_t count) {
+at::Tensor LinearImpl::forward_slice(const at::Tensor& x, int64_t first, int64_t count) {
   check_fused_path();
   return kernels::linear_slice(x, weight_, bias_, first, count);
 }
 
-at::Tensor Linear::forward_activated(const at::Tensor& x,
-                                     kernels::Activation activation,
-                                     bool is_gated) {
+at::Tensor LinearImpl::forward_activated(const at::Tensor& x,
+                                         kernels::Activation activation,
+                                         bool is_gated) {
   check_fused_path();
   return kernels::activation_linear(x, activation, is_gated, weight_, bias_);
 }
 
-void Linear::check_fused_path() const {
+void LinearImpl::check_fused_path() const {
   TORCH_CHECK(has_fused_path(),
               "a linear layer with adapters, packed or in int8 multiplies all or nothing");
 }
 
-void Linear::release_weight() {
+void LinearImpl::release_weight() {
   weight_.set_data(at::empty({0}, weight_.options().requires_grad(false)));
 }
 
-void Linear::pack() {
+void LinearImpl::pack() {
   if (has_fused_path()) {
     packed_ = kernels::packed(weight_.t());
     release_weight();
   }
 }
 
-void Linear::quantize() {
+void LinearImpl::quantize() {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters is not quantised");
   if (!quantized_) {
     quantized_ = kernels::quantized(weight_, bias_);
@@ -79,7 +79,7 @@ void Linear::quantize() {
   }
 }
 
-void Linear::add_adapter(const AdapterOptions& options) {
+void LinearImpl::add_adapter(const AdapterOptions& options) {
   TORCH_CHECK(options.rank > 0 && options.rows > 0 && options.first_row >= 0 &&
                   options.first_row + options.rows <= weight_.size(0),
               "no adapter of rank ", options.rank, " for rows ", options.first_row, " to ",

@@ -33,9 +33,9 @@ struct AdapterOptions {
 };
 
 /// x W^T + b, plus its adapters. The code that builds the model initialises the values.
-class Linear : public torch::nn::Module {
+class LinearImpl : public torch::nn::Module {
  public:
-  explicit Linear(const LinearOptions& options);
+  explicit LinearImpl(const LinearOptions& options);
 
   /// (N, inputs) -> (N, outputs). For layers without adapters.
   at::Tensor forward(const at::Tensor& x);
@@ -79,5 +79,6 @@ class Linear : public torch::nn::Module {
   std::optional<kernels::QuantizedWeight> quantized_;
   std::optional<kernels::PackedMatrix> packed_;
 };
+TORCH_MODULE(Linear);
 
 }  // namespace weft::nn

@@ -5,17 +5,15 @@
 
 namespace weft::nn {
 
-Mlp::Mlp(const MlpOptions& options) {
-  first_ = register_module("first",
-                           std::make_shared<Linear>(LinearOptions{options.inputs, options.width}));
-  second_ = register_module("second",
-                            std::make_shared<Linear>(LinearOptions{options.width, options.width}));
+MlpImpl::MlpImpl(const MlpOptions& options) {
+  first_ = register_module("first", Linear(LinearOptions{options.inputs, options.width}));
+  second_ = register_module("second", Linear(LinearOptions{options.width, options.width}));
 }
 
-at::Tensor Mlp::forward(const at::Tensor& x,
-                        double dropout,
-                        const kernels::RngKey& outer,
-                        const kernels::RngKey& inner) {
+at::Tensor MlpImpl::forward(const at::Tensor& x,
+                            double dropout,
+                            const kernels::RngKey& outer,
+                            const kernels::RngKey& inner) {
   constexpr auto kRelu = kernels::Activation::kRelu;
   const auto hidden =
       kernels::activate(first_->forward(kernels::dropout(x, dropout, outer)), kRelu);

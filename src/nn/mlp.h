@@ -15,9 +15,9 @@ struct MlpOptions {
 };
 
 /// Two linear layers with ReLU, each preceded by dropout.
-class Mlp : public torch::nn::Module {
+class MlpImpl : public torch::nn::Module {
  public:
-  explicit Mlp(const MlpOptions& options);
+  explicit MlpImpl(const MlpOptions& options);
 
   /// (rows, inputs) -> (rows, width)
   at::Tensor forward(const at::Tensor& x,
@@ -26,8 +26,9 @@ class Mlp : public torch::nn::Module {
                      const kernels::RngKey& inner);
 
  private:
-  std::shared_ptr<Linear> first_;
-  std::shared_ptr<Linear> second_;
+  Linear first_{nullptr};
+  Linear second_{nullptr};
 };
+TORCH_MODULE(Mlp);
 
 }  // namespace weft::nn

@@ -11,7 +11,8 @@
 
 namespace weft::nn {
 
-PatchEmbeddings::PatchEmbeddings(const PatchEmbeddingsOptions& options) : options_(options) {
+PatchEmbeddingsImpl::PatchEmbeddingsImpl(const PatchEmbeddingsOptions& options)
+    : options_(options) {
   const auto token = [&](const char* name) {
     return register_parameter(name, at::empty({1, 1, options.dim}));
   };
@@ -26,15 +27,15 @@ PatchEmbeddings::PatchEmbeddings(const PatchEmbeddingsOptions& options) : option
   }
   position_ = register_parameter(
       "position", at::empty({1, num_prefix_tokens() + options.grid * options.grid, options.dim}));
-  projection_ = register_module("projection", std::make_shared<Linear>(LinearOptions{
-                                                  options.patch_width, options.dim, true}));
+  projection_ =
+      register_module("projection", Linear(LinearOptions{options.patch_width, options.dim, true}));
 }
 
-int64_t PatchEmbeddings::num_prefix_tokens() const {
+int64_t PatchEmbeddingsImpl::num_prefix_tokens() const {
   return (options_.has_class_token ? 1 : 0) + (options_.has_distillation_token ? 1 : 0);
 }
 
-at::Tensor PatchEmbeddings::project(const PatchInput& input) {
+at::Tensor PatchEmbeddingsImpl::project(const PatchInput& input) {
   TORCH_CHECK(input.patches.dim() == 2 && input.patches.size(1) == options_.patch_width,
               "PatchEmbeddings expects (P, ", options_.patch_width, "), got ",
               input.patches.sizes());
@@ -66,13 +67,13 @@ at::Tensor interpolate_positions(const at::Tensor& table,
   return num_prefix_tokens == 0 ? made : at::cat({table.narrow(1, 0, num_prefix_tokens), made}, 1);
 }
 
-at::Tensor PatchEmbeddings::positions(const PatchGrid& grid) const {
+at::Tensor PatchEmbeddingsImpl::positions(const PatchGrid& grid) const {
   return interpolate_positions(position_, num_prefix_tokens(), grid);
 }
 
-at::Tensor PatchEmbeddings::prepend_tokens(const at::Tensor& rows,
-                                           int64_t images,
-                                           const PatchGrid& grid) const {
+at::Tensor PatchEmbeddingsImpl::prepend_tokens(const at::Tensor& rows,
+                                               int64_t images,
+                                               const PatchGrid& grid) const {
   std::vector<at::Tensor> parts;
   for (const auto& token : {class_token_, distillation_token_}) {
     if (token.defined()) {
@@ -83,7 +84,7 @@ at::Tensor PatchEmbeddings::prepend_tokens(const at::Tensor& rows,
   return (at::cat(parts, 1) + positions(grid)).view({-1, options_.dim});
 }
 
-at::Tensor PatchEmbeddings::forward(const PatchInput& input, const ForwardContext& context) {
+at::Tensor PatchEmbeddingsImpl::forward(const PatchInput& input, const ForwardContext& context) {
   const auto rows = project(input);  // (P, D)
   // Consecutive images with the same grid are processed together; most batches have only one.
   std::vector<at::Tensor> parts;

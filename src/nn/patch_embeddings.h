@@ -39,9 +39,9 @@ struct PatchInput {
 /// Projected patches after the model's special tokens, plus learned positions (arXiv:2010.11929,
 /// equation 1; the distillation token of arXiv:2012.12877). For grids of another size the position
 /// table is interpolated (bicubic).
-class PatchEmbeddings : public torch::nn::Module {
+class PatchEmbeddingsImpl : public torch::nn::Module {
  public:
-  explicit PatchEmbeddings(const PatchEmbeddingsOptions& options);
+  explicit PatchEmbeddingsImpl(const PatchEmbeddingsOptions& options);
 
   at::Tensor forward(const PatchInput& input, const ForwardContext& context);  // -> (N, D)
 
@@ -59,8 +59,9 @@ class PatchEmbeddings : public torch::nn::Module {
   at::Tensor distillation_token_;  // (1, 1, D)
   at::Tensor mask_token_;          // (1, 1, D)
   at::Tensor position_;            // (1, special tokens + grid * grid, D)
-  std::shared_ptr<Linear> projection_;
+  Linear projection_{nullptr};
 };
+TORCH_MODULE(PatchEmbeddings);
 
 /// The position table interpolated to another grid:
 /// (1, prefix + from * from, D) -> (1, prefix + rows * columns, D).

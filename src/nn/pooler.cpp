@@ -11,11 +11,11 @@ at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout)
   return hidden.index_select(0, begins);
 }
 
-Pooler::Pooler(int64_t dim) {
-  dense_ = register_module("dense", std::make_shared<Linear>(LinearOptions{dim, dim}));
+PoolerImpl::PoolerImpl(int64_t dim) {
+  dense_ = register_module("dense", Linear(LinearOptions{dim, dim}));
 }
 
-at::Tensor Pooler::forward(const at::Tensor& first_tokens) {
+at::Tensor PoolerImpl::forward(const at::Tensor& first_tokens) {
   return kernels::activate(dense_->forward(first_tokens), kernels::Activation::kTanh);
 }
 

@@ -13,14 +13,15 @@ namespace weft::nn {
 at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout);
 
 /// tanh(W h + b) of the first token (arXiv:1810.04805).
-class Pooler : public torch::nn::Module {
+class PoolerImpl : public torch::nn::Module {
  public:
-  explicit Pooler(int64_t dim);
+  explicit PoolerImpl(int64_t dim);
 
   at::Tensor forward(const at::Tensor& first_tokens);  // (B, D) -> (B, D)
 
  private:
-  std::shared_ptr<Linear> dense_;
+  Linear dense_{nullptr};
 };
+TORCH_MODULE(Pooler);
 
 }  // namespace weft::nn

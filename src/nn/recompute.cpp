@@ -24,10 +24,10 @@ struct SavedCall : torch::CustomClassHolder {
 // other contributions in the same order as without this function.
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
-  static at::Tensor forward(AutogradContext* context,
-                            at::TensorList inputs,
-                            at::TensorList parameters,
-                            const RecomputedFunction& work) {
+  static variable_list forward(AutogradContext* context,
+                               at::TensorList inputs,
+                               at::TensorList parameters,
+                               const RecomputedFunction& work) {
     variable_list saved = inputs.vec();
     saved.insert(saved.end(), parameters.begin(), parameters.end());
     context->save_for_backward(std::move(saved));
@@ -59,8 +59,20 @@ class Recompute : public torch::autograd::Function<Recompute> {
     if (wanted.empty()) {
       return result;
     }
+    variable_list outputs;  // those that the loss depends on
+    variable_list output_gradients;
+    const auto again = rerun(call, leaves);
+    for (std::size_t i = 0; i < again.size(); ++i) {
+      if (gradients[i].defined() && again[i].requires_grad()) {
+        outputs.push_back(again[i]);
+        output_gradients.push_back(gradients[i]);
+      }
+    }
+    if (outputs.empty()) {
+      return result;
+    }
     const auto found =
-        torch::autograd::grad({rerun(call, leaves)}, wanted, {gradients[0]}, /*retain_graph=*/false,
+        torch::autograd::grad(outputs, wanted, output_gradients, /*retain_graph=*/false,
                               /*create_graph=*/false, /*allow_unused=*/true);
     for (std::size_t i = 0; i < indices.size(); ++i) {
       result[indices[i]] = found[i];
@@ -69,7 +81,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
   }
 
  private:
-  static at::Tensor rerun(const SavedCall& call, const variable_list& inputs) {
+  static variable_list rerun(const SavedCall& call, const variable_list& inputs) {
     const at::AutoGradMode with_gradients(true);
     return call.work(inputs);
   }
@@ -77,9 +89,9 @@ class Recompute : public torch::autograd::Function<Recompute> {
 
 }  // namespace
 
-at::Tensor recompute(const std::vector<at::Tensor>& inputs,
-                     const torch::nn::Module& module,
-                     const RecomputedFunction& work) {
+std::vector<at::Tensor> recompute(const std::vector<at::Tensor>& inputs,
+                                  const torch::nn::Module& module,
+                                  const RecomputedFunction& work) {
   std::vector<at::Tensor> parameters;
   for (const auto& item : module.named_parameters()) {
     if (item.value().requires_grad()) {
@@ -92,8 +104,9 @@ at::Tensor recompute(const std::vector<at::Tensor>& inputs,
 at::Tensor recompute(const at::Tensor& x,
                      const torch::nn::Module& module,
                      const std::function<at::Tensor(const at::Tensor&)>& work) {
-  return recompute(std::vector<at::Tensor>{x}, module,
-                   [work](const std::vector<at::Tensor>& inputs) { return work(inputs[0]); });
+  return recompute(std::vector{x}, module, [work](const std::vector<at::Tensor>& inputs) {
+    return std::vector{work(inputs[0])};
+  })[0];
 }
 
 }  // namespace weft::nn

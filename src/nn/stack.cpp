@@ -4,30 +4,26 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
 
 #include "nn/activation_hook.h"
+#include "nn/auxiliary_losses.h"
 #include "nn/recompute.h"
 
 namespace weft::nn {
 
 namespace {
 
-BlockOptions block_of_layer(const StackOptions& options, int64_t layer) {
-  auto block = options.block;
-  if (!options.attention.empty()) {
-    block.attention = options.attention[static_cast<std::size_t>(layer)];
-  }
-  block.has_attention_norm = layer > 0 || options.has_first_norm;
-  if (options.layers > 1) {
-    block.drop_path_rate *= static_cast<double>(layer) / static_cast<double>(options.layers - 1);
-  }
-  block.layer = options.first_layer + layer;
-  block.attention.layer = block.layer;
-  block.cross_attention.layer = block.layer;
-  block.feed_forward.layer = block.layer;
+BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
+  auto block = options.layers[layer];
+  const auto last = options.layers.size() - 1;
+  block.drop_path_rate =
+      last == 0 ? options.drop_path_rate
+                : options.drop_path_rate * (static_cast<double>(layer) / static_cast<double>(last));
+  block.layer = options.first_layer + static_cast<int64_t>(layer);
   return block;
 }
 
@@ -50,7 +46,9 @@ at::Tensor recompute_block(const Block& block,
   if (has_bias) {
     inputs.push_back(context.distance_bias);
   }
-  return recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
+  // Auxiliary losses are outputs too: only so do they get a gradient.
+  const auto losses = std::make_shared<std::vector<AuxiliaryLoss>>();
+  const auto outputs = recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
     auto inner = context;
     auto states = encoder_states;
     if (states) {
@@ -60,8 +58,21 @@ at::Tensor recompute_block(const Block& block,
     if (has_bias) {
       inner.distance_bias = again.back();
     }
-    return run(again[0], inner);
+    AuxiliaryLosses collected;
+    inner.auxiliary_losses = context.auxiliary_losses == nullptr ? nullptr : &collected;
+    std::vector<at::Tensor> result{run(again[0], inner)};
+    *losses = collected.all();
+    for (auto& loss : *losses) {
+      result.push_back(std::exchange(loss.sum, {}));
+    }
+    return result;
   });
+  for (std::size_t i = 0; i < losses->size(); ++i) {
+    auto loss = (*losses)[i];
+    loss.sum = outputs[i + 1];
+    context.auxiliary_losses->add(std::move(loss));
+  }
+  return outputs[0];
 }
 
 /// No recomputation while attention is recorded, so that each block runs once.
@@ -78,24 +89,20 @@ at::Tensor run_block(const Block& block,
 
 }  // namespace
 
-Stack::Stack(const StackOptions& options) {
-  const auto layers = static_cast<std::size_t>(options.layers);
-  TORCH_CHECK(options.attention.empty() || options.attention.size() == layers, "attention of ",
-              options.attention.size(), " layers for a stack of ", layers);
-  for (int64_t layer = 0; layer < options.layers; ++layer) {
+StackImpl::StackImpl(const StackOptions& options) {
+  for (std::size_t layer = 0; layer < options.layers.size(); ++layer) {
     blocks_.push_back(
         register_module(std::to_string(layer), make_block(block_of_layer(options, layer))));
   }
   if (options.relative.buckets > 0) {
-    relative_bias_ =
-        register_module("relative_bias", std::make_shared<RelativeBias>(options.relative));
+    relative_bias_ = register_module("relative_bias", RelativeBias(options.relative));
   }
-  if (options.block.norm_placement == NormPlacement::kPre && options.has_final_norm) {
-    norm_ = register_module("norm", make_norm(options.block.norm));
+  if (options.norm) {
+    norm_ = register_module("norm", make_norm(*options.norm));
   }
 }
 
-ForwardContext Stack::with_distance_bias(const ForwardContext& context) const {
+ForwardContext StackImpl::with_distance_bias(const ForwardContext& context) const {
   auto result = context;
   if (relative_bias_) {
     result.distance_bias =
@@ -104,9 +111,9 @@ ForwardContext Stack::with_distance_bias(const ForwardContext& context) const {
   return result;
 }
 
-at::Tensor Stack::forward_first(std::size_t count,
-                                const at::Tensor& x,
-                                const ForwardContext& context) const {
+at::Tensor StackImpl::forward_first(std::size_t count,
+                                    const at::Tensor& x,
+                                    const ForwardContext& context) const {
   auto stream = ActivationHook::run_hooks("embeddings", x);
   for (std::size_t layer = 0; layer < count; ++layer) {
     const auto block = blocks_[layer];
@@ -118,13 +125,13 @@ at::Tensor Stack::forward_first(std::size_t count,
   return stream;
 }
 
-at::Tensor Stack::forward(const at::Tensor& x, const ForwardContext& given) {
+at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
   return final_norm(forward_first(blocks_.size(), x, with_distance_bias(given)));
 }
 
-at::Tensor Stack::forward_selected(const at::Tensor& x,
-                                   const ForwardContext& given,
-                                   const RowSelection& selection) {
+at::Tensor StackImpl::forward_selected(const at::Tensor& x,
+                                       const ForwardContext& given,
+                                       const RowSelection& selection) {
   if (blocks_.empty() || selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
@@ -138,7 +145,7 @@ at::Tensor Stack::forward_selected(const at::Tensor& x,
   return final_norm(ActivationHook::run_hooks(last, stream));
 }
 
-at::Tensor Stack::final_norm(const at::Tensor& stream) const {
+at::Tensor StackImpl::final_norm(const at::Tensor& stream) const {
   return norm_ ? norm_->forward(stream) : stream;
 }
 

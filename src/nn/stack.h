@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -12,20 +13,18 @@
 namespace weft::nn {
 
 struct StackOptions {
-  int64_t layers = 0;
-  BlockOptions block;                            // of each layer; `layer` is filled in
-  std::vector<AttentionOptions> attention = {};  // of each layer; empty: that of `block` for all
-  bool has_first_norm = true;  // pre-norm only: false where the embeddings end in a norm
-  bool has_final_norm = true;  // pre-norm only
-  int64_t first_layer = 0;     // index of the first layer: a decoder's dropout sites continue after
-                               // those of its encoder
-  RelativeBiasOptions relative = {};  // added to the scores of all layers with has_distance_bias
+  std::vector<BlockOptions> layers;  // `layer` is filled in
+  int64_t first_layer = 0;    // index of the first layer: a decoder's dropout sites continue after
+                              // those of its encoder
+  double drop_path_rate = 0;  // of the last layer, lower in earlier ones
+  std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
+  RelativeBiasOptions relative = {};     // added to the scores of all layers with has_distance_bias
 };
 
-/// Sequence of blocks; pre-norm stacks end in a final norm.
-class Stack : public torch::nn::Module {
+/// Sequence of blocks, each of its own specification, and the final norm if there is one.
+class StackImpl : public torch::nn::Module {
  public:
-  explicit Stack(const StackOptions& options);
+  explicit StackImpl(const StackOptions& options);
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context);  // (N, D) -> (N, D)
   /// Only the selected rows of forward(); the last block skips the others. (N, D) -> (M, D)
@@ -43,8 +42,9 @@ class Stack : public torch::nn::Module {
                            const ForwardContext& context) const;
 
   std::vector<std::shared_ptr<Block>> blocks_;
-  std::shared_ptr<RelativeBias> relative_bias_;  // null without relative positions
-  std::shared_ptr<Norm> norm_;                   // null in post-norm stacks
+  RelativeBias relative_bias_{nullptr};  // null without relative positions
+  std::shared_ptr<Norm> norm_;           // null in post-norm stacks
 };
+TORCH_MODULE(Stack);
 
 }  // namespace weft::nn

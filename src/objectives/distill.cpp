@@ -140,6 +140,7 @@ class DistillObjective : public Objective {
   static nn::ForwardContext inference_context(nn::ForwardContext context) {
     context.is_training = false;
     context.recomputes_layers = false;
+    context.auxiliary_losses = nullptr;
     return context;
   }
 

@@ -182,7 +182,7 @@ TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
     const auto expected = model->hidden(input, test::context_of({0, 12}));
     nn::KvCache cache(1);
     nn::ForwardContext context;
-    context.cache = &cache;
+    context.decoding_state = &cache;
     context.layout = cache.begin_step({5}, at::kCPU);
     model->hidden({.ids = input.ids.slice(0, 0, 5), .types = {}}, context);
     for (int64_t i = 5; i < 12; ++i) {
@@ -198,7 +198,7 @@ TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
   const auto model = make_model(causal_tiny(Family::kGpt2), 1);
   nn::KvCache cache(1);
   nn::ForwardContext context;
-  context.cache = &cache;
+  context.decoding_state = &cache;
   context.layout = cache.begin_step({40}, at::kCPU);
   model->hidden(causal_ids(40), context);
   context.layout = cache.begin_step({1}, at::kCPU);
@@ -355,7 +355,7 @@ TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
   for (const std::string yaml :
        {"type: gpt2\nnorm: {type: rms}\n", "type: gpt2\nposition: {type: rotary}\n",
         "type: llama\nnorm: {place: post}\n", "type: llama\nnorm: {type: layer}\n",
-        "type: llama\nposition: {type: learned}\n", "type: gpt2\nattention: {type: window}\n"}) {
+        "type: llama\nposition: {type: learned}\n", "type: gpt2\nattention: {type: windows}\n"}) {
     EXPECT_NE(message(yaml).find("is not one of "), std::string::npos) << yaml;
   }
 }

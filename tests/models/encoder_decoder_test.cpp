@@ -113,7 +113,7 @@ TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
   nn::KvCache cache(2);
   nn::ForwardContext context;
   context.encoder_states = &encoder_states;
-  context.cache = &cache;
+  context.decoding_state = &cache;
   for (int64_t step = 0; step < 4; ++step) {
     context.layout = cache.begin_step({1, 1}, at::kCPU);
     const auto now = at::stack({target[step], target[4 + step]});

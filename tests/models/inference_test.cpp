@@ -25,8 +25,8 @@ std::shared_ptr<Model> inference_model_of(Family family, Head head) {
 
 void visit(torch::nn::Module& part,
            const std::string& path,
-           const std::function<void(const std::string&, nn::Linear&)>& seen) {
-  if (auto* linear = dynamic_cast<nn::Linear*>(&part)) {
+           const std::function<void(const std::string&, nn::LinearImpl&)>& seen) {
+  if (auto* linear = dynamic_cast<nn::LinearImpl*>(&part)) {
     seen(path, *linear);
   }
   for (const auto& item : part.named_children()) {
@@ -68,7 +68,7 @@ TEST(Inference, EveryLinearLayerIsQuantisedButTheOutputOverTheVocabulary) {
       const auto model = make_model(options, 3);
       prepare_for_inference(*model, {.is_quantized = true});
       int64_t count = 0;
-      visit(*model, "", [&](const std::string& path, nn::Linear& linear) {
+      visit(*model, "", [&](const std::string& path, nn::LinearImpl& linear) {
         EXPECT_EQ(linear.is_quantized(), path != "/head/decoder") << word_of(family) << path;
         EXPECT_EQ(linear.weight().numel() == 0, linear.is_quantized()) << path;
         ++count;

@@ -31,10 +31,10 @@ class Noting : public ActivationHook {
 };
 
 TEST(ActivationHook, SeesWhatGoesFromLayerToLayerAndMayChangeIt) {
-  Stack stack({.layers = 2,
-               .block = {.attention = {.dim = 8, .heads = 2},
-                         .feed_forward = {.dim = 8, .width = 16},
-                         .norm = {.dim = 8}}});
+  const BlockOptions block{.attention = {.dim = 8, .heads = 2},
+                           .feed_forward = {.dim = 8, .width = 16},
+                           .norm = {.dim = 8}};
+  StackImpl stack({.layers = {block, block}});
   for (auto& item : stack.named_parameters()) {
     item.value().set_data(at::ones_like(item.value()) / 8);
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/attention/kv_cache.h"
+#include "nn/attention/window_attention.h"
 #include "nn/modules.h"
 #include "nn/position/relative_bias.h"
 #include "nn/stack.h"
@@ -24,25 +25,26 @@ at::Tensor decoder_stack_rows(int64_t count, double step = 0.7) {
 /// distance, and states of an encoder.
 StackOptions decoder_stack_options_of(bool has_cross_attention,
                                       NormPlacement place = NormPlacement::kPre) {
-  const AttentionOptions attention{.type = AttentionType::kWindow,
-                                   .dim = kDecoderStackDim,
+  const AttentionOptions attention{.dim = kDecoderStackDim,
                                    .heads = 4,
-                                   .window = 4,
                                    .is_causal = true,
                                    .theta = 50,
                                    .key_heads = 2,
                                    .head_dim = 6,
                                    .has_output_bias = false,
                                    .has_distance_bias = true};
-  StackOptions options;
-  options.layers = 2;
-  options.block.attention = attention;
-  options.block.has_cross_attention = has_cross_attention;
-  options.block.cross_attention = {
-      .dim = kDecoderStackDim, .heads = 2, .head_dim = 3, .encoder_dim = 5};
-  options.block.feed_forward = {.dim = kDecoderStackDim, .width = 12, .is_gated = true};
-  options.block.norm = {.type = NormType::kRms, .dim = kDecoderStackDim, .epsilon = 1e-6};
-  options.block.norm_placement = place;
+  const BlockOptions block{
+      .order = has_cross_attention ? "acf" : "af",
+      .attention = attention,
+      .make_attention = window_attention(4),
+      .cross_attention = {.dim = kDecoderStackDim, .heads = 2, .head_dim = 3, .encoder_dim = 5},
+      .feed_forward = {.dim = kDecoderStackDim, .width = 12, .is_gated = true},
+      .norm = {.type = NormType::kRms, .dim = kDecoderStackDim, .epsilon = 1e-6},
+      .norm_placement = place};
+  StackOptions options{.layers = {block, block}};
+  if (place == NormPlacement::kPre) {
+    options.norm = block.norm;
+  }
   options.relative = {.buckets = 8, .max_distance = 16, .heads = 4, .is_causal = true};
   return options;
 }
@@ -56,7 +58,7 @@ EncoderStates encoder_states_of(std::vector<int64_t> offsets) {
 }
 
 TEST(DecoderStack, SeesWhatCameBeforeAlone) {
-  Stack stack(decoder_stack_options_of(false));
+  StackImpl stack(decoder_stack_options_of(false));
   test::fill_parameters(stack);
   const auto x = decoder_stack_rows(9);
   auto edited = x.clone();
@@ -70,7 +72,7 @@ TEST(DecoderStack, SeesWhatCameBeforeAlone) {
 
 TEST(DecoderStack, EachSequenceReadsItsOwnSource) {
   for (const auto place : {NormPlacement::kPre, NormPlacement::kPost}) {
-    Stack stack(decoder_stack_options_of(true, place));
+    StackImpl stack(decoder_stack_options_of(true, place));
     test::fill_parameters(stack);
     auto encoder_states = encoder_states_of({0, 3, 10});
     auto context = test::context_of({0, 4, 6});
@@ -85,13 +87,13 @@ TEST(DecoderStack, EachSequenceReadsItsOwnSource) {
 }
 
 TEST(DecoderStack, WithoutASourceCrossAttentionThrows) {
-  Stack stack(decoder_stack_options_of(true));
+  StackImpl stack(decoder_stack_options_of(true));
   test::fill_parameters(stack);
   EXPECT_THROW(stack.forward(decoder_stack_rows(2), test::context_of({0, 2})), c10::Error);
 }
 
 TEST(DecoderStack, GradientsReachTheSourceThroughRecomputedLayers) {
-  Stack stack(decoder_stack_options_of(true));
+  StackImpl stack(decoder_stack_options_of(true));
   test::fill_parameters(stack);
   const auto run = [&](bool recomputes) {
     auto encoder_states = encoder_states_of({0, 3, 10});
@@ -122,7 +124,7 @@ class DecodingStack : public ::testing::Test {
  protected:
   void SetUp() override { test::fill_parameters(stack_); }
 
-  Stack stack_{decoder_stack_options_of(true)};
+  StackImpl stack_{decoder_stack_options_of(true)};
   EncoderStates encoder_states_ = encoder_states_of({0, 3, 10});
 };
 
@@ -134,7 +136,7 @@ TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
   KvCache cache(2);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.cache = &cache;
+  context.decoding_state = &cache;
   const auto x = decoder_stack_rows(10);
   context.layout = cache.begin_step({4, 1}, at::kCPU);
   EXPECT_EQ(context.layout.position_limit, 4);
@@ -168,7 +170,7 @@ TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
   KvCache cache(2);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.cache = &cache;
+  context.decoding_state = &cache;
   context.layout = cache.begin_step({2, 2}, at::kCPU);
   stack_.forward(x, context);
   cache.reorder({1, 1, 0});
@@ -184,7 +186,7 @@ TEST_F(DecodingStack, ACacheIsForInferenceOnly) {
   KvCache cache(1);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.cache = &cache;
+  context.decoding_state = &cache;
   context.layout = cache.begin_step({2}, at::kCPU);
   context.is_training = true;
   EXPECT_THROW(stack_.forward(decoder_stack_rows(2), context), c10::Error);
@@ -200,7 +202,7 @@ TEST_F(DecodingStack, CachesGrow) {
   KvCache cache(1);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.cache = &cache;
+  context.decoding_state = &cache;
   context.layout = cache.begin_step({30}, at::kCPU);
   stack_.forward(x.slice(0, 0, 30), context);
   for (int64_t i = 30; i < 80; ++i) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kEmbeddingsDim = 4;
 
-std::shared_ptr<Embeddings> embeddings(int64_t offset, int64_t segments) {
-  auto layer = std::make_shared<Embeddings>(
+std::shared_ptr<EmbeddingsImpl> embeddings(int64_t offset, int64_t segments) {
+  auto layer = std::make_shared<EmbeddingsImpl>(
       EmbeddingsOptions{.vocabulary = 6,
                         .dim = kEmbeddingsDim,
                         .segments = segments,
@@ -24,7 +24,7 @@ std::shared_ptr<Embeddings> embeddings(int64_t offset, int64_t segments) {
   return layer;
 }
 
-at::Tensor table(const std::shared_ptr<Embeddings>& layer, const std::string& name) {
+at::Tensor table(const std::shared_ptr<EmbeddingsImpl>& layer, const std::string& name) {
   return layer->named_parameters()[name].detach();
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 TEST(FeedForward, MatchesHandComputedRelu) {
   const auto layer =
-      make_feed_forward({.dim = 2, .width = 2, .activation = kernels::Activation::kRelu});
+      make_standard_feed_forward({.dim = 2, .width = 2, .activation = kernels::Activation::kRelu});
   test::set_parameters(*layer, {{"up.weight", at::eye(2)},
                                 {"up.bias", at::zeros({2})},
                                 {"down.weight", at::tensor({1.0F, 1.0F, 2.0F, 0.0F}).view({2, 2})},
@@ -19,11 +19,11 @@ TEST(FeedForward, MatchesHandComputedRelu) {
 }
 
 TEST(GatedFeedForward, MultipliesTheActivatedHalfByTheOther) {
-  const auto layer = make_feed_forward({.dim = 2,
-                                        .width = 2,
-                                        .activation = kernels::Activation::kRelu,
-                                        .is_gated = true,
-                                        .has_bias = false});
+  const auto layer = make_standard_feed_forward({.dim = 2,
+                                                 .width = 2,
+                                                 .activation = kernels::Activation::kRelu,
+                                                 .is_gated = true,
+                                                 .has_bias = false});
   ASSERT_EQ(layer->named_parameters().size(), 2);
   // Activated: x and -x_1; gates: x_1 and x_0 + x_1.
   test::set_parameters(
@@ -36,7 +36,7 @@ TEST(GatedFeedForward, MultipliesTheActivatedHalfByTheOther) {
 }
 
 TEST(GatedFeedForward, DropsItsActivationsInTraining) {
-  const auto layer = make_feed_forward(
+  const auto layer = make_standard_feed_forward(
       {.dim = 8, .width = 16, .is_gated = true, .has_bias = false, .dropout = 0.5});
   test::fill_parameters(*layer);
   const auto x = at::arange(40, at::kFloat).view({5, 8}).sin();
@@ -47,7 +47,7 @@ TEST(GatedFeedForward, DropsItsActivationsInTraining) {
 }
 
 TEST(FeedForward, MixesNothingAcrossTokens) {
-  const auto layer = make_feed_forward({.dim = 8, .width = 16});
+  const auto layer = make_standard_feed_forward({.dim = 8, .width = 16});
   test::fill_parameters(*layer);
   const auto x = at::arange(40, at::kFloat).view({5, 8}) / 20;
   auto edited = x.clone();

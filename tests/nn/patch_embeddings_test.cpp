@@ -12,7 +12,7 @@ namespace weft::nn {
 namespace {
 
 TEST(PatchEmbeddings, PutsItsTokensBeforeThePatches) {
-  PatchEmbeddings embeddings(
+  PatchEmbeddingsImpl embeddings(
       {.dim = 2, .patch_width = 1, .grid = 1, .has_distillation_token = true});
   test::set_parameters(
       embeddings,
@@ -46,7 +46,7 @@ TEST(PatchEmbeddings, OtherGridsInterpolateTheirPositions) {
 
 /// A batch of mixed sizes gives what each image alone gives.
 TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
-  PatchEmbeddings embeddings({.dim = 4, .patch_width = 3, .grid = 2, .has_mask_token = true});
+  PatchEmbeddingsImpl embeddings({.dim = 4, .patch_width = 3, .grid = 2, .has_mask_token = true});
   test::fill_parameters(embeddings);
   const auto patches = at::arange(13 * 3, at::kFloat).view({13, 3}).cos();
   const auto hidden = at::arange(13).remainder(3).eq(0);

@@ -10,7 +10,7 @@ namespace weft::nn {
 namespace {
 
 TEST(Pooler, IsTanhOfTheFirstToken) {
-  Pooler pooler(2);
+  PoolerImpl pooler(2);
   test::set_parameters(pooler,
                        {{"dense.weight", at::eye(2)}, {"dense.bias", at::tensor({0.0F, 1.0F})}});
   const auto hidden =

@@ -31,7 +31,7 @@ struct Counted {
       return linear.forward(y).tanh();
     });
   }
-  Linear linear{LinearOptions{kRecomputeDim, kRecomputeDim}};
+  LinearImpl linear{LinearOptions{kRecomputeDim, kRecomputeDim}};
   int runs = 0;
 };
 
@@ -70,10 +70,9 @@ TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
 }
 
 TEST(Recompute, APassThatIsWatchedOrHasNoGradientsIsRunPlainly) {
-  Stack stack({.layers = 1,
-               .block = {.attention = {.dim = kRecomputeDim, .heads = 2},
-                         .feed_forward = {.dim = kRecomputeDim, .width = 12},
-                         .norm = {.dim = kRecomputeDim, .epsilon = 1e-5}}});
+  StackImpl stack({.layers = {{.attention = {.dim = kRecomputeDim, .heads = 2},
+                               .feed_forward = {.dim = kRecomputeDim, .width = 12},
+                               .norm = {.dim = kRecomputeDim, .epsilon = 1e-5}}}});
   test::fill_parameters(stack);
   ForwardContext context;
   context.layout = kernels::Layout::from_offsets({0, 3}, at::kCPU);

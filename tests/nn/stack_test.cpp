@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "nn/attention/window_attention.h"
 #include "support/context.h"
 #include "support/tensors.h"
 
@@ -11,14 +12,21 @@ namespace {
 
 constexpr int64_t kStackDim = 8;
 
+BlockOptions block_options_of(NormPlacement place, double dropout = 0.1) {
+  return {.attention = {.dim = kStackDim, .heads = 2, .dropout = dropout},
+          .feed_forward = {.dim = kStackDim, .width = 12},
+          .norm = {.dim = kStackDim, .epsilon = 1e-5},
+          .norm_placement = place,
+          .dropout = dropout};
+}
+
 StackOptions stack_options_of(NormPlacement place, double dropout = 0.1) {
-  return {.layers = 2,
-          .block = {.layer = 0,
-                    .attention = {.dim = kStackDim, .heads = 2, .dropout = dropout},
-                    .feed_forward = {.dim = kStackDim, .width = 12},
-                    .norm = {.dim = kStackDim, .epsilon = 1e-5},
-                    .norm_placement = place,
-                    .dropout = dropout}};
+  const auto block = block_options_of(place, dropout);
+  StackOptions options{.layers = {block, block}};
+  if (place == NormPlacement::kPre) {
+    options.norm = block.norm;
+  }
+  return options;
 }
 
 at::Tensor stack_input(int64_t tokens) {
@@ -32,7 +40,7 @@ at::Tensor norm(const torch::nn::Module& module, const std::string& name, const 
 }
 
 TEST(Block, PostNormIsNormOfTheSum) {
-  const auto options = stack_options_of(NormPlacement::kPost).block;
+  const auto options = block_options_of(NormPlacement::kPost);
   const auto block = make_block(options);
   test::fill_parameters(*block);
   const auto children = block->named_children();
@@ -47,7 +55,7 @@ TEST(Block, PostNormIsNormOfTheSum) {
 }
 
 TEST(Block, PreNormLeavesTheStreamAlone) {
-  const auto block = make_block(stack_options_of(NormPlacement::kPre).block);
+  const auto block = make_block(block_options_of(NormPlacement::kPre));
   test::fill_parameters(*block);
   const auto children = block->named_children();
   auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
@@ -62,21 +70,18 @@ TEST(Block, PreNormLeavesTheStreamAlone) {
 
 TEST(Stack, OnlyPreNormEndsInANormOfItsOwn) {
   EXPECT_FALSE(
-      Stack(stack_options_of(NormPlacement::kPost)).named_parameters().contains("norm.weight"));
+      Stack(stack_options_of(NormPlacement::kPost))->named_parameters().contains("norm.weight"));
   EXPECT_TRUE(
-      Stack(stack_options_of(NormPlacement::kPre)).named_parameters().contains("norm.weight"));
+      Stack(stack_options_of(NormPlacement::kPre))->named_parameters().contains("norm.weight"));
 }
 
-TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
+TEST(Stack, LayersMayDiffer) {
   auto options = stack_options_of(NormPlacement::kPre, 0);
-  const AttentionOptions full{.dim = kStackDim, .heads = 2, .dropout = 0};
-  auto narrow = full;
-  narrow.type = AttentionType::kWindow;
-  narrow.window = 1;  // itself alone
-  options.attention = {narrow, narrow};
-  Stack apart(options);
-  options.attention = {narrow, full};
-  Stack mixed(options);
+  options.layers[0].make_attention = window_attention(1);  // a token attends to itself only
+  auto apart_options = options;
+  apart_options.layers[1].make_attention = window_attention(1);
+  StackImpl apart(apart_options);
+  StackImpl mixed(options);
   test::fill_parameters(apart);
   test::fill_parameters(mixed);
   auto edited = stack_input(5);
@@ -86,21 +91,69 @@ TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
                          apart.forward(stack_input(5), context).slice(0, 0, 4)));
   EXPECT_FALSE(test::near(mixed.forward(edited, context).slice(0, 0, 4),
                           mixed.forward(stack_input(5), context).slice(0, 0, 4)));
-  options.attention = {full};
-  EXPECT_THROW(Stack{options}, c10::Error);
 }
 
 TEST(Stack, TheFirstNormMayBeMissing) {
   auto options = stack_options_of(NormPlacement::kPre);
-  options.has_first_norm = false;
-  const auto names = Stack(options).named_parameters();
+  options.layers[0].has_first_norm = false;
+  const auto names = Stack(options)->named_parameters();
   EXPECT_FALSE(names.contains("0.attention_norm.weight"));
   EXPECT_TRUE(names.contains("0.feed_forward_norm.weight"));
   EXPECT_TRUE(names.contains("1.attention_norm.weight"));
 }
 
+TEST(Block, RunsItsSublayersInTheGivenOrder) {
+  for (const auto place : {NormPlacement::kPre, NormPlacement::kPost}) {
+    auto options = block_options_of(place, 0);
+    options.order = "faf";
+    const auto block = make_block(options);
+    test::fill_parameters(*block);
+    const auto children = block->named_children();
+    auto attention = std::dynamic_pointer_cast<Attention>(children["attention"]);
+    auto first = std::dynamic_pointer_cast<FeedForward>(children["feed_forward"]);
+    auto second = std::dynamic_pointer_cast<FeedForward>(children["feed_forward_2"]);
+    const auto context = test::context_of({0, 2, 5});
+    auto expected = stack_input(5);
+    const auto add = [&](const std::string& name, Sublayer& sublayer) {
+      expected = place == NormPlacement::kPre
+                     ? expected + sublayer.forward(norm(*block, name + "_norm", expected), context)
+                     : norm(*block, name + "_norm", expected + sublayer.forward(expected, context));
+    };
+    add("feed_forward", *first);
+    add("attention", *attention);
+    add("feed_forward_2", *second);
+    EXPECT_TRUE(test::near(block->forward(stack_input(5), context), expected));
+    const auto selection = RowSelection::from_rows({1, 2, 4}, context, 0);
+    EXPECT_TRUE(test::near(block->forward_selected(stack_input(5), context, selection),
+                           selection.select(expected)));
+  }
+}
+
+TEST(Block, RepeatedSublayersDropDifferentFeatures) {
+  auto options = block_options_of(NormPlacement::kPre, 0.5);
+  options.order = "ff";
+  const auto block = make_block(options);
+  for (auto& item : block->named_parameters()) {  // both sub-layers add the same constant
+    item.value().set_data(item.key().ends_with("down.bias") ? at::ones_like(item.value())
+                                                            : at::zeros_like(item.value()));
+  }
+  auto context = test::context_of({0, 5});
+  context.is_training = true;
+  const auto sum = block->forward(at::zeros({5, kStackDim}), context);
+  EXPECT_TRUE((sum == 2).any().item<bool>()) << "kept by one of the two only";
+}
+
+TEST(Block, RejectsAnOrderOfUnknownSublayers) {
+  auto options = block_options_of(NormPlacement::kPre);
+  options.order = "axf";
+  EXPECT_THROW(make_block(options), c10::Error);
+  EXPECT_TRUE(order_error("axf"));
+  EXPECT_TRUE(order_error(""));
+  EXPECT_FALSE(order_error("faf"));
+}
+
 TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
-  auto options = stack_options_of(NormPlacement::kPre, 0.5).block;
+  auto options = block_options_of(NormPlacement::kPre, 0.5);
   options.attention.dropout = 0;
   const auto x = stack_input(5);
   auto context = test::context_of({0, 5});
@@ -118,7 +171,7 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
 
 TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
   for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
-    Stack stack(stack_options_of(place, 0.4));
+    StackImpl stack(stack_options_of(place, 0.4));
     test::fill_parameters(stack);
     const auto x = stack_input(9);
     auto whole = test::context_of({0, 4, 9});
@@ -139,7 +192,7 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
 }
 
 TEST(Stack, EveryLayerDrawsItsOwnChance) {
-  Stack stack(stack_options_of(NormPlacement::kPost, 0.5));
+  StackImpl stack(stack_options_of(NormPlacement::kPost, 0.5));
   test::fill_parameters(stack);
   auto context = test::context_of({0, 6});
   context.is_training = true;
@@ -153,7 +206,7 @@ TEST(Stack, EveryLayerDrawsItsOwnChance) {
 // Central differences in single precision: only as fine as that allows.
 TEST(Stack, GradientsAreThoseOfDifferences) {
   for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
-    Stack stack(stack_options_of(place, 0.3));
+    StackImpl stack(stack_options_of(place, 0.3));
     test::fill_parameters(stack);
     auto context = test::context_of({0, 3, 5});
     context.is_training = true;

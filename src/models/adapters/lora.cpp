@@ -35,8 +35,8 @@ void fill_lora_uniform(at::Tensor parameter, const std::string& name, uint64_t s
   parameter.copy_(values);
 }
 
-nn::Linear& linear_of(Model& model, const std::string& name) {
-  auto* linear = dynamic_cast<nn::Linear*>(nn::find_module(model, name));
+nn::LinearImpl& linear_of(Model& model, const std::string& name) {
+  auto* linear = dynamic_cast<nn::LinearImpl*>(nn::find_module(model, name));
   TORCH_CHECK(linear != nullptr, name, " is no linear layer of the model");
   return *linear;
 }

@@ -1,5 +1,7 @@
 #include "models/config/config_json.h"
 
+#include <utility>
+
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
@@ -15,10 +17,19 @@ namespace {
 
 std::string config_quote(std::string_view word) { return "'" + std::string(word) + "'"; }
 
+/// `model_type` of models that no family of transformers has; the family that they are based on,
+/// and their layer types.
+constexpr auto kOwnModelType = "weft";
+constexpr auto kBaseModelType = "base_model_type";
+constexpr auto kLayerTypes = "weft_layer_types";  // `layer_types` is a key of transformers
+
 /// Reads family and norm placement.
 void read_type(const JsonFields& fields, ModelOptions& options) {
   std::string type;
   fields.read("model_type", type);
+  if (type == kOwnModelType) {
+    fields.read(kBaseModelType, type);
+  }
   const auto* hf_names = find_model_type(type);
   if (hf_names == nullptr) {
     const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
@@ -77,6 +88,9 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
   read_type(fields, options);
   read_head(fields, options);
   definition_of(options.family).read_json(fields, options);
+  if (fields.has(kLayerTypes)) {
+    options.layer_types = read_layer_types(fields.at(kLayerTypes), place + ": " + kLayerTypes);
+  }
   read_prompt(fields, options);
   read_labels(fields, options);
   return options;
@@ -86,6 +100,10 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   Json json;
   json["architectures"] = Json::array({architecture_of(options)});
   json["model_type"] = hf_names_of(options).model_type;
+  if (!options.layer_types.empty()) {
+    json[kBaseModelType] = std::exchange(json["model_type"], kOwnModelType);
+    write_layer_types(json[kLayerTypes], options.layer_types);
+  }
   json["dtype"] = torch_name(dtype);
   definition_of(options.family).write_json(json, options);
   write_prompt(json, options);

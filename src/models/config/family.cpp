@@ -77,7 +77,7 @@ bool has_head(Family family, Head head) {
 }
 
 bool is_known_to_transformers(const ModelOptions& options) {
-  return !hf_names_of(options).model_type.starts_with("weft-");
+  return options.layer_types.empty() && !hf_names_of(options).model_type.starts_with("weft-");
 }
 
 const config::Choices<Family>& families() {

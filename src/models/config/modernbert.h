@@ -6,6 +6,7 @@
 #include "config/section.h"
 #include "formats/json.h"
 #include "models/config/json_fields.h"
+#include "models/config/layer_type_keys.h"
 #include "models/config/options.h"
 
 /// ModernBERT (arXiv:2412.13663).
@@ -29,7 +30,7 @@ double modernbert_init_std(const ModelOptions& options, const std::string& param
 /// Reads its keys in the sub-sections of `model:`. `base`: the init_from model. Documentation mode:
 /// all of them. Throws config::Error.
 void read_modernbert(config::Section& section, ModelOptions& options);
-void read_modernbert_attention(config::Section& section,
+void read_modernbert_attention(LayerPartSection& part,
                                ModelOptions& options,
                                const ModelOptions* base);
 void read_modernbert_position(config::Section& section,

@@ -3,7 +3,6 @@
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/modernbert.h"
-#include "nn/attention/attention.h"
 #include "nn/position/position.h"
 
 namespace weft::models {
@@ -71,10 +70,10 @@ void read_bias(Section& section,
 
 /// `type: full`: no layer has a window.
 void resolve_windows(const Section& section,
-                     nn::AttentionType type,
+                     const std::string& type,
                      int64_t before,
                      ModernOptions& modern) {
-  if (type == nn::AttentionType::kFull) {
+  if (type != "window") {
     if (section.has("global_attn_every_n_layers") && modern.global_attention_every != 1) {
       section.fail("global_attn_every_n_layers",
                    "has no effect with type: full, allowed with type: window");
@@ -102,19 +101,25 @@ void read_modernbert(Section& section, ModelOptions& options) {
   options.modern.uses_mean_pooling = pooled == Pooled::kMean;
 }
 
-void read_modernbert_attention(Section& section, ModelOptions& options, const ModelOptions* base) {
-  using nn::AttentionType;
+void read_modernbert_attention(LayerPartSection& part,
+                               ModelOptions& options,
+                               const ModelOptions* base) {
+  auto& section = part.shared();
   auto modern = starting_options(section, options);
+  const bool is_modern = is_modernbert(options.family);
   const bool has_windows =
-      is_modernbert(options.family) &&
-      (modern.global_attention_every > 1 || !modern.global_attention_layers.empty());
-  auto type = has_windows ? AttentionType::kWindow : AttentionType::kFull;
-  section.read_choice("type", type, nn::attention_types(),
-                      {.help = "Who sees whom. full: each token its whole sequence; window: what "
-                               "is near, and in some layers the whole sequence (modernbert)."});
-  if (!is_modernbert(options.family)) {
-    reject_other_choices(section, options, nn::attention_types(), type, {AttentionType::kFull});
-  }
+      is_modern && (modern.global_attention_every > 1 || !modern.global_attention_layers.empty());
+  const auto type = read_attention_types(
+      part,
+      {.family_types = is_modern ? std::vector<std::string>{"full", "window"}
+                                 : std::vector<std::string>{"full"},
+       .default_type = has_windows ? "window" : "full",
+       .layers = options.layers,
+       .help =
+           "Which tokens a token attends to. full: the whole sequence; window: the tokens "
+           "around it, and in some layers the whole sequence (modernbert); or another attention "
+           "type."},
+      options.layer_types);
   if (!is_read(section, options)) {
     return;
   }

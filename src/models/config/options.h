@@ -9,6 +9,7 @@
 #include "kernels/activation.h"
 #include "models/config/baseline_options.h"
 #include "models/config/decoder_options.h"
+#include "models/config/layer_types.h"
 #include "models/config/modern_options.h"
 #include "models/config/vision_options.h"
 #include "models/config/xlm_options.h"
@@ -82,6 +83,7 @@ struct ModelOptions {
   bool tie_word_embeddings = true;
   bool has_sinusoidal_positions = false;  // sinusoidal position table, arXiv:1706.03762
 
+  LayerTypes layer_types;            // types of layer parts other than the family's
   ModernOptions modern;              // biases, windows and rotary positions
   DecoderOptions decoder;            // decoders and encoder-decoders
   VisionOptions vision;              // models of images

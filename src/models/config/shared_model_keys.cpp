@@ -5,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "models/config/family.h"
+#include "models/config/layer_type_keys.h"
 #include "nn/attention/attention.h"
 #include "nn/norm/norm.h"
 #include "nn/position/position.h"
@@ -14,7 +15,6 @@ namespace weft::models {
 namespace {
 
 using config::Section;
-using nn::AttentionType;
 
 /// Returns the choices whose value is in `kept`.
 template <class Enum>
@@ -35,10 +35,13 @@ class Reader {
   void operator()(Section& section) {
     sizes(section);
     dropouts(section);
-    attention(section.section("attention", {.help = "How tokens see each other."}));
+    attention(LayerPartSection(section, "attention", {.help = "The attention of the layers."}));
     position(section.section("position", {.help = "Where a token stands."}));
-    feed_forward(section.section("feed_forward",
-                                 {.help = "The sub-layer that changes each token by itself."}));
+    feed_forward(LayerPartSection(section, "feed_forward",
+                                  {.help = "The position-wise feed-forward of the layers."}));
+    read_block_order(section, options_.decoder.layers > 0, options_.layer_types);
+    models::require_unchanged(section, "attention",
+                              base_ == nullptr || options_.layer_types == base_->layer_types);
     norm(section.section("norm", {.help = "The norms of the stack."}));
     section.read("init_std", options_.init_std,
                  {.help = "Standard deviation of the normal that initialises matrices.",
@@ -149,13 +152,14 @@ class Reader {
     }
   }
 
-  void attention(Section section) {
+  void attention(LayerPartSection part) {
+    auto& section = part.shared();
     heads(section);
     section.read("dropout", options_.attention_dropout,
                  {.help = "Share of the attention weights that are dropped in training.",
                   .range = config::half_open(0, 1),
                   .only_if = keys_.only_if});
-    window(section);
+    window(part);
     if (keys_.has_layer_scale) {
       section.read("scale_attn_by_inverse_layer_idx",
                    options_.decoder.scale_attn_by_inverse_layer_idx,
@@ -172,29 +176,36 @@ class Reader {
     section.reject_unread();
   }
 
-  void window(Section& section) {
+  void window(LayerPartSection& part) {
+    auto& section = part.shared();
     auto& width = options_.decoder.window;
-    const bool has_width = width > 0 || (keys_.has_window && section.has("window"));
-    auto type = has_width ? AttentionType::kWindow : AttentionType::kFull;
-    auto types = std::vector{AttentionType::kFull};
+    const bool has_width =
+        width > 0 || (keys_.has_window && !part.is_list() && section.has("window"));
+    std::vector<std::string> types{"full"};
     if (keys_.has_window) {
-      types.push_back(AttentionType::kWindow);
+      types.emplace_back("window");
     }
-    section.read_choice("type", type, those_of(nn::attention_types(), types),
-                        {.help = "Whom of those before it a token sees: all, or a window of them.",
-                         .only_if = keys_.only_if});
+    const auto type = read_attention_types(
+        part,
+        {.family_types = types,
+         .default_type = has_width && keys_.has_window ? "window" : "full",
+         .layers = options_.layers,
+         .help = "Which tokens a token attends to: all, a window of them, or another attention "
+                 "type.",
+         .only_if = keys_.only_if},
+        options_.layer_types);
     if (!keys_.has_window) {
       return;
     }
-    const bool is_windowed = type == AttentionType::kWindow;
-    if (!is_windowed && section.has("window")) {
+    const bool is_windowed = type == "window";
+    if (type == "full" && section.has("window")) {
       section.fail("window", "has no effect with type: full");
     }
     if (!is_windowed && !section.is_documenting()) {
       width = 0;  // no number to show
     } else {
       section.read("window", width,
-                   {.help = "Tokens that a token sees, itself and those before it.",
+                   {.help = "Number of tokens that a token attends to: itself and those before it.",
                     .unit = "tokens",
                     .range = config::between(1, 1 << 20),
                     .only_if = keys_.only_if});
@@ -238,7 +249,15 @@ class Reader {
     section.reject_unread();
   }
 
-  void feed_forward(Section section) {
+  void feed_forward(LayerPartSection part) {
+    auto& section = part.shared();
+    read_feed_forward_types(part,
+                            {.family_types = {"standard"},
+                             .default_type = "standard",
+                             .layers = options_.layers,
+                             .help = "The type of the feed-forward.",
+                             .only_if = keys_.only_if},
+                            options_.layer_types);
     section.read("width", options_.width,
                  {.help = "Width between the two projections; 4 * dim where dim is given and this "
                           "is not.",

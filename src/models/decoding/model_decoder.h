@@ -6,7 +6,7 @@
 #include "kernels/linear/product.h"
 #include "models/decoding/decoder.h"
 #include "models/model.h"
-#include "nn/attention/kv_cache.h"
+#include "nn/decoding_state.h"
 #include "nn/encoder_states.h"
 
 namespace weft::models {
@@ -14,8 +14,7 @@ namespace weft::models {
 /// Whether a model generates tokens left to right.
 bool can_generate(const Model& model);
 
-/// A model with a KV cache. The model's parameters stay in place; the prompts and the cache are
-/// packed.
+/// A model and its decoding state. The model's parameters stay in place; the prompts are packed.
 class ModelDecoder : public Decoder {
  public:
   /// `output`: from prepare_for_decoding. `prompts`: with sources if the model is an
@@ -37,7 +36,7 @@ class ModelDecoder : public Decoder {
   Model& model_;
   const kernels::PackedMatrix& output_;  // (D, V)
   const std::vector<Prompt>& prompts_;
-  nn::KvCache cache_;
+  std::unique_ptr<nn::DecodingState> state_;
   nn::EncoderStates encoder_states_;
   bool has_encoder_states_ = false;
 };

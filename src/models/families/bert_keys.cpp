@@ -1,5 +1,6 @@
 #include "base/string_util.h"
 #include "models/config/family.h"
+#include "models/config/layer_type_keys.h"
 #include "models/config/modernbert.h"
 #include "models/config/traits.h"
 #include "models/families/bert_kind.h"
@@ -46,8 +47,9 @@ struct Reading {
   }
 };
 
-void read_attention(Section section, Reading& reading) {
+void read_attention(LayerPartSection part, Reading& reading) {
   auto& options = reading.options;
+  auto& section = part.shared();
   section.read("heads", options.heads,
                {.help = "Attention heads; they divide dim.",
                 .unit = "heads",
@@ -59,7 +61,7 @@ void read_attention(Section section, Reading& reading) {
   if (options.dim % options.heads != 0) {
     section.fail("heads", str_cat(options.heads, " does not divide dim ", options.dim));
   }
-  read_modernbert_attention(section, options, reading.base);
+  read_modernbert_attention(part, options, reading.base);
   section.reject_unread();
 }
 
@@ -81,8 +83,15 @@ void read_position(Section section, Reading& reading) {
   section.reject_unread();
 }
 
-void read_bert_feed_forward(Section section, Reading& reading) {
+void read_bert_feed_forward(LayerPartSection part, Reading& reading) {
   auto& options = reading.options;
+  auto& section = part.shared();
+  read_feed_forward_types(part,
+                          {.family_types = {"standard"},
+                           .default_type = "standard",
+                           .layers = options.layers,
+                           .help = "The type of the feed-forward."},
+                          options.layer_types);
   section.read("width", options.width,
                {.help = "Width between the two projections; 4 * dim where dim "
                         "is given and this is "
@@ -207,11 +216,17 @@ void read_keys(Section& section, ModelOptions& options, const ModelOptions* base
   Reading reading{.options = options, .base = base};
   read_bert_sizes(section, reading);
   read_dropouts(section, options);
-  read_attention(section.section("attention", {.help = "How tokens see each other."}), reading);
+  read_attention(LayerPartSection(section, "attention", {.help = "The attention of the layers."}),
+                 reading);
   read_position(section.section("position", {.help = "Where a token stands."}), reading);
   read_bert_feed_forward(
-      section.section("feed_forward", {.help = "The sub-layer that changes each token by itself."}),
+      LayerPartSection(section, "feed_forward",
+                       {.help = "The position-wise feed-forward of the layers."}),
       reading);
+  read_block_order(section, false, options.layer_types);
+  if (base != nullptr && !(options.layer_types == base->layer_types)) {
+    section.fail("attention", "contradicts the model that init_from names; leave it out");
+  }
   read_norm(section.section("norm", {.help = "The norms of the stack."}), reading);
   read_modernbert(section, options);
   read_rest(section, reading);

@@ -1,6 +1,7 @@
 #include "models/weights/weight_map.h"
 
 #include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -13,8 +14,45 @@ int64_t StoredTensor::elements() const {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+namespace {
+
+/// Elements of each parameter that the tensors contain.
+std::map<std::string, int64_t> stored_elements(const std::vector<StoredTensor>& tensors) {
+  std::map<std::string, int64_t> result;
+  for (const auto& tensor : tensors) {
+    result[tensor.parameter] += tensor.elements();
+  }
+  return result;
+}
+
+/// Replaces the tensors of layers whose parts are not the family's: those are stored under the
+/// names of their parameters.
+void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
+  const auto model = definition_of(options.family).make(options);
+  const auto stored = stored_elements(tensors);
+  const auto parameters = model->named_parameters();
+  std::erase_if(tensors, [&](const StoredTensor& tensor) {
+    const auto* parameter = parameters.find(tensor.parameter);
+    return parameter == nullptr || parameter->numel() != stored.at(tensor.parameter);
+  });
+  const auto kept = stored_elements(tensors);
+  for (const auto& parameter : parameters) {
+    if (!kept.contains(parameter.key())) {
+      tensors.push_back({.parameter = parameter.key(),
+                         .name = parameter.key(),
+                         .shape = parameter.value().sizes().vec()});
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<StoredTensor> weight_map(const ModelOptions& options) {
-  return definition_of(options.family).tensors(options);
+  auto tensors = definition_of(options.family).tensors(options);
+  if (!options.layer_types.empty()) {
+    replace_layer_tensors(tensors, options);
+  }
+  return tensors;
 }
 
 std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {

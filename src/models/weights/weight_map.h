@@ -30,8 +30,8 @@ struct StoredTensor {
   int64_t elements() const;
 };
 
-/// All tensors of a model's file, in order of computation. A pure function of the options, without
-/// any allocation of tensors.
+/// All tensors of a model's file, in order of computation; those of layer types that the family
+/// does not have come last. A pure function of the options.
 std::vector<StoredTensor> weight_map(const ModelOptions& options);
 
 /// Names of a tensor in files of other versions: with or without the backbone's prefix, gamma and

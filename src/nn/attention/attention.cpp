@@ -5,14 +5,28 @@
 
 namespace weft::nn {
 
-std::shared_ptr<Attention> make_attention(const AttentionOptions& options) {
-  switch (options.type) {
-    case AttentionType::kFull:
-      return std::make_shared<FullAttention>(options);
-    case AttentionType::kWindow:
-      return std::make_shared<WindowAttention>(options);
-  }
-  TORCH_CHECK(false, "no such attention");
+namespace {
+
+Registry<AttentionDefinition>& attention_registry() {
+  static Registry<AttentionDefinition> registry("attention type",
+                                                {
+                                                    {"full", read_full_attention},
+                                                    {"window", read_window_attention},
+                                                });
+  return registry;
+}
+
+}  // namespace
+
+const Registry<AttentionDefinition>& attention_types() { return attention_registry(); }
+
+void register_attention(const AttentionDefinition& definition) {
+  attention_registry().add(definition);
+}
+
+std::vector<at::Tensor> Attention::weights(const at::Tensor& /*x*/,
+                                           const ForwardContext& /*context*/) {
+  TORCH_CHECK(false, "this attention type has no attention weights to show");
 }
 
 int64_t key_heads(const AttentionOptions& options) {
@@ -26,12 +40,6 @@ int64_t head_dim(const AttentionOptions& options) {
   TORCH_CHECK(options.heads > 0 && options.dim % options.heads == 0, options.heads,
               " heads do not divide width ", options.dim);
   return options.dim / options.heads;
-}
-
-const config::Choices<AttentionType>& attention_types() {
-  static const config::Choices<AttentionType> kTypes = {{"full", AttentionType::kFull},
-                                                        {"window", AttentionType::kWindow}};
-  return kTypes;
 }
 
 }  // namespace weft::nn

@@ -1,31 +1,25 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include <torch/nn/module.h>
-
-#include "config/section.h"
 #include "kernels/attention/rotary.h"
-#include "nn/forward_context.h"
-#include "nn/row_selection.h"
+#include "nn/component.h"
+#include "nn/sublayer.h"
 
 namespace weft::nn {
 
-enum class AttentionType { kFull, kWindow };
-
+/// Settings of the model that all attention types share.
 struct AttentionOptions {
-  AttentionType type = AttentionType::kFull;
-  int64_t dim = 0;         // D
-  int64_t heads = 0;       // H, divides D
-  int64_t window = 0;      // kWindow: half of it on each side; causal: the token itself and
-                           // window - 1 before it
-  int64_t layer = 0;       // index of the block; part of the dropout site
-  bool is_causal = false;  // a token attends to itself and those before it
-  bool has_bias = true;    // of the projections
-  double theta = 0;        // base of RoPE (arXiv:2104.09864); 0: no RoPE
+  int64_t dim = 0;                           // D
+  int64_t heads = 0;                         // H, divides D
+  int64_t layer = 0;                         // index of the block; part of the dropout site
+  bool is_causal = false;                    // a token attends to itself and those before it
+  bool has_bias = true;                      // of the projections
+  double theta = 0;                          // base of RoPE (arXiv:2104.09864); 0: no RoPE
   kernels::RotaryOptions rotary = {};        // other RoPE options; width 0: whole heads
   int64_t key_heads = 0;                     // G (arXiv:2305.13245); 0: H
   int64_t head_dim = 0;                      // K; 0: D / H
@@ -36,29 +30,29 @@ struct AttentionOptions {
   double dropout = 0.1;                      // on the attention weights
 };
 
-/// Attention within each sequence, including the output projection. Norm, residual and output
-/// dropout belong to the block.
-class Attention : public torch::nn::Module {
+/// Self-attention within each sequence, including the output projection.
+class Attention : public Sublayer {
  public:
-  virtual at::Tensor forward(const at::Tensor& x,
-                             const ForwardContext& context) = 0;  // (N, D) -> (N, D)
-  /// Computes only the selected rows of forward(): (N, D) -> (M, D).
-  virtual at::Tensor forward_selected(const at::Tensor& x,
-                                      const ForwardContext& context,
-                                      const RowSelection& selection) = 0;
+  bool mixes_tokens() const override { return true; }
 
   /// Attention weights of forward() for the same input, without dropout: (H, L, L) in fp32 for each
-  /// sequence, rows are queries. A separate, unfused path, for inspection.
-  virtual std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) = 0;
+  /// sequence, rows are queries. A separate, unfused path, for inspection. Throws c10::Error for
+  /// types that have no such weights.
+  virtual std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context);
 };
 
-std::shared_ptr<Attention> make_attention(const AttentionOptions& options);
+using AttentionDefinition = ComponentDefinition<Attention, AttentionOptions>;
+using AttentionMaker = AttentionDefinition::Maker;
+using AttentionChoice = ComponentChoice<Attention, AttentionOptions>;
+
+/// The values of `model.attention.type`.
+const Registry<AttentionDefinition>& attention_types();
+
+/// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
+void register_attention(const AttentionDefinition& definition);
 
 /// G and K.
 int64_t key_heads(const AttentionOptions& options);
 int64_t head_dim(const AttentionOptions& options);
-
-/// Config values of `attention.type`.
-const config::Choices<AttentionType>& attention_types();
 
 }  // namespace weft::nn

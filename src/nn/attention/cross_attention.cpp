@@ -9,14 +9,13 @@ CrossAttention::CrossAttention(const AttentionOptions& options) : options_(optio
   const int64_t width = head_dim(options);
   const int64_t q_size = options.heads * width;
   const int64_t encoder_dim = options.encoder_dim > 0 ? options.encoder_dim : options.dim;
-  query_ = register_module(
-      "query", std::make_shared<Linear>(LinearOptions{options.dim, q_size, options.has_bias}));
-  key_value_ = register_module("key_value",
-                               std::make_shared<Linear>(LinearOptions{
-                                   encoder_dim, 2 * key_heads(options) * width, options.has_bias}));
+  query_ = register_module("query", Linear(LinearOptions{options.dim, q_size, options.has_bias}));
+  key_value_ = register_module(
+      "key_value",
+      Linear(LinearOptions{encoder_dim, 2 * key_heads(options) * width, options.has_bias}));
   output_ = register_module(
-      "output", std::make_shared<Linear>(LinearOptions{
-                    q_size, options.dim, options.has_output_bias.value_or(options.has_bias)}));
+      "output", Linear(LinearOptions{q_size, options.dim,
+                                     options.has_output_bias.value_or(options.has_bias)}));
 }
 
 at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext& context) {
@@ -26,7 +25,7 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
                                             .key_heads = key_heads(options_),
                                             .scale = options_.scale,
                                             .dropout = context.rate(options_.dropout)};
-  auto* const cache = context.cache;
+  auto* const cache = context.decoding_state != nullptr ? &kv_cache_of(context) : nullptr;
   if (cache == nullptr || !cache->has_encoder_kv(options_.layer)) {
     const auto rows = key_value_->forward(encoder_states.states, context);  // (M, 2 G K)
     if (cache == nullptr) {

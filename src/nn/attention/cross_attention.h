@@ -7,19 +7,20 @@
 namespace weft::nn {
 
 /// Each decoder token attends to all states of its encoder (arXiv:1706.03762, section 3.2.3).
-class CrossAttention : public torch::nn::Module {
+class CrossAttention : public Sublayer {
  public:
   explicit CrossAttention(const AttentionOptions& options);
 
-  at::Tensor forward(const at::Tensor& x, const ForwardContext& context);  // (N, D) -> (N, D)
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
+  bool mixes_tokens() const override { return false; }
 
  private:
   at::Tensor attend(const at::Tensor& query, const ForwardContext& context);
 
   AttentionOptions options_;
-  std::shared_ptr<Linear> query_;
-  std::shared_ptr<Linear> key_value_;  // weight (2 G K, D): rows of key, then value
-  std::shared_ptr<Linear> output_;
+  Linear query_{nullptr};
+  Linear key_value_{nullptr};  // weight (2 G K, D): rows of key, then value
+  Linear output_{nullptr};
 };
 
 }  // namespace weft::nn

@@ -21,11 +21,10 @@ FullAttention::FullAttention(const AttentionOptions& options)
     : options_(options), angles_(rotary_of(options)) {
   const int64_t width = head_dim(options);
   const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
-  qkv_ = register_module(
-      "qkv", std::make_shared<Linear>(LinearOptions{options.dim, rows, options.has_bias}));
-  output_ = register_module("output", std::make_shared<Linear>(LinearOptions{
-                                          options.heads * width, options.dim,
-                                          options.has_output_bias.value_or(options.has_bias)}));
+  qkv_ = register_module("qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
+  output_ = register_module(
+      "output", Linear(LinearOptions{options.heads * width, options.dim,
+                                     options.has_output_bias.value_or(options.has_bias)}));
 }
 
 kernels::AttentionSettings FullAttention::settings(const at::Tensor& x,
@@ -43,7 +42,7 @@ kernels::AttentionSettings FullAttention::settings(const at::Tensor& x,
 
 at::Tensor FullAttention::attend_with_cache(const at::Tensor& qkv, const ForwardContext& context) {
   TORCH_CHECK(!context.is_training, "attention with a KV cache is for inference only");
-  TORCH_CHECK(options_.is_causal, "what sees the tokens after it cannot go on from a cache");
+  TORCH_CHECK(options_.is_causal, "only causal attention can continue from a KV cache");
   const int64_t width = head_dim(options_);
   const int64_t q_size = options_.heads * width;
   const int64_t kv_size = key_heads(options_) * width;
@@ -54,8 +53,9 @@ at::Tensor FullAttention::attend_with_cache(const at::Tensor& qkv, const Forward
     rotated_qk = kernels::apply_rotary(heads, settings.rotary, context.layout.positions).flatten(1);
     settings.rotary.reset();
   }
-  const auto rows = context.cache->extend(options_.layer, rotated_qk.narrow(1, q_size, kv_size),
-                                          qkv.narrow(1, q_size + kv_size, kv_size));
+  const auto rows =
+      kv_cache_of(context).extend(options_.layer, rotated_qk.narrow(1, q_size, kv_size),
+                                  qkv.narrow(1, q_size + kv_size, kv_size));
   return kernels::attention({.query = rotated_qk.narrow(1, 0, q_size),
                              .key = rows.key,
                              .value = rows.value,
@@ -65,7 +65,7 @@ at::Tensor FullAttention::attend_with_cache(const at::Tensor& qkv, const Forward
 
 at::Tensor FullAttention::attend(const at::Tensor& x, const ForwardContext& context) {
   const auto qkv = qkv_->forward(x, context);
-  if (context.cache != nullptr) {
+  if (context.decoding_state != nullptr) {
     return attend_with_cache(qkv, context);
   }
   const auto rng_key =
@@ -109,5 +109,11 @@ std::vector<at::Tensor> FullAttention::weights(const at::Tensor& x, const Forwar
   return kernels::attention_weights(qkv_->forward(x, context), context.layout,
                                     settings(x, context));
 }
+
+std::shared_ptr<Attention> make_full_attention(const AttentionOptions& options) {
+  return std::make_shared<FullAttention>(options);
+}
+
+AttentionMaker read_full_attention(config::Section& /*section*/) { return make_full_attention; }
 
 }  // namespace weft::nn

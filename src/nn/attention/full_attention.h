@@ -36,8 +36,12 @@ class FullAttention : public Attention {
 
   AttentionOptions options_;
   RotaryAngles angles_;
-  std::shared_ptr<Linear> qkv_;  // weight ((H + 2 G) K, D): rows of query, then key, then value
-  std::shared_ptr<Linear> output_;
+  Linear qkv_{nullptr};  // weight ((H + 2 G) K, D): rows of query, then key, then value
+  Linear output_{nullptr};
 };
+
+/// Type `full`; it has no keys of its own.
+AttentionMaker read_full_attention(config::Section& section);
+std::shared_ptr<Attention> make_full_attention(const AttentionOptions& options);
 
 }  // namespace weft::nn

@@ -64,21 +64,13 @@ void KvCache::reorder(const std::vector<int64_t>& rows) {
   auto lengths = selected(lengths_);
   previous_lengths_ = selected(previous_lengths_);
   source_indices_ = selected(source_indices_);
-  for (auto& layer : layers_) {
+  for (auto& [index, layer] : layers_) {
     if (layer.self_kv.defined()) {
       layer.self_kv =
           layer.self_kv.index_select(0, kernels::to_device(rows, layer.self_kv.device()));
     }
   }
   lengths_ = std::move(lengths);
-}
-
-KvCache::Layer& KvCache::layer(int64_t index) {
-  const auto wanted = static_cast<std::size_t>(index) + 1;
-  if (layers_.size() < wanted) {
-    layers_.resize(wanted);
-  }
-  return layers_[wanted - 1];
 }
 
 // Doubles the capacity whenever it is exhausted.
@@ -99,7 +91,7 @@ void KvCache::grow(Layer& layer, const at::Tensor& key) const {
 CachedKv KvCache::extend(int64_t index, const at::Tensor& key, const at::Tensor& value) {
   TORCH_CHECK(key.size(0) == layout_.tokens(), "the pass that began has ", layout_.tokens(),
               " tokens, got ", key.size(0));
-  auto& layer = this->layer(index);
+  auto& layer = layers_[index];
   grow(layer, key);
   const int64_t capacity = layer.self_kv.size(1);
   std::vector<int64_t> starts;
@@ -119,18 +111,18 @@ CachedKv KvCache::extend(int64_t index, const at::Tensor& key, const at::Tensor&
 }
 
 bool KvCache::has_encoder_kv(int64_t index) const {
-  const auto slot = static_cast<std::size_t>(index);
-  return slot < layers_.size() && layers_[slot].encoder_kv.defined();
+  const auto found = layers_.find(index);
+  return found != layers_.end() && found->second.encoder_kv.defined();
 }
 
 void KvCache::store_encoder_kv(int64_t index, const at::Tensor& key, const at::Tensor& value) {
-  layer(index).encoder_kv = at::cat({key, value}, 1);
+  layers_[index].encoder_kv = at::cat({key, value}, 1);
 }
 
 CachedKv KvCache::encoder_kv(int64_t index, const kernels::Layout& encoder_layout) const {
-  const auto& cached = layers_.at(static_cast<std::size_t>(index)).encoder_kv;
-  TORCH_CHECK(cached.size(0) == encoder_layout.tokens(), "the memory has ", cached.size(0),
-              " rows, its layout ", encoder_layout.tokens());
+  const auto& cached = layers_.at(index).encoder_kv;
+  TORCH_CHECK(cached.size(0) == encoder_layout.tokens(), "the cache has ", cached.size(0),
+              " rows of encoder states, their layout ", encoder_layout.tokens());
   std::vector<int64_t> starts;
   std::vector<int64_t> offsets{0};
   for (const auto source : source_indices_) {
@@ -143,6 +135,12 @@ CachedKv KvCache::encoder_kv(int64_t index, const kernels::Layout& encoder_layou
           .value = cached.narrow(1, width, width),
           .starts = std::move(starts),
           .layout = key_layout(std::move(offsets))};
+}
+
+KvCache& kv_cache_of(const ForwardContext& context) {
+  auto* const cache = dynamic_cast<KvCache*>(context.decoding_state);
+  TORCH_CHECK(cache != nullptr, "attention expects a KV cache as decoding state");
+  return *cache;
 }
 
 }  // namespace weft::nn

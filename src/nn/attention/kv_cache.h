@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "kernels/layout.h"
+#include "nn/decoding_state.h"
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 
@@ -17,17 +20,8 @@ struct CachedKv {
   kernels::Layout layout;       // rows of each sequence; only offsets and lengths are set
 };
 
-/// Keys and values that a decoder has computed for some sequences, per layer, so that each pass
-/// computes only its new tokens. Sequences have different lengths: nothing is padded.
-///
-///   KvCache cache(sequences);
-///   context.cache = &cache;
-///   context.layout = cache.begin_step(counts, device);   // prompts first, then one token each
-///   hidden = model.hidden(input, context);          // (N, D) of the new tokens
-///   cache.reorder(rows);                         // for beams, or to drop finished sequences
-///
-/// For use without gradients.
-class KvCache {
+/// Keys and values that a decoder has computed for some sequences, per layer.
+class KvCache : public DecodingState {
  public:
   explicit KvCache(int64_t sequences);
 
@@ -35,12 +29,8 @@ class KvCache {
   /// Tokens of each sequence so far, including those of the current pass.
   const std::vector<int64_t>& lengths() const { return lengths_; }
 
-  /// Begins a pass over the next `counts[b]` tokens of each sequence. Returns its layout, whose
-  /// positions continue from the cached tokens.
-  kernels::Layout begin_step(const std::vector<int64_t>& counts, const at::Device& device);
-
-  /// Replaces sequence b by the former sequence rows[b]; the number of sequences may change.
-  void reorder(const std::vector<int64_t>& rows);
+  kernels::Layout begin_step(const std::vector<int64_t>& counts, const at::Device& device) override;
+  void reorder(const std::vector<int64_t>& rows) override;
 
   /// For attention: stores one layer's rows of the pass, (N, G K) each; returns all rows so far.
   CachedKv extend(int64_t layer, const at::Tensor& key, const at::Tensor& value);
@@ -57,7 +47,6 @@ class KvCache {
     at::Tensor encoder_kv;  // (M, 2 G K)
   };
 
-  Layer& layer(int64_t index);
   void grow(Layer& layer, const at::Tensor& key) const;
 
   std::vector<int64_t> lengths_;
@@ -65,7 +54,10 @@ class KvCache {
   std::vector<int64_t> source_indices_;    // encoder sequence of each sequence
   kernels::Layout layout_;                 // of the current pass
   kernels::Layout full_layout_;            // of all rows
-  std::vector<Layer> layers_;
+  std::map<int64_t, Layer> layers_;
 };
+
+/// The decoding state of a model with attention. Throws c10::Error if it is of another kind.
+KvCache& kv_cache_of(const ForwardContext& context);
 
 }  // namespace weft::nn

@@ -32,11 +32,11 @@ int64_t relative_position_bucket(int64_t offset, const RelativeBiasOptions& opti
   return first + std::min(exact + further, buckets - 1);
 }
 
-RelativeBias::RelativeBias(const RelativeBiasOptions& options) : options_(options) {
+RelativeBiasImpl::RelativeBiasImpl(const RelativeBiasOptions& options) : options_(options) {
   weight_ = register_parameter("weight", at::empty({options.buckets, options.heads}));
 }
 
-at::Tensor RelativeBias::forward(int64_t longest) const {
+at::Tensor RelativeBiasImpl::forward(int64_t longest) const {
   std::vector<int64_t> buckets;
   for (int64_t offset = 1 - longest; offset < longest; ++offset) {
     buckets.push_back(relative_position_bucket(offset, options_));

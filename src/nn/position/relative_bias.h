@@ -14,9 +14,9 @@ struct RelativeBiasOptions {
 };
 
 /// A learned bias for each head and distance bucket (arXiv:1910.10683, section 2.1).
-class RelativeBias : public torch::nn::Module {
+class RelativeBiasImpl : public torch::nn::Module {
  public:
-  explicit RelativeBias(const RelativeBiasOptions& options);
+  explicit RelativeBiasImpl(const RelativeBiasOptions& options);
 
   /// Returns kernels::AttentionSettings::distance_bias for sequences up to `longest`:
   /// (H, 2 longest - 1) fp32.
@@ -26,6 +26,7 @@ class RelativeBias : public torch::nn::Module {
   RelativeBiasOptions options_;
   at::Tensor weight_;  // (buckets, H)
 };
+TORCH_MODULE(RelativeBias);
 
 /// Returns the bucket of `offset` = key position - query position.
 int64_t relative_position_bucket(int64_t offset, const RelativeBiasOptions& options);

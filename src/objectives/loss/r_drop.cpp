@@ -11,6 +11,7 @@ nn::ForwardContext second_dropout_context(const nn::ForwardContext& context) {
   constexpr uint64_t kSecond = 2;
   auto second = context;
   second.seed = hash_combine(context.seed, kSecond);
+  second.auxiliary_losses = nullptr;  // each sequence counts once
   return second;
 }
 

@@ -62,16 +62,9 @@ TrainStep::TrainStep(const objectives::Objective& objective,
 StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   timings_ = {};
   elapsed_ms();
-  std::vector<double> totals(objective_.terms().size(), 0);
   StepResult result;
-  for (const auto& batch : batches.micro_batches) {
-    const auto counts = objective_.counts(batch);
-    const auto weights = objective_.weights(batch);
-    for (std::size_t term = 0; term < totals.size(); ++term) {
-      totals[term] += weights[term];
-      result.targets += counts[term];
-    }
-  }
+  const auto totals = count(batches, result);
+  carried_state_.discard();  // of a step that is computed again
   auto context = context_of(step);
   const bool has_micro_batches = batches.micro_batches.size() > 1;
   std::vector<MicroBatchLoss> micro_batches;
@@ -97,10 +90,7 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
                   ? sum_
                   : flat_parameters_.gradient();
   for (const auto& micro_batch : micro_batches) {
-    result.loss += micro_batch.loss.defined() ? micro_batch.loss.item<double>() : 0;
-    if (micro_batch.running_sums.defined()) {
-      add_to(result.running_sums, micro_batch.running_sums);
-    }
+    add_results(micro_batch, result);
   }
   squared_norm_ = kernels::squared_norm(gradient_);
   result.norm = std::sqrt(squared_norm_.value);
@@ -111,17 +101,46 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   return result;
 }
 
+TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepResult& result) const {
+  StepTotals totals{.terms = std::vector<double>(objective_.terms().size(), 0)};
+  for (const auto& batch : batches.micro_batches) {
+    const auto counts = objective_.counts(batch);
+    const auto weights = objective_.weights(batch);
+    for (std::size_t term = 0; term < totals.terms.size(); ++term) {
+      totals.terms[term] += weights[term];
+      result.targets += counts[term];
+    }
+    totals.tokens += static_cast<double>(batch.total_tokens());
+    totals.sequences += static_cast<double>(batch.sequences());
+  }
+  return totals;
+}
+
 TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
-                                              const std::vector<double>& totals,
+                                              const StepTotals& totals,
                                               nn::ForwardContext context) {
+  nn::AuxiliaryLosses auxiliary_losses;
   context.layout = batching::context_of(batch, options_.device).layout;
+  context.auxiliary_losses = &auxiliary_losses;
+  context.carried_state = &carried_state_;
+  context.streams = batch.streams;
   const auto sums = objective_.losses(model_, batch, context);
-  at::Tensor loss;
-  for (std::size_t term = 0; term < totals.size(); ++term) {
-    if (totals[term] > 0 && sums[term].requires_grad()) {
-      const auto share = sums[term] / totals[term];
+  MicroBatchLoss result{
+      .loss = {},
+      .running_sums = sums.size() > totals.terms.size() ? sums.back() : at::Tensor(),
+      .auxiliary_losses = {}};
+  auto& loss = result.loss;
+  for (std::size_t term = 0; term < totals.terms.size(); ++term) {
+    if (totals.terms[term] > 0 && sums[term].requires_grad()) {
+      const auto share = sums[term] / totals.terms[term];
       loss = loss.defined() ? loss + share : share;
     }
+  }
+  for (const auto& each : auxiliary_losses.all()) {
+    const double total = each.unit == nn::LossUnit::kTokens ? totals.tokens : totals.sequences;
+    const auto share = each.sum / total;
+    loss = loss.defined() ? loss + each.weight * share : each.weight * share;
+    result.auxiliary_losses.emplace_back(each.name, share.detach());
   }
   timings_.forward += elapsed_ms();
   add_operation_times(timings_.forward_by_operation);
@@ -131,7 +150,17 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
   }
   timings_.backward += elapsed_ms();
   add_operation_times(timings_.backward_by_operation);
-  return {.loss = loss, .running_sums = sums.size() > totals.size() ? sums.back() : at::Tensor()};
+  return result;
+}
+
+void TrainStep::add_results(const MicroBatchLoss& micro_batch, StepResult& result) const {
+  result.loss += micro_batch.loss.defined() ? micro_batch.loss.item<double>() : 0;
+  for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
+    result.auxiliary_losses[name] += loss.item<double>();
+  }
+  if (micro_batch.running_sums.defined()) {
+    add_to(result.running_sums, micro_batch.running_sums);
+  }
 }
 
 // Accumulates bf16 gradients of micro-batches in fp32. Between steps the sum is zero.
@@ -178,6 +207,9 @@ bool TrainStep::update(const StepResult& result, double lr) {
   } else {
     is_done = try_update(lr, scale);
   }
+  if (is_done) {
+    carried_state_.commit();
+  }
   timings_.optimizer += elapsed_ms();
   return is_done;
 }
@@ -208,6 +240,7 @@ bool TrainStep::try_update(double lr, double scale) {
 void TrainStep::discard_gradients() {
   const at::NoGradGuard no_grad;
   gradient_.zero_();
+  carried_state_.discard();
 }
 
 void TrainStep::add_operation_times(kernels::OperationProfiler::Milliseconds& times) {

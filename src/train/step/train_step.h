@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +14,8 @@
 #include "kernels/operation_profiler.h"
 #include "kernels/optimizer.h"
 #include "models/model.h"
+#include "nn/auxiliary_losses.h"
+#include "nn/carried_state.h"
 #include "objectives/objective.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
@@ -43,7 +47,8 @@ struct StepResult {
   int64_t tokens = 0;
   int64_t sequences = 0;
   int64_t targets = 0;
-  std::vector<double> running_sums = {};  // of the objective
+  std::vector<double> running_sums = {};                // of the objective
+  std::map<std::string, double> auxiliary_losses = {};  // by name, before their weights
 
   bool is_finite() const;
 };
@@ -73,16 +78,27 @@ class TrainStep {
   /// Context of the first row of that step's first micro-batch.
   nn::ForwardContext context_of(int64_t step) const;
   const StepTimings& timings() const { return timings_; }
+  /// State that layers carry from step to step; `update` commits that of the step.
+  nn::CarriedState& carried_state() { return carried_state_; }
 
  private:
+  /// Denominators of the losses, over all micro-batches of the step.
+  struct StepTotals {
+    std::vector<double> terms;  // of the objective
+    double tokens = 0;          // of auxiliary losses
+    double sequences = 0;
+  };
+  StepTotals count(const data::StepBatches& batches, StepResult& result) const;
   /// Results of a micro-batch.
   struct MicroBatchLoss {
     at::Tensor loss;          // its part of the step's loss; undefined without targets
     at::Tensor running_sums;  // of the objective; undefined if it has none
+    std::vector<std::pair<std::string, at::Tensor>> auxiliary_losses;
   };
   MicroBatchLoss backward(const data::Batch& batch,
-                          const std::vector<double>& totals,
+                          const StepTotals& totals,
                           nn::ForwardContext context);
+  void add_results(const MicroBatchLoss& micro_batch, StepResult& result) const;
   void accumulate();
   void zero_grad();
   bool try_update(double lr, double scale);
@@ -97,6 +113,7 @@ class TrainStep {
   at::Tensor sum_;  // fp32 sum of gradients of several bf16 micro-batches; allocated on first use
   at::Tensor gradient_;                // of the step: the flat parameters' or sum_
   kernels::SquaredNorm squared_norm_;  // of gradient_
+  nn::CarriedState carried_state_;
   StepTimings timings_;
   std::optional<kernels::OperationProfiler> clock_;  // only if time is measured
   double last_time_ms_ = 0;

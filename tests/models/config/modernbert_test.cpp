@@ -102,8 +102,8 @@ TEST(ModernOptions, FullAttentionIsAWindowNowhere) {
 }
 
 TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
-  EXPECT_NE(modern_message({{"attention", "{type: window}"}})
-                .find("window does not go with bert, allowed is full"),
+  EXPECT_NE(modern_message({{"attention", "{type: windows}"}})
+                .find("'windows' is not one of full, window"),
             std::string::npos);
   EXPECT_NE(modern_message({{"position", "{type: rotary}"}})
                 .find("rotary does not go with bert, allowed is learned"),

@@ -1,9 +1,12 @@
 #include "nn/attention/attention.h"
 
 #include <cmath>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
+#include "nn/attention/full_attention.h"
+#include "nn/attention/window_attention.h"
 #include "support/context.h"
 #include "support/tensors.h"
 
@@ -12,7 +15,7 @@ namespace {
 
 // One head of width 2; query and key are the token itself, the value twice that.
 std::shared_ptr<Attention> plain_attention() {
-  auto layer = make_attention({.dim = 2, .heads = 1});
+  auto layer = make_full_attention({.dim = 2, .heads = 1});
   test::set_parameters(*layer, {{"qkv.weight", at::cat({at::eye(2), at::eye(2), 2 * at::eye(2)})},
                                 {"qkv.bias", at::zeros({6})},
                                 {"output.weight", at::eye(2)},
@@ -31,7 +34,7 @@ TEST(FullAttention, MatchesHandComputedValues) {
 }
 
 TEST(FullAttention, SequencesDoNotSeeEachOther) {
-  const auto layer = make_attention({.dim = 8, .heads = 2});
+  const auto layer = make_full_attention({.dim = 8, .heads = 2});
   test::fill_parameters(*layer);
   const auto x = at::arange(56, at::kFloat).view({7, 8}).sin();
   const auto together = layer->forward(x, test::context_of({0, 3, 7}));
@@ -42,8 +45,8 @@ TEST(FullAttention, SequencesDoNotSeeEachOther) {
 }
 
 TEST(WindowAttention, SeesHalfAWindowOnEachSide) {
-  AttentionOptions options{.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 5};
-  const auto layer = make_attention(options);
+  const AttentionOptions options{.dim = 8, .heads = 2};
+  const auto layer = window_attention(5)(options);
   test::fill_parameters(*layer);
   const auto context = test::context_of({0, 9});
   const auto x = at::arange(72, at::kFloat).view({9, 8}).sin();
@@ -54,15 +57,13 @@ TEST(WindowAttention, SeesHalfAWindowOnEachSide) {
   for (int64_t i = 0; i < 9; ++i) {
     EXPECT_EQ(test::near(before[i], after[i]), std::abs(i - 4) > 2) << i;
   }
-  options.window = 0;
-  EXPECT_THROW(make_attention(options), c10::Error);
+  EXPECT_THROW(window_attention(0)(options), c10::Error);
 }
 
 TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
-  AttentionOptions options{.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 18};
-  const auto near = make_attention(options);
-  options.type = AttentionType::kFull;
-  const auto full = make_attention(options);
+  const AttentionOptions options{.dim = 8, .heads = 2};
+  const auto near = window_attention(18)(options);
+  const auto full = make_full_attention(options);
   test::fill_parameters(*near);
   test::fill_parameters(*full);
   const auto x = at::arange(72, at::kFloat).view({9, 8}).sin();
@@ -73,7 +74,7 @@ TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
 // Without positions the first of two sequences of the same tokens in another order is the second.
 TEST(RotaryPositions, TellTheOrderOfTokens) {
   for (const double theta : {0.0, 100.0}) {
-    const auto layer = make_attention({.dim = 8, .heads = 2, .theta = theta});
+    const auto layer = make_full_attention({.dim = 8, .heads = 2, .theta = theta});
     test::fill_parameters(*layer);
     const auto x = at::arange(24, at::kFloat).view({3, 8}).sin();
     const auto y = layer->forward(x, test::context_of({0, 3}));
@@ -83,7 +84,7 @@ TEST(RotaryPositions, TellTheOrderOfTokens) {
 }
 
 TEST(RotaryPositions, ALongerSequenceGetsALongerTable) {
-  const auto layer = make_attention({.dim = 8, .heads = 2, .theta = 100.0});
+  const auto layer = make_full_attention({.dim = 8, .heads = 2, .theta = 100.0});
   test::fill_parameters(*layer);
   const auto x = at::arange(8 * 200, at::kFloat).view({200, 8}).sin();
   const auto first = layer->forward(x.slice(0, 0, 5), test::context_of({0, 5}));
@@ -92,7 +93,7 @@ TEST(RotaryPositions, ALongerSequenceGetsALongerTable) {
 }
 
 TEST(FullAttention, ProjectionsMayHaveNoBiases) {
-  const auto layer = make_attention({.dim = 8, .heads = 2, .has_bias = false});
+  const auto layer = make_full_attention({.dim = 8, .heads = 2, .has_bias = false});
   EXPECT_EQ(layer->named_parameters().size(), 2);
 }
 
@@ -109,13 +110,10 @@ at::Tensor mixed_by(const at::Tensor& weights, const at::Tensor& x, Attention& l
 }
 
 TEST(AttentionWeights, MixTheValuesAsForwardDoes) {
-  for (const AttentionOptions& options :
-       {AttentionOptions{.dim = 8, .heads = 2, .dropout = 0.5},
-        AttentionOptions{.dim = 8, .heads = 2, .is_causal = true},
-        AttentionOptions{.dim = 8, .heads = 2, .theta = 100},
-        AttentionOptions{
-            .type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 4, .theta = 100}}) {
-    const auto layer = make_attention(options);
+  for (const auto& layer : {make_full_attention({.dim = 8, .heads = 2, .dropout = 0.5}),
+                            make_full_attention({.dim = 8, .heads = 2, .is_causal = true}),
+                            make_full_attention({.dim = 8, .heads = 2, .theta = 100}),
+                            window_attention(4)({.dim = 8, .heads = 2, .theta = 100})}) {
     test::fill_parameters(*layer);
     const auto x = at::arange(96, at::kFloat).view({12, 8}).sin();
     const auto context = test::context_of({0, 3, 12});
@@ -130,9 +128,8 @@ TEST(AttentionWeights, MixTheValuesAsForwardDoes) {
 }
 
 TEST(AttentionWeights, AreNothingWhereATokenMayNotLook) {
-  const auto causal = make_attention({.dim = 8, .heads = 2, .is_causal = true});
-  const auto window =
-      make_attention({.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 2});
+  const auto causal = make_full_attention({.dim = 8, .heads = 2, .is_causal = true});
+  const auto window = window_attention(2)({.dim = 8, .heads = 2});
   const auto x = at::arange(40, at::kFloat).view({5, 8}).sin();
   for (const auto& layer : {causal, window}) {
     test::fill_parameters(*layer);
@@ -147,7 +144,13 @@ TEST(AttentionWeights, AreNothingWhereATokenMayNotLook) {
 }
 
 TEST(FullAttention, RefusesHeadsThatDoNotDivide) {
-  EXPECT_THROW(make_attention({.dim = 8, .heads = 3}), c10::Error);
+  EXPECT_THROW(make_full_attention({.dim = 8, .heads = 3}), c10::Error);
+}
+
+TEST(AttentionTypes, AreFoundByNameAndRegisteredOnce) {
+  EXPECT_NE(attention_types().find("window"), nullptr);
+  EXPECT_EQ(attention_types().find("windows"), nullptr);
+  EXPECT_THROW(register_attention({"full", read_full_attention}), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,0 +1,171 @@
+#include "models/config/layer_type_keys.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/string_util.h"
+#include "nn/block.h"
+
+namespace weft::models {
+
+namespace {
+
+using config::Section;
+
+std::string read_type(Section& section,
+                      const std::vector<std::string>& names,
+                      const std::string& default_type,
+                      const config::KeySpec& spec) {
+  config::Choices<std::size_t> choices;
+  std::size_t chosen = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    choices.emplace_back(names[i], i);
+    chosen = names[i] == default_type ? i : chosen;
+  }
+  section.read_choice("type", chosen, choices, spec);
+  return names[chosen];
+}
+
+/// Reads the types of one kind of part.
+template <class Part, class Options>
+class TypeReader {
+ public:
+  using Choice = nn::ComponentChoice<Part, Options>;
+
+  TypeReader(const Registry<nn::ComponentDefinition<Part, Options>>& registry,
+             const LayerTypeKeys& keys,
+             PerLayer<Choice>& types)
+      : registry_(registry), keys_(keys), types_(types) {}
+
+  std::string operator()(LayerPartSection& section) {
+    const auto before = types_;
+    types_ = {};
+    if (section.is_list()) {
+      read_list(section.items());
+      return "";
+    }
+    auto& shared = section.shared();
+    const auto type = read_type(shared, type_names(registry_, keys_.family_types),
+                                keys_.default_type, {.help = keys_.help, .only_if = keys_.only_if});
+    if (shared.is_documenting()) {
+      document(shared);
+      return type;
+    }
+    if (!shared.has("type") && !before.empty()) {  // of the model that init_from names
+      types_ = before;
+      return "";
+    }
+    const bool is_family_type = std::find(keys_.family_types.begin(), keys_.family_types.end(),
+                                          type) != keys_.family_types.end();
+    if (!is_family_type) {
+      types_.cycle.push_back(nn::read_component(shared, *registry_.find(type)));
+    }
+    read_ranges(shared);
+    return is_family_type ? type : "";
+  }
+
+ private:
+  Choice read_choice(Section& section) {
+    const auto names = type_names(registry_, {});
+    const auto type = read_type(section, names, names.front(), {.help = "", .is_required = true});
+    return nn::read_component(section, *registry_.find(type));
+  }
+
+  void read_list(std::vector<Section>& items) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      types_.cycle.push_back(read_choice(items[i]));
+      if (i > 0) {  // the reader of the shared keys closes the first one
+        items[i].reject_unread();
+      }
+    }
+  }
+
+  void read_ranges(Section& shared) {
+    for (auto& [range, section] : shared.named_sections(
+             "layers", {.help = "Types of single layers or ranges of layers, as in "
+                                "{\"0-3\": {type: window, window: 64}}."})) {
+      const auto layers = parse_layer_range(range);
+      if (!layers || layers->second >= keys_.layers) {
+        section.fail("", str_cat("found layers '", range,
+                                 "', expected a layer or a range within 0-", keys_.layers - 1));
+      }
+      types_.ranges.push_back({layers->first, layers->second, read_choice(section)});
+      section.reject_unread();
+    }
+  }
+
+  void document(Section& shared) const {
+    for (const auto& definition : registry_.all()) {
+      definition.read(shared);
+    }
+    shared.named_sections("layers", {.help = "Types of single layers or ranges of layers, as in "
+                                             "{\"0-3\": {type: window, window: 64}}."});
+  }
+
+  const Registry<nn::ComponentDefinition<Part, Options>>& registry_;
+  const LayerTypeKeys& keys_;
+  PerLayer<Choice>& types_;
+};
+
+}  // namespace
+
+LayerPartSection::LayerPartSection(Section& model,
+                                   std::string_view key,
+                                   const config::KeySpec& spec)
+    : is_list_(model.is_list(key)) {
+  if (is_list_) {
+    auto required = spec;
+    required.is_required = true;
+    items_ = model.sections(key, required);
+  } else {
+    items_.push_back(model.section(key, spec));
+  }
+}
+
+std::optional<std::pair<int64_t, int64_t>> parse_layer_range(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto number = [](std::string_view digits) -> std::optional<int64_t> {
+    int64_t value = 0;
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool is_whole = parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+    return is_whole && value >= 0 ? std::optional(value) : std::nullopt;
+  };
+  const auto first = number(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : number(text.substr(dash + 1));
+  return first && last && *first <= *last ? std::optional(std::pair{*first, *last}) : std::nullopt;
+}
+
+std::string read_attention_types(LayerPartSection& section,
+                                 const LayerTypeKeys& keys,
+                                 LayerTypes& types) {
+  return TypeReader(nn::attention_types(), keys, types.attention)(section);
+}
+
+std::string read_feed_forward_types(LayerPartSection& section,
+                                    const LayerTypeKeys& keys,
+                                    LayerTypes& types) {
+  return TypeReader(nn::feed_forward_types(), keys, types.feed_forward)(section);
+}
+
+void read_block_order(Section& model, bool has_cross_attention, LayerTypes& types) {
+  std::optional<std::string> block;
+  if (!types.block.empty()) {
+    block = types.block;
+  }
+  model.read("block", block,
+             {.help = "Order of the sub-layers of a layer: a (attention), c (cross attention, of "
+                      "decoders with an encoder), f (feed-forward), as in `faf`; null: the "
+                      "family's order."});
+  types.block = block.value_or("");
+  if (block) {
+    if (const auto error = nn::order_error(*block)) {
+      model.fail("block", str_cat("'", *block, "' ", *error));
+    }
+    if (has_cross_attention != (block->find('c') != std::string::npos)) {
+      model.fail("block", str_cat("'", *block, "' ", has_cross_attention ? "lacks" : "has",
+                                  " c, the cross attention of a decoder with an encoder"));
+    }
+  }
+}
+
+}  // namespace weft::models

@@ -1,0 +1,140 @@
+#include "models/config/layer_types.h"
+
+#include <utility>
+
+#include "base/string_util.h"
+#include "config/section.h"
+#include "models/config/json_fields.h"
+#include "models/config/layer_type_keys.h"
+#include "nn/stack.h"
+
+namespace weft::models {
+
+namespace {
+
+using formats::Json;
+
+constexpr auto kTypeKey = "type";
+constexpr auto kLayersKey = "layers";
+
+template <class Choice>
+Json choice_to_json(const Choice& choice) {
+  Json json = {{kTypeKey, choice.type}};
+  json.update(Json::parse(choice.keys));
+  return json;
+}
+
+template <class Choice>
+void write_choices(Json& json, const char* key, const PerLayer<Choice>& choices) {
+  if (choices.empty()) {
+    return;
+  }
+  Json cycle = Json::array();
+  for (const auto& choice : choices.cycle) {
+    cycle.push_back(choice_to_json(choice));
+  }
+  Json ranges = Json::object();
+  for (const auto& range : choices.ranges) {
+    ranges[str_cat(range.first, "-", range.last)] = choice_to_json(range.choice);
+  }
+  json[key] = {{"cycle", std::move(cycle)}, {kLayersKey, std::move(ranges)}};
+}
+
+template <class Part, class Options>
+nn::ComponentChoice<Part, Options> choice_from_json(
+    Json json,
+    const std::string& place,
+    const Registry<nn::ComponentDefinition<Part, Options>>& registry) {
+  std::string type;
+  const JsonFields fields(json, place);
+  fields.read(kTypeKey, type);
+  const auto* definition = registry.find(type);
+  if (definition == nullptr) {
+    fields.fail(kTypeKey,
+                str_cat("found '", type, "', this program has ", join(type_names(registry, {}))));
+  }
+  json.erase(kTypeKey);
+  auto section = config::Document::parse(json.dump(), place).root();
+  auto choice = nn::read_component(section, *definition);
+  section.reject_unread();
+  return choice;
+}
+
+template <class Part, class Options>
+void read_choices(const Json& json,
+                  const std::string& key,
+                  const std::string& place,
+                  const Registry<nn::ComponentDefinition<Part, Options>>& registry,
+                  PerLayer<nn::ComponentChoice<Part, Options>>& choices) {
+  if (!json.contains(key)) {
+    return;
+  }
+  const auto where = str_cat(place, ": ", key);
+  const JsonFields fields(json.at(key), where);
+  if (fields.has("cycle")) {
+    for (const auto& each : fields.at("cycle")) {
+      choices.cycle.push_back(choice_from_json(each, where, registry));
+    }
+  }
+  if (fields.has(kLayersKey)) {
+    for (const auto& [range, each] : fields.at(kLayersKey).items()) {
+      const auto layers = parse_layer_range(range);
+      if (!layers) {
+        fields.fail(kLayersKey, str_cat("found '", range, "', expected layers as in 0-3"));
+      }
+      choices.ranges.push_back(
+          {layers->first, layers->second, choice_from_json(each, where, registry)});
+    }
+  }
+}
+
+std::string order_in(const std::string& block, const std::string& family_order) {
+  auto order = block;
+  if (family_order.find('c') == std::string::npos) {
+    std::erase(order, 'c');
+  }
+  return order;
+}
+
+}  // namespace
+
+nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types) {
+  for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+    const auto layer = static_cast<int64_t>(i);
+    auto& block = stack.layers[i];
+    if (const auto* attention = types.attention.at(layer)) {
+      block.make_attention = attention->make;
+    }
+    if (const auto* feed_forward = types.feed_forward.at(layer)) {
+      block.make_feed_forward = feed_forward->make;
+    }
+    if (!types.block.empty()) {
+      block.order = order_in(types.block, block.order);
+    }
+  }
+  return stack;
+}
+
+void write_layer_types(Json& json, const LayerTypes& types) {
+  write_choices(json, "attention", types.attention);
+  write_choices(json, "feed_forward", types.feed_forward);
+  if (!types.block.empty()) {
+    json["block"] = types.block;
+  }
+}
+
+LayerTypes read_layer_types(const Json& json, const std::string& place) {
+  LayerTypes types;
+  read_choices(json, "attention", place, nn::attention_types(), types.attention);
+  read_choices(json, "feed_forward", place, nn::feed_forward_types(), types.feed_forward);
+  const JsonFields fields(json, place);
+  fields.read("block", types.block);
+  if (!types.block.empty()) {
+    if (const auto error = nn::order_error(types.block)) {
+      fields.fail("block", *error);
+    }
+  }
+  return types;
+}
+
+}  // namespace weft::models

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/json.h"
+#include "nn/component.h"
+
+namespace weft::nn {
+class Attention;
+struct AttentionOptions;
+class FeedForward;
+struct FeedForwardOptions;
+struct StackOptions;
+}  // namespace weft::nn
+
+namespace weft::models {
+
+/// Choices by layer: for ranges of layers, else cycled over the layers, else none.
+template <class Choice>
+struct PerLayer {
+  struct Range {
+    int64_t first = 0;
+    int64_t last = 0;  // inclusive
+    Choice choice;
+    bool operator==(const Range&) const = default;
+  };
+  std::vector<Range> ranges;
+  std::vector<Choice> cycle;
+
+  bool empty() const { return ranges.empty() && cycle.empty(); }
+  bool operator==(const PerLayer&) const = default;
+
+  /// nullptr: none.
+  const Choice* at(int64_t layer) const {
+    const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const Range& range) {
+      return range.first <= layer && layer <= range.last;
+    });
+    if (found != ranges.end()) {
+      return &found->choice;
+    }
+    return cycle.empty() ? nullptr : &cycle[static_cast<std::size_t>(layer) % cycle.size()];
+  }
+};
+
+/// Types of layer parts in place of those of the family. A model with any is beyond its family: it
+/// is saved with `model_type` weft.
+struct LayerTypes {
+  PerLayer<nn::ComponentChoice<nn::Attention, nn::AttentionOptions>> attention;
+  PerLayer<nn::ComponentChoice<nn::FeedForward, nn::FeedForwardOptions>> feed_forward;
+  std::string block;  // order of the sub-layers (nn::BlockOptions::order); empty: the family's
+
+  bool empty() const { return attention.empty() && feed_forward.empty() && block.empty(); }
+  bool operator==(const LayerTypes&) const = default;
+};
+
+/// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
+nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
+
+/// The keys `attention`, `feed_forward` and `block` of config.json; absent for empty parts.
+void write_layer_types(formats::Json& json, const LayerTypes& types);
+/// Throws UserError, naming `place`, for types that this program does not have.
+LayerTypes read_layer_types(const formats::Json& json, const std::string& place);
+
+}  // namespace weft::models

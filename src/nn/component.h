@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/registry.h"
+#include "config/section.h"
+
+namespace weft::nn {
+
+/// A type of layer part that a config can name, such as `model.attention.type: window`. Options:
+/// the sizes and settings that the model gives to every type; a type reads its own keys itself.
+template <class Part, class Options>
+struct ComponentDefinition {
+  using Maker = std::function<std::shared_ptr<Part>(const Options&)>;
+
+  std::string_view name;
+  /// Reads the keys of this type and returns the function that makes the part of a layer. Must also
+  /// work for a section in documentation mode. Throws config::Error.
+  Maker (*read)(config::Section& section) = nullptr;
+};
+
+/// A type as configured.
+template <class Part, class Options>
+struct ComponentChoice {
+  std::string type;
+  std::string keys;  // its own keys with their final values, as a JSON object
+  typename ComponentDefinition<Part, Options>::Maker make;
+
+  bool operator==(const ComponentChoice& other) const {
+    return type == other.type && keys == other.keys;
+  }
+};
+
+/// Reads the keys of one type.
+template <class Part, class Options>
+ComponentChoice<Part, Options> read_component(
+    config::Section& section, const ComponentDefinition<Part, Options>& definition) {
+  const auto first = section.recorded();
+  auto make = definition.read(section);
+  return {.type = std::string(definition.name),
+          .keys = section.json_since(first),
+          .make = std::move(make)};
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,174 @@
+#include "models/config/layer_types.h"
+
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "formats/json.h"
+#include "models/directory.h"
+#include "models/weights/weight_map.h"
+#include "nn/linear.h"
+#include "nn/sentence_pooling.h"
+#include "nn/stack.h"
+#include "support/config.h"
+#include "support/context.h"
+#include "support/folder.h"
+#include "support/tensors.h"
+
+namespace weft::models {
+namespace {
+
+/// Each token receives the projected mean of its sequence, times `gain`.
+class MeanAttention : public nn::Attention {
+ public:
+  MeanAttention(const nn::AttentionOptions& options, double gain) : gain_(gain) {
+    value_ =
+        register_module("value", nn::Linear(nn::LinearOptions{options.dim, options.dim, false}));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const nn::ForwardContext& context) override {
+    const auto means = nn::pool(x, context.layout, nn::SentencePooling::kMean);  // (B, D)
+    const auto lengths = context.layout.device_offsets.diff();
+    return gain_ * value_->forward(means).repeat_interleave(lengths, 0);  // (N, D)
+  }
+
+ private:
+  double gain_;
+  nn::Linear value_{nullptr};
+};
+
+nn::AttentionMaker read_mean_attention(config::Section& section) {
+  double gain = 1;
+  section.read("gain", gain, {.help = "Factor.", .range = config::above(0)});
+  return [gain](const nn::AttentionOptions& options) {
+    return std::make_shared<MeanAttention>(options, gain);
+  };
+}
+
+void register_mean_attention() {
+  static std::once_flag once;
+  std::call_once(once, [] { nn::register_attention({"mean", read_mean_attention}); });
+}
+
+ModelOptions read_layers(const std::string& keys) {
+  register_mean_attention();
+  const auto document = config::Document::parse("model:\n" + keys, "test.yaml");
+  auto root = document.root();
+  auto section = root.section("model", {.help = ""});
+  auto options = read_model_options(section);
+  options.vocabulary = 11;
+  options.head = Head::kMaskedLm;
+  return options;
+}
+
+const std::string kTinyBert =
+    "  dim: 8\n  layers: 3\n  position: {length: 16}\n  feed_forward: {width: 12}\n";
+
+std::string layers_message(const std::string& keys) {
+  return test::message_of<config::Error>([&] { read_layers(keys); });
+}
+
+std::vector<std::string> layer_names(const ModelOptions& options) {
+  std::vector<std::string> names;
+  for (const auto& item : make_model(options, 1)->named_parameters()) {
+    if (item.key().ends_with("attention.value.weight") ||
+        item.key().ends_with("attention.qkv.weight")) {
+      names.push_back(item.key());
+    }
+  }
+  return names;
+}
+
+TEST(LayerTypes, ARegisteredTypeServesAllLayers) {
+  const auto options = read_layers(kTinyBert + "  attention: {heads: 2, type: mean, gain: 3}\n");
+  ASSERT_EQ(options.layer_types.attention.cycle.size(), 1U);
+  EXPECT_EQ(options.layer_types.attention.cycle[0].keys, R"({"gain":3})");
+  EXPECT_EQ(layer_names(options), (std::vector<std::string>{"layers.0.attention.value.weight",
+                                                            "layers.1.attention.value.weight",
+                                                            "layers.2.attention.value.weight"}));
+}
+
+TEST(LayerTypes, AListIsCycledAndRangesReplaceSingleLayers) {
+  const std::vector<std::string> mixed = {"layers.0.attention.value.weight",
+                                          "layers.1.attention.qkv.weight",
+                                          "layers.2.attention.value.weight"};
+  EXPECT_EQ(
+      layer_names(read_layers(kTinyBert + "  attention: [{heads: 2, type: mean}, {type: full}]\n")),
+      mixed);
+  EXPECT_EQ(
+      layer_names(read_layers(
+          kTinyBert + "  attention: {heads: 2, type: mean, layers: {\"1\": {type: window}}}\n")),
+      mixed);
+  EXPECT_EQ(
+      layer_names(read_layers(kTinyBert + "  attention: {heads: 2, layers: {\"0\": {type: mean}, "
+                                          "\"2-2\": {type: mean, gain: 2}}}\n")),
+      mixed);
+}
+
+TEST(LayerTypes, WrongKeysAreNamedWithTheirPlace) {
+  EXPECT_NE(layers_message(kTinyBert + "  attention: {heads: 2, type: means}\n").find("mean"),
+            std::string::npos);
+  EXPECT_NE(layers_message(kTinyBert + "  attention: {heads: 2, type: mean, gains: 2}\n")
+                .find("did you mean 'gain'?"),
+            std::string::npos);
+  EXPECT_NE(
+      layers_message(kTinyBert + "  attention: [{heads: 2, type: full}, {type: mean, gain: -1}]\n")
+          .find("model.attention.1.gain"),
+      std::string::npos);
+  EXPECT_NE(layers_message(kTinyBert + "  attention: {heads: 2, layers: {\"1-3\": {type: mean}}}\n")
+                .find("within 0-2"),
+            std::string::npos);
+  EXPECT_NE(
+      layers_message(kTinyBert + "  attention: {heads: 2}\n  block: fxf\n").find("letter 'x'"),
+      std::string::npos);
+  EXPECT_NE(
+      layers_message(kTinyBert + "  attention: {heads: 2}\n  block: acf\n").find("cross attention"),
+      std::string::npos);
+}
+
+TEST(LayerTypes, AModelBeyondItsFamilyIsSavedAndLoaded) {
+  for (const std::string keys :
+       {"  attention: {heads: 2, type: mean, gain: 3, layers: {\"1\": {type: window, window: "
+        "3}}}\n",
+        "  attention: {heads: 2}\n  block: faf\n",
+        "  attention: [{heads: 2, type: mean}, {type: full}]\n  block: aff\n"}) {
+    const auto options = read_layers(kTinyBert + keys);
+    const auto model = make_model(options, 7);
+    test::fill_parameters(*model);
+    const test::Folder folder;
+    save_model(folder.path(), *model, formats::DType::kF32);
+    const auto json = formats::read_json(folder.path("config.json"), 1 << 20);
+    EXPECT_EQ(json.at("model_type"), "weft");
+    EXPECT_EQ(json.at("base_model_type"), "bert");
+    const auto stored = read_model_config(folder.path());
+    EXPECT_EQ(stored.layer_types, options.layer_types) << keys;
+    const auto loaded = load_model(folder.path(), stored, 1);
+    EXPECT_TRUE(loaded.missing_keys.empty() && loaded.unexpected_keys.empty()) << keys;
+    const TextInput input{.ids = at::tensor({3, 4, 5, 6, 7}, at::kLong)};
+    const auto context = test::context_of({0, 2, 5});
+    EXPECT_TRUE(at::equal(loaded.model->hidden(input, context), model->hidden(input, context)))
+        << keys;
+  }
+}
+
+TEST(LayerTypes, AStandardModelKeepsItsModelType) {
+  const auto options = read_layers(kTinyBert + "  attention: {heads: 2, type: full}\n");
+  EXPECT_TRUE(options.layer_types.empty());
+  const test::Folder folder;
+  save_model(folder.path(), *make_model(options, 7), formats::DType::kF32);
+  const auto json = formats::read_json(folder.path("config.json"), 1 << 20);
+  EXPECT_EQ(json.at("model_type"), "bert");
+  EXPECT_FALSE(json.contains("weft_layer_types"));
+}
+
+TEST(LayerTypes, AnUnknownTypeInADirectoryIsNamed) {
+  const auto message = test::message_of<UserError>([] {
+    read_layer_types({{"attention", {{"cycle", {{{"type", "meant"}}}}}}}, "config.json");
+  });
+  EXPECT_NE(message.find("config.json"), std::string::npos);
+  EXPECT_NE(message.find("found 'meant'"), std::string::npos);
+  EXPECT_NE(message.find("window"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::models
