@@ -124,11 +124,11 @@ TEST(MappedFile, MovesItsMap) {
 TEST(MappedFile, RefusesWhatIsNoFile) {
   const Folder folder;
   EXPECT_EQ(message_of<FileError>([&] { MappedFile(folder.path()); }),
-            folder.path() + ": cannot read: not a file but a directory");
+            folder.path() + ": cannot read: not a regular file but a directory");
   const std::string pipe = folder.path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(message_of<FileError>([&] { MappedFile file(pipe); }),
-            pipe + ": cannot read: not a file with a length");
+            pipe + ": cannot read: not a regular file");
   EXPECT_THROW(MappedFile(folder.path("none")), FileError);
 }
 

@@ -30,9 +30,9 @@ TEST(NamedNumbers, AreAWordAMapOrNothing) {
 }
 
 TEST(NamedNumbers, RefuseOtherWordsAndNumbers) {
-  EXPECT_EQ(mistake("auto"),
-            "test.yaml:1:22: objective.weights: 'auto', must be balanced, none or a map of "
-            "numbers");
+  EXPECT_EQ(
+      mistake("auto"),
+      "test.yaml:1:22: objective.weights: 'auto', must be balanced, null or a map of numbers");
   EXPECT_NE(mistake("{ham: 0}").find("must be a number > 0"), std::string::npos);
   EXPECT_NE(mistake("{ham: x}").find("'x' is not a number"), std::string::npos);
   EXPECT_NE(mistake("[1]").find("a list"), std::string::npos);

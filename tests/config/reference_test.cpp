@@ -70,7 +70,7 @@ TEST(Explain, TellsAllAboutAKey) {
             "objective.mask_fraction\n  Share of tokens chosen.\n  type: number in [0, 1]\n"
             "  default: 0.15\n  only with: type: mlm\n");
   EXPECT_EQ(explain(declarations(), "data.train.0.path"),
-            "data.train.*.path\n  A file or pattern.\n  type: text\n  must be given\n");
+            "data.train.*.path\n  A file or pattern.\n  type: text\n  required\n");
   EXPECT_EQ(explain(declarations(), "data.train[3].path"),
             explain(declarations(), "data.train.path"));
 }
@@ -93,8 +93,9 @@ TEST(Explain, NamesTheNearestKey) {
             "config explain: unknown key 'model.dmi', did you mean 'model.dim'?");
   EXPECT_EQ(message_of<Error>([] { explain(declarations(), "activatoin"); }),
             "config explain: unknown key 'activatoin', did you mean 'activation'?");
-  EXPECT_EQ(message_of<Error>([] { explain(declarations(), "zzzz"); }),
-            "config explain: unknown key 'zzzz', `weft config explain` without a key lists all");
+  EXPECT_EQ(
+      message_of<Error>([] { explain(declarations(), "zzzz"); }),
+      "config explain: unknown key 'zzzz', `weft config explain` without a key lists all keys");
 }
 
 TEST(ReferencePage, HoldsEverySentence) {

@@ -155,23 +155,23 @@ TEST(Overrides, AreNamedInErrors) {
             "--set model.dimm=5: model.dimm: unknown key 'dimm', did you mean 'dim'? allowed: dim, "
             "layers, feed_forward");
   EXPECT_EQ(said("model.dim.x=5"),
-            "--set model.dim.x=5: model.dim: '64' is not a map, 'x' cannot stand below it");
+            "--set model.dim.x=5: model.dim: '64' is not a map, 'x' cannot be set below it");
   EXPECT_EQ(said("data.train.2.path=b"),
-            "--set data.train.2.path=b: data.train: a list of 1, '2' is not the number of an item "
-            "(from 0) nor of the one after the last");
+            "--set data.train.2.path=b: data.train: a list of 1, '2' is not the index of an item "
+            "(from 0) nor the next free index");
   EXPECT_EQ(said("data.train.x=b"),
-            "--set data.train.x=b: data.train: a list of 1, 'x' is not the number of an item (from "
-            "0) nor of the one after the last");
+            "--set data.train.x=b: data.train: a list of 1, 'x' is not the index of an item (from "
+            "0) nor the next free index");
   EXPECT_EQ(said("model"), "--set model: must be key=value, as in train.optimizer.lr=1e-4");
   EXPECT_EQ(said("=1"), "--set =1: must be key=value, as in train.optimizer.lr=1e-4");
   EXPECT_EQ(said("model..dim=1"),
             "--set model..dim=1: model: an empty key between dots, must be key=value, as in "
             "train.optimizer.lr=1e-4");
   EXPECT_EQ(said("model={dim: 1, dim: 2}"),
-            "--set model={dim: 1, dim: 2}: model.dim: 'dim' is given twice");
+            "--set model={dim: 1, dim: 2}: model.dim: 'dim' is duplicated");
   EXPECT_EQ(said("model={dim"),
-            "--set model={dim: model: a list or map as a key, a key must be text; or a bracket is "
-            "not closed");
+            "--set model={dim: model: a list or map as a key, a key must be text (or a bracket is "
+            "not closed)");
 }
 
 TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {

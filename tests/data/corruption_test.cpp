@@ -164,10 +164,11 @@ TEST(SpanCorruption, HundredThousandExamplesHaveThePapersStatistics) {
 
 TEST(SpanCorruption, NeedsSentinelsEnough) {
   EXPECT_EQ(test::message_of<Error>([] { make_span_corruption(NoiseTokenizer(0), {}, 0, 100); }),
-            "tokenizer: it has no sentinels <extra_id_0>, <extra_id_1>, ..., span corruption needs "
-            "them");
-  EXPECT_EQ(test::message_of<Error>([] { make_span_corruption(NoiseTokenizer(9), {}, 0, 512); }),
-            "data.length: 512 tokens give 28 spans, but the tokenizer has only 9 sentinels");
+            "tokenizer: it has no sentinel tokens <extra_id_0>, <extra_id_1>, ..., which span "
+            "corruption requires");
+  EXPECT_EQ(
+      test::message_of<Error>([] { make_span_corruption(NoiseTokenizer(9), {}, 0, 512); }),
+      "data.length: 512 tokens give 28 corrupted spans, but the tokenizer has only 9 sentinels");
 }
 
 DenoisingOptions none() { return {.permute_sentences = 0, .rotate = 0, .infilling_fraction = 0}; }

@@ -65,7 +65,7 @@ TEST(CausalDataset, CutDocumentsKeepTheirFirstTokens) {
       causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Truncation::kTruncate);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{5, 6}, {6, 7}, {9}, {3}}));
   EXPECT_EQ(dataset.remarks(),
-            std::vector<std::string>{"fake.txt: 1 documents longer than 3 tokens were cut"});
+            std::vector<std::string>{"fake.txt: 1 documents longer than 3 tokens were truncated"});
 }
 
 TEST(CausalDataset, DroppedDocumentsAreCounted) {
@@ -132,8 +132,9 @@ TEST(CausalDataset, TheFirstExampleHasTheCountsOfTheTexts) {
 }
 
 TEST(CausalDataset, SequencesOfSingleLinesAreRefused) {
-  EXPECT_EQ(test::message_of<Error>([] { causal_dataset_made({{{5}}}, Pack::kNone, 4); }),
-            "data.pack: none is nothing for the next token, must be document or stream");
+  EXPECT_EQ(
+      test::message_of<Error>([] { causal_dataset_made({{{5}}}, Pack::kNone, 4); }),
+      "data.pack: none is not supported by causal language modelling, must be document or stream");
 }
 
 TEST(MixLanguages, GivesEachLanguageItsShare) {

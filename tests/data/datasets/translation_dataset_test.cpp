@@ -98,14 +98,13 @@ TEST_F(TranslationDatasetTest, WhatTheModelIsToldIsPartOfTheFingerprint) {
 
 TEST_F(TranslationDatasetTest, BothLanguagesMustBeKnown) {
   language_ = "fr";
-  EXPECT_EQ(test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
-            "pairs.tsv: target_language: is missing, must be one of those that the model tells "
-            "apart: de, en, fr");
+  EXPECT_EQ(
+      test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
+      "pairs.tsv: target_language: missing, must be one of the model's languages: de, en, fr");
   target_language_ = "en";
   language_ = "sw";
   EXPECT_EQ(test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
-            "pairs.tsv: language: 'sw', must be one of those that the model tells apart: de, en, "
-            "fr");
+            "pairs.tsv: language: 'sw', must be one of the model's languages: de, en, fr");
 }
 
 TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {
@@ -113,15 +112,15 @@ TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {
   EXPECT_EQ(cut->size(0), 2);
   EXPECT_EQ(cut->length(0, 0), 6);
   EXPECT_EQ(cut->remarks(),
-            (std::vector<std::string>{"pairs.tsv: 1 pairs with an empty side were left out",
-                                      "pairs.tsv: 1 pairs longer than 6 tokens were cut"}));
+            (std::vector<std::string>{"pairs.tsv: 1 pairs with an empty side were skipped",
+                                      "pairs.tsv: 1 pairs longer than 6 tokens were truncated"}));
   EXPECT_EQ(make("a b c d e\tf\nh\ti\n", 6, Truncation::kDrop)->size(0), 1);
   EXPECT_NE(cut->fingerprint(), make("a b c d e\tf\n\tg\nh\ti\n", 7)->fingerprint());
 }
 
 TEST_F(TranslationDatasetTest, SplittingIsNothingForPairs) {
   EXPECT_EQ(test::message_of<Error>([&] { make("a\tb\n", 6, Truncation::kSplit); }),
-            "data.overflow: split is for running text, of pairs of texts must be cut or drop");
+            "data.overflow: split is only for running text, must be cut or drop for text pairs");
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ TEST_F(TokenStoreTest, EveryDamagedByteIsNoticedAndMended) {
     folder_.write("cache/" + std::filesystem::path(path).filename().string(), damaged);
     const auto store = open({file});
     ASSERT_EQ(remarks_.size(), 1U) << at;
-    EXPECT_NE(remarks_[0].find("built again"), std::string::npos);
+    EXPECT_NE(remarks_[0].find("rebuilding it"), std::string::npos);
     EXPECT_EQ(content(*store), (Documents{{"a b", "c"}, {"d"}}));
     EXPECT_EQ(test::Folder::read(path), sound);
   }
@@ -212,7 +212,7 @@ TEST_F(TokenStoreTest, BadTextIsRepairedAndSaidEachTime) {
     EXPECT_EQ(
         remarks_,
         (std::vector<std::string>{
-            "item: 2 lines that are not UTF-8, read with U+FFFD for the bytes that are wrong"}));
+            "item: 2 lines that are not valid UTF-8, invalid bytes were replaced by U+FFFD"}));
   }
 }
 

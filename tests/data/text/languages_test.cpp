@@ -18,10 +18,9 @@ TEST(Languages, IdsAreThePlacesOfTheNames) {
 
 TEST(Languages, WhatTheModelDoesNotKnowIsRefused) {
   EXPECT_EQ(test::message_of<Error>([] { language_id("sw", kKnown, "x.txt", "target_language"); }),
-            "x.txt: target_language: 'sw', must be one of those that the model tells apart: de, "
-            "en");
+            "x.txt: target_language: 'sw', must be one of the model's languages: de, en");
   EXPECT_EQ(test::message_of<Error>([] { language_id("", kKnown, "x.txt"); }),
-            "x.txt: language: is missing, must be one of those that the model tells apart: de, en");
+            "x.txt: language: missing, must be one of the model's languages: de, en");
 }
 
 TEST(Languages, AllTokensOfATextAreOfOne) {

@@ -193,18 +193,18 @@ TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
               train_byte_level_training(plain_lines(), byte_level(260),
                                         TokenizerTemplate::kRoberta);
             }),
-            "tokenizer.vocab_size: 260 is too few, 256 bytes and the special tokens alone need 261 "
-            "pieces");
+            "tokenizer.vocab_size: 260 is too small, 256 bytes and the special tokens alone need "
+            "261 pieces");
   const std::string many = test::message_of<Error>([&] {
     train_byte_level_training(plain_lines(), byte_level(50000), TokenizerTemplate::kRoberta);
   });
   EXPECT_TRUE(
-      many.starts_with("tokenizer.vocab_size: 50000 is too many, these texts give at most "))
+      many.starts_with("tokenizer.vocab_size: 50000 is too large, these texts give at most "))
       << many;
   EXPECT_EQ(
       test::message_of<Error>(
           [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kGpt2); }),
-      "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
+      "tokenizer.type: the GPT-2 special token works only with byte_level_bpe and characters");
 }
 
 TEST(XlmRobertaTraining, HasFairseqsIds) {

@@ -170,18 +170,18 @@ TEST(MbartStyle, RefusesWhatItsClassDoesNotKnow) {
   auto options = mbart_options();
   options.normalization = "nfkc";
   EXPECT_EQ(message(options),
-            "tokenizer.normalization: nfkc, must be identity: mBART's tokenizer class in "
-            "transformers has no rules");
+            "tokenizer.normalization: nfkc, must be identity for mbart: its tokenizer class in "
+            "transformers has no normalization rules");
   options = mbart_options();
   options.type = TokenizerType::kBpe;
   EXPECT_EQ(message(options),
-            "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
-            "transformers knows no other");
+            "tokenizer.type: must be unigram without byte_fallback for mbart: its tokenizer class "
+            "in transformers supports no other");
   options = mbart_options();
   options.languages.others = {"en"};
   EXPECT_EQ(message(options),
-            "language: 'en' can be no token, as it would be found inside of words too: codes of "
-            "mbart look like en_XX");
+            "language: 'en' cannot be a language token because it would also match inside words; "
+            "mbart language codes look like en_XX");
 }
 
 TEST(EndingStyle, OnlyTheEndStandsBesideAText) {

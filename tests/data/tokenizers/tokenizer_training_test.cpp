@@ -123,14 +123,14 @@ TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
   const std::string word_piece = test::message_of<Error>(
       [&] { train_tokenizer_training({.vocab_size = 5000}, TokenizerTemplate::kBert, report); });
   EXPECT_TRUE(
-      word_piece.starts_with("tokenizer.vocab_size: 5000 is too many, these texts give at most "))
+      word_piece.starts_with("tokenizer.vocab_size: 5000 is too large, these texts give at most "))
       << word_piece;
   const std::string unigram = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 5000},
                              TokenizerTemplate::kRoberta, report);
   });
   EXPECT_TRUE(
-      unigram.starts_with("tokenizer.vocab_size: 5000 is too many, these texts give at most "))
+      unigram.starts_with("tokenizer.vocab_size: 5000 is too large, these texts give at most "))
       << unigram;
   const std::string few = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 20},
