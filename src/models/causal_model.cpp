@@ -87,7 +87,8 @@ kernels::RotaryOptions rotary_of(const ModelOptions& options) {
 
 CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
-  TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
+  TORCH_CHECK(has_head(options.family, options.head), word_of(options.family),
+              " does not support this head");
   embeddings_ = register_module("embeddings",
                                 std::make_shared<nn::Embeddings>(causal_embeddings_of(options)));
   layers_ = register_module("layers", std::make_shared<nn::Stack>(causal_stack_of(options)));
@@ -114,17 +115,20 @@ at::Tensor CausalModel::selected_hidden_states(const TextInput& input,
 }
 
 at::Tensor CausalModel::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+              " does not predict tokens");
   return rows;
 }
 
 at::Tensor CausalModel::output_weight() {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+              " does not predict tokens");
   return output_ ? output_->weight() : embeddings_->word_weight();
 }
 
 at::Tensor CausalModel::output_bias() {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+              " does not predict tokens");
   return {};
 }
 

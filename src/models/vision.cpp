@@ -47,7 +47,7 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
                                     const kernels::Layout& layout,
                                     int64_t num_prefix_tokens) {
   TORCH_CHECK(ids.defined() && ids.dim() == 1 && ids.size(0) == layout.tokens(),
-              "a model of images expects an id for each of ", layout.tokens(), " tokens");
+              "an image model expects one id for each of ", layout.tokens(), " tokens");
   const auto host = ids.cpu().contiguous();
   const auto* id = host.const_data_ptr<int64_t>();
   std::vector<nn::PatchGrid> grids;
@@ -56,13 +56,15 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
     grids.push_back({formats::patch_row(last) + 1, formats::patch_column(last) + 1});
     const auto count = layout.offsets[b + 1] - layout.offsets[b] - num_prefix_tokens;
     TORCH_CHECK(last >= 0 && grids.back().rows * grids.back().columns == count, "an image of ",
-                count, " patches is no grid of ", grids.back().rows, " x ", grids.back().columns);
+                count, " patches does not form a grid of ", grids.back().rows, " x ",
+                grids.back().columns);
   }
   return grids;
 }
 
 Vision::Vision(const ModelOptions& options) : options_(options) {
-  TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
+  TORCH_CHECK(has_head(options.family, options.head), word_of(options.family),
+              " does not support this head");
   embeddings_ = register_module(
       "embeddings", std::make_shared<nn::PatchEmbeddings>(vision_embeddings_of(options)));
   layers_ = register_module("layers", std::make_shared<nn::Stack>(vision_stack_of(options)));
@@ -147,7 +149,8 @@ at::Tensor Vision::classify(const TextInput& input, const nn::ForwardContext& co
 }
 
 at::Tensor Vision::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kMaskedImage, architecture_of(options_), " guesses no pixels");
+  TORCH_CHECK(options_.head == Head::kMaskedImage, architecture_of(options_),
+              " does not predict pixels");
   return head_->forward(rows);
 }
 

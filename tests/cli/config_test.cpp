@@ -109,7 +109,7 @@ TEST(ConfigVerb, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(message_of<UsageError>([] {
               run_config({"schema", "--set", "a=1"});
             }),
-            "weft config schema: --set goes with check and show only");
+            "weft config schema: --set works only with check and show");
 }
 
 }  // namespace

@@ -178,10 +178,10 @@ TEST(Import, RefusalsSayWhatIsAllowed) {
   const Import import("electra-model");
   EXPECT_EQ(import.error({"--head", "pretraining"}),
             "weft import: --head: 'pretraining' is not one of none, mlm, sequence, token, span, "
-            "replaced_token, the heads of electra");
+            "replaced_token, the supported heads of electra");
   EXPECT_EQ(import.error({"--labels", "a,b"}),
             "weft import: --labels: only the heads sequence and token have classes");
-  EXPECT_NE(import.error({"--head", "token", "--labels", "a,,b"}).find("each once"),
+  EXPECT_NE(import.error({"--head", "token", "--labels", "a,,b"}).find("without duplicates"),
             std::string::npos);
   EXPECT_EQ(import.error({"--dtype", "fp8"}),
             "weft import: --dtype: 'fp8' is not one of fp32, bf16, fp16");

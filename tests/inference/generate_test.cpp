@@ -143,14 +143,14 @@ TEST_F(TextGeneratorTest, PromptsOfPairsEndAsTheyWereTrained) {
 TEST_F(TextGeneratorTest, RefusesWhatItCannotDo) {
   GenerationSettings ids_only;
   EXPECT_EQ(test::message_of<UserError>([&] { TextGenerator(*model_, nullptr, ids_only); }),
-            "texts need a tokenizer; ids alone do not");
+            "text input needs a tokenizer; ids do not");
   ids_only.decodes_text = false;
   TextGenerator generator(*model_, nullptr, ids_only);
   EXPECT_EQ(test::message_of<UserError>([&] { generator.generate({{.prompt = "cat"}}, 0); }),
-            "a prompt of text needs a tokenizer");
+            "a text prompt needs a tokenizer");
   EXPECT_EQ(
       test::message_of<UserError>([&] { generator.generate({{.prompt = "", .ids = {20}}}, 0); }),
-      "prompt 1: id 20 is none of the model's 20");
+      "prompt 1: id 20 is not one of the model's 20");
 }
 
 TEST(StreamingDetokenizer, ShowsNoHalfCharactersAndNoBeginOfAStop) {

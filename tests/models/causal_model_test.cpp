@@ -250,16 +250,16 @@ TEST(CausalConfig, RefusesWhatIsNotComputed) {
                     "\"beta_slow\": 2}"),
             "config.json: rope_parameters: beta_fast: must be above beta_slow");
   EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"partial_rotary_factor\": 0.5}"),
-            "config.json: partial_rotary_factor: must be 1: all features of a head are turned");
-  EXPECT_EQ(refused("gpt2", "\"add_cross_attention\": true"),
-            "config.json: add_cross_attention: found true, allowed is false: this family has no "
-            "encoder here");
+            "config.json: partial_rotary_factor: must be 1: all features of a head are rotated");
+  EXPECT_EQ(
+      refused("gpt2", "\"add_cross_attention\": true"),
+      "config.json: add_cross_attention: found true, allowed is false: this family has no encoder");
   EXPECT_EQ(refused("llama", "\"num_attention_heads\": 8, \"num_key_value_heads\": 3"),
             "config.json: num_key_value_heads: 3 does not divide num_attention_heads 8");
   EXPECT_EQ(refused("qwen2",
                     "\"num_hidden_layers\": 2, \"use_sliding_window\": true, "
                     "\"layer_types\": [\"sliding_attention\", \"full_attention\"]"),
-            "config.json: layer_types: allowed is full_attention in the first layers and "
+            "config.json: layer_types: must be full_attention in the first layers and "
             "sliding_attention after them");
 }
 

@@ -311,7 +311,7 @@ TEST(EncoderDecoderKeys, RefusesATiedOutputLeftAlone) {
   auto section = test::section("model", {{"type", "marian"}, {"tie_word_embeddings", "false"}});
   EXPECT_NE(test::message_of<config::Error>([&] {
               read_model_options(section);
-            }).find("allowed is to tie all three, the decoder's two, or none"),
+            }).find("allowed is to tie all three, only the decoder's two, or none"),
             std::string::npos);
   auto none = test::section("model", {{"type", "marian"},
                                       {"tie_word_embeddings", "false"},

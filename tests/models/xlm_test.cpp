@@ -132,13 +132,11 @@ TEST(Xlm, LanguagesWithoutNamesGoByTheirNumbers) {
 
 TEST(Xlm, WhatIsNotComputedIsRefused) {
   EXPECT_EQ(xlm_message({{"causal", true}}),
-            "config.json: causal: found true, allowed is false: tokens see both sides here");
+            "config.json: causal: found true, allowed is false: causal attention is not supported");
   EXPECT_EQ(xlm_message({{"asm", true}}),
-            "config.json: asm: found true, allowed is false: all words have an output of their own "
-            "here");
+            "config.json: asm: found true, allowed is false: adaptive softmax is not supported");
   EXPECT_EQ(xlm_message({{"is_encoder", false}}),
-            "config.json: is_encoder: found false, allowed is true: this family is an encoder "
-            "here");
+            "config.json: is_encoder: found false, allowed is true: this family is an encoder");
   const auto classifier = [](const char* key, const Json& value) {
     return xlm_message({{"architectures", {"XLMForSequenceClassification"}}, {key, value}});
   };
@@ -148,14 +146,13 @@ TEST(Xlm, WhatIsNotComputedIsRefused) {
             "config.json: summary_activation: found 'tanh', allowed is null");
   EXPECT_EQ(classifier("summary_proj_to_labels", false),
             "config.json: summary_proj_to_labels: found false, allowed is true: the classifier is "
-            "that projection");
+            "the projection");
   EXPECT_EQ(classifier("summary_last_dropout", 0.1),
             "config.json: summary_last_dropout: found 0.1, allowed is 0");
   EXPECT_EQ(xlm_message({{"n_langs", 3}, {"lang2id", {{"de", 0}, {"en", 1}}}}),
-            "config.json: lang2id: ids of 3 languages (n_langs) are expected");
+            "config.json: lang2id: must have ids for 3 languages (n_langs)");
   EXPECT_EQ(xlm_message({{"n_langs", 2}, {"lang2id", {{"de", 1}, {"en", 1}}}}),
-            "config.json: lang2id: an id of its own is expected for each language, found 'en' with "
-            "1");
+            "config.json: lang2id: each language must have its own id, found 'en' with 1");
 }
 
 TEST(Xlm, KeysOfTheConfigMakeIt) {
@@ -178,16 +175,15 @@ TEST(Xlm, KeysOfTheConfigMakeIt) {
 
 TEST(Xlm, KeysThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal({{"preset", "xlm-mini"}, {"languages", "[en, en]"}}),
-            "test.yaml:1:27: model.languages: each must have a name of its own");
+            "test.yaml:1:27: model.languages: each language must have a different name");
   EXPECT_EQ(refusal({{"preset", "xlm-mini"}, {"feed_forward", "{width: 512}"}}),
-            "test.yaml:1:49: model.feed_forward.width: 512, xlm has 4 * dim, 1024");
+            "test.yaml:1:49: model.feed_forward.width: 512, must be 4 * dim for xlm, 1024");
   EXPECT_EQ(refusal({{"preset", "xlm-mini"}, {"feed_forward", "{activation: silu}"}}),
-            "test.yaml:1:54: model.feed_forward.activation: does not go with xlm, allowed is gelu, "
-            "relu");
+            "test.yaml:1:54: model.feed_forward.activation: is not supported by xlm, allowed is "
+            "gelu, relu");
   const auto base = configured({{"preset", "xlm-mini"}, {"languages", "[en, fr]"}});
   EXPECT_EQ(refusal({{"languages", "[en, sw]"}}, &base),
-            "test.yaml:1:9: model.languages: contradicts the model that init_from names; leave it "
-            "out");
+            "test.yaml:1:9: model.languages: contradicts the model in init_from; omit it");
   EXPECT_EQ(configured({{"dropout", "0.2"}}, &base).xlm.languages, base.xlm.languages);
 }
 

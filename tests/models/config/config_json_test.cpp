@@ -140,11 +140,11 @@ TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
   const auto sound = written(test::tiny_options());
   const std::vector<std::pair<Json, std::string>> cases = {
       {{{"hidden_size", 32.5}},
-       "config.json: hidden_size: found 32.5, allowed is a whole number from 1 to 1048576"},
+       "config.json: hidden_size: found 32.5, allowed is an integer from 1 to 1048576"},
       {{{"hidden_size", "32"}},
-       "config.json: hidden_size: found \"32\", allowed is a whole number from 1 to 1048576"},
+       "config.json: hidden_size: found \"32\", allowed is an integer from 1 to 1048576"},
       {{{"hidden_size", nullptr}},
-       "config.json: hidden_size: found null, allowed is a whole number from 1 to 1048576"},
+       "config.json: hidden_size: found null, allowed is an integer from 1 to 1048576"},
       {{{"num_attention_heads", 5}},
        "config.json: num_attention_heads: 5 does not divide hidden_size 8"},
       {{{"model_type", "blert"}},
@@ -152,7 +152,7 @@ TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
       {{{"layer_norm_eps", -1.0}},
        "config.json: layer_norm_eps: found -1.0, allowed is a number of at least 0 and below 1"},
       {{{"is_decoder", true}},
-       "config.json: is_decoder: found true, allowed is false: this family is an encoder here"},
+       "config.json: is_decoder: found true, must be false: this family is an encoder"},
   };
   for (const auto& [change, expected] : cases) {
     auto json = sound;

@@ -64,11 +64,10 @@ TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensor
 TEST(CompletedConfig, OnlyImportGuessesTheFamily) {
   const Trimmed trimmed(test::tiny_options(), {"model_type"});
   const auto message = test::message_of<formats::Error>([&] { trimmed.read(); });
-  EXPECT_EQ(message,
-            trimmed.folder.path("config.json") +
-                ": model_type: found nothing, must name the model's family; `weft import " +
-                trimmed.folder.path() +
-                " --output DIR` finds it out and writes a current directory");
+  EXPECT_EQ(message, trimmed.folder.path("config.json") +
+                         ": model_type: missing, must be the model's family; `weft import " +
+                         trimmed.folder.path() +
+                         " --output DIR` infers it and writes a current directory");
 }
 
 TEST(CompletedConfig, WithoutWeightsNothingIsGuessed) {

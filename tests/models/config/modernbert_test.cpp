@@ -103,16 +103,16 @@ TEST(ModernOptions, FullAttentionIsAWindowNowhere) {
 
 TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
   EXPECT_NE(modern_message({{"attention", "{type: window}"}})
-                .find("window does not go with bert, allowed is full"),
+                .find("window is not supported by bert, allowed is full"),
             std::string::npos);
   EXPECT_NE(modern_message({{"position", "{type: rotary}"}})
-                .find("rotary does not go with bert, allowed is learned"),
+                .find("rotary is not supported by bert, allowed is learned"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"position", "{type: learned}"}})
-                .find("learned does not go with modernbert, allowed is rotary"),
+                .find("learned is not supported by modernbert, allowed is rotary"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"norm", "{place: post}"}})
-                .find("post does not go with modernbert, allowed is pre"),
+                .find("post is not supported by modernbert, allowed is pre"),
             std::string::npos);
   EXPECT_NE(modern_message({{"attention", "{window: 64}"}}).find("model.attention.window"),
             std::string::npos);
@@ -120,7 +120,7 @@ TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
                 .find("model.position.sinusoidal_init: has no effect here"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"dim", "12"}, {"attention", "{heads: 4}"}})
-                .find("rotary needs heads of an even width"),
+                .find("rotary position embeddings need an even head size"),
             std::string::npos);
 }
 

@@ -49,16 +49,18 @@ TEST(ModelOptions, NewerFamiliesHaveTheirPublishedSizes) {
 }
 
 TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
-  EXPECT_EQ(options_message({{"type", "distilbert"}, {"type_vocab_size", "2"}}),
-            "test.yaml:1:44: model.type_vocab_size: 2 does not go with distilbert, allowed is 0");
-  EXPECT_EQ(options_message({{"type", "bert"}, {"type_vocab_size", "0"}}),
-            "test.yaml:1:38: model.type_vocab_size: 0 does not go with bert, allowed is 1 or more");
+  EXPECT_EQ(
+      options_message({{"type", "distilbert"}, {"type_vocab_size", "2"}}),
+      "test.yaml:1:44: model.type_vocab_size: 2 is not supported by distilbert, allowed is 0");
+  EXPECT_EQ(
+      options_message({{"type", "bert"}, {"type_vocab_size", "0"}}),
+      "test.yaml:1:38: model.type_vocab_size: 0 is not supported by bert, allowed is 1 or more");
   EXPECT_EQ(options_message({{"type", "bert"}, {"embedding_size", "64"}}),
-            "test.yaml:1:37: model.embedding_size: 64 does not go with bert, allowed is 0");
+            "test.yaml:1:37: model.embedding_size: 64 is not supported by bert, allowed is 0");
   EXPECT_EQ(options_message({{"type", "electra"}, {"norm", "{place: pre}"}}),
-            "test.yaml:1:38: model.norm.place: pre does not go with electra, allowed is post");
+            "test.yaml:1:38: model.norm.place: pre is not supported by electra, allowed is post");
   EXPECT_EQ(options_message({{"type", "distilbert"}, {"norm", "{epsilon: 1e-5}"}}),
-            "test.yaml:1:43: model.norm.epsilon: distilbert has 1e-12 and no other");
+            "test.yaml:1:43: model.norm.epsilon: distilbert must be 1e-12");
 }
 
 TEST(ModelOptions, OneDropoutSpeaksForDistilBertsHeadsToo) {

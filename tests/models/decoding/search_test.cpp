@@ -300,16 +300,17 @@ TEST(Search, RefusesWhatCannotGoTogether) {
     return test::message_of<UserError>([&] { search(decoder, prompts, options); });
   };
   EXPECT_EQ(refusal({.sampling = {.is_enabled = true}, .num_beams = 2}),
-            "beams and sampling exclude each other");
+            "beam search and sampling are mutually exclusive");
   EXPECT_EQ(refusal({.num_beams = 4, .num_beam_groups = 3}),
-            "4 beams do not make 3 groups of like size");
-  EXPECT_EQ(refusal({.num_beams = 2, .num_return_sequences = 3}),
-            "3 hypotheses are wanted, but there are 2 beams: at least as many are needed");
+            "4 beams cannot be divided into 3 groups of equal size");
+  EXPECT_EQ(
+      refusal({.num_beams = 2, .num_return_sequences = 3}),
+      "3 texts per prompt requested, but there are only 2 beams: at least as many are required");
   Tokens all;
   for (int64_t word = 0; word < kSearchWords; ++word) {
     all.push_back(word);
   }
-  EXPECT_NE(refusal({.rules = {.suppress_tokens = all}}).find("no token may come next"),
+  EXPECT_NE(refusal({.rules = {.suppress_tokens = all}}).find("no token can follow"),
             std::string::npos);
 }
 
