@@ -218,8 +218,7 @@ class ParallelBlock : public TransformerBlock {
 
 std::shared_ptr<Block> make_block(const BlockOptions& options) {
   if (options.is_parallel) {
-    TORCH_CHECK(options.norm_placement == NormPlacement::kPre,
-                "a parallel block has its norms first");
+    TORCH_CHECK(options.norm_placement == NormPlacement::kPre, "a parallel block uses pre-norm");
     return std::make_shared<ParallelBlock>(options);
   }
   switch (options.norm_placement) {
@@ -228,7 +227,7 @@ std::shared_ptr<Block> make_block(const BlockOptions& options) {
     case NormPlacement::kPre:
       return std::make_shared<PreNormBlock>(options);
   }
-  TORCH_CHECK(false, "no such place of norms");
+  TORCH_CHECK(false, "unknown norm placement");
 }
 
 }  // namespace weft::nn

@@ -23,7 +23,7 @@ at::Tensor Linear::product(const at::Tensor& x) const {
 }
 
 at::Tensor Linear::forward(const at::Tensor& x) {
-  TORCH_CHECK(adapters_.empty(), "a linear layer with adapters needs the pass");
+  TORCH_CHECK(adapters_.empty(), "a linear layer with adapters needs the forward context");
   return product(x);
 }
 
@@ -57,7 +57,7 @@ at::Tensor Linear::forward_activated(const at::Tensor& x,
 
 void Linear::check_fused_path() const {
   TORCH_CHECK(has_fused_path(),
-              "a linear layer with adapters, packed or in int8 multiplies all or nothing");
+              "a linear layer that is packed, int8 or has adapters computes all columns or none");
 }
 
 void Linear::release_weight() {
@@ -72,7 +72,7 @@ void Linear::pack() {
 }
 
 void Linear::quantize() {
-  TORCH_CHECK(adapters_.empty(), "a linear layer with adapters is not quantised");
+  TORCH_CHECK(adapters_.empty(), "a linear layer with adapters cannot be quantized");
   if (!quantized_) {
     quantized_ = kernels::quantized(weight_, bias_);
     release_weight();

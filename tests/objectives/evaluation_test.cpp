@@ -232,7 +232,7 @@ TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
                 example.values = {1, 2, 3};
               });
             }),
-            "the data have 3 numbers in a row, the model gives 2");
+            "the data have 3 numbers per row, but the model's output size is 2");
 }
 
 TEST(Evaluation, OfNothingIsZeroOrUndefinedAndDoesNotCrash) {

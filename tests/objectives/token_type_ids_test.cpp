@@ -34,10 +34,10 @@ TEST(TokenTypeIds, AreTheSegmentsElsewhereOrNothing) {
 TEST(TokenTypeIds, TheLanguageMustBeKnownOrLeftOut) {
   EXPECT_EQ(test::message_of<UserError>(
                 [] { batching::check_language(test::tiny_xlm(models::Head::kNone), "sw"); }),
-            "xlm: language: 'sw', must be one of those that the model tells apart: de, en");
+            "xlm: language: 'sw', must be one of the model's languages: de, en");
   EXPECT_EQ(test::message_of<UserError>(
                 [] { batching::check_language(test::tiny_model(models::Head::kNone), "en"); }),
-            "language: en, but this bert tells no languages apart; leave it out");
+            "language: en, but this bert has no language embeddings; omit it");
 }
 
 /// The first example of translation_lm on one pair of texts.

@@ -71,7 +71,7 @@ TEST_F(AddressSpaceLimitTest, WhatDoesNotFitAtAllIsToldWithSizes) {
             kInternal)
       << stderr_text();
   EXPECT_NE(stderr_text().find("error: train: out of memory "), std::string::npos) << stderr_text();
-  EXPECT_NE(stderr_text().find(" were asked for, "), std::string::npos) << stderr_text();
+  EXPECT_NE(stderr_text().find(" were requested, "), std::string::npos) << stderr_text();
   EXPECT_NE(stderr_text().find("MiB are free"), std::string::npos) << stderr_text();
 }
 

@@ -136,7 +136,7 @@ TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsTellTheWorst) {
   EXPECT_NE(test::message_of<UserError>([&] {
               run_evaluation_on_directory(small.path("words"), {small.path("held_out.txt")},
                                           {.needs_example_results = true});
-            }).find("does not judge texts one by one"),
+            }).find("has no per-example results"),
             std::string::npos);
 }
 
@@ -176,11 +176,10 @@ TEST_F(EvaluationTest, ADirectoryIsAskedInTheLanguageThatIsNamed) {
   };
   EXPECT_NE(loss_in("de"), loss_in("en"));
   EXPECT_EQ(test::message_of<UserError>([&] { loss_in("sw"); }),
-            "xlm: language: 'sw', must be one of those that the model tells apart: de, en");
+            "xlm: language: 'sw', must be one of the model's languages: de, en");
   EXPECT_EQ(test::message_of<UserError>([&] { loss_in(""); }),
             small.path("held_out.tsv") +
-                ": language: is missing, must be one of those that the "
-                "model tells apart: de, en");
+                ": language: missing, must be one of the model's languages: de, en");
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST_F(IoFaultsTest, FullDiskIsSeenBeforeASaveAndTheRunContinues) {
   ASSERT_EQ(train(config("run"), "space@/run:1:ENOSPC"), kDone) << stderr_text();
   EXPECT_NE(stderr_text().find(
                 "error: [checkpoint] not saved, training continues: " + small_.path("run") +
-                ": not enough space for a checkpoint: it takes up to "),
+                ": not enough disk space for a checkpoint: it needs up to "),
             std::string::npos)
       << stderr_text();
   EXPECT_EQ(checkpoint_steps(small_.path("run")), std::vector<int64_t>{4});
@@ -219,7 +219,7 @@ TEST_F(IoFaultsTest, SmallDiskKeepsWhatFitsAndTheRunEndsWhenItGrows) {
   const std::vector<std::string> wide = {"model.dim=64", "train.save_every=1 steps"};
   ASSERT_EQ(train(config("straight", wide)), kDone) << stderr_text();
   ASSERT_EQ(train(config("disk/run", wide)), kUser) << stderr_text();
-  EXPECT_NE(stderr_text().find("not enough space"), std::string::npos) << stderr_text();
+  EXPECT_NE(stderr_text().find("not enough disk space"), std::string::npos) << stderr_text();
   const auto kept = checkpoint_steps(small_.path("disk/run"));
   ASSERT_FALSE(kept.empty());
   for (const auto step : kept) {
@@ -242,7 +242,7 @@ TEST_F(IoFaultsTest, ReadOnlyDiskAndMissingPlacesEndWithAMessage) {
   disk.read_only(false);
   EXPECT_EQ(newest("disk/run"), 2);
   EXPECT_EQ(train(config("run", {"run.directory=/dev/full/run"})), kUser);
-  EXPECT_NE(stderr_text().find("error: /dev/full: cannot make the directory: Not a directory"),
+  EXPECT_NE(stderr_text().find("error: /dev/full: cannot create the directory: Not a directory"),
             std::string::npos)
       << stderr_text();
 }

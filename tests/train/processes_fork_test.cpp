@@ -94,7 +94,7 @@ TEST_F(ProcessesTest, SecondOneOnARunDirectoryIsRefused) {
   const auto log = small_.path("second");
   EXPECT_EQ(test::wait_for(test::start_training(config("run"), log)), kUser);
   EXPECT_NE(small_.file("second").find("error: " + small_.path("run") +
-                                       ": another process trains in this run directory"),
+                                       ": another process is training in this run directory"),
             std::string::npos)
       << small_.file("second");
   ::kill(holder, SIGKILL);

@@ -12,7 +12,7 @@ std::shared_ptr<Attention> make_attention(const AttentionOptions& options) {
     case AttentionType::kWindow:
       return std::make_shared<WindowAttention>(options);
   }
-  TORCH_CHECK(false, "no such attention");
+  TORCH_CHECK(false, "unknown attention type");
 }
 
 int64_t key_heads(const AttentionOptions& options) {

@@ -43,7 +43,7 @@ kernels::AttentionSettings FullAttention::settings(const at::Tensor& x,
 
 at::Tensor FullAttention::attend_with_cache(const at::Tensor& qkv, const ForwardContext& context) {
   TORCH_CHECK(!context.is_training, "attention with a KV cache is for inference only");
-  TORCH_CHECK(options_.is_causal, "what sees the tokens after it cannot go on from a cache");
+  TORCH_CHECK(options_.is_causal, "bidirectional attention cannot use a KV cache");
   const int64_t width = head_dim(options_);
   const int64_t q_size = options_.heads * width;
   const int64_t kv_size = key_heads(options_) * width;

@@ -32,8 +32,8 @@ KvCache::KvCache(int64_t sequences)
 }
 
 kernels::Layout KvCache::begin_step(const std::vector<int64_t>& counts, const at::Device& device) {
-  TORCH_CHECK(counts.size() == lengths_.size(), "a pass over ", lengths_.size(),
-              " sequences expects as many counts, got ", counts.size());
+  TORCH_CHECK(counts.size() == lengths_.size(), "a forward pass over ", lengths_.size(),
+              " sequences expects the same number of counts, got ", counts.size());
   previous_lengths_ = lengths_;
   std::vector<int64_t> offsets{0};
   std::vector<int64_t> all{0};
@@ -97,7 +97,7 @@ void KvCache::grow(Layer& layer, const at::Tensor& key) const {
 }
 
 CachedKv KvCache::extend(int64_t index, const at::Tensor& key, const at::Tensor& value) {
-  TORCH_CHECK(key.size(0) == layout_.tokens(), "the pass that began has ", layout_.tokens(),
+  TORCH_CHECK(key.size(0) == layout_.tokens(), "the current step has ", layout_.tokens(),
               " tokens, got ", key.size(0));
   auto& layer = this->layer(index);
   grow(layer, key);
@@ -129,8 +129,8 @@ void KvCache::store_encoder_kv(int64_t index, const at::Tensor& key, const at::T
 
 CachedKv KvCache::encoder_kv(int64_t index, const kernels::Layout& encoder_layout) const {
   const auto& cached = layers_.at(static_cast<std::size_t>(index)).encoder_kv;
-  TORCH_CHECK(cached.size(0) == encoder_layout.tokens(), "the memory has ", cached.size(0),
-              " rows, its layout ", encoder_layout.tokens());
+  TORCH_CHECK(cached.size(0) == encoder_layout.tokens(), "the encoder states have ", cached.size(0),
+              " rows, but their layout has ", encoder_layout.tokens());
   std::vector<int64_t> starts;
   std::vector<int64_t> offsets{0};
   for (const auto source : source_indices_) {

@@ -122,7 +122,7 @@ TEST(ClassWeights, BalancedFlagsWeighYesAgainstNo) {
               class_weights(options, {"a", "b"}, {2, 0}, 8);
             }),
             "objective.class_weights: balanced, but the class 'b' is in none of the rows; give the "
-            "weights by name");
+            "weights by class name");
 }
 
 TEST(ClassWeights, GivenOnesAreFoundByName) {

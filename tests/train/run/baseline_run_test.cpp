@@ -49,7 +49,7 @@ TEST_F(PairRun, ResumesExactly) {
 TEST_F(PairRun, RefusesRowsOfOneText) {
   const auto message =
       test::message_of<UserError>([&] { run_training(config("single", "train.tsv"), {}); });
-  EXPECT_NE(message.find("compares two texts"), std::string::npos) << message;
+  EXPECT_NE(message.find("needs two texts"), std::string::npos) << message;
 }
 
 }  // namespace

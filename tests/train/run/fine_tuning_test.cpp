@@ -181,10 +181,11 @@ TEST_F(FineTuningTest, WrongPairsAreRefused) {
   const auto has = [](const std::string& message, const std::string& part) {
     return message.find(part) != std::string::npos;
   };
-  EXPECT_TRUE(has(refusal({"train.freeze=[layer.0]"}), "train.freeze: 'layer.0' names nothing"));
+  EXPECT_TRUE(
+      has(refusal({"train.freeze=[layer.0]"}), "train.freeze: 'layer.0' matches no parameter"));
   EXPECT_TRUE(has(refusal({"train.freeze=[layer.0]"}), "did you mean 'layers.0'?"));
-  EXPECT_TRUE(has(refusal({"train.freeze=[layers.0-2]"}), "goes past the last layer, layers.1"));
-  EXPECT_TRUE(has(refusal({"train.freeze=['*']"}), "train.freeze: leaves nothing to train"));
+  EXPECT_TRUE(has(refusal({"train.freeze=[layers.0-2]"}), "is beyond the last layer, layers.1"));
+  EXPECT_TRUE(has(refusal({"train.freeze=['*']"}), "train.freeze: leaves no trainable parameters"));
   EXPECT_TRUE(has(refusal({"train.early_stopping.patience=3"}), "train.evaluate_every"));
   EXPECT_TRUE(has(refusal({"train.evaluate_every=1 steps", "train.early_stopping.patience=3",
                            "data.evaluate=[]"}),
@@ -241,7 +242,7 @@ TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
   expect("classify", {"train.freeze=[backbone]", "train.optimizer.layer_decay=0.9"},
          "layer_decay: has no effect");
   expect("classify", {"train.freeze=[head, pooler]", "train.optimizer.head_lr=1e-3"},
-         "head_lr: has no effect, train.freeze holds pooler and head");
+         "head_lr: has no effect, train.freeze freezes the pooler and head");
   EXPECT_NO_THROW(small_.config("classify", "run",
                                 {"train.freeze=[embeddings]", "train.optimizer.layer_decay=0.9",
                                  "train.optimizer.head_lr=1e-3"}));

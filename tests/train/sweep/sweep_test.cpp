@@ -109,7 +109,7 @@ TEST_F(Sweep, RefusesKeysThatNoConfigHas) {
   EXPECT_NE(message(request({"grid={train.optimizer.lrr: [1]}"}))
                 .find("did you mean 'train.optimizer.lr'?"),
             std::string::npos);
-  EXPECT_NE(message(request({"grid={run.seed: [1, 2]}"})).find("`--seeds` gives seeds"),
+  EXPECT_NE(message(request({"grid={run.seed: [1, 2]}"})).find("use `--seeds` instead"),
             std::string::npos);
 }
 
@@ -122,7 +122,7 @@ TEST_F(Sweep, RefusesValuesBeforeAnyRun) {
 TEST_F(Sweep, RefusesRunsThatNothingMeasures) {
   auto wanted = request({"data.evaluate=[]"});
   wanted.seeds = {1, 2};
-  EXPECT_NE(message(wanted).find("measured on nothing"), std::string::npos);
+  EXPECT_NE(message(wanted).find("no evaluation data to compare the runs on"), std::string::npos);
 }
 
 TEST_F(Sweep, SummarizesSeeds) {
