@@ -111,7 +111,7 @@ TEST(MappedFile, ShowsTheWholeFile) {
   EXPECT_EQ(MappedFile(folder.write("empty", "")).bytes().size(), 0U);
 }
 
-TEST(MappedFile, MovesItsMap) {
+TEST(MappedFile, UpdatesItsMap) {
   const Folder folder;
   MappedFile first(folder.write("a", "abc"));
   MappedFile second(std::move(first));
@@ -163,7 +163,7 @@ TEST(Files, RenamesAndLinks) {
   EXPECT_EQ(files_in(folder.path()), 4U);
 }
 
-TEST(Files, TellsTheFreeSpaceOfAPathToBe) {
+TEST(Files, ReportsTheFreeSpaceOfANewPath) {
   const Folder folder;
   EXPECT_GT(free_bytes(folder.path("not/yet/there")), 0);
   EXPECT_GT(free_bytes("not_yet_there"), 0);

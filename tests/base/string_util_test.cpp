@@ -53,7 +53,7 @@ TEST(Text, ShortestReadsBackAsTheSameNumber) {
   }
 }
 
-TEST(Nearest, FindsTheWordThatWasMeant) {
+TEST(Nearest, SuggestsTheIntendedWord) {
   const std::vector<std::string> words = {"activation", "width", "gated", "dropout"};
   EXPECT_EQ(did_you_mean("activaton", words), "activation");
   EXPECT_EQ(did_you_mean("widht", words), "width");      // neighbours swapped

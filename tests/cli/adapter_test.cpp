@@ -42,7 +42,7 @@ TEST(Adapters, ImportMergesThemIntoTheirBase) {
                          tensor(kAdapterReference + "outputs.safetensors", "logits"), 1e-5));
 }
 
-TEST(Adapters, ImportNamesABaseThatIsNotThere) {
+TEST(Adapters, ImportReportsAMissingBase) {
   const test::Folder folder;
   EXPECT_EQ(test::message_of<UserError>([&] {
               run_import({kAdapterReference + "adapter", "--output", folder.path("merged")});

@@ -25,12 +25,12 @@ class BenchScript : public ::testing::Test {
   }
 };
 
-TEST_F(BenchScript, ArithmeticTablesAndDrawingsHold) {
+TEST_F(BenchScript, SelfTestOfArithmeticTablesAndPlots) {
   const auto done = python({WEFT_SOURCE_DIR "/scripts/bench_kit/selftest.py"});
   EXPECT_EQ(done.status, 0) << done.out << done.err;
 }
 
-TEST_F(BenchScript, PeersReadAndModelWhatTheyShould) {
+TEST_F(BenchScript, PeersReadTheSameDataAndModels) {
   const auto run = [](std::vector<std::string> words) {
     words.insert(words.begin(), {"/usr/bin/env", "OMP_NUM_THREADS=1", test::python()});
     return test::run(words);

@@ -182,7 +182,7 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
   EXPECT_EQ(lines[2]["label"], "bad");
 }
 
-TEST(Predict, BlankLinesAreNoRowsAndCounted) {
+TEST(Predict, BlankLinesAreSkippedAndCounted) {
   ASSERT_EQ(classes().done.status, 0) << classes().done.err;
   test::write(classes().path("gaps.tsv"), "text\tlabel\n\nfine film\tgood\n\npoor song\tbad\n");
   test::write(classes().path("gaps.csv"), "text\nfine film\r\n\r\n\npoor song\n");
@@ -203,7 +203,7 @@ TEST(Predict, BlankLinesAreNoRowsAndCounted) {
   EXPECT_NE(done.err.find("gaps.tsv: 2 blank lines were ignored"), std::string::npos) << done.err;
 }
 
-TEST(Predict, TakesNamedColumnsAndTellsOfMissingOnes) {
+TEST(Predict, TakesNamedColumnsAndReportsMissingOnes) {
   test::write(classes().path("ask.csv"), "body,more\nfine film,play\n");
   const auto ask = [&](std::vector<std::string> more, const std::string& name) {
     more.insert(more.begin(), {"predict", classes().model(), "--input", classes().path(name)});

@@ -33,7 +33,7 @@ TEST(ConfigReference, HasACurrentSchemaBesideIt) {
       << "write it anew: weft config schema > docs/config.schema.json";
 }
 
-TEST(ConfigReference, SaysASentenceAboutEveryKey) {
+TEST(ConfigReference, DescribesEveryKey) {
   std::set<std::string> paths;
   for (const auto& key : declarations().keys) {
     EXPECT_TRUE(paths.insert(key.path).second) << key.path;

@@ -105,7 +105,7 @@ class GpuInBf16 : public Gpu {};
 
 TEST_P(GpuInBf16, LearnsAsTheCpuDoes) { compare("bf16", 2e-2); }
 
-TEST_P(GpuInBf16, GoesOnBitForBit) {
+TEST_P(GpuInBf16, ResumesBitForBit) {
   const auto recipe = test::read_recipe(GetParam());
   ASSERT_NO_FATAL_FAILURE(prepare(recipe));
   const auto done =

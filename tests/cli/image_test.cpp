@@ -128,7 +128,7 @@ TEST_F(Images, ResumeIsExact) {
   EXPECT_EQ(weights("broken"), weights("straight"));
 }
 
-TEST_F(Images, HiddenPatchesAreLearnt) {
+TEST_F(Images, MaskedPatchesAreLearned) {
   objective_ = "{type: masked_image, mask_ratio: 0.5}";
   augment_ = "{flip: 0.5}";
   const auto done = train("run", "1");

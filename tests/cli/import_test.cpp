@@ -138,7 +138,7 @@ for (const auto& [name, tensor] : import.written()) {
 }  // namespace weft::cli
 }
 
-TEST(Import, ATrimmedConfigIsWrittenWhole) {
+TEST(Import, TrimmedConfigIsWrittenCompletely) {
   const Import import("distilbert-sequence");
   auto json = formats::read_json(import.folder.path("in/config.json"));
   for (const auto* key : {"architectures", "dtype", "activation", "dropout", "id2label", "label2id",
@@ -153,7 +153,7 @@ TEST(Import, ATrimmedConfigIsWrittenWhole) {
   EXPECT_EQ(written["seq_classif_dropout"], 0.2);
 }
 
-TEST(Import, AnotherHeadBeginsAnew) {
+TEST(Import, DifferentHeadIsNewlyInitialised) {
   const Import import("electra-pretraining");
   ASSERT_EQ(import.run({"--head", "token", "--labels", "O,B,I"}), 0);
   const auto options = models::read_model_config(import.folder.path("out"));

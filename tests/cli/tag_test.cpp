@@ -107,7 +107,7 @@ TEST(TagRun, WritesTheWorstSentencesWordByWord) {
   EXPECT_GT(worst["loss"], 0.5);
 }
 
-TEST(TagRun, BlankLinesAreNoSentences) {
+TEST(TagRun, BlankLinesAreSkipped) {
   const auto done =
       test::weft({"predict", tagger().model()}, "{\"text\": \"Ada\"}\n\n{\"text\": \"Oslo\"}\n \n");
   ASSERT_EQ(done.status, 0) << done.err;
@@ -115,7 +115,7 @@ TEST(TagRun, BlankLinesAreNoSentences) {
   EXPECT_NE(done.err.find("2 blank input lines were skipped"), std::string::npos) << done.err;
 }
 
-TEST(TagRun, AnUnknownTagNamesItsLine) {
+TEST(TagRun, UnknownTagIsReportedWithItsLine) {
   test::write(tagger().path("bad.conll"), "Ada B-PER\nsaw O\nOslo B-LOX\n");
   const auto done =
       test::weft({"evaluate", tagger().model(), "--data", tagger().path("bad.conll")});
@@ -146,7 +146,7 @@ TEST(TagRun, TakesWordsAsTheyAre) {
   EXPECT_EQ(answer("{\"words\": []}")["tags"], OrderedJson::array());
 }
 
-TEST(TagRun, LongTextsAreSeenInStretches) {
+TEST(TagRun, LongTextsAreSplit) {
   std::string words;
   for (int i = 0; i < 30; ++i) {
     words += "Ada saw Oslo . ";
@@ -157,7 +157,7 @@ TEST(TagRun, LongTextsAreSeenInStretches) {
   EXPECT_NE(done.err.find("were split"), std::string::npos) << done.err;
 }
 
-TEST(TagRun, ALineWithoutTextNamesItsPlace) {
+TEST(TagRun, LineWithoutTextIsReportedWithItsLocation) {
   const auto done =
       test::weft({"predict", tagger().model()}, "{\"text\": \"Ada\"}\n{\"txt\": 1}\n");
   EXPECT_EQ(done.status, 2);

@@ -60,7 +60,7 @@ TEST_P(MarianDirectory, IsImportedWithItsTokenizer) {
   EXPECT_EQ(evaluated(folder_ / "again"), evaluated(model_));
 }
 
-TEST_P(MarianDirectory, AnswersInPiecesOfTheTargets) {
+TEST_P(MarianDirectory, OutputUsesTargetPieces) {
   const auto done = weft({"generate", model_, "--prompt", "the soup was good", "--max-new", "6"});
   ASSERT_EQ(done.status, 0) << done.err;
   const auto answer = Json::parse(done.out);
@@ -108,7 +108,7 @@ TEST(SeparateVocabularies, NeedSeparateEmbeddings) {
 }
 
 /// mBART from nothing, in both directions.
-TEST(MbartRun, PutsTheLanguagesOfTheItemsBehindTheTexts) {
+TEST(MbartRun, AppendsTheLanguagesOfTheItems) {
   const test::TemporaryDirectory folder;
   std::string there = "source\ttarget\n";
   std::string back = there;

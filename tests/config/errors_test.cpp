@@ -59,7 +59,7 @@ TEST(ConfigErrors, NameUnknownKeysAndTheNearest) {
   });
 }
 
-TEST(ConfigErrors, TakeASlipForTheRequiredKeyThatIsMissing) {
+TEST(ConfigErrors, TreatATypoAsTheMissingRequiredKey) {
   expect_messages({
       {"objective:", "objectives:",
        "7:1: objectives: unknown key 'objectives', did you mean 'objective'?"},
@@ -252,7 +252,7 @@ TEST(ConfigErrors, RefuseWhatIsNotText) {
   EXPECT_EQ(message("\x1B[0m"), "test.yaml:1:1: a control character (byte 27), must be text");
 }
 
-TEST(ConfigErrors, RefuseFilesThatAreNoMap) {
+TEST(ConfigErrors, RefuseFilesThatAreNotMaps) {
   const std::string rest = ", must be a map of keys (model, data, train, ...)";
   EXPECT_EQ(message(""), "test.yaml:1:1: the file is empty" + rest);
   EXPECT_EQ(message("# only a comment\n"), "test.yaml:1:1: the file is empty" + rest);
@@ -269,7 +269,7 @@ TEST(ConfigErrors, CountColumnsInCharacters) {
       "test.yaml:1:24: run.sed: unknown key 'sed', did you mean 'seed'? allowed: directory, seed");
 }
 
-TEST(ConfigErrors, StayOneLineOfBearableLength) {
+TEST(ConfigErrors, StayOneLineOfLimitedLength) {
   const std::string said =
       message(replaced("runs/a, seed: 1", "a, seed: \"" + std::string(5000, 'x') + "\\n\\e[1m\""));
   EXPECT_LT(said.size(), 300U);

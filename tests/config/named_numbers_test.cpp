@@ -21,7 +21,7 @@ std::string mistake(const std::string& value) {
   return test::message_of<Error>([&] { read_named_numbers(value); });
 }
 
-TEST(NamedNumbers, AreAWordAMapOrNothing) {
+TEST(NamedNumbers, AcceptsAWordAMapOrNull) {
   EXPECT_EQ(read_named_numbers("balanced").word, "balanced");
   const auto map = read_named_numbers("{ham: 1, '2': 6.5}");
   EXPECT_EQ(map.numbers, (std::vector<std::pair<std::string, double>>{{"ham", 1}, {"2", 6.5}}));

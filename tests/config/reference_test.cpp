@@ -59,7 +59,7 @@ TEST(Describe, MergesTheConditionsOfAKeyReadTwice) {
   EXPECT_EQ(both.keys[0].only_if, "type: a or type: b");
 }
 
-TEST(Explain, TellsAllAboutAKey) {
+TEST(Explain, DescribesAKey) {
   EXPECT_EQ(explain(declarations(), "model.dim"),
             "model.dim\n  Width of the model.\n  type: integer in [1, 65536] (channels)\n"
             "  default: 64\n");
@@ -98,7 +98,7 @@ TEST(Explain, NamesTheNearestKey) {
       "config explain: unknown key 'zzzz', `weft config explain` without a key lists all keys");
 }
 
-TEST(ReferencePage, HoldsEverySentence) {
+TEST(ReferencePage, ContainsEverySentence) {
   const auto all = declarations();
   const std::string page = reference_page(all);
   for (const auto& key : all.keys) {

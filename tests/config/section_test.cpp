@@ -22,7 +22,7 @@ example::Example read_section(const std::string& yaml,
   return example::read_example(Document::parse(yaml, "test.yaml", overrides).root());
 }
 
-TEST(Section, LeavesValuesAloneWithoutTheirKey) {
+TEST(Section, KeepsValuesWithoutTheirKey) {
   const auto example = read_section("data: {train: [{path: a}]}\nobjective: {type: causal}");
   EXPECT_EQ(example.dim, 64);
   EXPECT_EQ(example.activation, example::Activation::kGelu);
@@ -91,7 +91,7 @@ TEST(Section, KnowsWhatIsThere) {
   EXPECT_FALSE(part.is_documenting());
 }
 
-TEST(Section, FailsAtTheKeyOrElseAtItself) {
+TEST(Section, ReportsTheKeyOrItsOwnLocation) {
   const auto part = section("model.attention", {{"heads", "5"}});
   EXPECT_EQ(message_of<Error>([&] { part.fail("heads", "5 do not divide 64"); }),
             "test.yaml:1:28: model.attention.heads: 5 do not divide 64");
@@ -174,7 +174,7 @@ TEST(Overrides, AreNamedInErrors) {
             "not closed)");
 }
 
-TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
+TEST(Resolved, HasEveryKeyAndRoundTrips) {
   const auto document =
       Document::parse(example::good_file(), "test.yaml",
                       {"run.directory=\"1: \\\"odd\\\"\\n\\\\ name\"", "data.train.1={path: none}",
@@ -218,7 +218,7 @@ TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
   EXPECT_EQ(example.columns, (std::vector<std::string>{"yes", "a, b", "x*"}));
 }
 
-TEST(Section, FormerNamesOfKeysAreAnsweredWithTheCurrentOnes) {
+TEST(Section, RenamedKeysSuggestTheCurrentNames) {
   EXPECT_EQ(renamed_key("model.deviation"), "init_std");
   EXPECT_EQ(renamed_key("data.train[3].white"), "max_pixel_value");
   EXPECT_EQ(renamed_key("train.deviation"), "");

@@ -264,7 +264,7 @@ TEST(Denoising, RotationKeepsTheOrderInTheRound) {
   EXPECT_NEAR(firsts[107], 1000, 150);
 }
 
-TEST(Denoising, DeletesAndHidesTheirShares) {
+TEST(Denoising, DeletesAndMasksTheGivenFractions) {
   auto options = none();
   options.delete_fraction = 0.2;
   options.mask_fraction = 0.25;
@@ -313,7 +313,7 @@ TEST(CorruptedDataset, NoiseIsAFunctionOfEpochAndItem) {
   EXPECT_NE(make(2).example(3, 0).source_ids, dataset.example(3, 0).source_ids);
 }
 
-TEST(CorruptedDataset, FindsTheSentencesOfAStretch) {
+TEST(CorruptedDataset, FindsTheSentencesOfASpan) {
   const CorruptedDataset dataset(
       {test::source({{{105, 106}, {107}}, {{108, 109, 110}, {111}}})}, {},
       {.length = 100, .has_token_type_ids = false}, NoiseTokenizer(),

@@ -71,7 +71,7 @@ TEST_F(LabelFormTest, NumbersOfAListAreNames) {
   EXPECT_EQ(dataset->labels(), (WordList{"9", "10"}));
 }
 
-TEST_F(LabelFormTest, ASeparatorPartsTheNamesOfATable) {
+TEST_F(LabelFormTest, SeparatorSplitsTheNamesInATable) {
   const auto content = "label\ttext\nnews; sport\ta\n\tb\nart;\tc\n";
   const auto dataset = make(item("x.tsv", content), {.is_multi_label = true, .separator = ";"});
   EXPECT_EQ(dataset->labels(), (WordList{"art", "news", "sport"}));
@@ -111,7 +111,7 @@ TEST_F(LabelFormTest, ARegressionMayHaveSeveralNumbers) {
             "y.jsonl, row 2: 1 numbers, must be 2 as in the first row");
 }
 
-TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrLeftOutAndCounted) {
+TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrSkippedAndCounted) {
   const auto from = item("x.tsv", "label\ttext\n0\ta\n\tb\n1\tc\n");
   EXPECT_EQ(mistake(from, {}),
             "x.tsv:3: an empty `label`, every row must have a label; data.unlabelled: drop skips "
@@ -130,7 +130,7 @@ TEST_F(LabelFormTest, AClassThatTrainingDidNotHaveIsNamed) {
             "'sport'?)");
 }
 
-TEST_F(LabelFormTest, AListIsRefusedWhereOneClassIsWanted) {
+TEST_F(LabelFormTest, ListIsRefusedForSingleLabelData) {
   EXPECT_NE(mistake(item("x.jsonl", "{\"text\": \"a\", \"label\": [\"b\"]}\n"), {})
                 .find("the field 'label' is a list, expected a string or a number"),
             std::string::npos);
@@ -142,7 +142,7 @@ TEST_F(LabelFormTest, AListIsRefusedWhereOneClassIsWanted) {
             std::string::npos);
 }
 
-TEST_F(LabelFormTest, FingerprintTellsClassesApart) {
+TEST_F(LabelFormTest, FingerprintDependsOnClasses) {
   const auto hash = [&](const std::string& labels) {
     return make(item("x.jsonl", "{\"text\": \"a\", \"label\": " + labels + "}\n"), kFlags,
                 {"p", "q"})

@@ -119,7 +119,7 @@ TEST_P(MarianReference, DecodesToTheSameText) {
   }
 }
 
-TEST_P(MarianReference, PlacesAreThoseOfTheText) {
+TEST_P(MarianReference, OffsetsReferToTheText) {
   for (const std::string& line : lines_) {
     TokenIds found;
     int64_t last = 0;
@@ -136,7 +136,7 @@ TEST_P(MarianReference, PlacesAreThoseOfTheText) {
 
 INSTANTIATE_TEST_SUITE_P(Directories, MarianReference, ::testing::Values("joint", "separate"));
 
-TEST(MarianTokenizer, CodesAndTheirTextHavePlaces) {
+TEST(MarianTokenizer, LanguageCodesAndTextHaveOffsets) {
   const auto tokenizer = load_tokenizer(kMarianFolder + "/joint");
   const auto tokens = tokenizer->tokens(">>fra<< Soup");
   ASSERT_GE(tokens.size(), 2U);
@@ -172,7 +172,7 @@ TEST(MarianTokenizer, SpecialIdsAreThoseOfTheVocabulary) {
   EXPECT_TRUE(tokenizer->continues_word(pieces["\u00DF"].get<int32_t>()));
 }
 
-TEST(MarianTokenizer, PairsOfTextsAreCutByTheModelOfTheirSide) {
+TEST(MarianTokenizer, PairsAreTokenizedByTheModelOfTheirSide) {
   const test::Folder folder;
   DataItem item;
   item.source = folder.write("x.en", "The pan had to soak overnight.\n");
@@ -206,7 +206,7 @@ TEST(MarianTokenizer, AddedTokensOfTheConfigAreFoundAndKept) {
   EXPECT_EQ(encoded(*load_tokenizer(copy.path()), "<extra>  "), TokenIds{211});
 }
 
-TEST(MarianTokenizer, CutsTheBeginOfLongTextsWhereTheConfigSaysSo) {
+TEST(MarianTokenizer, TruncatesOnTheLeftIfTheConfigSaysSo) {
   const Copy copy("joint");
   const auto usual = load_tokenizer(copy.path());
   EXPECT_FALSE(usual->truncates_left());

@@ -36,7 +36,7 @@ TEST(Image, ReadsEveryKindAsPillowDoes) {
   }
 }
 
-TEST(Image, CutFilesAreErrorsThatNameThem) {
+TEST(Image, TruncatedFilesAreReportedByName) {
   for (const auto& [name, wanted] : image_reference()["files"].items()) {
     const auto bytes = read_file(image_folder() + name);
     for (std::size_t length = 0; length + 24 < bytes.size(); length += 7) {

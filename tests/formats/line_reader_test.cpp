@@ -89,7 +89,7 @@ TEST_F(LineReaderTest, Utf16IsRefused) {
             ": UTF-16 text, must be UTF-8");
 }
 
-TEST_F(LineReaderTest, FilesThatAreNoTextAreNamed) {
+TEST_F(LineReaderTest, BinaryFilesAreReportedByName) {
   EXPECT_EQ(refusal("a", "PAR1\x15\n"),
             ": Parquet data, allowed is text: lines, csv, tsv or jsonl, optionally gzipped (.gz)");
   EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));
@@ -97,7 +97,7 @@ TEST_F(LineReaderTest, FilesThatAreNoTextAreNamed) {
   EXPECT_EQ(read("a", "PAR2\n"), (Lines{"PAR2"}));
 }
 
-TEST_F(LineReaderTest, AShortFirstLineOfAPipeIsNotKeptWaiting) {
+TEST_F(LineReaderTest, ShortFirstLineOfAPipeIsReadImmediately) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   LineReader reader("/dev/fd/" + std::to_string(ends[0]));

@@ -194,7 +194,7 @@ TEST_F(SafetensorsTest, RefusesManyDimensions) {
   EXPECT_NE(message.find("more than 64 dimensions"), std::string::npos);
 }
 
-TEST_F(SafetensorsTest, FlippedBitsOfTheHeaderDoNoHarm) {
+TEST_F(SafetensorsTest, FlippedHeaderBitsAreHandled) {
   const auto sound = file_of(kSound, std::string(16, 'x'));
   for (std::size_t bit = 0; bit < 8 * (8 + kSound.size()); bit += 3) {
     std::string damaged = sound;

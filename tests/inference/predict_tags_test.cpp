@@ -68,7 +68,7 @@ TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {
   }
 }
 
-TEST_F(PredictTagsTest, BatchesDoNotMatter) {
+TEST_F(PredictTagsTest, ResultsDoNotDependOnBatching) {
   const std::vector<Words> sentences = {{"a", "b"}, {"c##x"}, {"d", "d", "a"}};
   const auto together = tags(sentences);
   const auto apart = tags(sentences, {.batch_tokens = 1});
@@ -79,7 +79,7 @@ TEST_F(PredictTagsTest, BatchesDoNotMatter) {
   }
 }
 
-TEST_F(PredictTagsTest, ShowsAttentionOfEachStretch) {
+TEST_F(PredictTagsTest, ShowsAttentionOfEachSpan) {
   const auto found = tags({{"a", "b##x"}, Words(11, "a")}, {.attention_layers = {0}});
   ASSERT_EQ(found[0].attention.size(), 1U);
   EXPECT_EQ(found[0].attention[0].ids, (std::vector<int64_t>{2, 5, 6, 9, 3}));

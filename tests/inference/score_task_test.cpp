@@ -71,7 +71,7 @@ TEST(ScoreTask, RefusesWithThePlace) {
   EXPECT_NE(error_of("{choice: ['a']}").find("choice"), std::string::npos);
 }
 
-TEST(ScoreItem, ASpaceStandsBetweenWordsUnlessOneIsThere) {
+TEST(ScoreItem, SpaceIsInsertedBetweenWordsUnlessPresent) {
   EXPECT_EQ(continuation_of({.context = "a", .choices = {}}, "b"), " b");
   EXPECT_EQ(continuation_of({.context = "a ", .choices = {}}, "b"), "b");
   EXPECT_EQ(continuation_of({.context = "a", .choices = {}}, " b"), " b");

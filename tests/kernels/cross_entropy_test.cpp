@@ -98,7 +98,7 @@ TEST(CrossEntropyTargets, OutOfRangeAreRefused) {
   EXPECT_THROW(cross_entropy_sum(at::zeros({1, 2}), at::tensor({2}, at::kLong)), c10::Error);
 }
 
-TEST(CrossEntropyDouble, GoesByThePlainRows) {
+TEST(CrossEntropyDouble, DependsOnTheUnpackedRows) {
   const auto targets = targets_of(9, 5);
   const auto x = at::randn({9, 5});
   const auto actual = comparison::run(

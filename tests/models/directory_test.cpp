@@ -102,7 +102,7 @@ TEST(ModelDirectory, AParameterSourceIsWhatIsStored) {
                   .item<bool>());
 }
 
-TEST(ModelDirectory, AnotherHeadIsBegunAnewByTheSeedAlone) {
+TEST(ModelDirectory, DifferentHeadIsInitialisedFromTheSeed) {
   const Saved saved(test::tiny_options());
   auto wanted = test::tiny_options(Family::kBert, Head::kSequence);
   const auto load = [&](uint64_t seed) { return load_model(saved.folder.path(), wanted, seed); };
@@ -177,14 +177,14 @@ TEST(ModelDirectory, ShardsAreReadThroughTheirIndex) {
   EXPECT_NE(saved.error().find("../outside.safetensors"), std::string::npos);
 }
 
-TEST(ModelDirectory, APickleFileGetsALineOnHowToConvertIt) {
+TEST(ModelDirectory, PickleFileErrorExplainsHowToConvertIt) {
   const Saved saved(test::tiny_options());
   std::filesystem::rename(saved.folder.path("model.safetensors"),
                           saved.folder.path("pytorch_model.bin"));
   EXPECT_NE(saved.error().find("save_pretrained"), std::string::npos);
 }
 
-TEST(ModelDirectory, ARunStandsForItsBestOrElseItsLast) {
+TEST(ModelDirectory, RunDirectoryResolvesToBestElseLast) {
   const test::Folder run;
   EXPECT_THROW(model_directory(run.path()), UserError);
   EXPECT_THROW(model_directory(run.path("nowhere")), UserError);

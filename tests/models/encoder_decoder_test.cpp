@@ -71,7 +71,7 @@ at::Tensor hidden_of(Model& model,
 
 class EncoderDecoderTest : public testing::TestWithParam<Family> {};
 
-TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
+TEST_P(EncoderDecoderTest, TargetsAttendToTheirPastAndOwnSource) {
   const at::NoGradGuard guard;
   const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto source = seq2seq_ids(9);
@@ -90,7 +90,7 @@ TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
   EXPECT_TRUE(test::near(moved.slice(0, 4), before.slice(0, 4), 1e-6));
 }
 
-TEST_P(EncoderDecoderTest, PackedPairsEqualPairsAlone) {
+TEST_P(EncoderDecoderTest, PackedPairsEqualSinglePairs) {
   const at::NoGradGuard guard;
   const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto both = hidden_of(*model, seq2seq_ids(9), {0, 5, 9}, seq2seq_ids(7, 1), {0, 4, 7});
@@ -183,7 +183,7 @@ TEST_P(EncoderDecoderTest, TiesShareParameters) {
   EXPECT_FALSE(parameters.contains("decoder_embeddings.word.weight"));
 }
 
-TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndBegun) {
+TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndInitialised) {
   const auto options = seq2seq_tiny(GetParam());
   const auto model = make_model(options, 1);
   std::map<std::string, int64_t> rows;

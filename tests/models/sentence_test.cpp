@@ -85,7 +85,7 @@ TEST_F(SentenceTest, TakesTheTransformerFromItsFolderAndTheDefaultPrompt) {
 }
 
 // As sentence-transformers 6 writes it: the tokenizer alone knows.
-TEST_F(SentenceTest, LengthIsTheTokenizersWhereNothingElseSaysIt) {
+TEST_F(SentenceTest, LengthDefaultsToTheTokenizer) {
   const auto length = [&](const std::string& tokenizer) {
     write("tokenizer_config.json", tokenizer);
     return read_sentence_model(path()).options.length;

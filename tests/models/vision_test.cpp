@@ -96,7 +96,7 @@ TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
   }
 }
 
-TEST(Vision, TaughtModelsTakeTheMeanOfBothHeads) {
+TEST(Vision, DistilledModelsAverageBothHeads) {
   const auto model = make_model(vision_tiny(Family::kDeit, Head::kDistilledImage), 3);
   const Images images({{2, 2}, {1, 2}}, true);
   const auto hidden = model->hidden(images.input, images.context);
@@ -120,7 +120,7 @@ TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
   EXPECT_TRUE(test::near(logits[1], model->classify(second.input, second.context)[0]));
 }
 
-TEST(Vision, HiddenPatchesDoNotShowTheirPixels) {
+TEST(Vision, MaskedPatchesHideTheirPixels) {
   const auto model = make_model(vision_tiny(Family::kVit, Head::kMaskedImage), 3);
   test::fill_parameters(*model);
   Images images({{2, 2}}, false);

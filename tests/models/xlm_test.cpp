@@ -81,7 +81,7 @@ TEST(Xlm, WhatIsWrittenReadsBack) {
   EXPECT_EQ(again.sequence_dropout, 0.3);
 }
 
-TEST(Xlm, ModelsThatGuessWordsCanBeginToGenerateInTransformers) {
+TEST(Xlm, SavedModelsCanGenerateInTransformers) {
   const test::Folder folder;
   auto options = test::tiny_options(Family::kXlm);
   options.head = Head::kMaskedLm;
@@ -94,7 +94,7 @@ TEST(Xlm, ModelsThatGuessWordsCanBeginToGenerateInTransformers) {
   EXPECT_FALSE(std::filesystem::exists(other.path("generation_config.json")));
 }
 
-TEST(Xlm, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
+TEST(Xlm, MissingKeysHaveTheDefaultsOfTheConfigClass) {
   const auto options = read_xlm(Json{{"model_type", "xlm"}});
   EXPECT_EQ(options.vocabulary, 30145);
   EXPECT_EQ(options.dim, 2048);
@@ -210,7 +210,7 @@ at::Tensor hidden(Model& model, const at::Tensor& types, const nn::ForwardContex
   return model.hidden({.ids = at::arange(6, at::kLong) + 3, .types = types}, context);
 }
 
-TEST(Xlm, LanguagesThatAreNotToldAddNothing) {
+TEST(Xlm, UnspecifiedLanguagesAddNothing) {
   const auto model = make_model(test::tiny_options(Family::kXlm), 5);
   const auto context = test::context_of({0, 4, 6});
   const auto untold = hidden(*model, {}, context);
@@ -221,7 +221,7 @@ TEST(Xlm, LanguagesThatAreNotToldAddNothing) {
   EXPECT_TRUE(test::near(hidden(*model, at::ones({6}, at::kLong), context), untold));
 }
 
-TEST(Xlm, PlacesThatBeginAnewHaveTheFirstRowsOfTheTable) {
+TEST(Xlm, RestartedPositionsUseTheFirstRows) {
   const auto model = make_model(test::tiny_options(Family::kXlm), 5);
   auto context = test::context_of({0, 6});
   const auto types = at::zeros({6}, at::kLong);

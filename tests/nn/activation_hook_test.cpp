@@ -30,7 +30,7 @@ class Noting : public ActivationHook {
   double added_;
 };
 
-TEST(ActivationHook, SeesWhatGoesFromLayerToLayerAndMayChangeIt) {
+TEST(ActivationHook, HooksReadAndReplaceActivations) {
   Stack stack({.layers = 2,
                .block = {.attention = {.dim = 8, .heads = 2},
                          .feed_forward = {.dim = 8, .width = 16},

@@ -55,7 +55,7 @@ EncoderStates encoder_states_of(std::vector<int64_t> offsets) {
   return encoder_states;
 }
 
-TEST(DecoderStack, SeesWhatCameBeforeAlone) {
+TEST(DecoderStack, AttendsOnlyToEarlierTokens) {
   Stack stack(decoder_stack_options_of(false));
   test::fill_parameters(stack);
   const auto x = decoder_stack_rows(9);

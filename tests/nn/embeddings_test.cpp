@@ -69,7 +69,7 @@ TEST(Embeddings, SequencesLongerThanThePositionsAreRefused) {
       c10::Error);
 }
 
-TEST(Embeddings, DropoutIsOfTrainingOnly) {
+TEST(Embeddings, DropoutIsOnlyActiveInTraining) {
   auto layer = embeddings(0, 2);
   auto context = test::context_of({0, 2});
   const auto ids = at::tensor({5, 2}, at::kLong);

@@ -43,7 +43,7 @@ TEST(Recompute, RunsOnceMoreInBackward) {
   EXPECT_EQ(layer.runs, 2);
 }
 
-TEST(Recompute, WhatTrainsNothingHasNoBackward) {
+TEST(Recompute, FrozenModelsHaveNoBackward) {
   Counted layer;
   for (auto& item : layer.linear.named_parameters()) {
     item.value().set_requires_grad(false);
@@ -58,7 +58,7 @@ TEST(Recompute, WhatTrainsNothingHasNoBackward) {
   EXPECT_TRUE(at::equal(through, x.grad()));
 }
 
-TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
+TEST(Recompute, InputWithoutGradientStillGivesParameterGradients) {
   Counted layer;
   const auto x = recompute_input(3);
   layer.run(x).sum().backward();
@@ -69,7 +69,7 @@ TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
   EXPECT_TRUE(at::equal(found, parameters["weight"].grad()));
 }
 
-TEST(Recompute, APassThatIsWatchedOrHasNoGradientsIsRunPlainly) {
+TEST(Recompute, PassWithHooksOrWithoutGradientsIsNotRecomputed) {
   Stack stack({.layers = 1,
                .block = {.attention = {.dim = kRecomputeDim, .heads = 2},
                          .feed_forward = {.dim = kRecomputeDim, .width = 12},

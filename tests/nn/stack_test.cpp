@@ -67,7 +67,7 @@ TEST(Stack, OnlyPreNormEndsInANormOfItsOwn) {
       Stack(stack_options_of(NormPlacement::kPre)).named_parameters().contains("norm.weight"));
 }
 
-TEST(Stack, EachLayerMayHaveAnAttentionOfItsOwn) {
+TEST(Stack, EachLayerMayHaveItsOwnAttention) {
   auto options = stack_options_of(NormPlacement::kPre, 0);
   const AttentionOptions full{.dim = kStackDim, .heads = 2, .dropout = 0};
   auto narrow = full;
@@ -99,7 +99,7 @@ TEST(Stack, TheFirstNormMayBeMissing) {
   EXPECT_TRUE(names.contains("1.attention_norm.weight"));
 }
 
-TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
+TEST(Block, TheFeedForwardMayHaveItsOwnDropout) {
   auto options = stack_options_of(NormPlacement::kPre, 0.5).block;
   options.attention.dropout = 0;
   const auto x = stack_input(5);
@@ -116,7 +116,7 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
   EXPECT_FALSE(test::near(result(true), result(false)));
 }
 
-TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
+TEST(Stack, MicroBatchesDrawTheDropoutOfTheWholeStep) {
   for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
     Stack stack(stack_options_of(place, 0.4));
     test::fill_parameters(stack);
@@ -138,7 +138,7 @@ TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
   }
 }
 
-TEST(Stack, EveryLayerDrawsItsOwnChance) {
+TEST(Stack, EveryLayerDrawsItsOwnDropout) {
   Stack stack(stack_options_of(NormPlacement::kPost, 0.5));
   test::fill_parameters(stack);
   auto context = test::context_of({0, 6});

@@ -73,7 +73,7 @@ TEST_F(CausalLmObjectiveTest, IsTheCrossEntropyOfTheNextToken) {
             std::vector<int64_t>{static_cast<int64_t>(batch.targets.size())});
 }
 
-TEST_F(CausalLmObjectiveTest, NothingIsSeenOfTheFutureAndOfOthers) {
+TEST_F(CausalLmObjectiveTest, FutureTokensAndOtherSequencesAreMasked) {
   auto batch = causal_batch_of({4, 2});
   const double before = loss(causal_batch_of({4}));
   EXPECT_NEAR(loss(batch) - loss(causal_batch_of({2})), before, 1e-4);
@@ -86,7 +86,7 @@ TEST_F(CausalLmObjectiveTest, NothingIsSeenOfTheFutureAndOfOthers) {
   EXPECT_FALSE(at::allclose(a, b, 1e-5, 1e-6));
 }
 
-TEST_F(CausalLmObjectiveTest, FiguresByWordAndByteDoNotDependOnTheCut) {
+TEST_F(CausalLmObjectiveTest, PerWordAndByteMetricsDoNotDependOnTruncation) {
   const auto one = test::evaluate(*objective_, *model_, {causal_batch_of({1, 2, 3, 4, 5})});
   const auto many =
       test::evaluate(*objective_, *model_,
@@ -103,7 +103,7 @@ TEST_F(CausalLmObjectiveTest, FiguresByWordAndByteDoNotDependOnTheCut) {
   EXPECT_NEAR(one.at("eval_bits_per_byte"), nats / 40 / std::numbers::ln2, 1e-6);
 }
 
-TEST_F(CausalLmObjectiveTest, TextsThatWereNotCountedGiveNoSuchFigures) {
+TEST_F(CausalLmObjectiveTest, UncountedTextsGiveNoSuchMetrics) {
   auto plain = example(1);
   plain.values.clear();
   data::Batch batch;

@@ -156,7 +156,7 @@ TEST_F(DistillTest, OnlyTheStudentHasGradients) {
   }
 }
 
-TEST_F(DistillTest, ClassesAreTaughtToo) {
+TEST_F(DistillTest, ClassesAreDistilledToo) {
   teacher(models::Head::kSequence);
   const auto objective = make_objective(options(StudentObjective::kClassify));
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard"}));

@@ -65,7 +65,7 @@ TEST_F(AddressSpaceLimitTest, LimitOfTheAddressSpaceHalvesTheMicroBatch) {
   expect_same("straight", "run", "halved");
 }
 
-TEST_F(AddressSpaceLimitTest, WhatDoesNotFitAtAllIsToldWithSizes) {
+TEST_F(AddressSpaceLimitTest, UnfittableSequenceIsReportedWithSizes) {
   EXPECT_EQ(train(config("run", {"model.feed_forward.width=1000000", "train.save_async=false"}),
                   limited(400)),
             kInternal)

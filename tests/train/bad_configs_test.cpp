@@ -211,7 +211,7 @@ void write_table(const std::string& text, const std::vector<std::string>& messag
   test::Folder::write_to(kTable, written);
 }
 
-TEST_F(BadConfigs, TheConfigsThatTheTableSpoilsAreRight) {
+TEST_F(BadConfigs, TheBaseConfigsOfTheTableAreValid) {
   for (const auto& [name, yaml] : good_configs()) {
     EXPECT_EQ(refusal({.base = name, .changes = {}, .message = ""}), "(nothing was thrown)")
         << name;

@@ -77,7 +77,7 @@ class CheckpointCorruptionTest : public test::ForkedRuns {
   }
 };
 
-TEST_F(CheckpointCorruptionTest, IsSeenInEveryRegionOfEveryFile) {
+TEST_F(CheckpointCorruptionTest, IsDetectedInEveryRegionOfEveryFile) {
   int seen = 0;
   const auto names = files();
   ASSERT_GE(names.size(), 8U);

@@ -102,7 +102,7 @@ TEST_F(EvaluationTest, IsTheSameForEveryBudgetAndNumberOfThreads) {
   }
 }
 
-TEST_F(EvaluationTest, AClassifierKeepsTheThresholdThatItsEvaluationFound) {
+TEST_F(EvaluationTest, ClassifierKeepsTheTunedThreshold) {
   const test::SmallRun small;
   const auto config = small.config("classify", "tuned",
                                    {"objective.tune_threshold=f1", "train.evaluate_every=4 steps",
@@ -130,7 +130,7 @@ TEST_F(EvaluationTest, AThresholdOfTheConfigIsKeptToo) {
   EXPECT_FALSE(objectives::read_decision_threshold(small.path("none/last")).threshold);
 }
 
-TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsTellTheWorst) {
+TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsReportTheWorst) {
   const test::SmallRun small;
   run_training(small.config("mlm", "words", {"train.duration=4 steps"}), {});
   EXPECT_NE(test::message_of<UserError>([&] {
@@ -158,7 +158,7 @@ TEST_F(EvaluationTest, WeightedClassesTrainTheSameWithMicroBatches) {
   }
 }
 
-TEST_F(EvaluationTest, ADirectoryIsAskedInTheLanguageThatIsNamed) {
+TEST_F(EvaluationTest, DirectoryUsesTheGivenLanguage) {
   const test::SmallRun small;
   const auto items = [&](const std::string& key, const std::string& file) {
     return key + "=[{path: " + small.path(file) + ", language: de}]";

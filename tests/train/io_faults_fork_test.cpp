@@ -56,7 +56,7 @@ class IoFaultsTest : public test::ForkedRuns {
 
 // The n-th call is never made: the process dies there (and, where it writes, with half a write), or
 // the call fails, or it and all that follow.
-TEST_F(IoFaultsTest, EveryCallMayBreakAndNothingIsLost) {
+TEST_F(IoFaultsTest, EveryCallMayFailWithoutLoss) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   int64_t committed = 0;
   int broken = 0;
@@ -76,7 +76,7 @@ TEST_F(IoFaultsTest, EveryCallMayBreakAndNothingIsLost) {
   EXPECT_GE(broken, 50);
 }
 
-TEST_F(IoFaultsTest, EveryHalfWrittenPieceIsCutOff) {
+TEST_F(IoFaultsTest, EveryPartialWriteIsRemoved) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   int64_t committed = 0;
   for (std::size_t call = 1; !HasFailure(); call += stride(4)) {
@@ -88,7 +88,7 @@ TEST_F(IoFaultsTest, EveryHalfWrittenPieceIsCutOff) {
   }
 }
 
-TEST_F(IoFaultsTest, BuildingTheStoreMayBreak) {
+TEST_F(IoFaultsTest, StoreBuildToleratesFaults) {
   const auto calls = calls_of(config("straight"));
   int broken = 0;
   for (std::size_t at = 0; at < calls.size() && !HasFailure(); ++at) {
@@ -135,7 +135,7 @@ TEST_F(IoFaultsTest, FileSystemWithoutExchangeLosesNoCheckpoint) {
 
 // Every file is flushed after its last write, and every directory after its last new name, before
 // the checkpoint gets its name.
-TEST_F(IoFaultsTest, NothingGetsItsNameBeforeItIsOnTheDisk) {
+TEST_F(IoFaultsTest, FilesAreFlushedBeforeTheyAreRenamed) {
   std::set<std::string> unflushed;
   const auto parent = [](const std::string& path) { return fs::path(path).parent_path().string(); };
   int named = 0;
@@ -166,7 +166,7 @@ TEST_F(IoFaultsTest, NothingGetsItsNameBeforeItIsOnTheDisk) {
   EXPECT_EQ(named, 2);
 }
 
-TEST_F(IoFaultsTest, FullDiskIsSeenBeforeASaveAndTheRunContinues) {
+TEST_F(IoFaultsTest, FullDiskIsDetectedBeforeASaveAndTheRunContinues) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   ASSERT_EQ(train(config("run"), "space@/run:1:ENOSPC"), kDone) << stderr_text();
   EXPECT_NE(stderr_text().find(
@@ -247,7 +247,7 @@ TEST_F(IoFaultsTest, ReadOnlyDiskAndMissingPlacesEndWithAMessage) {
       << stderr_text();
 }
 
-TEST_F(IoFaultsTest, LimitOnTheSizeOfAFileFailsTheSaveAlone) {
+TEST_F(IoFaultsTest, FileSizeLimitFailsOnlyTheSave) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   ASSERT_EQ(train(config("run", {"train.duration=2 steps"})), kDone) << stderr_text();
   ASSERT_EQ(train(config("run"), {.prepare = [] { test::limit_file_size(8192); }}), kUser)
@@ -258,7 +258,7 @@ TEST_F(IoFaultsTest, LimitOnTheSizeOfAFileFailsTheSaveAlone) {
   EXPECT_EQ(newest("run"), 4);
 }
 
-TEST_F(IoFaultsTest, RunDirectoryTakenAwayIsMadeAgain) {
+TEST_F(IoFaultsTest, DeletedRunDirectoryIsCreatedAgain) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   const auto take_away = [this](const TrainState& state) {
     if (state.progress.steps == 3) {

@@ -61,7 +61,7 @@ class ReplacedTokenRun : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(ReplacedTokenRun, LogsBothLossesAndWhatTheDiscriminatorFinds) {
+TEST_F(ReplacedTokenRun, LogsBothLossesAndDiscriminatorMetrics) {
   run_training(config("run", {"train.evaluate_every=4 steps", "train.log_every=2 steps"}), {});
   const auto lines = small_.metrics("run");
   int64_t trained = 0;
@@ -118,7 +118,7 @@ TEST_F(ReplacedTokenRun, TheDiscriminatorLearnsWhatDoesNotFit) {
   EXPECT_LT(last("eval/generator_loss"), 2.6);
 }
 
-TEST_F(ReplacedTokenRun, ACheckpointIsTwoModelDirectories) {
+TEST_F(ReplacedTokenRun, CheckpointHasTwoModelDirectories) {
   run_training(config("run"), {});
   const auto checkpoint = small_.path("run") + "/checkpoint-8";
   const auto architecture = [](const std::string& directory) {

@@ -37,7 +37,7 @@ const formats::Json& JsonFields::at(std::string_view key) const {
 const formats::Json& JsonFields::list(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_array()) {
-    fail(key, weft::str_cat(", must be a list", found.type_name(), ", a list is needed"));
+    fail(key, weft::str_cat(", must be a list", found.type_name(), ", must be a list"));
   }
   return found;
 }
@@ -49,7 +49,7 @@ JsonFields JsonFields::fields(std::string_view key) const {
 std::string JsonFields::text(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_string()) {
-    fail(key, weft::str_cat(", must be a string", found.type_name(), ", a text is needed"));
+    fail(key, weft::str_cat(", must be a string", found.type_name(), ", must be a string"));
   }
   return found.get<std::string>();
 }
@@ -65,7 +65,7 @@ std::optional<bool> JsonFields::optional_boolean(std::string_view key) const {
   }
   if (!found->is_boolean()) {
     fail(key,
-         weft::str_cat(", must be true or false", found->type_name(), ", true or false is needed"));
+         weft::str_cat(", must be true or false", found->type_name(), ", must be true or false"));
   }
   return found->get<bool>();
 }
@@ -80,8 +80,7 @@ int64_t JsonFields::integer(std::string_view key) const {
                         (!found.is_number_unsigned() ||
                          found.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
   if (!is_whole) {
-    fail(key,
-         weft::str_cat(", must be an integer", found.type_name(), ", a whole number is needed"));
+    fail(key, weft::str_cat(", must be an integer", found.type_name(), ", must be an integer"));
   }
   return found.get<int64_t>();
 }

@@ -169,7 +169,7 @@ TEST(ForwardInputs, IdsAndLabelsOutOfRangeAreRefused) {
   }
 }
 
-TEST(ForwardInputs, PrefixesFitTheSequencesAndChangeWhatIsSeen) {
+TEST(ForwardInputs, PrefixLengthsChangeTheAttentionMask) {
   Case run("gpt2-prefix-lm");
   const auto seen = run.outputs(false).at("logits");
   run.inputs.erase("prefix_lengths");

@@ -55,7 +55,7 @@ TEST_F(Generate, OneLineForEachInOrder) {
   EXPECT_EQ(lines({"--prompt", "The cat"})[0], alone[0]);
 }
 
-TEST_F(Generate, ModelsDirectorySaysWhatOptionsDoNot) {
+TEST_F(Generate, ModelDirectoryProvidesDefaults) {
   EXPECT_EQ(lines({"--ids", "--prompt", "The"})[0]["ids"].size(), 10U);
   EXPECT_EQ(lines({"--ids", "--prompt", "The", "--max-new", "4"})[0]["ids"].size(), 4U);
   decoder_.set_generation(
@@ -70,7 +70,7 @@ TEST_F(Generate, ModelsDirectorySaysWhatOptionsDoNot) {
             std::string::npos);
 }
 
-TEST_F(Generate, TextsThatTheModelsLengthCutsAreTold) {
+TEST_F(Generate, TextsTruncatedAtTheModelLengthAreReported) {
   const auto done = weft({"--max-new", "200", "--ids"}, kLines);
   ASSERT_EQ(done.status, 0) << done.err;
   const auto found = test::json_lines<OrderedJson>(done.out);
@@ -128,7 +128,7 @@ TEST_F(Generate, IdsNeedNoTokenizer) {
   EXPECT_FALSE(without.contains("text"));
 }
 
-TEST_F(Generate, BannedWordsDoNotCome) {
+TEST_F(Generate, BannedWordsAreNotGenerated) {
   const auto free = lines({"--ids", "--prompt", "The"})[0];
   const auto text = free["text"].get<std::string>();
   ASSERT_FALSE(text.empty());

@@ -35,7 +35,7 @@ const std::string kQuestions =
     "{\"context\": \"The cat\", \"choices\": [\"sat on it\", \"ran\"], \"label\": 0}\n"
     "{\"context\": \"A dog \", \"choices\": [\"ran\", \"sat there\", \"slept\"], \"label\": 2}\n";
 
-TEST_F(Score, ChoicesGetLogProbabilitiesAndFigures) {
+TEST_F(Score, ChoicesGetLogProbabilitiesAndMetrics) {
   const auto found = lines({}, kQuestions);
   ASSERT_EQ(found.size(), 3U);
   ASSERT_EQ(found[1]["log_probabilities"].size(), 3U);
@@ -94,7 +94,7 @@ TEST_F(Score, TasksReadTables) {
             std::string::npos);
 }
 
-TEST_F(Score, TasksHaveFiguresOfTheirOwn) {
+TEST_F(Score, TasksHaveTheirOwnMetrics) {
   test::write(decoder_.file("a.yaml"), "{data: [" + decoder_.file("rows.tsv") +
                                            "], context: '{a}', choices: ['{b}', '{c}'], label: "
                                            "label}");

@@ -54,13 +54,13 @@ TEST(CausalDataset, ADocumentIsASequenceWithTheEndAfterIt) {
   EXPECT_EQ(dataset.location(0, 1), "fake.txt, document 2, sequence 2");
 }
 
-TEST(CausalDataset, SplitDocumentsGuessAllButTheirFirstToken) {
+TEST(CausalDataset, SplitDocumentsPredictAllButTheFirstToken) {
   const auto dataset = causal_dataset_made({{{5, 6, 7, 8, 9}}, {{10}}}, Pack::kDocument, 2);
   EXPECT_EQ(inputs_and_targets(dataset),
             (std::vector<Ids>{{5, 6}, {6, 7}, {7, 8}, {8, 9}, {9}, {3}, {10}, {3}}));
 }
 
-TEST(CausalDataset, CutDocumentsKeepTheirFirstTokens) {
+TEST(CausalDataset, TruncatedDocumentsKeepTheirFirstTokens) {
   const auto dataset =
       causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Truncation::kTruncate);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{5, 6}, {6, 7}, {9}, {3}}));
@@ -75,13 +75,13 @@ TEST(CausalDataset, DroppedDocumentsAreCounted) {
   EXPECT_EQ(dataset.remarks().size(), 1U);
 }
 
-TEST(CausalDataset, AStreamReadsLengthTokensAndGuessesTheNextChunksFirst) {
+TEST(CausalDataset, StreamReadsLengthTokensAndPredictsTheFirstOfTheNextChunk) {
   const auto dataset = causal_dataset_made({{{5, 6, 7}}, {{8}}, {{9, 10}}}, Pack::kStream, 4);
   EXPECT_EQ(inputs_and_targets(dataset),
             (std::vector<Ids>{{5, 6, 7, 3}, {6, 7, 3, 8}, {8, 3, 9, 10}, {3, 9, 10, 3}}));
 }
 
-TEST(CausalDataset, AStreamOfManyDocumentsIsReadAsItStands) {
+TEST(CausalDataset, StreamOfManyDocumentsIsReadInOrder) {
   const auto documents = test::counted_documents(200, 3, 5);
   Ids whole;
   for (const auto& document : documents) {
@@ -102,7 +102,7 @@ TEST(CausalDataset, AStreamOfManyDocumentsIsReadAsItStands) {
   }
 }
 
-TEST(CausalDataset, TheTemplateStandsAroundEachDocument) {
+TEST(CausalDataset, TheTemplateSurroundsEachDocument) {
   const CausalDataset dataset({test::source({{{5, 6}}, {{7}}})}, {.pack = Pack::kStream},
                               {.length = 10}, test::ToyTokenizer({}, 100));
   EXPECT_EQ(dataset.example(0, 0).ids, (Ids{2, 5, 6, 3, 2, 7}));
@@ -137,7 +137,7 @@ TEST(CausalDataset, SequencesOfSingleLinesAreRefused) {
       "data.pack: none is not supported by causal language modelling, must be document or stream");
 }
 
-TEST(MixLanguages, GivesEachLanguageItsShare) {
+TEST(MixLanguages, GivesEachLanguageItsFraction) {
   std::vector<DataItem> items(3);
   items[0].language = items[1].language = "en";
   items[2].language = "sw";

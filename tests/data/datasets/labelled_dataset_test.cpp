@@ -101,7 +101,7 @@ TEST_F(LabelledDatasetTest, TakesTheColumnsThatAreNamed) {
   EXPECT_EQ(make({from})->texts(0, 0), (WordList{"b c", "a"}));
 }
 
-TEST_F(LabelledDatasetTest, CutsAndTellsSo) {
+TEST_F(LabelledDatasetTest, TruncatesAndReportsIt) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 3}));
   ASSERT_EQ(dataset->remarks().size(), 1U);
@@ -114,7 +114,7 @@ TEST_F(LabelledDatasetTest, CutsAndTellsSo) {
   EXPECT_EQ(pairs->example(0, 1).ids, (Ids{2, 5, 3, 6, 6, 6, 6, 3}));
 }
 
-TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
+TEST_F(LabelledDatasetTest, TruncatesOnTheLeftIfTheTokenizerDoes) {
   tokenizer_ = std::make_shared<test::LeftTruncatingTokenizer>(WordList{"a", "b", "c", "d"});
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 7, 8, 3}));
@@ -124,7 +124,7 @@ TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
   EXPECT_EQ(pairs->example(0, 0).ids, (Ids{2, 6, 7, 3, 6, 7, 8, 3}));
 }
 
-TEST_F(LabelledDatasetTest, DropsAndTellsSo) {
+TEST_F(LabelledDatasetTest, DropsAndReportsIt) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n2\ta b\n")},
                             {.length = 4, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
@@ -236,7 +236,7 @@ TEST_F(LabelledDatasetTest, ManyRowsKeepTheirOrder) {
   }
 }
 
-TEST_F(LabelledDatasetTest, FingerprintTellsContentApart) {
+TEST_F(LabelledDatasetTest, FingerprintDependsOnContent) {
   const auto hash = [&](const std::string& content, const LabelledSettings& settings = {}) {
     return make({item("x.tsv", "label\ttext\n" + content)}, settings)->fingerprint();
   };

@@ -139,7 +139,7 @@ TEST_F(ParallelDatasetTest, OtherNumberOfLinesNamesBothFilesAndCounts) {
             "same number of lines");
 }
 
-TEST_F(ParallelDatasetTest, LeavesOutEmptySidesAndKeepsPlaces) {
+TEST_F(ParallelDatasetTest, SkipsEmptySidesAndKeepsLocations) {
   const auto dataset = make({lines("a\n\n  \nb\nc\n", "a\nb\nc\n\t\nd\n")});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->example(0, 1).targets, (Ids{2, 8, 3}));
@@ -148,13 +148,13 @@ TEST_F(ParallelDatasetTest, LeavesOutEmptySidesAndKeepsPlaces) {
   EXPECT_TRUE(dataset->remarks()[0].ends_with("3 pairs with an empty side were skipped"));
 }
 
-TEST_F(ParallelDatasetTest, AllSidesEmptyLeavesNothing) {
+TEST_F(ParallelDatasetTest, AllPairsEmptyGivesNoExamples) {
   EXPECT_EQ(message([&] { make({lines("\n\n", "\n\n")}); }),
             "x.en: no text pairs left with at most 512 tokens per side");
   EXPECT_EQ(message([&] { make({lines("", "")}); }), "x.en: no text pairs, must have at least one");
 }
 
-TEST_F(ParallelDatasetTest, CutsOrDropsWhatIsTooLong) {
+TEST_F(ParallelDatasetTest, TruncatesOrDropsLongTexts) {
   const auto item = lines("a b c d\na\n", "a\nb c d a\n");
   const auto cut = make({item}, {.length = 4});
   ASSERT_EQ(cut->size(0), 2);
@@ -176,7 +176,7 @@ TEST_F(ParallelDatasetTest, CutsOrDropsWhatIsTooLong) {
       "data.length: 2 tokens, must be larger than the number of special tokens (2 special ones");
 }
 
-TEST_F(ParallelDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
+TEST_F(ParallelDatasetTest, TruncatesOnTheLeftIfTheTokenizerDoes) {
   tokenizer_ = std::make_shared<test::LeftTruncatingTokenizer>(WordList{"a", "b", "c", "d"});
   const auto cut = make({lines("a b c d\na\n", "a\nb c d a\n")}, {.length = 4});
   EXPECT_EQ(cut->example(0, 0).source_ids, (Ids{2, 7, 8, 3}));
@@ -184,13 +184,13 @@ TEST_F(ParallelDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
   EXPECT_EQ(cut->example(0, 1).targets, (Ids{2, 8, 5, 3}));
 }
 
-TEST_F(ParallelDatasetTest, PrefixStandsBeforeEverySource) {
+TEST_F(ParallelDatasetTest, PrefixIsAddedToEverySource) {
   const auto dataset = make({lines("a\nb\n", "c\nd\n")}, {.prefix = "d c "});
   EXPECT_EQ(dataset->example(0, 1).source_ids, (Ids{2, 8, 7, 6, 3}));
   EXPECT_EQ(dataset->example(0, 1).targets, (Ids{2, 8, 3}));
 }
 
-TEST_F(ParallelDatasetTest, LanguagesTakeTheirPlaceAndTheTargetsOneBegins) {
+TEST_F(ParallelDatasetTest, LanguageTokensAreReplacedAndStartTheTarget) {
   tokenizer_ = std::make_shared<LanguageTokenizer>();
   const auto dataset = make({lines("a b\n", "c\n")}, {.start_id = -1, .target_language = "<de>"});
   const auto example = dataset->example(0, 0);
@@ -204,7 +204,7 @@ TEST_F(ParallelDatasetTest, LanguagesTakeTheirPlaceAndTheTargetsOneBegins) {
             "objective.target_language: '<de>', but the tokenizer adds no language token to texts");
 }
 
-TEST_F(ParallelDatasetTest, LanguagesOfAnItemStandBeforeTheObjectives) {
+TEST_F(ParallelDatasetTest, ItemLanguagesOverrideTheObjective) {
   tokenizer_ = std::make_shared<LanguageTokenizer>();
   auto there = table("there.tsv", "source\ttarget\na b\tc\n");
   there.language = "<en>";
@@ -239,7 +239,7 @@ TEST_F(ParallelDatasetTest, WeightsRepeatPairs) {
   EXPECT_EQ(make({item})->size(0), 3);
 }
 
-TEST_F(ParallelDatasetTest, FingerprintKnowsContentAndSettings) {
+TEST_F(ParallelDatasetTest, FingerprintDependsOnContentAndSettings) {
   const auto item = lines("a\nb\n", "c\nd\n");
   const auto base = make({item})->fingerprint();
   EXPECT_EQ(make({item})->fingerprint(), base);

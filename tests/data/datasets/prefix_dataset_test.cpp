@@ -33,7 +33,7 @@ std::shared_ptr<const Dataset> prefix_dataset_made(uint64_t seed = 1) {
   return make_prefix_dataset(std::make_shared<Counting>(), seed);
 }
 
-TEST(PrefixDataset, GuessesWhatIsBehindThePrefix) {
+TEST(PrefixDataset, PredictsTheTokensAfterThePrefix) {
   const auto dataset = prefix_dataset_made();
   for (int64_t item = 0; item < dataset->size(0); ++item) {
     const auto example = dataset->example(0, item);
@@ -47,7 +47,7 @@ TEST(PrefixDataset, GuessesWhatIsBehindThePrefix) {
   }
 }
 
-TEST(PrefixDataset, TheCutIsDrawnAnewInEachEpochAndIsTheSameForASeed) {
+TEST(PrefixDataset, ThePrefixLengthDependsOnEpochAndSeed) {
   std::set<int64_t> cuts;
   bool hangs_on_seed = false;
   for (int64_t epoch = 0; epoch < 200; ++epoch) {

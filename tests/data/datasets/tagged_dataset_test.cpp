@@ -118,7 +118,7 @@ TEST_F(TaggedDatasetTest, ReadsPackedFiles) {
   EXPECT_EQ(make({from})->example(0, 0).ids, (Ids{2, 5, 6, 3}));
 }
 
-TEST_F(TaggedDatasetTest, NumbersKeepTheirPlace) {
+TEST_F(TaggedDatasetTest, NumbersKeepTheirPosition) {
   const auto counted =
       make({item("x.jsonl", "{\"words\": [\"a\", \"b\"], \"ner_tags\": [3, 0]}\n")});
   EXPECT_EQ(counted->labels(), (WordList{"0", "1", "2", "3"}));
@@ -128,7 +128,7 @@ TEST_F(TaggedDatasetTest, NumbersKeepTheirPlace) {
   EXPECT_EQ(known->example(0, 0).targets, (Ids{2, 0}));
 }
 
-TEST_F(TaggedDatasetTest, CutsAndTellsHowManyWordsAreLost) {
+TEST_F(TaggedDatasetTest, TruncatesAndReportsTheDroppedWords) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x X\nc Y\n\na X\n")}, {.length = 5});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 9, 6, 3}));
   EXPECT_EQ(dataset->example(0, 0).target_positions, (Ids{1, 3}));
@@ -152,7 +152,7 @@ TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
   EXPECT_TRUE(dataset->location(0, 2).ends_with("x.conll:4"));
 }
 
-TEST_F(TaggedDatasetTest, WordsAreThoseThatBearATagInTheSequence) {
+TEST_F(TaggedDatasetTest, WordsAreTheLabelledOnesInTheSequence) {
   const auto file = item("long.conll", "a X\nb X\nc##x##y X\nd X\n");
   for (const auto truncation : {Truncation::kTruncate, Truncation::kSplit}) {
     const auto dataset = make({file}, {.length = 6, .truncation = truncation});
@@ -182,7 +182,7 @@ TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
       "x.conll: 1 words are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
 }
 
-TEST_F(TaggedDatasetTest, DropsAndTellsSo) {
+TEST_F(TaggedDatasetTest, DropsAndReportsIt) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x Y\n\na X\n")},
                             {.length = 5, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 1);
@@ -215,7 +215,7 @@ TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
   EXPECT_EQ(message({wide}), "x.conll:1: column 4 was requested, but the file has only 2");
 }
 
-TEST_F(TaggedDatasetTest, FingerprintSeesTagsAndSettings) {
+TEST_F(TaggedDatasetTest, FingerprintDependsOnTagsAndSettings) {
   const auto base = make({item("x.conll", "a X\nb Y\n")})->fingerprint();
   EXPECT_EQ(make({item("y.conll", "a X\nb Y\n")})->fingerprint(), base);
   EXPECT_NE(make({item("x.conll", "a Y\nb X\n")})->fingerprint(), base);

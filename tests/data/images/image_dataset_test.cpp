@@ -219,7 +219,7 @@ TEST_F(ImageDatasetTest, MixedImagesShareTheirClasses) {
   }
 }
 
-TEST_F(ImageDatasetTest, MasksHideWholeSquares) {
+TEST_F(ImageDatasetTest, MasksAreWholeSquares) {
   write("data/1.pgm", 16, 16, 9);
   auto masked = settings(16, 2);
   masked.mask = MaskedImageOptions{.fraction = 0.5, .unit = 2};

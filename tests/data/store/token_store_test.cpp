@@ -135,7 +135,7 @@ TEST_F(TokenStoreTest, LargeVocabulariesTakeFourBytes) {
   EXPECT_EQ(ids, (std::vector<int64_t>{-1, expected[0], expected[1], expected[2]}));
 }
 
-TEST_F(TokenStoreTest, ManyStretchesKeepTheirOrder) {
+TEST_F(TokenStoreTest, ManySpansKeepTheirOrder) {
   std::string content;
   int64_t lines = 0;
   int64_t words = 0;
@@ -183,7 +183,7 @@ TEST_F(TokenStoreTest, ManyStretchesKeepTheirOrder) {
   EXPECT_EQ(ids, std::vector<int64_t>(expected.begin(), expected.end()));
 }
 
-TEST_F(TokenStoreTest, EveryDamagedByteIsNoticedAndMended) {
+TEST_F(TokenStoreTest, EveryDamagedByteIsDetectedAndRepaired) {
   const auto file = folder_.write("1.txt", "a b\nc\n\nd\n");
   const auto path = open({file})->path();
   const auto sound = test::Folder::read(path);
@@ -205,7 +205,7 @@ TEST_F(TokenStoreTest, EveryDamagedByteIsNoticedAndMended) {
   }
 }
 
-TEST_F(TokenStoreTest, BadTextIsRepairedAndSaidEachTime) {
+TEST_F(TokenStoreTest, InvalidUtf8IsRepairedAndReportedEachTime) {
   const auto file = folder_.write("1.txt", "a\xFF b\nc\n\xC0\n");
   for (int time = 0; time < 2; ++time) {
     open({file});
@@ -216,7 +216,7 @@ TEST_F(TokenStoreTest, BadTextIsRepairedAndSaidEachTime) {
   }
 }
 
-TEST_F(TokenStoreTest, AFailureLeavesNothing) {
+TEST_F(TokenStoreTest, FailureLeavesNoFiles) {
   std::string content;
   for (int line = 0; line < 400000; ++line) {
     content += "a b\n";
@@ -229,7 +229,7 @@ TEST_F(TokenStoreTest, AFailureLeavesNothing) {
   EXPECT_TRUE(cached().empty());
 }
 
-TEST_F(TokenStoreTest, AStopLeavesNothing) {
+TEST_F(TokenStoreTest, StopLeavesNoFiles) {
   const auto file = folder_.write("1.txt", "a b\n");
   std::filesystem::create_directories(*options_.cache);
   request_stop(true);
@@ -237,7 +237,7 @@ TEST_F(TokenStoreTest, AStopLeavesNothing) {
   EXPECT_TRUE(cached().empty());
 }
 
-TEST_F(TokenStoreTest, OldLeftoversAreSweptUp) {
+TEST_F(TokenStoreTest, OldLeftoversAreRemoved) {
   std::filesystem::create_directories(*options_.cache);
   const auto now = std::filesystem::file_time_type::clock::now();
   for (const auto* name :

@@ -23,7 +23,7 @@ TEST(Languages, WhatTheModelDoesNotKnowIsRefused) {
             "x.txt: language: missing, must be one of the model's languages: de, en");
 }
 
-TEST(Languages, AllTokensOfATextAreOfOne) {
+TEST(Languages, AllTokensOfATextHaveOneLanguage) {
   Example example;
   example.ids = {2, 7, 3};
   set_language(example, 1);

@@ -50,7 +50,7 @@ std::string drawn_text(uint64_t item, int words) {
   return text;
 }
 
-TEST(ComparedForm, LeavesCasePunctuationAndSpacesOut) {
+TEST(ComparedForm, IgnoresCasePunctuationAndSpaces) {
   EXPECT_EQ(normalize_text("  Hello,\tWORLD -- it's 5!"), U"hello world it s 5");
   EXPECT_EQ(normalize_text("ÉTÉ Ω ж"), U"été ω ж");
   EXPECT_EQ(normalize_text("नमस्ते"), U"नमस्ते");  // the vowel signs belong to the word
@@ -58,7 +58,7 @@ TEST(ComparedForm, LeavesCasePunctuationAndSpacesOut) {
   EXPECT_EQ(normalize_text(" \n"), U"");
 }
 
-TEST(Shingles, AreStretchesOfFive) {
+TEST(Shingles, AreSpansOfFive) {
   EXPECT_EQ(make_shingles(U"abcdef").size(), 2U);
   EXPECT_EQ(make_shingles(U"aaaaaaaaa").size(), 1U);
   EXPECT_EQ(make_shingles(U"ab").size(), 1U);
@@ -68,7 +68,7 @@ TEST(Shingles, AreStretchesOfFive) {
   EXPECT_EQ(jaccard({}, {}), 1.0);
 }
 
-TEST(MinHashSignature, AgreesAsOftenAsShinglesAreShared) {
+TEST(MinHashSignature, SignaturesAgreeInProportionToSharedShingles) {
   double expected = 0;
   double matching_hashes = 0;
   for (uint64_t item = 0; item < 200; ++item) {
@@ -90,7 +90,7 @@ TEST(NearDuplicates, FindsPlantedRows) {
             (Found{"0,0=", "2,2"}));
 }
 
-TEST(NearDuplicates, LeavesWhatIsOnlyAlikeAlone) {
+TEST(NearDuplicates, IgnoresMerelySimilarRows) {
   // 41 of 45 characters are the same, but the shingles' similarity is 0.7.
   EXPECT_EQ(found({{"a man is playing a guitar in the old town"}},
                   {{"a man is playing a guitar in the new town"}}),
@@ -109,7 +109,7 @@ TEST(NearDuplicates, ComparesBothTextsOfPairs) {
   EXPECT_EQ(found({{"ab", "c"}}, {{"a", "bc"}}), Found{});
 }
 
-TEST(NearDuplicates, PrefersTheSameLabelAmongThoseAlike) {
+TEST(NearDuplicates, PrefersTheSameLabelAmongSimilarRows) {
   const Rows train = {{"one text"}, {"one text"}, {"one text"}};
   const Rows evaluate = {{"one text"}};
   const auto rows = find_near_duplicates(compared(train), compared(evaluate),
@@ -130,7 +130,7 @@ TEST(NearDuplicates, PrefersTheExactRow) {
 
 /// Each evaluation row is a training row with some of its letters changed: all pairs of a
 /// similarity of 0.8 must be found, and no others.
-TEST(NearDuplicates, FindsWhatComparingAllWithAllFinds) {
+TEST(NearDuplicates, MatchesComparingAllPairs) {
   Rows train;
   Rows evaluate;
   for (uint64_t item = 0; item < 600; ++item) {

@@ -85,7 +85,7 @@ TEST(BytePairTrainer, DecidesEqualCountsByLowerIds) {
   EXPECT_EQ(pieces.merges, (std::vector<std::pair<int32_t, int32_t>>{{1, 2}}));
 }
 
-TEST(BytePairTrainer, LeavesRarePairsApart) {
+TEST(BytePairTrainer, DoesNotMergeRarePairs) {
   const WordCounts counts{.words = {{"ab", 2}, {"cd", 1}}};
   EXPECT_EQ(train_byte_pair(counts, {.vocab_size = 100}).vocabulary.size(), 5);
   EXPECT_EQ(train_byte_pair(counts, {.vocab_size = 100, .min_frequency = 1}).vocabulary.size(), 6);
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
                               "PreTrainedTokenizerFast"}),
     [](const auto& kind) { return kind.param.name; });
 
-TEST(ByteLevelSpecialTokens, StandBeforeThePieces) {
+TEST(ByteLevelSpecialTokens, PrecedeThePieces) {
   const auto roberta =
       train_byte_level_training(plain_lines(), byte_level(370), TokenizerTemplate::kRoberta);
   const SpecialTokenIds ids = roberta->special_token_ids();

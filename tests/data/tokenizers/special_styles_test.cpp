@@ -103,7 +103,7 @@ TEST(SentinelStyle, ByteLevelPiecesComeAfterThem) {
   EXPECT_EQ(*tokenizer->id("<extra_id_0>"), *tokenizer->id("<extra_id_1>") + 1);
 }
 
-TEST(XlmStyle, OneSeparatorStandsBehindEachText) {
+TEST(XlmStyle, EachTextIsFollowedByASeparator) {
   for (const auto type : {TokenizerType::kUnigram, TokenizerType::kWordPiece, TokenizerType::kBpe,
                           TokenizerType::kByteLevelBpe}) {
     TokenizerOptions options;
@@ -132,7 +132,7 @@ TokenizerOptions mbart_options() {
   return options;
 }
 
-TEST(MbartStyle, TheLanguageStandsBehindEachText) {
+TEST(MbartStyle, TheLanguageFollowsEachText) {
   const auto tokenizer = train_special_styles(mbart_options(), TokenizerTemplate::kMbart, words());
   EXPECT_EQ(tokenizer->size(), 110);
   // Behind the pieces the 25 codes of the published models, those of the options, the mask.
@@ -184,7 +184,7 @@ TEST(MbartStyle, RefusesWhatItsClassDoesNotKnow) {
             "mbart language codes look like en_XX");
 }
 
-TEST(EndingStyle, OnlyTheEndStandsBesideAText) {
+TEST(EndingStyle, OnlyTheEndTokenIsAddedToAText) {
   TokenizerOptions options;
   options.type = TokenizerType::kUnigram;
   options.vocab_size = 80;

@@ -74,7 +74,7 @@ TEST(TokenizerFiles, LlamasPiecesAreFramedAsTheConfigSays) {
   EXPECT_EQ(both.token_type_ids, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
 }
 
-TEST(TokenizerFiles, SayWhichEndOfALongTextIsCut) {
+TEST(TokenizerFiles, DefineTheTruncationSide) {
   const auto read = [](const Json& truncation, const Json& side) {
     const test::Folder folder;
     Json json = formats::read_json(kTokenizerFilesFolder + "/word_level/tokenizer.json");
@@ -207,7 +207,7 @@ TEST(TokenizerFiles, RulesThatBlowUpATextAreStopped) {
             std::string::npos);
 }
 
-TEST(TokenizerFiles, ABareModelSavesAsADirectoryWithTheSameIds) {
+TEST(TokenizerFiles, BareModelSavesAsDirectoryWithTheSameIds) {
   const auto lines =
       formats::read_json(kTokenizerFilesFolder + "/lines.json").get<std::vector<std::string>>();
   for (const std::string& name : {std::string("pieces_unigram"), std::string("pieces_bytes")}) {

@@ -51,7 +51,7 @@ TEST(TokenizerOptions, ReadsByteLevelKeys) {
             std::string::npos);
 }
 
-TEST(TokenizerOptions, RefusesAFileBesideTraining) {
+TEST(TokenizerOptions, RefusesAFileWithTrainingOptions) {
   const test::Folder folder;
   const std::string file = folder.write("vocab.txt", "[UNK]\n");
   EXPECT_NE(tokenizer_message({{"train_on", "data"}, {"file", file}})

@@ -69,7 +69,7 @@ TEST_P(TokenizerTraining, SavesWhatLoadsToTheSameIds) {
   EXPECT_EQ(config["model_max_length"], 128);
 }
 
-TEST_P(TokenizerTraining, LaysSpecialTokensOutByStyle) {
+TEST_P(TokenizerTraining, OrdersSpecialTokensByStyle) {
   TokenizerReport report;
   const auto trained = train_tokenizer_training(GetParam().options, GetParam().style, report);
   const SpecialTokenIds special = trained->special_token_ids();
@@ -159,7 +159,7 @@ TEST(WordPieceTrainer, MergesTheCommonestPairFirst) {
                                              "##u", "##ug", "##un", "hug"}));
 }
 
-TEST(WordPieceTrainer, LeavesRareCharactersOut) {
+TEST(WordPieceTrainer, SkipsRareCharacters) {
   const WordCounts counts{.words = {{"aaab", 9}, {"aac", 1}}};
   const Vocabulary pieces = train_word_piece(counts, {.vocab_size = 50, .limit_alphabet = 2});
   EXPECT_NE(pieces.find("##b"), Vocabulary::kNone);

@@ -83,12 +83,12 @@ void expect_equal(Layer layer, double tolerance) {
   }
 }
 
-TEST(LoraUpdate, EqualsTheProductsWrittenOut) {
+TEST(LoraUpdate, EqualsExplicitProducts) {
   expect_equal(Layer(at::kDouble), 1e-12);
   expect_equal(Layer(at::kFloat), 1e-5);
 }
 
-TEST(LoraUpdate, DropsTheInputOfEachProductByItsOwnChance) {
+TEST(LoraUpdate, DropsTheInputOfEachProductIndependently) {
   const Layer layer(at::kFloat, 0.4);
   expect_equal(layer, 1e-5);
   auto alike = layer.added;

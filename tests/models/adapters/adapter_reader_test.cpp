@@ -94,7 +94,7 @@ TEST(AdapterReader, RefusesOtherKindsOfAdapters) {
 }
 
 // PEFT goes by the layer.
-TEST(AdapterReader, WhatIsSaidOfTheStoredMatrixCountsForNothing) {
+TEST(AdapterReader, SettingsOfTheStoredMatrixAreIgnored) {
   const auto base = kAdapterReference + "bert/base";
   const Copy copy;
   const auto plain = applied(base, copy.path()).model->named_parameters();

@@ -45,7 +45,7 @@ TEST(ConfigJson, WhatIsWrittenReadsBack) {
   }
 }
 
-TEST(ConfigJson, NamesAreThoseOfTransformers) {
+TEST(ConfigJson, NamesMatchTransformers) {
   EXPECT_EQ(architecture_of(test::tiny_options(Family::kBert, Head::kMaskedLm)), "BertForMaskedLM");
   EXPECT_EQ(architecture_of(test::tiny_options(Family::kRoberta, Head::kSequence)),
             "RobertaForSequenceClassification");
@@ -62,7 +62,7 @@ TEST(ConfigJson, RobertaKeepsItsPositionsAfterThePadId) {
   EXPECT_EQ(read_config(written(options)).length, 10);
 }
 
-TEST(ConfigJson, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
+TEST(ConfigJson, MissingKeysHaveTheDefaultsOfTheConfigClass) {
   const auto bert = read_config(Json{{"model_type", "bert"}});
   EXPECT_EQ(bert.vocabulary, 30522);
   EXPECT_EQ(bert.head, Head::kNone);
@@ -84,7 +84,7 @@ TEST(ConfigJson, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
   EXPECT_EQ(electra.embedding_size, 128);
 }
 
-TEST(ConfigJson, DistilBertHasWordsOfItsOwn) {
+TEST(ConfigJson, DistilBertHasItsOwnKeyNames) {
   auto options = test::tiny_options(Family::kDistilBert, Head::kSequence);
   auto json = written(options);
   EXPECT_EQ(json["dim"], options.dim);
@@ -126,7 +126,7 @@ TEST(ConfigJson, OneLabelIsARegression) {
 }
 
 // As GPT2Config leaves them where vocab_size alone was given.
-TEST(ConfigJson, ABeginOrEndBeyondTheVocabularyIsNone) {
+TEST(ConfigJson, BosOrEosBeyondTheVocabularyIsIgnored) {
   auto json = written(test::tiny_options(Family::kGpt2, Head::kCausalLm));
   json["bos_token_id"] = 50256;
   json["eos_token_id"] = 50256;

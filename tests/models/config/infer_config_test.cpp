@@ -29,7 +29,7 @@ struct Trimmed {
   test::Folder folder;
 };
 
-TEST(CompletedConfig, TheHeadIsToldByItsTensors) {
+TEST(CompletedConfig, TheHeadIsInferredFromItsTensors) {
   for (const auto family : test::transformers()) {
     for (const auto& head_name : heads_of(family)) {
       const auto options = test::tiny_options(family, head_name.head);
@@ -50,7 +50,7 @@ TEST(CompletedConfig, ClassesAreCountedWhereNoNamesAre) {
   EXPECT_EQ(trimmed.read().labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
 }
 
-TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensors) {
+TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsInferredFromClassOrTensors) {
   for (const auto family : {Family::kBert, Family::kXlmRoberta, Family::kDistilBert}) {
     const Trimmed by_class(test::tiny_options(family), {"model_type"});
     EXPECT_EQ(by_class.read_old().family, family);
@@ -61,7 +61,7 @@ TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensor
   EXPECT_TRUE(load_model(by_tensors.folder.path(), old, 0).missing_keys.empty());
 }
 
-TEST(CompletedConfig, OnlyImportGuessesTheFamily) {
+TEST(CompletedConfig, OnlyImportInfersTheFamily) {
   const Trimmed trimmed(test::tiny_options(), {"model_type"});
   const auto message = test::message_of<formats::Error>([&] { trimmed.read(); });
   EXPECT_EQ(message, trimmed.folder.path("config.json") +
@@ -70,7 +70,7 @@ TEST(CompletedConfig, OnlyImportGuessesTheFamily) {
                          " --output DIR` infers it and writes a current directory");
 }
 
-TEST(CompletedConfig, WithoutWeightsNothingIsGuessed) {
+TEST(CompletedConfig, WithoutWeightsNothingIsInferred) {
   const Trimmed trimmed(test::tiny_options(), {"model_type", "architectures"});
   std::filesystem::remove(trimmed.folder.path("model.safetensors"));
   const auto message = test::message_of<formats::Error>([&] { trimmed.read_old(); });

@@ -63,7 +63,7 @@ TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
             "test.yaml:1:43: model.norm.epsilon: distilbert must be 1e-12");
 }
 
-TEST(ModelOptions, OneDropoutSpeaksForDistilBertsHeadsToo) {
+TEST(ModelOptions, DropoutIsTheDefaultOfDistilBertHeads) {
   auto options = read_options({{"type", "distilbert"}});
   options.head = Head::kSequence;
   EXPECT_EQ(classifier_dropout(options), 0.2);
@@ -108,7 +108,7 @@ TEST(ModelOptions, WidthFollowsAGivenDim) {
   EXPECT_EQ(read_options({{"preset", "bert-mini"}, {"dim", "64"}}).width, 256);
 }
 
-TEST(ModelOptions, OneDropoutSpeaksForAllUnlessTheySpeak) {
+TEST(ModelOptions, DropoutIsTheDefaultOfAllDropouts) {
   const auto all = read_options({{"dropout", "0"}});
   EXPECT_EQ(all.dropout, 0);
   EXPECT_EQ(all.attention_dropout, 0);
@@ -161,7 +161,7 @@ TEST(ModelOptions, InitFromRefusesWhatContradictsTheWeights) {
   EXPECT_EQ(read_options({{"preset", "bert-tiny"}, {"dim", "128"}}, &base).dim, 128);
 }
 
-TEST(ModelOptions, AMistypedPresetGetsTheNearestName) {
+TEST(ModelOptions, MistypedPresetSuggestsTheNearestName) {
   const auto found = options_message({{"preset", "bert-mimi"}});
   EXPECT_NE(found.find("bert-mini"), std::string::npos) << found;
 }

@@ -30,7 +30,7 @@ TEST(FullAttention, MatchesHandComputedValues) {
   EXPECT_TRUE(test::near(y, expected));
 }
 
-TEST(FullAttention, SequencesDoNotSeeEachOther) {
+TEST(FullAttention, SequencesDoNotAttendToEachOther) {
   const auto layer = make_attention({.dim = 8, .heads = 2});
   test::fill_parameters(*layer);
   const auto x = at::arange(56, at::kFloat).view({7, 8}).sin();
@@ -41,7 +41,7 @@ TEST(FullAttention, SequencesDoNotSeeEachOther) {
       test::near(together.slice(0, 3), layer->forward(x.slice(0, 3), test::context_of({0, 4}))));
 }
 
-TEST(WindowAttention, SeesHalfAWindowOnEachSide) {
+TEST(WindowAttention, WindowIsHalfOnEachSide) {
   AttentionOptions options{.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 5};
   const auto layer = make_attention(options);
   test::fill_parameters(*layer);
@@ -71,7 +71,7 @@ TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
 }
 
 // Without positions the first of two sequences of the same tokens in another order is the second.
-TEST(RotaryPositions, TellTheOrderOfTokens) {
+TEST(RotaryPositions, EncodeTheOrderOfTokens) {
   for (const double theta : {0.0, 100.0}) {
     const auto layer = make_attention({.dim = 8, .heads = 2, .theta = theta});
     test::fill_parameters(*layer);
@@ -129,7 +129,7 @@ TEST(AttentionWeights, MixTheValuesAsForwardDoes) {
   }
 }
 
-TEST(AttentionWeights, AreNothingWhereATokenMayNotLook) {
+TEST(AttentionWeights, AreZeroForMaskedPositions) {
   const auto causal = make_attention({.dim = 8, .heads = 2, .is_causal = true});
   const auto window =
       make_attention({.type = AttentionType::kWindow, .dim = 8, .heads = 2, .window = 2});

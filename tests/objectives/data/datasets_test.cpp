@@ -76,7 +76,7 @@ TEST(Datasets, RunningTextHasTargetsAndNoEvaluationUnlessNamed) {
   EXPECT_EQ(data.evaluate, nullptr);
 }
 
-TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
+TEST(Datasets, OnlyFamiliesWithSegmentsGetTokenTypes) {
   auto model = test::tiny_model(models::Head::kSequence);
   EXPECT_FALSE(Files()
                    .read(ObjectiveType::kClassify, "rows.tsv", model)
@@ -89,7 +89,7 @@ TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
                   .token_type_ids.empty());
 }
 
-TEST(Datasets, LengthsBeyondTheModelAndMisfitsAreRefused) {
+TEST(Datasets, LengthsBeyondTheModelAndMismatchesAreRefused) {
   const auto model = test::tiny_model(models::Head::kSequence);
   EXPECT_EQ(test::message_of<config::Error>(
                 [&] { Files().read(ObjectiveType::kClassify, "rows.tsv", model, 13); }),

@@ -26,7 +26,7 @@ class AsyncCheckpointerTest : public ::testing::Test {
   RunDirectory directory_;
 };
 
-TEST_F(AsyncCheckpointerTest, CopyIsWhatWasWhenTheSaveBegan) {
+TEST_F(AsyncCheckpointerTest, CopyHasTheStateAtTheStartOfTheSave) {
   ProbeRun probe(small_.config("mlm", "run"), false);
   auto& trainer = probe.trainer();
   probe.step();

@@ -249,7 +249,7 @@ const std::vector<OptimizerOptions> kOptimizers = {
     {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0},
     {.type = OptimizerType::kSgd, .momentum = 0, .weight_decay = 0}};
 
-TEST_F(OptimizerTest, BlocksThatRestEqualThoseThatAreUpdated) {
+TEST_F(OptimizerTest, SkippedBlocksEqualUpdatedOnes) {
   for (const auto& options : kOptimizers) {
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       Training knows(options, type);

@@ -142,7 +142,7 @@ TEST_F(FineTuningTest, SavedModelIsTheAverageThatWasEvaluated) {
   EXPECT_FALSE(std::equal(trained.begin(), trained.end(), other.begin(), other.end()));
 }
 
-TEST_F(FineTuningTest, AverageMayBeTakenUpAndLaidDownOnTheWay) {
+TEST_F(FineTuningTest, EmaMayBeTurnedOnAndOffOnResume) {
   train(small_.config("classify", "plain"));
   ASSERT_TRUE(test::train_until(small_.config("classify", "run", {"train.ema.decay=0.9"}), 4));
   train(small_.config("classify", "run"));

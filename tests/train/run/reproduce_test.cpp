@@ -28,7 +28,7 @@ class ReproduceTest : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(ReproduceTest, DoesTheRunAgainBitForBit) {
+TEST_F(ReproduceTest, RepeatsTheRunBitForBit) {
   train({"train.evaluate_every=4 steps"});
   const auto reproduction = reproduce_run(small_.path("run"), std::nullopt);
   EXPECT_EQ(reproduction.step, 8);
@@ -40,14 +40,14 @@ TEST_F(ReproduceTest, DoesTheRunAgainBitForBit) {
   EXPECT_EQ(named.directory, small_.path("named"));
 }
 
-TEST_F(ReproduceTest, GoesAsFarAsTheRunWent) {
+TEST_F(ReproduceTest, RepeatsUpToTheLastStepOfTheRun) {
   ASSERT_TRUE(test::train_until(small_.config("classify", "run"), 5));
   const auto reproduction = reproduce_run(small_.path("run"), std::nullopt);
   EXPECT_EQ(reproduction.step, 5);
   EXPECT_TRUE(reproduction.comparison.is_equal()) << reproduction.comparison.differences.front();
 }
 
-TEST_F(ReproduceTest, TellsWhatDiffers) {
+TEST_F(ReproduceTest, ReportsDifferences) {
   train();
   auto record = read_run_record(small_.path("run"));
   run_training(small_.config("classify", "other", {"run.seed=8"}), {});
@@ -88,7 +88,7 @@ TEST_F(ReproduceTest, RefusesOtherDataConfigsAndClocks) {
             std::string::npos);
 }
 
-TEST_F(ReproduceTest, RecordTellsOfEveryProcess) {
+TEST_F(ReproduceTest, RecordHasEveryProcess) {
   ASSERT_TRUE(test::train_until(small_.config("classify", "run"), 4));
   auto record = read_run_record(small_.path("run"));
   EXPECT_EQ(record.precision, "fp32");

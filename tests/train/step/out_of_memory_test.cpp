@@ -148,7 +148,7 @@ TEST_F(OutOfMemoryTest, SameHoldsInBf16AndWithinAMicroBatch) {
   expect_same("cut", "run");
 }
 
-TEST_F(OutOfMemoryTest, SmallerPiecesOutlastTheProcess) {
+TEST_F(OutOfMemoryTest, SmallerMicroBatchesAreKeptOnResume) {
   FailingAllocator memory;
   run_with_failure(config("straight"), 10, memory);
   test::CapturedStderr captured;

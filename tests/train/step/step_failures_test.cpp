@@ -154,7 +154,7 @@ TEST_F(StepFailuresTest, NanInAGradientNamesTheTensorWhereItBegan) {
   expect_finite("run/checkpoint-8");
 }
 
-TEST_F(StepFailuresTest, FaultThatPassesLeavesNoTrace) {
+TEST_F(StepFailuresTest, TransientFaultChangesNothing) {
   run_training(small_.config("mlm", "straight"), {});
   for (const auto into :
        {test::NanInjector::Into::kActivation, test::NanInjector::Into::kGradient}) {
@@ -168,7 +168,7 @@ TEST_F(StepFailuresTest, FaultThatPassesLeavesNoTrace) {
   }
 }
 
-TEST_F(StepFailuresTest, DataThatOverflowAreSkippedNamedAndCounted) {
+TEST_F(StepFailuresTest, OverflowingDataAreSkippedNamedAndCounted) {
   const auto words = warnings(regression("straight", {}, kOneBad));
   EXPECT_TRUE(holds(words, "skipped step 8: loss inf")) << words;
   EXPECT_TRUE(holds(words, "the loss is not finite for " + small_.path("train.tsv") + ", row 31\n"))
@@ -179,7 +179,7 @@ TEST_F(StepFailuresTest, DataThatOverflowAreSkippedNamedAndCounted) {
   expect_same_when_stopped({}, kOneBad);
 }
 
-TEST_F(StepFailuresTest, StopIsAnAnswerToo) {
+TEST_F(StepFailuresTest, StopActionEndsTheRun) {
   const auto message = error_of(
       regression("run", {"train.nan_policy.action=stop", "train.save_every=3 steps"}, kOneBad));
   EXPECT_TRUE(holds(message, "train: step 8: loss inf")) << message;
@@ -244,7 +244,7 @@ TEST_F(StepFailuresTest, SpikesAreSkippedAlikeBeforeAndAfterAStop) {
 const std::vector<std::string> kRollback = {"train.nan_policy.action=rollback",
                                             "train.save_every=3 steps"};
 
-TEST_F(StepFailuresTest, RollsBackAndLeavesTheBadBatchOut) {
+TEST_F(StepFailuresTest, RollsBackAndSkipsTheBadBatch) {
   const auto words = warnings(regression("straight", kRollback, kOneBad));
   EXPECT_TRUE(holds(words, "rolled back: step 8: loss inf")) << words;
   EXPECT_TRUE(holds(words, "[run] rollback 1 of 3: back to " +
@@ -266,7 +266,7 @@ TEST_F(StepFailuresTest, RollsBackAndLeavesTheBadBatchOut) {
   expect_same_when_stopped(kRollback, kOneBad);
 }
 
-TEST_F(StepFailuresTest, RollsBackToTheBeginningWhereNothingIsSaved) {
+TEST_F(StepFailuresTest, RollsBackToTheStartWithoutCheckpoints) {
   const std::vector<std::string> never = {"train.nan_policy.action=rollback"};
   const auto words = warnings(regression("straight", never, kOneBad));
   EXPECT_TRUE(holds(words, "rollback 1 of 3: back to the start")) << words;
@@ -275,7 +275,7 @@ TEST_F(StepFailuresTest, RollsBackToTheBeginningWhereNothingIsSaved) {
   expect_same_when_stopped(never, kOneBad);
 }
 
-TEST_F(StepFailuresTest, RollbackMayLeaveOutAllSinceTheCheckpoint) {
+TEST_F(StepFailuresTest, RollbackMaySkipAllDataSinceTheCheckpoint) {
   auto overrides = kRollback;
   overrides.emplace_back("train.rollback.skip=since_checkpoint");
   const auto words = warnings(regression("straight", overrides, kOneBad));

@@ -119,7 +119,7 @@ TEST_F(Sweep, RefusesValuesBeforeAnyRun) {
   EXPECT_FALSE(std::filesystem::exists(small_.path("sweep")));
 }
 
-TEST_F(Sweep, RefusesRunsThatNothingMeasures) {
+TEST_F(Sweep, RefusesRunsWithoutEvaluation) {
   auto wanted = request({"data.evaluate=[]"});
   wanted.seeds = {1, 2};
   EXPECT_NE(message(wanted).find("no evaluation data to compare the runs on"), std::string::npos);
@@ -146,7 +146,7 @@ TEST_F(Sweep, SummarizesSeeds) {
   EXPECT_NE(to_table(result).find("eval_accuracy"), std::string::npos);
 }
 
-TEST_F(Sweep, AFinishedOneGivesTheSameAgain) {
+TEST_F(Sweep, FinishedRunGivesTheSameResultAgain) {
   auto wanted = request();
   wanted.seeds = {1, 2};
   run_sweep(wanted);
