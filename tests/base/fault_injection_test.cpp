@@ -101,7 +101,7 @@ TEST_F(FaultTest, RefusesAPlanThatItCannotRead) {
   }
 }
 
-// Whatever call fails, the file holds the old text or the new, and the folder nothing else.
+// Whatever call fails, the file has the old text or the new one, and the directory nothing else.
 TEST_F(FaultTest, EveryFailureLeavesACompleteFileAndNoTemporaries) {
   const auto path = folder_.write("kept", "old");
   fault::set_plan("");

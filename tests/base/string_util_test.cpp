@@ -62,7 +62,7 @@ TEST(Nearest, SuggestsTheIntendedWord) {
   EXPECT_EQ(did_you_mean("zzz", words), "");
   EXPECT_EQ(did_you_mean("warm_up", {"type", "warmup"}), "warmup");
   EXPECT_EQ(did_you_mean("warmup_steps", {"type", "warmup"}),
-            "warmup");  // holds the word as a part
+            "warmup");  // contains the word
   EXPECT_EQ(did_you_mean("bset", {"last", "best"}), "best");
 }
 

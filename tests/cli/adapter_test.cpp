@@ -56,7 +56,7 @@ TEST(Adapters, ImportReportsAMissingBase) {
       std::string::npos);
 }
 
-// They are no models of their own: whoever names one is told what makes one of it.
+// Adapters are not complete models: the error explains how to merge them.
 TEST(Adapters, VerbsNameTheImportThatMergesThem) {
   const test::Folder folder;
   folder.write("x.tsv", "label\ttext\n1\ta\n");

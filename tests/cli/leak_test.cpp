@@ -55,7 +55,7 @@ std::string prose() {
   return made;
 }
 
-/// What a process holds.
+/// Resources of a process.
 struct ResourceUsage {
   int64_t step = 0;  // of its log, when it was looked at
   int64_t kilobytes = 0;

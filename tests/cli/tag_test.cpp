@@ -33,7 +33,7 @@ constexpr const char* kSentences =
     "Oslo B-LOC\nsaw O\nAda B-PER\n. O\n\n"
     "Turin B-LOC\nsaw O\nRuth B-PER\n. O\n";
 
-/// A tagger that has learnt its four sentences by heart, made once.
+/// A tagger that has memorised its four sentences, trained once.
 class Tagger {
  public:
   Tagger() {

@@ -139,7 +139,7 @@ TEST(MbartRun, AppendsTheLanguagesOfTheItems) {
   ASSERT_EQ(shown.status, 0) << shown.err;
   EXPECT_NE(shown.out.find("</s> en_XX\ntarget: "), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("</s> <la>\ntarget: "), std::string::npos) << shown.out;
-  // Nobody can tell what the decoder begins with unless the language is named.
+  // The decoder start token is unknown unless the language is given.
   EXPECT_TRUE(
       formats::read_json(folder / "both/last/config.json")["decoder_start_token_id"].is_null());
   const auto silent = test::weft({"generate", folder / "both", "--prompt", "the fox"});

@@ -17,7 +17,7 @@
 namespace weft::data {
 namespace {
 
-/// Items of lengths 1 .. 9 whose ids tell epoch and item.
+/// Items of lengths 1 .. 9 whose ids encode epoch and item.
 class CountingDataset : public Dataset {
  public:
   explicit CountingDataset(int64_t count) : count_(count) {}
@@ -266,7 +266,7 @@ TEST(DataLoader, PrefetchesNoMoreThanRequested) {
     EXPECT_LE(dataset->result, 5);
     EXPECT_GT(loader.waited_ms(), 0);
   }
-  EXPECT_LE(dataset->result, 5);  // and leaves at once when it is no longer wanted
+  EXPECT_LE(dataset->result, 5);  // and stops immediately when it is no longer needed
 }
 
 TEST(DataLoader, RepeatsForeverWithoutAnEpochLimit) {

@@ -108,7 +108,7 @@ TEST_F(FoldedDataset, TokenizerIsTrainedWithoutTheHeldOutFold) {
     visit_texts_excluding_fold({.count = 2, .number = number, .seed = 5}, {item},
                                settings.label_format,
                                [&](std::string_view text) { seen.insert(std::string(text)); });
-    for (const int64_t length : {64, 6}) {  // at 6 some are too long and left out
+    for (const int64_t length : {64, 6}) {  // at 6 some are too long and dropped
       settings.length = length;
       settings.fold = {.count = 2, .number = number, .is_held_out = true, .seed = 5};
       const auto held = make_labelled_dataset({item}, settings, tokenizer_);

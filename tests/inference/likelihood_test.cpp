@@ -53,7 +53,7 @@ TEST_F(LikelihoodTest, IsTheSumOverTheContinuation) {
   const auto found = scorer.score({{"the cat", " sat on the mat"}, {"a dog  ", "ran"}});
   EXPECT_EQ(found[0].tokens, 4);
   EXPECT_NEAR(found[0].log_probability, by_hand(tokens_of("the cat sat on the mat"), 4), 1e-5);
-  EXPECT_EQ(found[1].tokens, 1);  // white space between them is no token
+  EXPECT_EQ(found[1].tokens, 1);  // white space between them is not a token
   EXPECT_NEAR(found[1].log_probability, by_hand(tokens_of("a dog ran"), 1), 1e-5);
 }
 

@@ -60,7 +60,7 @@ TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {
     EXPECT_GT(word.score, 0);
   }
   EXPECT_TRUE(found[1].words.empty());
-  // The first stretch has ten pieces.
+  // The first part has ten pieces.
   const auto first = tags({Words(words.begin(), words.begin() + 8)})[0];
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(first.words[i].tag, found[0].words[i].tag);

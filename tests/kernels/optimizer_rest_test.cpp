@@ -6,7 +6,7 @@
 #include "kernels/compare.h"
 #include "kernels/optimizer.h"
 
-// Blocks of which an update knows that nothing is there are left out; that must show in no bit.
+// Updates skip blocks that are known to be zero; the result must be bit-identical.
 namespace weft::kernels {
 namespace {
 
@@ -149,7 +149,7 @@ TEST_P(OptimizerRest, SgdChangesNoBit) {
   }
 }
 
-// The claim that nothing is read or written there: what lies under wrong marks stays.
+// Skipped blocks are neither read nor written: values under wrong marks stay unchanged.
 TEST_P(OptimizerRest, BlocksMarkedAsZeroAreNotTouched) {
   const State state(type());
   const auto before = state.copy();

@@ -38,7 +38,7 @@ ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   options.decoder.heads = 4;
   options.decoder.width = 10;
   if (options.decoder.relative_buckets > 0) {
-    options.decoder.heads = options.heads;  // of T5 both are alike
+    options.decoder.heads = options.heads;  // both are equal in T5
     options.decoder.width = options.width;
     options.decoder.head_dim = 3;
     options.decoder.relative_buckets = 6;
@@ -140,7 +140,8 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   auto json = formats::read_json(folder.path("config.json"));
   json["architectures"] = {std::string(hf_names_of(options).class_prefix) + "Model"};
   folder.write("config.json", json.dump());
-  if (options.decoder.relative_buckets > 0) {  // T5: whether its output is tied is not told then
+  if (options.decoder.relative_buckets >
+      0) {  // T5: config.json then does not say whether the output is tied
     EXPECT_THROW(read_model_config(folder.path()), formats::Error);
     return;
   }

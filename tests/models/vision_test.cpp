@@ -174,7 +174,7 @@ TEST(Vision, AnotherImageSizeInterpolatesThePositions) {
     EXPECT_TRUE(test::near(parameter.value(), expected, 0)) << parameter.key();
     EXPECT_TRUE(parameter.value().requires_grad());
   }
-  // The larger model sees the larger grid as the smaller one does by interpolation.
+  // The larger model's position grid equals the interpolated grid of the smaller one.
   const Images images({{3, 3}}, false);
   EXPECT_TRUE(test::near(loaded.model->classify(images.input, images.context),
                          model->classify(images.input, images.context)));

@@ -41,7 +41,7 @@ TEST(Embeddings, AddWordPositionAndSegment) {
   const auto segment = table(layer, "segment.weight");
   const auto sum =
       at::stack({word[5] + position[0] + segment[0], word[2] + position[1] + segment[1],
-                 word[4] + position[0] + segment[1]});  // the second sequence begins anew
+                 word[4] + position[0] + segment[1]});  // positions restart in the second sequence
   EXPECT_TRUE(test::near(y, normed(sum)));
 }
 

@@ -50,7 +50,7 @@ TEST(Recompute, FrozenModelsHaveNoBackward) {
   }
   EXPECT_FALSE(layer.run(recompute_input(3)).requires_grad());
   auto x = recompute_input(3);
-  x.set_requires_grad(true);  // but a gradient goes through to what lies below
+  x.set_requires_grad(true);  // the gradient passes through to the layers below
   layer.run(x).sum().backward();
   const auto through = x.grad().clone();
   x.mutable_grad().reset();

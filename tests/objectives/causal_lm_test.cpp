@@ -23,7 +23,8 @@ models::ModelOptions tiny_decoder() {
   return options;
 }
 
-/// Every token but the last is read, and guesses the next; the first sequence has the counts.
+/// Every token but the last is an input and predicts the next one; the first sequence has the
+/// counts.
 data::Example example(int64_t number) {
   data::Example made = test::example(number);
   made.token_type_ids.clear();

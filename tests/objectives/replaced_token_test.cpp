@@ -78,7 +78,7 @@ nn::ForwardContext at_step(uint64_t step, uint64_t seed = 11) {
   return context;
 }
 
-/// The generator holds each token as likely as its bias says, whatever stands around it.
+/// The generator's distribution depends only on its bias, not on the context.
 void set_generator_bias(models::Model& model, const at::Tensor& bias) {
   const auto word = model.named_parameters()["generator.embeddings.word.weight"];
   test::set_parameters(model, {{"generator.embeddings.word.weight", at::zeros_like(word)},

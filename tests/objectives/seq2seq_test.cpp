@@ -110,7 +110,7 @@ TEST(Seq2Seq, MetricsDoNotDependOnBatches) {
   EXPECT_NEAR(whole.at("eval_perplexity"), std::exp(whole.at("eval_loss")), 1e-9);
 }
 
-/// The same pair as one sequence, whose first tokens see one another.
+/// The same pair as one sequence with bidirectional attention on the first tokens.
 data::Batch prefixed(const data::Example& pair) {
   data::Example made;
   made.ids = pair.source_ids;

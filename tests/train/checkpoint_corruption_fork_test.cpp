@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 using Damage = std::pair<std::string, std::function<std::string(std::string)>>;
 
-/// Flips spread over the file (every byte of its first 64, where the lengths of headers stand),
+/// Flips spread over the file (every byte of its first 64, which contain the header lengths),
 /// blocks of zeros, ends cut off.
 std::vector<Damage> damages(std::size_t size) {
   std::vector<Damage> result;

@@ -271,7 +271,7 @@ TEST_F(IoFaultsTest, DeletedRunDirectoryIsCreatedAgain) {
               small_.file("run/checkpoint-4/model.safetensors"));
 }
 
-// Stopped before any of its calls the run leaves after a save, and goes on bit for bit.
+// A run stopped before any of its calls ends after a save and resumes bit for bit.
 TEST_F(IoFaultsTest, SignalAtAnyCallSavesAndLeaves) {
   const std::vector<std::string> evaluates = {"train.evaluate_every=2 steps"};
   ASSERT_EQ(train(config("straight", evaluates)), kDone) << stderr_text();

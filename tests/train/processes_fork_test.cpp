@@ -50,7 +50,7 @@ class ProcessesTest : public test::ForkedRuns {
       wait_ms(whole * i / moments);
       ::kill(child, signal);
       const int status = test::wait_for(child);
-      // Before its handlers stand, a process dies of the signal.
+      // Before its handlers are installed, a signal kills the process.
       EXPECT_TRUE(status == expected || status == kDone || (i == 0 && status == 128 + signal))
           << status << stderr_text();
       ended += status == kDone ? 0 : 1;

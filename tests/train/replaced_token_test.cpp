@@ -72,7 +72,7 @@ TEST_F(ReplacedTokenRun, LogsBothLossesAndDiscriminatorMetrics) {
       }
       ++trained;
       const auto value = [&](const char* name) { return line.at(place + name).get<double>(); };
-      // Sums over two steps; the loss is their mean: alike, as the steps are.
+      // Sums over two steps; the loss is their mean, because the steps are equal.
       EXPECT_NEAR(value("loss"), value("generator_loss") + 50 * value("discriminator_loss"), 0.2);
       for (const auto* share : {"generator_accuracy", "discriminator_accuracy",
                                 "discriminator_precision", "discriminator_recall"}) {

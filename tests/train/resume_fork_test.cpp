@@ -1,4 +1,4 @@
-// A run that goes on in another process is the same run: every config of resume_cases.h.
+// A run resumed in another process equals the uninterrupted run: every config of resume_cases.h.
 #include <string>
 #include <utility>
 

@@ -123,11 +123,11 @@ TEST(CausalDataset, TheFirstExampleHasTheCountsOfTheTexts) {
                                EndTokenizer());
   };
   const auto dataset = make(true);
-  EXPECT_EQ(dataset->size(0), 3);  // four tokens and an end, of which two are read at a time
+  EXPECT_EQ(dataset->size(0), 3);  // four tokens and an end token, two inputs per sequence
   EXPECT_EQ(dataset->example(0, 0).values, (std::vector<double>{4, 17, 17}));
   EXPECT_EQ(dataset->example(0, 1).values, (std::vector<double>{0, 0, 0}));
   EXPECT_TRUE(make(false)->example(0, 0).values.empty());
-  options.truncation = Truncation::kTruncate;  // not all of the text is guessed
+  options.truncation = Truncation::kTruncate;  // not all of the text is predicted
   EXPECT_TRUE(make(true)->example(0, 0).values.empty());
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMaskingMask = 4;
 constexpr int64_t kSize = 105;  // ids 5 .. 104 are plain
 
-/// Every third plain id goes on with the word before it.
+/// Every third plain id continues the word before it.
 class PiecesTokenizer : public test::ToyTokenizer {
  public:
   PiecesTokenizer() : ToyTokenizer({}, kSize) {}
@@ -279,7 +279,7 @@ TEST(Masker, SpansAreMostlyMaskedWholeOrNotAtAll) {
     }
   }
   EXPECT_GT(several, 2000);
-  EXPECT_LT(mixed, several / 100);  // only where two spans touch by chance
+  EXPECT_LT(mixed, several / 100);  // only if two spans happen to touch
 }
 
 TEST(Masker, SpansAreWholeWordsAndStayWithinATextOfThePair) {

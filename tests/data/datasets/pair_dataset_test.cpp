@@ -133,7 +133,7 @@ TEST(PairDataset, SkipsDocumentsWithOneSentence) {
 }
 
 TEST(PairDataset, RandomSecondTextsLookLikeSuccessors) {
-  // Ids tell where a sentence stands: 5 at a document's begin, 6 within it.
+  // Ids encode the position of a sentence: 5 at the start of a document, 6 within it.
   test::FakeStore::Documents documents(100);
   for (auto& document : documents) {
     document.assign(20, Ids(6, 6));

@@ -15,7 +15,7 @@ namespace {
 using Ids = std::vector<int64_t>;
 using WordList = std::vector<std::string>;
 
-/// A toy whose sequences end in a token that stands for the language, as mBART's do.
+/// A toy tokenizer whose sequences end with a language token, as for mBART.
 class LanguageTokenizer : public test::ToyTokenizer {
  public:
   LanguageTokenizer() : ToyTokenizer({"a", "b", "c", "<en>", "<de>"}) {}

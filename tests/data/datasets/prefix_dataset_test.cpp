@@ -9,7 +9,7 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-/// Item i: tokens 10 i, 10 i + 1, ... of which the last is guessed alone.
+/// Item i: tokens 10 i, 10 i + 1, ... only the last one is predicted.
 class Counting : public Dataset {
  public:
   int64_t size(int64_t /*epoch*/) const override { return 9; }

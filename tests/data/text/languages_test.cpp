@@ -13,7 +13,7 @@ const std::vector<std::string> kKnown = {"de", "en"};
 TEST(Languages, IdsAreThePlacesOfTheNames) {
   EXPECT_EQ(language_id("en", kKnown, "x.txt"), 1);
   EXPECT_EQ(language_id("", {}, "x.txt"), std::nullopt);
-  EXPECT_EQ(language_id("sw", {}, "x.txt"), std::nullopt);  // the model tells none apart
+  EXPECT_EQ(language_id("sw", {}, "x.txt"), std::nullopt);  // the model has no languages
 }
 
 TEST(Languages, WhatTheModelDoesNotKnowIsRefused) {

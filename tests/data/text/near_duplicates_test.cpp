@@ -95,7 +95,7 @@ TEST(NearDuplicates, IgnoresMerelySimilarRows) {
   EXPECT_EQ(found({{"a man is playing a guitar in the old town"}},
                   {{"a man is playing a guitar in the new town"}}),
             Found{});
-  EXPECT_EQ(found({{""}, {"!"}}, {{""}, {"?"}}), Found{});  // empty rows are no copies
+  EXPECT_EQ(found({{""}, {"!"}}, {{""}, {"?"}}), Found{});  // empty rows are not duplicates
   EXPECT_EQ(found({{"😀"}}, {{"😀"}}), Found{"0,0="});
 }
 

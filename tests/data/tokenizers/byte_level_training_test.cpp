@@ -76,7 +76,7 @@ TEST(ByteLevelTrainingReference, HasNoMoreCases) {
 }
 
 TEST(BytePairTrainer, DecidesEqualCountsByLowerIds) {
-  // `ab` and `cd` stand twice each.
+  // `ab` and `cd` occur twice each.
   const WordCounts counts{.words = {{"ab", 2}, {"cd", 2}}};
   const BytePairPieces pieces = train_byte_pair(counts, {.vocab_size = 6, .first = {"x"}});
   ASSERT_EQ(pieces.vocabulary.size(), 6);

@@ -135,7 +135,7 @@ TokenizerOptions mbart_options() {
 TEST(MbartStyle, TheLanguageFollowsEachText) {
   const auto tokenizer = train_special_styles(mbart_options(), TokenizerTemplate::kMbart, words());
   EXPECT_EQ(tokenizer->size(), 110);
-  // Behind the pieces the 25 codes of the published models, those of the options, the mask.
+  // After the pieces: the 25 codes of the published models, those of the options, the mask.
   EXPECT_EQ(tokenizer->id("ar_AR"), 110 - 1 - 2 - 25);
   EXPECT_EQ(tokenizer->id("zh_CN"), 106);
   EXPECT_EQ(tokenizer->id("<la>"), 107);

@@ -145,7 +145,7 @@ TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
 }
 
 TEST(WordPieceTrainer, MergesTheCommonestPairFirst) {
-  // h+u and u+g stand in 15 and 20 words, so `##ug` comes first (u is never at the head of a word),
+  // h+u and u+g occur in 15 and 20 words, so `##ug` comes first (u is never at the head of a word),
   // then `hug`.
   const WordCounts counts{.words = {{"bun", 4}, {"hug", 10}, {"hugs", 5}, {"pug", 5}, {"pun", 12}}};
   const Vocabulary pieces = train_word_piece(counts, {.vocab_size = 15, .first = {"[UNK]"}});

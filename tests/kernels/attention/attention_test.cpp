@@ -118,7 +118,7 @@ TEST_P(Attention, EmptyPrefixesChangeNoBit) {
                      kAttentionChance);
   };
   EXPECT_TRUE(at::equal(with({}), with({0, 0})));
-  EXPECT_TRUE(at::equal(with({}), with({1, 1})));  // a first token sees itself anyhow
+  EXPECT_TRUE(at::equal(with({}), with({1, 1})));  // the first token always attends to itself
   EXPECT_FALSE(at::equal(with({}), with({2, 0})));
 }
 
@@ -183,7 +183,7 @@ TEST(AttentionByHand, EqualScoresAverageTheValues) {
 }
 
 // A quarter turn a place: the query of the second token meets the first key where it was turned to.
-// Against a mask written out: who sees whom, for each pair of tokens.
+// Against an explicit attention mask for each pair of tokens.
 TEST(AttentionByHand, PrefixIsBidirectionalAndTheRestCausal) {
   at::manual_seed(4);
   const std::vector<int64_t> lengths{6, 9};

@@ -89,7 +89,8 @@ TEST_P(Linear, NormOutputsAreRecomputedBitForBit) {
         [&](const auto& in) { return kernels::linear(normed(in), in[3], {}); }, inputs, type());
     const auto kept = comparison::run(
         [&](const auto& in) {
-          return kernels::linear(normed(in).view({70, 33}), in[3], {});  // a view is no norm's own
+          return kernels::linear(normed(in).view({70, 33}), in[3],
+                                 {});  // a view is not the output of a norm
         },
         inputs, type());
     EXPECT_EQ(again[3].defined(), !is_rms);

@@ -18,7 +18,7 @@ at::Tensor low_rank_values(at::IntArrayRef shape, double phase, at::ScalarType t
       .requires_grad_(true);
 }
 
-/// A layer with two products, beside columns 0 to 3 and 4 to 9.
+/// A layer with two LoRA products, on columns 0 to 3 and 4 to 9.
 struct Layer {
   explicit Layer(at::ScalarType type = at::kFloat, double dropout = 0)
       : x(low_rank_values({7, 5}, 0.1, type)),

@@ -34,7 +34,7 @@ TEST(CompletedConfig, TheHeadIsInferredFromItsTensors) {
     for (const auto& head_name : heads_of(family)) {
       const auto options = test::tiny_options(family, head_name.head);
       const Trimmed trimmed(options, {"architectures"});
-      // ModernBERT's classifiers are alike: then of sequences.
+      // ModernBERT's classifiers are indistinguishable: a sequence classifier is assumed.
       const bool is_told = family != Family::kModernBert ||
                            (head_name.head != Head::kToken && head_name.head != Head::kSpan);
       const auto expected = is_told ? head_name.head : Head::kSequence;

@@ -180,7 +180,8 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
     };
     expect_same_texts(*model, asked);
     const auto whole = first(*model);
-    asked.back().answer_tokens = 2;  // the last two are of the answer: no token before sees them
+    asked.back().answer_tokens =
+        2;  // the last two belong to the answer: earlier tokens do not attend to them
     expect_same_texts(*model, asked);
     const auto begun = first(*model);
     EXPECT_TRUE(at::equal(begun.slice(0, 0, -1), whole.slice(0, 0, -1)));

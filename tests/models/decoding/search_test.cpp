@@ -117,7 +117,7 @@ bool holds(const std::vector<Hypothesis>& found, const Tokens& tokens, double sc
   });
 }
 
-/// All prompts together, which transformers was asked one by one.
+/// All prompts together; transformers processed them one at a time.
 TEST(Search, EqualsTransformers) {
   for (const auto& wanted : reference()["cases"]) {
     const auto prompts = prompts_of(wanted["settings"]);

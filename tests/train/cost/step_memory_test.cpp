@@ -322,7 +322,7 @@ TEST(AllocationTracker, AcceptsAFreeByAnotherAllocator) {
   AllocationTracker memory;
   std::vector<at::Tensor> made;
   for (int i = 0; i < 50; ++i) {
-    made.push_back(at::full({1024}, i));  // some lie where the freed ones lay
+    made.push_back(at::full({1024}, i));  // some reuse freed memory
   }
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(made[static_cast<std::size_t>(i)].sum().item<double>(), 1024.0 * i);

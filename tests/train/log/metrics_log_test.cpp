@@ -43,7 +43,7 @@ TEST_F(MetricsLogTest, RemovesAPartialLine) {
   EXPECT_EQ(lines(), whole);
 }
 
-// The evaluation that is owed is measured again: neither file may hold it twice.
+// The pending evaluation is repeated: neither file may contain it twice.
 TEST_F(MetricsLogTest, PendingEvaluationIsOnceInBothFiles) {
   const auto evaluate = [&](int64_t begin, bool owes) {
     MetricsLog log(folder_.path(), begin, owes);

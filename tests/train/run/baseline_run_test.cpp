@@ -6,7 +6,7 @@
 namespace weft::train {
 namespace {
 
-/// Decomposable attention on pairs: does the second text hold the first one's word?
+/// Decomposable attention on pairs: does the second text contain the word of the first?
 class PairRun : public ::testing::Test {
  protected:
   PairRun() {

@@ -49,7 +49,7 @@ TEST_F(ChangedDataTest, OfTheSameNameIsRefusedUnlessAllowed) {
   EXPECT_TRUE(holds(words, "warning: [run] the training data are not those of this checkpoint"))
       << words;
   expect_finished();
-  // The checkpoints made since then hold the fingerprint of the new data.
+  // Later checkpoints have the fingerprint of the new data.
   EXPECT_EQ(warnings(small_.config("mlm", "run", {"train.duration=10 steps"}), false),
             "warning: [run] changed since the checkpoint: train.duration was 8 steps, is 10 "
             "steps\n");

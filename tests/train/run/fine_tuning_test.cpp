@@ -31,7 +31,7 @@ class FineTuningTest : public ::testing::Test {
 
   static void train(const RunConfig& config) { run_training(config, {}); }
 
-  /// The run and, where it ends, the same one stopped after step 4 and gone on with.
+  /// The run and, if it completes, the same run stopped after step 4 and resumed.
   void expect_exact_resume(const std::string& kind, const Words& overrides) {
     train(small_.config(kind, "straight", overrides));
     ASSERT_TRUE(test::train_until(small_.config(kind, "parts", overrides), 4));

@@ -18,7 +18,7 @@
 namespace weft::train {
 namespace {
 
-/// Fails the n-th allocation of a tensor from now on, and then all of more than so many bytes.
+/// Fails the n-th tensor allocation from now on, and then all above a size limit in bytes.
 class FailingAllocator : public c10::Allocator {
  public:
   FailingAllocator() : used_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this); }

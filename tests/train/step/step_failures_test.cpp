@@ -108,7 +108,7 @@ class StepFailuresTest : public ::testing::Test {
     return text.find(part) != std::string::npos;
   }
 
-  /// Stopped after each step in turn, and gone on with, the run is the same.
+  /// A run stopped after each step in turn and resumed is the same.
   void expect_same_when_stopped(const std::vector<std::string>& overrides, const Numbers& odd) {
     for (int64_t step = 4; step < 22; step += 3) {
       const auto name = "stopped-" + std::to_string(step);
