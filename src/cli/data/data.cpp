@@ -244,9 +244,9 @@ void preview(const Arguments& arguments) {
   if (counts.targets() > 0) {
     std::cout << show_legend(has_colors) << "\n"
               << share_of(counts.targets(), counts.tokens) << " of " << with_commas(counts.tokens)
-              << " tokens: " << share_of(counts.masked, counts.targets()) << " hidden, "
+              << " tokens: " << share_of(counts.masked, counts.targets()) << " masked, "
               << share_of(counts.replaced, counts.targets()) << " replaced, "
-              << share_of(counts.kept, counts.targets()) << " kept\n";
+              << share_of(counts.kept, counts.targets()) << " unchanged\n";
   }
 }
 

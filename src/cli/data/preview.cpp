@@ -152,7 +152,7 @@ std::string show_tagged(const data::Example& example,
 
 std::string show_legend(bool has_colors) {
   return str_cat("tokens in the loss: ", show_target("right", "[MASK]", false, true, has_colors),
-                 " hidden, ", show_target("right", "other", false, false, has_colors),
+                 " masked, ", show_target("right", "other", false, false, has_colors),
                  " replaced by a random token, ",
                  show_target("right", "right", true, false, has_colors), " unchanged");
 }

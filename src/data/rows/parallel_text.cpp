@@ -159,7 +159,7 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
       const auto now = std::chrono::steady_clock::now();
       if (progress && now - last_shown >= kParallelProgressPeriod) {
         const auto name = std::filesystem::path(reader.file()).filename().string();
-        progress({.activity = "tokenising " + name, .fraction = reader.fraction_read()});
+        progress({.activity = "tokenizing " + name, .fraction = reader.fraction_read()});
         last_shown = now;
       }
     }

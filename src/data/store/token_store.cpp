@@ -56,7 +56,7 @@ void build(const std::string& path,
     const auto now = std::chrono::steady_clock::now();
     if (progress && now - last_shown >= kStoreProgressPeriod) {
       const auto name = std::filesystem::path(texts.file()).filename().string();
-      progress({.activity = "tokenising " + name, .fraction = texts.fraction_read()});
+      progress({.activity = "tokenizing " + name, .fraction = texts.fraction_read()});
       last_shown = now;
     }
   }

@@ -276,10 +276,10 @@ std::optional<std::string> near_duplicate_warning(const LabelledDataset& train,
   const auto count = static_cast<int64_t>(found.size());
   const int64_t exact = std::count_if(found.begin(), found.end(),
                                       [](const NearDuplicate& one) { return one.is_exact; });
-  std::string warning =
-      str_cat(with_commas(count), " of ", with_commas(evaluate.size(0)),
-              " evaluation rows also occur in the training data, ", with_commas(exact),
-              " verbatim and ", with_commas(count - exact), " almost", example(found.front()));
+  std::string warning = str_cat(with_commas(count), " of ", with_commas(evaluate.size(0)),
+                                " evaluation rows also occur in the training data, ",
+                                with_commas(exact), " verbatim and ", with_commas(count - exact),
+                                " nearly identical", example(found.front()));
   const auto differs = [](const NearDuplicate& one) { return !one.has_same_label; };
   const int64_t others = std::count_if(found.begin(), found.end(), differs);
   if (others > 0) {

@@ -25,7 +25,7 @@ void log_lora(const models::Lora& lora) {
     whole.emplace_back(part == models::Part::kPooler ? "pooler" : "head");
   }
   log::info(
-      str_cat("[model] LoRA adapters with rank ", lora.options.rank, " beside ", lora.layers.size(),
+      str_cat("[model] LoRA adapters with rank ", lora.options.rank, " on ", lora.layers.size(),
               " frozen matrices, ", with_commas(parameters),
               " parameters; fully trained modules: ", whole.empty() ? "nothing" : join(whole)));
 }

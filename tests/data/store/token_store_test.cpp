@@ -157,7 +157,7 @@ TEST_F(TokenStoreTest, ManySpansKeepTheirOrder) {
   double share = 0;
   int visits = 0;
   const auto store = open({file}, [&](const Progress& progress) {
-    EXPECT_EQ(progress.activity, "tokenising 1.txt");
+    EXPECT_EQ(progress.activity, "tokenizing 1.txt");
     EXPECT_GE(progress.fraction, share);
     share = progress.fraction;
     ++visits;

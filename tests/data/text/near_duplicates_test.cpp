@@ -217,7 +217,8 @@ TEST_F(NearDuplicateWarning, NamesRowsAndOtherLabels) {
   const auto train = make("train.tsv", "text\tlabel\na b\t0\nb c\t1\nc d\t0\n");
   const auto evaluate = make("dev.tsv", "text\tlabel\nd d\t0\nB c!\t1\na b\t1\n");
   EXPECT_EQ(warning(*train, *evaluate),
-            "2 of 3 evaluation rows also occur in the training data, 2 verbatim and 0 almost (e.g. "
+            "2 of 3 evaluation rows also occur in the training data, 2 verbatim and 0 nearly "
+            "identical (e.g. "
             "dev.tsv, row 2 and train.tsv, row 2); 1 of them with a different label (e.g. dev.tsv, "
             "row 3 and train.tsv, row 1)");
   EXPECT_EQ(warning(*train, *make("test.tsv", "text\tlabel\nd a\t0\n")), "nothing");
