@@ -25,12 +25,12 @@ std::string source(const std::string& path) { return WEFT_SOURCE_DIR "/" + path;
 
 TEST(ConfigReference, IsCurrentInDocs) {
   EXPECT_TRUE(read_file(source("docs/config.md")) == config::reference_page(declarations()))
-      << "write it anew: weft config reference > docs/config.md";
+      << "regenerate it: weft config reference > docs/config.md";
 }
 
 TEST(ConfigReference, HasACurrentSchemaBesideIt) {
   EXPECT_TRUE(read_file(source("docs/config.schema.json")) == config::json_schema(declarations()))
-      << "write it anew: weft config schema > docs/config.schema.json";
+      << "regenerate it: weft config schema > docs/config.schema.json";
 }
 
 TEST(ConfigReference, DescribesEveryKey) {

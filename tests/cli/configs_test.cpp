@@ -152,7 +152,7 @@ TEST(Tasks, SayHowToRunThem) {
 
 TEST(Tasks, NameColumnsThatTheirTablesHave) {
   if (!fs::exists(shared_data())) {
-    GTEST_SKIP() << "their tables are not at hand: WEFT_SHARED/data is missing";
+    GTEST_SKIP() << "their tables are missing: WEFT_SHARED/data does not exist";
   }
   for (const auto& name : recipe_names("configs/score")) {
     const auto task = read_task(name);

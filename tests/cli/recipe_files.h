@@ -97,7 +97,7 @@ class RecipeFiles {
     } else if (path.ends_with("-images-idx3-ubyte.gz")) {
       write_idx(path);
     } else {
-      FAIL() << path << ": no small file of this kind is known here";
+      FAIL() << path << ": no small file of this kind is available";
     }
   }
 

@@ -155,7 +155,7 @@ TEST_F(LoraRunTest, RefusesWhatDoesNotGoTogether) {
                 "dense; did you mean 'query'?"),
       std::string::npos)
       << message({"train.lora.target_modules=[querry]"});
-  EXPECT_NE(message({"train.freeze=[embeddings]"}).find("does not go with lora"),
+  EXPECT_NE(message({"train.freeze=[embeddings]"}).find("cannot be combined with lora"),
             std::string::npos);
   EXPECT_NE(message({"train.lora.rank=null"}).find("has no effect without a rank"),
             std::string::npos);

@@ -147,7 +147,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
                     [](Json& t) {
                       t["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
                     })
-          .find("not a character map"),
+          .find("not a SentencePiece character map"),
       std::string::npos);
   EXPECT_NE(
       message_after("bert_uncased", [](Json& t) { t["model"]["vocab"]["far"] = 2'000'000'000; })

@@ -136,7 +136,7 @@ TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 20},
                              TokenizerTemplate::kBert, report);
   });
-  EXPECT_TRUE(few.starts_with("tokenizer.vocab_size: 20 is too few")) << few;
+  EXPECT_TRUE(few.starts_with("tokenizer.vocab_size: 20 is too small")) << few;
   EXPECT_EQ(test::message_of<Error>([&] {
               train_tokenizer(
                   {}, TokenizerTemplate::kBert, 1, [](const TextVisitor&) {}, report);

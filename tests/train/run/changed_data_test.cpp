@@ -46,7 +46,7 @@ TEST_F(ChangedDataTest, OfTheSameNameIsRefusedUnlessAllowed) {
       holds(message, "the training data differ from those of this checkpoint (fingerprint "));
   EXPECT_TRUE(holds(message, "--allow-changed-data")) << message;
   const auto words = warnings(config, true);
-  EXPECT_TRUE(holds(words, "warning: [run] the training data are not those of this checkpoint"))
+  EXPECT_TRUE(holds(words, "warning: [run] the training data differ from those of this checkpoint"))
       << words;
   expect_finished();
   // Later checkpoints have the fingerprint of the new data.
