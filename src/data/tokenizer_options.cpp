@@ -51,9 +51,9 @@ void check_file(config::Section& section, const TokenizerOptions& options) {
   }
   for (const char* key : others) {
     if (section.has(key)) {
-      section.fail("file", str_cat("cannot be combined with tokenizer.file, an existing tokenizer "
-                                   "is used as is; found with ",
-                                   key));
+      section.fail(
+          "file",
+          str_cat("an existing tokenizer is used as is, so it cannot be combined with ", key));
     }
   }
   if (!std::filesystem::exists(*options.file)) {

@@ -116,7 +116,7 @@ void read_norm(Section section, Reading& reading) {
                                   options.norm_placement == NormPlacement::kPre ? "post" : "pre"));
   }
   if (capabilities_of(options.family).has_fixed_epsilon && options.norm_epsilon != 1e-12) {
-    section.fail("epsilon", str_cat(word_of(options.family), " must be 1e-12"));
+    section.fail("epsilon", str_cat("must be 1e-12 for ", word_of(options.family)));
   }
   read_modernbert_norm(section, options, reading.base);
   reading.require_unchanged(section, "place", &ModelOptions::norm_placement);
