@@ -123,7 +123,7 @@ DataItem read_item(config::Section& section) {
       "path", path,
       {.help = "Data file or a glob pattern that matches several (`corpus/*.txt`). Formats: .txt, "
                ".csv, .tsv, .jsonl, .conll, .conllu, each optionally gzipped (.gz).",
-       .only_if = "if not given, source and target must name two files"});
+       .only_if = "no source and target files"});
   section.read("weight", item.weight,
                {.help = "Sampling weight: how many times each example is seen per epoch. 0.5 uses "
                         "a new random half of the examples in every epoch.",
@@ -134,30 +134,30 @@ DataItem read_item(config::Section& section) {
                         "xlm models, and for the language tokens of mbart models (e.g. en_XX)."});
   section.read("target_language", item.target_language,
                {.help = "Language of the target texts; see `language`.",
-                .only_if = "translation_lm with an xlm model, seq2seq with an mbart model"});
+                .only_if = "translation_lm and an xlm model, or seq2seq and an mbart model"});
   section.read(
       "text", item.text,
       {.help = "Column with the text. Default: the first of `text`, `sentence1`, `sentence` that "
                "exists. For token classification: the column with the list of words (default "
                "`words` or `tokens`), or a column number for CoNLL files. In JSON lines files a "
                "dot selects a nested field: `translation.en`.",
-       .only_if = "csv, tsv, jsonl, conll"});
+       .only_if = "csv, tsv, jsonl or conll files"});
   section.read("text_pair", item.text_pair,
                {.help = "Column with the second text of a sentence pair. Default: `text_pair` or "
                         "`sentence2`, if the file has one of them.",
-                .only_if = "csv, tsv, jsonl"});
+                .only_if = "csv, tsv or jsonl files"});
   section.read(
       "label", item.label,
       {.help = "Column with the class label or the regression target. Default: `label`. For token "
                "classification: the column with the list of tags (default `labels`, `tags` or "
                "`ner_tags`), or a column number for CoNLL files (default: the last column).",
-       .only_if = "csv, tsv, jsonl, conll"});
+       .only_if = "csv, tsv, jsonl or conll files"});
   section.read(
       "labels", item.labels,
       {.help =
            "Several label columns, one number each: the targets of a multi-output regression, or 1 "
            "and 0 for each class of a multi-label task. The column names become the class names.",
-       .only_if = "csv, tsv, jsonl"});
+       .only_if = "csv, tsv or jsonl files"});
   read_image_item(section, item.image);
   if (!item.labels.empty() && item.label) {
     section.fail("labels", "given together with label, only one of the two is allowed");

@@ -64,9 +64,10 @@ void read_relative(Section& section,
                 .range = config::between(1, 1024),
                 .only_if = only});
   require_unchanged(section, "head_dim", other == nullptr || decoder.head_dim == other->head_dim);
-  section.read(
-      "gated", options.modern.is_gated,
-      {.help = "Gated feed-forward layer (GEGLU), as in T5 v1.1 and mT5.", .only_if = only});
+  section.read("gated", options.modern.is_gated,
+               {.help = "Gated feed-forward layer: a second projection is multiplied with the "
+                        "activations (T5 v1.1, mT5).",
+                .only_if = only});
   require_unchanged(section, "gated",
                     base == nullptr || options.modern.is_gated == base->modern.is_gated);
   auto relative = section.section(

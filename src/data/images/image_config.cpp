@@ -90,11 +90,10 @@ void read_colors(Section& section, AugmentOptions& options) {
 }
 
 void read_mix(Section& section, AugmentOptions& options) {
-  section.read(
-      "mixup", options.mixup,
-      {.help = "Mixup alpha (arXiv:1710.09412): blends an image and its label with another of the "
-               "batch; the mixing weight is drawn from Beta(alpha, alpha). 0: off.",
-       .range = config::between(0, 100)});
+  section.read("mixup", options.mixup,
+               {.help = "Mixup alpha (arXiv:1710.09412): blends two images and their labels; the "
+                        "mixing weight is drawn from Beta(alpha, alpha). 0: off.",
+                .range = config::between(0, 100)});
   section.read(
       "cutmix", options.cutmix,
       {.help = "CutMix alpha (arXiv:1905.04899): replaces a rectangle by that of another image. If "

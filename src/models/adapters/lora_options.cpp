@@ -109,7 +109,7 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
   LoraOptions options;
   std::optional<int64_t> rank;
   section.read("rank", rank,
-               {.help = "LoRA rank (arXiv:2106.09685). null: no adapters, full training.",
+               {.help = "LoRA rank (arXiv:2106.09685). null: no adapters, all weights are trained.",
                 .range = config::between(1, 4096)});
   constexpr std::string_view kOnly = "train.lora.rank";
   if (!rank && !section.is_documenting()) {

@@ -95,9 +95,9 @@ OptimizerOptions read_optimizer(config::Section section) {
                {.help = "Learning rate of the pooler and head after the warm-up. null: same as lr.",
                 .range = config::above(0)});
   section.read("scale_parameter", options.scale_parameter,
-               {.help = "Adafactor's relative step size (arXiv:1804.04235): scales the learning "
-                        "rate of each parameter by the root mean square of its values (at least "
-                        "0.001), as in T5 training with an lr of about 0.01."});
+               {.help = "Scales the learning rate of each parameter by the root mean square of its "
+                        "values (at least 0.001), as in Adafactor (arXiv:1804.04235). T5 is "
+                        "trained in this way with an lr of about 0.01."});
   section.reject_unread();
   return options;
 }
