@@ -27,7 +27,7 @@ std::string reference_name_of(KeyType type) {
     case KeyType::kNumberList:
       return "list of numbers";
     case KeyType::kTextList:
-      return "list of strings";
+      return "list of texts";
     case KeyType::kChoice:
       return "one of ";
     case KeyType::kNamedNumbers:

@@ -152,13 +152,12 @@ void read_vision_keys(config::Section& section, ModelOptions& options, const Mod
   section.read(
       "qkv_bias", vision.qkv_bias,
       {.help = "Bias terms of the query, key and value projections.", .only_if = kVisionOnly});
-  section.read(
-      "drop_path_rate", vision.drop_path_rate,
-      {.help =
-           "Stochastic depth (drop path, arXiv:1603.09382): probability of skipping the sub-layers "
-           "of the last layer in training; it decreases linearly to 0 towards the first layer.",
-       .range = config::half_open(0, 1),
-       .only_if = kVisionOnly});
+  section.read("drop_path_rate", vision.drop_path_rate,
+               {.help = "Stochastic depth (drop path, arXiv:1603.09382): probability per image of "
+                        "skipping a sub-layer of the last layer in training; it decreases linearly "
+                        "to 0 at the first layer.",
+                .range = config::half_open(0, 1),
+                .only_if = kVisionOnly});
   if (section.is_documenting()) {
     return;
   }
