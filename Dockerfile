@@ -1,10 +1,10 @@
-# An image with the program `weft`:
+# Container image with the program `weft`:
 #
 #   docker build -t weft .
 #   docker run --rm -v "$PWD":/data -w /data weft train config.yaml
 #
-# BASE            what both stages stand on: Debian 12 or later, Ubuntu 24.04 or later; a CUDA run-time image for GPUs
-# WEFT_TORCH_SPEC, WEFT_PIP_ARGS   which LibTorch, see scripts/setup.sh: --build-arg WEFT_PIP_ARGS="--index-url ..." with PyTorch's index of
+# BASE            base image of both stages: Debian 12 or later, Ubuntu 24.04 or later; a CUDA runtime image for GPUs
+# WEFT_TORCH_SPEC, WEFT_PIP_ARGS   version of LibTorch, see scripts/setup.sh: --build-arg WEFT_PIP_ARGS="--index-url ..." with PyTorch's index of
 #                 CPU builds keeps the image small
 ARG BASE=debian:12-slim
 
@@ -13,16 +13,16 @@ ARG WEFT_TORCH_SPEC=torch==2.13.0
 ARG WEFT_PIP_ARGS=
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates cmake g++ python3
 WORKDIR /weft
-# The machine first: it changes less often than the code.
+# System packages first: they change less often than the code.
 COPY scripts/setup.sh scripts/setup.sh
 COPY scripts/cmake scripts/cmake
 RUN scripts/setup.sh
 COPY . .
 RUN scripts/build weft && cmake --install build --prefix /opt/weft --strip
-# The packages of the shared libraries that the program loads, whatever their names are on BASE.
+# Debian packages of the shared libraries that the program loads; their names depend on BASE.
 RUN ldd build/weft | awk '$3 ~ "^/" {print $3}' | xargs -n 1 realpath | grep -v /libtorch/ \
     | xargs -n 1 dpkg -S 2>/dev/null | cut -d : -f 1 | sort -u > /opt/weft/packages
-# LibTorch for CUDA is not installed beside the program, which finds it where it was built.
+# LibTorch for CUDA is not installed with the program; the program finds it in the build directory.
 RUN mkdir -p /keep/weft/build \
     && if [ -e build/libtorch/torch/lib/libtorch_cuda.so ]; then mv build/libtorch /keep/weft/build/; fi
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tokenizers that `weft tokenizer train` writes, opened by transformers: the same ids on every line?
+"""Checks that transformers gives the same ids as Weft with tokenizers written by `weft tokenizer train`.
 
     pip install transformers
     WEFT=build/weft python3 scripts/check_saved_tokenizers.py TEXT_FILE... [--work DIR] [--vocab-size N]
 
-Trains each kind in each style on the files, saves it, opens the directory with AutoTokenizer (beside config.json files of
-the families) and compares ids (of mBART's on both sides) and pairs on up to 20,000 lines of the files and on the nasty lines of tests/reference.
+Trains each kind in each style on the files, saves it, loads the directory with AutoTokenizer (with config.json files of
+the families) and compares ids (for mBART on both sides) and pairs on up to 20,000 lines of the files and on the difficult lines of tests/reference.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/adapters/: LoRA adapters as PEFT saves them beside tiny random models, and what PEFT computes with them.
+"""Writes tests/reference/adapters/: LoRA adapters saved by PEFT for tiny random models, and PEFT's outputs with them.
 
     pip install torch==2.13.0 transformers==5.23.0 peft==0.21.2 safetensors
     python3 scripts/make_adapter_reference.py

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/byte_pair_training.json: what the trainer of `tokenizers` learns from small texts.
+"""Writes tests/reference/byte_pair_training.json: results of the BPE trainer of `tokenizers` on small texts.
 
     pip install tokenizers
     python3 scripts/make_byte_pair_reference.py
 
 Each case has its lines and settings, the pieces in the order of their ids, and the merges. Texts of two or three letters
-make many equal counts, and pieces that come about in several ways.
+have many equal counts, and pieces that can be merged in several ways.
 """
 import json
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/decoding.json: what `generate` of transformers makes of a toy model with many settings.
+"""Writes tests/reference/decoding.json: results of transformers' `generate` with a toy model and many settings.
 
     pip install torch transformers==5.23.*
     python3 scripts/make_decoding_reference.py

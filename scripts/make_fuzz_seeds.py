@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets, tests/fuzz/corpus/TARGET/NAME: small sound files of every kind, and a few sore points.
+"""Writes the seeds of the fuzz targets, tests/fuzz/corpus/TARGET/NAME: small valid files of every kind, and a few special cases.
 
-Token stores and event files bear no checksums here: their targets make them right.
+Token stores and event files have no checksums here: their fuzz targets add valid ones.
 """
 import base64, gzip, json, pathlib, struct, zlib
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/images: small image files, their pixels as Pillow reads them, and what Pillow's
-resizing and changes of colours make of one of them.
+"""Writes tests/reference/images: small image files, their pixels as read by Pillow, and the results of Pillow's
+resizing and colour operations on one of them.
 
     pip install pillow numpy
     python3 scripts/make_image_reference.py
@@ -31,7 +31,7 @@ def described(image):
 
 
 def write_files(image):
-    """Every kind of file that is read, by name, with the pixels that are to come of it."""
+    """Every supported kind of file, by name, with the expected pixels."""
     grey = image.convert("L")
     see_through = image.copy()
     see_through.putalpha(grey)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/marian/: two tiny directories as Marian's models have them, and what MarianTokenizer makes of nasty texts.
+"""Writes tests/reference/marian/: two tiny directories in the format of Marian models, and the results of MarianTokenizer on difficult texts.
 
     pip install sentencepiece==0.2.3 transformers==5.23.0
     python3 scripts/make_marian_reference.py
@@ -42,7 +42,7 @@ def rules(folder):
 
 
 def train(folder, side, texts, size):
-    """SIDE.spm, and its pieces without the three that stand for nothing."""
+    """SIDE.spm, and its pieces without the three control pieces."""
     path = rules(folder)
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(texts), model_prefix=str(folder / side), vocab_size=size, minloglevel=2,
                                              normalization_rule_tsv=str(path), character_coverage=1.0)
@@ -54,7 +54,7 @@ def train(folder, side, texts, size):
 
 
 def vocabulary(pieces):
-    """As Marian's files have it: what ends a text first, the pad last. Every ninth piece is left out."""
+    """In Marian's order: the end token first, the pad token last. Every ninth piece is omitted."""
     kept = [piece for i, piece in enumerate(dict.fromkeys(pieces)) if i % 9 != 4]
     return {piece: i for i, piece in enumerate(["</s>", "<unk>", *kept, *CODES, "ß", "<pad>"])}
 

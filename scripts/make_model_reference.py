@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/models/: tiny random models as transformers saves them, and what transformers computes with them.
+"""Writes tests/reference/models/: tiny random models saved by transformers, and the outputs of transformers with them.
 
     pip install torch==2.13.0 transformers==5.23.0 safetensors
     python3 scripts/make_model_reference.py
@@ -155,7 +155,7 @@ def image_inputs(model, kind):
 
 
 def prefix_mask(inputs):
-    """(B, 1, L, L), what each token adds to its scores: it sees the real ones up to itself and, wherever it stands, those of the prefix."""
+    """Additive attention mask (B, 1, L, L): a token attends to real tokens up to itself and to the whole prefix."""
     place = torch.arange(inputs["input_ids"].shape[1])
     is_seen = (place <= place[:, None]) | (place < inputs["prefix_lengths"][:, None, None])
     is_real = inputs["attention_mask"].bool()
@@ -185,7 +185,7 @@ def inputs_of(model, kind):
     inputs = {"input_ids": ids, "attention_mask": mask}
     if getattr(model.config, "type_vocab_size", 0) > 1:
         inputs["token_type_ids"] = (torch.arange(columns) >= 2).long().expand_as(ids) * mask
-    if getattr(model.config, "n_langs", 1) > 1:  # places begin anew at the third token
+    if getattr(model.config, "n_langs", 1) > 1:  # positions restart at the third token
         inputs["position_ids"] = (torch.arange(columns) - 2 * (torch.arange(columns) >= 2)).expand_as(ids) * mask
         if model.config.use_lang_emb:
             inputs["langs"] = ((torch.arange(columns) + torch.arange(rows)[:, None]) % 3) * mask

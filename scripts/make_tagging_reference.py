@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/tagging/: what public libraries make of tagged words and of attention.
+"""Writes tests/reference/tagging/: results of public libraries for token classification and attention.
 
     pip install torch==2.13.0 transformers==5.23.0 seqeval safetensors
     python3 scripts/make_tagging_reference.py
 
-scores.json has random tags with seqeval's figures, words.json the ids and word numbers of words that were told apart before, and
+scores.json has random tags with seqeval's metrics, words.json the ids and word indices of pre-split words, and
 NAME.safetensors the attention weights of models of tests/reference/models.
 """
 import json

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/tokenizers/: small tokenizers of each kind, and what the public libraries make of nasty texts.
+"""Writes tests/reference/tokenizers/: small tokenizers of each kind, and the results of public libraries on difficult texts.
 
     pip install tokenizers sentencepiece transformers
     python3 scripts/make_tokenizer_reference.py
 
-Each folder is a tokenizer as others write it; expected.json beside it has, for the lines of lines.json, the ids with special
-tokens, the places of the tokens in bytes, the ids and segments of pairs, and the decoded text.
+Each folder is a tokenizer as saved by other programs; expected.json has, for the lines of lines.json, the ids with special
+tokens, the byte offsets of the tokens, the ids and segments of pairs, and the decoded text.
 """
 import itertools
 import json
@@ -222,7 +222,7 @@ def split_pattern(folder):
 
 
 def qwen2(folder):
-    """For this model_type transformers builds its own words around the vocabulary, whatever the files say."""
+    """For this model_type transformers builds its own pre-processing around the vocabulary, regardless of the files."""
     byte_level(folder, False, ["<|endoftext|>"], "GPT2Tokenizer", eos_token="<|endoftext|>")
     (folder / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
 
@@ -274,7 +274,7 @@ def word_level(folder):
 
 
 def suffix_pieces(folder):
-    """Ends of words bear a sign, as in the library's CharBPETokenizer."""
+    """Word ends have a suffix, as in the library's CharBPETokenizer."""
     tokenizer = Tokenizer(models.BPE(unk_token="[UNK]", end_of_word_suffix="</w>"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes src/base/unicode_ranges.inc: what the Rust library `tokenizers` takes each code point for.
+"""Writes src/base/unicode_ranges.inc: how the Rust library `tokenizers` classifies each code point.
 
     pip install tokenizers
     python3 scripts/make_unicode_tables.py
 
-The library's crates carry Unicode data of different ages (its punctuation knows Unicode 8, its letters 16), so ids that are
-equal to its ids need its own opinion. It is asked for every code point through its public interface.
+The library's crates use different Unicode versions (8 for punctuation, 16 for letters), so identical token ids
+need its own tables. They are queried for every code point through its public interface.
 """
 import pathlib
 

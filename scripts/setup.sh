@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes this machine ready to build Weft; does nothing where all is there. Debian packages are installed where that is allowed (root,
-# or sudo without a password); elsewhere one line names what is missing. LibTorch is taken where CMake finds it (LIBTORCH, Torch_DIR,
-# CMAKE_PREFIX_PATH, an importable Python `torch`), else fetched into build/libtorch.
+# Installs what is needed to build Weft; does nothing if everything is present. Debian packages are installed if permitted (root,
+# or sudo without a password); otherwise an error lists the missing packages. LibTorch is used from where CMake finds it (LIBTORCH, Torch_DIR,
+# CMAKE_PREFIX_PATH, an importable Python `torch`), otherwise it is downloaded into build/libtorch.
 #
-#   scripts/setup.sh --packages   only names the Debian packages that a build needs
+#   scripts/setup.sh --packages   only lists the Debian packages that a build needs
 #
-#   WEFT_TORCH_SPEC   what pip is asked for (torch==2.13.0)
-#   WEFT_PIP_ARGS     more arguments for pip, such as --index-url of PyTorch's CPU builds: the package that pip finds without is,
+#   WEFT_TORCH_SPEC   package specification for pip (torch==2.13.0)
+#   WEFT_PIP_ARGS     additional arguments for pip, such as --index-url of PyTorch's CPU builds: the default package is,
 #                     on many machines, the CUDA build of several gigabytes
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ give_up() {
   exit 1
 }
 
-# What is missing, as Debian packages: "package  the file or command that shows it".
+# Required Debian packages, each with a command or header that shows whether it is installed.
 needs="
 g++                      command:c++
 cmake                    command:cmake
@@ -37,7 +37,7 @@ libxxhash-dev            header:xxhash.h
 libgoogle-perftools-dev  header:gperftools/tcmalloc.h
 "
 
-# No build needs them, and they are installed with what is missing: MeCab and its dictionary cut Japanese into words for BLEU.
+# Optional packages, installed together with missing ones: MeCab and its dictionary segment Japanese text for BLEU.
 companions="libmecab2 mecab-ipadic-utf8"
 
 if [ "${1:-}" = --packages ]; then
@@ -45,7 +45,7 @@ if [ "${1:-}" = --packages ]; then
   exit
 fi
 
-# Of the headers named on standard input, those that the compiler does not find.
+# Prints those headers from standard input that the compiler does not find.
 missing_headers() {
   local header folder folders=()
   for folder in ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }}; do
@@ -79,7 +79,7 @@ as_root() {
 install_packages() {
   local names="$*"
   if ! command -v apt-get >/dev/null; then
-    give_up "missing: $names (Debian's names); install them with this system's package manager"
+    give_up "missing: $names (Debian package names); install them with this system's package manager"
   fi
   if [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; then
     give_up "missing packages; run as root: apt-get install $names"
@@ -97,7 +97,7 @@ install_packages() {
   rm -f "$log"
 }
 
-# A pip that works also where the system's Python is externally managed (PEP 668): it only downloads, or lives in an own environment.
+# A pip that also works if the system's Python is externally managed (PEP 668): it only downloads, or uses its own environment.
 pip() {
   if python3 -m pip --version >/dev/null 2>&1; then
     python3 -m pip "$@"
@@ -112,15 +112,15 @@ pip() {
   build/pip/bin/pip "$@"
 }
 
-# Fetches the wheel and keeps the C++ side of it: headers, libraries, licence.
+# Downloads the wheel and keeps its C++ part: headers, libraries, licence.
 fetch_libtorch() {
   local specification=${WEFT_TORCH_SPEC:-torch==2.13.0} partial=build/libtorch.partial
   rm -rf "$partial" build/libtorch
   mkdir -p "$partial/wheel"
-  say "fetching $specification as LibTorch into build/libtorch"
+  say "downloading $specification as LibTorch into build/libtorch"
   # shellcheck disable=SC2086
   pip download --quiet --no-deps --dest "$partial/wheel" ${WEFT_PIP_ARGS:-} "$specification" </dev/null >&2 ||
-    give_up "pip could not fetch $specification; LIBTORCH=FOLDER names a LibTorch that is there"
+    give_up "pip could not download $specification; use LIBTORCH=DIRECTORY for an existing LibTorch"
   python3 - "$partial" <<'PYTHON'
 import pathlib, sys, zipfile
 target = pathlib.Path(sys.argv[1])
@@ -131,16 +131,16 @@ with zipfile.ZipFile(wheel) as archive:
             archive.extract(name, target)
 PYTHON
   if [ -e "$partial/torch/lib/libtorch_cuda.so" ]; then
-    say "this is a CUDA build: fetching the CUDA libraries that it loads (gigabytes; WEFT_PIP_ARGS can ask for a CPU build instead)"
+    say "this is a CUDA build: downloading its CUDA libraries (several gigabytes; use WEFT_PIP_ARGS to select a CPU build)"
     # shellcheck disable=SC2086
     pip install --quiet --upgrade --target "$partial" --find-links "$partial/wheel" ${WEFT_PIP_ARGS:-} "$specification" </dev/null >&2 ||
-      give_up "pip could not fetch the CUDA libraries of $specification"
+      give_up "pip could not download the CUDA libraries of $specification"
   fi
   rm -rf "$partial/wheel"
   mv "$partial" build/libtorch
 }
 
-# CMake alone decides which LibTorch is used; here it is only asked whether it finds one.
+# CMake decides which LibTorch is used; this only checks whether it finds one.
 has_libtorch() {
   cmake -D WEFT_LIBTORCH_OWN="$PWD/build/libtorch/torch" ${LIBTORCH:+-D LIBTORCH="$LIBTORCH"} ${Torch_DIR:+-D Torch_DIR="$Torch_DIR"} \
     -P scripts/cmake/LibTorch.cmake 2>&1
@@ -153,16 +153,16 @@ if [ -n "$missing" ]; then
   missing=$(missing_packages)
   [ -z "$missing" ] || give_up "still missing after installing them: $missing"
   # shellcheck disable=SC2086
-  (install_packages $companions) || say "without $companions BLEU has no words of Japanese (ja-mecab); all else is there"
+  (install_packages $companions) || say "without $companions the BLEU tokenizer ja-mecab (Japanese) is not available"
 fi
 
 version=$(cmake --version | sed -n '1s/[^0-9]*//p')
 if [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" != 3.25 ]; then
-  give_up "CMake $version is too old: 3.25 or later is needed"
+  give_up "CMake $version is too old: 3.25 or later is required"
 fi
 if ! echo '#include <span>
 int main() { return std::span<int>{}.size(); }' | c++ -std=c++20 -fsyntax-only -x c++ - 2>/dev/null; then
-  give_up "$(c++ --version | head -n 1) does not compile C++20: g++ 12 or later is known to"
+  give_up "$(c++ --version | head -n 1) does not compile C++20: use g++ 12 or later"
 fi
 
 if ! found=$(has_libtorch); then
@@ -171,6 +171,6 @@ if ! found=$(has_libtorch); then
   fi
   mkdir -p build
   fetch_libtorch
-  found=$(has_libtorch) || give_up "what was fetched is no LibTorch: $found"
+  found=$(has_libtorch) || give_up "the downloaded package is not a LibTorch: $found"
 fi
 say "ready: $(echo "$found" | sed -n 's/^-- \(LibTorch [0-9.]*: .*\)/\1/p' | head -n 1), CMake $version, $(c++ --version | head -n 1)"

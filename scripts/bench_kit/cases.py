@@ -1,11 +1,11 @@
-"""What is measured: a table of cases, each with the peers that it is measured against. A new family of models is new rows here, a row in
+"""Table of benchmark cases, each with the peers it is compared with. A new model family needs new entries here, an entry in
 tasks.py and one in bench_peers/tasks.py."""
 import dataclasses
 from typing import Optional
 
 from .tasks import TASKS
 
-# Files of a user's own under corpora/, as for configs/; the sample runs on what the repository has.
+# Data files of the user in corpora/, as for configs/; the sample uses the data of the repository.
 SAMPLE = dict(train=["data/corpus/*.txt"], held_out=["data/held_out.txt"])
 WIKITEXT = dict(train=["corpora/lm_wikitext2/train.txt"], held_out=["corpora/lm_wikitext2/valid.txt"])
 SPAM = dict(train=["corpora/sms_spam/train.tsv"], held_out=["corpora/sms_spam/test.tsv"])
@@ -14,7 +14,7 @@ SHAKESPEARE = dict(train=["corpora/lm_tinyshakespeare/input.txt"])
 MULTI30K = dict(train=["corpora/mt_multi30k/train.en"], held_out=["corpora/mt_multi30k/test2016.en"])
 CIFAR10 = dict(train=["corpora/img_cifar10/train.bin"], held_out=["corpora/img_cifar10/test.bin"])
 
-# LibTorch's own switches, for Weft and the peers alike. Weft's kernels follow ATen's.
+# LibTorch's environment variables, for Weft and the peers. Weft's kernels respect ATen's.
 AVX2_ONLY = dict(ONEDNN_MAX_CPU_ISA="AVX2", ATEN_CPU_CAPABILITY="avx2")
 
 
@@ -22,7 +22,7 @@ AVX2_ONLY = dict(ONEDNN_MAX_CPU_ISA="AVX2", ATEN_CPU_CAPABILITY="avx2")
 class Peer:
     title: str
     options: tuple      # of bench_peers/train.py or predict.py
-    settling: int = 0   # steps more before those that count, while it compiles
+    settling: int = 0   # additional warm-up steps for compilation
 
 
 # All train with fused AdamW, autocast where bf16, and pad a batch only up to its own longest text.
@@ -33,7 +33,7 @@ TRAINING_PEERS = {
     "padded": Peer("plain PyTorch loop", ("--library", "plain")),
     "plain": Peer("plain PyTorch loop, grouped", ("--grouped", "--library", "plain")),
 }
-# Where all sequences are of one length, nothing is padded.
+# If all sequences have the same length, nothing is padded.
 EVEN_PEERS = {
     "eager": Peer("transformers", ()),
     "plain": Peer("plain PyTorch loop", ("--library", "plain")),
@@ -48,14 +48,14 @@ PEERS = {"training": TRAINING_PEERS, "training on rows of one length": EVEN_PEER
 
 @dataclasses.dataclass(frozen=True)
 class Learning:
-    """Equal learning: both train on so many tokens with one schedule, then `weft evaluate` judges both."""
+    """Equal training: both train on `tokens` tokens with one schedule, then `weft evaluate` evaluates both."""
     tokens: int
     rate: float
     figures: tuple = ("eval_loss",)
     peers: tuple = ("eager",)
     betas: tuple = (0.9, 0.999)
     decay: float = 0.01
-    writing: tuple = ()     # further options of `weft evaluate`: how texts are written, where they are judged too
+    writing: tuple = ()     # further options of `weft evaluate`, to generate and evaluate texts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,51 +63,51 @@ class Case:
     title: str
     task: str                           # row of tasks.py and of bench_peers/tasks.py
     precision: str
-    texts: dict                         # train, held_out: the first of each that exists is taken
+    texts: dict                         # train, held_out: the first existing pattern of each is used
     peers: tuple
-    preset: Optional[str] = None        # built anew: a row of PRESETS in bench_peers/tasks.py; else
+    preset: Optional[str] = None        # a new model: an entry of PRESETS in bench_peers/tasks.py; else
     pretrained: Optional[str] = None    # a Hugging Face directory
-    model: dict = dataclasses.field(default_factory=lambda: dict(dropout=0.1, position=dict(length=512)))  # Weft's keys beside the preset
+    model: dict = dataclasses.field(default_factory=lambda: dict(dropout=0.1, position=dict(length=512)))  # Weft's model keys in addition to the preset
     tokenizer: dict = dataclasses.field(default_factory=dict)   # options of `weft tokenizer train`
     vocabulary: int = 8192
-    batch: int = 32                     # sequences (pairs, images) a step
-    length: Optional[int] = 128         # longest sequence; of images there is none
-    steps: int = 20                     # counted, of Weft and of each peer
-    warmup: int = 5                     # before them
+    batch: int = 32                     # sequences (pairs, images) per step
+    length: Optional[int] = 128         # maximum sequence length; None for images
+    steps: int = 20                     # measured steps of Weft and of each peer
+    warmup: int = 5                     # warm-up steps before them
     kind: str = "training"              # or predicting
     device: str = "cpu"                 # or cuda
     environment: dict = dataclasses.field(default_factory=dict)
     learning: Optional[Learning] = None
 
 
-MINI_MLM = Case("bert-mini, masked language model", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
+MINI_MLM = Case("bert-mini, masked language modelling", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
                 preset="bert-mini", learning=Learning(200_000, 1e-3))
-BASE_MLM = Case("BERT-base, masked language model", "mlm", "bf16", WIKITEXT, ("eager", "compiled"), preset="bert-base",
+BASE_MLM = Case("BERT-base, masked language modelling", "mlm", "bf16", WIKITEXT, ("eager", "compiled"), preset="bert-base",
                 vocabulary=30522, steps=4, warmup=2)
-SPAM_MINI = Case("bert-mini, classification of SMS", "classify", "bf16", SPAM, ("eager", "grouped", "plain"), preset="bert-mini",
+SPAM_MINI = Case("bert-mini, SMS classification", "classify", "bf16", SPAM, ("eager", "grouped", "plain"), preset="bert-mini",
                  vocabulary=6000, steps=40, learning=Learning(200_000, 3e-4, ("eval_loss", "eval_accuracy")))
-TREC_MINILM = Case("MiniLM (22 M), classification of questions", "classify", "bf16", TREC, ("eager", "grouped", "compiled"),
+TREC_MINILM = Case("MiniLM (22 M), question classification", "classify", "bf16", TREC, ("eager", "grouped", "compiled"),
                    pretrained="pretrained/all-minilm-l6-v2", steps=40, learning=Learning(120_000, 1e-4, ("eval_loss", "eval_accuracy")))
-GPT_MINI = Case("GPT (6 layers of 384), the next token", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt-mini",
+GPT_MINI = Case("GPT (6 layers, dim 384), causal language modelling", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt-mini",
                 model=dict(dropout=0.1, position=dict(length=256)), tokenizer=dict(type="byte_level_bpe", style="gpt2"), batch=16, length=256,
                 steps=10, learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_word_perplexity"), betas=(0.9, 0.95), decay=0.1))
-CHAR_GPT = Case("GPT (4 layers of 128), the next character", "causal", "bf16", SHAKESPEARE, ("plain", "compiled"), preset="char-gpt",
+CHAR_GPT = Case("GPT (4 layers, dim 128), character-level", "causal", "bf16", SHAKESPEARE, ("plain", "compiled"), preset="char-gpt",
                 model=dict(preset="gpt-mini", layers=4, dim=128, dropout=0.0, attention=dict(heads=4), position=dict(length=64)),
                 tokenizer=dict(type="characters", style="gpt2"), vocabulary=100, batch=12, length=64, steps=200, warmup=20)
-MULTI30K_PAIRS = Case("Transformer (4 + 4 layers of 256), English to German", "translate", "bf16", MULTI30K, ("eager", "padded", "plain"),
+MULTI30K_PAIRS = Case("Transformer (4 + 4 layers, dim 256), English to German", "translate", "bf16", MULTI30K, ("eager", "padded", "plain"),
                       preset="transformer-multi30k", vocabulary=8000, batch=256, steps=10,
                       model=dict(preset="transformer-base", dim=256, layers=4, attention=dict(heads=4, dropout=0.0), dropout=0.2,
                                  feed_forward=dict(width=512), position=dict(length=256)),
                       tokenizer=dict(type="unigram", style="marian", character_coverage=1.0, normalization="nfkc"),
                       learning=Learning(1_000_000, 1e-3, ("eval_loss", "eval_bleu", "eval_chrf"), ("eager", "padded"), betas=(0.9, 0.98),
                                         writing=("--generate", "--beams", "5", "--max-new", "80")))
-VIT_MINI = Case("ViT (6 layers of 192), classes of images", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
+VIT_MINI = Case("ViT (6 layers, dim 192), image classification", "images", "bf16", CIFAR10, ("eager", "plain", "compiled"), preset="vit-mini",
                 model={}, batch=64, length=None)
 
 
-BASE_GPU = Case("BERT-base on a GPU, masked language model", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
+BASE_GPU = Case("BERT-base on a GPU, masked language modelling", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
                 preset="bert-base", vocabulary=30522, batch=128, length=512, warmup=10, device="cuda")
-GPT2_GPU = Case("GPT-2 (124 M) on a GPU, the next token", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt2",
+GPT2_GPU = Case("GPT-2 (124 M) on a GPU, causal language modelling", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt2",
                 model=dict(dropout=0.1), tokenizer=dict(type="byte_level_bpe", style="gpt2"), vocabulary=50257, batch=32, length=1024,
                 warmup=10, device="cuda")
 
@@ -116,7 +116,7 @@ def variant(case, **changes):
     return dataclasses.replace(case, **changes)
 
 
-SAMPLE_MLM = Case("bert-tiny, masked language model on the texts of data/", "mlm", "fp32", SAMPLE,
+SAMPLE_MLM = Case("bert-tiny, masked language modelling on the texts of data/", "mlm", "fp32", SAMPLE,
                   ("eager", "grouped", "compiled", "plain"), preset="bert-tiny", vocabulary=2048, learning=Learning(200_000, 2e-3))
 
 CASES = {
@@ -132,13 +132,13 @@ CASES = {
     "char-gpt-fp32": variant(CHAR_GPT, precision="fp32"),
     "transformer-multi30k-bf16": MULTI30K_PAIRS,
     "vit-cifar10-bf16": VIT_MINI,
-    "bert-mini-mlm-fp32-avx2": variant(MINI_MLM, title="bert-mini, masked language model, AVX2 only", precision="fp32",
+    "bert-mini-mlm-fp32-avx2": variant(MINI_MLM, title="bert-mini, masked language modelling, AVX2 only", precision="fp32",
                                    peers=("eager", "compiled"), environment=AVX2_ONLY, steps=10, learning=None),
     "bert-base-mlm-gpu": BASE_GPU,
     "gpt2-causal-gpu": GPT2_GPU,
-    "bert-mini-predict-bf16": variant(SPAM_MINI, title="bert-mini, classes of SMS", kind="predicting", peers=("eager", "grouped"),
+    "bert-mini-predict-bf16": variant(SPAM_MINI, title="bert-mini, SMS classification (inference)", kind="predicting", peers=("eager", "grouped"),
                                   learning=None),
-    "minilm-predict-bf16": variant(TREC_MINILM, title="MiniLM (22 M), classes of questions", kind="predicting",
+    "minilm-predict-bf16": variant(TREC_MINILM, title="MiniLM (22 M), question classification (inference)", kind="predicting",
                                peers=("eager", "grouped"), learning=None),
 }
 

@@ -1,19 +1,19 @@
-"""How the cost of a step grows: sweeps of `weft bench` over one quantity each, with powers fitted to what was measured."""
+"""Scaling of the cost of a step: sweeps of `weft bench` over one quantity each, with power laws fitted to the measurements."""
 import dataclasses, pathlib
 
 from . import cases, process, stats
 from .rounds import say
 from .workspace import found_texts
 
-TOKENS = 8192   # of a step, where the batch is not what grows
+TOKENS = 8192   # per step, unless the sweep varies the batch
 
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    title: str          # what grows
+    title: str          # the varied quantity
     values: tuple
     settings: object    # value -> the config keys that differ
-    note: str = ""      # what was held beside it
+    note: str = ""      # what is kept constant
     measure: str = "ms_per_step"
 
 
@@ -26,20 +26,20 @@ def of_width(value):
 
 
 SWEEPS = {
-    "length": Sweep("tokens a sequence", (128, 256, 512, 1024, 2048, 4096, 8192), of_length, f"{TOKENS} tokens a step"),
-    "width": Sweep("width", (128, 256, 512, 768), of_width, "heads of 64"),
+    "length": Sweep("tokens per sequence", (128, 256, 512, 1024, 2048, 4096, 8192), of_length, f"{TOKENS} tokens per step"),
+    "width": Sweep("width", (128, 256, 512, 768), of_width, "head size 64"),
     "depth": Sweep("layers", (1, 2, 4, 8, 16), lambda value: {"model.layers": value}),
     "vocabulary": Sweep("vocabulary", (2048, 4096, 8192, 16384, 30000), lambda value: {"vocabulary": value}),
-    "batch": Sweep("tokens a step", (1024, 2048, 4096, 8192, 16384), lambda value: {"train.batch_tokens": value}),
+    "batch": Sweep("tokens per step", (1024, 2048, 4096, 8192, 16384), lambda value: {"train.batch_tokens": value}),
     "threads": Sweep("threads", (1, 2), lambda value: {"train.threads": value}),
     "corpus": Sweep("corpus, lines", (10000, 20000, 40000, 80000, 160000), lambda value: {"lines": value},
-                    "to stored tokens; repeated where the text ends", "build_seconds"),
+                    "time to build the token store; text repeated if necessary", "build_seconds"),
 }
-USUAL = "bert-mini-mlm-bf16"   # the case whose model and texts are varied
+USUAL = "bert-mini-mlm-bf16"   # default case of the sweeps
 
 
 def shortened(place, case, lines):
-    """The first lines of the corpus as a file of their own; the text begins anew where it does not suffice."""
+    """A file with the first lines of the corpus, repeated if it is too short."""
     path = pathlib.Path(place.folder) / f"first-{lines}.txt"
     kept = []
     for file in found_texts(case.texts["train"]):
@@ -51,7 +51,7 @@ def shortened(place, case, lines):
 
 
 def corpus_seconds(place, case, config, lines, overrides):
-    """The wall time of `weft data build` into an empty cache, less that of a build that finds everything there."""
+    """The wall time of `weft data build` with an empty cache, minus that with a complete cache."""
     path = shortened(place, case, lines)
     cache = place.folder / f"cache-{lines}"
     for file in cache.glob("*") if cache.exists() else ():
@@ -69,7 +69,7 @@ def step_cost(place, config, value, overrides, steps):
 
 
 def point(place, case, sweep, value, steps):
-    """What one value of a sweep costs."""
+    """Cost at one value of a sweep."""
     settings = {"train.batch_tokens": TOKENS, "train.batch_sequences": "null", **sweep.settings(value)}
     case = cases.variant(case, vocabulary=settings.pop("vocabulary", case.vocabulary))
     lines = settings.pop("lines", None)
@@ -81,12 +81,12 @@ def point(place, case, sweep, value, steps):
 
 
 def middle_of(found):
-    """One point of the rounds at one value: the median of each figure."""
+    """Medians over the rounds at one value."""
     return {key: stats.median([point[key] for point in found]) for key in found[0]}
 
 
 def rounds_of(place, case, sweep, rounds, steps):
-    """Every value once, then all of them again: so a busy minute falls on all alike. Values that do not run are left out."""
+    """Every value once, then all of them again, so that other load affects all of them equally. Values that fail are skipped."""
     found = {value: [] for value in sweep.values}
     for _ in range(rounds):
         for value in list(found):
@@ -102,7 +102,7 @@ def rounds_of(place, case, sweep, rounds, steps):
 
 
 def measured(place, case, name, rounds, steps):
-    """One sweep with its fit; nothing where fewer than two values run."""
+    """One sweep with its fit; None if fewer than two values succeed."""
     points = rounds_of(place, case, SWEEPS[name], rounds, steps)
     if len(points) < 2:
         return None

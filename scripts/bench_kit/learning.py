@@ -1,5 +1,5 @@
-"""Equal learning: Weft and a peer train on the same number of real tokens with one schedule, from several seeds, and `weft evaluate` judges
-both on the same held-out texts, for a masked language model with the same masks. Optimizer and schedule are the same too."""
+"""Equal training: Weft and a peer train on the same number of tokens with the same schedule and several seeds, and `weft evaluate` evaluates
+both on the same held-out texts (for masked language models with the same masks). Optimizer and schedule are the same."""
 import json, shutil
 
 from . import cases, process, stats
@@ -23,7 +23,7 @@ def weft_learns(place, case, name, seed):
 
 
 def peer_learns(place, case, peer, seed, like):
-    """The peer's model is judged with the tokenizer and the settings of Weft's."""
+    """The peer's model is evaluated with the tokenizer and the settings of Weft's."""
     folder = place.folder / f"peer-learning-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     told = case.learning
@@ -36,7 +36,7 @@ def peer_learns(place, case, peer, seed, like):
 
 
 def measured(place, case, name, wanted, seeds):
-    """Held-out figures of every program and seed."""
+    """Held-out metrics of every program and seed."""
     keys, table = case.learning.figures, cases.peers_of(case)
     peers = [peer for peer in case.learning.peers if peer in wanted]
     told = {who: {key: [] for key in keys} for who in ["weft", *peers]}

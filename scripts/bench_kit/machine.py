@@ -1,4 +1,4 @@
-"""What a benchmark was run on, and how quiet it was there."""
+"""Description of the machine of a benchmark, and its other load."""
 import datetime, json, os, subprocess
 
 FLAGS = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile", "amx_bf16")
@@ -31,7 +31,7 @@ def doctor(weft):
 
 
 def facts(weft):
-    """No names of hosts or of people: only what the figures depend on."""
+    """Only facts that affect the results; no names of hosts or users."""
     model, flags = processor()
     told = doctor(weft)
     gpus = told.get("gpus", {})
@@ -49,12 +49,12 @@ def described(machine):
     extras = [flag for flag in machine["flags"] if flag in ("avx512_bf16", "amx_bf16")]
     rates = machine.get("tflops")
     return (f"{machine['usable_cores']} cores of {machine['cpu']}, {', '.join([level, *extras])}"
-            + (f", products at {rates['bf16']:.2f} TFLOP/s in bf16 and {rates['fp32']:.2f} in fp32" if rates else "")
+            + (f", matrix products at {rates['bf16']:.2f} TFLOP/s in bf16 and {rates['fp32']:.2f} in fp32" if rates else "")
             + f", {machine['memory_gib']:.0f} GiB, LibTorch {machine['libtorch']}" + (f", {machine['gpu']}" if machine.get("gpu") else ""))
 
 
 def busy_seconds():
-    """CPU seconds that the machine has worked, and those that its host has withheld, since it started."""
+    """Busy and stolen CPU seconds since the machine was started."""
     with open("/proc/stat", encoding="utf-8") as lines:
         numbers = [int(word) for word in lines.readline().split()[1:]]
     user, nice, system, _, _, interrupt, soft_interrupt, steal = numbers[:8]
@@ -62,9 +62,9 @@ def busy_seconds():
 
 
 def busyness():
-    """A line about other work on the machine, or nothing where it is quiet."""
+    """A warning about other load on the machine, or None."""
     load = os.getloadavg()[0]
     cores = len(os.sched_getaffinity(0))
     if load <= QUIET_LOAD * cores:
         return None
-    return f"the machine is busy: a load of {load:.2f} on {cores} cores; the figures will be too low and will scatter"
+    return f"the machine is busy: a load of {load:.2f} on {cores} cores; results will be too slow and noisy"

@@ -1,4 +1,4 @@
-"""Drawings in SVG without any library, readable on light and on dark ground."""
+"""SVG plots without any library, readable on light and dark backgrounds."""
 import math
 from xml.sax.saxutils import escape
 
@@ -29,12 +29,12 @@ def drawing(width, height, title, parts):
 
 
 def bars(results):
-    """How many times as fast as each peer Weft is: a bar to the ratio of medians, a whisker over the rounds."""
+    """Speedup of Weft relative to each peer: a bar for the ratio of medians, a whisker for the range of the rounds."""
     width, left, room, step = 760, 330, 330, 19
     found = [(case, told) for case in results["cases"].values() for told in case["programs"].values() if "weft_times" in told]
     longest = max([told["weft_times"]["most"] for _, told in found] + [2.0])
     scale = room / longest
-    parts, y, last = [text(8, 20, "Weft's rate as a multiple of the peer's", "head")], 34, None
+    parts, y, last = [text(8, 20, "Speedup of Weft relative to the peer", "head")], 34, None
     for case, told in found:
         if case["name"] != last:
             last, y = case["name"], y + 24
@@ -46,12 +46,12 @@ def bars(results):
                   line(left + at["least"] * scale, middle, left + at["most"] * scale, middle, "whisker"),
                   text(left + max(at["most"], 1.0) * scale + 8, middle + 4, f"{at['median']:.1f}×")]
         y += step
-    parts.append(text(left + scale, y + 16, "1×: as fast", "small", "middle"))
-    return drawing(width, y + 28, "Weft's rate as a multiple of the peers' rates", parts)
+    parts.append(text(left + scale, y + 16, "1×: equal speed", "small", "middle"))
+    return drawing(width, y + 28, "Speedup of Weft relative to the peers", parts)
 
 
 def ticks(low, high):
-    """Round numbers within the range: powers of ten where they suffice, else also twice and five times those, else the ends."""
+    """Round numbers within the range: powers of ten if there are enough, else also 2 and 5 times these, else the ends."""
     powers = [10.0 ** power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     for factors in ((1,), (1, 2, 5)):
         found = [factor * power for power in powers for factor in factors if low <= factor * power <= high]
@@ -65,7 +65,7 @@ def short(value):
 
 
 def panel(told, x0, y0, width, height):
-    """One sweep on logarithmic axes: what was measured, the fitted power, and the products alone."""
+    """One sweep on logarithmic axes: measurements, the fitted power law, and the matrix products."""
     xs = [point["x"] for point in told["points"]]
     series = [(told["measure"], told["fit"], "dot", "line")]
     if "products_fit" in told:
@@ -76,7 +76,7 @@ def panel(told, x0, y0, width, height):
     def place(x, y):
         across = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
         return x0 + across * width, y0 + height * (1 - math.log(y / low) / math.log(high / low))
-    unit = "ms a step" if told["measure"] == "ms_per_step" else "seconds"
+    unit = "ms per step" if told["measure"] == "ms_per_step" else "seconds"
     parts = [text(x0 - 34, y0 - 26, told["title"], "head"),
              text(x0 - 34, y0 - 11, f"{unit}; exponent {told['fit']['exponent']:.2f}", "small"),
              line(x0, y0 + height, x0 + width, y0 + height, "axis"), line(x0, y0, x0, y0 + height, "axis")]
@@ -94,8 +94,8 @@ def panel(told, x0, y0, width, height):
 def growth(results):
     """A panel for each sweep, three in a row."""
     wide, tall, columns = 250, 210, 3
-    parts = [text(8, 18, "Cost of a step as one quantity grows: measured (blue), its matrix products alone (brown), fitted powers", "head")]
+    parts = [text(8, 18, "Scaling of the cost of a step: measured (blue), only matrix products (brown), fitted power laws", "head")]
     for at, told in enumerate(results["growth"].values()):
         parts += panel(told, 50 + wide * (at % columns), 76 + tall * (at // columns), 170, 110)
     rows = -(-len(results["growth"]) // columns)
-    return drawing(760, 40 + tall * max(rows, 1), "Cost of a step as one quantity grows", parts)
+    return drawing(760, 40 + tall * max(rows, 1), "Scaling of the cost of a step", parts)

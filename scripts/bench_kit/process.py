@@ -1,16 +1,16 @@
-"""Runs one measured program after the other and accounts for what each used."""
+"""Runs programs and measures their resource usage."""
 import json, os, pathlib, subprocess, sys, tempfile, time
 
 from . import machine
 
 
 class Failed(Exception):
-    """A program ended with an error; holds its last words."""
+    """A program ended with an error; contains the end of its output."""
 
 
 def run(command, environment=None, echo=False):
-    """Runs a program to its end. Returns its output with the seconds, the peak memory, and the share of the machine's cores that
-    other programs had meanwhile, as the kernel counts them."""
+    """Runs a program. Returns its output with the seconds, the peak memory, and the fraction of the machine's CPU time that
+    other programs used meanwhile, as counted by the kernel."""
     began, (busy, steal) = time.time(), machine.busy_seconds()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err, env={**os.environ, **(environment or {})})
@@ -37,7 +37,7 @@ def run(command, environment=None, echo=False):
 
 
 def run_json(command, environment=None):
-    """The JSON object of the program's last line, with what run() tells."""
+    """The JSON object of the program's last line, together with the measurements of run()."""
     told = run(command, environment)
     lines = [line for line in told.pop("output").splitlines() if line.startswith("{")]
     if not lines:

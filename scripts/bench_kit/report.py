@@ -1,4 +1,4 @@
-"""Tables of the results, and the page that shows them between marks, so that measuring again refreshes it."""
+"""Tables of the results, and the page that contains them between markers, so that new results update it."""
 import pathlib, re
 
 from . import machine
@@ -9,7 +9,7 @@ def row(cells):
 
 
 def table(heads, rows):
-    """The first column is words, the others are figures."""
+    """The first column is text, the others are numbers."""
     return "\n".join([row(heads), row(["---"] + ["---:"] * (len(heads) - 1)), *map(row, rows)])
 
 
@@ -32,24 +32,24 @@ def program_row(told):
             share(told.get("optimizer_share"))]
 
 
-HEADS = ["", "rate", "ms a step", "Weft is so many times as fast", "peak MiB", "Weft's share of that", "of the products' rate", "optimizer"]
+HEADS = ["", "throughput", "ms per step", "speedup of Weft", "peak MiB", "Weft / peer memory", "matrix product efficiency", "optimizer"]
 
 
 def disturbance(others):
-    """Nothing where other programs had hardly any of the machine's time."""
-    return f"**other programs had up to {100 * others:.0f} % of the machine meanwhile**" if others > 0.05 else ""
+    """Empty if other programs used hardly any of the machine's time."""
+    return f"**other programs used up to {100 * others:.0f} % of the machine**" if others > 0.05 else ""
 
 
 def conditions(case):
-    """What a reader must know of a case's measurement."""
+    """Conditions of the measurement of a case, for the caption."""
     words = [f"{case['rounds']} {'round' if case['rounds'] == 1 else 'rounds'}", f"{case['unit']}", case["precision"],
-             f"{case['batch']} a batch" if case["kind"] == "training" else "",
+             f"batch size {case['batch']}" if case["kind"] == "training" else "",
              f"up to {case['length']} tokens" if case["length"] else "", case["texts"],
              " ".join(f"{key}={value}" for key, value in case["environment"].items()),
              machine.described(case["machine"]), case["machine"]["date"]]
     words.append(disturbance(case["others"]))
     if case["withheld"] > 0.02:
-        words.append(f"**the host withheld up to {100 * case['withheld']:.0f} %**")
+        words.append(f"**up to {100 * case['withheld']:.0f} % CPU steal time**")
     return "; ".join(word for word in words if word) + "."
 
 
@@ -58,7 +58,7 @@ def case_section(case):
              conditions(case)]
     agreed = [told["same_class"] for told in case["programs"].values() if "same_class" in told]
     if agreed:
-        lines.append(f"Both give the same class to {100 * min(agreed):.2f} % of the texts.")
+        lines.append(f"Both predict the same class for {100 * min(agreed):.2f} % of the texts.")
     lines += [f"Not measured: {problem}." for problem in case["problems"].values()]
     return "\n".join(lines)
 
@@ -67,17 +67,17 @@ def comparison(results):
     return "\n\n".join(case_section(case) for case in results["cases"].values())
 
 
-PARTS = {"data": "data_ms", "forward": "forward_ms", "backward": "backward_ms", "optimizer": "optimizer_ms", "rest": "other_ms",
-         "all of it": "ms_per_step_median", "the products alone": "matrix_products_ms"}
+PARTS = {"data": "data_ms", "forward": "forward_ms", "backward": "backward_ms", "optimizer": "optimizer_ms", "other": "other_ms",
+         "total": "ms_per_step_median", "matrix products": "matrix_products_ms"}
 
 
 def parts(results):
-    """Milliseconds of Weft's steps by part, then by kind of operation, then its memory by kind; what a program does not tell is left out."""
+    """Milliseconds of Weft's steps by part, then by kind of operation, then its memory by kind; missing values are omitted."""
     told = [(case["title"] + ", " + case["precision"], case["weft_medians"]) for case in results["cases"].values()
             if case["kind"] == "training"]
     if not told:
         return "Not measured."
-    tables = [table(["ms a step", *PARTS], [[title, *(number(found.get(key), 1) for key in PARTS.values())] for title, found in told])]
+    tables = [table(["ms per step", *PARTS], [[title, *(number(found.get(key), 1) for key in PARTS.values())] for title, found in told])]
     kinds = [(title, found) for title, found in told if "forward_parts_ms" in found and "backward_parts_ms" in found]
     if kinds:
         names = list(kinds[0][1]["forward_parts_ms"])
@@ -106,7 +106,7 @@ def learning(results):
                     ours = told["programs"]["weft"][key]
                     rows.append([case["title"], key.removeprefix("eval_").replace("_", " "), f"{told['tokens']:,}", str(told["seeds"]), learnt(ours),
                                  learnt(found[key]), f"{ours['mean'] - found[key]['mean']:+.4f}"])
-    heads = ["", "held out", "tokens learnt from", "seeds", "Weft", "transformers", "difference"]
+    heads = ["", "held-out metric", "training tokens", "seeds", "Weft", "transformers", "difference"]
     return table(heads, rows) if rows else "Not measured."
 
 
@@ -116,14 +116,14 @@ def growth(results):
         xs = [point["x"] for point in told["points"]]
         fit, ends = told["fit"], told["ends"]
         products = told.get("products_fit")
-        unit = "ms a step" if told["measure"] == "ms_per_step" else "s"
+        unit = "ms per step" if told["measure"] == "ms_per_step" else "s"
         ys = [point[told["measure"]] for point in told["points"]]
         title = told["title"] + (f" ({told['note']})" if told["note"] else "")
         rows.append([title, f"{xs[0]:,.0f} to {xs[-1]:,.0f}", f"{ys[0]:,.1f} to {ys[-1]:,.1f} {unit}",
                      f"**{fit['exponent']:.2f}**", f"{fit['r2']:.3f}", f"{ends['first']:.2f}, {ends['last']:.2f}",
                      f"{products['exponent']:.2f}" if products else "",
                      " to ".join(f"{told['points'][at]['peak_mib']:,.0f}" for at in (0, -1))])
-    heads = ["what grows", "from, to", "cost", "exponent", "r²", "at the ends", "of the products alone", "peak MiB"]
+    heads = ["quantity", "range", "cost", "exponent", "r²", "exponent at both ends", "matrix products", "peak MiB"]
     if not rows:
         return "Not measured."
     any_of = next(iter(results["growth"].values()))
@@ -137,12 +137,12 @@ SECTIONS = {"comparison": comparison, "parts": parts, "learning": learning, "gro
 
 
 def refreshed(page, results):
-    """The page with each section between its marks written anew."""
+    """The page with the updated sections between their markers."""
     for name, written in SECTIONS.items():
         begin, end = f"<!-- bench: {name} -->", f"<!-- bench: end of {name} -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
         if not pattern.search(page):
-            raise ValueError(f"the page has no marks {begin} ... {end}")
+            raise ValueError(f"the page has no markers {begin} ... {end}")
         text = f"{begin}\n{written(results)}\n{end}"
         page = pattern.sub(lambda _: text, page)
     return page

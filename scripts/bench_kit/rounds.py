@@ -1,11 +1,11 @@
-"""Runs Weft and the peers of a case in turns and puts the figures of all rounds together."""
+"""Runs Weft and the peers of a case alternately and combines the results of all rounds."""
 import json, sys
 
 from . import cases, process, stats
 from .tasks import TASKS
 from .workspace import PEERS, found_pattern, found_texts
 
-FEW = 64   # texts of the run that tells what starting `weft predict` costs
+FEW = 64   # texts of the run that measures the start-up time of `weft predict`
 
 
 def say(line):
@@ -27,7 +27,7 @@ def peer_training(place, case, peer, name, steps, seed):
 
 
 def prediction_model(place, case, name):
-    """A classifier that has learnt a little, so that its classes differ; its texts, and a few of them."""
+    """A briefly trained classifier, so that its predictions differ; its texts, and a few of them."""
     model, texts = place.folder / f"{name}-model", place.folder / f"{name}.jsonl"
     if not (model / "last").exists():
         config = place.config(case, f"{name}-model", duration="150 steps", save_every="150 steps",
@@ -45,7 +45,7 @@ def prediction_model(place, case, name):
 
 
 def weft_prediction(place, case, name, steps, seed):
-    """The time of all texts less that of a few, so that starting and loading do not count, as they do not with the peers."""
+    """The time of all texts minus that of a few, to exclude start-up and loading as for the peers."""
     model, texts, few, count = prediction_model(place, case, name)
 
     def once(file):
@@ -59,7 +59,7 @@ def weft_prediction(place, case, name, steps, seed):
 
 
 def agreement(ours, theirs):
-    """The share of the texts to which both give the same class."""
+    """Fraction of the texts for which both predict the same class."""
     with open(ours, encoding="utf-8") as a, open(theirs, encoding="utf-8") as b:
         pairs = [(json.loads(x)["label"], json.loads(y)["label"]) for x, y in zip(a, b)]
     return sum(x == y for x, y in pairs) / len(pairs)
@@ -77,7 +77,7 @@ KINDS = {"training": dict(weft=weft_training, peer=peer_training), "predicting":
 
 
 def run_rounds(place, case, name, wanted, pairs, steps):
-    """All runs: Weft, the first peer, the second, ..., then Weft again. A peer that fails once is left out from there on."""
+    """All runs: Weft, the first peer, the second, ..., then Weft again. A peer that fails once is skipped afterwards."""
     kind, table, unit = KINDS[case.kind], cases.peers_of(case), cases.unit_of(case)
     runs, problems = {"weft": [], **{peer: [] for peer in wanted}}, {}
     for at in range(1, pairs + 1):
@@ -89,19 +89,19 @@ def run_rounds(place, case, name, wanted, pairs, steps):
                 say(f"{name} {at}/{pairs} {peer}: {runs[peer][-1]['rate']:,.0f} {unit}")
             except process.Failed as problem:
                 problems[peer] = str(problem)
-                say(f"{name}: {peer} does not run here: {problem}")
+                say(f"{name}: {peer} does not run on this machine: {problem}")
     return {who: told for who, told in runs.items() if told and who not in problems}, problems
 
 
 def other_models(programs):
-    """A line for each peer whose model is not as large as Weft's: no fair match. Weft counts what is not trained too, as an output bias."""
+    """A line for each peer whose model size differs from Weft's: not a fair comparison. Weft also counts parameters that are not trained."""
     ours = programs["weft"].get("parameters")
-    return {f"{who} parameters": f"a fair match: {told['title']} has {told['parameters']:,.0f} parameters, Weft {ours:,.0f}"
+    return {f"{who} parameters": f"unequal models: {told['title']} has {told['parameters']:,.0f} parameters, Weft {ours:,.0f}"
             for who, told in programs.items() if ours and abs(told["parameters"] - ours) > 2e-3 * ours}
 
 
 def summary(case, name, runs, problems):
-    """Figures of a case: per program the spread of its rounds, and how many times the peer's rate Weft's is."""
+    """Results of a case: the spread of the rounds of each program, and the speedup of Weft."""
     table, ours = cases.peers_of(case), runs["weft"]
     programs = {}
     for who, told in runs.items():

@@ -71,7 +71,7 @@ class Report(unittest.TestCase):
 
     def test_busy_machine_and_missing_peer_are_told(self):
         text = report.comparison(results())
-        self.assertIn("had up to 50 %", text)
+        self.assertIn("used up to 50 %", text)
         self.assertIn("Not measured: compiled does not run", text)
 
     def test_models_of_other_sizes_are_told(self):
@@ -97,7 +97,7 @@ class Report(unittest.TestCase):
 
     def test_growth_shows_exponents(self):
         self.assertIn("| **1.50** | 1.000 | 1.50, 1.50 | 1.00 | 10 to 80 |", report.growth(results()))
-        self.assertIn("Other programs had up to 80 %", report.growth(results()))
+        self.assertIn("Other programs used up to 80 %", report.growth(results()))
 
     def test_marked_sections_are_replaced_and_the_rest_stays(self):
         page = "before\n" + "".join(f"<!-- bench: {name} -->\nold\n<!-- bench: end of {name} -->\nkept {name}\n" for name in report.SECTIONS)

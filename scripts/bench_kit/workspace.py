@@ -1,4 +1,4 @@
-"""What the runs of a benchmark share: found texts, tokenizers, tokenised texts, configs."""
+"""Files shared by the runs of a benchmark: texts, tokenizers, tokenized texts, configs."""
 import glob, json, os, pathlib
 
 from . import process
@@ -9,11 +9,11 @@ PEERS = ROOT / "scripts" / "bench_peers"
 
 
 class Absent(Exception):
-    """Something that a case needs is not on this machine; says what."""
+    """Something that a case needs is missing on this machine."""
 
 
 def found_pattern(patterns):
-    """The first pattern that names a file."""
+    """The first pattern that matches a file."""
     for pattern in patterns:
         if glob.glob(str(ROOT / pattern)):
             return pattern
@@ -25,12 +25,12 @@ def found_texts(patterns):
 
 
 def found_items(case, key):
-    """The texts of `train` or `held_out` as Weft's config names them."""
+    """The texts of `train` or `held_out` as data items of Weft's config."""
     return [TASKS[case.task].item(file) for file in found_texts(case.texts[key])]
 
 
 def plain_texts(files, output):
-    """The text column of tables as lines, which tokenizers are trained on."""
+    """Writes the text column of tables as lines, to train tokenizers."""
     with open(output, "w", encoding="utf-8") as out:
         for file in files:
             with open(file, encoding="utf-8") as rows:
@@ -49,7 +49,7 @@ class Workspace:
         if case.pretrained:
             folder = ROOT / case.pretrained
             if not (folder / "tokenizer.json").exists():
-                raise Absent(f"{case.pretrained} is not there (scripts/get_minilm fetches it)")
+                raise Absent(f"{case.pretrained} does not exist (scripts/get_minilm downloads it)")
             return folder
         found = found_texts(case.texts["train"])
         kind = pathlib.Path(found[0]).parent.name
@@ -105,13 +105,13 @@ class Workspace:
                 *peer.options]
 
     def environment(self, case):
-        """Compiled kernels of the peers are kept beside the rest."""
+        """Compiled kernels of the peers are cached in the work directory."""
         return {**case.environment, "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "PYTHONPATH": str(PEERS),
                 "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def why_no_peers(python):
-    """A line where the peers cannot run, else nothing."""
+    """The reason why the peers cannot run, or None."""
     try:
         process.run([python, "-c", "import torch, transformers, tokenizers, numpy"])
     except (process.Failed, OSError) as problem:

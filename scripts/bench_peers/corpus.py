@@ -1,5 +1,5 @@
-"""Data that the peers read, in rows of which a batch is made: prepared once, then mapped into memory. Texts are tokenised by `tokenizers` from
-the tokenizer that Weft has too."""
+"""Data of the peers as rows that form batches: prepared once, then memory-mapped. Texts are tokenized by `tokenizers` with
+the same tokenizer as Weft."""
 import json, pathlib, random
 
 import numpy
@@ -48,7 +48,7 @@ class Rows:
         return len(rows) * max(map(self.size, rows))
 
     def order(self, row):
-        """By which rows of like length stand together."""
+        """Sort key that groups rows of similar length."""
         return self.size(row)
 
     def groups(self, batch, grouped, seed):
@@ -67,7 +67,7 @@ class Rows:
 
 
 class Texts(Rows):
-    """A text in each row, cut at a length."""
+    """One text per row, truncated to a length."""
 
     @staticmethod
     def prepare(folder, tokenizer_file, paths, length):
@@ -123,7 +123,7 @@ class Table(Texts):
 
 
 class Stream(Rows):
-    """Whole files as one run of tokens, of which each row reads `length` and guesses the ones after them."""
+    """Whole files as one token stream; each row has `length` inputs and predicts the next tokens."""
 
     @staticmethod
     def prepare(folder, tokenizer_file, paths, length):
@@ -141,7 +141,7 @@ class Stream(Rows):
         return self.length
 
     def streamed(self, rows):
-        """Ids and those that follow them."""
+        """Ids and the ids that follow them."""
         both = torch.stack([torch.from_numpy(self.ids[row * self.length:(row + 1) * self.length + 1].astype(numpy.int64)) for row in rows])
         return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 
@@ -165,7 +165,7 @@ class Pairs(Rows):
         return self.source.size(row) + self.target.size(row)
 
     def order(self, row):
-        """The longer side first: of what was tried, it pads least."""
+        """By the longer side: of the tested orders it pads least."""
         return max(self.source.size(row), self.target.size(row)), self.size(row)
 
     def cells(self, rows):

@@ -1,12 +1,12 @@
-"""A BERT written by hand on PyTorch alone, as one who minds speed would: fused query, key and value, the fused attention of PyTorch, and the
-head of a masked language model on the hidden tokens only."""
+"""A BERT written in plain PyTorch and optimized for speed: fused query, key and value, PyTorch's fused attention, and the
+masked language model head on the masked tokens only."""
 import torch
 from torch import nn
 from torch.nn import functional
 
 
 def attended(layer, x, **seen):
-    """What a layer's heads make of x (rows, length, dim): a fused product, PyTorch's fused attention, the product that follows."""
+    """Attention of a layer on x (rows, length, dim): a fused projection, PyTorch's fused attention, the output projection."""
     rows, length, dim = x.shape
     query, key, value = layer.into(x).view(rows, length, 3, layer.heads, dim // layer.heads).permute(2, 0, 3, 1, 4)
     mixed = functional.scaled_dot_product_attention(query, key, value, dropout_p=layer.dropout if layer.training else 0.0, **seen)

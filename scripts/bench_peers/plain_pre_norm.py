@@ -1,4 +1,4 @@
-"""Pre-norm stacks written by hand on PyTorch alone: a GPT as nanoGPT has it (fused query, key and value, the fused attention of PyTorch, the
+"""Pre-norm models written in plain PyTorch: a GPT as in nanoGPT (fused query, key and value, PyTorch's fused attention, the
 output matrix tied to the embedding), and a vision transformer."""
 import torch
 from torch import nn
@@ -38,7 +38,7 @@ class CausalModel(nn.Module):
         self.words, self.positions = nn.Embedding(vocabulary, sizes["dim"]), nn.Embedding(length, sizes["dim"])
         self.stack = Stack(epsilon=1e-5, is_causal=True, **sizes)
         started(self)
-        for layer in self.stack.layers:   # what enters the stream begins smaller the more layers there are
+        for layer in self.stack.layers:   # residual projections are initialised smaller for deeper models
             for part in (layer.out, layer.down):
                 nn.init.normal_(part.weight, std=0.02 / (2 * sizes["layers"]) ** 0.5)
 

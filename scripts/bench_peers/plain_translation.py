@@ -1,4 +1,4 @@
-"""A Transformer of 2017 written by hand on PyTorch alone, as one who minds speed would: fused projections, the fused attention of PyTorch, one
+"""The original (2017) Transformer written in plain PyTorch and optimized for speed: fused projections, PyTorch's fused attention, one
 matrix for both embeddings and the output, and logits of the real tokens only."""
 import torch
 from torch import nn
@@ -12,7 +12,7 @@ class Attention(nn.Module):
         self.into, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
 
     def forward(self, x, source=None, **seen):
-        """Of x to itself, or to the source."""
+        """Attention of x to itself, or to the source."""
         if source is None:
             query, key, value = self.into(x).chunk(3, -1)
         else:
@@ -37,7 +37,7 @@ class Layer(nn.Module):
         return self.norms[at](x + functional.dropout(change, self.dropout, self.training))
 
     def forward(self, x, mask, source=None):
-        """The mask is the source's; a target sees what stands before."""
+        """The mask is that of the source; targets attend to earlier targets."""
         if source is None:
             x = self.joined(0, x, self.attention(x, attn_mask=mask))
         else:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A peer of `weft predict`: the classes of texts by `transformers`, batches padded to their longest text, weights in the precision asked for.
+"""A peer of `weft predict`: text classification with `transformers`, batches padded to their longest text, weights in the given precision.
 
-Reads and writes the same JSON lines. The time runs from the read texts to the last class; loading and a first batch are not counted.
+Reads and writes the same JSON lines. The time is measured from the loaded texts to the last prediction, without loading the model and without a first batch.
 
     python3 scripts/bench_peers/predict.py MODEL --input texts.jsonl --output answers.jsonl [--grouped] [--precision bf16]
 """

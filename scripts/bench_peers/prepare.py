@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prepares data for the other programs of this folder: prepare.py TASK OUTPUT TOKENIZER LENGTH FILE ... (of images `-` and 0)."""
+"""Prepares data for the other programs of this directory: prepare.py TASK OUTPUT TOKENIZER LENGTH FILE ... (for images `-` and 0)."""
 import json, sys
 
 import tasks

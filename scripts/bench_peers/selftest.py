@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what the peers read and of the models written by hand: python3 scripts/bench_peers/selftest.py, with torch and numpy"""
+"""Tests of the peers' data and of the plain PyTorch models: python3 scripts/bench_peers/selftest.py, with torch and numpy"""
 import pathlib, sys, tempfile, unittest
 
 sys.dont_write_bytecode = True

@@ -1,5 +1,5 @@
-"""What the peers train: one row for each task, with the form of its data, the batch that it needs and the model of each library. Another
-family is another row."""
+"""Training tasks of the peers: one entry per task, with its data format, its batch and the model of each library. A new
+family is a new entry."""
 import torch
 
 import corpus as forms
@@ -36,13 +36,13 @@ def class_batch(corpus, rows):
 
 
 def causal_batch(corpus, rows):
-    """`transformers` shifts the labels by itself, and so guesses one less, unless it is given shifted ones."""
+    """`transformers` shifts the labels itself and therefore predicts one token less, unless the labels are shifted before."""
     ids, next_ids = corpus.streamed(rows)
     return dict(input_ids=ids, labels=next_ids, shift_labels=next_ids)
 
 
 def pair_batch(corpus, rows):
-    """The target begins with padding, and padding is not guessed."""
+    """The target starts with the padding token, and padding is not predicted."""
     ids, seen = corpus.source.padded(rows)
     targets, is_there = corpus.target.padded(rows)
     begun = torch.cat([torch.full((len(rows), 1), corpus.pad), targets[:, :-1]], 1)

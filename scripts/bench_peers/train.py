@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A peer of `weft bench`: the same training steps in `transformers` or in a plain PyTorch loop, on data that were prepared before.
+"""A peer of `weft bench`: the same training steps in `transformers` or in a plain PyTorch loop, on prepared data.
 
-Prints one JSON line. Tokens count that are no padding; of images, each one. A step is timed from the finished batch to the cleared gradients:
-making the batch, which Weft does too, costs the peer nothing here.
+Prints one JSON line. Counts tokens without padding, or images. A step is timed from the finished batch to the cleared gradients;
+creating the batch is not timed (for Weft it is).
 
     pip install torch transformers tokenizers numpy
     python3 scripts/bench_peers/train.py mlm --corpus DIR --preset bert-mini --precision bf16 [--grouped] [--compile] [--library plain]
@@ -28,7 +28,7 @@ def arguments():
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--steps", type=int, default=20, help="steps that count")
     parser.add_argument("--warmup", type=int, default=5, help="steps before them")
-    parser.add_argument("--tokens", type=int, help="instead of steps: train on so many, padding not counted, with a schedule")
+    parser.add_argument("--tokens", type=int, help="instead of steps: train on this number of tokens (without padding), with a schedule")
     parser.add_argument("--save", help="where to write the trained model")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--betas", type=float, nargs=2, default=(0.9, 0.999))
@@ -75,7 +75,7 @@ class Peer:
         return model
 
     def batch(self):
-        """The next one, what counts of it, and that with its padding."""
+        """The next batch, its number of tokens, and the number with padding."""
         rows = next(self.groups)
         return self.task["batch"](self.corpus, rows), sum(map(self.corpus.size, rows)), self.corpus.cells(rows)
 
@@ -119,7 +119,7 @@ def trained(peer, options):
     while tokens < options.tokens:
         batch, real, _ = peer.batch()
         for group in peer.optimizer.param_groups:
-            group["lr"] = options.rate * linear_rate(tokens / options.tokens)   # where the step begins, as Weft
+            group["lr"] = options.rate * linear_rate(tokens / options.tokens)   # at the start of the step, as in Weft
         loss = peer.step(batch)
         tokens, steps = tokens + real, steps + 1
     seconds = time.perf_counter() - begin

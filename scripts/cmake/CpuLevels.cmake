@@ -1,10 +1,10 @@
-# src/kernels/cpu: one source compiled per level of the processor, the level chosen at run time. No contraction: what is fused is written
-# so. Without the precompiled header, which was made for the lowest level.
+# src/kernels/cpu: one source compiled for each instruction set level, selected at run time. No floating-point contraction: fused operations
+# are explicit in the code. Without the precompiled header, which was built for the lowest level.
 set(level_flags -O3 -ffp-contract=off)
 set(level_flags_avx2 -mavx2 -mfma)
 set(level_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mprefer-vector-width=512)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # gcc 12 takes the undefined operands inside its own intrinsics for mistakes of ours.
+  # gcc 12 warns about the undefined operands inside its own intrinsics.
   list(APPEND level_flags_avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
 set(level_flags_avx512_bf16 ${level_flags_avx512} -mavx512bf16)
@@ -14,11 +14,11 @@ foreach(level plain avx2 avx512 avx512_bf16)
 endforeach()
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/kernel_table.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
-# at::parallel_for is a template that needs OpenMP where it is compiled: one file has it.
+# at::parallel_for is a template that needs OpenMP where it is instantiated: only this file does.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/parallel.cpp PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -fopenmp)
 
-# What only processors that multiply bf16 run.
+# Code that only runs on processors with bf16 instructions.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/kernels/cpu/packing.cpp PROPERTIES
     SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O3;${level_flags_avx512_bf16}")

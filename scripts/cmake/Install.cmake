@@ -1,19 +1,19 @@
 # `cmake --install build --prefix P`: P/bin/weft, P/lib/libweft_*.a, P/include/weft/LIBRARY/*.h and the CMake package Weft.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Weft)
-# A folder of its own: a libc10.so or libgomp.so.1 straight in /usr/local/lib would serve other programs too.
+# A separate directory: other programs would also load a libc10.so or libgomp.so.1 in /usr/local/lib.
 set(bundle_folder ${CMAKE_INSTALL_LIBDIR}/weft)
 
-# The libraries of a CUDA build are gigabytes, and those of its toolkit lie beside it: it stays where it is.
+# The libraries of a CUDA build have several gigabytes and need those of its toolkit: they are not copied.
 set(bundle_by_default ON)
 if(LIBTORCH_HAS_CUDA)
   set(bundle_by_default OFF)
 endif()
-option(WEFT_BUNDLE_LIBTORCH "Install LibTorch's libraries beside the program" ${bundle_by_default})
+option(WEFT_BUNDLE_LIBTORCH "Install LibTorch's libraries with the program" ${bundle_by_default})
 
 if(WEFT_BUNDLE_LIBTORCH)
   file(GLOB bundle "${LIBTORCH_ROOT}/lib/*.so" "${LIBTORCH_ROOT}/lib/*.so.*")
-  # Python's side of LibTorch, and what only its own tests load.
+  # LibTorch's Python libraries, and those that only its tests load.
   list(FILTER bundle EXCLUDE REGEX "/lib(torch_python|shm|caffe2_nvrtc|torch_global_deps|aoti_custom_ops|[a-z_]*test|backend_with_compiler)\\.so")
   install(FILES ${bundle} DESTINATION ${bundle_folder})
   file(GLOB torch_license "${LIBTORCH_ROOT}/../torch-*.dist-info/licenses/LICENSE" "${LIBTORCH_ROOT}/../torch-*.dist-info/LICENSE")

@@ -1,10 +1,10 @@
-# Finds LibTorch and makes the target weft::libtorch. In this order: LIBTORCH, Torch_DIR or CMAKE_PREFIX_PATH as the user gave them,
-# the folders of WEFT_LIBTORCH_HINTS, an importable Python `torch`, else what scripts/setup.sh put under the build folder
-# (WEFT_LIBTORCH_OWN). The libraries are imported by path: the package that a CUDA build brings would demand the CUDA toolkit,
-# which is not needed where no .cu file is built. Also installed, for find_package(Weft).
-set(LIBTORCH "" CACHE PATH "Folder of LibTorch, with include/ and lib/")
+# Finds LibTorch and defines the target weft::libtorch. Search order: LIBTORCH, Torch_DIR or CMAKE_PREFIX_PATH given by the user,
+# the directories of WEFT_LIBTORCH_HINTS, an importable Python `torch`, the download of scripts/setup.sh in the build directory
+# (WEFT_LIBTORCH_OWN). The libraries are imported by path: the CMake package of a CUDA build would require the CUDA toolkit,
+# which is not needed without .cu files. Also installed, for find_package(Weft).
+set(LIBTORCH "" CACHE PATH "Directory of LibTorch, with include/ and lib/")
 
-# X.Y of the LibTorch in `folder`; empty where there is none.
+# Version X.Y of the LibTorch in `folder`; empty if there is none.
 function(weft_libtorch_version folder result)
   set(${result} "" PARENT_SCOPE)
   if(NOT EXISTS "${folder}/include/ATen/ATen.h" OR NOT EXISTS "${folder}/lib/libtorch_cpu.so")
@@ -21,13 +21,13 @@ function(weft_libtorch_version folder result)
   endforeach()
 endfunction()
 
-# The first of the folders that holds a LibTorch, as root and version; too old a one is passed over with a line that says so.
+# Root and version of the first directory with a LibTorch; versions that are too old are skipped with a message.
 function(weft_first_libtorch root version)
   set(${root} "" PARENT_SCOPE)
   foreach(folder ${ARGN})
     weft_libtorch_version("${folder}" found)
     if(found AND found VERSION_LESS 2.8)
-      message(STATUS "LibTorch ${found} in ${folder} is too old (2.8 or later is needed)")
+      message(STATUS "LibTorch ${found} in ${folder} is too old (2.8 or later is required)")
     elseif(found)
       get_filename_component(folder "${folder}" REALPATH)
       set(${root} "${folder}" PARENT_SCOPE)
@@ -38,10 +38,10 @@ function(weft_first_libtorch root version)
 endfunction()
 
 function(weft_find_libtorch root version)
-  foreach(folder "${LIBTORCH}" "$ENV{LIBTORCH}")  # what is named must serve
+  foreach(folder "${LIBTORCH}" "$ENV{LIBTORCH}")  # an explicit LIBTORCH must be usable
     weft_libtorch_version("${folder}" is)
     if(folder AND (NOT is OR is VERSION_LESS 2.8))
-      message(FATAL_ERROR "LIBTORCH=${folder}: LibTorch 2.8 or later is needed there, found ${is} (nothing: no include/ and lib/).")
+      message(FATAL_ERROR "LIBTORCH=${folder}: must be LibTorch 2.8 or later, found version ${is} (empty: no include/ and lib/).")
     endif()
   endforeach()
   set(given "${LIBTORCH}" "$ENV{LIBTORCH}")
@@ -51,7 +51,7 @@ function(weft_find_libtorch root version)
     endif()
   endforeach()
   string(REPLACE ":" ";" environment_prefixes "$ENV{CMAKE_PREFIX_PATH}")
-  foreach(prefix ${CMAKE_PREFIX_PATH} ${environment_prefixes})  # a folder of LibTorch, or its share/cmake
+  foreach(prefix ${CMAKE_PREFIX_PATH} ${environment_prefixes})  # a LibTorch directory, or its share/cmake
     list(APPEND given "${prefix}" "${prefix}/../..")
   endforeach()
   set(found ${LIBTORCH_LAST} ${WEFT_LIBTORCH_HINTS})
@@ -66,16 +66,16 @@ function(weft_find_libtorch root version)
   weft_first_libtorch(first first_version ${given} ${found} ${WEFT_LIBTORCH_OWN})
   if(NOT first)
     message(FATAL_ERROR
-      "LibTorch 2.8 or later was not found. Run scripts/setup.sh, or give -DLIBTORCH=FOLDER (with include/ and lib/).")
+      "LibTorch 2.8 or later was not found. Run scripts/setup.sh, or set -DLIBTORCH=DIRECTORY (with include/ and lib/).")
   endif()
   set(${root} "${first}" PARENT_SCOPE)
   set(${version} "${first_version}" PARENT_SCOPE)
 endfunction()
 
 weft_find_libtorch(LIBTORCH_ROOT LIBTORCH_VERSION)
-set(LIBTORCH_LAST "${LIBTORCH_ROOT}" CACHE INTERNAL "So that a build made with LIBTORCH in the environment configures again without")
+set(LIBTORCH_LAST "${LIBTORCH_ROOT}" CACHE INTERNAL "Lets a build configured with LIBTORCH in the environment be reconfigured without it")
 message(STATUS "LibTorch ${LIBTORCH_VERSION}: ${LIBTORCH_ROOT}")
-if(CMAKE_SCRIPT_MODE_FILE)  # scripts/setup.sh only asks
+if(CMAKE_SCRIPT_MODE_FILE)  # scripts/setup.sh only checks
   return()
 endif()
 set(LIBTORCH_HAS_CUDA OFF)
@@ -92,12 +92,12 @@ if(NOT TARGET weft::libtorch)
   if(LIBTORCH_HAS_CUDA)
     list(APPEND libtorch_names torch_cuda c10_cuda)
   endif()
-  # No symbol of libtorch_cuda is named, yet it must be loaded: it registers the CUDA kernels.
+  # libtorch_cuda must be loaded although no symbol of it is used: it registers the CUDA kernels.
   target_link_options(weft::libtorch INTERFACE "-Wl,--no-as-needed")
   foreach(name ${libtorch_names})
     target_link_libraries(weft::libtorch INTERFACE "${LIBTORCH_ROOT}/lib/lib${name}.so")
   endforeach()
-  # OpenMP from where LibTorch itself has it: with another library the process would have two pools of threads.
+  # The same OpenMP library as LibTorch: with another one the process would have two thread pools.
   file(GLOB libtorch_gomp "${LIBTORCH_ROOT}/lib/libgomp*.so*" "${LIBTORCH_ROOT}/../torch.libs/libgomp*.so*")
   list(APPEND libtorch_gomp gomp)
   list(GET libtorch_gomp 0 libtorch_gomp)

@@ -1,4 +1,4 @@
-# The libraries of the system, each as one target `weft::NAME`; a missing one is named with its Debian package. Also installed, for
+# System libraries, each as a target `weft::NAME`; an error names the Debian package of a missing one. Also installed, for
 # find_package(Weft).
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -7,7 +7,7 @@ function(weft_system_library name package header)
   cmake_parse_arguments(PARSE_ARGV 3 LIB "" "" "LINK;DEFINITIONS")
   find_path(${name}_INCLUDE_DIR ${header})
   if(NOT ${name}_INCLUDE_DIR)
-    message(FATAL_ERROR "${header} was not found: install ${package} (scripts/setup.sh does).")
+    message(FATAL_ERROR "${header} not found: install ${package} (or run scripts/setup.sh).")
   endif()
   if(TARGET weft::${name})
     return()
@@ -18,7 +18,7 @@ function(weft_system_library name package header)
   foreach(library ${LIB_LINK})
     find_library(${name}_${library}_LIBRARY ${library})
     if(NOT ${name}_${library}_LIBRARY)
-      message(FATAL_ERROR "lib${library} was not found: install ${package} (scripts/setup.sh does).")
+      message(FATAL_ERROR "lib${library} not found: install ${package} (or run scripts/setup.sh).")
     endif()
     target_link_libraries(weft::${name} INTERFACE ${${name}_${library}_LIBRARY})
   endforeach()

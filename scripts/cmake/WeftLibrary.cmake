@@ -1,8 +1,8 @@
 # weft_library(NAME [TORCH] [DEPENDS lower...] [LIBRARIES targets...] [SHARED_LIBRARIES targets...]): the static library weft_NAME from
-# src/NAME/**/*.cpp. LIBRARIES stay private; SHARED_LIBRARIES, which its headers include, and the libraries it depends on are passed on.
+# src/NAME/**/*.cpp. LIBRARIES are private; SHARED_LIBRARIES (included by its headers) and DEPENDS are public.
 function(weft_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${WEFT_WARNINGS_AS_ERRORS}>:-Werror>
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>)  # sources are included by others there
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>)  # unity builds include sources
 endfunction()
 
 function(weft_library name)
@@ -24,7 +24,7 @@ function(weft_library name)
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()
 
-# LibTorch's headers dominate the compile time of a file: one precompiled header for all libraries that include them (weft_kernels
+# LibTorch's headers dominate the compile time: one precompiled header for all libraries that include them (weft_kernels
 # owns it), and one for their tests.
 function(weft_precompile target)
   cmake_parse_arguments(PARSE_ARGV 1 PRECOMPILE "" "FROM" "")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Generates with tiny random models in transformers and in Weft, greedily and with beams, and compares token for token; then the
+"""Generates with tiny random models in transformers and in Weft (greedy and beam search) and compares all tokens; then the
 log-probabilities of texts.
 
     pip install torch transformers
     WEFT=build/weft python3 scripts/parity/decoding.py [--seed N] [--only NAME] [--prompts 200]
 
-Prompts are of many lengths: Weft gets all at once, transformers those of one length together, so that neither pads. Where two
-choices, or two texts of beams, are as good to rounding (1e-5), which one wins is left open: such prompts are counted as ties.
+Prompts have many lengths: Weft gets all at once, transformers those of equal length together, so that neither pads. If two
+choices, or two beams, are equally good up to rounding (1e-5), either may win: such prompts are counted as ties.
 """
 import argparse
 import itertools
@@ -136,7 +136,7 @@ def logits_of(model, prompt, tokens):
 
 
 def is_tie(model, prompt, settings, wanted, found):
-    """Whether rounding decides: two texts of beams are as likely, or two tokens score alike where the texts first differ."""
+    """Whether rounding decides: two beams are equally likely, or two tokens have equal scores where the texts first differ."""
     if settings.get("num_beams", 1) > 1:
         power = settings.get("length_penalty", 1.0)
         scores = []

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Greedy decoding of a gpt-mini of random weights in Weft and in transformers, by turns: new tokens per second, medians.
+"""Greedy decoding of a gpt-mini with random weights in Weft and in transformers, alternately: new tokens per second, medians.
 
     pip install torch transformers
     WEFT=build/weft python3 scripts/parity/decoding_speed.py [--rounds 5] [--batches 1,32] [--precision fp32] [--threads 2]
 
-Each is asked for few and for many tokens; the difference of both is time for tokens alone, without loading or reading the prompt.
+Each generates few and many tokens; the difference is the time for the tokens, without loading or processing the prompt.
 """
 import argparse
 import json

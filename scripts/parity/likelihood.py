@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Scores the prompting sets with small random models in transformers, by the conventions of lm-evaluation-harness, and with
-`weft score --task`, and compares log-probabilities, predictions and figures.
+`weft score --task`, and compares log-probabilities, predictions and metrics.
 
     pip install torch transformers
     WEFT=build/weft WEFT_SHARED=../shared python3 scripts/parity/likelihood.py [--rows 40]

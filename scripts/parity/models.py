@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The models of scripts/make_model_reference.py with other weights and inputs, computed here and now by transformers and by Weft.
+"""Compares transformers and Weft on the models of scripts/make_model_reference.py with other weights and inputs.
 
     pip install torch transformers safetensors
     WEFT=build/weft python3 scripts/parity/models.py [--seed N] [--only NAME]
@@ -34,7 +34,7 @@ def compute(folder, has_gradients):
 
 
 def worst(expected, found):
-    """The largest difference as a share of what is allowed, and its tensor."""
+    """The largest difference as a fraction of the tolerance, and its tensor."""
     shares = [(float("inf"), f"{name} is missing") for name in expected.keys() - found.keys()]
     for name in expected.keys() & found.keys():
         allowed = (1e-4 if name.startswith("gradient.") else 1e-5) * max(1.0, expected[name].abs().max().item())
@@ -59,7 +59,7 @@ def main():
             folder = reference.TARGET / name
             share, tensor = worst(load_file(folder / "outputs.safetensors"), compute(folder, kind is not None))
             failed += not share <= 1
-            print(f"{'ok    ' if share <= 1 else 'FAILED'} {name}: {share:.3f} of what is allowed, in {tensor}", flush=True)
+            print(f"{'ok    ' if share <= 1 else 'FAILED'} {name}: {share:.3f} of the tolerance, in {tensor}", flush=True)
     sys.exit(1 if failed else 0)
 
 

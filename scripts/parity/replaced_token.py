@@ -4,8 +4,8 @@
     pip install torch==2.13.0 transformers==5.23.0 safetensors
     python3 scripts/parity/replaced_token.py [--target DIR] [--seed N]
 
-Writes a discriminator, `generator/` below it, a batch with hidden tokens, and what transformers makes of them: both losses, the tokens that are
-drawn from the generator's guesses, and the gradients. The numbers behind the draws are Philox's, computed here a second time. Without --target
+Writes a discriminator, `generator/` below it, a batch with masked tokens, and the results of transformers: both losses, the tokens that are
+sampled from the generator's predictions, and the gradients. The random numbers are Philox's, reimplemented here. Without --target
 these are the files of tests/reference/replaced_token; tests/objectives/replaced_token_test.cpp reads them, and has others written to read too.
 """
 import argparse
@@ -68,7 +68,7 @@ def make(cls, config, chance):
 
 
 def batch_of(chance):
-    """Packed tokens: the text, what stands there while tokens are hidden, and which they are."""
+    """Packed tokens: the text, the text with masked tokens, and their positions."""
     text = torch.randint(5, VOCABULARY, (sum(LENGTHS),), generator=chance)
     rows = torch.randperm(sum(LENGTHS), generator=chance)[:6].sort().values
     ids = text.clone()

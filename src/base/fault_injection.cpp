@@ -50,7 +50,7 @@ struct Rule {
 
 [[noreturn]] void reject(std::string_view rule) {
   throw UserError(str_cat("fault plan: '", rule,
-                          "' is not CALL:WHICH:WHAT, like write:7:ENOSPC or any:12+:SIGKILL"));
+                          "' is not CALL:WHICH:WHAT, as in write:7:ENOSPC or any:12+:SIGKILL"));
 }
 
 template <class Table>

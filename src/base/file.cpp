@@ -44,7 +44,7 @@ void make_each(const std::string& path, const Visit& visit) {
     return;  // another process created it first
   }
   errno = is_there ? ENOTDIR : reason;
-  throw_errno(path, "make the directory");
+  throw_errno(path, "create the directory");
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ bool exchange_and_flush(const std::string& from, const std::string& to) {
     if (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP) {
       return false;
     }
-    throw_errno(from, str_cat("exchange with '", to, "'"));
+    throw_errno(from, str_cat("swap with '", to, "'"));
   }
   flush_directory(parent_of(to));
   return true;
@@ -147,7 +147,7 @@ void replace_link(const std::string& target, const std::string& link) {
   const std::string fresh = str_cat(link, ".tmp-", ::getpid());
   remove_tree(fresh);
   if (system_calls::link(target, fresh) != 0) {
-    throw_errno(link, "make the link");
+    throw_errno(link, "create the link");
   }
   if (system_calls::rename(fresh, link) != 0) {
     const int reason = errno;
@@ -163,7 +163,7 @@ int64_t free_bytes(const std::string& path) {
   int64_t free = system_calls::free_space(existing);
   while (free < 0) {
     if (existing == "." || existing == "/" || (errno != ENOENT && errno != ENOTDIR)) {
-      throw_errno(path, "tell the free space");
+      throw_errno(path, "determine the free space");
     }
     existing = parent_of(existing);
     existing = existing.empty() ? "." : existing;
@@ -185,7 +185,7 @@ std::vector<std::string> glob_paths(const std::string& pattern) {
   }
   ::globfree(&found);
   if (result == GLOB_NOSPACE || result == GLOB_ABORTED) {
-    throw FileError(pattern + ": cannot list the files of this pattern");
+    throw FileError(pattern + ": cannot list the files matching this pattern");
   }
   std::sort(paths.begin(), paths.end());  // bytewise, independent of the locale
   return paths;

@@ -135,7 +135,7 @@ class Log {
       file_failed_ = false;
     } catch (const FileError& error) {
       if (!file_failed_) {
-        print(std::string("warning: [log] the log file cannot be written: ") + error.what() + "\n");
+        print(std::string("warning: [log] cannot write the log file: ") + error.what() + "\n");
       }
       file_failed_ = true;
     }

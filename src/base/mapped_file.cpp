@@ -17,8 +17,8 @@ MappedFile::MappedFile(const std::string& path) {
     throw_errno(path, "read");
   }
   if (!S_ISREG(status.st_mode)) {
-    throw FileError(path + ": cannot read: not a file" +
-                    (S_ISDIR(status.st_mode) ? " but a directory" : " with a length"));
+    throw FileError(path + ": cannot read: not a regular file" +
+                    (S_ISDIR(status.st_mode) ? " but a directory" : ""));
   }
   if (status.st_size == 0) {
     return;

@@ -17,7 +17,7 @@ void check_language(const models::ModelOptions& model, const std::string& langua
   const auto family = models::word_of(model.family);
   if (!language.empty() && !models::uses_language_ids(model)) {
     throw UserError(str_cat("language: ", language, ", but this ", family,
-                            " tells no languages apart; leave it out"));
+                            " has no language embeddings; omit it"));
   }
   data::language_id(language, languages_of(model), family);
 }

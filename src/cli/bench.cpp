@@ -79,32 +79,26 @@ formats::Json to_json(const train::BenchReport& report) {
 }
 
 constexpr auto kAbout =
-    "Trains some steps of a config in a temporary directory and prints one JSON object.\n\n"
-    "  precision, device, threads, parameters, steps\n"
-    "                       what was run\n"
-    "  tokens_per_step, sequences_per_step, padding_share\n"
-    "                       means; no token is padding\n"
-    "  real_tokens_per_s    all tokens by all time of the counted steps\n"
-    "  ms_per_step_median   of the whole step; its parts, medians too:\n"
-    "    data_ms            waiting for the next batch\n"
-    "    forward_ms, backward_ms\n"
-    "    optimizer_ms       with the gradient's norm and clipping\n"
-    "    other_ms           the rest\n"
-    "  forward_parts_ms, backward_parts_ms\n"
-    "                       the same by kind of operation: embedding, products (linear layers),\n"
-    "                       attention, norm (with residual and dropout), activation, dropout,\n"
-    "                       loss (with the output matrix), other; a GPU is not waited for\n"
-    "                       within a step: there all parts are what launching takes\n"
-    "  matrix_products_ms   what the products of the step's linear layers take alone\n"
-    "  idle_share           of the threads' time, that in which they did not run; a thread that\n"
-    "                       spins while it waits runs\n"
-    "  memory_mib           tensors by kind: weights (with the bf16 copy), gradients, optimizer,\n"
-    "                       and on the CPU activations (most at once in a step),\n"
-    "                       activations_expected (by the rule of weft inspect); before: the\n"
-    "                       process without model and data\n"
-    "  peak_rss_mib         most that the process ever held\n"
-    "  allocations          on the CPU, of tensors in a step: count and mib\n"
-    "  loss                 of the last counted step";
+    "Trains a few steps of a config in a temporary directory and prints one JSON object.\n\n  "
+    "precision, device, threads, parameters, steps\n                       what was run\n  "
+    "tokens_per_step, sequences_per_step, padding_share\n                       means; "
+    "padding_share is always 0\n  real_tokens_per_s    tokens divided by the time of all measured "
+    "steps\n  ms_per_step_median   of the whole step, followed by the medians of its parts:\n    "
+    "data_ms            waiting for the next batch\n    forward_ms, backward_ms\n    optimizer_ms  "
+    "     including gradient norm and clipping\n    other_ms           the rest\n  "
+    "forward_parts_ms, backward_parts_ms\n                       time by kind of operation: "
+    "embedding, products (linear layers),\n                       attention, norm (with residual "
+    "and dropout), activation, dropout,\n                       loss (with the output projection), "
+    "other; on a GPU these are\n                       kernel launch times, because a step does "
+    "not synchronize\n  matrix_products_ms   time of the matrix products of the linear layers "
+    "alone\n  idle_share           fraction of the threads' time in which they did not run (a "
+    "thread\n                       that spins while waiting counts as running)\n  memory_mib      "
+    "     tensors by kind: weights (with the bf16 copy), gradients, optimizer,\n                   "
+    "    and on the CPU activations (peak in a step) and\n                       "
+    "activations_expected (estimate of weft inspect); before: the\n                       process "
+    "without model and data\n  peak_rss_mib         peak resident memory of the process\n  "
+    "allocations          tensor allocations per step (CPU): count and mib\n  loss                 "
+    "of the last measured step";
 
 }  // namespace
 
@@ -115,9 +109,9 @@ int run_bench(std::vector<std::string> raw) {
        .examples = {"weft bench configs/quickstart_pretrain.yaml --steps 20",
                     "weft bench configs/quickstart_pretrain.yaml --set train.precision=fp32"}},
       1, 1);
-  arguments.value("steps", "N", "Steps that count (20)")
-      .value("warmup", "N", "Steps before them (5)")
-      .value("set", "KEY=VALUE", "Override a key of the config; may be repeated");
+  arguments.value("steps", "N", "Number of measured steps (default: 20)")
+      .value("warmup", "N", "Number of warm-up steps (default: 5)")
+      .value("set", "KEY=VALUE", "Override a config key; may be repeated");
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -129,7 +123,7 @@ int run_bench(std::vector<std::string> raw) {
   log::info(str_cat("[bench] ", with_commas(std::llround(report.real_tokens_per_s)),
                     " real tokens/s; the step takes ",
                     bench_rounded(report.ms_per_step_median / report.matrix_products_ms, 2),
-                    " times its matrix products"));
+                    " times as long as its matrix products"));
   return 0;
 }
 

@@ -19,9 +19,9 @@ HelpText help() {
               "       weft config explain [KEY]\n"
               "       weft config reference | schema",
           .description =
-              "check says whether a config can be used, show writes it with every default filled "
-              "in, explain tells about a key\n(or lists all), reference writes docs/config.md, "
-              "schema a JSON schema for editors.",
+              "check validates a config. show prints it with all defaults filled in. explain "
+              "describes one key (without KEY: lists all\nkeys). reference prints docs/config.md. "
+              "schema prints a JSON schema for editors.",
           .examples = {"weft config check configs/quickstart_pretrain.yaml",
                        "weft config show configs/quickstart_pretrain.yaml --set run.seed=2",
                        "weft config explain train.optimizer.lr"}};
@@ -39,7 +39,7 @@ Words rest_of(const Words& positional, std::size_t min, std::size_t max, std::st
 
 void reject_set(const Arguments& arguments, const std::string& action) {
   if (arguments.has("set")) {
-    throw UsageError(str_cat("weft config ", action, ": --set goes with check and show only"));
+    throw UsageError(str_cat("weft config ", action, ": --set works only with check and show"));
   }
 }
 
@@ -94,7 +94,7 @@ const std::vector<Action>& actions() {
 
 int run_config(std::vector<std::string> words) {
   Arguments arguments(help(), 1, 2);
-  arguments.value("set", "KEY=VALUE", "override a key of the file; may be repeated");
+  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated");
   if (!arguments.parse(words)) {
     return 0;
   }

@@ -103,13 +103,13 @@ void advise_on_threads(const Diagnosis& found, std::vector<std::string>& hints) 
   const auto* asked = std::getenv("OMP_NUM_THREADS");
   const int online = static_cast<int>(std::thread::hardware_concurrency());
   if (asked != nullptr && found.threads < online) {
-    hints.push_back(str_cat("OMP_NUM_THREADS=", asked, " holds the arithmetic to ", found.threads,
+    hints.push_back(str_cat("OMP_NUM_THREADS=", asked, " limits the computation to ", found.threads,
                             " of ", online, " cores: unset it to use all"));
   }
   if (found.machine.core_quota > 0 && found.machine.core_quota < found.threads) {
-    hints.push_back(str_cat("the control group allows ", found.machine.core_quota,
-                            " cores' worth of time, but ", found.threads,
-                            " threads compute: set OMP_NUM_THREADS to that"));
+    hints.push_back(str_cat("the control group (cgroup) allows ", found.machine.core_quota,
+                            " cores, but ", found.threads,
+                            " threads are used: set OMP_NUM_THREADS to the number of cores"));
   }
 }
 
@@ -118,32 +118,33 @@ std::vector<std::string> advise(const Diagnosis& found) {
   advise_on_threads(found, hints);
   if (found.machine.allocator == "libc") {
     hints.emplace_back(
-        "tcmalloc is not linked: it often gives 10 to 20 %; install libgoogle-perftools-dev and "
-        "build again");
+        "tcmalloc is not linked: it often makes training 10 to 20 % faster; install "
+        "libgoogle-perftools-dev and rebuild");
   }
   if (found.bf16 < found.fp32) {
-    hints.emplace_back("bf16 is slower than fp32 on this CPU: precision: auto stays with fp32");
+    hints.emplace_back("bf16 is slower than fp32 on this CPU: precision: auto uses fp32");
   }
   if (found.machine.huge_pages == "never") {
     hints.emplace_back(
         "transparent huge pages are off: `madvise` in /sys/kernel/mm/transparent_hugepage/enabled "
-        "can help large models");
+        "can speed up large models");
   }
   if (found.gpus == 0 && !found.machine.gpus.empty()) {
-    hints.push_back(str_cat(
-        "there is ", found.machine.gpus.front(),
-        is_cuda_build() ? ", but its driver does not answer" : ", but this LibTorch is a CPU build",
-        ": build with a CUDA LibTorch (LIBTORCH=FOLDER scripts/build)"));
+    hints.push_back(str_cat("found ", found.machine.gpus.front(),
+                            is_cuda_build() ? ", but its driver does not respond"
+                                            : ", but this LibTorch is a CPU build",
+                            ": build with a CUDA LibTorch (LIBTORCH=DIRECTORY scripts/build)"));
   }
   if (found.gpus > 0 && found.machine.memory > 0 && found.machine.cores < 2) {
     hints.emplace_back(
-        "a GPU with a single CPU core: data may not keep up, give the process more cores");
+        "a GPU with a single CPU core: data loading may be the bottleneck, give the process more "
+        "cores");
   }
   constexpr int64_t kSmallMemory = int64_t{2} << 30;
   if (found.machine.free_memory > 0 && found.machine.free_memory < kSmallMemory) {
-    hints.push_back(
-        str_cat("only ", format_bytes(static_cast<double>(found.machine.free_memory)),
-                " of memory are free: train.micro_batch_tokens lowers what a step needs"));
+    hints.push_back(str_cat(
+        "only ", format_bytes(static_cast<double>(found.machine.free_memory)),
+        " of memory are free: lower train.micro_batch_tokens to reduce the memory of a step"));
   }
   return hints;
 }
@@ -199,9 +200,9 @@ void print(const Diagnosis& found) {
                                    ", LibTorch computes with ", at::get_cpu_capability()));
   print_doctor_line("features",
                     machine.features.empty() ? "none that matter" : join(machine.features));
-  print_doctor_line("threads",
-                    str_cat(found.threads, " on ", machine.cores, " cores, waiting by ",
-                            omp_wait_policy().empty() ? "the library's rule" : omp_wait_policy()));
+  print_doctor_line(
+      "threads", str_cat(found.threads, " on ", machine.cores, " cores, thread waiting policy: ",
+                         omp_wait_policy().empty() ? "default of the library" : omp_wait_policy()));
   print_doctor_line("products", rates(found.fp32, found.bf16));
   print_doctor_line("memory", str_cat(format_bytes(static_cast<double>(machine.memory)), ", ",
                                       format_bytes(static_cast<double>(machine.free_memory)),
@@ -218,7 +219,7 @@ void print(const Diagnosis& found) {
                         (found.has_flash_attention ? ", flash attention" : ", no flash attention"));
   }
   const auto hints = advise(found);
-  std::cout << (hints.empty() ? "\nNothing to mend.\n" : "\nWhat would help:\n");
+  std::cout << (hints.empty() ? "\nNo problems found.\n" : "\nSuggestions:\n");
   for (const auto& hint : hints) {
     std::cout << "- " << hint << "\n";
   }
@@ -227,13 +228,11 @@ void print(const Diagnosis& found) {
 }  // namespace
 
 int run_doctor(std::vector<std::string> raw) {
-  Arguments arguments(
-      {.usage = "weft doctor [--json]",
-       .description =
-           "Says what this machine is (LibTorch, CPU, measured speed, memory, GPUs) and what "
-           "would make training faster.",
-       .examples = {"weft doctor", "weft doctor --json"}},
-      0, 0);
+  Arguments arguments({.usage = "weft doctor [--json]",
+                       .description = "Describes this machine (LibTorch, CPU, measured speed, "
+                                      "memory, GPUs) and suggests how to make training faster.",
+                       .examples = {"weft doctor", "weft doctor --json"}},
+                      0, 0);
   arguments.flag("json", "Write one JSON object instead");
   if (!arguments.parse(raw)) {
     return 0;

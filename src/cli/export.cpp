@@ -16,16 +16,15 @@ int run_export(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft export MODEL --output DIR [--dtype fp32|bf16|fp16] [--check] [--adapter]",
        .description =
-           "Writes a model directory without training state: config.json, model.safetensors, "
-           "tokenizer. MODEL is "
-           "a run, a checkpoint or a Hugging Face directory.",
+           "Writes a model directory without training state: config.json, model.safetensors and "
+           "tokenizer. MODEL is a run directory, a checkpoint or a Hugging Face directory.",
        .examples = {"weft export runs/quickstart/spam --output spam-model --dtype bf16 --check",
                     "weft export runs/lora --output spam-adapter --adapter"}},
       1, 1);
-  arguments.value("output", "DIR", "Directory to write; must be new or empty")
+  arguments.value("output", "DIR", "Output directory; must be new or empty")
       .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16")
-      .flag("check", "Read the export again, compare every tensor and the outputs")
-      .flag("adapter", "Of a run with adapters: these alone, fp32, in PEFT's layout");
+      .flag("check", "Load the exported model and compare all tensors and the outputs")
+      .flag("adapter", "For runs with LoRA: export only the adapter, in fp32 and PEFT format");
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -34,7 +33,8 @@ int run_export(std::vector<std::string> raw) {
   const auto source = models::model_directory(arguments.positional()[0]);
   if (arguments.has("adapter")) {
     if (arguments.has("dtype") || arguments.has("check")) {
-      throw UsageError("weft export: --adapter copies it as it is: leave --dtype and --check out");
+      throw UsageError(
+          "weft export: --adapter copies the adapter unchanged: omit --dtype and --check");
     }
     export_adapter(source, output);
     log::info(str_cat("[export] adapter of ", source, " -> ", output));
@@ -54,7 +54,8 @@ int run_export(std::vector<std::string> raw) {
     write_generator(source, working, *loaded.model, dtype);
     if (arguments.has("check")) {
       const double gap = check_written(working, *loaded.model, dtype);
-      checked = str_cat(", read back and compared: outputs differ by ", gap, " of the largest");
+      checked = str_cat(", reloaded and compared: outputs differ by at most ", gap,
+                        " of the largest value");
     }
   });
   log::info(str_cat("[export] ", source, " -> ", output, " in ", arguments.get("dtype", "fp32"),
@@ -62,7 +63,7 @@ int run_export(std::vector<std::string> raw) {
   if (!models::is_known_to_transformers(loaded.model->options())) {
     log::info(str_cat("[export] transformers has no model type ",
                       models::hf_names_of(loaded.model->options()).model_type,
-                      ": Weft alone opens it"));
+                      ": only Weft can load it"));
   }
   std::cout << output << "\n";
   return 0;

@@ -13,8 +13,8 @@ namespace weft::cli {
 void export_adapter(const std::string& checkpoint, const std::string& output) {
   const auto adapter = checkpoint + "/" + train::kAdapter;
   if (!std::filesystem::exists(adapter + "/adapter_config.json")) {
-    throw UserError(str_cat(
-        checkpoint, ": has no adapter, must be a checkpoint of a run with train.lora.rank"));
+    throw UserError(
+        str_cat(checkpoint, ": no adapter, must be a checkpoint of a run with train.lora.rank"));
   }
   write_directory(output, [&](const std::string& working) {
     for (const auto* name : {"adapter_model.safetensors", "adapter_config.json"}) {

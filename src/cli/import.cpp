@@ -53,7 +53,7 @@ models::Head read_head(const Arguments& arguments, models::Family family) {
     allowed.push_back(name);
   }
   throw UsageError(str_cat("weft import: --head: '", word, "' is not one of ", join(allowed),
-                           ", the heads of ", models::word_of(family)));
+                           ", the supported heads of ", models::word_of(family)));
 }
 
 std::vector<std::string> read_labels(const Arguments& arguments) {
@@ -64,7 +64,7 @@ std::vector<std::string> read_labels(const Arguments& arguments) {
     labels.push_back(given.substr(begin, end - begin));
     if (labels.back().empty() || std::count(labels.begin(), labels.end(), labels.back()) > 1) {
       throw UsageError(str_cat("weft import: --labels: '", given,
-                               "': names between commas are expected, each once"));
+                               "': expected comma-separated names without duplicates"));
     }
     begin = end + 1;
   }
@@ -96,7 +96,7 @@ models::ModelOptions wanted_options(const Arguments& arguments,
 std::shared_ptr<const data::Tokenizer> read_tokenizer(const std::string& directory,
                                                       const models::ModelOptions& options) {
   if (!data::has_tokenizer(directory)) {
-    log::warning(str_cat("[import] ", directory, " has no tokenizer, and so none was written"));
+    log::warning(str_cat("[import] ", directory, " has no tokenizer, none was written"));
     return nullptr;
   }
   auto tokenizer = data::load_tokenizer(directory);
@@ -109,7 +109,7 @@ std::string adapter_of(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
   const bool is_adapter = models::is_adapter_directory(path);
   if (!is_adapter && arguments.has("base")) {
-    throw UsageError(str_cat("weft import: --base: ", path, " is no adapter directory"));
+    throw UsageError(str_cat("weft import: --base: ", path, " is not an adapter directory"));
   }
   return is_adapter ? path : "";
 }
@@ -121,7 +121,7 @@ std::string model_of(const Arguments& arguments, const std::string& adapter) {
   const auto base = arguments.get("base", models::adapter_base(adapter));
   if (!fs::exists(base)) {
     throw UserError(str_cat(adapter, ": its base '", base,
-                            "' is not there: name the directory with --base DIR"));
+                            "' was not found: give its directory with --base DIR"));
   }
   return models::model_directory(base);
 }
@@ -131,7 +131,7 @@ void say(const models::LoadedModel& loaded) {
     log::info("[import] missing keys, newly initialised: " + join(loaded.missing_keys));
   }
   if (!loaded.unexpected_keys.empty()) {
-    log::info("[import] in the files, not used: " + join(loaded.unexpected_keys));
+    log::info("[import] unexpected keys, not used: " + join(loaded.unexpected_keys));
   }
 }
 
@@ -141,18 +141,19 @@ int run_import(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft import DIR --output DIR [--head HEAD] [--labels A,B,...] [--dtype DTYPE]",
        .description =
-           "Reads a Hugging Face directory whatever version wrote it, checks it, says what was "
-           "missing or not used, and writes it as a current one: config.json, "
-           "model.safetensors, tokenizer. Pickle files are never read.",
+           "Reads a Hugging Face model directory of any transformers version, checks it, reports "
+           "missing and unexpected keys, and writes it in the current format: config.json, "
+           "model.safetensors and tokenizer. Pickle files are never read.",
        .examples = {"weft import downloads/bert-base --output bert-base",
                     "weft import downloads/electra --output tagger --head token --labels O,B,I"}},
       1, 1);
-  arguments.value("output", "DIR", "Directory to write; must be new or empty")
+  arguments.value("output", "DIR", "Output directory; must be new or empty")
       .value("head", "HEAD",
-             "Another head than the stored one: none, mlm, pretraining, next_sentence, sequence, "
-             "token, span, replaced_token; missing keys are newly initialised")
-      .value("labels", "NAMES", "Names of the classes, between commas")
-      .value("base", "DIR", "Of a LoRA adapter in PEFT's layout: the model that it is merged into")
+             "Replace the stored head: none, mlm, pretraining, next_sentence, sequence, token, "
+             "span, replaced_token; missing keys are newly initialised")
+      .value("labels", "NAMES", "Class names, comma-separated")
+      .value("base", "DIR",
+             "For a LoRA adapter in PEFT format: directory of the base model it is merged into")
       .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16");
   if (!arguments.parse(raw)) {
     return 0;
@@ -182,8 +183,8 @@ int run_import(std::vector<std::string> raw) {
   });
   say(loaded);
   log::info(str_cat("[import] ", source, " -> ", output, ", ", models::architecture_of(options),
-                    " in ", arguments.get("dtype", "fp32"), ", outputs differ by ", gap,
-                    " of the largest"));
+                    " in ", arguments.get("dtype", "fp32"), ", outputs differ by at most ", gap,
+                    " of the largest value"));
   std::cout << output << "\n";
   return 0;
 }

@@ -44,7 +44,7 @@ void print_inspect_line(const std::string& name, const std::string& value) {
 /// Number of key/value heads, if there are fewer.
 std::string grouped_text(const models::ModelOptions& model) {
   const int64_t groups = models::key_value_heads(model);
-  return groups == model.heads ? "" : str_cat(" (", groups, " of keys and values)");
+  return groups == model.heads ? "" : str_cat(" (", groups, " key/value heads)");
 }
 
 void print_model(const models::ModelOptions& model) {
@@ -66,7 +66,7 @@ void print_model(const models::ModelOptions& model) {
   } else {
     print_inspect_line("vocabulary", with_commas(model.vocabulary));
   }
-  print_inspect_line("longest sequence", str_cat(with_commas(model.length), " tokens"));
+  print_inspect_line("maximum length", str_cat(with_commas(model.length), " tokens"));
   if (!model.labels.empty()) {
     print_inspect_line("labels", join(model.labels));
   }
@@ -95,9 +95,9 @@ void print_parameters(const models::ModelOptions& model) {
 void print_generator(const models::ModelOptions& generator) {
   std::cout << "\nGenerator, ";
   print_model(generator);
-  print_inspect_line("parameters of its own",
+  print_inspect_line("own parameters",
                      str_cat(with_commas(models::count_unshared_parameters(generator)),
-                             "; the embeddings are the discriminator's"));
+                             "; embeddings are shared with the discriminator"));
 }
 
 std::string flops_text(double flops) {
@@ -115,21 +115,19 @@ void print_memory(const train::Cost& cost) {
   print_inspect_line("gradients", format_bytes(cost.gradient_bytes));
   print_inspect_line("optimizer", format_bytes(cost.optimizer_bytes));
   if (cost.ema_bytes > 0) {
-    print_inspect_line("average of the weights", format_bytes(cost.ema_bytes));
+    print_inspect_line("weight average (EMA)", format_bytes(cost.ema_bytes));
   }
   if (cost.teacher_bytes > 0) {
-    print_inspect_line("weights of the teacher", format_bytes(cost.teacher_bytes));
+    print_inspect_line("teacher weights", format_bytes(cost.teacher_bytes));
   }
   if (cost.save_bytes > 0) {
     print_inspect_line("copy while saving", format_bytes(cost.save_bytes));
   }
   print_inspect_line("activations", str_cat(format_bytes(cost.step.peak),
-                                            " at most at once, of them kept for the "
-                                            "backward pass ",
+                                            " at peak, of which kept for the backward pass ",
                                             format_bytes(cost.step.kept)));
   if (cost.is_estimate) {
-    print_inspect_line("",
-                       "an estimate: this family's passes are not walked through layer by layer");
+    print_inspect_line("", "estimated: this model family is not analysed layer by layer");
   }
   if (cost.step.head > 0) {
     print_inspect_line("head and logits",
@@ -137,9 +135,9 @@ void print_memory(const train::Cost& cost) {
   }
   print_inspect_line("all tensors", format_bytes(cost.total_bytes()));
   const auto bare = static_cast<double>(train::peak_memory());
-  print_inspect_line("resident, expected",
+  print_inspect_line("resident memory, expected",
                      str_cat(format_bytes(cost.total_bytes() + bare), ", with ", format_bytes(bare),
-                             " of the program and its libraries"));
+                             " for the program and its libraries"));
 }
 
 void print_cost(const train::Cost& cost, int64_t length) {
@@ -147,7 +145,7 @@ void print_cost(const train::Cost& cost, int64_t length) {
     print_inspect_line("trained", str_cat(with_commas(cost.trained_parameters), " of ",
                                           with_commas(cost.parameters), " parameters"));
   }
-  std::cout << "\nWork per token, at " << length << " tokens a sequence\n";
+  std::cout << "\nComputation per token, at " << length << " tokens per sequence\n";
   print_inspect_line("forward", flops_text(cost.forward_flops));
   print_inspect_line("training step", flops_text(cost.training_flops));
   print_memory(cost);
@@ -202,11 +200,11 @@ void inspect_model(const std::string& path) {
   }
   std::cout << "\n";
   if (is_checkpoint) {
-    print_inspect_line("checksums", "every file is as it was written");
+    print_inspect_line("checksums", "all checksums match");
   }
-  print_inspect_line("missing in the file",
+  print_inspect_line("missing keys",
                      loaded.missing_keys.empty() ? "none" : join(loaded.missing_keys));
-  print_inspect_line("not part of the model",
+  print_inspect_line("unexpected keys",
                      loaded.unexpected_keys.empty() ? "none" : join(loaded.unexpected_keys));
 }
 
@@ -215,15 +213,13 @@ void inspect_model(const std::string& path) {
 int run_inspect(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft inspect CONFIG|MODEL [--set key=value ...]",
-       .description = "A config: its model's parameters, the work per token and the "
-                      "memory of a training step, before "
-                      "anything is run. A model directory, checkpoint or run: what it "
-                      "holds; the checksums of a "
-                      "checkpoint are compared with its files.",
+       .description = "For a config: parameters, FLOPs per token and memory of a training step, "
+                      "before anything is run. For a model directory, checkpoint or run: its "
+                      "contents; for checkpoints the checksums are verified.",
        .examples = {"weft inspect configs/quickstart_pretrain.yaml",
                     "weft inspect runs/quickstart/spam"}},
       1, 1);
-  arguments.value("set", "KEY=VALUE", "Override a key of the config; may be repeated");
+  arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated");
   if (!arguments.parse(raw)) {
     return 0;
   }

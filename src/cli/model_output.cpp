@@ -66,7 +66,7 @@ void check_tensors(const std::string& directory,
         value.abs() * rounding_error_of(dtype) + (dtype == formats::DType::kF16 ? 0x1p-24 : 0.0);
     if (!gap.le(allowed).all().item<bool>()) {
       throw formats::Error(str_cat(directory, ": ", parameter.key(),
-                                   " does not read back within the rounding of ",
+                                   " differs from the written tensor by more than rounding of ",
                                    formats::name_of(dtype)));
     }
   }
@@ -142,7 +142,7 @@ formats::DType read_dtype(const Arguments& arguments, const std::string& verb) {
 std::string read_output(const Arguments& arguments, const std::string& verb) {
   auto output = arguments.get("output");
   if (output.empty()) {
-    throw UsageError(str_cat("weft ", verb, ": --output DIR is missing"));
+    throw UsageError(str_cat("weft ", verb, ": --output DIR is required"));
   }
   if (fs::exists(output) && (!fs::is_directory(output) || !fs::is_empty(output))) {
     throw UsageError(
@@ -211,13 +211,13 @@ double check_written(const std::string& directory, models::Model& model, formats
   const auto again = models::load_model(directory, models::read_model_config(directory), 0);
   if (!again.missing_keys.empty()) {
     throw formats::Error(
-        str_cat(directory, ": the written model lacks ", again.missing_keys.front()));
+        str_cat(directory, ": missing keys in the written model: ", again.missing_keys.front()));
   }
   check_tensors(directory, *again.model, model, dtype);
   const double gap = compare_outputs(directory, *again.model, model);
   if (dtype == formats::DType::kF32 && gap > 1e-6) {
-    throw formats::Error(
-        str_cat(directory, ": outputs differ by ", gap, " of the largest from those of the model"));
+    throw formats::Error(str_cat(directory, ": outputs differ by ", gap,
+                                 " of the largest value from those of the model"));
   }
   return gap;
 }

@@ -20,8 +20,9 @@ Document Document::parse(std::string_view content,
     root.kind = Node::Kind::kMap;
   }
   if (root.kind != Node::Kind::kMap) {
-    const std::string what = root.kind == Node::Kind::kNull ? "nothing in this file"
-                                                            : describe_value(root) + " at the top";
+    const std::string what = root.kind == Node::Kind::kNull
+                                 ? "the file is empty"
+                                 : describe_value(root) + " at the top level";
     const SourceLocation begin{
         .source = std::make_shared<const std::string>(name), .line = 1, .column = 1};
     const SourceLocation& location = root.kind == Node::Kind::kNull ? begin : root.location;

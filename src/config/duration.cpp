@@ -23,7 +23,8 @@ constexpr std::array<std::pair<std::string_view, DurationUnit>, 4> kUnits = {{
 }};
 
 constexpr std::string_view kAllowed =
-    "must be a number and one of steps, epochs, tokens, minutes, as in 2000 steps or 10M tokens";
+    "must be a number with the unit steps, epochs, tokens or minutes, as in 2000 steps or 10M "
+    "tokens";
 
 [[noreturn]] void reject(std::string_view whole, std::string_view reason) {
   throw std::invalid_argument(str_cat(quote(whole), reason, ", ", kAllowed));

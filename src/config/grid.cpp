@@ -58,7 +58,7 @@ void Section::read_grid(std::string_view key, std::vector<GridAxis>& value, cons
     return;
   }
   if (node->kind != Node::Kind::kMap) {
-    state_->fail_type(*node, key, "a map of keys, each with a list of values");
+    state_->fail_type(*node, key, "a map of config keys, each with a list of values");
   }
   for (const auto& entry : node->entries) {
     const auto name = str_cat(key, ".", entry.key);
@@ -66,13 +66,13 @@ void Section::read_grid(std::string_view key, std::vector<GridAxis>& value, cons
       state_->fail_type(entry.value, name, "a list of values, as in [1e-5, 5e-5]");
     }
     if (entry.value.items.empty()) {
-      state_->fail_at(entry.value, name, "an empty list, must hold at least one value");
+      state_->fail_at(entry.value, name, "an empty list, must have at least one value");
     }
     GridAxis& axis = value.emplace_back(GridAxis{.key = entry.key});
     for (const auto& item : entry.value.items) {
       auto word = on_one_line(item);
       if (std::find(axis.values.begin(), axis.values.end(), word) != axis.values.end()) {
-        state_->fail_at(item, name, str_cat(quote(word), " stands here twice"));
+        state_->fail_at(item, name, str_cat(quote(word), " is duplicated here"));
       }
       axis.values.push_back(std::move(word));
     }

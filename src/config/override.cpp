@@ -37,7 +37,7 @@ class PathWalk {
     const bool is_number = result.ec == std::errc() && result.ptr == word.data() + word.size();
     if (!is_number || index > list.items.size()) {
       fail(str_cat("a list of ", list.items.size(), ", ", quote(word),
-                   " is not the number of an item (from 0) nor of the one after the last"));
+                   " is not the index of an item (from 0) nor the next free index"));
     }
     if (index == list.items.size()) {
       list.items.push_back({.location = location_, .entries = {}});
@@ -50,7 +50,7 @@ class PathWalk {
       map = {.kind = Node::Kind::kMap, .location = location_, .entries = {}};
     }
     if (map.kind != Node::Kind::kMap) {
-      fail(str_cat(describe_value(map), " is not a map, ", quote(word), " cannot stand below it"));
+      fail(str_cat(describe_value(map), " is not a map, ", quote(word), " cannot be set below it"));
     }
     if (Entry* known = map.find(word)) {
       return known->value;
@@ -78,7 +78,7 @@ void apply_override(Node& root, const std::string& assignment) {
   }
   const auto words = split(key, '.');
   if (words.size() > kMaxDepth) {
-    walk.fail(str_cat("more than ", kMaxDepth, " keys deep"));
+    walk.fail(str_cat("more than ", kMaxDepth, " nested keys"));
   }
   Node* node = &root;
   for (const auto word : words) {

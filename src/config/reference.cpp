@@ -33,7 +33,7 @@ std::string reference_name_of(KeyType type) {
     case KeyType::kNamedNumbers:
       return "map of numbers or ";
     case KeyType::kGrid:
-      return "map of keys, each with a list of values";
+      return "map of config keys, each with a list of values";
     case KeyType::kSection:
       return "section";
     case KeyType::kSectionList:
@@ -81,8 +81,7 @@ std::string table_of(const std::vector<const Declaration*>& keys) {
 std::string reference_explained(const Declarations& declarations, const Declaration& key) {
   std::string lines = str_cat(key.path, "\n  ", key.help, "\n  type: ", type_of(key), "\n");
   if (!reference_default_of(key).empty()) {
-    lines +=
-        key.is_required ? "  must be given\n" : str_cat("  default: ", key.default_value, "\n");
+    lines += key.is_required ? "  required\n" : str_cat("  default: ", key.default_value, "\n");
   }
   if (!key.only_if.empty()) {
     lines += str_cat("  only with: ", key.only_if, "\n");
@@ -194,7 +193,7 @@ std::string explain(const Declarations& declarations, std::string_view key) {
     const bool is_dotted = key.find('.') != std::string_view::npos;
     const std::string near = did_you_mean(key, is_dotted ? paths : names);
     throw Error(str_cat("config explain: unknown key ", quote(key),
-                        near.empty() ? ", `weft config explain` without a key lists all"
+                        near.empty() ? ", `weft config explain` without a key lists all keys"
                                      : ", did you mean " + quote(near) + "?"));
   }
   std::string lines;

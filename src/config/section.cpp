@@ -45,9 +45,9 @@ struct Reader {
         fail(node,
              str_cat(quote(node.scalar), " is not ", kind, spec.range == Range{} ? "" : must_be));
       case NumberError::kLeadingZero:
-        fail(node, quote(node.scalar) + " begins with a zero" + must_be + " without leading zeros");
+        fail(node, quote(node.scalar) + " has leading zeros" + must_be + " without leading zeros");
       case NumberError::kQuoted:
-        fail(node, quote(node.scalar) + " stands in quotes and so is text" + must_be);
+        fail(node, quote(node.scalar) + " is quoted and therefore text" + must_be);
       case NumberError::kTooLarge:
         fail(node, quote(node.scalar) + " is too large" + must_be);
       case NumberError::kNotFinite:
@@ -63,9 +63,9 @@ struct Reader {
     const auto parsed = parse_boolean(scalar(node, "true or false"));
     if (!parsed) {
       const bool is_quoted = !node.is_plain && (node.scalar == "true" || node.scalar == "false");
-      fail(node, quote(node.scalar) +
-                     (is_quoted ? " stands in quotes and so is text, must be true or false"
-                                : " is not true or false"));
+      fail(node,
+           quote(node.scalar) + (is_quoted ? " is quoted and therefore text, must be true or false"
+                                           : " is not true or false"));
     }
     value = *parsed;
   }
@@ -253,7 +253,7 @@ void Section::read(std::string_view key,
     } else if (!is_none(*node)) {
       if (node->kind != Node::Kind::kScalar ||
           std::find(words.begin(), words.end(), node->scalar) == words.end()) {
-        state_->fail_type(*node, key, join(words) + ", none or a map of numbers");
+        state_->fail_type(*node, key, join(words) + ", null or a map of numbers");
       }
       value.word = node->scalar;
     }

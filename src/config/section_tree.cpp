@@ -79,7 +79,7 @@ std::vector<Section> Section::sections(std::string_view key, const KeySpec& spec
     state_->fail_type(*node, key, "a list of maps, as in [{path: a.txt}]");
   }
   if (node->items.empty() && spec.is_required) {
-    state_->fail_at(*node, key, "an empty list, must hold at least one map");
+    state_->fail_at(*node, key, "an empty list, must have at least one map");
   }
   Record::Item& record = state_->record->at(key);
   record.is_list = true;

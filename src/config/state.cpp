@@ -63,7 +63,7 @@ void Section::State::reject_misspelling(std::string_view key) const {
 
 void Section::State::fail_missing(std::string_view key) const {
   reject_misspelling(key);
-  fail_at(location, key, "missing, must be given");
+  fail_at(location, key, "missing, but required");
 }
 
 void Section::State::fail_at(const SourceLocation& where,

@@ -27,9 +27,9 @@ class Builder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
       const bool is_marked = locator_.line_of(mark).substr(0, 3) == "---";
-      fail(locator_.at(mark), is_marked
-                                  ? "a second document begins here, a file holds one"
-                                  : "text after the end of the document, a file holds one map");
+      fail(locator_.at(mark),
+           is_marked ? "a second document begins here, only one is allowed per file"
+                     : "text after the end of the document, only one map is allowed per file");
     }
   }
   void OnDocumentEnd() override {}
@@ -41,7 +41,7 @@ class Builder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
     if (known == anchors_.end()) {
-      fail(locator_.at(mark), "an alias of the value that it stands in, must name a finished one");
+      fail(locator_.at(mark), "an alias inside of its own anchor, must refer to a completed value");
     }
     if (expects_key()) {
       fail(locator_.at(mark), "an alias as a key, a key must be text");
@@ -126,9 +126,9 @@ class Builder : public YAML::EventHandler {
     }
     if (const Entry* earlier = open_.back().node.find(key)) {
       const std::string line = earlier->location.line > 0
-                                   ? str_cat(", first at line ", earlier->location.line)
+                                   ? str_cat(", first in line ", earlier->location.line)
                                    : std::string();
-      fail(open_.back().key_location, str_cat(quote(key), " is given twice", line));
+      fail(open_.back().key_location, str_cat(quote(key), " is duplicated", line));
     }
   }
 
@@ -149,10 +149,11 @@ class Builder : public YAML::EventHandler {
     reject_tag(mark, tag, false);
     if (expects_key()) {
       fail(locator_.at(mark),
-           "a list or map as a key, a key must be text; or a bracket is not closed");
+           "a list or map as a key, a key must be text (or a bracket is not closed)");
     }
     if (open_.size() >= kMaxDepth) {
-      fail(locator_.at(mark), str_cat("lists and maps stand more than ", kMaxDepth, " deep"));
+      fail(locator_.at(mark),
+           str_cat("lists and maps are nested deeper than ", kMaxDepth, " deep"));
     }
     open_.push_back({.node = {.kind = kind, .location = locator_.at(mark), .entries = {}},
                      .anchor = anchor,
@@ -168,7 +169,8 @@ class Builder : public YAML::EventHandler {
 
   void count(const Node& node) {
     if (++nodes_ > kMaxNodes) {
-      fail(node.location, str_cat("more than ", kMaxNodes, " values (aliases repeat theirs)"));
+      fail(node.location,
+           str_cat("more than ", kMaxNodes, " values (counting those repeated by aliases)"));
     }
     for (const auto& item : node.items) {
       count(item);

@@ -15,27 +15,27 @@ namespace {
 std::string yaml_explained(const std::string& message) {
   static const std::array<std::pair<std::string_view, std::string_view>, 13> kMeanings = {{
       {YAML::ErrorMsg::MAP_VALUE,
-       "a ':' is not possible here; indent keys of one map alike, put a space after each ':', and "
-       "quote text that holds ': '"},
-      {YAML::ErrorMsg::MAP_KEY, "a key is not possible here; indent keys of one map alike"},
-      {YAML::ErrorMsg::BLOCK_ENTRY, "a list item is not possible here; indent items alike"},
+       "':' is not allowed here; indent all keys of a map equally, put a space after each ':', and "
+       "quote text that contains ': '"},
+      {YAML::ErrorMsg::MAP_KEY, "a key is not allowed here; indent all keys of a map equally"},
+      {YAML::ErrorMsg::BLOCK_ENTRY, "a list item is not allowed here; indent all items equally"},
       {YAML::ErrorMsg::END_OF_MAP,
-       "a key of this map was expected; indent keys of one map alike, as 'key: value'"},
+       "a key of this map was expected; indent all keys equally, as in 'key: value'"},
       {YAML::ErrorMsg::END_OF_MAP_FLOW, "a '{' is not closed: ',' or '}' was expected"},
-      {YAML::ErrorMsg::END_OF_SEQ, "an item of this list ('- ') was expected; indent items alike"},
+      {YAML::ErrorMsg::END_OF_SEQ,
+       "an item of this list ('- ') was expected; indent all items equally"},
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, "a '[' is not closed: ',' or ']' was expected"},
-      {YAML::ErrorMsg::FLOW_END, "a '}' or ']' that nothing opened"},
+      {YAML::ErrorMsg::FLOW_END, "a '}' or ']' without an opening bracket"},
       {YAML::ErrorMsg::EOF_IN_SCALAR, "the file ends inside quotes: a closing quote is missing"},
       {YAML::ErrorMsg::UNKNOWN_ANCHOR, "an alias ('*name') of an anchor that is not defined above"},
-      {YAML::ErrorMsg::UNKNOWN_TOKEN, "a sign that cannot begin a value here; put text in quotes"},
+      {YAML::ErrorMsg::UNKNOWN_TOKEN, "a character that cannot begin a value; put text in quotes"},
       {YAML::ErrorMsg::DOC_IN_SCALAR, "'---' or '...' inside quotes: a closing quote is missing"},
       {YAML::ErrorMsg::CHAR_IN_SCALAR,
-       "a sign that is not possible in this text; put it in quotes"},
+       "a character that is not allowed in unquoted text; put it in quotes"},
   }};
   // The message ends with one byte of the character, not all of it.
   if (message.starts_with(YAML::ErrorMsg::INVALID_ESCAPE)) {
-    return "a '\\' before a sign that does not go with it; write two, or put the text in single "
-           "quotes";
+    return "an invalid escape after '\\'; write '\\\\', or use single quotes";
   }
   for (const auto& [said, meaning] : kMeanings) {
     if (message == said) {
@@ -140,7 +140,7 @@ void reject_syntax(const YAML::Exception& error,
     meaning = "the text ends, but a '{', '[' or quote is not closed";
   }
   throw Error(str_cat(to_string(location), ": ", one_line(key), key.empty() ? "" : ": ",
-                      "cannot be read as YAML: ", meaning));
+                      "not valid YAML: ", meaning));
 }
 
 }  // namespace weft::config

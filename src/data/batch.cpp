@@ -10,7 +10,7 @@ void Batch::add_patches(const Example& example) {
           ? example.patches.empty()
           : example.patches.size() % static_cast<std::size_t>(example.patch_width) == 0;
   if (!is_whole || (sequences() > 0 && example.patch_width != patch_width)) {
-    throw std::invalid_argument("Batch::add: patches of another width");
+    throw std::invalid_argument("Batch::add: patch width differs from the batch");
   }
   patch_width = example.patch_width;
   patches.insert(patches.end(), example.patches.begin(), example.patches.end());
@@ -19,25 +19,29 @@ void Batch::add_patches(const Example& example) {
 void Batch::add(int64_t item, const Example& example) {
   const bool has_token_type_ids = !example.token_type_ids.empty();
   if (has_token_type_ids && example.token_type_ids.size() != example.ids.size()) {
-    throw std::invalid_argument("Batch::add: an example has another number of types than ids");
+    throw std::invalid_argument(
+        "Batch::add: an example has a different number of token types than ids");
   }
   if (sequences() > 0 && has_token_type_ids == token_type_ids.empty() && !ids.empty() &&
       !example.ids.empty()) {
-    throw std::invalid_argument("Batch::add: examples with and without types in one batch");
+    throw std::invalid_argument("Batch::add: examples with and without token types in one batch");
   }
   const bool has_positions = !example.positions.empty();
   if (has_positions && example.positions.size() != example.ids.size()) {
-    throw std::invalid_argument("Batch::add: an example has another number of positions than ids");
+    throw std::invalid_argument(
+        "Batch::add: an example has a different number of positions than ids");
   }
   if (sequences() > 0 && has_positions == positions.empty() && !ids.empty()) {
     throw std::invalid_argument("Batch::add: examples with and without positions in one batch");
   }
   if (example.target_positions.size() != example.targets.size()) {
-    throw std::invalid_argument("Batch::add: an example has another number of targets than places");
+    throw std::invalid_argument(
+        "Batch::add: an example has a different number of targets than target positions");
   }
   if (sequences() > 0 &&
       values.size() != example.values.size() * static_cast<std::size_t>(sequences())) {
-    throw std::invalid_argument("Batch::add: an example has another number of values");
+    throw std::invalid_argument(
+        "Batch::add: an example has a different number of values than the batch");
   }
   if (sequences() > 0 && (source_offsets.size() > 1) == example.source_ids.empty()) {
     throw std::invalid_argument("Batch::add: examples with and without a source in one batch");

@@ -31,7 +31,7 @@ class EpochOrder {
                      RandomPurpose::kShuffle,
                      static_cast<uint64_t>(epoch)) {
     if (size_ <= 0) {
-      throw Error(str_cat("data: epoch ", epoch + 1, " has no items, nothing to learn from"));
+      throw Error(str_cat("data: epoch ", epoch + 1, " has no examples to train on"));
     }
   }
 

@@ -63,15 +63,15 @@ void resolve_files(const config::Section& section,
     section.fail(item.source   ? "target"
                  : item.target ? "source"
                                : "path",
-                 "missing, must be given: an item names a `path`, or by `source` and `target` two "
-                 "files that are aligned line by line");
+                 "missing: an item must have either `path`, or both `source` and `target` (two "
+                 "line-aligned files)");
   }
   item.files = expand_paths(section, "source", *item.source);
   item.target_files = expand_paths(section, "target", *item.target);
   if (item.files.size() != item.target_files.size()) {
     section.fail("target", str_cat("'", *item.target, "' matches ", item.target_files.size(),
-                                   " files, source matches ", item.files.size(),
-                                   ": there must be one of these for each of those"));
+                                   " files, but source matches ", item.files.size(),
+                                   ": the number of files must be equal"));
   }
   item.path = *item.source;
 }
@@ -98,8 +98,8 @@ void check_column(const config::Section& section,
       std::string_view line;
       formats::LineReader(file).next(line);  // throws if the file is not text
       section.fail(key, str_cat("'", file,
-                                "' has no columns of that name, must be a csv, tsv or jsonl "
-                                "file, or the column a number"));
+                                "' has no column names, must be a csv, tsv or jsonl file, or give "
+                                "the column number"));
     }
     if (*kind == formats::TableKind::kJsonl) {
       continue;
@@ -121,54 +121,56 @@ DataItem read_item(config::Section& section) {
   std::optional<std::string> path;
   section.read(
       "path", path,
-      {.help = "File with the data, or a shell pattern that matches several (`corpus/*.txt`); "
-               ".txt, .csv, .tsv, .jsonl, .conll, .conllu, each also .gz.",
-       .only_if = "without it source and target name two files"});
-  section.read(
-      "weight", item.weight,
-      {.help = "How often an epoch sees each item; 0.5 shows a new random half in every epoch.",
-       .range = {.min = 0, .max = 1e6, .is_min_exclusive = true}});
+      {.help = "Data file or a glob pattern that matches several (`corpus/*.txt`). Formats: .txt, "
+               ".csv, .tsv, .jsonl, .conll, .conllu, each optionally gzipped (.gz).",
+       .only_if = "no source and target files"});
+  section.read("weight", item.weight,
+               {.help = "Sampling weight: how many times each example is seen per epoch. 0.5 uses "
+                        "a new random half of the examples in every epoch.",
+                .range = {.min = 0, .max = 1e6, .is_min_exclusive = true}});
   section.read("language", item.language,
-               {.help = "Language of the texts, of pairs that of the sources; data.sampling_alpha "
-                        "says how often each is seen, an xlm model tells them apart, and an mbart "
-                        "model's tokenizer puts them (en_XX) behind texts."});
+               {.help = "Language of the texts (for translation pairs: of the source). Used for "
+                        "language sampling (data.sampling_alpha), for the language embeddings of "
+                        "xlm models, and for the language tokens of mbart models (e.g. en_XX)."});
   section.read("target_language", item.target_language,
-               {.help = "Language of the targets, likewise.",
-                .only_if = "translation_lm of an xlm model, seq2seq of an mbart model"});
+               {.help = "Language of the target texts; see `language`.",
+                .only_if = "translation_lm and an xlm model, or seq2seq and an mbart model"});
   section.read(
       "text", item.text,
-      {.help = "Column with the text; without it `text`, `sentence1` or `sentence`. Of "
-               "tagged sentences the list of words (`words`, `tokens`), or the number of "
-               "the column. In JSON lines, here and below, a field of an object within the "
-               "row is named by both: `translation.en`.",
-       .only_if = "csv, tsv, jsonl, conll"});
+      {.help = "Column with the text. Default: the first of `text`, `sentence1`, `sentence` that "
+               "exists. For token classification: the column with the list of words (default "
+               "`words` or `tokens`), or a column number for CoNLL files. In JSON lines files a "
+               "dot selects a nested field: `translation.en`.",
+       .only_if = "csv, tsv, jsonl or conll files"});
   section.read("text_pair", item.text_pair,
-               {.help = "Column with the second text of a pair; without it `text_pair` or "
-                        "`sentence2`, where there is one.",
-                .only_if = "csv, tsv, jsonl"});
+               {.help = "Column with the second text of a sentence pair. Default: `text_pair` or "
+                        "`sentence2`, if the file has one of them.",
+                .only_if = "csv, tsv or jsonl files"});
   section.read(
       "label", item.label,
-      {.help =
-           "Column with the class or number; without it `label`. Of tagged sentences the list of "
-           "tags (`labels`, `tags`, `ner_tags`), or the number of the column, else the last.",
-       .only_if = "csv, tsv, jsonl, conll"});
+      {.help = "Column with the class label or the regression target. Default: `label`. For token "
+               "classification: the column with the list of tags (default `labels`, `tags` or "
+               "`ner_tags`), or a column number for CoNLL files (default: the last column).",
+       .only_if = "csv, tsv, jsonl or conll files"});
   section.read(
       "labels", item.labels,
-      {.help = "Columns with a number each: several values of a regression, or 1 and 0 for "
-               "classes that are and are not there; the columns name the classes.",
-       .only_if = "csv, tsv, jsonl"});
+      {.help =
+           "Several label columns, one number each: the targets of a multi-output regression, or 1 "
+           "and 0 for each class of a multi-label task. The column names become the class names.",
+       .only_if = "csv, tsv or jsonl files"});
   read_image_item(section, item.image);
   if (!item.labels.empty() && item.label) {
-    section.fail("labels", "together with label, only one of the two is allowed");
+    section.fail("labels", "given together with label, only one of the two is allowed");
   }
   section.read("source", item.source,
-               {.help = "Column with the source text; without it `source`. Where the item has no "
-                        "`path`: a file whose lines are the sources.",
-                .only_if = "pairs of texts"});
-  section.read("target", item.target,
-               {.help = "Column with the target text; without it `target`. Where the item has no "
-                        "`path`: a file with a line for each line of source.",
-                .only_if = "pairs of texts"});
+               {.help = "Column with the source text. Default: `source`. If the item has no "
+                        "`path`: a file with one source text per line.",
+                .only_if = "text pairs"});
+  section.read(
+      "target", item.target,
+      {.help = "Column with the target text. Default: `target`. If the item has no `path`: a file "
+               "with one target text per line, aligned with the source file.",
+       .only_if = "text pairs"});
   if (!section.is_documenting()) {
     resolve_files(section, path, item);
     check_column(section, item, "text", item.text);
@@ -204,32 +206,37 @@ std::vector<DataItem> read_items(config::Section& section,
 void read_packing(config::Section& section, DataOptions& options) {
   section.read_choice(
       "overflow", options.truncation, kTruncations,
-      {.help = "What happens to a text longer than `length`: its end is cut (of labelled "
-               "texts and of pairs of translations its begin, where the tokenizer has "
-               "truncation_side: left), it is split into several sequences, or it is left out; "
-               "auto splits running text and cuts labelled texts."});
+      {.help = "What to do with texts longer than `length`. cut: truncate the end (labelled texts "
+               "and translation pairs are truncated at the start if the tokenizer has "
+               "truncation_side: left). split: split into several sequences. drop: skip the text. "
+               "auto: split for running text, cut for labelled texts."});
   section.read_choice(
       "pack", options.pack, kPacks,
-      {.help = "What makes one sequence of running text: lines of one document up to "
-               "`length`, lines up to `length` across documents with a separator "
-               "between these, or one line each. For the next token (causal): one document, "
-               "which sees no other, or the stream of all cut to `length`."});
+      {.help = "Sequence packing for running text. document: fill a sequence with lines of one "
+               "document. stream: fill it with lines across document boundaries, with a separator "
+               "token between documents. none: one line per sequence (no packing). For causal "
+               "language modelling: document puts one document into each sequence; stream "
+               "concatenates all documents and splits the stream every `length` tokens."});
   section.read("length", options.length,
-               {.help = "Longest sequence, special tokens counted; none: what the model takes.",
+               {.help = "Maximum sequence length in tokens, including special tokens; longer texts "
+                        "follow data.overflow. null: the model's maximum.",
                 .unit = "tokens",
                 .range = config::between(4, 1 << 24)});
-  section.read_choice("document_boundary", options.document, kDocumentBoundaries,
-                      {.help = "What ends a document of plain text (a file's end always does)."});
-  section.read_choice("sentence_boundary", options.sentence, kSentenceBoundaries,
-                      {.help = "What ends a sentence of plain text: the line's end, or punctuation "
-                               "within it too."});
+  section.read_choice(
+      "document_boundary", options.document, kDocumentBoundaries,
+      {.help = "Document boundary in plain text files. The end of a file always ends a document."});
+  section.read_choice(
+      "sentence_boundary", options.sentence, kSentenceBoundaries,
+      {.help = "Sentence boundary in plain text files. line: one sentence per line. punctuation: a "
+               "line is also split at sentence-ending punctuation."});
 }
 
 void read_languages(config::Section& section, DataOptions& options) {
   section.read("sampling_alpha", options.languages.alpha,
-               {.help = "Languages are seen in proportion to their tokens to this power, so that "
-                        "those with less text come more often (arXiv:1901.07291); null or 1: as "
-                        "much as there is. An epoch has as many sequences in any case.",
+               {.help = "Exponent for language sampling (arXiv:1901.07291): a language is sampled "
+                        "in proportion to its token count to this power, so values below 1 "
+                        "oversample low-resource languages. null or 1: proportional to the data. "
+                        "The number of sequences per epoch does not change.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   const auto has_language = [](const DataItem& item) { return !item.language.empty(); };
   if (options.languages.alpha && !section.is_documenting() &&
@@ -242,35 +249,37 @@ void read_label_format(config::Section& section, DataOptions& options) {
   static const config::Choices<Unlabelled> kUnlabelled = {{"error", Unlabelled::kRefuse},
                                                           {"drop", Unlabelled::kDrop}};
   section.read("label_separator", options.label_separator,
-               {.help = "What stands between the labels of one row in a csv or tsv file (`a;b`); "
-                        "jsonl files may have lists instead."});
+               {.help = "Separator between several labels in one csv or tsv field (e.g. `a;b`). In "
+                        "jsonl files a list works as well."});
   if (options.label_separator && options.label_separator->empty()) {
-    section.fail("label_separator", "an empty text, must be at least one character");
+    section.fail("label_separator", "an empty text, must have at least one character");
   }
-  section.read_choice("unlabelled", options.unlabelled, kUnlabelled,
-                      {.help = "Rows with an empty label: refused as a mistake, or left out and "
-                               "counted; a row of multi_label data may be without labels."});
+  section.read_choice(
+      "unlabelled", options.unlabelled, kUnlabelled,
+      {.help = "How to treat rows with an empty label: raise an error, or skip and count them. In "
+               "multi-label data an empty label is allowed and means no class."});
 }
 
 void read_folds(config::Section& section, DataOptions& options) {
   section.read("folds", options.folds,
-               {.help = "Parts that the labelled training rows are dealt into, each with its share "
-                        "of every class: one is measured on, the others are learnt from; null: "
-                        "none. `weft train --folds` sets it for each of its runs.",
+               {.help = "Number of cross-validation folds (stratified by class): the run trains on "
+                        "all folds but one and evaluates on that one. null: no cross-validation. "
+                        "Set by `weft train --folds` for each of its runs.",
                 .unit = "parts",
                 .range = config::between(2, 1000)});
   section.read("fold", options.fold,
-               {.help = "Which part is held out, counted from 1.",
+               {.help = "The held-out fold, counted from 1.",
                 .range = config::between(1, 1000),
                 .only_if = "folds"});
   if (!options.folds && options.fold > 1) {
-    section.fail("fold", "has no effect without folds");
+    section.fail("fold", "has no effect without data.folds");
   }
   if (options.folds && options.fold > *options.folds) {
     section.fail("fold", str_cat(options.fold, ", must be at most folds, ", *options.folds));
   }
   if (options.folds && !options.evaluate.empty()) {
-    section.fail("folds", "does not go with data.evaluate: a fold is measured on its own rows");
+    section.fail("folds",
+                 "cannot be combined with data.evaluate: evaluation uses the held-out fold");
   }
 }
 
@@ -278,36 +287,35 @@ void read_folds(config::Section& section, DataOptions& options) {
 
 DataOptions read_data_options(config::Section& section) {
   DataOptions options;
-  options.train =
-      read_items(section, "train",
-                 {.help = "What the model learns from: a list of files.", .is_required = true});
-  options.evaluate = read_items(
-      section, "evaluate",
-      {.help =
-           "What the model is measured on while it trains: a list of files; left out, it is not."});
+  options.train = read_items(section, "train",
+                             {.help = "Training data: a list of files.", .is_required = true});
+  options.evaluate = read_items(section, "evaluate",
+                                {.help = "Evaluation data for evaluation during training: a list "
+                                         "of files. If not given, the run does not evaluate."});
   section.read(
       "shuffle", options.shuffle,
-      {.help = "Takes the items of an epoch in random order; false keeps the order of the files."});
+      {.help = "Shuffles the examples in every epoch. false: keep the order of the files."});
   read_packing(section, options);
   read_languages(section, options);
   read_label_format(section, options);
   read_folds(section, options);
   auto images = section.section(
-      "images", {.help = "How images come to the model.", .only_if = "models of images"});
+      "images", {.help = "Image preprocessing: resizing, cropping and normalization.",
+                 .only_if = "image models"});
   read_image_options(images, options.images);
-  auto augment = section.section("augment", {.help = "What training changes in images, anew in "
-                                                     "every epoch; measuring changes nothing.",
-                                             .only_if = "models of images"});
+  auto augment =
+      section.section("augment", {.help = "Data augmentation of training images, drawn anew in "
+                                          "every epoch. Evaluation images are never augmented.",
+                                  .only_if = "image models"});
   read_augment_options(augment, options.augment);
-  section.read(
-      "cache_dir", options.cache,
-      {.help = "Directory for tokenised text, which later runs use again; none: $WEFT_CACHE, "
-               "else the user's cache directory."});
-  section.read(
-      "num_workers", options.workers,
-      {.help = "Threads that make batches ahead of the step; 0 makes each when it is needed.",
-       .unit = "threads",
-       .range = config::between(0, 256)});
+  section.read("cache_dir", options.cache,
+               {.help = "Cache directory for tokenized text, reused by later runs. null: "
+                        "$WEFT_CACHE, or else the user's cache directory."});
+  section.read("num_workers", options.workers,
+               {.help = "Number of data loader threads that prepare batches in the background. 0: "
+                        "prepare each batch in the main thread.",
+                .unit = "threads",
+                .range = config::between(0, 256)});
   section.reject_unread();
   return options;
 }

@@ -78,8 +78,8 @@ std::vector<int64_t> assign_row_folds(const LabelledRows& rows,
     }
   }
   if (static_cast<int64_t>(labelled_rows.size()) < fold.count) {
-    throw Error(str_cat(rows.files.front().path, ": ", labelled_rows.size(), " rows, too few for ",
-                        fold.count, " folds"));
+    throw Error(str_cat(rows.files.front().path, ": ", labelled_rows.size(),
+                        " rows, not enough for ", fold.count, " folds"));
   }
   const auto assigned = assign_folds(classes, fold.count, fold.seed);
   std::vector<int64_t> folds(all.size(), -1);

@@ -55,8 +55,8 @@ LabelReader::LabelReader(const DataItem& item, const LabelFormat& label_format, 
       has_columns_(!item.labels.empty()) {
   if (has_columns_ && !label_format.allows_multiple()) {
     throw Error(str_cat(item.path,
-                        ": labels: several columns, but each text has one class; allowed with "
-                        "objective.multi_label: true or objective.type: regress"));
+                        ": labels: several label columns, but each text has one class; several are "
+                        "allowed with objective.multi_label: true or objective.type: regress"));
   }
 }
 
@@ -69,8 +69,8 @@ Names LabelReader::read(const std::vector<std::optional<std::string>>& fields,
     if (label_format_.unlabelled == Unlabelled::kDrop) {
       return {};
     }
-    throw Error(str_cat(location, ": ", fields[i] ? "an empty `" : "no `", columns_[i],
-                        "`, every row must have one; data.unlabelled: drop leaves such rows out"));
+    throw Error(str_cat(location, ": ", fields[i] ? "an empty field `" : "no field `", columns_[i],
+                        "`, every row must have a label; data.unlabelled: drop skips such rows"));
   }
   return has_columns_ ? several_fields(fields, location) : one_field(*fields.front());
 }
@@ -103,7 +103,7 @@ Names LabelReader::several_fields(const std::vector<std::optional<std::string>>&
     const bool is_positive = field == "true" || value == 1.0;
     if (!is_positive && field != "false" && value != 0.0) {
       throw Error(str_cat(location, ": `", columns_[i], "` is '", field.substr(0, 100),
-                          "', must be 1 or 0: does the row belong to this class?"));
+                          "', must be 1 (the row has this class) or 0"));
     }
     if (is_positive) {
       names.push_back(columns_[i]);

@@ -26,7 +26,7 @@ Labels::Labels(std::vector<std::string> names) : names_(std::move(names)) {
   bool are_numbers = true;
   for (std::size_t id = 0; id < names_.size(); ++id) {
     if (!ids_.emplace(names_[id], static_cast<int64_t>(id)).second) {
-      throw Error(str_cat("labels: '", names_[id], "' stands twice among the class names"));
+      throw Error(str_cat("labels: '", names_[id], "' is duplicated in the class names"));
     }
     are_numbers = are_numbers && names_[id] == str_cat("LABEL_", id);
   }

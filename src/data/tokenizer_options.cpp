@@ -51,7 +51,9 @@ void check_file(config::Section& section, const TokenizerOptions& options) {
   }
   for (const char* key : others) {
     if (section.has(key)) {
-      section.fail("file", str_cat("a file is read as it is, so it cannot stand beside ", key));
+      section.fail(
+          "file",
+          str_cat("an existing tokenizer is used as is, so it cannot be combined with ", key));
     }
   }
   if (!std::filesystem::exists(*options.file)) {
@@ -61,19 +63,19 @@ void check_file(config::Section& section, const TokenizerOptions& options) {
 
 void read_word_piece(config::Section& section, TokenizerOptions& options) {
   section.read("lowercase", options.lowercase,
-               {.help = "Whether texts are put in lower case.", .only_if = kOnlyWordPiece});
+               {.help = "Lowercases the text.", .only_if = kOnlyWordPiece});
   bool strips_accents = options.lowercase;
   if (section.is_documenting() || section.has("strip_accents")) {
-    section.read("strip_accents", strips_accents,
-                 {.help = "Whether accents are taken off; left out: as lowercase.",
-                  .only_if = kOnlyWordPiece});
+    section.read(
+        "strip_accents", strips_accents,
+        {.help = "Removes accents. Default: same as lowercase.", .only_if = kOnlyWordPiece});
     options.strip_accents = strips_accents;
   }
 }
 
 void read_merging(config::Section& section, TokenizerOptions& options) {
   section.read("min_frequency", options.min_frequency,
-               {.help = "A pair of pieces rarer than this makes no new piece.",
+               {.help = "Minimum frequency of a pair of pieces to be merged into a new piece.",
                 .unit = "times",
                 .range = config::at_least(1),
                 .only_if = kOnlyMerging});
@@ -81,25 +83,26 @@ void read_merging(config::Section& section, TokenizerOptions& options) {
 
 void read_byte_level(config::Section& section, TokenizerOptions& options) {
   section.read("add_prefix_space", options.add_prefix_space,
-               {.help = "Whether a text's first word gets a space before it, as all others have.",
+               {.help = "Adds a space before the first word of a text, so that it is tokenized "
+                        "like the other words.",
                 .only_if = kOnlyByteLevel});
 }
 
 void read_sentencepiece(config::Section& section, TokenizerOptions& options) {
   section.read(
       "character_coverage", options.character_coverage,
-      {.help = "Share of the texts' characters that get pieces; the rest is unknown or bytes.",
+      {.help = "Fraction of the characters in the training text covered by the vocabulary. The "
+               "rest becomes the unknown token, or bytes with byte_fallback.",
        .range = config::between(0.98, 1.0),
        .only_if = kOnlySentencePiece});
-  section.read(
-      "byte_fallback", options.byte_fallback,
-      {.help = "Whether characters without a piece become bytes instead of the unknown token.",
-       .only_if = kOnlySentencePiece});
-  section.read_choice(
-      "normalization", options.normalization, kNormalizations,
-      {.help = "Rules by which SentencePiece unifies characters (cf: lower case too); of an mbart "
-               "model identity.",
-       .only_if = kOnlySentencePiece});
+  section.read("byte_fallback", options.byte_fallback,
+               {.help = "Encodes characters that are not in the vocabulary as bytes instead of the "
+                        "unknown token.",
+                .only_if = kOnlySentencePiece});
+  section.read_choice("normalization", options.normalization, kNormalizations,
+                      {.help = "SentencePiece normalization rules (_cf: with case folding, i.e. "
+                               "lowercasing). mbart models require identity.",
+                       .only_if = kOnlySentencePiece});
 }
 
 /// Reads the keys of the tokenizer type; keys of other types are rejected.
@@ -128,20 +131,22 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
 }
 
 void read_tokenizer_training(config::Section& section, TokenizerOptions& options) {
-  section.read_choice("type", options.type, kTypes, {.help = "Kind of tokenizer to train."});
+  section.read_choice("type", options.type, kTypes, {.help = "Tokenizer algorithm to train."});
   section.read("vocab_size", options.vocab_size,
-               {.help = "Size of the vocabulary, special tokens counted; of characters, the most.",
+               {.help = "Vocabulary size, including special tokens. For characters: the maximum.",
                 .unit = "pieces",
                 .range = config::between(16, 1'000'000)});
   section.read("train_on", options.train_on,
-               {.help = "`data`: the texts of data.train; else text files, as a shell pattern."});
-  section.read("sample_lines", options.sample_lines,
-               {.help = "Lines drawn for training where there are more.",
-                .unit = "lines",
-                .range = config::between(1, 100'000'000)});
+               {.help = "Text the tokenizer is trained on. `data`: the texts of data.train. "
+                        "Otherwise a glob pattern of text files."});
+  section.read(
+      "sample_lines", options.sample_lines,
+      {.help = "Maximum number of lines used to train the tokenizer; more are sampled at random.",
+       .unit = "lines",
+       .range = config::between(1, 100'000'000)});
   if (options.train_on != "data" && glob_paths(options.train_on).empty()) {
     section.fail("train_on",
-                 str_cat("'", options.train_on, "' matches no file, and is not the word `data`"));
+                 str_cat("'", options.train_on, "' matches no file and is not the word `data`"));
   }
 }
 
@@ -150,9 +155,9 @@ void read_tokenizer_training(config::Section& section, TokenizerOptions& options
 TokenizerOptions read_tokenizer_options(config::Section& section) {
   TokenizerOptions options;
   section.read("file", options.file,
-               {.help = "A tokenizer to read instead of training one: a directory (a run's, and "
-                        "Marian's with source.spm and target.spm, too), tokenizer.json, vocab.txt "
-                        "or .model file."});
+               {.help = "Path of an existing tokenizer, used instead of training one: a directory "
+                        "(also of a run, or a Marian model with source.spm and target.spm), "
+                        "tokenizer.json, vocab.txt or a .model file."});
   if (options.file) {
     check_file(section, options);
     section.reject_unread();

@@ -74,7 +74,7 @@ class GzipSource : public ByteSource {
   explicit GzipSource(const std::string& path) : path_(path), packed_(path), input_(kPackedBytes) {
     constexpr int kGzipOnly = 15 + 16;
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK) {
-      throw Error(path_ + ": no memory to unpack it");
+      throw Error(path_ + ": not enough memory to decompress it");
     }
   }
   GzipSource(const GzipSource&) = delete;
@@ -88,7 +88,7 @@ class GzipSource : public ByteSource {
     stream_.avail_out = room;
     while (stream_.avail_out == room && begin_member()) {
       if (stream_.avail_in == 0 && !fill()) {
-        fail("is cut short");
+        fail("is truncated");
       }
       const int status = inflate(&stream_, Z_NO_FLUSH);
       if (status == Z_STREAM_END) {

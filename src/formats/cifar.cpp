@@ -25,7 +25,7 @@ bool read_record(ByteSource& source,
     done += more;
   }
   if (done != 0 && done != record.size()) {
-    throw Error(str_cat(path, ": record ", row, " is cut short: ", done, " bytes, must be ",
+    throw Error(str_cat(path, ": record ", row, " is truncated: ", done, " bytes, must be ",
                         record.size()));
   }
   return done != 0;
@@ -55,7 +55,7 @@ ImageArray read_cifar(const std::string& path, CifarKind kind) {
                           classes - 1));
     }
     if (static_cast<int64_t>(rows.pixels.size()) > kMaxPixelBytes) {
-      throw Error(str_cat(path, ": more images than fit, allowed are ",
+      throw Error(str_cat(path, ": too many images, allowed are at most ",
                           format_bytes(static_cast<double>(kMaxPixelBytes))));
     }
     rows.labels.push_back(label);

@@ -64,7 +64,7 @@ class DelimitedReader : public RowReader {
     std::string_view line;
     if (!next_line(line)) {
       throw Error(lines_.location().substr(0, lines_.location().rfind(':')) +
-                  ": empty, expected a line with the names of the columns");
+                  ": empty, expected a header line with the column names");
     }
     read_row(line);
     columns_ = row_;
@@ -158,7 +158,7 @@ class CsvReader : public DelimitedReader {
         line.remove_prefix(1);
         return;
       } else if (row_bytes_ > kMaxRowBytes || !lines_.next(line)) {
-        throw Error(opened + ": a row with a quote that is opened and never closed");
+        throw Error(opened + ": a quote is opened and never closed");
       } else {
         field += '\n';
       }

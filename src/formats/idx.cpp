@@ -28,7 +28,7 @@ std::size_t read_up_to(ByteSource& source, char* bytes, std::size_t count) {
 int64_t read_number(ByteSource& source, const std::string& path) {
   std::array<char, 4> bytes{};
   if (read_up_to(source, bytes.data(), bytes.size()) < bytes.size()) {
-    throw Error(path + ": the head of the IDX file is cut short");
+    throw Error(path + ": the header of the IDX file is truncated");
   }
   int64_t value = 0;
   for (const char byte : bytes) {
@@ -43,8 +43,8 @@ std::vector<int64_t> read_idx_head(ByteSource& source, const std::string& path) 
   const int64_t type = magic >> 8;
   const int64_t dimensions = magic & 0xff;
   if (type != kBytes || dimensions < 1 || dimensions > 4) {
-    throw Error(str_cat(path, ": not an IDX file of bytes: it begins with ", magic,
-                        ", must be 2049 (labels), 2051 (images) or 2052 (images in colour)"));
+    throw Error(str_cat(path, ": not an IDX file of bytes: its magic number is ", magic,
+                        ", must be 2049 (labels), 2051 (images) or 2052 (colour images)"));
   }
   std::vector<int64_t> sizes;
   for (int64_t i = 0; i < dimensions; ++i) {
@@ -62,13 +62,14 @@ std::vector<uint8_t> read_rest(ByteSource& source, int64_t count, const std::str
     const std::size_t got =
         read_up_to(source, reinterpret_cast<char*>(bytes.data() + begin), bytes.size() - begin);
     if (begin + got < bytes.size()) {
-      throw Error(str_cat(path, ": the IDX file is cut short: ", begin + got,
-                          " bytes after its head, ", "must be ", count));
+      throw Error(str_cat(path, ": the IDX file is truncated: ", begin + got,
+                          " bytes after its header, ", "must be ", count));
     }
   }
   char more = 0;
   if (source.read(&more, 1) != 0) {
-    throw Error(str_cat(path, ": the IDX file goes on after the ", count, " bytes of its head"));
+    throw Error(str_cat(path, ": the IDX file has extra data after the ", count,
+                        " bytes given by its header"));
   }
   return bytes;
 }
@@ -80,7 +81,7 @@ ImageArray read_idx_images(const std::string& path) {
   const auto sizes = read_idx_head(*source, path);
   if (sizes.size() < 3) {
     throw Error(
-        str_cat(path, ": an IDX file of ", sizes.size(), " dimensions, images have 3 or 4"));
+        str_cat(path, ": an IDX file of ", sizes.size(), " dimensions, must be 3 or 4 for images"));
   }
   ImageArray rows{.height = sizes[1],
                   .width = sizes[2],
@@ -94,7 +95,7 @@ ImageArray read_idx_images(const std::string& path) {
   const int64_t bytes = rows.height * rows.width * rows.channels;
   if (sizes[0] > kMaxPixelBytes / bytes) {
     throw Error(str_cat(path, ": ", with_commas(sizes[0]), " images of ", bytes,
-                        " bytes are too many for memory, allowed are ",
+                        " bytes do not fit into memory, allowed are at most ",
                         format_bytes(static_cast<double>(kMaxPixelBytes))));
   }
   rows.pixels = read_rest(*source, sizes[0] * bytes, path);
@@ -105,7 +106,8 @@ std::vector<int64_t> read_idx_labels(const std::string& path) {
   const auto source = open_bytes(path);
   const auto sizes = read_idx_head(*source, path);
   if (sizes.size() != 1) {
-    throw Error(str_cat(path, ": an IDX file of ", sizes.size(), " dimensions, labels have one"));
+    throw Error(
+        str_cat(path, ": an IDX file of ", sizes.size(), " dimensions, must be 1 for labels"));
   }
   const auto bytes = read_rest(*source, sizes[0], path);
   return {bytes.begin(), bytes.end()};

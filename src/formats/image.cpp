@@ -48,8 +48,8 @@ void check_image_size(const ImageSize& size, const std::string& location) {
   if (size.height > kMaxImageSide || size.width > kMaxImageSide ||
       size.height * size.width > kMaxImagePixels) {
     throw Error(str_cat(location, ": an image of ", size.width, " x ", size.height,
-                        " pixels, allowed are ", with_commas(kMaxImagePixels), " in all and ",
-                        with_commas(kMaxImageSide), " a side"));
+                        " pixels, allowed are at most ", with_commas(kMaxImagePixels),
+                        " in total and ", with_commas(kMaxImageSide), " per side"));
   }
 }
 

@@ -92,9 +92,9 @@ class ImageCsvReader {
       const auto number = number_in(*options_.label);
       if (!number || *number < 1 || *number > static_cast<double>(columns_) ||
           *number != std::floor(*number)) {
-        throw Error(str_cat(path_, ": no column '", options_.label->substr(0, 80),
-                            "', must be a number from 1 to ", columns_,
-                            has_header ? " or a name of its header" : ": it has no header"));
+        throw Error(str_cat(
+            path_, ": no column '", options_.label->substr(0, 80), "', must be a number from 1 to ",
+            columns_, has_header ? " or a name from its header" : ": the file has no header"));
       }
       label_ = static_cast<std::size_t>(*number) - 1;
       return;
@@ -107,9 +107,9 @@ class ImageCsvReader {
     rows_.channels = side_of(pixels) > 0 ? 1 : 3;
     rows_.height = rows_.width = side_of(pixels / rows_.channels);
     if (rows_.height == 0 || rows_.height * rows_.width * rows_.channels != pixels) {
-      throw Error(str_cat(path_, ":", lines_.number(), ": ", pixels,
-                          " pixels in a row, must be those of a square: its side squared, or three "
-                          "times that"));
+      throw Error(str_cat(
+          path_, ":", lines_.number(), ": ", pixels,
+          " pixels per row, must be a square number, or three times one for colour images"));
     }
     check_image_size({rows_.height, rows_.width}, path_);
   }
@@ -120,7 +120,7 @@ class ImageCsvReader {
                           " as in the first line"));
     }
     if (static_cast<int64_t>(rows_.pixels.size()) > kMaxPixelBytes) {
-      throw Error(str_cat(path_, ": more images than fit, allowed are ",
+      throw Error(str_cat(path_, ": too many images, allowed are at most ",
                           format_bytes(static_cast<double>(kMaxPixelBytes))));
     }
     planes_.clear();
@@ -143,7 +143,7 @@ class ImageCsvReader {
     const auto value = number_in(field);
     if (!value || *value < 0 || *value > 1e9 || *value != std::floor(*value)) {
       throw Error(str_cat(lines_.location(), ": label '", field.substr(0, 80),
-                          "', must be a whole number from 0 on"));
+                          "', must be an integer of at least 0"));
     }
     return static_cast<int64_t>(*value);
   }

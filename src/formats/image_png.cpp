@@ -40,7 +40,7 @@ struct PngReader {
   static void read(png_structp from, png_bytep bytes, std::size_t count) {
     auto* self = static_cast<PngReader*>(png_get_io_ptr(from));
     if (self->rest.size() < count) {
-      png_error(from, "the file is cut short");
+      png_error(from, "the file is truncated");
     }
     std::memcpy(bytes, self->rest.data(), count);
     self->rest.remove_prefix(count);
@@ -115,7 +115,7 @@ Image decode_png(std::string_view bytes, const std::string& location) {
   const auto row = static_cast<std::size_t>(image.width * image.channels);
   if ((image.channels != 1 && image.channels != 3) ||
       png_get_rowbytes(reader.png, reader.info) != row) {
-    throw Error(location + ": damaged PNG: a kind of pixel that there is not");
+    throw Error(location + ": damaged PNG: invalid pixel format");
   }
   image.pixels.resize(row * static_cast<std::size_t>(image.height));
   std::vector<png_bytep> rows;

@@ -25,7 +25,7 @@ class Numbers {
     const auto [end, error] = std::from_chars(begin, bytes_.data() + bytes_.size(), value);
     if (error != std::errc() || value < 0 || value > most) {
       throw Error(str_cat(location_, ": damaged PNM: byte ", at_, ": ", what,
-                          at_ >= bytes_.size() ? " is missing: the file is cut short"
+                          at_ >= bytes_.size() ? " is missing: the file is truncated"
                                                : str_cat(" is not a number from 0 to ", most)));
     }
     at_ += static_cast<std::size_t>(end - begin);
@@ -67,17 +67,18 @@ Head read_pnm_head(Numbers& numbers, std::string_view bytes, const std::string& 
   head.has_digits = bytes[1] == '2' || bytes[1] == '3';
   head.size.width = numbers.next("the width", kMaxSide);
   head.size.height = numbers.next("the height", kMaxSide);
-  head.most = numbers.next("the value of white", 65535);
+  head.most = numbers.next("the maximum value", 65535);
   check_image_size(head.size, location);
   if (head.most == 0) {
-    throw Error(location + ": damaged PNM: the value of white is 0");
+    throw Error(location + ": damaged PNM: the maximum value is 0");
   }
   return head;
 }
 
 uint8_t scaled(int64_t value, const Head& head, const std::string& location) {
   if (value > head.most) {
-    throw Error(str_cat(location, ": damaged PNM: a pixel of ", value, ", white is ", head.most));
+    throw Error(str_cat(location, ": damaged PNM: a pixel of ", value,
+                        ", but the maximum value is ", head.most));
   }
   return static_cast<uint8_t>((value * 255 + head.most / 2) / head.most);
 }
@@ -97,8 +98,8 @@ Image decode_pnm(std::string_view bytes, const std::string& location) {
   const std::size_t width = head.most > 255 ? 2 : 1;
   const std::size_t least = head.has_digits ? 2 * count - 1 : width * count;  // bytes
   if (rest.size() < least) {
-    throw Error(str_cat(location, ": damaged PNM: ", rest.size(),
-                        " bytes of pixels, there must be ", least, ": the file is cut short"));
+    throw Error(str_cat(location, ": damaged PNM: ", rest.size(), " bytes of pixels, must be ",
+                        least, ": the file is truncated"));
   }
   Image image{.height = head.size.height,
               .width = head.size.width,

@@ -49,7 +49,7 @@ void JsonSaxReader::walk() {
   }
   // The parser treats a zero byte as the end.
   if (const auto zero = text_.find('\0'); zero != std::string_view::npos) {
-    fail_at(zero, "a zero byte");
+    fail_at(zero, "a null byte");
   }
   const char* const begin = text_.data();
   nlohmann::json_sax<Json>& events = *this;
@@ -128,7 +128,7 @@ bool JsonSaxReader::end_array() { return end_object(); }
 
 bool JsonSaxReader::key(Json::string_t& key) {
   if (!keys_.back().insert(key).second) {
-    fail(weft::str_cat("the key ", quoted_text(key), " stands twice in one object"));
+    fail(weft::str_cat("the key ", quoted_text(key), " is duplicated in one object"));
   }
   on_key(std::move(key));
   return true;
@@ -142,10 +142,10 @@ bool JsonSaxReader::parse_error(std::size_t position,
     fail("a number too large for double precision");
   }
   if (position > text_.size()) {
-    fail_at(text_.size(), "the JSON text ends too early");
+    fail_at(text_.size(), "the JSON text ends unexpectedly");
   }
   const std::size_t at = position > 0 ? position - 1 : 0;
-  fail_at(at, "no valid JSON at " + quoted_text(text_.substr(at, 12)));
+  fail_at(at, "not valid JSON at " + quoted_text(text_.substr(at, 12)));
 }
 
 }  // namespace weft::formats

@@ -37,15 +37,15 @@ class ObjectReader : public JsonSaxReader {
     }
     if (depth() == 0 || is_in_list()) {
       if (is_in_list() && field_ != nullptr) {
-        fail(str_cat("the list ", quoted_text(name_), " holds a list or an object, expected ",
+        fail(str_cat("the list ", quoted_text(name_), " contains a list or an object, expected ",
                      kAllowed));
       }
       return;
     }
     if (is_object) {
       if (field_ != nullptr) {
-        fail(str_cat("the field ", quoted_text(name_),
-                     " is an object, name one of its own fields, ", quoted_text(name_ + ".KEY")));
+        fail(str_cat("the field ", quoted_text(name_), " is an object, select one of its fields, ",
+                     quoted_text(name_ + ".KEY")));
       }
       prefixes_.push_back(name_ + ".");
       return;
@@ -54,7 +54,8 @@ class ObjectReader : public JsonSaxReader {
     note_name();
     if (field_ != nullptr) {
       if (std::find(lists_.begin(), lists_.end(), name_) == lists_.end()) {
-        fail(str_cat("the field ", quoted_text(name_), " is a list, expected a text or a number"));
+        fail(
+            str_cat("the field ", quoted_text(name_), " is a list, expected a string or a number"));
       }
       list_ = Json::array();
     }
@@ -84,7 +85,7 @@ class ObjectReader : public JsonSaxReader {
 
   void on_scalar(Json&& value, std::string_view number) override {
     if (depth() == 0) {
-      fail("no JSON object, expected one on each line");
+      fail("not a JSON object, expected one on each line");
     }
     if (!is_in_list()) {
       note_name();
@@ -93,7 +94,7 @@ class ObjectReader : public JsonSaxReader {
       return;
     }
     if (value.is_null()) {
-      fail(str_cat("the list ", quoted_text(name_), " holds null, expected ", kAllowed));
+      fail(str_cat("the list ", quoted_text(name_), " contains null, expected ", kAllowed));
     }
     std::string found = value.is_string() ? std::move(value.get_ref<std::string&>())
                         : number.empty()  ? value.dump()
@@ -113,7 +114,7 @@ class ObjectReader : public JsonSaxReader {
     }
   }
 
-  static constexpr auto kAllowed = "texts or numbers";
+  static constexpr auto kAllowed = "strings or numbers";
   const std::vector<std::string>& wanted_;
   const std::vector<std::string>& lists_;
   Fields* fields_;                     // null: only names are requested

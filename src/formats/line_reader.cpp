@@ -102,16 +102,17 @@ bool LineReader::State::next(std::string_view& line) {
     }
     const std::string_view first = held();
     if (first.starts_with(kGzipMagic) && !name.ends_with(".gz")) {
-      throw Error(name + ": gzip data, allowed in files whose names end in .gz");
+      throw Error(name + ": gzip data, allowed only in files whose names end in .gz");
     }
     for (const auto& mark : kBinaryFormats) {
       if (first.starts_with(mark.bytes)) {
-        throw Error(str_cat(name, ": ", mark.meaning,
-                            ", allowed is text: lines, csv, tsv or jsonl, also packed as .gz"));
+        throw Error(
+            str_cat(name, ": ", mark.meaning,
+                    ", allowed is text: lines, csv, tsv or jsonl, optionally gzipped (.gz)"));
       }
     }
     if (first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF")) {
-      throw Error(name + ": text in UTF-16, allowed is UTF-8");
+      throw Error(name + ": UTF-16 text, must be UTF-8");
     }
     if (first.starts_with(kByteOrderMark)) {
       begin = kByteOrderMark.size();

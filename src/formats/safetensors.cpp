@@ -19,7 +19,8 @@ namespace weft::formats {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tensors are mapped as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are stored in little-endian order");
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
@@ -45,8 +46,8 @@ const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<std::size_
 std::string_view header_of(std::string_view file, const std::string& path) {
   if (file.starts_with("PK\x03\x04") || file.starts_with("\x80\x02")) {
     throw Error(path +
-                ": a pickle file of PyTorch, allowed is safetensors (Weft never reads pickle: "
-                "convert the file)");
+                ": a PyTorch pickle file, allowed is safetensors (Weft never reads pickle: convert "
+                "the file)");
   }
   if (file.size() < kLengthBytes) {
     throw Error(str_cat(path, ": ", file.size(), " bytes, too short for a safetensors file"));
@@ -54,16 +55,16 @@ std::string_view header_of(std::string_view file, const std::string& path) {
   uint64_t length = 0;
   std::memcpy(&length, file.data(), kLengthBytes);
   if (length > kMaxHeaderBytes) {
-    throw Error(str_cat(path, ": no safetensors file: its header would be ", length,
+    throw Error(str_cat(path, ": not a safetensors file: its header would be ", length,
                         " bytes long, at most ", kMaxHeaderBytes, " are allowed"));
   }
   if (length > file.size() - kLengthBytes) {
-    throw Error(str_cat(path, ": cut short: the safetensors header has ", length,
-                        " bytes, the file ", file.size()));
+    throw Error(str_cat(path, ": truncated: the safetensors header has ", length,
+                        " bytes, but the file has ", file.size()));
   }
   const auto header = file.substr(kLengthBytes, length);
   if (!header.starts_with('{')) {
-    throw Error(path + ": no safetensors file: its header does not begin with '{'");
+    throw Error(path + ": not a safetensors file: its header does not begin with '{'");
   }
   return header;
 }
@@ -95,13 +96,13 @@ void check_offsets(std::vector<const HeaderEntry*> entries,
     if (entry->begin != reached || entry->end < entry->begin || entry->end > available) {
       throw Error(str_cat(path, ": tensor ", quoted_text(entry->name), ": data offsets ",
                           entry->begin, " to ", entry->end, ", expected to begin at ", reached,
-                          " and to end by ", available));
+                          " and to end at or before ", available));
     }
     reached = entry->end;
   }
   if (reached != available) {
     throw Error(
-        str_cat(path, ": the tensors take ", reached, " bytes, but the file holds ", available));
+        str_cat(path, ": the tensors take ", reached, " bytes, but the file has ", available));
   }
 }
 
@@ -122,7 +123,7 @@ TensorView view_of(const HeaderEntry& entry,
   const auto bytes = product(entry.shape, found->width);
   if (!bytes || static_cast<uint64_t>(*bytes) != entry.end - entry.begin) {
     throw Error(str_cat(path, ": tensor ", quoted_text(entry.name), ": its shape and dtype ",
-                        found->name, " do not make ", entry.end - entry.begin, " bytes"));
+                        found->name, " do not give ", entry.end - entry.begin, " bytes"));
   }
   return {.dtype = found->dtype,
           .shape = entry.shape,
@@ -138,7 +139,7 @@ std::string_view name_of(DType dtype) { return dtype_info(dtype).name; }
 int64_t TensorView::count() const {
   const auto elements = product(shape, 1);
   if (!elements) {
-    throw std::invalid_argument("TensorView: the number of elements does not fit 63 bits");
+    throw std::invalid_argument("TensorView: the number of elements does not fit into 63 bits");
   }
   return *elements;
 }

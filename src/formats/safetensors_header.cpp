@@ -100,14 +100,14 @@ class HeaderReader : public JsonSaxReader {
 
   [[noreturn]] void reject() const {
     if (depth() == 0) {
-      fail("the header is no object");
+      fail("the header is not an object");
     }
     if (in_metadata_) {
-      fail("__metadata__ is not a map of texts");
+      fail("__metadata__ is not a map of strings");
     }
-    fail(str_cat("tensor ", quoted_text(name_),
-                 ": not a map of dtype (a text), shape (whole numbers) and data_offsets (two whole "
-                 "numbers)"));
+    fail(str_cat(
+        "tensor ", quoted_text(name_),
+        ": not a map of dtype (a string), shape (integers) and data_offsets (two integers)"));
   }
 
   SafetensorsHeader header_;
@@ -140,7 +140,7 @@ std::string safetensors_header(const std::vector<const NamedTensor*>& tensors,
     const auto bytes = static_cast<uint64_t>(view.count() * byte_width(view.dtype));
     if (!names.insert(tensor->name).second || bytes != view.bytes.size()) {
       throw std::invalid_argument("write_safetensors: " + quoted_text(tensor->name) +
-                                  " is named twice, or its bytes do not fit its shape");
+                                  " is duplicated, or its bytes do not match its shape");
     }
     fields.emplace_back(tensor->name, Json{{"dtype", std::string(name_of(view.dtype))},
                                            {"shape", view.shape},

@@ -35,7 +35,7 @@ std::unique_ptr<RowReader> open_rows(const std::string& path, TableKind kind) {
     case TableKind::kJsonl:
       return make_json_reader(path);
   }
-  throw Error(path + ": unknown kind of table");
+  throw Error(path + ": unknown table format");
 }
 
 /// `there is no column 'labl', did you mean 'label'? Columns: text, label`
@@ -43,7 +43,7 @@ std::string missing_column(const std::string& column, const std::vector<std::str
   const auto near = did_you_mean(column, columns);
   return str_cat("no column ", quoted_text(column),
                  near.empty() ? "" : ", did you mean " + quoted_text(near) + "?",
-                 near.empty() ? ", there are " : " There are ", quoted_text(columns));
+                 near.empty() ? ", the columns are " : " The columns are ", quoted_text(columns));
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ TableReader::TableReader(const std::string& path,
     if (count != 1) {
       throw Error(str_cat(state_->rows->location(), ": ",
                           count == 0 ? missing_column(column, there)
-                                     : "two columns are named " + quoted_text(column)));
+                                     : "two columns have the name " + quoted_text(column)));
     }
   }
   state_->rows->select_columns(columns);

@@ -38,8 +38,8 @@ void check_attention_layers(const models::Model& model, const std::vector<int64_
     return;
   }
   if (nn::find_module(model, "layers.0.attention") == nullptr) {
-    throw UserError(str_cat("--attention: ", models::word_of(options.family),
-                            " has no layers with heads of attention to show"));
+    throw UserError(
+        str_cat("--attention: ", models::word_of(options.family), " has no attention heads"));
   }
   for (const int64_t layer : layers) {
     if (layer < 0 || layer >= options.layers) {

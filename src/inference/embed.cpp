@@ -45,7 +45,8 @@ class TextEncoder {
                     tokenizer.num_special_tokens_to_add(false)),
         types_(model, language) {
     if (max_tokens_ < 1) {
-      throw UserError("the special tokens leave no room for a text: the length is too small");
+      throw UserError(
+          "the special tokens leave no space for text: the maximum length is too small");
     }
   }
 
@@ -71,8 +72,8 @@ class TextEncoder {
 
 at::Tensor project(const at::Tensor& vectors, const models::SentenceProjection& projection) {
   if (projection.weight.size(1) != vectors.size(1)) {
-    throw UserError(str_cat("the Dense module takes vectors of ", projection.weight.size(1),
-                            ", gets ", vectors.size(1)));
+    throw UserError(str_cat("the Dense module expects vectors of size ", projection.weight.size(1),
+                            ", got ", vectors.size(1)));
   }
   const auto on = [&](const at::Tensor& tensor) {
     return tensor.defined() ? tensor.to(vectors.options()) : tensor;

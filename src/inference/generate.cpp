@@ -42,11 +42,12 @@ TextGenerator::TextGenerator(models::Model& model,
       settings_(std::move(settings)),
       reads_source_(models::is_encoder_decoder(model.options())) {
   if (!models::can_generate(model)) {
-    throw UserError(models::architecture_of(model.options()) +
-                    ": does not generate text; models with a causal or conditional head do");
+    throw UserError(
+        models::architecture_of(model.options()) +
+        ": cannot generate text, must be a model with a causal or conditional generation head");
   }
   if (!tokenizer_ && (settings_.decodes_text || !settings_.stop_strings.empty())) {
-    throw UserError("texts need a tokenizer; ids alone do not");
+    throw UserError("text input needs a tokenizer; ids do not");
   }
   output_ = models::prepare_for_decoding(model_);
 }
@@ -54,7 +55,7 @@ TextGenerator::TextGenerator(models::Model& model,
 /// Tokenizer of prompts.
 const data::Tokenizer& TextGenerator::source_tokenizer() const {
   if (!tokenizer_) {
-    throw UserError("a prompt of text needs a tokenizer");
+    throw UserError("a text prompt needs a tokenizer");
   }
   return *tokenizer_;
 }
@@ -84,13 +85,12 @@ void TextGenerator::set_source(Prompt& prompt,
   }
   if (prompt.source.empty()) {
     throw UserError(
-        "an empty source: the tokenizer adds no special tokens, so that nothing is "
-        "left to read");
+        "an empty source: the tokenizer adds no special tokens, so the encoder has no input");
   }
   if (settings_.config.decoder_start_id < 0) {
     throw UserError(
-        "no decoder_start_token_id in config.json or generation_config.json: it is not "
-        "known what the decoder begins with (of mBART the answers' language: --target-language)");
+        "no decoder_start_token_id in config.json or generation_config.json: the first decoder "
+        "token is unknown (mBART: give the language of the output with --target-language)");
   }
   prompt.tokens = {settings_.config.decoder_start_id};
 }
@@ -113,7 +113,7 @@ void TextGenerator::set_prompt_tokens(Prompt& prompt,
     const auto special = tokenizer_->special_token_ids();
     const auto begin = special.bos >= 0 ? special.bos : special.eos;
     if (begin < 0) {
-      throw UserError("an empty prompt: the tokenizer has no token that begins a text");
+      throw UserError("an empty prompt: the tokenizer has no token to start a text with");
     }
     prompt.tokens = {begin};
   }
@@ -144,7 +144,7 @@ Prompt TextGenerator::make_prompt(const GenerationRequest& request,
     for (const auto id : *ids) {
       if (id < 0 || (ids == &prompt.tokens && id >= words)) {
         throw UserError(
-            str_cat("prompt ", index + 1, ": id ", id, " is none of the model's ", words));
+            str_cat("prompt ", index + 1, ": id ", id, " is not one of the model's ", words));
       }
     }
   }

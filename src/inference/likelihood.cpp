@@ -53,14 +53,14 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
       reads_source_(models::is_encoder_decoder(model.options())) {
   if (!models::can_generate(model)) {
     throw UserError(models::architecture_of(model.options()) +
-                    ": gives no likelihood of texts; models with a causal or conditional head do");
+                    ": cannot compute likelihoods of texts, must be a model with a causal or "
+                    "conditional generation head");
   }
   const auto& options = model.options();
   const bool is_unlimited = options.decoder.relative_buckets > 0 || options.length <= 0;
   length_ = is_unlimited ? kUnlimited : options.length;
   if (reads_source_ && options.decoder.decoder_start_id < 0) {
-    throw UserError(
-        "no decoder_start_token_id in config.json: it is not known what the decoder begins with");
+    throw UserError("no decoder_start_token_id in config.json: the first decoder token is unknown");
   }
 }
 
@@ -74,8 +74,8 @@ int64_t LikelihoodScorer::begin_token() const {
     }
   }
   throw UserError(
-      "an empty context: neither the tokenizer nor the model names a token that begins "
-      "or ends a text");
+      "an empty context: neither the tokenizer nor the model has a token that begins or ends a "
+      "text");
 }
 
 void LikelihoodScorer::add_continuation(std::size_t item,
@@ -173,8 +173,8 @@ std::vector<Likelihood> LikelihoodScorer::score(const std::vector<Continuation>&
 std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::string>& texts) const {
   if (reads_source_) {
     throw UserError(models::architecture_of(model_.options()) +
-                    ": an encoder-decoder answers a source; whole texts by themselves have a "
-                    "likelihood by a causal model only");
+                    ": an encoder-decoder needs a source; only causal models give the likelihood "
+                    "of a whole text");
   }
   std::vector<Likelihood> results(texts.size());
   std::vector<Window> windows;

@@ -142,7 +142,7 @@ class BatchPredictor {
       case Head::kConditional:
       case Head::kMaskedImage:
         throw UserError(models::architecture_of(model_.options()) +
-                        ": this head does not answer for whole texts");
+                        ": this head does not predict whole texts");
     }
   }
 

@@ -85,7 +85,7 @@ ScoreTask::Template ScoreTask::parse(config::Section& section,
     }
     const auto end = raw.find('}', at);
     if (end == std::string::npos) {
-      section.fail(key, "'" + raw + "' opens a { that nothing closes");
+      section.fail(key, "'" + raw + "' has an opening { without }");
     }
     const auto inside = raw.substr(at + 1, end - at - 1);
     const auto parts = split(inside, '|');
@@ -109,7 +109,7 @@ ScoreTask::Template ScoreTask::parse(config::Section& section,
 void ScoreTask::read_verbalizers(config::Section& section) {
   std::vector<std::string> words;
   section.read("words", words,
-               {.help = "What stands for a column's values, each as `column:value=word`."});
+               {.help = "Replacement words for column values, each as `column:value=word`."});
   for (const auto& entry : words) {
     const auto colon = entry.find(':');
     const auto equals = entry.find('=');
@@ -124,26 +124,29 @@ void ScoreTask::read_verbalizers(config::Section& section) {
 ScoreTask ScoreTask::read(config::Section& section) {
   ScoreTask task;
   section.read("data", task.data_,
-               {.help = "Tables (csv, tsv, jsonl) with the questions, in the order of scoring."});
+               {.help = "Tables with the examples (csv, tsv, jsonl), scored in this order."});
   std::string context;
   std::vector<std::string> choices;
   std::optional<std::string> continuation;
   std::optional<std::string> whole;
   std::optional<std::string> label;
-  section.read("context", context, {.help = "Template of what the model reads first."});
-  section.read("choices", choices, {.help = "Templates of what may follow."});
+  section.read("context", context, {.help = "Template of the context."});
+  section.read("choices", choices, {.help = "Templates of the choices."});
   section.read("continuation", continuation,
-               {.help = "Template of the one thing that follows, instead of choices."});
-  section.read("text", whole, {.help = "Template of a whole text, instead of all that."});
-  section.read("delimiter", task.delimiter_, {.help = "What stands between context and choice."});
-  section.read("label", label, {.help = "Column with the right choice: its number from 0 on."});
-  section.read("labels", task.labels_,
-               {.help = "Values of that column in the order of the choices, if not numbers."});
+               {.help = "Template of a single continuation, instead of choices."});
+  section.read("text", whole,
+               {.help = "Template of a whole text, instead of context and choices."});
+  section.read("delimiter", task.delimiter_, {.help = "Delimiter between context and choice."});
+  section.read("label", label,
+               {.help = "Column with the correct choice as its index, counted from 0."});
+  section.read(
+      "labels", task.labels_,
+      {.help = "Values of the label column in the order of the choices, if they are not indices."});
   task.read_verbalizers(section);
   section.reject_unread();
   const int forms = (choices.empty() ? 0 : 1) + (continuation ? 1 : 0) + (whole ? 1 : 0);
   if (forms != 1) {
-    section.fail("choices", "a task has one of choices, continuation, text");
+    section.fail("choices", "must have exactly one of choices, continuation, text");
   }
   if (!task.labels_.empty() && task.labels_.size() != choices.size()) {
     section.fail("labels",

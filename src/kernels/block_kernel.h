@@ -84,7 +84,7 @@ void release_block_kernel() {
 #else
 template <class T>
 void multiply_rows(const Block<T>&, int64_t, int64_t, int64_t) {
-  TORCH_CHECK(false, "this LibTorch has no block product");
+  TORCH_CHECK(false, "this LibTorch has no block matrix product");
 }
 
 template <class T>

@@ -23,7 +23,7 @@ Layout Layout::continuing(std::vector<int64_t> offsets,
   TORCH_CHECK(offsets.back() <= std::numeric_limits<int32_t>::max(),
               "Layout expects fewer than 2^31 tokens, got ", offsets.back());
   TORCH_CHECK(before.empty() || before.size() + 1 == offsets.size(),
-              "Layout expects a place for each of ", offsets.size() - 1, " sequences, got ",
+              "Layout expects one position for each of ", offsets.size() - 1, " sequences, got ",
               before.size());
   Layout layout;
   const auto host_offsets = at::empty({static_cast<int64_t>(offsets.size())}, at::kInt);
@@ -31,7 +31,7 @@ Layout Layout::continuing(std::vector<int64_t> offsets,
   narrow[0] = 0;
   for (size_t b = 0; b + 1 < offsets.size(); ++b) {
     const auto length = offsets[b + 1] - offsets[b];
-    TORCH_CHECK(length >= 0, "Layout expects rising offsets, got ", offsets[b], " then ",
+    TORCH_CHECK(length >= 0, "Layout expects increasing offsets, got ", offsets[b], " then ",
                 offsets[b + 1]);
     layout.max_length = std::max(layout.max_length, length);
     narrow[b + 1] = static_cast<int32_t>(offsets[b + 1]);
@@ -53,12 +53,12 @@ Layout Layout::continuing(std::vector<int64_t> offsets,
 
 Layout Layout::with_positions(const std::vector<int64_t>& token_positions) const {
   TORCH_CHECK(static_cast<int64_t>(token_positions.size()) == tokens(),
-              "Layout expects a place for each of ", tokens(), " tokens, got ",
+              "Layout expects one position for each of ", tokens(), " tokens, got ",
               token_positions.size());
   auto layout = *this;
   layout.position_limit = 0;
   for (const int64_t position : token_positions) {
-    TORCH_CHECK(position >= 0, "Layout expects places from 0 on, got ", position);
+    TORCH_CHECK(position >= 0, "Layout expects positions of at least 0, got ", position);
     layout.position_limit = std::max(layout.position_limit, position + 1);
   }
   layout.positions = to_device(token_positions, positions.device());

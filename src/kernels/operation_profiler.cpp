@@ -70,7 +70,7 @@ std::string_view name_of(Operation operation) {
 }
 
 OperationProfiler::OperationProfiler(std::function<void()> wait) : wait_(std::move(wait)) {
-  TORCH_CHECK(active_profiler == nullptr, "this thread has a clock of operations already");
+  TORCH_CHECK(active_profiler == nullptr, "this thread already has an operation profiler");
   active_profiler = this;
   backward_callback_ = at::addThreadLocalCallback(
       at::RecordFunctionCallback(node_begins).scopes({at::RecordScope::BACKWARD_FUNCTION}));

@@ -24,10 +24,10 @@ void check_optimizer(const UpdateSlice& slice) {
   TORCH_CHECK(slice.master.defined() && slice.gradient.defined() && suits(slice.master) &&
                   suits(slice.compute) && suits(slice.gradient) && suits(slice.first) &&
                   suits(slice.second),
-              "an update expects contiguous 1-D slices of one length on one device");
+              "an update expects contiguous 1-D slices of equal length on one device");
   TORCH_CHECK(slice.master.scalar_type() == at::kFloat &&
                   (!slice.compute.defined() || slice.compute.scalar_type() == at::kBFloat16),
-              "an update expects an fp32 master and a bf16 copy");
+              "an update expects an fp32 master copy and a bf16 copy");
 }
 
 void aten_adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
@@ -220,7 +220,7 @@ void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scal
 
 void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
   check_optimizer(slice);
-  TORCH_CHECK(rule.momentum == 0.0 || slice.first.defined(), "sgd expects a place for momentum");
+  TORCH_CHECK(rule.momentum == 0.0 || slice.first.defined(), "sgd expects a momentum buffer");
   const at::NoGradGuard no_grad;
   auto used = slice;
   if (rule.momentum == 0.0) {
@@ -276,8 +276,8 @@ std::vector<double> squared_norms(const std::vector<at::Tensor>& tensors) {
 void accumulate_and_zero(const at::Tensor& sum, const at::Tensor& x) {
   TORCH_CHECK(sum.scalar_type() == at::kFloat && sum.sizes() == x.sizes() && sum.is_contiguous() &&
                   x.is_contiguous(),
-              "expected contiguous tensors of one size, the sum fp32, got ", sum.sizes(), " and ",
-              x.sizes());
+              "expected contiguous tensors of equal size with an fp32 sum, got ", sum.sizes(),
+              " and ", x.sizes());
   const at::NoGradGuard no_grad;
   if (!has_vector_kernel(sum) || !has_vector_kernel(x)) {
     sum.add_(x);

@@ -16,7 +16,7 @@ constexpr unsigned kDictionaryWords = 392126;
 constexpr unsigned kDebianDictionaryWords = 392127;
 
 constexpr std::string_view kRemedy =
-    " (Debian's mecab-ipadic-utf8; else MECABRC=FILE with a line `dicdir = FOLDER`)";
+    " (Debian package mecab-ipadic-utf8, or MECABRC=FILE with a line `dicdir = DIRECTORY`)";
 
 /// Layout of mecab_dictionary_info_t in libmecab.so.2.
 struct Dictionary {
@@ -47,7 +47,8 @@ void check(const Dictionary* dictionary) {
   };
   if (dictionary == nullptr || !is_one()) {
     throw UserError(str_cat("MeCab: ", dictionary == nullptr ? "no dictionary" : dictionary->file,
-                            " is not the IPA dictionary in UTF-8 alone", kRemedy));
+                            " is not the IPA dictionary in UTF-8 or not the only dictionary",
+                            kRemedy));
   }
 }
 
@@ -57,15 +58,16 @@ Mecab::Mecab() {
   void* library = ::dlopen("libmecab.so.2", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     throw UserError(
-        str_cat("MeCab, which cuts Japanese into words, is not installed (Debian's "
-                "libmecab2 and mecab-ipadic-utf8): ",
+        str_cat("MeCab, which segments Japanese text, is not installed (Debian packages libmecab2 "
+                "and mecab-ipadic-utf8): ",
                 ::dlerror()));
   }
   tagger_ = function<void*(const char*)>(library, "mecab_new2")("-Owakati");
   if (tagger_ == nullptr) {
     const char* settings = std::getenv("MECABRC");
     throw UserError(str_cat("MeCab finds no dictionary",
-                            settings == nullptr ? "" : str_cat(" by MECABRC=", settings), kRemedy));
+                            settings == nullptr ? "" : str_cat(" with MECABRC=", settings),
+                            kRemedy));
   }
   const auto* dictionary =
       function<const Dictionary*(void*)>(library, "mecab_dictionary_info")(tagger_);
@@ -86,7 +88,7 @@ const Mecab& Mecab::instance() {
 std::string Mecab::tokenize(const std::string& line) const {
   const auto* words = tokenize_(tagger_, line.data(), line.size());
   if (words == nullptr) {
-    throw UserError(str_cat("MeCab: a line of ", line.size(), " bytes cannot be cut into words"));
+    throw UserError(str_cat("MeCab: a line of ", line.size(), " bytes cannot be segmented"));
   }
   return words;
 }

@@ -118,17 +118,20 @@ at::Tensor CausalModel::selected_hidden_states(const TextInput& input,
 }
 
 at::Tensor CausalModel::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+              " does not predict tokens");
   return rows;
 }
 
 at::Tensor CausalModel::output_weight() {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+              " does not predict tokens");
   return output_ ? output_->weight() : embeddings_->word_weight();
 }
 
 at::Tensor CausalModel::output_bias() {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+              " does not predict tokens");
   return {};
 }
 

@@ -79,7 +79,7 @@ std::vector<nn::TextPair> text_pairs(const std::vector<int64_t>& ids,
     }
     if (border == end) {
       throw UserError(
-          "decomposable_attention compares two texts, found one: give each row a text_pair");
+          "decomposable_attention needs two texts, found one: give each row a text_pair");
     }
     pairs.push_back({.first = text_in(begin, border), .second = text_in(border, end)});
   }

@@ -94,8 +94,8 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
 std::string model_directory(const std::string& path) {
   std::error_code ignored;
   if (is_adapter_directory(path)) {
-    throw UserError(str_cat(path, ": an adapter, not a model of its own: `weft import ", path,
-                            " --output DIR` merges it into its base and writes a model"));
+    throw UserError(str_cat(path, ": a LoRA adapter, not a complete model: `weft import ", path,
+                            " --output DIR` merges it into its base model"));
   }
   for (const auto& place : {fs::path(path), fs::path(path) / "best", fs::path(path) / "last"}) {
     if (fs::exists(place / kDirectoryConfig, ignored)) {
@@ -103,10 +103,10 @@ std::string model_directory(const std::string& path) {
     }
   }
   if (!fs::exists(path, ignored)) {
-    throw UserError(path + ": no such model: the directory does not exist");
+    throw UserError(path + ": model not found: the directory does not exist");
   }
-  throw UserError(path + ": no model: neither " + kDirectoryConfig +
-                  " nor a run's `best` or `last` is there");
+  throw UserError(path + ": not a model: neither " + kDirectoryConfig +
+                  " nor a run's `best` or `last` exists");
 }
 
 ModelOptions read_model_config(const std::string& directory) {
@@ -114,8 +114,8 @@ ModelOptions read_model_config(const std::string& directory) {
   const auto json = formats::read_json(path, kMaxConfigBytes);
   if (json.is_object() && !json.contains("model_type")) {
     throw formats::Error(
-        str_cat(path, ": model_type: found nothing, must name the model's family; `weft import ",
-                directory, " --output DIR` finds it out and writes a current directory"));
+        str_cat(path, ": model_type: missing, must be the model's family; `weft import ", directory,
+                " --output DIR` infers it and writes a current directory"));
   }
   return with_inferred_options(options_from_json(with_inferred_head(json, directory), path),
                                directory);

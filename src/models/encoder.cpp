@@ -88,7 +88,7 @@ Encoder& Encoder::add_generator(const ModelOptions& options) {
   TORCH_CHECK(embedding_width(options) == embedding_width(options_) &&
                   options.vocabulary == options_.vocabulary && options.length == options_.length &&
                   options.type_vocab_size == options_.type_vocab_size,
-              "a generator shares its discriminator's embeddings, of which this one has others");
+              "a generator shares its discriminator's embeddings, but their shapes differ");
   return *register_module(kGenerator, std::make_shared<Encoder>(options, embeddings_));
 }
 
@@ -154,22 +154,23 @@ at::Tensor Encoder::pooled(const at::Tensor& hidden, const nn::ForwardContext& c
 }
 
 at::Tensor Encoder::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(mlm_head_, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(mlm_head_, architecture_of(options_), " does not predict tokens");
   return mlm_head_->transform(rows);
 }
 
 at::Tensor Encoder::output_weight() {
-  TORCH_CHECK(mlm_head_, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(mlm_head_, architecture_of(options_), " does not predict tokens");
   return options_.tie_word_embeddings ? embeddings_->word_weight() : mlm_head_->weight();
 }
 
 at::Tensor Encoder::output_bias() {
-  TORCH_CHECK(mlm_head_, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(mlm_head_, architecture_of(options_), " does not predict tokens");
   return mlm_head_->bias();
 }
 
 at::Tensor Encoder::next_sentence_logits(const at::Tensor& pooled) {
-  TORCH_CHECK(next_sentence_, architecture_of(options_), " judges no pairs of sentences");
+  TORCH_CHECK(next_sentence_, architecture_of(options_),
+              " does not support next sentence prediction");
   return next_sentence_->forward(pooled);
 }
 

@@ -144,7 +144,7 @@ at::Tensor EncoderDecoder::encode(const SourceInput& source, const nn::ForwardCo
 
 at::Tensor EncoderDecoder::decode(const at::Tensor& ids, const nn::ForwardContext& context) {
   TORCH_CHECK(context.encoder_states != nullptr,
-              "a decoder needs the states of its encoder: context.encoder_states");
+              "a decoder needs the hidden states of its encoder: context.encoder_states");
   const auto embedded = decoder_embeddings_->forward(ids, {}, context);
   return dropped(decoder_layers_->forward(embedded, context), nn::DropoutSite::kHeadInner, context);
 }
@@ -160,7 +160,7 @@ at::Tensor EncoderDecoder::hidden(const TextInput& input, const nn::ForwardConte
   TORCH_CHECK(!input.ids.is_cpu() || options_.eos_id < 0 ||
                   (input.ids.index_select(0, ends) == options_.eos_id).all().item<bool>(),
               "each sequence must end with the end-of-sequence token ", options_.eos_id,
-              ", whose state is classified");
+              ", whose hidden state is classified");
   const nn::EncoderStates encoder_states{
       .states = encode({.ids = input.ids, .patches = {}}, context), .layout = context.layout};
   auto own = context;
@@ -175,19 +175,22 @@ at::Tensor EncoderDecoder::shifted(const at::Tensor& ids, const kernels::Layout&
 }
 
 at::Tensor EncoderDecoder::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_),
+              " does not predict tokens");
   return options_.decoder.scale_decoder_outputs
              ? rows / std::sqrt(static_cast<double>(options_.dim))
              : rows;
 }
 
 at::Tensor EncoderDecoder::output_weight() {
-  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_),
+              " does not predict tokens");
   return output_ ? output_->weight() : decoder_embeddings_->word_weight();
 }
 
 at::Tensor EncoderDecoder::output_bias() {
-  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_), " guesses no tokens");
+  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_),
+              " does not predict tokens");
   return bias_.defined() ? bias_.squeeze(0) : at::Tensor();
 }
 

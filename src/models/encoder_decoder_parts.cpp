@@ -19,12 +19,12 @@ void read_decoder(Section section,
                   bool shares_sizes) {
   auto& decoder = options.decoder;
   const auto* other = base == nullptr ? nullptr : &base->decoder;
-  section.read("layers", decoder.layers,
-               {.help = "Blocks of the decoder; as many as the encoder has where those are given "
-                        "and these are not.",
-                .unit = "layers",
-                .range = config::between(1, 1024),
-                .only_if = only});
+  section.read(
+      "layers", decoder.layers,
+      {.help = "Number of decoder layers. Default: same as the encoder, if layers is given.",
+       .unit = "layers",
+       .range = config::between(1, 1024),
+       .only_if = only});
   require_unchanged(section, "layers", other == nullptr || decoder.layers == other->layers);
   if (shares_sizes) {
     decoder.heads = options.heads;
@@ -33,12 +33,14 @@ void read_decoder(Section section,
     return;
   }
   section.read("heads", decoder.heads,
-               {.help = "Attention heads of the decoder, likewise.",
+               {.help = "Number of attention heads of the decoder. Default: same as the encoder, "
+                        "if attention.heads is given.",
                 .unit = "heads",
                 .range = config::between(1, 1024),
                 .only_if = only});
   section.read("width", decoder.width,
-               {.help = "Width between the projections of the decoder's feed-forward, likewise.",
+               {.help = "Intermediate size of the decoder's feed-forward layer. Default: same as "
+                        "the encoder, if feed_forward.width is given.",
                 .unit = "features",
                 .range = config::between(1, 1 << 20),
                 .only_if = only});
@@ -57,25 +59,26 @@ void read_relative(Section& section,
   auto& decoder = options.decoder;
   const auto* other = base == nullptr ? nullptr : &base->decoder;
   section.read("head_dim", decoder.head_dim,
-               {.help = "Width of a head, in the encoder and in the decoder.",
+               {.help = "Head size of encoder and decoder.",
                 .unit = "features",
                 .range = config::between(1, 1024),
                 .only_if = only});
   require_unchanged(section, "head_dim", other == nullptr || decoder.head_dim == other->head_dim);
   section.read("gated", options.modern.is_gated,
-               {.help = "Whether a second projection multiplies the activated one (v1.1 and mt5).",
+               {.help = "Gated feed-forward layer: a second projection is multiplied with the "
+                        "activations (T5 v1.1, mT5).",
                 .only_if = only});
   require_unchanged(section, "gated",
                     base == nullptr || options.modern.is_gated == base->modern.is_gated);
-  auto relative = section.section("relative_attention",
-                                  {.help = "Numbers that are added to the scores by distance."});
+  auto relative = section.section(
+      "relative_attention", {.help = "Relative position bias, added to the attention scores."});
   relative.read("num_buckets", decoder.relative_buckets,
-                {.help = "Kinds of distances.",
+                {.help = "Number of buckets for relative distances.",
                  .unit = "buckets",
                  .range = config::between(4, 4096),
                  .only_if = only});
   relative.read("max_distance", decoder.relative_max_distance,
-                {.help = "From this distance on all share the last bucket.",
+                {.help = "Distances from this value on share the last bucket.",
                  .unit = "tokens",
                  .range = config::between(4, 1 << 20),
                  .only_if = only});
@@ -112,30 +115,29 @@ void read_encoder_decoder_keys(Section& section,
     options.modern.activation_dropout = keys.has_relative ? options.dropout : 0;
   }
   if (keys.has_inner_dropout) {
-    section.read("activation_dropout", options.modern.activation_dropout,
-                 {.help = "Share of the activated features of feed-forwards that are dropped in "
-                          "training.",
-                  .range = config::half_open(0, 1),
-                  .only_if = keys.only_if});
+    section.read(
+        "activation_dropout", options.modern.activation_dropout,
+        {.help = "Dropout probability after the activation function in feed-forward layers.",
+         .range = config::half_open(0, 1),
+         .only_if = keys.only_if});
   }
   if (base == nullptr) {
     decoder.layers = options.layers != before.layers ? options.layers : decoder.layers;
     decoder.heads = options.heads != before.heads ? options.heads : decoder.heads;
     decoder.width = options.width != before.width ? options.width : decoder.width;
   }
-  read_decoder(section.section("decoder", {.help = "The stack that writes the target."}), options,
-               base, keys.only_if, keys.has_relative);
+  read_decoder(section.section("decoder", {.help = "Decoder stack."}), options, base, keys.only_if,
+               keys.has_relative);
   if (keys.has_scaled_embedding) {
     section.read("scale_embedding", decoder.scale_embedding,
-                 {.help = "Whether word embeddings are multiplied by the root of dim.",
-                  .only_if = keys.only_if});
+                 {.help = "Multiplies word embeddings by sqrt(dim).", .only_if = keys.only_if});
     require_unchanged(section, "scale_embedding",
                       base == nullptr || decoder.scale_embedding == base->decoder.scale_embedding);
   }
   if (keys.has_embedding_ties) {
-    section.read(
-        "share_encoder_decoder_embeddings", decoder.share_encoder_decoder_embeddings,
-        {.help = "Whether encoder and decoder share the word embedding.", .only_if = keys.only_if});
+    section.read("share_encoder_decoder_embeddings", decoder.share_encoder_decoder_embeddings,
+                 {.help = "Shares the word embeddings between encoder and decoder.",
+                  .only_if = keys.only_if});
     require_unchanged(section, "share_encoder_decoder_embeddings",
                       base == nullptr || decoder.share_encoder_decoder_embeddings ==
                                              base->decoder.share_encoder_decoder_embeddings);
@@ -143,14 +145,13 @@ void read_encoder_decoder_keys(Section& section,
         !section.is_documenting()) {
       section.fail("tie_word_embeddings",
                    "false together with share_encoder_decoder_embeddings: true; allowed is to tie "
-                   "all three, the "
-                   "decoder's two, or none");
+                   "all three, only the decoder's two, or none");
     }
   }
   if (keys.has_relative) {
     section.read("scale_decoder_outputs", decoder.scale_decoder_outputs,
-                 {.help = "Whether states are divided by the root of dim before the output matrix "
-                          "(t5 v1.0).",
+                 {.help = "Divides the decoder's output states by sqrt(dim) before the output "
+                          "projection (T5 v1.0).",
                   .only_if = keys.only_if});
     require_unchanged(
         section, "scale_decoder_outputs",

@@ -21,7 +21,7 @@ constexpr uint64_t kGeneratorStream = 2;
 Encoder& encoder_of(Model& discriminator) {
   auto* encoder = dynamic_cast<Encoder*>(&discriminator);
   TORCH_CHECK(encoder != nullptr && discriminator.options().head == Head::kReplacedToken,
-              architecture_of(discriminator.options()), " is no discriminator");
+              architecture_of(discriminator.options()), " is not a discriminator");
   return *encoder;
 }
 
@@ -43,7 +43,7 @@ void expect_equal(const std::string& directory,
                   int64_t generator,
                   int64_t discriminator) {
   if (generator != discriminator) {
-    throw UserError(str_cat(directory, ": ", what, " ", generator, ", its discriminator has ",
+    throw UserError(str_cat(directory, ": ", what, " ", generator, ", but its discriminator has ",
                             discriminator, ": they share their embeddings"));
   }
 }
@@ -103,18 +103,18 @@ void load_generator(Model& discriminator, const std::string& directory) {
   const auto below = generator_directory(directory);
   if (!has_generator(directory)) {
     throw UserError(
-        str_cat(below, ": no such model directory, must be the discriminator's generator"));
+        str_cat(below, ": model directory not found, must be the discriminator's generator"));
   }
   const auto loaded = load_model(below, options_in(below, discriminator.options()), 0);
   const auto ours = discriminator.named_parameters();
   for (const auto& parameter : loaded.model->named_parameters()) {
     if (is_shared_embedding(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
-      throw UserError(str_cat(below, ": ", parameter.key(), " is not that of ", directory,
-                              ": they must be the same"));
+      throw UserError(str_cat(below, ": ", parameter.key(), " differs from that of ", directory,
+                              ": both must have the same tokenizer"));
     }
   }
   if (!loaded.missing_keys.empty()) {
-    throw UserError(str_cat(below, ": has no weights for ", join(loaded.missing_keys)));
+    throw UserError(str_cat(below, ": missing keys: ", join(loaded.missing_keys)));
   }
   attach_generator(discriminator, *loaded.model);
 }

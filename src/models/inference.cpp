@@ -53,7 +53,7 @@ void quantize(Model& model) {
   });
   if (count == 0) {
     throw UserError(architecture_of(model.options()) +
-                    ": has no linear layers whose weights could be int8");
+                    ": has no linear layers that can be quantized to int8");
   }
 }
 
@@ -61,7 +61,7 @@ void quantize(Model& model) {
 
 void prepare_for_inference(Model& model, const InferenceOptions& options) {
   if (options.is_quantized && !options.device.is_cpu()) {
-    throw UserError("weights in int8 are for the CPU: choose device cpu, or leave int8 out");
+    throw UserError("int8 weights are only supported on the CPU: choose device cpu, or omit int8");
   }
   const at::NoGradGuard no_grad;
   if (options.is_quantized) {

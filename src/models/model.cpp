@@ -15,7 +15,7 @@ std::unique_ptr<nn::DecodingState> Model::make_decoding_state(int64_t sequences)
 }
 
 at::Tensor Model::encode(const SourceInput& /*source*/, const nn::ForwardContext& /*context*/) {
-  TORCH_CHECK(false, architecture_of(options()), " has no encoder beside it");
+  TORCH_CHECK(false, architecture_of(options()), " is not an encoder-decoder");
 }
 
 at::Tensor Model::pooled(const at::Tensor& /*hidden*/, const nn::ForwardContext& /*context*/) {
@@ -23,19 +23,19 @@ at::Tensor Model::pooled(const at::Tensor& /*hidden*/, const nn::ForwardContext&
 }
 
 at::Tensor Model::token_features(const at::Tensor& /*rows*/) {
-  TORCH_CHECK(false, architecture_of(options()), " guesses no tokens");
+  TORCH_CHECK(false, architecture_of(options()), " does not predict tokens");
 }
 
 at::Tensor Model::output_weight() {
-  TORCH_CHECK(false, architecture_of(options()), " guesses no tokens");
+  TORCH_CHECK(false, architecture_of(options()), " does not predict tokens");
 }
 
 at::Tensor Model::output_bias() {
-  TORCH_CHECK(false, architecture_of(options()), " guesses no tokens");
+  TORCH_CHECK(false, architecture_of(options()), " does not predict tokens");
 }
 
 at::Tensor Model::next_sentence_logits(const at::Tensor& /*pooled*/) {
-  TORCH_CHECK(false, architecture_of(options()), " judges no pairs of sentences");
+  TORCH_CHECK(false, architecture_of(options()), " does not support next sentence prediction");
 }
 
 at::Tensor Model::class_logits(const at::Tensor& /*hidden*/,

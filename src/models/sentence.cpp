@@ -80,7 +80,7 @@ std::vector<Module> read_modules(const std::string& directory) {
     fields.read("type", type);
     fields.read("path", folder);
     if (folder.find("..") != std::string::npos || folder.starts_with('/')) {
-      fields.fail("path", str_cat("'", folder, "', must be a folder beside the file"));
+      fields.fail("path", str_cat("'", folder, "', must be a directory next to the file"));
     }
     modules.push_back(
         {last_word(type), folder.empty() ? directory : directory + "/" + folder, folder});
@@ -120,7 +120,8 @@ void read_poolings(const JsonFields& fields, SentenceOptions& options) {
     }
   }
   if (options.poolings.empty()) {
-    fields.fail("pooling_mode", "none is on, must be at least one of the pooling_mode_... keys");
+    fields.fail("pooling_mode",
+                "no pooling mode is on, must be at least one of the pooling_mode_... keys");
   }
 }
 
@@ -132,7 +133,7 @@ void read_sentence_pooling(const std::string& directory, SentenceOptions& option
   bool includes_prompt = true;
   fields.read("include_prompt", includes_prompt);
   if (!includes_prompt && !options.prompt.empty()) {
-    fields.fail("include_prompt", "false: pooling without the prompt's tokens is not done here");
+    fields.fail("include_prompt", "false: pooling without the prompt tokens is not supported");
   }
 }
 
@@ -159,7 +160,7 @@ SentenceProjection read_projection(const std::string& directory) {
   const auto bias = projection.bias;
   if (projection.weight.dim() != 2 ||
       (bias.defined() && (bias.dim() != 1 || bias.size(0) != projection.weight.size(0)))) {
-    throw formats::Error(file.path() + ": linear.weight and linear.bias do not go together");
+    throw formats::Error(file.path() + ": linear.weight and linear.bias do not match");
   }
   return projection;
 }

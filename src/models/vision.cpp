@@ -51,7 +51,7 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
                                     const kernels::Layout& layout,
                                     int64_t num_prefix_tokens) {
   TORCH_CHECK(ids.defined() && ids.dim() == 1 && ids.size(0) == layout.tokens(),
-              "a model of images expects an id for each of ", layout.tokens(), " tokens");
+              "an image model expects one id for each of ", layout.tokens(), " tokens");
   const auto host = ids.cpu().contiguous();
   const auto* id = host.const_data_ptr<int64_t>();
   std::vector<nn::PatchGrid> grids;
@@ -60,7 +60,8 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
     grids.push_back({formats::patch_row(last) + 1, formats::patch_column(last) + 1});
     const auto count = layout.offsets[b + 1] - layout.offsets[b] - num_prefix_tokens;
     TORCH_CHECK(last >= 0 && grids.back().rows * grids.back().columns == count, "an image of ",
-                count, " patches is no grid of ", grids.back().rows, " x ", grids.back().columns);
+                count, " patches does not form a grid of ", grids.back().rows, " x ",
+                grids.back().columns);
   }
   return grids;
 }
@@ -149,7 +150,8 @@ at::Tensor Vision::classify(const TextInput& input, const nn::ForwardContext& co
 }
 
 at::Tensor Vision::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kMaskedImage, architecture_of(options_), " guesses no pixels");
+  TORCH_CHECK(options_.head == Head::kMaskedImage, architecture_of(options_),
+              " does not predict pixels");
   return head_->forward(rows);
 }
 

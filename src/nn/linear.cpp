@@ -57,7 +57,7 @@ at::Tensor LinearImpl::forward_activated(const at::Tensor& x,
 
 void LinearImpl::check_fused_path() const {
   TORCH_CHECK(has_fused_path(),
-              "a linear layer with adapters, packed or in int8 multiplies all or nothing");
+              "a linear layer that is packed, int8 or has adapters computes all columns or none");
 }
 
 void LinearImpl::release_weight() {

@@ -43,7 +43,7 @@ at::Tensor PatchEmbeddingsImpl::project(const PatchInput& input) {
   if (!input.is_masked.defined()) {
     return rows;
   }
-  TORCH_CHECK(mask_token_.defined(), "this model hides no patches");
+  TORCH_CHECK(mask_token_.defined(), "this model does not mask patches");
   return at::where(input.is_masked.unsqueeze(1), mask_token_.view({1, options_.dim}), rows);
 }
 

@@ -37,7 +37,7 @@ RowSelection RowSelection::from_rows(const std::vector<int64_t>& rows,
     offsets.push_back(row - rows.begin());
   }
   TORCH_CHECK(row == rows.end(), "row ", *row, " of ", context.layout.tokens(),
-              " is chosen out of order");
+              " is selected out of order");
   return {.index = kernels::to_device(rows, device),
           .layout = kernels::Layout::from_offsets(std::move(offsets), device),
           .first_row = first_row};

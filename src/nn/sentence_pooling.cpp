@@ -27,7 +27,7 @@ at::Tensor pooled(const at::Tensor& tokens, SentencePooling pooling) {  // (L, D
     case SentencePooling::kLastToken:
       return tokens.select(0, length - 1);
   }
-  TORCH_CHECK(false, "no such pooling");
+  TORCH_CHECK(false, "unknown pooling");
 }
 
 }  // namespace

@@ -101,12 +101,13 @@ std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& /
 }
 
 void read_masked_image(config::Section& section, data::MaskedImageOptions& options) {
-  section.read("mask_ratio", options.fraction,
-               {.help = "Share of an image's patches that are hidden and to be guessed.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                .only_if = "type: masked_image"});
+  section.read(
+      "mask_ratio", options.fraction,
+      {.help = "Masking ratio: fraction of the image patches that are masked and predicted.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true},
+       .only_if = "type: masked_image"});
   section.read("mask_block_size", options.unit,
-               {.help = "Patches are hidden together in squares of so many a side.",
+               {.help = "Side length of the masked squares, in patches.",
                 .unit = "patches",
                 .range = config::between(1, 64),
                 .only_if = "type: masked_image"});

@@ -72,7 +72,7 @@ std::map<std::string, double> metrics_of(const RunningSums& sums) {
 
 models::Model& required_generator(const models::Model& model) {
   auto* generator = models::generator_of(model);
-  TORCH_CHECK(generator != nullptr, "replaced_token needs a model that carries a generator");
+  TORCH_CHECK(generator != nullptr, "replaced_token needs a model with a generator");
   return *generator;
 }
 

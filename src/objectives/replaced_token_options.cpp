@@ -29,15 +29,18 @@ void read_size(config::Section& section,
 GeneratorOptions read_generator(config::Section section) {
   GeneratorOptions options;
   section.read("size_ratio", options.size_ratio,
-               {.help = "The generator's width, heads and feed-forward as a size_ratio of the "
-                        "discriminator's; null: 1/3 at a width of 768, else 1/4, as published.",
+               {.help = "Generator width, heads and feed-forward width as a fraction of the "
+                        "discriminator's. null: 1/3 at a width of 768, else 1/4, as published.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true},
                 .only_if = kReplacedTokenOnly});
   read_size(section, "dim", options.dim,
-            "Width of its stack, a multiple of its heads; null: by size_ratio.");
-  read_size(section, "heads", options.heads, "Its attention heads; null: by size_ratio.");
-  read_size(section, "width", options.width, "Width of its feed-forward; null: by size_ratio.");
-  read_size(section, "layers", options.layers, "Its layers; null: as many as the discriminator's.");
+            "Hidden size of the generator; a multiple of its heads. null: from size_ratio.");
+  read_size(section, "heads", options.heads,
+            "Number of attention heads of the generator. null: from size_ratio.");
+  read_size(section, "width", options.width,
+            "Intermediate size of the generator's feed-forward layer. null: from size_ratio.");
+  read_size(section, "layers", options.layers,
+            "Number of generator layers. null: same as the discriminator.");
   section.reject_unread();
   return options;
 }
@@ -46,14 +49,13 @@ GeneratorOptions read_generator(config::Section section) {
 
 void read_replaced_token(config::Section& section, ReplacedTokenOptions& options) {
   section.read("discriminator_weight", options.weight,
-               {.help = "Weight of the discriminator's loss beside the generator's.",
+               {.help = "Weight of the discriminator loss relative to the generator loss.",
                 .range = {.min = 0, .max = 1e6, .is_min_exclusive = true},
                 .only_if = kReplacedTokenOnly});
   options.generator = read_generator(section.section(
       "generator",
-      {.help = "The model that puts tokens in the places of hidden ones; it shares the "
-               "discriminator's embeddings. With init_from, a directory `generator` there brings "
-               "its own.",
+      {.help = "ELECTRA generator that proposes replacement tokens; it shares the discriminator's "
+               "embeddings. With init_from, the directory `generator` in it is used if it exists.",
        .only_if = kReplacedTokenOnly}));
 }
 

@@ -37,16 +37,16 @@ class Seq2SeqObjective : public Objective {
 void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options) {
   constexpr std::string_view kOnly = "type: seq2seq";
   section.read("source_prefix", options.prefix,
-               {.help = "Text that stands before every source text, as T5 was trained with: "
-                        "`\"translate English to German: \"`.",
+               {.help = "Text put before every source text (task prefix), as in T5: `\"translate "
+                        "English to German: \"`.",
                 .only_if = kOnly});
   section.read("source_language", options.source_language,
-               {.help = "Token of the sources' language where the tokenizer puts one beside each "
-                        "text (mbart: en_XX) and an item of the data names none (`language`, "
-                        "`target_language`); empty: the tokenizer's own.",
+               {.help = "Language token of the sources, for tokenizers with language tokens "
+                        "(mbart: en_XX); items with `language` or `target_language` override it. "
+                        "Empty: the tokenizer's default.",
                 .only_if = kOnly});
   section.read("target_language", options.target_language,
-               {.help = "Token of the targets' language, likewise.", .only_if = kOnly});
+               {.help = "Language token of the targets; see source_language.", .only_if = kOnly});
 }
 
 std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& options,

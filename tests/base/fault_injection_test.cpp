@@ -101,8 +101,8 @@ TEST_F(FaultTest, RefusesAPlanThatItCannotRead) {
   }
 }
 
-// Whatever call fails, the file holds the old text or the new, and the folder nothing else.
-TEST_F(FaultTest, EveryFailureLeavesAWholeFileAndNoLitter) {
+// Whatever call fails, the file has the old text or the new one, and the directory nothing else.
+TEST_F(FaultTest, EveryFailureLeavesACompleteFileAndNoTemporaries) {
   const auto path = folder_.write("kept", "old");
   fault::set_plan("");
   write_file(path, "new");
@@ -153,7 +153,7 @@ TEST_F(FaultTest, AppendsWholePiecesOrKeepsThemForLater) {
 }
 
 // A write that lands in part: a limit on the file's size does what a full disk does.
-TEST_F(FaultTest, CutsBackWhatAnAppendWroteInPart) {
+TEST_F(FaultTest, RemovesAPartialAppend) {
   const auto path = folder_.write("log", std::string(1000, 'a') + "\n");
   const pid_t child = ::fork();
   if (child == 0) {

@@ -111,7 +111,7 @@ TEST(MappedFile, ShowsTheWholeFile) {
   EXPECT_EQ(MappedFile(folder.write("empty", "")).bytes().size(), 0U);
 }
 
-TEST(MappedFile, MovesItsMap) {
+TEST(MappedFile, UpdatesItsMap) {
   const Folder folder;
   MappedFile first(folder.write("a", "abc"));
   MappedFile second(std::move(first));
@@ -124,11 +124,11 @@ TEST(MappedFile, MovesItsMap) {
 TEST(MappedFile, RefusesWhatIsNoFile) {
   const Folder folder;
   EXPECT_EQ(message_of<FileError>([&] { MappedFile(folder.path()); }),
-            folder.path() + ": cannot read: not a file but a directory");
+            folder.path() + ": cannot read: not a regular file but a directory");
   const std::string pipe = folder.path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(message_of<FileError>([&] { MappedFile file(pipe); }),
-            pipe + ": cannot read: not a file with a length");
+            pipe + ": cannot read: not a regular file");
   EXPECT_THROW(MappedFile(folder.path("none")), FileError);
 }
 
@@ -163,7 +163,7 @@ TEST(Files, RenamesAndLinks) {
   EXPECT_EQ(files_in(folder.path()), 4U);
 }
 
-TEST(Files, TellsTheFreeSpaceOfAPathToBe) {
+TEST(Files, ReportsTheFreeSpaceOfANewPath) {
   const Folder folder;
   EXPECT_GT(free_bytes(folder.path("not/yet/there")), 0);
   EXPECT_GT(free_bytes("not_yet_there"), 0);

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-TEST(Columns, StandTwoSpacesApart) {
+TEST(Columns, AreSeparatedByTwoSpaces) {
   EXPECT_EQ(format_columns({{"task", "items"}, {"a", "12345"}, {"longer", "-"}}),
             "task    items\n"
             "a       12345\n"

@@ -97,7 +97,7 @@ TEST(Includes, FollowTheDependenciesOfTheLibraries) {
   }
 }
 
-TEST(Includes, LogAloneSeesSpdlog) {
+TEST(Includes, OnlyLogIncludesSpdlog) {
   for (const auto& file : sources()) {
     if (file.path != "src/base/log.cpp") {
       EXPECT_EQ(file.content.find("spdlog/"), std::string::npos) << file.path;
@@ -141,7 +141,7 @@ TEST(Sources, ChangeFilesOnlyThroughSystemCalls) {
   }
 }
 
-TEST(Sources, HoldNoForbiddenName) {
+TEST(Sources, ContainNoForbiddenName) {
   const std::vector<std::pair<std::string, std::string>> forbidden = {
       {"using\\s+namespace", "opens a namespace"},
       {"torch::(save|load)\\b", "uses pickle, safetensors is the only weight format"},

@@ -11,7 +11,7 @@ TEST(Machine, FeaturesAreWholeWordsOfTheFlags) {
   EXPECT_EQ(found, (std::vector<std::string>{"avx2", "avx512_bf16"}));
 }
 
-TEST(Machine, FeaturesOfArmStandUnderAnotherName) {
+TEST(Machine, ArmFeaturesHaveADifferentName) {
   EXPECT_EQ(cpu_features("Features : fp asimd bf16\n"),
             (std::vector<std::string>{"asimd", "bf16"}));
 }

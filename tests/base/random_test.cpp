@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 // Known answers published with Random123 (kat_vectors, philox4x32 10).
-TEST(Philox, GivesThePublishedAnswers) {
+TEST(Philox, GivesThePublishedResults) {
   using Block = std::array<uint32_t, 4>;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
@@ -152,7 +152,7 @@ TEST(Permutation, DiffersFromEpochToEpoch) {
   EXPECT_LT(equal, 10);
 }
 
-TEST(Mix, TellsItsArgumentsApart) {
+TEST(Mix, DistinguishesItsArguments) {
   EXPECT_NE(hash_combine(1, 2), hash_combine(2, 1));
   EXPECT_NE(hash_combine(0, 0), 0U);
   std::set<uint64_t> seen;

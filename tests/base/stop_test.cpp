@@ -16,7 +16,7 @@ void wait_past_the_same_wish() {
   ::nanosleep(&time, nullptr);
 }
 
-TEST(Stop, IsAWishThatLongLoopsObey) {
+TEST(Stop, IsCheckedInLongLoops) {
   install_signal_handlers();
   request_stop(false);
   throw_if_stopped("testing");
@@ -41,7 +41,7 @@ TEST(StopDeathTest, LeavesAtTheSecondSignal) {
       testing::ExitedWithCode(143), "");
 }
 
-TEST(StopDeathTest, TakesTwoSignalsAtOnceForOneWish) {
+TEST(StopDeathTest, TreatsTwoSimultaneousSignalsAsOne) {
   EXPECT_EXIT(
       {
         install_signal_handlers();

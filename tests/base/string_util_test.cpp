@@ -53,7 +53,7 @@ TEST(Text, ShortestReadsBackAsTheSameNumber) {
   }
 }
 
-TEST(Nearest, FindsTheWordThatWasMeant) {
+TEST(Nearest, SuggestsTheIntendedWord) {
   const std::vector<std::string> words = {"activation", "width", "gated", "dropout"};
   EXPECT_EQ(did_you_mean("activaton", words), "activation");
   EXPECT_EQ(did_you_mean("widht", words), "width");      // neighbours swapped
@@ -62,7 +62,7 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(did_you_mean("zzz", words), "");
   EXPECT_EQ(did_you_mean("warm_up", {"type", "warmup"}), "warmup");
   EXPECT_EQ(did_you_mean("warmup_steps", {"type", "warmup"}),
-            "warmup");  // holds the word as a part
+            "warmup");  // contains the word
   EXPECT_EQ(did_you_mean("bset", {"last", "best"}), "best");
 }
 

@@ -30,7 +30,7 @@ TEST(ParallelFor, VisitsEveryIndexOnce) {
   }
 }
 
-TEST(ParallelFor, KeepsToItsGrain) {
+TEST(ParallelFor, RespectsItsGrainSize) {
   std::mutex mutex;
   std::multiset<int64_t> lengths;
   parallel_for(
@@ -61,7 +61,7 @@ TEST(ParallelFor, StaysOnOneThreadWhenToldSo) {
       50, 1, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), here); }, 1);
 }
 
-TEST(AvailableCores, ObeysOmpNumThreads) {
+TEST(AvailableCores, UsesOmpNumThreads) {
   const char* before = std::getenv("OMP_NUM_THREADS");
   const std::string kept = before == nullptr ? "" : before;
   ::unsetenv("OMP_NUM_THREADS");

@@ -42,26 +42,26 @@ TEST(Adapters, ImportMergesThemIntoTheirBase) {
                          tensor(kAdapterReference + "outputs.safetensors", "logits"), 1e-5));
 }
 
-TEST(Adapters, ImportNamesABaseThatIsNotThere) {
+TEST(Adapters, ImportReportsAMissingBase) {
   const test::Folder folder;
   EXPECT_EQ(test::message_of<UserError>([&] {
               run_import({kAdapterReference + "adapter", "--output", folder.path("merged")});
             }),
             kAdapterReference +
-                "adapter: its base 'base' is not there: name the directory with --base DIR");
+                "adapter: its base 'base' was not found: give its directory with --base DIR");
   EXPECT_NE(
       test::message_of<UserError>([&] {
         run_import({kAdapterReference + "base", "--base", "x", "--output", folder.path("merged")});
-      }).find("is no adapter directory"),
+      }).find("is not an adapter directory"),
       std::string::npos);
 }
 
-// They are no models of their own: whoever names one is told what makes one of it.
+// Adapters are not complete models: the error explains how to merge them.
 TEST(Adapters, VerbsNameTheImportThatMergesThem) {
   const test::Folder folder;
   folder.write("x.tsv", "label\ttext\n1\ta\n");
   const auto adapter = kAdapterReference + "adapter";
-  const auto wanted = adapter + ": an adapter, not a model of its own: `weft import " + adapter +
+  const auto wanted = adapter + ": a LoRA adapter, not a complete model: `weft import " + adapter +
                       " --output DIR` merges it into its base";
   for (const auto& message :
        {test::message_of<UserError>([&] { run_predict({adapter}); }),
@@ -84,7 +84,7 @@ TEST(Adapters, ExportGivesTheAdapterAlone) {
   const auto output = folder.path("out");
   EXPECT_NE(test::message_of<UserError>([&] {
               run_export({folder.path("checkpoint"), "--adapter", "--output", output});
-            }).find("has no adapter, must be a checkpoint of a run with train.lora.rank"),
+            }).find("no adapter, must be a checkpoint of a run with train.lora.rank"),
             std::string::npos);
   fs::copy(kAdapterReference + "adapter", folder.path("checkpoint/adapter"));
   EXPECT_THROW(

@@ -20,23 +20,23 @@ class BenchScript : public ::testing::Test {
  protected:
   void SetUp() override {
     if (python({"-c", "import sys; sys.exit(sys.version_info < (3, 9))"}).status != 0) {
-      GTEST_SKIP() << "no python3 of 3.9 or later, which scripts/bench is written in";
+      GTEST_SKIP() << "scripts/bench needs python3 3.9 or later";
     }
   }
 };
 
-TEST_F(BenchScript, ArithmeticTablesAndDrawingsHold) {
+TEST_F(BenchScript, SelfTestOfArithmeticTablesAndPlots) {
   const auto done = python({WEFT_SOURCE_DIR "/scripts/bench_kit/selftest.py"});
   EXPECT_EQ(done.status, 0) << done.out << done.err;
 }
 
-TEST_F(BenchScript, PeersReadAndModelWhatTheyShould) {
+TEST_F(BenchScript, PeersReadTheSameDataAndModels) {
   const auto run = [](std::vector<std::string> words) {
     words.insert(words.begin(), {"/usr/bin/env", "OMP_NUM_THREADS=1", test::python()});
     return test::run(words);
   };
   if (run({"-c", "import numpy, torch"}).status != 0) {
-    GTEST_SKIP() << "no Python with torch and numpy (WEFT_PYTHON names one)";
+    GTEST_SKIP() << "no Python with torch and numpy (set WEFT_PYTHON)";
   }
   const auto done = run({WEFT_SOURCE_DIR "/scripts/bench_peers/selftest.py"});
   EXPECT_EQ(done.status, 0) << done.out << done.err;
@@ -55,7 +55,7 @@ TEST_F(BenchScript, ListsItsCases) {
 TEST_F(BenchScript, RefusesNumbersOfTokensThatAreNone) {
   const auto done = python({kBench, "--learning", "--tokens", "2M"});
   EXPECT_EQ(done.status, 2);
-  EXPECT_NE(done.err.find("'2M' is no number from 1 on"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("'2M' is not an integer of at least 1"), std::string::npos) << done.err;
 }
 
 TEST_F(BenchScript, RefusesCasesThatItDoesNotKnow) {

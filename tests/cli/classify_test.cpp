@@ -144,7 +144,8 @@ TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
           (work / "run") + "}\n");
   const auto trained = test::weft({"train", work / "config.yaml"});
   ASSERT_EQ(trained.status, 0) << trained.err;
-  EXPECT_NE(trained.err.find("train.csv: 2 rows with an empty text are kept"), std::string::npos)
+  EXPECT_NE(trained.err.find("train.csv: 2 rows have an empty text and were kept"),
+            std::string::npos)
       << trained.err;
   const auto done = test::weft({"predict", work / "run"},
                                "{\"text\": \"\", \"text_pair\": \"\"}\n"
@@ -181,7 +182,7 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
   EXPECT_EQ(lines[2]["label"], "bad");
 }
 
-TEST(Predict, BlankLinesAreNoRowsAndCounted) {
+TEST(Predict, BlankLinesAreSkippedAndCounted) {
   ASSERT_EQ(classes().done.status, 0) << classes().done.err;
   test::write(classes().path("gaps.tsv"), "text\tlabel\n\nfine film\tgood\n\npoor song\tbad\n");
   test::write(classes().path("gaps.csv"), "text\nfine film\r\n\r\n\npoor song\n");
@@ -194,17 +195,15 @@ TEST(Predict, BlankLinesAreNoRowsAndCounted) {
     ASSERT_EQ(lines.size(), 2U) << name;
     EXPECT_EQ(lines[0]["label"], "good");
     EXPECT_EQ(lines[1]["label"], "bad");
-    EXPECT_NE(done.err.find("2 blank lines of the input are no rows and got no answers"),
-              std::string::npos)
-        << done.err;
+    EXPECT_NE(done.err.find("2 blank input lines were skipped"), std::string::npos) << done.err;
   }
   const auto done =
       test::weft({"evaluate", classes().model(), "--data", classes().path("gaps.tsv")});
   ASSERT_EQ(done.status, 0) << done.err;
-  EXPECT_NE(done.err.find("gaps.tsv: 2 blank lines are no rows"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("gaps.tsv: 2 blank lines were ignored"), std::string::npos) << done.err;
 }
 
-TEST(Predict, TakesNamedColumnsAndTellsOfMissingOnes) {
+TEST(Predict, TakesNamedColumnsAndReportsMissingOnes) {
   test::write(classes().path("ask.csv"), "body,more\nfine film,play\n");
   const auto ask = [&](std::vector<std::string> more, const std::string& name) {
     more.insert(more.begin(), {"predict", classes().model(), "--input", classes().path(name)});

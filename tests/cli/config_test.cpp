@@ -25,15 +25,15 @@ std::string source(const std::string& path) { return WEFT_SOURCE_DIR "/" + path;
 
 TEST(ConfigReference, IsCurrentInDocs) {
   EXPECT_TRUE(read_file(source("docs/config.md")) == config::reference_page(declarations()))
-      << "write it anew: weft config reference > docs/config.md";
+      << "regenerate it: weft config reference > docs/config.md";
 }
 
 TEST(ConfigReference, HasACurrentSchemaBesideIt) {
   EXPECT_TRUE(read_file(source("docs/config.schema.json")) == config::json_schema(declarations()))
-      << "write it anew: weft config schema > docs/config.schema.json";
+      << "regenerate it: weft config schema > docs/config.schema.json";
 }
 
-TEST(ConfigReference, SaysASentenceAboutEveryKey) {
+TEST(ConfigReference, DescribesEveryKey) {
   std::set<std::string> paths;
   for (const auto& key : declarations().keys) {
     EXPECT_TRUE(paths.insert(key.path).second) << key.path;
@@ -109,7 +109,7 @@ TEST(ConfigVerb, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(message_of<UsageError>([] {
               run_config({"schema", "--set", "a=1"});
             }),
-            "weft config schema: --set goes with check and show only");
+            "weft config schema: --set works only with check and show");
 }
 
 }  // namespace

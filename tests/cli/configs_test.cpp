@@ -43,14 +43,14 @@ TEST_P(Recipe, TrainsTwoSteps) {
   std::vector<int> steps;
   bool is_evaluated = false;
   for (const auto& row : test::json_lines<Json>(test::contents(run + "/metrics.jsonl"))) {
-    if (row.contains("train/loss")) {  // a loss that is not finite is left out
+    if (row.contains("train/loss")) {  // a loss that is not finite is omitted
       steps.push_back(row["step"]);
     }
     is_evaluated |= row.contains("eval/loss");
   }
   EXPECT_EQ(steps, (std::vector<int>{1, 2}));
   EXPECT_TRUE(is_evaluated);
-  if (fs::exists(shared_data())) {  // the columns are to be those of the real files
+  if (fs::exists(shared_data())) {  // the columns must be those of the real files
     fs::remove_all(directory_ / "corpora");
     fs::create_symlink(shared_data(), directory_ / "corpora");
   }
@@ -87,7 +87,7 @@ class Task : public ::testing::TestWithParam<std::string> {
       : file_(kSource + "/configs/score/" + GetParam() + ".yaml"),
         tree_(config::parse_yaml(test::contents(file_), file_)) {}
 
-  /// The values that stand before the equals signs of `words`, the names of labels, or texts.
+  /// The values before the equals signs of `words`, label names, or texts.
   std::vector<std::string> values(const std::string& column) const {
     std::vector<std::string> found;
     if (const auto* const words = test::node_at(tree_, "words")) {
@@ -152,7 +152,7 @@ TEST(Tasks, SayHowToRunThem) {
 
 TEST(Tasks, NameColumnsThatTheirTablesHave) {
   if (!fs::exists(shared_data())) {
-    GTEST_SKIP() << "their tables are not at hand: WEFT_SHARED/data is missing";
+    GTEST_SKIP() << "their tables are missing: WEFT_SHARED/data does not exist";
   }
   for (const auto& name : recipe_names("configs/score")) {
     const auto task = read_task(name);

@@ -1,6 +1,6 @@
 // What a GPU computes is what the CPU computes: recipes of every kind of model and objective learn
 // the same on both, without dropout, whose drops are each device's own. Where this build's LibTorch
-// has no CUDA, a fake GPU stands in for one (tests/support/fake_gpu).
+// has no CUDA, a fake GPU replaces it (tests/support/fake_gpu).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -34,7 +34,7 @@ bool has_no_gpu() {
   return has_none;
 }
 
-/// What a run tells of its losses and metrics, by step and name.
+/// Losses and metrics logged by a run, by step and name.
 std::map<std::string, double> metrics(const std::string& run) {
   std::map<std::string, double> found;
   for (const auto& row : test::json_lines<Json>(test::contents(run + "/metrics.jsonl"))) {
@@ -56,7 +56,7 @@ class Gpu : public test::RecipeTest {
     RecipeTest::SetUp();
   }
 
-  /// Trains without dropout on both devices and compares what the runs tell.
+  /// Trains without dropout on both devices and compares the logged values.
   void compare(const std::string& precision, double tolerance) {
     const auto recipe = test::read_recipe(GetParam());
     const std::string none = " --set model.dropout=0";
@@ -105,7 +105,7 @@ class GpuInBf16 : public Gpu {};
 
 TEST_P(GpuInBf16, LearnsAsTheCpuDoes) { compare("bf16", 2e-2); }
 
-TEST_P(GpuInBf16, GoesOnBitForBit) {
+TEST_P(GpuInBf16, ResumesBitForBit) {
   const auto recipe = test::read_recipe(GetParam());
   ASSERT_NO_FATAL_FAILURE(prepare(recipe));
   const auto done =

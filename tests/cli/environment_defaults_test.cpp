@@ -56,14 +56,14 @@ std::vector<std::string> missing_from(std::vector<const char*> environment) {
   return found;
 }
 
-TEST(EnvironmentDefaults, AddsWhatNobodySet) {
+TEST(EnvironmentDefaults, AddsDefaultsThatAreUnset) {
   EXPECT_EQ(
       missing_from({"A=1", "MY_OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT_OF=1"}),
       (std::vector<std::string>{"GOMP_SPINCOUNT=2000", "TCMALLOC_RELEASE_RATE=0",
                                 "THP_MEM_ALLOC_ENABLE=1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64"}));
 }
 
-TEST(EnvironmentDefaults, LeavesWhatTheUserSetUnderEitherName) {
+TEST(EnvironmentDefaults, KeepsUserSettingsUnderEitherName) {
   const auto missing = missing_from(
       {"OMP_WAIT_POLICY=active", "THP_MEM_ALLOC_ENABLE=0", "DNNL_PRIMITIVE_CACHE_CAPACITY=9"});
   EXPECT_EQ(missing, (std::vector<std::string>{"TCMALLOC_RELEASE_RATE=0"}));

@@ -128,7 +128,7 @@ TEST_F(Images, ResumeIsExact) {
   EXPECT_EQ(weights("broken"), weights("straight"));
 }
 
-TEST_F(Images, HiddenPatchesAreLearnt) {
+TEST_F(Images, MaskedPatchesAreLearned) {
   objective_ = "{type: masked_image, mask_ratio: 0.5}";
   augment_ = "{flip: 0.5}";
   const auto done = train("run", "1");
@@ -157,13 +157,14 @@ TEST_F(Images, ArePreviewedAndInspected) {
 
 TEST_F(Images, WrongConfigsAreRefused) {
   const auto error = [&](const std::string& set) { return train("run", "1", {"--set", set}).err; };
-  EXPECT_NE(error("model.image_size=9").find("no whole number of patches of 4"), std::string::npos);
+  EXPECT_NE(error("model.image_size=9").find("not a multiple of the patch size 4"),
+            std::string::npos);
   EXPECT_NE(error("objective={type: mlm}")
                 .find("reads images: allowed is classify, distill, masked_image"),
             std::string::npos);
-  EXPECT_NE(error("tokenizer={type: wordpiece}").find("reads no text"), std::string::npos);
+  EXPECT_NE(error("tokenizer={type: wordpiece}").find("has no tokenizer"), std::string::npos);
   EXPECT_NE(error("data.pack=stream").find("data.pack"), std::string::npos);
-  EXPECT_NE(error("data.length=64").find("only with models of text"), std::string::npos);
+  EXPECT_NE(error("data.length=64").find("only with models for text"), std::string::npos);
   EXPECT_NE(error("data.augment={flip: 2}").find("data.augment.flip"), std::string::npos);
   EXPECT_NE(error("model={preset: bert-tiny}").find("tokenizer"), std::string::npos);
 }

@@ -138,7 +138,7 @@ for (const auto& [name, tensor] : import.written()) {
 }  // namespace weft::cli
 }
 
-TEST(Import, ATrimmedConfigIsWrittenWhole) {
+TEST(Import, TrimmedConfigIsWrittenCompletely) {
   const Import import("distilbert-sequence");
   auto json = formats::read_json(import.folder.path("in/config.json"));
   for (const auto* key : {"architectures", "dtype", "activation", "dropout", "id2label", "label2id",
@@ -153,7 +153,7 @@ TEST(Import, ATrimmedConfigIsWrittenWhole) {
   EXPECT_EQ(written["seq_classif_dropout"], 0.2);
 }
 
-TEST(Import, AnotherHeadBeginsAnew) {
+TEST(Import, DifferentHeadIsNewlyInitialised) {
   const Import import("electra-pretraining");
   ASSERT_EQ(import.run({"--head", "token", "--labels", "O,B,I"}), 0);
   const auto options = models::read_model_config(import.folder.path("out"));
@@ -178,10 +178,10 @@ TEST(Import, RefusalsSayWhatIsAllowed) {
   const Import import("electra-model");
   EXPECT_EQ(import.error({"--head", "pretraining"}),
             "weft import: --head: 'pretraining' is not one of none, mlm, sequence, token, span, "
-            "replaced_token, the heads of electra");
+            "replaced_token, the supported heads of electra");
   EXPECT_EQ(import.error({"--labels", "a,b"}),
             "weft import: --labels: only the heads sequence and token have classes");
-  EXPECT_NE(import.error({"--head", "token", "--labels", "a,,b"}).find("each once"),
+  EXPECT_NE(import.error({"--head", "token", "--labels", "a,,b"}).find("without duplicates"),
             std::string::npos);
   EXPECT_EQ(import.error({"--dtype", "fp8"}),
             "weft import: --dtype: 'fp8' is not one of fp32, bf16, fp16");

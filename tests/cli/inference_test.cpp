@@ -72,7 +72,7 @@ test::ProcessResult asked(const std::string& verb,
   return test::weft(all);
 }
 
-TEST(Inference, EvaluationShowsWhatAFormatCosts) {
+TEST(Inference, EvaluationShowsTheCostOfAFormat) {
   ASSERT_EQ(classifier().done.status, 0) << classifier().done.err;
   double exact = 0;
   for (const auto& way : kWays) {
@@ -125,7 +125,7 @@ TEST(Inference, VectorsStayNearThoseOfFp32) {
   }
 }
 
-TEST(Inference, AnUnknownFormatIsRefusedWithThoseThatThereAre) {
+TEST(Inference, UnknownFormatErrorListsTheFormats) {
   const auto done = asked("predict", {"--precision", "int4"}, {});
   EXPECT_EQ(done.status, 2);
   EXPECT_NE(done.err.find("--precision: 'int4' is not one of fp32, bf16, auto"), std::string::npos)

@@ -55,7 +55,7 @@ std::string prose() {
   return made;
 }
 
-/// What a process holds.
+/// Resources of a process.
 struct ResourceUsage {
   int64_t step = 0;  // of its log, when it was looked at
   int64_t kilobytes = 0;
@@ -93,7 +93,7 @@ ResourceUsage most(const std::vector<ResourceUsage>& samples, int64_t from, int6
   return largest;
 }
 
-TEST(LongRun, HoldsNoMoreMemoryFilesAndThreadsAtItsEndThanAfterItsBeginning) {
+TEST(LongRun, DoesNotLeakMemoryFilesOrThreads) {
   const bool is_long = std::getenv("WEFT_TORTURE") != nullptr;
   const int64_t steps = is_long ? 20'000 : 3'000;
   const test::TemporaryDirectory work;

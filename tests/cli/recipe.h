@@ -32,7 +32,7 @@ inline config::Node read_recipe(const std::string& name) {
   return config::parse_yaml(contents(kSource + "/" + file), file);
 }
 
-/// A recipe in a working directory as a user has it, but for the texts: small ones stand in
+/// A recipe in a working directory as a user has it, except for the texts: small ones replace
 /// `corpora`.
 class RecipeTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -48,7 +48,7 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
          "cd '" + directory_.path() + "' && " + setting + " exec '" WEFT_BINARY "' " + arguments});
   }
 
-  /// What stands in the recipe, but two steps at once at the full rate, and a vocabulary that so
+  /// The recipe, but with two steps at the full learning rate, and a vocabulary that such
   /// small texts give.
   static std::string shortened(const config::Node& recipe) {
     std::string options =

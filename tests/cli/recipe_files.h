@@ -14,7 +14,7 @@
 
 namespace weft::test {
 
-/// The node at a dotted path of keys; nullptr where there is none.
+/// The node at a dotted path of keys; nullptr if there is none.
 inline const config::Node* node_at(const config::Node& top, std::string_view path) {
   const auto* node = &top;
   for (const auto key : split(path, '.')) {
@@ -27,14 +27,14 @@ inline const config::Node* node_at(const config::Node& top, std::string_view pat
   return node;
 }
 
-/// Its text; empty where there is none.
+/// Its text; empty if there is none.
 inline std::string text_at(const config::Node& top, std::string_view path) {
   const auto* node = node_at(top, path);
   return node == nullptr ? "" : node->scalar;
 }
 
 /// Small files where a recipe expects its own, of the kind that their names, the recipe's keys and
-/// its objective tell: texts, tables, parallel lines, images. What lies in data/ is shipped.
+/// its objective determine: texts, tables, parallel lines, images. Files in data/ are shipped.
 class RecipeFiles {
  public:
   /// `root`: the working directory of the recipe.
@@ -97,7 +97,7 @@ class RecipeFiles {
     } else if (path.ends_with("-images-idx3-ubyte.gz")) {
       write_idx(path);
     } else {
-      FAIL() << path << ": no small file of this kind is known here";
+      FAIL() << path << ": no small file of this kind is available";
     }
   }
 
@@ -185,7 +185,7 @@ class RecipeFiles {
     }
   }
 
-  /// Images and, beside them, their labels.
+  /// Images and their labels in the same directory.
   void write_idx(const std::string& path) const {
     const auto side = std::stoll(text_at(recipe_, "model.image_size"));
     std::string images = idx_head({kRows, side, side});

@@ -119,20 +119,20 @@ void expect_same_after_kill(const std::string& config_text,
   EXPECT_EQ(again.status, 0) << "a finished run says so and does nothing: " << again.err;
 }
 
-TEST(Resume, KilledMlmRunGoesOnBitForBitInFp32) {
+TEST(Resume, KilledMlmRunResumesBitForBitInFp32) {
   expect_same_after_kill(kResumeConfig, "fp32", "false");
 }
-TEST(Resume, KilledMlmRunGoesOnBitForBitInBf16) {
+TEST(Resume, KilledMlmRunResumesBitForBitInBf16) {
   expect_same_after_kill(kResumeConfig, "bf16", "false");
 }
-TEST(Resume, KilledNextSentenceRunGoesOnBitForBitInFp32) {
+TEST(Resume, KilledNextSentenceRunResumesBitForBitInFp32) {
   expect_same_after_kill(kResumeConfig, "fp32", "true");
 }
-TEST(Resume, KilledNextSentenceRunGoesOnBitForBitInBf16) {
+TEST(Resume, KilledNextSentenceRunResumesBitForBitInBf16) {
   expect_same_after_kill(kResumeConfig, "bf16", "true");
 }
-TEST(Resume, KilledClassifierGoesOnBitForBitInFp32) { expect_same_after_kill(kSpam, "fp32", ""); }
-TEST(Resume, KilledClassifierGoesOnBitForBitInBf16) { expect_same_after_kill(kSpam, "bf16", ""); }
+TEST(Resume, KilledClassifierResumesBitForBitInFp32) { expect_same_after_kill(kSpam, "fp32", ""); }
+TEST(Resume, KilledClassifierResumesBitForBitInBf16) { expect_same_after_kill(kSpam, "bf16", ""); }
 
 /// kSpam with sentences of tagged words instead.
 std::string with_tags() {
@@ -140,8 +140,12 @@ std::string with_tags() {
   text = test::filled(text, "spam/train.tsv", "names/train.conll");
   return test::filled(text, "{type: classify}", "{type: tag, label_all_tokens: true}");
 }
-TEST(Resume, KilledTaggerGoesOnBitForBitInFp32) { expect_same_after_kill(with_tags(), "fp32", ""); }
-TEST(Resume, KilledTaggerGoesOnBitForBitInBf16) { expect_same_after_kill(with_tags(), "bf16", ""); }
+TEST(Resume, KilledTaggerResumesBitForBitInFp32) {
+  expect_same_after_kill(with_tags(), "fp32", "");
+}
+TEST(Resume, KilledTaggerResumesBitForBitInBf16) {
+  expect_same_after_kill(with_tags(), "bf16", "");
+}
 
 /// kSpam with evaluations and the kit.
 std::string with_kit() {
@@ -151,10 +155,10 @@ std::string with_kit() {
   return test::filled(text, "  cache_dir: WORK/cache",
                       "  evaluate: [{path: SOURCE/data/spam/dev.tsv}]\n  cache_dir: WORK/cache");
 }
-TEST(Resume, KilledRunWithTheKitGoesOnBitForBitInFp32) {
+TEST(Resume, KilledRunWithTheKitResumesBitForBitInFp32) {
   expect_same_after_kill(with_kit(), "fp32", "");
 }
-TEST(Resume, KilledRunWithTheKitGoesOnBitForBitInBf16) {
+TEST(Resume, KilledRunWithTheKitResumesBitForBitInBf16) {
   expect_same_after_kill(with_kit(), "bf16", "");
 }
 

@@ -33,7 +33,7 @@ constexpr const char* kSentences =
     "Oslo B-LOC\nsaw O\nAda B-PER\n. O\n\n"
     "Turin B-LOC\nsaw O\nRuth B-PER\n. O\n";
 
-/// A tagger that has learnt its four sentences by heart, made once.
+/// A tagger that has memorised its four sentences, trained once.
 class Tagger {
  public:
   Tagger() {
@@ -107,15 +107,15 @@ TEST(TagRun, WritesTheWorstSentencesWordByWord) {
   EXPECT_GT(worst["loss"], 0.5);
 }
 
-TEST(TagRun, BlankLinesAreNoSentences) {
+TEST(TagRun, BlankLinesAreSkipped) {
   const auto done =
       test::weft({"predict", tagger().model()}, "{\"text\": \"Ada\"}\n\n{\"text\": \"Oslo\"}\n \n");
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(std::count(done.out.begin(), done.out.end(), '\n'), 2);
-  EXPECT_NE(done.err.find("2 blank lines of the input are no rows"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("2 blank input lines were skipped"), std::string::npos) << done.err;
 }
 
-TEST(TagRun, AnUnknownTagNamesItsLine) {
+TEST(TagRun, UnknownTagIsReportedWithItsLine) {
   test::write(tagger().path("bad.conll"), "Ada B-PER\nsaw O\nOslo B-LOX\n");
   const auto done =
       test::weft({"evaluate", tagger().model(), "--data", tagger().path("bad.conll")});
@@ -146,7 +146,7 @@ TEST(TagRun, TakesWordsAsTheyAre) {
   EXPECT_EQ(answer("{\"words\": []}")["tags"], OrderedJson::array());
 }
 
-TEST(TagRun, LongTextsAreSeenInStretches) {
+TEST(TagRun, LongTextsAreSplit) {
   std::string words;
   for (int i = 0; i < 30; ++i) {
     words += "Ada saw Oslo . ";
@@ -154,10 +154,10 @@ TEST(TagRun, LongTextsAreSeenInStretches) {
   const auto done = test::weft({"predict", tagger().model()}, "{\"text\": \"" + words + "\"}\n");
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(OrderedJson::parse(done.out)["tags"].size(), 120U);
-  EXPECT_NE(done.err.find("were seen in stretches"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("were split"), std::string::npos) << done.err;
 }
 
-TEST(TagRun, ALineWithoutTextNamesItsPlace) {
+TEST(TagRun, LineWithoutTextIsReportedWithItsLocation) {
   const auto done =
       test::weft({"predict", tagger().model()}, "{\"text\": \"Ada\"}\n{\"txt\": 1}\n");
   EXPECT_EQ(done.status, 2);
@@ -196,7 +196,8 @@ TEST(Attention, ShowsTheLayersThatAreAskedFor) {
   for (const std::string wrong : {"2", "-1", "first", "", "0,,1"}) {
     const auto done = test::weft({"predict", tagger().model(), "--attention=" + wrong}, "");
     EXPECT_EQ(done.status, 2) << wrong;
-    EXPECT_NE(done.err.find("allowed is all, last, or numbers from 0 to 1"), std::string::npos)
+    EXPECT_NE(done.err.find("allowed is all, last, or the indices must be 0 to 1"),
+              std::string::npos)
         << done.err;
   }
 }

@@ -60,7 +60,7 @@ TEST_P(MarianDirectory, IsImportedWithItsTokenizer) {
   EXPECT_EQ(evaluated(folder_ / "again"), evaluated(model_));
 }
 
-TEST_P(MarianDirectory, AnswersInPiecesOfTheTargets) {
+TEST_P(MarianDirectory, OutputUsesTargetPieces) {
   const auto done = weft({"generate", model_, "--prompt", "the soup was good", "--max-new", "6"});
   ASSERT_EQ(done.status, 0) << done.err;
   const auto answer = Json::parse(done.out);
@@ -108,7 +108,7 @@ TEST(SeparateVocabularies, NeedSeparateEmbeddings) {
 }
 
 /// mBART from nothing, in both directions.
-TEST(MbartRun, PutsTheLanguagesOfTheItemsBehindTheTexts) {
+TEST(MbartRun, AppendsTheLanguagesOfTheItems) {
   const test::TemporaryDirectory folder;
   std::string there = "source\ttarget\n";
   std::string back = there;
@@ -139,7 +139,7 @@ TEST(MbartRun, PutsTheLanguagesOfTheItemsBehindTheTexts) {
   ASSERT_EQ(shown.status, 0) << shown.err;
   EXPECT_NE(shown.out.find("</s> en_XX\ntarget: "), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("</s> <la>\ntarget: "), std::string::npos) << shown.out;
-  // Nobody can tell what the decoder begins with unless the language is named.
+  // The decoder start token is unknown unless the language is given.
   EXPECT_TRUE(
       formats::read_json(folder / "both/last/config.json")["decoder_start_token_id"].is_null());
   const auto silent = test::weft({"generate", folder / "both", "--prompt", "the fox"});

@@ -59,7 +59,7 @@ TEST(ConfigErrors, NameUnknownKeysAndTheNearest) {
   });
 }
 
-TEST(ConfigErrors, TakeASlipForTheRequiredKeyThatIsMissing) {
+TEST(ConfigErrors, TreatATypoAsTheMissingRequiredKey) {
   expect_messages({
       {"objective:", "objectives:",
        "7:1: objectives: unknown key 'objectives', did you mean 'objective'?"},
@@ -70,8 +70,7 @@ TEST(ConfigErrors, TakeASlipForTheRequiredKeyThatIsMissing) {
 
 TEST(ConfigErrors, ExplainABackslashThatIsNoEscape) {
   const std::string meaning =
-      "cannot be read as YAML: a '\\' before a sign that does not go with it; write two, or put "
-      "the text in single quotes";
+      "not valid YAML: an invalid escape after '\\'; write '\\\\', or use single quotes";
   for (const std::string path : {R"("C:\data.txt")", "\"a\\\u00e9.txt\""}) {
     const auto found = message(replaced("path: a.txt", "path: " + path));
     EXPECT_NE(found.find(meaning), std::string::npos) << found;
@@ -80,14 +79,14 @@ TEST(ConfigErrors, ExplainABackslashThatIsNoEscape) {
 
 TEST(ConfigErrors, NameWhatIsMissing) {
   expect_messages({
-      {"path: a.txt, ", "", "6:11: data.train.0.path: missing, must be given"},
-      {"type: mlm, ", "", "7:1: objective.type: missing, must be given"},
+      {"path: a.txt, ", "", "6:11: data.train.0.path: missing, but required"},
+      {"type: mlm, ", "", "7:1: objective.type: missing, but required"},
       {"[{path: a.txt, weight: 2.0}]", "[]",
-       "6:3: data.train: an empty list, must hold at least one map"},
+       "6:3: data.train: an empty list, must have at least one map"},
       {"  train: [{path: a.txt, weight: 2.0}]", "  columns: [a]",
-       "5:1: data.train: missing, must be given"},
+       "5:1: data.train: missing, but required"},
   });
-  EXPECT_EQ(message("model: {dim: 64}"), "test.yaml: data: missing, must be given");
+  EXPECT_EQ(message("model: {dim: 64}"), "test.yaml: data: missing, but required");
 }
 
 TEST(ConfigErrors, NameWrongTypes) {
@@ -101,7 +100,7 @@ TEST(ConfigErrors, NameWrongTypes) {
       {"layers: 2", "layers: 0x10",
        "3:11: model.layers: '0x10' is not an integer, must be an integer >= 1"},
       {"layers: 2", "layers: \"2\"",
-       "3:11: model.layers: '2' stands in quotes and so is text, must be an integer >= 1"},
+       "3:11: model.layers: '2' is quoted and therefore text, must be an integer >= 1"},
       {"layers: 2", "layers:", "3:3: model.layers: null, must be an integer >= 1"},
       {"layers: 2", "layers: ~", "3:3: model.layers: null, must be an integer >= 1"},
       {"dim: 64", "dim: {size: 64}", "2:3: model.dim: a map, must be an integer in [1, 65536]"},
@@ -112,8 +111,7 @@ TEST(ConfigErrors, NameWrongTypes) {
       {"next_sentence: false", "next_sentence: maybe",
        "7:60: objective.next_sentence: 'maybe' is not true or false"},
       {"next_sentence: false", "next_sentence: \"true\"",
-       "7:60: objective.next_sentence: 'true' stands in quotes and so is text, must be true or "
-       "false"},
+       "7:60: objective.next_sentence: 'true' is quoted and therefore text, must be true or false"},
       {"[{path: a.txt, weight: 2.0}]", "17",
        "6:10: data.train: '17', must be a list of maps, as in [{path: a.txt}]"},
       {"[{path: a.txt, weight: 2.0}]", "[17]", "6:11: data.train.0: '17', must be a map of keys"},
@@ -136,7 +134,7 @@ TEST(ConfigErrors, NameValuesOutOfRange) {
       {"dim: 64", "dim: 1e400",
        "2:8: model.dim: '1e400' is too large, must be an integer in [1, 65536]"},
       {"dim: 64", "dim: 010",
-       "2:8: model.dim: '010' begins with a zero, must be an integer in [1, 65536] without leading "
+       "2:8: model.dim: '010' has leading zeros, must be an integer in [1, 65536] without leading "
        "zeros"},
       {"layers: 2", "layers: 0", "3:11: model.layers: 0, must be an integer >= 1"},
       {"weight: 2.0", "weight: 0", "6:33: data.train.0.weight: 0, must be a number > 0"},
@@ -182,7 +180,7 @@ TEST(ConfigErrors, SuggestAWordWhereThereAreMany) {
 
 TEST(ConfigErrors, NameWrongDurations) {
   const std::string allowed =
-      ", must be a number and one of steps, epochs, tokens, minutes, as in 2000 steps or 10M "
+      ", must be a number with the unit steps, epochs, tokens or minutes, as in 2000 steps or 10M "
       "tokens";
   expect_messages({
       {"100 steps", "100 stepps",
@@ -201,12 +199,12 @@ TEST(ConfigErrors, NameWrongDurations) {
 
 TEST(ConfigErrors, NameRepeatedKeys) {
   expect_messages({
-      {"  layers: 2\n", "  dim: 128\n", "3:3: model.dim: 'dim' is given twice, first at line 2"},
-      {"seed: 1", "seed: 1, seed: 2", "11:35: run.seed: 'seed' is given twice, first at line 11"},
+      {"  layers: 2\n", "  dim: 128\n", "3:3: model.dim: 'dim' is duplicated, first in line 2"},
+      {"seed: 1", "seed: 1, seed: 2", "11:35: run.seed: 'seed' is duplicated, first in line 11"},
       {"run: {directory: runs/a, seed: 1}\n", "run: {}\nrun: {}\n",
-       "12:1: run: 'run' is given twice, first at line 11"},
+       "12:1: run: 'run' is duplicated, first in line 11"},
       {"weight: 2.0", "\"path\": b",
-       "6:25: data.train.0.path: 'path' is given twice, first at line 6"},
+       "6:25: data.train.0.path: 'path' is duplicated, first in line 6"},
   });
 }
 
@@ -222,12 +220,12 @@ TEST(ConfigErrors, RefuseWhatOnlySomeReadersUnderstand) {
       {"layers: 2", "layers: !own 2",
        "3:11: model.layers: type tags are not allowed, found '!own'"},
       {"layers: 2", "? [a]\n  : 2",
-       "3:5: model: a list or map as a key, a key must be text; or a bracket is not closed"},
+       "3:5: model: a list or map as a key, a key must be text (or a bracket is not closed)"},
       {"layers: 2", "~: 2", "3:3: model: null as a key, a key must be text"},
       {"run: {directory: runs/a, seed: 1}\n", "---\nrun: {}\n",
-       "11:1: a second document begins here, a file holds one"},
+       "11:1: a second document begins here, only one is allowed per file"},
       {"layers: 2", "layers: *depth",
-       "3:11: cannot be read as YAML: an alias ('*name') of an anchor that is not defined above"},
+       "3:11: not valid YAML: an alias ('*name') of an anchor that is not defined above"},
   });
 }
 
@@ -237,15 +235,12 @@ TEST(ConfigErrors, ExplainWrongSyntax) {
     EXPECT_EQ(said.substr(0, expected.size()), expected) << said;
   };
   begins(replaced("  layers:", "   layers:"),
-         "test.yaml:3:10: cannot be read as YAML: a ':' is not possible here");
-  begins(replaced("layers: 2", "layers:2"),
-         "test.yaml:4:15: cannot be read as YAML: a ':' is not possible");
-  begins(replaced("0.1}", "0.1"), "test.yaml:5:5: cannot be read as YAML: a '{' is not closed");
-  begins(replaced("  dim:", "\tdim:"),
-         "test.yaml:2:1: cannot be read as YAML: a tab in the indentation");
+         "test.yaml:3:10: not valid YAML: ':' is not allowed here");
+  begins(replaced("layers: 2", "layers:2"), "test.yaml:4:15: not valid YAML: ':' is not allowed");
+  begins(replaced("0.1}", "0.1"), "test.yaml:5:5: not valid YAML: a '{' is not closed");
+  begins(replaced("  dim:", "\tdim:"), "test.yaml:2:1: not valid YAML: a tab in the indentation");
   begins(replaced("runs/a", "\"runs/a"),
-         "test.yaml:12:1: cannot be read as YAML: the text ends, but a '{', '[' or quote is not "
-         "closed");
+         "test.yaml:12:1: not valid YAML: the text ends, but a '{', '[' or quote is not closed");
 }
 
 TEST(ConfigErrors, RefuseWhatIsNotText) {
@@ -257,11 +252,11 @@ TEST(ConfigErrors, RefuseWhatIsNotText) {
   EXPECT_EQ(message("\x1B[0m"), "test.yaml:1:1: a control character (byte 27), must be text");
 }
 
-TEST(ConfigErrors, RefuseFilesThatAreNoMap) {
+TEST(ConfigErrors, RefuseFilesThatAreNotMaps) {
   const std::string rest = ", must be a map of keys (model, data, train, ...)";
-  EXPECT_EQ(message(""), "test.yaml:1:1: nothing in this file" + rest);
-  EXPECT_EQ(message("# only a comment\n"), "test.yaml:1:1: nothing in this file" + rest);
-  EXPECT_EQ(message("---\n...\n"), "test.yaml:1:1: nothing in this file" + rest);
+  EXPECT_EQ(message(""), "test.yaml:1:1: the file is empty" + rest);
+  EXPECT_EQ(message("# only a comment\n"), "test.yaml:1:1: the file is empty" + rest);
+  EXPECT_EQ(message("---\n...\n"), "test.yaml:1:1: the file is empty" + rest);
   EXPECT_EQ(message("- a\n- b\n"), "test.yaml:1:1: a list at the top" + rest);
   EXPECT_EQ(message("words\n"), "test.yaml:1:1: 'words' at the top" + rest);
 }
@@ -274,7 +269,7 @@ TEST(ConfigErrors, CountColumnsInCharacters) {
       "test.yaml:1:24: run.sed: unknown key 'sed', did you mean 'seed'? allowed: directory, seed");
 }
 
-TEST(ConfigErrors, StayOneLineOfBearableLength) {
+TEST(ConfigErrors, StayOneLineOfLimitedLength) {
   const std::string said =
       message(replaced("runs/a, seed: 1", "a, seed: \"" + std::string(5000, 'x') + "\\n\\e[1m\""));
   EXPECT_LT(said.size(), 300U);
@@ -296,8 +291,8 @@ TEST(ConfigErrors, KeepAnchorsFromGrowing) {
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_NE(message(bomb).find("more than 10000 values"), std::string::npos);
   EXPECT_EQ(message("model: &m {dim: *m}"),
-            "test.yaml:1:17: model.dim: an alias of the value that it stands in, must name a "
-            "finished one");
+            "test.yaml:1:17: model.dim: an alias inside of its own anchor, must refer to a "
+            "completed value");
   EXPECT_NE(message("model: " + std::string(20000, '[') + std::string(20000, ']'))
                 .find("more than 64 deep"),
             std::string::npos);

@@ -41,9 +41,9 @@ TEST(Axes, RefuseWhatIsNoList) {
   EXPECT_EQ(message_of<Error>([] { read_grid("grid: {a.lr: 1e-5}"); }),
             "test.yaml:1:14: grid.a.lr: '1e-5', must be a list of values, as in [1e-5, 5e-5]");
   EXPECT_EQ(message_of<Error>([] { read_grid("grid: {a.lr: []}"); }),
-            "test.yaml:1:8: grid.a.lr: an empty list, must hold at least one value");
+            "test.yaml:1:8: grid.a.lr: an empty list, must have at least one value");
   EXPECT_EQ(message_of<Error>([] { read_grid("grid: {a.lr: [1, 1]}"); }),
-            "test.yaml:1:18: grid.a.lr: '1' stands here twice");
+            "test.yaml:1:18: grid.a.lr: '1' is duplicated here");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string mistake(const std::string& value) {
   return test::message_of<Error>([&] { read_named_numbers(value); });
 }
 
-TEST(NamedNumbers, AreAWordAMapOrNothing) {
+TEST(NamedNumbers, AcceptsAWordAMapOrNull) {
   EXPECT_EQ(read_named_numbers("balanced").word, "balanced");
   const auto map = read_named_numbers("{ham: 1, '2': 6.5}");
   EXPECT_EQ(map.numbers, (std::vector<std::pair<std::string, double>>{{"ham", 1}, {"2", 6.5}}));
@@ -30,9 +30,9 @@ TEST(NamedNumbers, AreAWordAMapOrNothing) {
 }
 
 TEST(NamedNumbers, RefuseOtherWordsAndNumbers) {
-  EXPECT_EQ(mistake("auto"),
-            "test.yaml:1:22: objective.weights: 'auto', must be balanced, none or a map of "
-            "numbers");
+  EXPECT_EQ(
+      mistake("auto"),
+      "test.yaml:1:22: objective.weights: 'auto', must be balanced, null or a map of numbers");
   EXPECT_NE(mistake("{ham: 0}").find("must be a number > 0"), std::string::npos);
   EXPECT_NE(mistake("{ham: x}").find("'x' is not a number"), std::string::npos);
   EXPECT_NE(mistake("[1]").find("a list"), std::string::npos);

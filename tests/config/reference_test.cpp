@@ -59,7 +59,7 @@ TEST(Describe, MergesTheConditionsOfAKeyReadTwice) {
   EXPECT_EQ(both.keys[0].only_if, "type: a or type: b");
 }
 
-TEST(Explain, TellsAllAboutAKey) {
+TEST(Explain, DescribesAKey) {
   EXPECT_EQ(explain(declarations(), "model.dim"),
             "model.dim\n  Width of the model.\n  type: integer in [1, 65536] (channels)\n"
             "  default: 64\n");
@@ -70,7 +70,7 @@ TEST(Explain, TellsAllAboutAKey) {
             "objective.mask_fraction\n  Share of tokens chosen.\n  type: number in [0, 1]\n"
             "  default: 0.15\n  only with: type: mlm\n");
   EXPECT_EQ(explain(declarations(), "data.train.0.path"),
-            "data.train.*.path\n  A file or pattern.\n  type: text\n  must be given\n");
+            "data.train.*.path\n  A file or pattern.\n  type: text\n  required\n");
   EXPECT_EQ(explain(declarations(), "data.train[3].path"),
             explain(declarations(), "data.train.path"));
 }
@@ -93,11 +93,12 @@ TEST(Explain, NamesTheNearestKey) {
             "config explain: unknown key 'model.dmi', did you mean 'model.dim'?");
   EXPECT_EQ(message_of<Error>([] { explain(declarations(), "activatoin"); }),
             "config explain: unknown key 'activatoin', did you mean 'activation'?");
-  EXPECT_EQ(message_of<Error>([] { explain(declarations(), "zzzz"); }),
-            "config explain: unknown key 'zzzz', `weft config explain` without a key lists all");
+  EXPECT_EQ(
+      message_of<Error>([] { explain(declarations(), "zzzz"); }),
+      "config explain: unknown key 'zzzz', `weft config explain` without a key lists all keys");
 }
 
-TEST(ReferencePage, HoldsEverySentence) {
+TEST(ReferencePage, ContainsEverySentence) {
   const auto all = declarations();
   const std::string page = reference_page(all);
   for (const auto& key : all.keys) {

@@ -22,7 +22,7 @@ example::Example read_section(const std::string& yaml,
   return example::read_example(Document::parse(yaml, "test.yaml", overrides).root());
 }
 
-TEST(Section, LeavesValuesAloneWithoutTheirKey) {
+TEST(Section, KeepsValuesWithoutTheirKey) {
   const auto example = read_section("data: {train: [{path: a}]}\nobjective: {type: causal}");
   EXPECT_EQ(example.dim, 64);
   EXPECT_EQ(example.activation, example::Activation::kGelu);
@@ -91,7 +91,7 @@ TEST(Section, KnowsWhatIsThere) {
   EXPECT_FALSE(part.is_documenting());
 }
 
-TEST(Section, FailsAtTheKeyOrElseAtItself) {
+TEST(Section, ReportsTheKeyOrItsOwnLocation) {
   const auto part = section("model.attention", {{"heads", "5"}});
   EXPECT_EQ(message_of<Error>([&] { part.fail("heads", "5 do not divide 64"); }),
             "test.yaml:1:28: model.attention.heads: 5 do not divide 64");
@@ -155,26 +155,26 @@ TEST(Overrides, AreNamedInErrors) {
             "--set model.dimm=5: model.dimm: unknown key 'dimm', did you mean 'dim'? allowed: dim, "
             "layers, feed_forward");
   EXPECT_EQ(said("model.dim.x=5"),
-            "--set model.dim.x=5: model.dim: '64' is not a map, 'x' cannot stand below it");
+            "--set model.dim.x=5: model.dim: '64' is not a map, 'x' cannot be set below it");
   EXPECT_EQ(said("data.train.2.path=b"),
-            "--set data.train.2.path=b: data.train: a list of 1, '2' is not the number of an item "
-            "(from 0) nor of the one after the last");
+            "--set data.train.2.path=b: data.train: a list of 1, '2' is not the index of an item "
+            "(from 0) nor the next free index");
   EXPECT_EQ(said("data.train.x=b"),
-            "--set data.train.x=b: data.train: a list of 1, 'x' is not the number of an item (from "
-            "0) nor of the one after the last");
+            "--set data.train.x=b: data.train: a list of 1, 'x' is not the index of an item (from "
+            "0) nor the next free index");
   EXPECT_EQ(said("model"), "--set model: must be key=value, as in train.optimizer.lr=1e-4");
   EXPECT_EQ(said("=1"), "--set =1: must be key=value, as in train.optimizer.lr=1e-4");
   EXPECT_EQ(said("model..dim=1"),
             "--set model..dim=1: model: an empty key between dots, must be key=value, as in "
             "train.optimizer.lr=1e-4");
   EXPECT_EQ(said("model={dim: 1, dim: 2}"),
-            "--set model={dim: 1, dim: 2}: model.dim: 'dim' is given twice");
+            "--set model={dim: 1, dim: 2}: model.dim: 'dim' is duplicated");
   EXPECT_EQ(said("model={dim"),
-            "--set model={dim: model: a list or map as a key, a key must be text; or a bracket is "
-            "not closed");
+            "--set model={dim: model: a list or map as a key, a key must be text (or a bracket is "
+            "not closed)");
 }
 
-TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
+TEST(Resolved, HasEveryKeyAndRoundTrips) {
   const auto document =
       Document::parse(example::good_file(), "test.yaml",
                       {"run.directory=\"1: \\\"odd\\\"\\n\\\\ name\"", "data.train.1={path: none}",
@@ -218,7 +218,7 @@ TEST(Resolved, HoldsEveryKeyAndReadsBackToTheSame) {
   EXPECT_EQ(example.columns, (std::vector<std::string>{"yes", "a, b", "x*"}));
 }
 
-TEST(Section, FormerNamesOfKeysAreAnsweredWithTheCurrentOnes) {
+TEST(Section, RenamedKeysSuggestTheCurrentNames) {
   EXPECT_EQ(renamed_key("model.deviation"), "init_std");
   EXPECT_EQ(renamed_key("data.train[3].white"), "max_pixel_value");
   EXPECT_EQ(renamed_key("train.deviation"), "");

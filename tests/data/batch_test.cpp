@@ -7,7 +7,7 @@
 namespace weft::data {
 namespace {
 
-TEST(Batch, LaysExamplesOneAfterAnother) {
+TEST(Batch, ConcatenatesExamples) {
   Batch batch;
   Example first;
   first.ids = {2, 7, 3};

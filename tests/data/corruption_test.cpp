@@ -164,10 +164,11 @@ TEST(SpanCorruption, HundredThousandExamplesHaveThePapersStatistics) {
 
 TEST(SpanCorruption, NeedsSentinelsEnough) {
   EXPECT_EQ(test::message_of<Error>([] { make_span_corruption(NoiseTokenizer(0), {}, 0, 100); }),
-            "tokenizer: it has no sentinels <extra_id_0>, <extra_id_1>, ..., span corruption needs "
-            "them");
-  EXPECT_EQ(test::message_of<Error>([] { make_span_corruption(NoiseTokenizer(9), {}, 0, 512); }),
-            "data.length: 512 tokens give 28 spans, but the tokenizer has only 9 sentinels");
+            "tokenizer: it has no sentinel tokens <extra_id_0>, <extra_id_1>, ..., which span "
+            "corruption requires");
+  EXPECT_EQ(
+      test::message_of<Error>([] { make_span_corruption(NoiseTokenizer(9), {}, 0, 512); }),
+      "data.length: 512 tokens give 28 corrupted spans, but the tokenizer has only 9 sentinels");
 }
 
 DenoisingOptions none() { return {.permute_sentences = 0, .rotate = 0, .infilling_fraction = 0}; }
@@ -263,7 +264,7 @@ TEST(Denoising, RotationKeepsTheOrderInTheRound) {
   EXPECT_NEAR(firsts[107], 1000, 150);
 }
 
-TEST(Denoising, DeletesAndHidesTheirShares) {
+TEST(Denoising, DeletesAndMasksTheGivenFractions) {
   auto options = none();
   options.delete_fraction = 0.2;
   options.mask_fraction = 0.25;
@@ -312,7 +313,7 @@ TEST(CorruptedDataset, NoiseIsAFunctionOfEpochAndItem) {
   EXPECT_NE(make(2).example(3, 0).source_ids, dataset.example(3, 0).source_ids);
 }
 
-TEST(CorruptedDataset, FindsTheSentencesOfAStretch) {
+TEST(CorruptedDataset, FindsTheSentencesOfASpan) {
   const CorruptedDataset dataset(
       {test::source({{{105, 106}, {107}}, {{108, 109, 110}, {111}}})}, {},
       {.length = 100, .has_token_type_ids = false}, NoiseTokenizer(),

@@ -17,7 +17,7 @@
 namespace weft::data {
 namespace {
 
-/// Items of lengths 1 .. 9 whose ids tell epoch and item.
+/// Items of lengths 1 .. 9 whose ids encode epoch and item.
 class CountingDataset : public Dataset {
  public:
   explicit CountingDataset(int64_t count) : count_(count) {}
@@ -130,7 +130,7 @@ TEST(DataLoader, StreamIsTheSameForEveryNumberOfWorkers) {
   }
 }
 
-TEST(DataLoader, PassesOverWhatIsLeftOut) {
+TEST(DataLoader, SkipsTheSkippedRanges) {
   const auto dataset = std::make_shared<CountingDataset>(60);
   DataLoaderOptions options{.shuffles = false, .batch_sequences = 4, .workers = 2, .epochs = 3};
   // Within an epoch, over the border of two, and two that overlap.
@@ -164,7 +164,7 @@ TEST(DataLoader, PassesOverWhatIsLeftOut) {
   }
 }
 
-TEST(DataLoader, GoesOnFromAnyCursor) {
+TEST(DataLoader, ResumesFromAnyPosition) {
   const auto dataset = std::make_shared<CountingDataset>(60);
   const DataLoaderOptions options{.batch_tokens = 30, .workers = 2, .epochs = 2};
   const auto all = steps_of(dataset, options);
@@ -180,7 +180,7 @@ TEST(DataLoader, GoesOnFromAnyCursor) {
                    steps_of(dataset, options, {1, 0}).front()));
 }
 
-TEST(DataLoader, CutsMicroBatchesInOrder) {
+TEST(DataLoader, SplitsMicroBatchesInOrder) {
   const auto dataset = std::make_shared<CountingDataset>(200);
   const auto whole = steps_of(dataset, {.batch_tokens = 90, .epochs = 1});
   const auto cut = steps_of(dataset, {.batch_tokens = 90, .micro_batch_tokens = 20, .epochs = 1});
@@ -257,7 +257,7 @@ TEST(DataLoader, ThrowsWhatAWorkerThrewInItsPlaceAndAgain) {
   }
 }
 
-TEST(DataLoader, MakesNoMoreAheadThanAsked) {
+TEST(DataLoader, PrefetchesNoMoreThanRequested) {
   const auto dataset = std::make_shared<CountingDataset>(100000);
   {
     DataLoader loader(dataset, {.batch_sequences = 1, .workers = 3, .prefetch = 4});
@@ -266,10 +266,10 @@ TEST(DataLoader, MakesNoMoreAheadThanAsked) {
     EXPECT_LE(dataset->result, 5);
     EXPECT_GT(loader.waited_ms(), 0);
   }
-  EXPECT_LE(dataset->result, 5);  // and leaves at once when it is no longer wanted
+  EXPECT_LE(dataset->result, 5);  // and stops immediately when it is no longer needed
 }
 
-TEST(DataLoader, GoesOnForEverWithoutEpochs) {
+TEST(DataLoader, RepeatsForeverWithoutAnEpochLimit) {
   const auto dataset = std::make_shared<CountingDataset>(3);
   DataLoader loader(dataset, {.batch_sequences = 2, .workers = 2});
   DataPosition end;

@@ -81,9 +81,8 @@ TEST_F(DataOptionsTest, ColumnsOfTaggedFilesAreNumbers) {
   const auto options = read({{"train", item("a.txt", ", text: 1, label: 3")}});
   EXPECT_EQ(options.train[0].text, "1");
   EXPECT_EQ(options.train[0].label, "3");
-  EXPECT_NE(
-      message({{"train", item("a.txt", ", label: UPOS")}}).find("has no columns of that name"),
-      std::string::npos);
+  EXPECT_NE(message({{"train", item("a.txt", ", label: UPOS")}}).find("has no column names"),
+            std::string::npos);
 }
 
 TEST_F(DataOptionsTest, NamesWhatIsMissing) {

@@ -61,7 +61,7 @@ inline data::LanguageSource source(const FakeStore::Documents& documents,
 }
 
 /// Documents with random numbers of sentences (from 1) and tokens, whose ids count up from 5 and so
-/// tell where they came from.
+/// show where they came from.
 inline FakeStore::Documents counted_documents(int64_t count,
                                               uint64_t most_sentences,
                                               uint64_t most_tokens,

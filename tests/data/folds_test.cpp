@@ -14,7 +14,7 @@
 namespace weft::data {
 namespace {
 
-TEST(Folds, EveryFoldHasItsShareOfEachClass) {
+TEST(Folds, FoldsAreStratified) {
   std::vector<int64_t> classes(53, 0);
   std::fill(classes.begin() + 40, classes.end(), 1);
   const auto folds = assign_folds(classes, 5, 3);
@@ -67,7 +67,7 @@ class FoldedDataset : public ::testing::Test {
       std::make_shared<test::ToyTokenizer>(std::vector<std::string>{"a", "b", "c", "d"});
 };
 
-TEST_F(FoldedDataset, HeldOutRowsAreThoseThatTheOthersLack) {
+TEST_F(FoldedDataset, HeldOutRowsComplementTheTrainingRows) {
   std::multiset<std::string> held;
   for (int64_t number = 1; number <= 3; ++number) {
     const auto rest = make({.count = 3, .number = number, .seed = 1});
@@ -94,7 +94,7 @@ TEST_F(FoldedDataset, KeepsEachRowWithItsTarget) {
 }
 
 // Which rows a fold has must not hang on the tokenizer, which is trained on the others.
-TEST_F(FoldedDataset, ATokenizerSeesWhatIsNotHeldOut) {
+TEST_F(FoldedDataset, TokenizerIsTrainedWithoutTheHeldOutFold) {
   DataItem item;
   item.path = folder_.write(
       "y.tsv",
@@ -108,7 +108,7 @@ TEST_F(FoldedDataset, ATokenizerSeesWhatIsNotHeldOut) {
     visit_texts_excluding_fold({.count = 2, .number = number, .seed = 5}, {item},
                                settings.label_format,
                                [&](std::string_view text) { seen.insert(std::string(text)); });
-    for (const int64_t length : {64, 6}) {  // at 6 some are too long and left out
+    for (const int64_t length : {64, 6}) {  // at 6 some are too long and dropped
       settings.length = length;
       settings.fold = {.count = 2, .number = number, .is_held_out = true, .seed = 5};
       const auto held = make_labelled_dataset({item}, settings, tokenizer_);

@@ -63,7 +63,7 @@ TEST_F(LabelFormTest, ListsOfJsonNameSeveralClasses) {
   EXPECT_EQ(dataset->class_counts(), (std::vector<int64_t>{1, 1, 2}));
   EXPECT_EQ(dataset->rows(), 4);
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 1 rows belong to no class"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 1 rows have no class"));
 }
 
 TEST_F(LabelFormTest, NumbersOfAListAreNames) {
@@ -71,7 +71,7 @@ TEST_F(LabelFormTest, NumbersOfAListAreNames) {
   EXPECT_EQ(dataset->labels(), (WordList{"9", "10"}));
 }
 
-TEST_F(LabelFormTest, ASeparatorPartsTheNamesOfATable) {
+TEST_F(LabelFormTest, SeparatorSplitsTheNamesInATable) {
   const auto content = "label\ttext\nnews; sport\ta\n\tb\nart;\tc\n";
   const auto dataset = make(item("x.tsv", content), {.is_multi_label = true, .separator = ";"});
   EXPECT_EQ(dataset->labels(), (WordList{"art", "news", "sport"}));
@@ -91,8 +91,8 @@ TEST_F(LabelFormTest, ColumnsMayStandForClasses) {
   DataItem wrong = item("y.csv", "text,toxic,insult\na,1,2\n");
   wrong.labels = from.labels;
   EXPECT_EQ(mistake(wrong, kFlags),
-            "y.csv:2: `insult` is '2', must be 1 or 0: does the row belong to this class?");
-  EXPECT_NE(mistake(from, {}).find("labels: several columns, but each text has one class"),
+            "y.csv:2: `insult` is '2', must be 1 (the row has this class) or 0");
+  EXPECT_NE(mistake(from, {}).find("labels: several label columns, but each text has one class"),
             std::string::npos);
 }
 
@@ -111,16 +111,16 @@ TEST_F(LabelFormTest, ARegressionMayHaveSeveralNumbers) {
             "y.jsonl, row 2: 1 numbers, must be 2 as in the first row");
 }
 
-TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrLeftOutAndCounted) {
+TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrSkippedAndCounted) {
   const auto from = item("x.tsv", "label\ttext\n0\ta\n\tb\n1\tc\n");
   EXPECT_EQ(mistake(from, {}),
-            "x.tsv:3: an empty `label`, every row must have one; data.unlabelled: drop leaves such "
-            "rows out");
+            "x.tsv:3: an empty `label`, every row must have a label; data.unlabelled: drop skips "
+            "such rows");
   const auto dataset = make(from, {.unlabelled = Unlabelled::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
   EXPECT_TRUE(dataset->location(0, 1).ends_with("x.tsv, row 3"));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows without a label were left out"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows without a label were dropped"));
 }
 
 TEST_F(LabelFormTest, AClassThatTrainingDidNotHaveIsNamed) {
@@ -130,19 +130,19 @@ TEST_F(LabelFormTest, AClassThatTrainingDidNotHaveIsNamed) {
             "'sport'?)");
 }
 
-TEST_F(LabelFormTest, AListIsRefusedWhereOneClassIsWanted) {
+TEST_F(LabelFormTest, ListIsRefusedForSingleLabelData) {
   EXPECT_NE(mistake(item("x.jsonl", "{\"text\": \"a\", \"label\": [\"b\"]}\n"), {})
-                .find("the field 'label' is a list, expected a text or a number"),
+                .find("the field 'label' is a list, expected a string or a number"),
             std::string::npos);
   EXPECT_NE(mistake(item("y.jsonl", "{\"text\": \"a\", \"label\": [[\"b\"]]}\n"), kFlags)
-                .find("the list 'label' holds a list or an object"),
+                .find("the list 'label' contains a list or an object"),
             std::string::npos);
   EXPECT_NE(mistake(item("z.jsonl", "{\"text\": \"a\", \"label\": [null]}\n"), kFlags)
-                .find("the list 'label' holds null"),
+                .find("the list 'label' contains null"),
             std::string::npos);
 }
 
-TEST_F(LabelFormTest, FingerprintTellsClassesApart) {
+TEST_F(LabelFormTest, FingerprintDependsOnClasses) {
   const auto hash = [&](const std::string& labels) {
     return make(item("x.jsonl", "{\"text\": \"a\", \"label\": " + labels + "}\n"), kFlags,
                 {"p", "q"})

@@ -119,7 +119,7 @@ TEST_P(MarianReference, DecodesToTheSameText) {
   }
 }
 
-TEST_P(MarianReference, PlacesAreThoseOfTheText) {
+TEST_P(MarianReference, OffsetsReferToTheText) {
   for (const std::string& line : lines_) {
     TokenIds found;
     int64_t last = 0;
@@ -136,7 +136,7 @@ TEST_P(MarianReference, PlacesAreThoseOfTheText) {
 
 INSTANTIATE_TEST_SUITE_P(Directories, MarianReference, ::testing::Values("joint", "separate"));
 
-TEST(MarianTokenizer, CodesAndTheirTextHavePlaces) {
+TEST(MarianTokenizer, LanguageCodesAndTextHaveOffsets) {
   const auto tokenizer = load_tokenizer(kMarianFolder + "/joint");
   const auto tokens = tokenizer->tokens(">>fra<< Soup");
   ASSERT_GE(tokens.size(), 2U);
@@ -172,7 +172,7 @@ TEST(MarianTokenizer, SpecialIdsAreThoseOfTheVocabulary) {
   EXPECT_TRUE(tokenizer->continues_word(pieces["\u00DF"].get<int32_t>()));
 }
 
-TEST(MarianTokenizer, PairsOfTextsAreCutByTheModelOfTheirSide) {
+TEST(MarianTokenizer, PairsAreTokenizedByTheModelOfTheirSide) {
   const test::Folder folder;
   DataItem item;
   item.source = folder.write("x.en", "The pan had to soak overnight.\n");
@@ -206,7 +206,7 @@ TEST(MarianTokenizer, AddedTokensOfTheConfigAreFoundAndKept) {
   EXPECT_EQ(encoded(*load_tokenizer(copy.path()), "<extra>  "), TokenIds{211});
 }
 
-TEST(MarianTokenizer, CutsTheBeginOfLongTextsWhereTheConfigSaysSo) {
+TEST(MarianTokenizer, TruncatesOnTheLeftIfTheConfigSaysSo) {
   const Copy copy("joint");
   const auto usual = load_tokenizer(copy.path());
   EXPECT_FALSE(usual->truncates_left());
@@ -218,10 +218,10 @@ TEST(MarianTokenizer, CutsTheBeginOfLongTextsWhereTheConfigSaysSo) {
 
 TEST(MarianTokenizer, NamesWhatIsMissingOrDamaged) {
   const std::vector<std::pair<std::string, std::string>> missing = {
-      {"source.spm", ": a Marian tokenizer without source.spm"},
-      {"target.spm", ": a Marian tokenizer without target.spm"},
-      {"vocab.json", ": a Marian tokenizer without vocab.json"},
-      {"target_vocab.json", ": a Marian tokenizer without target_vocab.json"}};
+      {"source.spm", ": not a complete Marian tokenizer, missing file source.spm"},
+      {"target.spm", ": not a complete Marian tokenizer, missing file target.spm"},
+      {"vocab.json", ": not a complete Marian tokenizer, missing file vocab.json"},
+      {"target_vocab.json", ": not a complete Marian tokenizer, missing file target_vocab.json"}};
   for (const auto& [file, message] : missing) {
     const Copy copy("separate");
     copy.remove(file);
@@ -232,11 +232,11 @@ TEST(MarianTokenizer, NamesWhatIsMissingOrDamaged) {
   EXPECT_TRUE(damaged.message().starts_with("/target.spm: ")) << damaged.message();
   const Copy twice("joint");
   twice.change("vocab.json", [](Json& pieces) { pieces["again"] = 5; });
-  EXPECT_EQ(twice.message(), "/vocab.json: id 5 stands twice, at 'again' again");
+  EXPECT_EQ(twice.message(), "/vocab.json: id 5 is duplicated, at 'again'");
   const Copy unknown("joint");
   unknown.change("vocab.json", [](Json& pieces) { pieces.erase("<unk>"); });
   EXPECT_EQ(unknown.message(),
-            "/vocab.json: no piece '<unk>', which must stand for all that are not in it");
+            "/vocab.json: no unknown piece '<unk>' in the vocabulary, it is required");
 }
 
 TEST(MarianTokenizer, RefusesWhatItDoesNotDo) {
@@ -245,8 +245,8 @@ TEST(MarianTokenizer, RefusesWhatItDoesNotDo) {
     config["sp_model_kwargs"] = {{"enable_sampling", true}};
   });
   EXPECT_EQ(sampling.message(),
-            "/tokenizer_config.json.sp_model_kwargs: SentencePiece's cuts are not drawn by chance "
-            "here, must be {}");
+            "/tokenizer_config.json.sp_model_kwargs: SentencePiece subword regularization is not "
+            "supported, must be {}");
   const Copy pads("separate");
   pads.change("target_vocab.json", [](Json& pieces) {
     pieces.erase("<pad>");
@@ -254,8 +254,9 @@ TEST(MarianTokenizer, RefusesWhatItDoesNotDo) {
     pieces["<pad>"] = 146;
   });
   EXPECT_EQ(pads.message(),
-            "/target_vocab.json: '<pad>' is not 145 as in vocab.json, added and special tokens "
-            "must have one id on both sides");
+            "/target_vocab.json: '<pad>' does not have the id 145 as in vocab.json, added and "
+            "special tokens "
+            "must have the same id on both sides");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ Counts count(const Mixture& mixture, int64_t epoch) {
   return counts;
 }
 
-TEST(Mixture, SeesEachItemFloorTimesAndAShareOnceMore) {
+TEST(Mixture, RepeatsEachItemFloorTimesAndAFractionOnceMore) {
   const Mixture mixture({{10, 1.0}, {0, 3.0}, {8, 2.25}, {6, 0.5}}, 7);
   EXPECT_EQ(mixture.size(), 10 + (16 + 2) + 3);
   for (const int64_t epoch : {0, 1, 5}) {
@@ -45,7 +45,7 @@ TEST(Mixture, SeesEachItemFloorTimesAndAShareOnceMore) {
   }
 }
 
-TEST(Mixture, DrawsTheShareAnewInEachEpochAndSeed) {
+TEST(Mixture, SamplesTheFractionAgainForEachEpochAndSeed) {
   const Mixture mixture({{1000, 0.1}}, 7);
   const Counts first = count(mixture, 0);
   EXPECT_EQ(count(mixture, 0), first);

@@ -52,7 +52,7 @@ TEST(Pattern, RefusesWhatItCannotRead) {
   }
 }
 
-TEST(Pattern, EndsOnPatternsThatGoBackAndForth) {
+TEST(Pattern, TerminatesOnBacktrackingPatterns) {
   EXPECT_NE(test::message_of<Error>([] {
               parts("(a|a)*(a|a)*(a|a)*(a|a)*b", std::string(200, 'a'));
             }).find("takes too long"),

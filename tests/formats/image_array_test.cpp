@@ -60,19 +60,20 @@ TEST_F(PixelRowsTest, DamagedIdxIsAnErrorWithItsPlace) {
   const auto read = [&](const std::string& bytes) {
     return message_of([&] { read_idx_images(written(bytes)); });
   };
-  EXPECT_EQ(read(idx_images() + "m"), "file: the IDX file goes on after the 12 bytes of its head");
+  EXPECT_EQ(read(idx_images() + "m"),
+            "file: the IDX file has extra data after the 12 bytes given by its header");
   EXPECT_EQ(read(idx_images().substr(0, 25)),
-            "file: the IDX file is cut short: 9 bytes after its head, must be 12");
-  EXPECT_EQ(read(idx_images().substr(0, 7)), "file: the head of the IDX file is cut short");
+            "file: the IDX file is truncated: 9 bytes after its header, must be 12");
+  EXPECT_EQ(read(idx_images().substr(0, 7)), "file: the header of the IDX file is truncated");
   EXPECT_EQ(read(big_endian(2051) + big_endian(0xffffffff) + big_endian(60000) + big_endian(1000)),
-            "file: 4,294,967,295 images of 60000000 bytes are too many for memory, allowed are "
-            "16.0 GiB");
+            "file: 4,294,967,295 images of 60000000 bytes do not fit into memory, allowed are at "
+            "most 16.0 GiB");
   EXPECT_EQ(read("text of some length"),
-            "file: not an IDX file of bytes: it begins with 1952807028, must be 2049 (labels), "
-            "2051 (images) or 2052 (images in colour)");
+            "file: not an IDX file of bytes: its magic number is 1952807028, must be 2049 "
+            "(labels), 2051 (images) or 2052 (colour images)");
   // A head that claims much takes no memory beyond what the file has.
   EXPECT_EQ(read(big_endian(2051) + big_endian(60000) + big_endian(100) + big_endian(1000) + "x"),
-            "file: the IDX file is cut short: 1 bytes after its head, must be 6000000000");
+            "file: the IDX file is truncated: 1 bytes after its header, must be 6000000000");
 }
 
 TEST_F(PixelRowsTest, CifarRecordsBecomePixels) {
@@ -88,7 +89,7 @@ TEST_F(PixelRowsTest, CifarRecordsBecomePixels) {
   EXPECT_EQ(read_cifar(written("\x09" + record), CifarKind::kCifar100).labels,
             (std::vector<int64_t>{3}));
   EXPECT_EQ(message_of([&] { read_cifar(written(record + "x"), CifarKind::kCifar10); }),
-            "file: record 2 is cut short: 1 bytes, must be 3073");
+            "file: record 2 is truncated: 1 bytes, must be 3073");
   record[0] = 10;
   EXPECT_EQ(message_of([&] { read_cifar(written(record), CifarKind::kCifar10); }),
             "file: record 1: label 10, must be 0 to 9");
@@ -119,10 +120,10 @@ TEST_F(PixelRowsTest, DamagedTablesNameTheLine) {
   EXPECT_EQ(read("1,2,3,4,0\n1,2,x,4,0\n"),
             "file:2: column 3: pixel 'x', must be a number from 0 to 255");
   EXPECT_EQ(read("1,2,3,400,0\n"), "file:1: column 4: pixel '400', must be a number from 0 to 255");
-  EXPECT_EQ(read("1,2,3,4,0.5\n"), "file:1: label '0.5', must be a whole number from 0 on");
-  EXPECT_EQ(read("1,2,3,4,5,0\n"),
-            "file:1: 5 pixels in a row, must be those of a square: its side squared, or three "
-            "times that");
+  EXPECT_EQ(read("1,2,3,4,0.5\n"), "file:1: label '0.5', must be an integer of at least 0");
+  EXPECT_EQ(
+      read("1,2,3,4,5,0\n"),
+      "file:1: 5 pixels per row, must be a square number, or three times one for colour images");
   EXPECT_EQ(read("\n\n"), "file: no rows, must have at least one");
 }
 

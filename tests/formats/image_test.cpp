@@ -36,7 +36,7 @@ TEST(Image, ReadsEveryKindAsPillowDoes) {
   }
 }
 
-TEST(Image, CutFilesAreErrorsThatNameThem) {
+TEST(Image, TruncatedFilesAreReportedByName) {
   for (const auto& [name, wanted] : image_reference()["files"].items()) {
     const auto bytes = read_file(image_folder() + name);
     for (std::size_t length = 0; length + 24 < bytes.size(); length += 7) {
@@ -72,8 +72,10 @@ TEST(Image, ChangedBytesNeverCrash) {
 }
 
 TEST(Image, LargeOnesAreRefusedBeforeTheyTakeMemory) {
-  EXPECT_EQ(message_of("P5 70000 1 255\n"),
-            "x.png: an image of 70000 x 1 pixels, allowed are 67,108,864 in all and 65,500 a side");
+  EXPECT_EQ(
+      message_of("P5 70000 1 255\n"),
+      "x.png: an image of 70000 x 1 pixels, allowed are at most 67,108,864 in total and 65,500 "
+      "per side");
   EXPECT_EQ(message_of("P6 60000 60000 255\n").substr(0, 39),
             "x.png: an image of 60000 x 60000 pixels");
   EXPECT_EQ(message_of("P5 0 4 255\n"), "x.png: an image without pixels");
@@ -84,9 +86,10 @@ TEST(Image, PnmScalesToBytes) {
   EXPECT_EQ(image.pixels, (std::vector<uint8_t>{0, 85, 255}));
   const std::string deep("P5 1 1 65535\n\x80\x00", 15);
   EXPECT_EQ(decode_image(deep, "x").pixels, (std::vector<uint8_t>{128}));
-  EXPECT_EQ(message_of("P2 1 1 15\n16\n"), "x.png: damaged PNM: a pixel of 16, white is 15");
+  EXPECT_EQ(message_of("P2 1 1 15\n16\n"),
+            "x.png: damaged PNM: a pixel of 16, but the maximum value is 15");
   EXPECT_EQ(message_of("P5 2 2 255\nabc"),
-            "x.png: damaged PNM: 3 bytes of pixels, there must be 4: the file is cut short");
+            "x.png: damaged PNM: 3 bytes of pixels, must be 4: the file is truncated");
 }
 
 TEST(Image, OtherFilesAreNoImages) {

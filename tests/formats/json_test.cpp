@@ -27,12 +27,12 @@ TEST(ParseJson, KeepsOrderAndTypes) {
 
 TEST(ParseJson, ErrorsNameLineAndColumn) {
   EXPECT_EQ(refusal("{\n  \"a\": 1,\n  \"a\": 2}"),
-            "f.json:3:5: the key 'a' stands twice in one object");
-  EXPECT_EQ(refusal("{\n  \"a\": nul }"), "f.json:2:11: no valid JSON at ' }'");
-  EXPECT_EQ(refusal("{\"a\": "), "f.json:1:7: the JSON text ends too early");
-  EXPECT_EQ(refusal(""), "f.json:1:1: the JSON text ends too early");
+            "f.json:3:5: the key 'a' is duplicated in one object");
+  EXPECT_EQ(refusal("{\n  \"a\": nul }"), "f.json:2:11: not valid JSON at ' }'");
+  EXPECT_EQ(refusal("{\"a\": "), "f.json:1:7: the JSON text ends unexpectedly");
+  EXPECT_EQ(refusal(""), "f.json:1:1: the JSON text ends unexpectedly");
   EXPECT_EQ(refusal("[\"a\xFF\"]"), "f.json:1:4: text that is not UTF-8");
-  EXPECT_EQ(refusal(std::string("[1]\0[2]", 7)), "f.json:1:4: a zero byte");
+  EXPECT_EQ(refusal(std::string("[1]\0[2]", 7)), "f.json:1:4: a null byte");
   EXPECT_NE(refusal("[1e999]"), "");
   EXPECT_NE(refusal("[1] [2]"), "");
   EXPECT_NE(refusal("[1,]"), "");

@@ -86,18 +86,18 @@ TEST_F(LineReaderTest, Utf16IsRefused) {
   EXPECT_EQ(refusal("a", std::string("\xFF\xFE"
                                      "a\0",
                                      4)),
-            ": text in UTF-16, allowed is UTF-8");
+            ": UTF-16 text, must be UTF-8");
 }
 
-TEST_F(LineReaderTest, FilesThatAreNoTextAreNamed) {
+TEST_F(LineReaderTest, BinaryFilesAreReportedByName) {
   EXPECT_EQ(refusal("a", "PAR1\x15\n"),
-            ": Parquet data, allowed is text: lines, csv, tsv or jsonl, also packed as .gz");
+            ": Parquet data, allowed is text: lines, csv, tsv or jsonl, optionally gzipped (.gz)");
   EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));
   EXPECT_TRUE(refusal("a.gz", gzip("SQLite format 3\n")).starts_with(": an SQLite database,"));
   EXPECT_EQ(read("a", "PAR2\n"), (Lines{"PAR2"}));
 }
 
-TEST_F(LineReaderTest, AShortFirstLineOfAPipeIsNotKeptWaiting) {
+TEST_F(LineReaderTest, ShortFirstLineOfAPipeIsReadImmediately) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   LineReader reader("/dev/fd/" + std::to_string(ends[0]));
@@ -174,7 +174,7 @@ TEST_F(LineReaderTest, DamagedGzipIsRefused) {
   for (std::size_t cut = 0; cut < packed.size(); ++cut) {
     EXPECT_NE(refusal("a.gz", packed.substr(0, cut)), "") << cut;
   }
-  EXPECT_NE(refusal("a.gz", packed.substr(0, 20)).find("cut short"), std::string::npos);
+  EXPECT_NE(refusal("a.gz", packed.substr(0, 20)).find("truncated"), std::string::npos);
   EXPECT_NE(refusal("a.gz", "plain text\n").find("damaged"), std::string::npos);
   EXPECT_NE(refusal("a.gz", packed + "garbage"), "");
   auto wrong_sum = packed;

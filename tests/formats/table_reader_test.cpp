@@ -65,8 +65,7 @@ TEST_F(TableReaderTest, CsvFollowsItsStandard) {
 TEST_F(TableReaderTest, CsvErrorsNameTheLineOfTheRow) {
   EXPECT_EQ(refusal("t.csv", "a,b\n1,2\n1,2,3\n", {"a"}),
             ":3: a row of 3 fields, expected 2 as in the header");
-  EXPECT_EQ(refusal("t.csv", "a,b\n1,\"x\ny\n", {"a"}),
-            ":2: a row with a quote that is opened and never closed");
+  EXPECT_EQ(refusal("t.csv", "a,b\n1,\"x\ny\n", {"a"}), ":2: a quote is opened and never closed");
   EXPECT_EQ(refusal("t.csv", "a,b\n1,\"x\"y\n", {"a"}),
             ":2: text after a closing quote, allowed is a comma or the end of the line");
   EXPECT_EQ(refusal("t.csv", "a,b\n\"x\ny\",1,2\n", {"a"}),
@@ -117,23 +116,23 @@ TEST_F(TableReaderTest, FieldsOfObjectsWithinARowAreNamedByBoth) {
                   {std::nullopt, "b", std::nullopt},
                   {std::nullopt, std::nullopt, std::nullopt}}));
   EXPECT_EQ(refusal("t.jsonl", content, {"pair"}),
-            ":1: no column 'pair', did you mean 'pair.en'? There are 'id', 'pair.en', "
+            ":1: no column 'pair', did you mean 'pair.en'? The columns are 'id', 'pair.en', "
             "'pair.more.n', 'pair.more.m', 'en'");
   EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n{\"a\": {\"b\": 1}}\n", {"a"})
-                .find("the field 'a' is an object, name one of its own fields, 'a.KEY'"),
+                .find("the field 'a' is an object, select one of its fields, 'a.KEY'"),
             std::string::npos);
 }
 
 TEST_F(TableReaderTest, JsonErrorsNameTheLine) {
   EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n[2]\n", {"a"}).find(":2:1: a list"), std::string::npos);
-  EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n\n5\n", {"a"}).find(":3:1: no JSON object"),
+  EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n\n5\n", {"a"}).find(":3:1: not a JSON object"),
             std::string::npos);
   EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n{\"a\": [1]}\n", {"a"}).find(":2:7: the field 'a'"),
             std::string::npos);
-  EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n{\"a\": 1, \"a\": 2}\n", {"a"}).find("stands twice"),
+  EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n{\"a\": 1, \"a\": 2}\n", {"a"}).find("is duplicated"),
             std::string::npos);
   EXPECT_NE(refusal("t.jsonl", "{\"a\": 1}\n{\"a\": 1\n", {"a"})
-                .find(":2:8: the JSON text ends too early"),
+                .find(":2:8: the JSON text ends unexpectedly"),
             std::string::npos);
   EXPECT_NE(refusal("t.jsonl", "{\"a\": \"\xFF\"}\n", {"a"}).find("not UTF-8"), std::string::npos);
   EXPECT_EQ(read("t.jsonl", "", {"a"}), Rows{});
@@ -141,10 +140,10 @@ TEST_F(TableReaderTest, JsonErrorsNameTheLine) {
 
 TEST_F(TableReaderTest, MissingColumnsAreNamedWithTheNearest) {
   EXPECT_EQ(refusal("t.tsv", "text\tlabel\n", {"labl"}),
-            ":1: no column 'labl', did you mean 'label'? There are 'text', 'label'");
+            ":1: no column 'labl', did you mean 'label'? The columns are 'text', 'label'");
   EXPECT_EQ(refusal("t.jsonl", "{\"text\": 1}\n", {"zzzzzz"}),
             ":1: no column 'zzzzzz', there are 'text'");
-  EXPECT_EQ(refusal("t.csv", "a,a,b\n", {"a"}), ":1: two columns are named 'a'");
+  EXPECT_EQ(refusal("t.csv", "a,a,b\n", {"a"}), ":1: two columns have the name 'a'");
   EXPECT_EQ(refusal("t.csv", "a,a,b\n", {"b"}), "");
 }
 

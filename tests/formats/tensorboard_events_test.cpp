@@ -83,7 +83,7 @@ TEST_F(EventWriterTest, BytesAreThoseOfTheProtocol) {
   EXPECT_EQ(records[1][0], '\x09');
 }
 
-TEST_F(EventWriterTest, GoesOnAndCutsLaterEvents) {
+TEST_F(EventWriterTest, AppendsAndTruncatesLaterEvents) {
   const auto path = write(10);
   {
     EventWriter writer(folder_.path(), 6);
@@ -100,7 +100,7 @@ TEST_F(EventWriterTest, GoesOnAndCutsLaterEvents) {
   }
 }
 
-TEST_F(EventWriterTest, CutsATornEndWhereverItIs) {
+TEST_F(EventWriterTest, RemovesAPartialLineAtAnyPosition) {
   const auto path = write(3);
   const auto whole = test::Folder::read(path);
   const auto expected = records_of(path);

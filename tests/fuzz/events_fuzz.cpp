@@ -1,4 +1,4 @@
-// The event file of a run that goes on: as it stands, and its lines as payloads of sound records.
+// The event file of a resumed run: unchanged, and its lines as payloads of valid records.
 #include <cstdint>
 #include <filesystem>
 #include <string>

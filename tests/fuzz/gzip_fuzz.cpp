@@ -1,4 +1,4 @@
-// Packed text: damaged members, and small files that hold much.
+// Compressed text: damaged members, and decompression bombs.
 #include "formats/line_reader.h"
 #include "fuzz/target.h"
 #include "fuzz/targets.h"

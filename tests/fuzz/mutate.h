@@ -6,7 +6,7 @@
 
 namespace weft::fuzz {
 
-/// The seeds of a target, corpus/NAME, in the order of their names. Throws where there are none.
+/// The seeds of a target, corpus/NAME, in the order of their names. Throws if there are none.
 std::vector<std::string> seeds_of(const std::string& target);
 
 /// Damage number `number` to the seeds: bits flipped, bytes and numbers replaced, parts cut,

@@ -4,7 +4,7 @@
 
 namespace weft::fuzz {
 
-// Each reads the input as its NAME_fuzz.cpp says; the seeds lie in corpus/NAME.
+// Each reads the input as described in its NAME_fuzz.cpp; the seeds are in corpus/NAME.
 void csv(std::string_view input);
 void events(std::string_view input);
 void gzip(std::string_view input);

@@ -1,4 +1,4 @@
-// A token store, as it stands and with checksums made right, as whoever means harm would make them.
+// A token store, unchanged and with valid checksums, as an attacker would write them.
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>

@@ -1,4 +1,5 @@
-// vocab.json and, each after a line `-----`, merges.txt and tokenizer_config.json beside it.
+// vocab.json and, each after a line `-----`, merges.txt and tokenizer_config.json of the same
+// directory.
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 #include "fuzz/tokenizer_reading.h"

@@ -1,4 +1,4 @@
-// vocab.txt and, after a line `-----`, the tokenizer_config.json beside it.
+// vocab.txt and, after a line `-----`, the tokenizer_config.json of the same directory.
 #include "fuzz/target.h"
 #include "fuzz/targets.h"
 #include "fuzz/tokenizer_reading.h"

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Models,
                            return name;
                          });
 
-TEST(AttentionMap, OfAPairTellsTheTextsApart) {
+TEST(AttentionMap, DistinguishesTheTextsOfAPair) {
   const test::ToyTokenizer tokenizer({"a", "b", "c"});
   const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 1);
   const std::vector<PredictionRequest> queries = {{.text = "a b", .text_pair = "c"},

@@ -65,7 +65,7 @@ TEST_F(EmbedTest, AllModulesTogetherEqualTheReference) {
   EXPECT_EQ(found.truncated, 1);
 }
 
-TEST_F(EmbedTest, TheBeginIsCutWhereTheTokenizerCutsIt) {
+TEST_F(EmbedTest, TruncatesOnTheLeftLikeTheTokenizer) {
   const test::LeftTruncatingTokenizer cutter({"a", "b", "c", "d", "e"});
   models::SentenceOptions options = sentence.options;
   options.length = 5;  // two of them special
@@ -80,7 +80,7 @@ TEST_F(EmbedTest, VectorsDoNotDependOnTheBatch) {
   EXPECT_TRUE(test::near(apart, together, 1e-6));
 }
 
-TEST_F(EmbedTest, PromptStandsBeforeTheText) {
+TEST_F(EmbedTest, PromptIsAddedBeforeTheText) {
   auto options = sentence.options;
   options.prompt = "a big ";
   const auto found = embed(*model, *tokenizer, {"dog"}, options).vectors;

@@ -46,7 +46,7 @@ TEST_F(TextGeneratorTest, TextIsThatOfTheNewTokens) {
   EXPECT_FALSE(found[0].texts[0].text.empty());
 }
 
-TEST_F(TextGeneratorTest, BatchesChangeNothing) {
+TEST_F(TextGeneratorTest, ResultsDoNotDependOnBatches) {
   for (const bool samples : {false, true}) {
     auto wanted = settings();
     wanted.config.search.sampling.is_enabled = samples;
@@ -71,7 +71,7 @@ TEST_F(TextGeneratorTest, EndsBeforeAStop) {
   EXPECT_LE(stopped[0].texts[0].ids.size(), free[0].texts[0].ids.size());
 }
 
-TEST_F(TextGeneratorTest, StreamsWhatItAnswers) {
+TEST_F(TextGeneratorTest, StreamsItsOutput) {
   for (const std::vector<std::string>& stops : {std::vector<std::string>{}, {"mat", "dog s"}}) {
     auto wanted = settings();
     wanted.stop_strings = stops;
@@ -85,14 +85,14 @@ TEST_F(TextGeneratorTest, StreamsWhatItAnswers) {
   }
 }
 
-TEST_F(TextGeneratorTest, PrefixIsGoneOnWith) {
+TEST_F(TextGeneratorTest, PrefixIsContinued) {
   TextGenerator generator(*model_, tokenizer_, settings());
   const auto after = generator.generate({{.prompt = "the cat sat on"}}, 0);
   const auto with = generator.generate({{.prompt = "the cat", .prefix = "sat on"}}, 0);
   EXPECT_EQ(after[0].texts[0].ids, with[0].texts[0].ids);
 }
 
-TEST_F(TextGeneratorTest, LongPromptsKeepTheirEnd) {
+TEST_F(TextGeneratorTest, LongPromptsAreTruncatedOnTheLeft) {
   std::string long_prompt;
   for (int i = 0; i < 30; ++i) {
     long_prompt += i % 2 == 0 ? "cat " : "dog ";
@@ -103,7 +103,7 @@ TEST_F(TextGeneratorTest, LongPromptsKeepTheirEnd) {
   EXPECT_EQ(found[0].texts[0].ids.size(), 1U);  // all that fits
 }
 
-TEST_F(TextGeneratorTest, TextsThatFillTheModelAreCut) {
+TEST_F(TextGeneratorTest, TextsAreTruncatedAtTheModelLength) {
   auto wanted = settings();
   wanted.config.max_new_tokens = 30;
   const auto found = answers(wanted, prompts_);
@@ -143,14 +143,14 @@ TEST_F(TextGeneratorTest, PromptsOfPairsEndAsTheyWereTrained) {
 TEST_F(TextGeneratorTest, RefusesWhatItCannotDo) {
   GenerationSettings ids_only;
   EXPECT_EQ(test::message_of<UserError>([&] { TextGenerator(*model_, nullptr, ids_only); }),
-            "texts need a tokenizer; ids alone do not");
+            "text input needs a tokenizer; ids do not");
   ids_only.decodes_text = false;
   TextGenerator generator(*model_, nullptr, ids_only);
   EXPECT_EQ(test::message_of<UserError>([&] { generator.generate({{.prompt = "cat"}}, 0); }),
-            "a prompt of text needs a tokenizer");
+            "a text prompt needs a tokenizer");
   EXPECT_EQ(
       test::message_of<UserError>([&] { generator.generate({{.prompt = "", .ids = {20}}}, 0); }),
-      "prompt 1: id 20 is none of the model's 20");
+      "prompt 1: id 20 is not one of the model's 20");
 }
 
 TEST(StreamingDetokenizer, ShowsNoHalfCharactersAndNoBeginOfAStop) {

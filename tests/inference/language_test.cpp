@@ -12,7 +12,7 @@
 namespace weft::inference {
 namespace {
 
-TEST(Language, ChangesTheAnswers) {
+TEST(Language, ChangesTheOutputs) {
   const test::ToyTokenizer tokenizer({"a", "b"}, 20);
   const auto classifier = models::make_model(test::tiny_xlm(models::Head::kSequence), 3);
   const auto german = predict(*classifier, tokenizer, {{"a b", {}}}, {.language = "de"});

@@ -53,11 +53,11 @@ TEST_F(LikelihoodTest, IsTheSumOverTheContinuation) {
   const auto found = scorer.score({{"the cat", " sat on the mat"}, {"a dog  ", "ran"}});
   EXPECT_EQ(found[0].tokens, 4);
   EXPECT_NEAR(found[0].log_probability, by_hand(tokens_of("the cat sat on the mat"), 4), 1e-5);
-  EXPECT_EQ(found[1].tokens, 1);  // white space between them is no token
+  EXPECT_EQ(found[1].tokens, 1);  // white space between them is not a token
   EXPECT_NEAR(found[1].log_probability, by_hand(tokens_of("a dog ran"), 1), 1e-5);
 }
 
-TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreSeenBothWays) {
+TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreBidirectional) {
   auto options = model_->options();
   options.decoder.is_prefix_lm = true;
   model_ = models::make_model(options, 3);
@@ -76,7 +76,7 @@ TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreSeenBothWays) {
   EXPECT_NEAR(found(), by_hand(apart, 4, 3), 1e-5);
 }
 
-TEST_F(LikelihoodTest, NothingBeforeIsWhatBeginsTexts) {
+TEST_F(LikelihoodTest, EmptyContextIsTheStartToken) {
   const LikelihoodScorer scorer(*model_, tokenizer_);
   auto tokens = tokens_of("cat");
   tokens.insert(tokens.begin(), model_->options().bos_id);
@@ -84,7 +84,7 @@ TEST_F(LikelihoodTest, NothingBeforeIsWhatBeginsTexts) {
   EXPECT_EQ(scorer.score({{"the", ""}})[0].tokens, 0);
 }
 
-TEST_F(LikelihoodTest, BatchesChangeNothing) {
+TEST_F(LikelihoodTest, ResultsDoNotDependOnBatches) {
   std::vector<Continuation> items;
   const std::vector<std::string> words{"the", "cat", "dog", "sat", "ran", "on", "mat", "red"};
   for (std::size_t i = 0; i < 40; ++i) {
@@ -127,7 +127,7 @@ TEST_F(LikelihoodTest, GreedyMeansTheLikeliestEachTime) {
   }
 }
 
-TEST_F(LikelihoodTest, LongContinuationsGoThroughInWindows) {
+TEST_F(LikelihoodTest, LongContinuationsAreScoredInWindows) {
   std::string text = "sat";
   for (int i = 0; i < 100; ++i) {
     text += i % 3 == 0 ? " cat" : " dog";
@@ -142,7 +142,7 @@ TEST_F(LikelihoodTest, LongContinuationsGoThroughInWindows) {
   EXPECT_GT(std::abs(found[1].log_probability - found[0].log_probability), 1e-3);
 }
 
-TEST_F(LikelihoodTest, LongContextsLoseTheirBegin) {
+TEST_F(LikelihoodTest, LongContextsAreTruncatedOnTheLeft) {
   std::string context;
   for (int i = 0; i < 40; ++i) {
     context += i % 3 == 0 ? "cat " : "dog ";
@@ -158,7 +158,7 @@ TEST_F(LikelihoodTest, LongContextsLoseTheirBegin) {
               1e-4);
 }
 
-TEST_F(LikelihoodTest, WholeTextsAreSeenInWindows) {
+TEST_F(LikelihoodTest, WholeTextsAreScoredInWindows) {
   std::string text;
   for (int i = 0; i < 60; ++i) {
     text += i % 4 == 0 ? "cat " : i % 3 == 0 ? "sat " : "on ";
@@ -178,7 +178,7 @@ TEST_F(LikelihoodTest, WholeTextsAreSeenInWindows) {
   EXPECT_NEAR(narrow[0].log_probability, found[0].log_probability, 1e-4);
 }
 
-TEST(ScoreMetrics, JudgeByLengthBytesAndContext) {
+TEST(ScoreMetrics, NormalizesByLengthBytesAndContext) {
   ScoreMetrics metrics;
   // By sum the first, by character and byte the second, less the unconditional the third.
   metrics.add({.texts = {"a", "abcd", "ab"},

@@ -60,7 +60,7 @@ TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {
     EXPECT_GT(word.score, 0);
   }
   EXPECT_TRUE(found[1].words.empty());
-  // The first stretch has ten pieces.
+  // The first part has ten pieces.
   const auto first = tags({Words(words.begin(), words.begin() + 8)})[0];
   for (std::size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(first.words[i].tag, found[0].words[i].tag);
@@ -68,7 +68,7 @@ TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {
   }
 }
 
-TEST_F(PredictTagsTest, BatchesDoNotMatter) {
+TEST_F(PredictTagsTest, ResultsDoNotDependOnBatching) {
   const std::vector<Words> sentences = {{"a", "b"}, {"c##x"}, {"d", "d", "a"}};
   const auto together = tags(sentences);
   const auto apart = tags(sentences, {.batch_tokens = 1});
@@ -79,7 +79,7 @@ TEST_F(PredictTagsTest, BatchesDoNotMatter) {
   }
 }
 
-TEST_F(PredictTagsTest, ShowsAttentionOfEachStretch) {
+TEST_F(PredictTagsTest, ShowsAttentionOfEachSpan) {
   const auto found = tags({{"a", "b##x"}, Words(11, "a")}, {.attention_layers = {0}});
   ASSERT_EQ(found[0].attention.size(), 1U);
   EXPECT_EQ(found[0].attention[0].ids, (std::vector<int64_t>{2, 5, 6, 9, 3}));

@@ -40,7 +40,7 @@ TEST(Predict, KeepsTheOrderAndDoesNotDependOnBatches) {
   EXPECT_NE(together[0].scores, together[1].scores);
 }
 
-TEST(Predict, FillsEachMaskWithItsBestTokensFirst) {
+TEST(Predict, FillsEachMaskWithTheBestTokensFirst) {
   const test::ToyTokenizer tokenizer(words());
   const auto model = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto found =
@@ -56,7 +56,7 @@ TEST(Predict, FillsEachMaskWithItsBestTokensFirst) {
   }
 }
 
-TEST(Predict, TextsTooLongAreCutAndSaySo) {
+TEST(Predict, LongTextsAreTruncatedAndReported) {
   const test::ToyTokenizer tokenizer(words());
   const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto found = predict(*model, tokenizer,
@@ -66,7 +66,7 @@ TEST(Predict, TextsTooLongAreCutAndSaySo) {
   EXPECT_EQ(found[0].scores, found[1].scores);
 }
 
-TEST(Predict, TheBeginIsCutWhereTheTokenizerCutsIt) {
+TEST(Predict, TruncatesOnTheLeftLikeTheTokenizer) {
   const test::LeftTruncatingTokenizer tokenizer(words());
   const auto model = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto found = predict(*model, tokenizer,
@@ -93,7 +93,7 @@ TEST(Predict, ARegressionGivesAValue) {
   EXPECT_NE(found[0].values, found[1].values);
 }
 
-TEST(Predict, AModelWithoutSuchAHeadIsRefused) {
+TEST(Predict, ModelWithoutThisHeadIsRefused) {
   const test::ToyTokenizer tokenizer(words());
   const auto model = models::make_model(test::tiny_model(models::Head::kNone), 3);
   EXPECT_THROW(predict(*model, tokenizer, {{"a", {}}}), UserError);

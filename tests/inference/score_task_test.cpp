@@ -57,8 +57,9 @@ TEST(ScoreTask, ContinuationsAndTexts) {
 }
 
 TEST(ScoreTask, RefusesWithThePlace) {
-  EXPECT_NE(error_of("{context: '{a', choices: ['b']}").find("context: '{a' opens a {"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("{context: '{a', choices: ['b']}").find("context: '{a' has an opening { without }"),
+      std::string::npos);
   EXPECT_NE(error_of("{choices: ['{a|lower}']}").find("'lower' is not one of strip, without_end"),
             std::string::npos);
   EXPECT_NE(error_of("{context: 'a'}").find("one of choices, continuation, text"),
@@ -70,7 +71,7 @@ TEST(ScoreTask, RefusesWithThePlace) {
   EXPECT_NE(error_of("{choice: ['a']}").find("choice"), std::string::npos);
 }
 
-TEST(ScoreItem, ASpaceStandsBetweenWordsUnlessOneIsThere) {
+TEST(ScoreItem, SpaceIsInsertedBetweenWordsUnlessPresent) {
   EXPECT_EQ(continuation_of({.context = "a", .choices = {}}, "b"), " b");
   EXPECT_EQ(continuation_of({.context = "a ", .choices = {}}, "b"), "b");
   EXPECT_EQ(continuation_of({.context = "a", .choices = {}}, " b"), " b");

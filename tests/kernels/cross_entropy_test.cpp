@@ -49,7 +49,7 @@ TEST_P(CrossEntropy, LinearEqualsPlainReference) {
 }
 
 TEST_P(CrossEntropy, ChunksAddUp) {
-  // Against fp64: LibTorch's own sum over so many classes is further off than ours.
+  // Against fp64: LibTorch's sum over this many classes is less accurate than ours.
   ASSERT_LT(logit_chunk_rows(40000, 4, 2), 450);
   const auto targets = targets_of(900, 40000);
   comparison::expect_same(
@@ -98,7 +98,7 @@ TEST(CrossEntropyTargets, OutOfRangeAreRefused) {
   EXPECT_THROW(cross_entropy_sum(at::zeros({1, 2}), at::tensor({2}, at::kLong)), c10::Error);
 }
 
-TEST(CrossEntropyDouble, GoesByThePlainRows) {
+TEST(CrossEntropyDouble, DependsOnTheUnpackedRows) {
   const auto targets = targets_of(9, 5);
   const auto x = at::randn({9, 5});
   const auto actual = comparison::run(

@@ -30,7 +30,7 @@ TEST_P(Dropout, EqualsPlainReference) {
   }
 }
 
-TEST_P(Dropout, CutIntoPiecesDrawsTheSameBits) {
+TEST_P(Dropout, SplittingDrawsTheSameBits) {
   const auto x = at::ones({11, 40}, type());
   const auto whole = dropout(x, 0.5, kDropoutChance);
   auto later = kDropoutChance;

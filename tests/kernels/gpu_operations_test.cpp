@@ -76,7 +76,7 @@ TEST_P(GpuOperations, GatesAndEmbeddingsAreThoseOfTheFormulas) {
       inputs, GetParam());
 }
 
-TEST_P(GpuOperations, DropsItsShareAndTheSameEachTime) {
+TEST_P(GpuOperations, DropsTheGivenFractionDeterministically) {
   const auto x = at::ones({200, 500}, GetParam());
   const auto once = gpu::dropout(x, 0.3, kGpuOperationsChance);
   EXPECT_TRUE(at::equal(once, gpu::dropout(x, 0.3, kGpuOperationsChance)));
@@ -141,7 +141,7 @@ TEST_F(FlashAttention, HeadsOfQueriesShareThoseOfKeys) {
   compare({5, 33}, {5, 33}, 16, {.heads = 6, .key_heads = 2, .is_causal = true});
 }
 
-TEST_F(FlashAttention, TurnsByThePlacesOfTheTokens) {
+TEST_F(FlashAttention, RotatesByTheTokenPositions) {
   const auto table = rotary_table(100, {.width = 16, .theta = 100.0}, at::kCPU);
   compare({5, 1, 33}, {5, 1, 33}, 16, {.heads = 2, .rotary = table});
   compare({1, 5, 20}, {9, 5, 90}, 16, {.heads = 2, .is_causal = true, .rotary = table});
@@ -149,7 +149,7 @@ TEST_F(FlashAttention, TurnsByThePlacesOfTheTokens) {
   compare({5, 33}, {5, 33}, 16, {.heads = 2, .rotary = half});
 }
 
-TEST_F(FlashAttention, LeavesToOthersWhatItCannotCompute) {
+TEST_F(FlashAttention, FallsBackIfUnsupported) {
   const auto suits = [](at::ScalarType type, int64_t width, const AttentionSettings& settings,
                         std::vector<int64_t> begins = {}) {
     const auto x = at::zeros({4, 2 * width}, type);
@@ -166,7 +166,7 @@ TEST_F(FlashAttention, LeavesToOthersWhatItCannotCompute) {
   EXPECT_FALSE(suits(at::kHalf, 64, {.heads = 2}, {0, 2}));
 }
 
-TEST_F(FlashAttention, DropsWeightsTheSameEachTime) {
+TEST_F(FlashAttention, DropsWeightsDeterministically) {
   const auto layout = layout_of({50, 60});
   const auto x = at::randn({110, 16}, at::kBFloat16);
   const auto attend = [&](double p, const RngKey& rng_key) {

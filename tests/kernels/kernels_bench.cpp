@@ -1,4 +1,4 @@
-// Each fused operation beside its counterpart made of LibTorch's own: forward and backward, at the
+// Each fused operation against its LibTorch counterpart: forward and backward, at the
 // sizes of bert-mini with 4,096 tokens.
 //   build/kernels_bench [--benchmark_filter=Attention]
 // The pair of lines of one name is to be compared within one run; WEFT_CPU_LEVEL chooses the level.

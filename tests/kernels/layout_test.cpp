@@ -15,14 +15,14 @@ TEST(Layout, CountsPlacesInsideEachSequence) {
   EXPECT_TRUE(at::equal(layout.device_offsets, at::tensor({0, 3, 3, 5}, at::kInt)));
 }
 
-TEST(Layout, OfNothingIsEmpty) {
+TEST(Layout, OfEmptyInputIsEmpty) {
   const auto layout = Layout::from_offsets({0}, at::kCPU);
   EXPECT_EQ(layout.sequences(), 0);
   EXPECT_EQ(layout.tokens(), 0);
   EXPECT_EQ(layout.positions.numel(), 0);
 }
 
-TEST(Layout, TokensMayStandAtPlacesOfTheirOwn) {
+TEST(Layout, TokensMayHaveTheirOwnPositions) {
   const auto layout =
       Layout::from_offsets({0, 5, 7}, at::kCPU).with_positions({0, 1, 2, 0, 1, 0, 0});
   EXPECT_TRUE(at::equal(layout.positions, at::tensor({0, 1, 2, 0, 1, 0, 0}, at::kLong)));

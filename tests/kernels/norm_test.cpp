@@ -101,7 +101,7 @@ TEST_P(Norm, LargeOffsetKeepsItsDigits) {
                           {.absolute = 2e-4, .relative = 0.0}, "result");
 }
 
-TEST_P(Norm, AnyStridesServe) {
+TEST_P(Norm, SupportsAnyStrides) {
   const auto one = at::ones({6}, type());
   const auto x = at::randn({6, 9}).to(type()).requires_grad_(true);
   const auto y = layer_norm(x.t(), one, one, kEpsilon);

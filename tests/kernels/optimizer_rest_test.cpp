@@ -6,7 +6,7 @@
 #include "kernels/compare.h"
 #include "kernels/optimizer.h"
 
-// Blocks of which an update knows that nothing is there are left out; that must show in no bit.
+// Updates skip blocks that are known to be zero; the result must be bit-identical.
 namespace weft::kernels {
 namespace {
 
@@ -113,7 +113,7 @@ class OptimizerRest : public comparison::EveryVariant {
   }
 };
 
-TEST_P(OptimizerRest, AdamwChangesNoBit) {
+TEST_P(OptimizerRest, AdamwIsBitIdentical) {
   for (const double weight_decay : {0.0, 0.1}) {
     for (const double lr : {0.0, 1e-2}) {
       expect_marks_change_nothing([&](const UpdateSlice& slice, int64_t step) {
@@ -123,7 +123,7 @@ TEST_P(OptimizerRest, AdamwChangesNoBit) {
   }
 }
 
-TEST_P(OptimizerRest, AdamwChangesNoBitWhereZerosMakeSomething) {
+TEST_P(OptimizerRest, AdamwIsBitIdenticalWithZeroGradients) {
   for (const auto& [lr, epsilon, scale] :
        {std::tuple(1e-2, 0.0, 0.5), std::tuple(1e38, 1e-8, 0.5),
         std::tuple(1e-2, 1e-8, std::numeric_limits<double>::infinity()),
@@ -149,7 +149,7 @@ TEST_P(OptimizerRest, SgdChangesNoBit) {
   }
 }
 
-// The claim that nothing is read or written there: what lies under wrong marks stays.
+// Skipped blocks are neither read nor written: values under wrong marks stay unchanged.
 TEST_P(OptimizerRest, BlocksMarkedAsZeroAreNotTouched) {
   const State state(type());
   const auto before = state.copy();

@@ -62,7 +62,7 @@ TEST_P(Optimizer, SgdWithMomentumFollowsTheFormula) {
   auto slice = optimizer_slice_of(77);
   auto master = slice.master.to(at::kDouble);
   auto velocity = at::zeros({77}, at::kDouble);
-  slice.first.fill_(123.0);  // what lies there before the first step does not count
+  slice.first.fill_(123.0);  // values before the first step are ignored
   for (int step = 0; step < 20; ++step) {
     slice.gradient = at::randn({77}).to(type());
     const auto gradient = slice.gradient.to(at::kDouble) * 2.0;
@@ -122,7 +122,7 @@ TEST_P(Optimizer, SumOfSquaresIsExactAndKeepsWhatIsNotFinite) {
 
 TEST_P(Optimizer, ScanMarksBlocksByBits) {
   auto x = at::zeros({5 * kUpdateBlock + 3}).to(type());
-  x[1 * kUpdateBlock] = -0.0;  // an update might see it
+  x[1 * kUpdateBlock] = -0.0;  // an update might read it
   x[3 * kUpdateBlock - 1] = std::numeric_limits<double>::quiet_NaN();
   x[5 * kUpdateBlock + 2] = 1e-38;  // its square is lost
   EXPECT_EQ(squared_norm(x).nonzero_blocks, (NonzeroBlocks{0, 1, 1, 0, 0, 1}));

@@ -39,13 +39,13 @@ TEST(DrawColumns, TakesTheColumnWhereTheSumPassesTheNumber) {
             (std::vector<int64_t>{0, 0, 2, 2, 3, 3}));
 }
 
-TEST(DrawColumns, NeverTakesWhatHasNoShare) {
+TEST(DrawColumns, NeverSelectsZeroWeight) {
   const auto logits = logits_of({0, 0.5, 0.5, 0, 0}, 2);
   EXPECT_EQ(drawn(logits, {0, 1 - 0x1p-53}), (std::vector<int64_t>{1, 2}));
 }
 
 // Chi-square of 40,000 draws: seven degrees of freedom stay below 24.3 in 999 of 1,000 cases.
-TEST(DrawColumns, DrawsAsOftenAsTheSharesSay) {
+TEST(DrawColumns, DrawsWithTheGivenFrequencies) {
   constexpr int64_t kDraws = 40'000;
   const std::vector<double> shares = {0.3, 0.01, 0.04, 0.25, 0.1, 0.2, 0.07, 0.03};
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {

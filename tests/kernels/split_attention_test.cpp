@@ -139,12 +139,12 @@ TEST_P(SplitAttention, AddsABiasByDistance) {
   compare({4, 1}, {20, 90}, 32, {.heads = 2, .is_causal = true}, 90);
 }
 
-TEST_P(SplitAttention, TurnsTheFirstFeaturesAlone) {
+TEST_P(SplitAttention, RotatesOnlyTheFirstFeatures) {
   const auto table = rotary_table(130, {.width = 6, .theta = 100.0}, at::kCPU);
   compare_fused({5, 130}, 20, {.heads = 2, .is_causal = true, .rotary = table});
 }
 
-TEST_P(SplitAttention, KeysMayLieApart) {
+TEST_P(SplitAttention, KeysMayBeStrided) {
   const auto queries = layout_of({2, 1, 3});
   const auto keys = layout_of({5, 9, 3});
   const auto room = at::randn({60, 2 * 2 * 8}).to(type());

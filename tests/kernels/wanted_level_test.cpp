@@ -41,7 +41,7 @@ std::string wanted(const char* own, const char* libtorch) {
   return std::string(requested_level());
 }
 
-TEST(WantedLevel, IsNoneWhereNothingIsAsked) { EXPECT_EQ(wanted(nullptr, nullptr), ""); }
+TEST(WantedLevel, IsEmptyWithoutARequest) { EXPECT_EQ(wanted(nullptr, nullptr), ""); }
 
 TEST(WantedLevel, FollowsTheSwitchOfLibTorch) {
   EXPECT_EQ(wanted(nullptr, "avx2"), "avx2");
@@ -49,7 +49,7 @@ TEST(WantedLevel, FollowsTheSwitchOfLibTorch) {
   EXPECT_EQ(wanted(nullptr, "default"), "plain");
 }
 
-TEST(WantedLevel, OwnSwitchGoesFirst) {
+TEST(WantedLevel, OwnSwitchHasPriority) {
   EXPECT_EQ(wanted("plain", "avx2"), "plain");
   EXPECT_EQ(wanted("avx512", "default"), "avx512");
 }

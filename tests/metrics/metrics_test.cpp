@@ -58,14 +58,14 @@ TEST(Metrics, PearsonIsOfValuesSpearmanOfRanks) {
   EXPECT_TRUE(std::isnan(pearson({1}, {1})));
 }
 
-TEST(Metrics, NothingGivesZero) {
+TEST(Metrics, EmptyInputGivesZero) {
   EXPECT_EQ(accuracy({}, {}), 0);
   EXPECT_EQ(class_scores({}, {}, 3).f1, 0);
   EXPECT_EQ(matthews_correlation({}, {}, 2), 0);
 }
 
 // Written by scripts/make_metrics_reference.py.
-TEST(Metrics, EqualThoseOfScikitLearn) {
+TEST(Metrics, MatchScikitLearn) {
   const auto cases = formats::read_json(str_cat(WEFT_SOURCE_DIR, "/tests/reference/metrics.json"));
   for (const auto& item : cases["classes"]) {
     const auto labels = item["labels"].get<Numbers>();

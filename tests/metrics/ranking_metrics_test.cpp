@@ -27,7 +27,7 @@ TEST(Ranking, MeansPassOverWhatIsUndefined) {
   EXPECT_TRUE(std::isnan(nan_mean({std::nan("")})));
 }
 
-TEST(Ranking, TheBestThresholdLiesHalfwayAndNearAHalf) {
+TEST(Ranking, TheBestThresholdIsHalfwayAndNearAHalf) {
   const std::vector<bool> truth = {false, false, true, true};
   const std::vector<double> scores = {0.1, 0.2, 0.3, 0.8};
   EXPECT_DOUBLE_EQ(best_threshold(truth, scores, ThresholdMetric::kF1), 0.25);

@@ -106,7 +106,7 @@ TEST(Bleu, OfJapaneseEqualsSacrebleu) {
   expect_bleu(japanese["hypotheses"], japanese, version.substr(usual.size()));
 }
 
-TEST(Bleu, NothingGivesNothing) {
+TEST(Bleu, EmptyInputGivesEmptyOutput) {
   EXPECT_EQ(Bleu().score().score, 0);
   Bleu bleu;
   bleu.add("", {"a b c d"});

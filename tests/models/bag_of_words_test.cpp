@@ -71,7 +71,7 @@ TEST(BagOfWords, TfidfScalesTheTextToLengthOne) {
               1e-3);
 }
 
-TEST(BagOfWords, SpecialTokensAreNoWordsAndPartNeighbours) {
+TEST(BagOfWords, SpecialTokensAreNotWordsAndSeparateNeighbours) {
   const auto options = bag(Weighting::kCount, 2);
   const auto rows = bag_features({2, 5, 6, 3, 7, 0, 3}, {0, 7}, options).rows;
   ASSERT_EQ(rows.size(), 14U);
@@ -84,7 +84,7 @@ TEST(BagOfWords, SpecialTokensAreNoWordsAndPartNeighbours) {
   EXPECT_EQ((Rows{rows[8], rows[9]}), (Rows{7, kNone}));  // behind the separator
 }
 
-TEST(BagOfWords, BatchMatesChangeNothing) {
+TEST(BagOfWords, ResultsDoNotDependOnOtherSequencesInTheBatch) {
   const auto model = counting(bag(Weighting::kTfidf, 2));
   test::fill_parameters(*model);
   const auto context = test::context_of({0, 4, 7, 9});
@@ -96,7 +96,7 @@ TEST(BagOfWords, BatchMatesChangeNothing) {
                  model->class_logits(model->hidden(bag_of_words_ids({2, 7, 3}), alone), alone)[0]));
 }
 
-TEST(BagOfWords, LearnsTheWordsOfTheTextAlone) {
+TEST(BagOfWords, LearnsOnlyTheWordsOfTheText) {
   const auto model = counting(bag(Weighting::kCount));
   const auto context = test::context_of({0, 4});
   model->class_logits(model->hidden(bag_of_words_ids({2, 5, 5, 3}), context), context)[0][0]

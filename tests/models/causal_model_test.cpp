@@ -87,7 +87,7 @@ TEST(CausalPresets, HaveThePublishedNumbersOfParameters) {
   EXPECT_EQ(found, published.size());
 }
 
-TEST(CausalModel, ChosenRowsAreThoseOfAllHiddenStates) {
+TEST(CausalModel, SelectedRowsEqualTheFullHiddenStates) {
   const auto context = test::context_of({0, 5, 6, 9});
   const auto selection = nn::RowSelection::from_rows({1, 4, 7}, context, 0);
   for (const auto family : kCausalFamilies) {
@@ -102,7 +102,7 @@ TEST(CausalModel, ChosenRowsAreThoseOfAllHiddenStates) {
   }
 }
 
-TEST(CausalModel, FilesHoldEveryParameterOnce) {
+TEST(CausalModel, FilesContainEveryParameterOnce) {
   for (const auto family : kCausalFamilies) {
     for (const auto head : {Head::kNone, Head::kCausalLm, Head::kSequence, Head::kToken}) {
       const auto options = causal_tiny(family, head);
@@ -144,7 +144,7 @@ TEST(CausalModel, WhatIsWrittenReadsBack) {
   }
 }
 
-TEST(CausalModel, HowPromptsAreSeenIsRemembered) {
+TEST(CausalModel, PromptAttentionIsStored) {
   const test::Folder folder;
   auto options = causal_tiny(Family::kGpt2, Head::kCausalLm);
   for (const int64_t end : {-1, 3}) {
@@ -159,7 +159,7 @@ TEST(CausalModel, HowPromptsAreSeenIsRemembered) {
   }
 }
 
-TEST(CausalModel, SeesNothingThatComesLater) {
+TEST(CausalModel, DoesNotAttendToLaterTokens) {
   for (const auto family : kCausalFamilies) {
     const auto model = make_model(causal_tiny(family), 1);
     const auto input = causal_ids(9);
@@ -174,7 +174,7 @@ TEST(CausalModel, SeesNothingThatComesLater) {
   }
 }
 
-TEST(CausalModel, GoesOnFromACacheAsFromTheBegin) {
+TEST(CausalModel, CachedContinuationEqualsFullComputation) {
   const at::NoGradGuard no_grad;
   for (const auto family : kCausalFamilies) {
     const auto model = make_model(causal_tiny(family), 1);
@@ -250,16 +250,16 @@ TEST(CausalConfig, RefusesWhatIsNotComputed) {
                     "\"beta_slow\": 2}"),
             "config.json: rope_parameters: beta_fast: must be above beta_slow");
   EXPECT_EQ(refused("llama", "\"rope_parameters\": {\"partial_rotary_factor\": 0.5}"),
-            "config.json: partial_rotary_factor: must be 1: all features of a head are turned");
-  EXPECT_EQ(refused("gpt2", "\"add_cross_attention\": true"),
-            "config.json: add_cross_attention: found true, allowed is false: this family has no "
-            "encoder here");
+            "config.json: partial_rotary_factor: must be 1: all features of a head are rotated");
+  EXPECT_EQ(
+      refused("gpt2", "\"add_cross_attention\": true"),
+      "config.json: add_cross_attention: found true, allowed is false: this family has no encoder");
   EXPECT_EQ(refused("llama", "\"num_attention_heads\": 8, \"num_key_value_heads\": 3"),
             "config.json: num_key_value_heads: 3 does not divide num_attention_heads 8");
   EXPECT_EQ(refused("qwen2",
                     "\"num_hidden_layers\": 2, \"use_sliding_window\": true, "
                     "\"layer_types\": [\"sliding_attention\", \"full_attention\"]"),
-            "config.json: layer_types: allowed is full_attention in the first layers and "
+            "config.json: layer_types: must be full_attention in the first layers and "
             "sliding_attention after them");
 }
 
@@ -342,7 +342,7 @@ TEST(CausalKeys, AreReadAndChecked) {
   EXPECT_EQ(read_causal("preset: gpt-mini\n").dim, 384);
 }
 
-TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
+TEST(CausalKeys, DefineTheFamilyOrAreRefused) {
   const auto message = [](const std::string& yaml) {
     return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
@@ -360,7 +360,7 @@ TEST(CausalKeys, SayWhatAFamilyIsOrAreRefused) {
   }
 }
 
-TEST(CausalKeys, AWindowIsATypeOfAttention) {
+TEST(CausalKeys, WindowIsAnAttentionType) {
   const auto message = [](const std::string& yaml) {
     return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
@@ -374,7 +374,7 @@ TEST(CausalKeys, AWindowIsATypeOfAttention) {
             std::string::npos);
 }
 
-TEST(PostNormGpt, EndsWithTheNormOfItsLastLayerAndIsStoredAsATypeOfItsOwn) {
+TEST(PostNormGpt, EndsWithItsLastNormAndHasItsOwnModelType) {
   const auto options = [] {
     auto result =
         read_causal("preset: gpt-mini\nnorm: {place: post}\ndim: 8\nattention: {heads: 2}\n");

@@ -136,7 +136,7 @@ TEST(DecomposableAttention, ItsGradientsAgreeToo) {
   }
 }
 
-TEST(DecomposableAttention, BatchMatesChangeNothing) {
+TEST(DecomposableAttention, ResultsDoNotDependOnOtherSequencesInTheBatch) {
   const auto model = decomposable_model_of(pairs(true));
   const auto together = logits_of(*model, kIds, kTypes, kOffsets);
   const auto alone = logits_of(*model, {kIds.begin(), kIds.begin() + 8},
@@ -144,7 +144,7 @@ TEST(DecomposableAttention, BatchMatesChangeNothing) {
   EXPECT_TRUE(test::near(together[0], alone[0]));
 }
 
-TEST(DecomposableAttention, WithoutTypesTheSeparatorPartsTheTexts) {
+TEST(DecomposableAttention, WithoutTypesTheSeparatorSplitsTheTexts) {
   const auto model = decomposable_model_of(pairs());
   EXPECT_TRUE(
       test::near(logits_of(*model, kIds, {}, kOffsets), logits_of(*model, kIds, kTypes, kOffsets)));
@@ -153,12 +153,12 @@ TEST(DecomposableAttention, WithoutTypesTheSeparatorPartsTheTexts) {
                          logits_of(*model, kIds, kTypes, kOffsets)[0]));
 }
 
-TEST(DecomposableAttention, DemandsTwoTexts) {
+TEST(DecomposableAttention, RequiresTwoTexts) {
   const auto model = decomposable_model_of(pairs());
   EXPECT_THROW(logits_of(*model, {2, 5, 9, 3}, {0, 0, 0, 0}, {0, 4}), UserError);
 }
 
-TEST(DecomposableAttention, DropoutDoesNotDependOnTheCut) {
+TEST(DecomposableAttention, DropoutDoesNotDependOnMicroBatches) {
   const auto model = decomposable_model_of(pairs(true));
   auto whole = test::context_of(kOffsets);
   whole.is_training = true;

@@ -102,7 +102,7 @@ TEST(ModelDirectory, AParameterSourceIsWhatIsStored) {
                   .item<bool>());
 }
 
-TEST(ModelDirectory, AnotherHeadIsBegunAnewByTheSeedAlone) {
+TEST(ModelDirectory, DifferentHeadIsInitialisedFromTheSeed) {
   const Saved saved(test::tiny_options());
   auto wanted = test::tiny_options(Family::kBert, Head::kSequence);
   const auto load = [&](uint64_t seed) { return load_model(saved.folder.path(), wanted, seed); };
@@ -131,13 +131,14 @@ TEST(ModelDirectory, MissingAndMisshapenTensorsAreNamed) {
   const std::string name = "bert.encoder.layer.1.output.dense.weight";
   const Saved missing(test::tiny_options());
   missing.edit([&](Tensors& tensors) { tensors.erase(name); });
-  EXPECT_EQ(missing.error(), missing.folder.path("model.safetensors") + ": no tensor '" + name +
-                                 "', which config.json asks for with shape (8, 12)");
+  EXPECT_EQ(missing.error(), missing.folder.path("model.safetensors") + ": missing key: tensor '" +
+                                 name + "', which config.json requires with shape (8, 12)");
   const Saved misshapen(test::tiny_options());
   misshapen.edit([&](Tensors& tensors) { tensors[name] = at::zeros({8, 11}); });
-  EXPECT_EQ(misshapen.error(),
-            misshapen.folder.path("model.safetensors") + ": " + name +
-                ": found (8, 11) of F32, config.json asks for (8, 12) of F32, F16, BF16 or F64");
+  EXPECT_EQ(
+      misshapen.error(),
+      misshapen.folder.path("model.safetensors") + ": " + name +
+          ": found (8, 11) of F32, but config.json requires (8, 12) of F32, F16, BF16 or F64");
   const Saved whole_numbers(test::tiny_options());
   whole_numbers.edit([&](Tensors& tensors) { tensors[name] = at::zeros({8, 12}, at::kInt); });
   EXPECT_NE(whole_numbers.error().find("found (8, 12) of I32"), std::string::npos);
@@ -150,8 +151,9 @@ TEST(ModelDirectory, AHugeConfigFailsBeforeAnythingIsAllocated) {
   json["hidden_size"] = 1 << 20;
   json["intermediate_size"] = 1 << 20;
   saved.folder.write("config.json", json.dump());
-  EXPECT_NE(saved.error().find("found (20, 8) of F32, config.json asks for (268435456, 1048576)"),
-            std::string::npos)
+  EXPECT_NE(
+      saved.error().find("found (20, 8) of F32, but config.json requires (268435456, 1048576)"),
+      std::string::npos)
       << saved.error();
 }
 
@@ -175,14 +177,14 @@ TEST(ModelDirectory, ShardsAreReadThroughTheirIndex) {
   EXPECT_NE(saved.error().find("../outside.safetensors"), std::string::npos);
 }
 
-TEST(ModelDirectory, APickleFileGetsALineOnHowToConvertIt) {
+TEST(ModelDirectory, PickleFileErrorExplainsHowToConvertIt) {
   const Saved saved(test::tiny_options());
   std::filesystem::rename(saved.folder.path("model.safetensors"),
                           saved.folder.path("pytorch_model.bin"));
   EXPECT_NE(saved.error().find("save_pretrained"), std::string::npos);
 }
 
-TEST(ModelDirectory, ARunStandsForItsBestOrElseItsLast) {
+TEST(ModelDirectory, RunDirectoryResolvesToBestElseLast) {
   const test::Folder run;
   EXPECT_THROW(model_directory(run.path()), UserError);
   EXPECT_THROW(model_directory(run.path("nowhere")), UserError);

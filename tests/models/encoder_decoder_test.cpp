@@ -38,7 +38,7 @@ ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   options.decoder.heads = 4;
   options.decoder.width = 10;
   if (options.decoder.relative_buckets > 0) {
-    options.decoder.heads = options.heads;  // of T5 both are alike
+    options.decoder.heads = options.heads;  // both are equal in T5
     options.decoder.width = options.width;
     options.decoder.head_dim = 3;
     options.decoder.relative_buckets = 6;
@@ -71,7 +71,7 @@ at::Tensor hidden_of(Model& model,
 
 class EncoderDecoderTest : public testing::TestWithParam<Family> {};
 
-TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
+TEST_P(EncoderDecoderTest, TargetsAttendToTheirPastAndOwnSource) {
   const at::NoGradGuard guard;
   const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto source = seq2seq_ids(9);
@@ -90,7 +90,7 @@ TEST_P(EncoderDecoderTest, TargetsSeeTheirPastAndTheirOwnSourceOnly) {
   EXPECT_TRUE(test::near(moved.slice(0, 4), before.slice(0, 4), 1e-6));
 }
 
-TEST_P(EncoderDecoderTest, PackedPairsEqualPairsAlone) {
+TEST_P(EncoderDecoderTest, PackedPairsEqualSinglePairs) {
   const at::NoGradGuard guard;
   const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto both = hidden_of(*model, seq2seq_ids(9), {0, 5, 9}, seq2seq_ids(7, 1), {0, 4, 7});
@@ -140,7 +140,8 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   auto json = formats::read_json(folder.path("config.json"));
   json["architectures"] = {std::string(hf_names_of(options).class_prefix) + "Model"};
   folder.write("config.json", json.dump());
-  if (options.decoder.relative_buckets > 0) {  // T5: whether its output is tied is not told then
+  if (options.decoder.relative_buckets >
+      0) {  // T5: config.json then does not say whether the output is tied
     EXPECT_THROW(read_model_config(folder.path()), formats::Error);
     return;
   }
@@ -183,7 +184,7 @@ TEST_P(EncoderDecoderTest, TiesShareParameters) {
   EXPECT_FALSE(parameters.contains("decoder_embeddings.word.weight"));
 }
 
-TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndBegun) {
+TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndInitialised) {
   const auto options = seq2seq_tiny(GetParam());
   const auto model = make_model(options, 1);
   std::map<std::string, int64_t> rows;
@@ -311,7 +312,7 @@ TEST(EncoderDecoderKeys, RefusesATiedOutputLeftAlone) {
   auto section = test::section("model", {{"type", "marian"}, {"tie_word_embeddings", "false"}});
   EXPECT_NE(test::message_of<config::Error>([&] {
               read_model_options(section);
-            }).find("allowed is to tie all three, the decoder's two, or none"),
+            }).find("allowed is to tie all three, only the decoder's two, or none"),
             std::string::npos);
   auto none = test::section("model", {{"type", "marian"},
                                       {"tie_word_embeddings", "false"},

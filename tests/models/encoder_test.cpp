@@ -23,7 +23,7 @@ TextInput encoder_ids(const std::vector<int64_t>& values) {
   return {.ids = at::tensor(values, at::kLong), .types = {}};
 }
 
-TEST(Encoder, BatchMatesChangeNothing) {
+TEST(Encoder, ResultsDoNotDependOnOtherSequencesInTheBatch) {
   for (const auto family : test::transformers()) {
     const auto model = encoder_model_of(test::tiny_options(family));
     const auto together = model->hidden(encoder_ids({2, 5, 9, 3, 2, 7, 3, 2, 8, 11, 12, 3}),
@@ -36,7 +36,7 @@ TEST(Encoder, BatchMatesChangeNothing) {
   }
 }
 
-TEST(Encoder, TokensOfASequenceSeeEachOther) {
+TEST(Encoder, TokensOfASequenceAttendToEachOther) {
   const auto model = encoder_model_of(test::tiny_options());
   const auto first = model->hidden(encoder_ids({2, 7, 3}), test::context_of({0, 3}));
   const auto second = model->hidden(encoder_ids({2, 8, 3}), test::context_of({0, 3}));
@@ -114,7 +114,7 @@ TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
   }
 }
 
-TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
+TEST(Encoder, SelectedRowsEqualTheFullHiddenStates) {
   for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
                             Family::kModernBert}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kMaskedLm));
@@ -129,7 +129,7 @@ TEST(Encoder, ChosenRowsAreThoseOfAllHiddenStates) {
   }
 }
 
-TEST(Encoder, ChanceCountsTheChosenRows) {
+TEST(Encoder, DropoutCountsTheSelectedRows) {
   auto options = test::tiny_options(Family::kBert, Head::kMaskedLm);
   options.dropout = 0.5;
   const auto model = encoder_model_of(options);
@@ -148,7 +148,7 @@ TEST(Encoder, RowsAreChosenOfTokensThatAreThere) {
   EXPECT_THROW(nn::RowSelection::from_rows({-1, 2}, context, 0), c10::Error);
 }
 
-TEST(Encoder, ClassifyingDrawsChanceBySequence) {
+TEST(Encoder, ClassifierDropoutDependsOnTheSequence) {
   auto options = test::tiny_options(Family::kBert, Head::kSequence);
   options.dropout = 0.5;
   const auto model = encoder_model_of(options);
@@ -157,7 +157,7 @@ TEST(Encoder, ClassifyingDrawsChanceBySequence) {
                          model->classify(encoder_ids({2, 9}), second)));
 }
 
-TEST(Encoder, HeadsThatAreNotThereSaySo) {
+TEST(Encoder, MissingHeadsAreReported) {
   const auto model = encoder_model_of(test::tiny_options());
   const auto context = test::context_of({0, 1});
   const auto hidden = model->hidden(encoder_ids({2}), context);

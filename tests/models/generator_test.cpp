@@ -38,7 +38,7 @@ TEST(Generator, IsAPartOfItsDiscriminatorAndSharesItsEmbeddings) {
       model->named_parameters()["embeddings.word.weight"]));
 }
 
-TEST(Generator, BeginsWithChanceOfItsOwn) {
+TEST(Generator, UsesItsOwnRandomStream) {
   auto same = generator();
   same.layers = discriminator().layers;
   same.width = discriminator().width;

@@ -44,7 +44,7 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() / b.norm().item<double>();
 }
 
-TEST(Inference, AnswersStayNearThoseOfFp32) {
+TEST(Inference, OutputsStayCloseToFp32) {
   for (const auto family : test::transformers()) {
     const auto exact = logits(*inference_model_of(family, Head::kSequence));
     for (const auto type : {at::kFloat, at::kBFloat16}) {
@@ -88,7 +88,7 @@ TEST(Inference, RefusesInt8WhereItCannotWork) {
   EXPECT_THROW(prepare_for_inference(*words, {.is_quantized = true}), UserError);
 }
 
-TEST(Inference, AQuantisedModelDoesNotTrain) {
+TEST(Inference, QuantizedModelDoesNotTrain) {
   const auto model = inference_model_of(Family::kBert, Head::kSequence);
   prepare_for_inference(*model, {.is_quantized = true});
   const auto ids = at::tensor({5, 6, 7}, at::kLong);

@@ -108,7 +108,7 @@ TEST(Recompute, GradientsOfEveryFamilyHaveTheSameBits) {
   }
 }
 
-TEST(Recompute, FrozenLayersBelowAreNoHindrance) {
+TEST(Recompute, WorksAboveFrozenLayers) {
   for (const auto head : {Head::kMaskedLm, Head::kSequence}) {
     const auto model = make_model(recompute_options_of(Family::kRoberta, head), 1);
     for (auto& item : model->named_parameters()) {

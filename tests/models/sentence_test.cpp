@@ -85,7 +85,7 @@ TEST_F(SentenceTest, TakesTheTransformerFromItsFolderAndTheDefaultPrompt) {
 }
 
 // As sentence-transformers 6 writes it: the tokenizer alone knows.
-TEST_F(SentenceTest, LengthIsTheTokenizersWhereNothingElseSaysIt) {
+TEST_F(SentenceTest, LengthDefaultsToTheTokenizer) {
   const auto length = [&](const std::string& tokenizer) {
     write("tokenizer_config.json", tokenizer);
     return read_sentence_model(path()).options.length;
@@ -126,7 +126,7 @@ TEST_F(SentenceTest, RefusesWhatItDoesNotCompute) {
             "modules.json: module 'CNN', must be Transformer, Pooling, Dense (any number) and "
             "Normalize in this order");
   write("modules.json", R"([{"path": "../x", "type": "a.Transformer"}])");
-  EXPECT_NE(error().find("must be a folder beside the file"), std::string::npos);
+  EXPECT_NE(error().find("must be a directory next to the file"), std::string::npos);
   write("modules.json", R"([{"path": "", "type": "a.Transformer"}])");
   EXPECT_EQ(error(), "modules.json: no Pooling after the Transformer");
   write("modules.json", "{}");

@@ -96,7 +96,7 @@ TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
   }
 }
 
-TEST(Vision, TaughtModelsTakeTheMeanOfBothHeads) {
+TEST(Vision, DistilledModelsAverageBothHeads) {
   const auto model = make_model(vision_tiny(Family::kDeit, Head::kDistilledImage), 3);
   const Images images({{2, 2}, {1, 2}}, true);
   const auto hidden = model->hidden(images.input, images.context);
@@ -120,7 +120,7 @@ TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
   EXPECT_TRUE(test::near(logits[1], model->classify(second.input, second.context)[0]));
 }
 
-TEST(Vision, HiddenPatchesDoNotShowTheirPixels) {
+TEST(Vision, MaskedPatchesHideTheirPixels) {
   const auto model = make_model(vision_tiny(Family::kVit, Head::kMaskedImage), 3);
   test::fill_parameters(*model);
   Images images({{2, 2}}, false);
@@ -174,7 +174,7 @@ TEST(Vision, AnotherImageSizeInterpolatesThePositions) {
     EXPECT_TRUE(test::near(parameter.value(), expected, 0)) << parameter.key();
     EXPECT_TRUE(parameter.value().requires_grad());
   }
-  // The larger model sees the larger grid as the smaller one does by interpolation.
+  // The larger model's position grid equals the interpolated grid of the smaller one.
   const Images images({{3, 3}}, false);
   EXPECT_TRUE(test::near(loaded.model->classify(images.input, images.context),
                          model->classify(images.input, images.context)));

@@ -81,7 +81,7 @@ TEST(Xlm, WhatIsWrittenReadsBack) {
   EXPECT_EQ(again.sequence_dropout, 0.3);
 }
 
-TEST(Xlm, ModelsThatGuessWordsCanBeginToGenerateInTransformers) {
+TEST(Xlm, SavedModelsCanGenerateInTransformers) {
   const test::Folder folder;
   auto options = test::tiny_options(Family::kXlm);
   options.head = Head::kMaskedLm;
@@ -94,7 +94,7 @@ TEST(Xlm, ModelsThatGuessWordsCanBeginToGenerateInTransformers) {
   EXPECT_FALSE(std::filesystem::exists(other.path("generation_config.json")));
 }
 
-TEST(Xlm, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
+TEST(Xlm, MissingKeysHaveTheDefaultsOfTheConfigClass) {
   const auto options = read_xlm(Json{{"model_type", "xlm"}});
   EXPECT_EQ(options.vocabulary, 30145);
   EXPECT_EQ(options.dim, 2048);
@@ -132,13 +132,11 @@ TEST(Xlm, LanguagesWithoutNamesGoByTheirNumbers) {
 
 TEST(Xlm, WhatIsNotComputedIsRefused) {
   EXPECT_EQ(xlm_message({{"causal", true}}),
-            "config.json: causal: found true, allowed is false: tokens see both sides here");
+            "config.json: causal: found true, allowed is false: causal attention is not supported");
   EXPECT_EQ(xlm_message({{"asm", true}}),
-            "config.json: asm: found true, allowed is false: all words have an output of their own "
-            "here");
+            "config.json: asm: found true, allowed is false: adaptive softmax is not supported");
   EXPECT_EQ(xlm_message({{"is_encoder", false}}),
-            "config.json: is_encoder: found false, allowed is true: this family is an encoder "
-            "here");
+            "config.json: is_encoder: found false, allowed is true: this family is an encoder");
   const auto classifier = [](const char* key, const Json& value) {
     return xlm_message({{"architectures", {"XLMForSequenceClassification"}}, {key, value}});
   };
@@ -148,14 +146,13 @@ TEST(Xlm, WhatIsNotComputedIsRefused) {
             "config.json: summary_activation: found 'tanh', allowed is null");
   EXPECT_EQ(classifier("summary_proj_to_labels", false),
             "config.json: summary_proj_to_labels: found false, allowed is true: the classifier is "
-            "that projection");
+            "the projection");
   EXPECT_EQ(classifier("summary_last_dropout", 0.1),
             "config.json: summary_last_dropout: found 0.1, allowed is 0");
   EXPECT_EQ(xlm_message({{"n_langs", 3}, {"lang2id", {{"de", 0}, {"en", 1}}}}),
-            "config.json: lang2id: ids of 3 languages (n_langs) are expected");
+            "config.json: lang2id: must have ids for 3 languages (n_langs)");
   EXPECT_EQ(xlm_message({{"n_langs", 2}, {"lang2id", {{"de", 1}, {"en", 1}}}}),
-            "config.json: lang2id: an id of its own is expected for each language, found 'en' with "
-            "1");
+            "config.json: lang2id: each language must have its own id, found 'en' with 1");
 }
 
 TEST(Xlm, KeysOfTheConfigMakeIt) {
@@ -178,16 +175,15 @@ TEST(Xlm, KeysOfTheConfigMakeIt) {
 
 TEST(Xlm, KeysThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal({{"preset", "xlm-mini"}, {"languages", "[en, en]"}}),
-            "test.yaml:1:27: model.languages: each must have a name of its own");
+            "test.yaml:1:27: model.languages: each language must have a different name");
   EXPECT_EQ(refusal({{"preset", "xlm-mini"}, {"feed_forward", "{width: 512}"}}),
-            "test.yaml:1:49: model.feed_forward.width: 512, xlm has 4 * dim, 1024");
+            "test.yaml:1:49: model.feed_forward.width: 512, must be 4 * dim for xlm, 1024");
   EXPECT_EQ(refusal({{"preset", "xlm-mini"}, {"feed_forward", "{activation: silu}"}}),
-            "test.yaml:1:54: model.feed_forward.activation: does not go with xlm, allowed is gelu, "
-            "relu");
+            "test.yaml:1:54: model.feed_forward.activation: is not supported by xlm, allowed is "
+            "gelu, relu");
   const auto base = configured({{"preset", "xlm-mini"}, {"languages", "[en, fr]"}});
   EXPECT_EQ(refusal({{"languages", "[en, sw]"}}, &base),
-            "test.yaml:1:9: model.languages: contradicts the model that init_from names; leave it "
-            "out");
+            "test.yaml:1:9: model.languages: contradicts the model in init_from; omit it");
   EXPECT_EQ(configured({{"dropout", "0.2"}}, &base).xlm.languages, base.xlm.languages);
 }
 
@@ -214,7 +210,7 @@ at::Tensor hidden(Model& model, const at::Tensor& types, const nn::ForwardContex
   return model.hidden({.ids = at::arange(6, at::kLong) + 3, .types = types}, context);
 }
 
-TEST(Xlm, LanguagesThatAreNotToldAddNothing) {
+TEST(Xlm, UnspecifiedLanguagesAddNothing) {
   const auto model = make_model(test::tiny_options(Family::kXlm), 5);
   const auto context = test::context_of({0, 4, 6});
   const auto untold = hidden(*model, {}, context);
@@ -225,7 +221,7 @@ TEST(Xlm, LanguagesThatAreNotToldAddNothing) {
   EXPECT_TRUE(test::near(hidden(*model, at::ones({6}, at::kLong), context), untold));
 }
 
-TEST(Xlm, PlacesThatBeginAnewHaveTheFirstRowsOfTheTable) {
+TEST(Xlm, RestartedPositionsUseTheFirstRows) {
   const auto model = make_model(test::tiny_options(Family::kXlm), 5);
   auto context = test::context_of({0, 6});
   const auto types = at::zeros({6}, at::kLong);

@@ -41,7 +41,7 @@ TEST(Embeddings, AddWordPositionAndSegment) {
   const auto segment = table(layer, "segment.weight");
   const auto sum =
       at::stack({word[5] + position[0] + segment[0], word[2] + position[1] + segment[1],
-                 word[4] + position[0] + segment[1]});  // the second sequence begins anew
+                 word[4] + position[0] + segment[1]});  // positions restart in the second sequence
   EXPECT_TRUE(test::near(y, normed(sum)));
 }
 
@@ -69,7 +69,7 @@ TEST(Embeddings, SequencesLongerThanThePositionsAreRefused) {
       c10::Error);
 }
 
-TEST(Embeddings, DropoutIsOfTrainingOnly) {
+TEST(Embeddings, DropoutIsOnlyActiveInTraining) {
   auto layer = embeddings(0, 2);
   auto context = test::context_of({0, 2});
   const auto ids = at::tensor({5, 2}, at::kLong);

@@ -67,7 +67,7 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
   }
 }
 
-TEST(DropPath, LeavesOutWholeSequencesAndKeepsTheMean) {
+TEST(DropPath, DropsWholeSequencesAndKeepsTheMean) {
   constexpr int64_t kSequences = 4000;
   std::vector<int64_t> offsets;
   for (int64_t b = 0; b <= kSequences; ++b) {
@@ -89,7 +89,7 @@ TEST(DropPath, LeavesOutWholeSequencesAndKeepsTheMean) {
 }
 
 /// A batch cut in two draws as the whole.
-TEST(DropPath, DoesNotDependOnTheCut) {
+TEST(DropPath, DoesNotDependOnMicroBatches) {
   auto context = test::context_of({0, 2, 5, 6, 8});
   context.is_training = true;
   const auto whole = drop_path(at::ones({8, 1}), 0.5, 3, context);

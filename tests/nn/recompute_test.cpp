@@ -43,14 +43,14 @@ TEST(Recompute, RunsOnceMoreInBackward) {
   EXPECT_EQ(layer.runs, 2);
 }
 
-TEST(Recompute, WhatTrainsNothingHasNoBackward) {
+TEST(Recompute, FrozenModelsHaveNoBackward) {
   Counted layer;
   for (auto& item : layer.linear.named_parameters()) {
     item.value().set_requires_grad(false);
   }
   EXPECT_FALSE(layer.run(recompute_input(3)).requires_grad());
   auto x = recompute_input(3);
-  x.set_requires_grad(true);  // but a gradient goes through to what lies below
+  x.set_requires_grad(true);  // the gradient passes through to the layers below
   layer.run(x).sum().backward();
   const auto through = x.grad().clone();
   x.mutable_grad().reset();
@@ -58,7 +58,7 @@ TEST(Recompute, WhatTrainsNothingHasNoBackward) {
   EXPECT_TRUE(at::equal(through, x.grad()));
 }
 
-TEST(Recompute, AnInputWithoutGradientLeavesTheParametersTheirs) {
+TEST(Recompute, InputWithoutGradientStillGivesParameterGradients) {
   Counted layer;
   const auto x = recompute_input(3);
   layer.run(x).sum().backward();

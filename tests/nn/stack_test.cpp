@@ -169,7 +169,7 @@ TEST(Block, TheFeedForwardMayHaveARateOfItsOwn) {
   EXPECT_FALSE(test::near(result(true), result(false)));
 }
 
-TEST(Stack, MicroBatchesDrawTheChanceOfTheWholeStep) {
+TEST(Stack, MicroBatchesDrawTheDropoutOfTheWholeStep) {
   for (const auto place : {NormPlacement::kPost, NormPlacement::kPre}) {
     StackImpl stack(stack_options_of(place, 0.4));
     test::fill_parameters(stack);

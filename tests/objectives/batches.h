@@ -30,7 +30,7 @@ inline models::ModelOptions tiny_model(models::Head head) {
   return options;
 }
 
-/// The same size as an XLM of two languages, with embeddings large enough to tell them apart.
+/// The same size as an XLM of two languages, with embeddings large enough to distinguish them.
 inline models::ModelOptions tiny_xlm(models::Head head) {
   auto options = tiny_model(head);
   options.family = models::Family::kXlm;
@@ -81,7 +81,7 @@ inline double loss_sum(const std::vector<at::Tensor>& losses) {
   return sum;
 }
 
-/// Metrics after seeing the batches one by one.
+/// Metrics after evaluating the batches one at a time.
 inline std::map<std::string, double> evaluate(const objectives::Objective& objective,
                                               models::Model& model,
                                               const std::vector<data::Batch>& batches) {

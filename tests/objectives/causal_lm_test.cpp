@@ -23,7 +23,8 @@ models::ModelOptions tiny_decoder() {
   return options;
 }
 
-/// Every token but the last is read, and guesses the next; the first sequence has the counts.
+/// Every token but the last is an input and predicts the next one; the first sequence has the
+/// counts.
 data::Example example(int64_t number) {
   data::Example made = test::example(number);
   made.token_type_ids.clear();
@@ -73,7 +74,7 @@ TEST_F(CausalLmObjectiveTest, IsTheCrossEntropyOfTheNextToken) {
             std::vector<int64_t>{static_cast<int64_t>(batch.targets.size())});
 }
 
-TEST_F(CausalLmObjectiveTest, NothingIsSeenOfTheFutureAndOfOthers) {
+TEST_F(CausalLmObjectiveTest, FutureTokensAndOtherSequencesAreMasked) {
   auto batch = causal_batch_of({4, 2});
   const double before = loss(causal_batch_of({4}));
   EXPECT_NEAR(loss(batch) - loss(causal_batch_of({2})), before, 1e-4);
@@ -86,7 +87,7 @@ TEST_F(CausalLmObjectiveTest, NothingIsSeenOfTheFutureAndOfOthers) {
   EXPECT_FALSE(at::allclose(a, b, 1e-5, 1e-6));
 }
 
-TEST_F(CausalLmObjectiveTest, FiguresByWordAndByteDoNotDependOnTheCut) {
+TEST_F(CausalLmObjectiveTest, PerWordAndByteMetricsDoNotDependOnTruncation) {
   const auto one = test::evaluate(*objective_, *model_, {causal_batch_of({1, 2, 3, 4, 5})});
   const auto many =
       test::evaluate(*objective_, *model_,
@@ -103,7 +104,7 @@ TEST_F(CausalLmObjectiveTest, FiguresByWordAndByteDoNotDependOnTheCut) {
   EXPECT_NEAR(one.at("eval_bits_per_byte"), nats / 40 / std::numbers::ln2, 1e-6);
 }
 
-TEST_F(CausalLmObjectiveTest, TextsThatWereNotCountedGiveNoSuchFigures) {
+TEST_F(CausalLmObjectiveTest, UncountedTextsGiveNoSuchMetrics) {
   auto plain = example(1);
   plain.values.clear();
   data::Batch batch;

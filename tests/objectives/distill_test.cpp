@@ -120,8 +120,8 @@ TEST_F(DistillTest, UniformLayersArePairedByDepth) {
   EXPECT_EQ(layer_pairs(LayerMap::kLast, 3, 12), (LayerPairs{{2, 11}}));
   EXPECT_EQ(layer_pairs(LayerMap::kUniform, 3, 12), (LayerPairs{{0, 3}, {1, 7}, {2, 11}}));
   EXPECT_EQ(test::message_of<UserError>([] { layer_pairs(LayerMap::kUniform, 5, 12); }),
-            "objective.layer_map: uniform, but 5 layers of the student do not divide 12 of "
-            "the teacher, allowed is last");
+            "objective.layer_map: uniform, but the number of student layers (5) does not divide "
+            "that of the teacher (12), allowed is last");
 }
 
 TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
@@ -133,7 +133,7 @@ TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
   const auto student = models::make_model(narrow, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*make_objective(wanted), *student, test::batch_of({1}));
-            }).find("attention of 4 heads and the teacher's of 2 cannot be compared"),
+            }).find("the student's 4 heads and the teacher's 2 cannot be compared"),
             std::string::npos);
 }
 
@@ -156,7 +156,7 @@ TEST_F(DistillTest, OnlyTheStudentHasGradients) {
   }
 }
 
-TEST_F(DistillTest, ClassesAreTaughtToo) {
+TEST_F(DistillTest, ClassesAreDistilledToo) {
   teacher(models::Head::kSequence);
   const auto objective = make_objective(options(StudentObjective::kClassify));
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard"}));
@@ -270,8 +270,8 @@ TEST_F(DistillTest, ATeacherOfOtherImagesIsRefused) {
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*make_objective(options(StudentObjective::kClassify)), *student, images({0}));
             })
-                .find("reads 3 x 8 x 8 pixels in patches of 2, the student 3 x 4 x 4 pixels in "
-                      "patches of 2: they must read the same"),
+                .find("reads 3 x 8 x 8 pixels in patches of 2, but the student reads 3 x 4 x 4 "
+                      "pixels in patches of 2: both must read the same images"),
             std::string::npos);
 }
 
@@ -283,7 +283,7 @@ TEST_F(DistillTest, ATeacherOfAnotherKindIsRefused) {
   const auto student = models::make_model(other, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*objective, *student, test::batch_of({1}));
-            }).find("they must have the same tokenizer"),
+            }).find("both must have the same tokenizer"),
             std::string::npos);
 }
 
@@ -294,11 +294,10 @@ TEST_F(DistillTest, ATeacherOfOtherLanguagesIsRefused) {
   xlm.xlm.languages = {"de", "en"};
   const auto objective = make_objective(options(StudentObjective::kMlm));
   const auto student = models::make_model(xlm, 3);
-  EXPECT_NE(
-      test::message_of<UserError>([&] {
-        losses(*objective, *student, test::batch_of({1}));
-      }).find("tells apart these languages: none; the student: de, en; they must be the same"),
-      std::string::npos);
+  EXPECT_NE(test::message_of<UserError>([&] {
+              losses(*objective, *student, test::batch_of({1}));
+            }).find("has the languages none; the student has de, en; both must have the same"),
+            std::string::npos);
 }
 
 TEST_F(DistillTest, KeysAreChecked) {
@@ -320,7 +319,7 @@ TEST_F(DistillTest, KeysAreChecked) {
     keys.emplace_back(key, value);
     return message(keys);
   };
-  EXPECT_NE(with("alpha_attention", "1", true).find("only where the task is of tokens"),
+  EXPECT_NE(with("alpha_attention", "1", true).find("only with a token-level student_objective"),
             std::string::npos);
   EXPECT_NE(with("layer_map", "uniform", false).find("only with alpha_attention above 0"),
             std::string::npos);

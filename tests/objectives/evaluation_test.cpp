@@ -99,7 +99,7 @@ void expect_per_class(const Json& found, const Json& wanted, int64_t classes) {
 }
 
 // Written by scripts/make_metrics_reference.py.
-TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
+TEST(ClassEvaluation, MetricsMatchScikitLearn) {
   for (const auto& item : evaluation_reference()["scores"]) {
     const auto classes = item["classes"].get<int64_t>();
     const auto evaluation =
@@ -127,7 +127,7 @@ TEST(ClassEvaluation, FiguresEqualThoseOfScikitLearn) {
   }
 }
 
-TEST(MultiLabelEvaluation, FiguresEqualThoseOfScikitLearn) {
+TEST(MultiLabelEvaluation, MetricsMatchScikitLearn) {
   for (const auto& item : evaluation_reference()["flags"]) {
     const auto logits = item["logits"].get<Logits>();
     const auto wanted = item["wanted"].get<std::vector<std::vector<double>>>();
@@ -169,7 +169,7 @@ TEST(ClassEvaluation, AThresholdDecidesBetweenTwo) {
             1);
 }
 
-TEST(ClassEvaluation, TuningFindsTheThresholdAndTellsIt) {
+TEST(ClassEvaluation, TuningFindsAndReportsTheThreshold) {
   const Logits logits = {{2, 0}, {1, 0}, {0.5F, 0}, {0, 3}};
   const auto metrics =
       class_evaluation(logits, {0, 1, 1, 1}, {.tune_threshold = metrics::ThresholdMetric::kF1})
@@ -225,17 +225,17 @@ TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
   EXPECT_EQ(evaluation->hardest_examples(1).value()[0].fields["label"], Json::array({3.0, 7.0}));
 }
 
-TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
+TEST(RegressEvaluation, WrongNumberOfTargetsIsRefused) {
   const auto evaluation = make_regress_objective({})->evaluation();
   EXPECT_EQ(test::message_of<UserError>([&] {
               show(*evaluation, {{1, 1}, {2, 2}}, [](std::size_t, data::Example& example) {
                 example.values = {1, 2, 3};
               });
             }),
-            "the data have 3 numbers in a row, the model gives 2");
+            "the data have 3 numbers per row, but the model's output size is 2");
 }
 
-TEST(Evaluation, OfNothingIsZeroOrUndefinedAndDoesNotCrash) {
+TEST(Evaluation, OfEmptyInputIsZeroOrUndefined) {
   EXPECT_EQ(make_class_evaluation({.tune_threshold = metrics::ThresholdMetric::kF1})
                 ->result()
                 .at("eval_accuracy"),

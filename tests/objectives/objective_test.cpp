@@ -55,7 +55,7 @@ std::vector<at::Tensor> objective_losses(const Case& made, const data::Batch& ba
   return made.objective->losses(*made.model, batch, batching::to_device(batch, at::kCPU).context);
 }
 
-TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
+TEST(Objective, StepSumDoesNotDependOnMicroBatches) {
   for (const auto& made : all_cases()) {
     const auto whole = objective_losses(made, objective_batch_of(made, {1, 2, 3, 4, 5}));
     const auto first = objective_losses(made, objective_batch_of(made, {1, 2}));
@@ -69,7 +69,7 @@ TEST(Objective, ASumOverTheStepDoesNotDependOnItsCut) {
   }
 }
 
-TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
+TEST(Objective, PartsDrawTheSameDropoutAsTheWhole) {
   for (auto& made : all_cases()) {
     auto options = made.model->options();
     options.dropout = options.attention_dropout = 0.3;
@@ -103,7 +103,7 @@ TEST(Objective, WithDropoutThePartsDrawWhatTheWholeDraws) {
   }
 }
 
-TEST(Objective, EvaluationIsTheSameForEveryCut) {
+TEST(Objective, EvaluationDoesNotDependOnMicroBatches) {
   for (const auto& made : all_cases()) {
     const auto one = test::evaluate(*made.objective, *made.model,
                                     {objective_batch_of(made, {0, 1, 2, 3, 4, 5, 6, 7})});
@@ -135,7 +135,7 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
   }
 }
 
-TEST(MaskedLmObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
+TEST(MaskedLmObjective, IsTheCrossEntropyOfTheMaskedTokens) {
   const auto made = case_of(ObjectiveType::kMlm);
   const auto batch = objective_batch_of(made, {4, 9});
   const auto device_batch = batching::to_device(batch, at::kCPU);
@@ -151,7 +151,7 @@ TEST(MaskedLmObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
   EXPECT_NEAR(metrics.at("eval_perplexity"), std::exp(expected / 4), 1e-2);
 }
 
-TEST(MaskedLmObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
+TEST(MaskedLmObjective, BatchWithoutTargetsHasZeroLossAndAGradient) {
   const auto made = case_of(ObjectiveType::kMlm);
   auto example = test::example(1);
   example.targets.clear();
@@ -187,7 +187,7 @@ TEST(ClassifyObjective, SmoothingSpreadsTheTarget) {
   EXPECT_NEAR(test::loss_sum(objective_losses(smooth, batch)), expected.item<double>(), 1e-4);
 }
 
-TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
+TEST(ClassifyObjective, MetricsHaveTheGlueNames) {
   const auto made = case_of(ObjectiveType::kClassify);
   const auto metrics =
       test::evaluate(*made.objective, *made.model, {objective_batch_of(made, {1, 2, 3})});

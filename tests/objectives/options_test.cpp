@@ -33,7 +33,7 @@ TEST(ObjectiveOptions, MlmReadsItsKeys) {
   EXPECT_EQ(options.pair, data::PairTask::kNextSentence);
 }
 
-TEST(ObjectiveOptions, TagReadsWhichPiecesBearTags) {
+TEST(ObjectiveOptions, TagReadsWhichPiecesAreLabelled) {
   EXPECT_EQ(read_options({{"type", "tag"}}).label_all_tokens, false);
   const auto options = read_options({{"type", "tag"}, {"label_all_tokens", "true"}});
   EXPECT_EQ(options.type, ObjectiveType::kTag);
@@ -54,7 +54,7 @@ TEST(ObjectiveOptions, KeysOfAnotherTypeAreRefusedByName) {
             std::string::npos);
 }
 
-TEST(ObjectiveOptions, SharesAreAtMostOneTogether) {
+TEST(ObjectiveOptions, ProbabilitiesSumToAtMostOne) {
   EXPECT_NE(message({{"type", "mlm"}, {"mask_token_prob", "0.9"}, {"random_token_prob", "0.2"}})
                 .find("objective.random_token_prob"),
             std::string::npos);
@@ -64,7 +64,7 @@ TEST(ObjectiveOptions, SharesAreAtMostOneTogether) {
       0.1);
 }
 
-TEST(ObjectiveOptions, OneTaskOnPairsAtMost) {
+TEST(ObjectiveOptions, AtMostOnePairTask) {
   EXPECT_NE(message({{"type", "mlm"}, {"next_sentence", "true"}, {"sentence_order", "true"}})
                 .find("objective.sentence_order"),
             std::string::npos);

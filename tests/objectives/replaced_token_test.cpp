@@ -78,7 +78,7 @@ nn::ForwardContext at_step(uint64_t step, uint64_t seed = 11) {
   return context;
 }
 
-/// The generator holds each token as likely as its bias says, whatever stands around it.
+/// The generator's distribution depends only on its bias, not on the context.
 void set_generator_bias(models::Model& model, const at::Tensor& bias) {
   const auto word = model.named_parameters()["generator.embeddings.word.weight"];
   test::set_parameters(model, {{"generator.embeddings.word.weight", at::zeros_like(word)},
@@ -100,7 +100,7 @@ TEST(ReplacedToken, TheGeneratorEmbedsAsTheDiscriminator) {
       parameters["generator.layers.0.attention.qkv.weight"]));
 }
 
-TEST(ReplacedToken, TheGeneratorIsAShareOfTheDiscriminator) {
+TEST(ReplacedToken, TheGeneratorIsAFractionOfTheDiscriminator) {
   models::ModelOptions base;
   base.family = models::Family::kElectra;
   const auto third = generator_options({}, base);
@@ -124,7 +124,7 @@ TEST(ReplacedToken, TheGeneratorIsAShareOfTheDiscriminator) {
   EXPECT_EQ(odd.layers, 2);
 }
 
-TEST(ReplacedToken, CountsWhatTheLossesStandOn) {
+TEST(ReplacedToken, CountsTheTargetsOfTheLosses) {
   const auto objective = make_objective(objective_options());
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"generator", "discriminator"}));
   const auto batch = test::batch_of({1, 2, 3});
@@ -149,7 +149,7 @@ TEST(ReplacedToken, CountsWhatTheLossesStandOn) {
   EXPECT_DOUBLE_EQ(metrics.at("replaced_share"), 0.1);
 }
 
-TEST(ReplacedToken, ATokenThatIsDrawnRightIsNotReplaced) {
+TEST(ReplacedToken, CorrectlySampledTokenIsNotReplaced) {
   const auto model = pair_of();
   auto batch = test::batch_of({1, 2, 3});
   set_generator_bias(*model, at::zeros({30}).index_fill(0, at::tensor({7}, at::kLong), 99.0));
@@ -257,7 +257,7 @@ TEST(ReplacedToken, TheGeneratorDropsOtherFeatures) {
               mlm->losses(*models::generator_of(*model), batch, context)[0].item<double>(), 1e-5);
 }
 
-TEST(ReplacedToken, ABatchWithoutHiddenTokensTeachesTheDiscriminatorAlone) {
+TEST(ReplacedToken, BatchWithoutMaskedTokensTrainsOnlyTheDiscriminator) {
   const auto model = pair_of();
   auto batch = test::batch_of({1, 2});
   batch.targets.clear();
@@ -370,7 +370,7 @@ TEST(ReplacedTokenReference, EqualsTransformers) {
   Reference(WEFT_SOURCE_DIR "/tests/reference/replaced_token").expect_equal();
 }
 
-TEST(ReplacedTokenReference, EqualsTransformersWithWeightsNobodyHasSeen) {
+TEST(ReplacedTokenReference, EqualsTransformersWithRandomWeights) {
   if (const auto why = test::missing_for_parity(); !why.empty()) {
     GTEST_SKIP() << why;
   }

@@ -74,7 +74,7 @@ TEST(Seq2Seq, LossIsTorchsWithSmoothing) {
             (std::vector<int64_t>{static_cast<int64_t>(batch.targets.size())}));
 }
 
-TEST(Seq2Seq, ChanceDoesNotDependOnHowAStepIsCut) {
+TEST(Seq2Seq, DropoutDoesNotDependOnMicroBatches) {
   for (const auto family : {models::Family::kTransformer, models::Family::kT5}) {
     const auto model = models::make_model(tiny(family), 1);
     const auto objective = objective_of(0.1);
@@ -98,7 +98,7 @@ TEST(Seq2Seq, ChanceDoesNotDependOnHowAStepIsCut) {
   }
 }
 
-TEST(Seq2Seq, FiguresDoNotDependOnBatches) {
+TEST(Seq2Seq, MetricsDoNotDependOnBatches) {
   const auto model = models::make_model(tiny(), 1);
   const auto objective = objective_of(0.1);
   const auto whole = test::evaluate(*objective, *model, {pairs_of({1, 2, 3, 4})});
@@ -110,7 +110,7 @@ TEST(Seq2Seq, FiguresDoNotDependOnBatches) {
   EXPECT_NEAR(whole.at("eval_perplexity"), std::exp(whole.at("eval_loss")), 1e-9);
 }
 
-/// The same pair as one sequence, whose first tokens see one another.
+/// The same pair as one sequence with bidirectional attention on the first tokens.
 data::Batch prefixed(const data::Example& pair) {
   data::Example made;
   made.ids = pair.source_ids;
@@ -125,7 +125,7 @@ data::Batch prefixed(const data::Example& pair) {
   return batch;
 }
 
-TEST(PrefixOfADecoder, LossIsThatOfTheRestBehindAPrefixSeenBothWays) {
+TEST(PrefixOfADecoder, LossIsOnTheTokensAfterABidirectionalPrefix) {
   auto options = models::family_defaults(models::Family::kGpt2);
   ObjectiveOptions wanted;
   wanted.type = ObjectiveType::kPrefix;

@@ -29,7 +29,7 @@ std::vector<int64_t> ids_of(const nlohmann::json& tags, const Names& labels) {
   return ids;
 }
 
-TEST(TagEvaluation, GivesTheFiguresOfSeqeval) {
+TEST(TagEvaluation, MatchesSeqeval) {
   for (const auto& expected : tag_reference()) {
     const auto labels = expected["labels"].get<Names>();
     TagEvaluation evaluation;
@@ -57,7 +57,7 @@ TEST(TagEvaluation, GivesTheFiguresOfSeqeval) {
   }
 }
 
-TEST(TagScheme, ReadsEveryWayOfMarking) {
+TEST(TagScheme, ReadsEveryTagScheme) {
   const std::vector<metrics::Entity> expected = {{.type = 0, .begin = 0, .end = 2},
                                                  {.type = 0, .begin = 2, .end = 3},
                                                  {.type = 1, .begin = 4, .end = 5}};
@@ -73,7 +73,7 @@ TEST(TagScheme, ReadsEveryWayOfMarking) {
   EXPECT_EQ(iob2.entities({1, -1, 2}).size(), 2U);  // a word without a tag parts two
 }
 
-TEST(TagScheme, SeesThatPartsOfSpeechMarkNoEntities) {
+TEST(TagScheme, DetectsTagsWithoutEntities) {
   EXPECT_FALSE(metrics::TagScheme(Names{"ADJ", "NOUN"}).marks_entities());
   EXPECT_FALSE(metrics::TagScheme(Names{"B-A", "NOUN"}).marks_entities());
   EXPECT_FALSE(metrics::TagScheme(Names{"O"}).marks_entities());
@@ -140,7 +140,7 @@ TEST_F(TagObjectiveTest, ABatchWithoutTargetsHasNoLoss) {
   EXPECT_TRUE(losses.at(0).requires_grad());
 }
 
-TEST_F(TagObjectiveTest, FiguresDoNotDependOnBatches) {
+TEST_F(TagObjectiveTest, MetricsDoNotDependOnBatches) {
   const auto together = test::evaluate(*objective_, *model_, {batch({0, 1, 2, 3, 4, 5})});
   const auto apart =
       test::evaluate(*objective_, *model_, {batch({5, 2}), batch({0}), batch({4, 3, 1})});

@@ -12,14 +12,14 @@
 namespace weft::objectives {
 namespace {
 
-TEST(TokenTypeIds, AreTheLanguageWhereTheModelTellsLanguagesApart) {
+TEST(TokenTypeIds, AreTheLanguageIdsForModelsWithLanguageEmbeddings) {
   data::Example example;
   example.ids = {2, 7, 3};
   batching::TokenTypeIds(test::tiny_xlm(models::Head::kNone), "en").assign(example, {0, 0, 1});
   EXPECT_EQ(example.token_type_ids, (std::vector<int64_t>{1, 1, 1}));
 }
 
-TEST(TokenTypeIds, AreTheSegmentsElsewhereOrNothing) {
+TEST(TokenTypeIds, AreTheSegmentIdsOtherwiseOrNone) {
   auto options = test::tiny_model(models::Head::kNone);
   data::Example example;
   example.ids = {2, 7, 3};
@@ -31,13 +31,13 @@ TEST(TokenTypeIds, AreTheSegmentsElsewhereOrNothing) {
   EXPECT_TRUE(plain.token_type_ids.empty());
 }
 
-TEST(TokenTypeIds, TheLanguageMustBeKnownOrLeftOut) {
+TEST(TokenTypeIds, TheLanguageMustBeKnownOrOmitted) {
   EXPECT_EQ(test::message_of<UserError>(
                 [] { batching::check_language(test::tiny_xlm(models::Head::kNone), "sw"); }),
-            "xlm: language: 'sw', must be one of those that the model tells apart: de, en");
+            "xlm: language: 'sw', must be one of the model's languages: de, en");
   EXPECT_EQ(test::message_of<UserError>(
                 [] { batching::check_language(test::tiny_model(models::Head::kNone), "en"); }),
-            "language: en, but this bert tells no languages apart; leave it out");
+            "language: en, but this bert has no language embeddings; omit it");
 }
 
 /// The first example of translation_lm on one pair of texts.
@@ -57,7 +57,7 @@ data::Example translated(const models::ModelOptions& model) {
   return make_datasets(objective, options, model, tokenizer, 1, {}).train->example(0, 0);
 }
 
-TEST(TokenTypeIds, TranslationsBeginAnewWhereLanguagesAreTold) {
+TEST(TokenTypeIds, TranslationsRestartPositionsWithLanguageEmbeddings) {
   const auto told = translated(test::tiny_xlm(models::Head::kMaskedLm));
   EXPECT_EQ(told.token_type_ids, (std::vector<int64_t>{1, 1, 1, 1, 0, 0, 0, 0, 0}));
   EXPECT_EQ(told.positions, (std::vector<int64_t>{0, 1, 2, 3, 0, 1, 2, 3, 4}));
@@ -66,7 +66,7 @@ TEST(TokenTypeIds, TranslationsBeginAnewWhereLanguagesAreTold) {
   EXPECT_TRUE(pair.positions.empty());
 }
 
-TEST(TokenTypeIds, ABatchesTokensStandAtTheirPositions) {
+TEST(TokenTypeIds, BatchTokensHaveTheirPositions) {
   data::Batch batch;
   batch.add(0, translated(test::tiny_xlm(models::Head::kMaskedLm)));
   const auto layout = batching::to_device(batch, at::kCPU).context.layout;

@@ -10,7 +10,7 @@
 
 namespace weft::test {
 
-/// The section at `path` (`model.feed_forward`) of a file `test.yaml` that holds it alone, on
+/// The section at `path` (`model.feed_forward`) of a file `test.yaml` that contains only it, on
 /// line 1. Values are YAML.
 inline config::Section section(std::string_view path,
                                const std::vector<std::pair<std::string, std::string>>& keys = {}) {

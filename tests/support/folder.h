@@ -15,7 +15,7 @@ class Folder {
   explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
     std::string pattern = (parent / "weft-test-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("no folder for the test");
+      throw std::runtime_error("cannot create a directory for the test");
     }
     path_ = pattern;
   }

@@ -65,13 +65,13 @@ TEST_F(AddressSpaceLimitTest, LimitOfTheAddressSpaceHalvesTheMicroBatch) {
   expect_same("straight", "run", "halved");
 }
 
-TEST_F(AddressSpaceLimitTest, WhatDoesNotFitAtAllIsToldWithSizes) {
+TEST_F(AddressSpaceLimitTest, UnfittableSequenceIsReportedWithSizes) {
   EXPECT_EQ(train(config("run", {"model.feed_forward.width=1000000", "train.save_async=false"}),
                   limited(400)),
             kInternal)
       << stderr_text();
   EXPECT_NE(stderr_text().find("error: train: out of memory "), std::string::npos) << stderr_text();
-  EXPECT_NE(stderr_text().find(" were asked for, "), std::string::npos) << stderr_text();
+  EXPECT_NE(stderr_text().find(" were requested, "), std::string::npos) << stderr_text();
   EXPECT_NE(stderr_text().find("MiB are free"), std::string::npos) << stderr_text();
 }
 

@@ -1,6 +1,6 @@
-// bad_configs.txt: wrong configs of every section and kind of key, each with the message that it
-// must give, to the letter. WEFT_WRITE_TABLE=1 writes what they give now into the table: read the
-// difference before it is kept.
+// bad_configs.txt: invalid configs of every section and kind of key, each with its exact
+// message. WEFT_WRITE_TABLE=1 writes the current messages into the table: review the
+// difference before you commit it.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kTable = WEFT_SOURCE_DIR "/tests/train/bad_configs.txt";
 
-/// Configs that are right; each row of the table spoils one of them.
+/// Valid configs; each row of the table modifies one of them.
 const std::map<std::string, std::string>& good_configs() {
   static const std::string running = R"(model: {preset: bert-tiny}
 tokenizer: {type: wordpiece, vocab_size: 400}
@@ -160,7 +160,7 @@ class BadConfigs : public ::testing::Test {
     folder_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
     std::filesystem::create_directory(folder_.path("stored"));
     std::filesystem::create_directory(folder_.path("nothing"));
-    // Its weights are no weights: whoever reads them before the config is refused says so.
+    // Its weights are invalid: reading them before the config is rejected causes an error.
     folder_.write("stored/model.safetensors", "nothing that could be read");
     folder_.write("stored/config.json",
                   R"({"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 32,
@@ -211,7 +211,7 @@ void write_table(const std::string& text, const std::vector<std::string>& messag
   test::Folder::write_to(kTable, written);
 }
 
-TEST_F(BadConfigs, TheConfigsThatTheTableSpoilsAreRight) {
+TEST_F(BadConfigs, TheBaseConfigsOfTheTableAreValid) {
   for (const auto& [name, yaml] : good_configs()) {
     EXPECT_EQ(refusal({.base = name, .changes = {}, .message = ""}), "(nothing was thrown)")
         << name;

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 using Damage = std::pair<std::string, std::function<std::string(std::string)>>;
 
-/// Flips spread over the file (every byte of its first 64, where the lengths of headers stand),
+/// Flips spread over the file (every byte of its first 64, which contain the header lengths),
 /// blocks of zeros, ends cut off.
 std::vector<Damage> damages(std::size_t size) {
   std::vector<Damage> result;
@@ -71,13 +71,13 @@ class CheckpointCorruptionTest : public test::ForkedRuns {
     log::set_level(log::Level::kError);
     ASSERT_TRUE(found) << name << ": " << what;
     EXPECT_EQ(found->state.progress.steps, 2) << name << ": " << what << " is not seen";
-    EXPECT_NE(words.find("warning: [checkpoint] passed over: " + newest_path() + "/" + name),
+    EXPECT_NE(words.find("warning: [checkpoint] skipped: " + newest_path() + "/" + name),
               std::string::npos)
         << name << ": " << what << ": " << words;
   }
 };
 
-TEST_F(CheckpointCorruptionTest, IsSeenInEveryRegionOfEveryFile) {
+TEST_F(CheckpointCorruptionTest, IsDetectedInEveryRegionOfEveryFile) {
   int seen = 0;
   const auto names = files();
   ASSERT_GE(names.size(), 8U);
@@ -120,12 +120,12 @@ TEST_F(CheckpointCorruptionTest, NamesTheTensorThatIsDamaged) {
     return name;
   }();
   EXPECT_EQ(test::message_of<formats::Error>([&] { verify_manifest(newest_path()); }),
-            path + ": damaged: its checksum is not the manifest's (" + last + ")");
+            path + ": damaged: its checksum differs from the manifest (" + last + ")");
   bytes = test::Folder::read(path);
   bytes[20] = static_cast<char>(bytes[20] ^ 1);
   test::Folder::write_to(path, bytes);
   EXPECT_EQ(test::message_of<formats::Error>([&] { verify_manifest(newest_path()); }),
-            path + ": damaged: its checksum is not the manifest's (its header)");
+            path + ": damaged: its checksum differs from the manifest (its header)");
 }
 
 TEST_F(CheckpointCorruptionTest, OfTheNewestCheckpointCostsOnlyItsSteps) {
@@ -134,7 +134,7 @@ TEST_F(CheckpointCorruptionTest, OfTheNewestCheckpointCostsOnlyItsSteps) {
   for (const auto* name : {"/model.safetensors", "/training/state.json"}) {
     fs::resize_file(newest_path() + name, 100);
     ASSERT_EQ(train(config("run")), test::kDone) << stderr_text();
-    EXPECT_NE(stderr_text().find("passed over: " + newest_path() + name), std::string::npos)
+    EXPECT_NE(stderr_text().find("skipped: " + newest_path() + name), std::string::npos)
         << stderr_text();
     EXPECT_NE(stderr_text().find("resuming from " + small_.path("run/checkpoint-2")),
               std::string::npos);

@@ -83,7 +83,7 @@ inline int wait_for(pid_t child) {
   return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
 }
 
-/// The step of the newest whole checkpoint as a process finds it that goes on; nothing: none.
+/// Step of the latest complete checkpoint as a resuming process finds it; nullopt: none.
 inline std::optional<int64_t> newest_step(const std::string& run) {
   const train::RunDirectory directory(run);
   directory.remove_leftovers();

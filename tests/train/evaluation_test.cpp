@@ -102,7 +102,7 @@ TEST_F(EvaluationTest, IsTheSameForEveryBudgetAndNumberOfThreads) {
   }
 }
 
-TEST_F(EvaluationTest, AClassifierKeepsTheThresholdThatItsEvaluationFound) {
+TEST_F(EvaluationTest, ClassifierKeepsTheTunedThreshold) {
   const test::SmallRun small;
   const auto config = small.config("classify", "tuned",
                                    {"objective.tune_threshold=f1", "train.evaluate_every=4 steps",
@@ -130,13 +130,13 @@ TEST_F(EvaluationTest, AThresholdOfTheConfigIsKeptToo) {
   EXPECT_FALSE(objectives::read_decision_threshold(small.path("none/last")).threshold);
 }
 
-TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsTellTheWorst) {
+TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsReportTheWorst) {
   const test::SmallRun small;
   run_training(small.config("mlm", "words", {"train.duration=4 steps"}), {});
   EXPECT_NE(test::message_of<UserError>([&] {
               run_evaluation_on_directory(small.path("words"), {small.path("held_out.txt")},
                                           {.needs_example_results = true});
-            }).find("does not judge texts one by one"),
+            }).find("has no per-example results"),
             std::string::npos);
 }
 
@@ -158,7 +158,7 @@ TEST_F(EvaluationTest, WeightedClassesTrainTheSameWithMicroBatches) {
   }
 }
 
-TEST_F(EvaluationTest, ADirectoryIsAskedInTheLanguageThatIsNamed) {
+TEST_F(EvaluationTest, DirectoryUsesTheGivenLanguage) {
   const test::SmallRun small;
   const auto items = [&](const std::string& key, const std::string& file) {
     return key + "=[{path: " + small.path(file) + ", language: de}]";
@@ -176,11 +176,10 @@ TEST_F(EvaluationTest, ADirectoryIsAskedInTheLanguageThatIsNamed) {
   };
   EXPECT_NE(loss_in("de"), loss_in("en"));
   EXPECT_EQ(test::message_of<UserError>([&] { loss_in("sw"); }),
-            "xlm: language: 'sw', must be one of those that the model tells apart: de, en");
+            "xlm: language: 'sw', must be one of the model's languages: de, en");
   EXPECT_EQ(test::message_of<UserError>([&] { loss_in(""); }),
             small.path("held_out.tsv") +
-                ": language: is missing, must be one of those that the "
-                "model tells apart: de, en");
+                ": language: missing, must be one of the model's languages: de, en");
 }
 
 }  // namespace

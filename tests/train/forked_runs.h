@@ -18,7 +18,7 @@ namespace weft::test {
 
 using train::RunConfig;
 
-/// WEFT_TORTURE=1 breaks every call; else a test breaks one in so many.
+/// WEFT_TORTURE=1 makes every call fail; otherwise a test uses a sample of the calls.
 inline std::size_t stride(std::size_t quick) {
   return std::getenv("WEFT_TORTURE") != nullptr ? 1 : quick;
 }

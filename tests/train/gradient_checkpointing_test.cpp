@@ -29,7 +29,7 @@ class CheckpointActivations : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(CheckpointActivations, ChangesNoBitOfARun) {
+TEST_F(CheckpointActivations, DoesNotChangeTheRunByABit) {
   for (const std::string precision : {"fp32", "bf16"}) {
     for (const std::string kind : {"pairs", "classify"}) {
       const auto name = kind + precision;

@@ -56,7 +56,7 @@ class IoFaultsTest : public test::ForkedRuns {
 
 // The n-th call is never made: the process dies there (and, where it writes, with half a write), or
 // the call fails, or it and all that follow.
-TEST_F(IoFaultsTest, EveryCallMayBreakAndNothingIsLost) {
+TEST_F(IoFaultsTest, EveryCallMayFailWithoutLoss) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   int64_t committed = 0;
   int broken = 0;
@@ -76,7 +76,7 @@ TEST_F(IoFaultsTest, EveryCallMayBreakAndNothingIsLost) {
   EXPECT_GE(broken, 50);
 }
 
-TEST_F(IoFaultsTest, EveryHalfWrittenPieceIsCutOff) {
+TEST_F(IoFaultsTest, EveryPartialWriteIsRemoved) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   int64_t committed = 0;
   for (std::size_t call = 1; !HasFailure(); call += stride(4)) {
@@ -88,7 +88,7 @@ TEST_F(IoFaultsTest, EveryHalfWrittenPieceIsCutOff) {
   }
 }
 
-TEST_F(IoFaultsTest, BuildingTheStoreMayBreak) {
+TEST_F(IoFaultsTest, StoreBuildToleratesFaults) {
   const auto calls = calls_of(config("straight"));
   int broken = 0;
   for (std::size_t at = 0; at < calls.size() && !HasFailure(); ++at) {
@@ -135,7 +135,7 @@ TEST_F(IoFaultsTest, FileSystemWithoutExchangeLosesNoCheckpoint) {
 
 // Every file is flushed after its last write, and every directory after its last new name, before
 // the checkpoint gets its name.
-TEST_F(IoFaultsTest, NothingGetsItsNameBeforeItIsOnTheDisk) {
+TEST_F(IoFaultsTest, FilesAreFlushedBeforeTheyAreRenamed) {
   std::set<std::string> unflushed;
   const auto parent = [](const std::string& path) { return fs::path(path).parent_path().string(); };
   int named = 0;
@@ -166,12 +166,12 @@ TEST_F(IoFaultsTest, NothingGetsItsNameBeforeItIsOnTheDisk) {
   EXPECT_EQ(named, 2);
 }
 
-TEST_F(IoFaultsTest, FullDiskIsSeenBeforeASaveAndTheRunContinues) {
+TEST_F(IoFaultsTest, FullDiskIsDetectedBeforeASaveAndTheRunContinues) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   ASSERT_EQ(train(config("run"), "space@/run:1:ENOSPC"), kDone) << stderr_text();
   EXPECT_NE(stderr_text().find(
                 "error: [checkpoint] not saved, training continues: " + small_.path("run") +
-                ": not enough space for a checkpoint: it takes up to "),
+                ": not enough disk space for a checkpoint: it needs up to "),
             std::string::npos)
       << stderr_text();
   EXPECT_EQ(checkpoint_steps(small_.path("run")), std::vector<int64_t>{4});
@@ -219,7 +219,7 @@ TEST_F(IoFaultsTest, SmallDiskKeepsWhatFitsAndTheRunEndsWhenItGrows) {
   const std::vector<std::string> wide = {"model.dim=64", "train.save_every=1 steps"};
   ASSERT_EQ(train(config("straight", wide)), kDone) << stderr_text();
   ASSERT_EQ(train(config("disk/run", wide)), kUser) << stderr_text();
-  EXPECT_NE(stderr_text().find("not enough space"), std::string::npos) << stderr_text();
+  EXPECT_NE(stderr_text().find("not enough disk space"), std::string::npos) << stderr_text();
   const auto kept = checkpoint_steps(small_.path("disk/run"));
   ASSERT_FALSE(kept.empty());
   for (const auto step : kept) {
@@ -242,12 +242,12 @@ TEST_F(IoFaultsTest, ReadOnlyDiskAndMissingPlacesEndWithAMessage) {
   disk.read_only(false);
   EXPECT_EQ(newest("disk/run"), 2);
   EXPECT_EQ(train(config("run", {"run.directory=/dev/full/run"})), kUser);
-  EXPECT_NE(stderr_text().find("error: /dev/full: cannot make the directory: Not a directory"),
+  EXPECT_NE(stderr_text().find("error: /dev/full: cannot create the directory: Not a directory"),
             std::string::npos)
       << stderr_text();
 }
 
-TEST_F(IoFaultsTest, LimitOnTheSizeOfAFileFailsTheSaveAlone) {
+TEST_F(IoFaultsTest, FileSizeLimitFailsOnlyTheSave) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   ASSERT_EQ(train(config("run", {"train.duration=2 steps"})), kDone) << stderr_text();
   ASSERT_EQ(train(config("run"), {.prepare = [] { test::limit_file_size(8192); }}), kUser)
@@ -258,7 +258,7 @@ TEST_F(IoFaultsTest, LimitOnTheSizeOfAFileFailsTheSaveAlone) {
   EXPECT_EQ(newest("run"), 4);
 }
 
-TEST_F(IoFaultsTest, RunDirectoryTakenAwayIsMadeAgain) {
+TEST_F(IoFaultsTest, DeletedRunDirectoryIsCreatedAgain) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
   const auto take_away = [this](const TrainState& state) {
     if (state.progress.steps == 3) {
@@ -271,7 +271,7 @@ TEST_F(IoFaultsTest, RunDirectoryTakenAwayIsMadeAgain) {
               small_.file("run/checkpoint-4/model.safetensors"));
 }
 
-// Stopped before any of its calls the run leaves after a save, and goes on bit for bit.
+// A run stopped before any of its calls ends after a save and resumes bit for bit.
 TEST_F(IoFaultsTest, SignalAtAnyCallSavesAndLeaves) {
   const std::vector<std::string> evaluates = {"train.evaluate_every=2 steps"};
   ASSERT_EQ(train(config("straight", evaluates)), kDone) << stderr_text();

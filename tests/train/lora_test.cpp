@@ -82,7 +82,7 @@ TEST_F(LoraRunTest, ResumesBitForBitWithAnAverage) {
   expect_exact_resume({"train.ema.decay=0.9", "train.lora.target_modules=[all-linear]"});
 }
 
-TEST_F(LoraRunTest, OptimizerKnowsAdaptersHeadAndFreshPartsAlone) {
+TEST_F(LoraRunTest, OptimizerHasOnlyAdaptersHeadAndNewParts) {
   run_training(config("run"), {});
   int64_t adapters = 0;
   int64_t others = 0;
@@ -124,7 +124,7 @@ TEST_F(LoraRunTest, CheckpointIsTheBaseAndTheAdaptersProducts) {
   EXPECT_EQ(json.at("task_type"), "SEQ_CLS");
 }
 
-TEST_F(LoraRunTest, AdaptersAloneLearnTheRows) {
+TEST_F(LoraRunTest, OnlyAdaptersLearnTheRows) {
   run_training(config("run", {"train.duration=200 steps", "train.log_every=10 steps",
                               "train.evaluate_every=never", "train.optimizer.lr=4e-3",
                               "train.lora={rank: 8, alpha: 16, target_modules: [all-linear]}",
@@ -155,7 +155,7 @@ TEST_F(LoraRunTest, RefusesWhatDoesNotGoTogether) {
                 "dense; did you mean 'query'?"),
       std::string::npos)
       << message({"train.lora.target_modules=[querry]"});
-  EXPECT_NE(message({"train.freeze=[embeddings]"}).find("does not go with lora"),
+  EXPECT_NE(message({"train.freeze=[embeddings]"}).find("cannot be combined with lora"),
             std::string::npos);
   EXPECT_NE(message({"train.lora.rank=null"}).find("has no effect without a rank"),
             std::string::npos);

@@ -11,7 +11,7 @@
 namespace weft::test {
 
 /// Puts a number that is none into the activations of a part, or into their gradient, where it is
-/// switched on; at most so many times.
+/// switched on, at most the given number of times.
 class NanInjector : public nn::ActivationHook {
  public:
   enum class Into { kActivation, kGradient };

@@ -50,7 +50,7 @@ class ProcessesTest : public test::ForkedRuns {
       wait_ms(whole * i / moments);
       ::kill(child, signal);
       const int status = test::wait_for(child);
-      // Before its handlers stand, a process dies of the signal.
+      // Before its handlers are installed, a signal kills the process.
       EXPECT_TRUE(status == expected || status == kDone || (i == 0 && status == 128 + signal))
           << status << stderr_text();
       ended += status == kDone ? 0 : 1;
@@ -94,7 +94,7 @@ TEST_F(ProcessesTest, SecondOneOnARunDirectoryIsRefused) {
   const auto log = small_.path("second");
   EXPECT_EQ(test::wait_for(test::start_training(config("run"), log)), kUser);
   EXPECT_NE(small_.file("second").find("error: " + small_.path("run") +
-                                       ": another process trains in this run directory"),
+                                       ": another process is training in this run directory"),
             std::string::npos)
       << small_.file("second");
   ::kill(holder, SIGKILL);

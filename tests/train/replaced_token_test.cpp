@@ -61,7 +61,7 @@ class ReplacedTokenRun : public ::testing::Test {
   test::SmallRun small_;
 };
 
-TEST_F(ReplacedTokenRun, LogsBothLossesAndWhatTheDiscriminatorFinds) {
+TEST_F(ReplacedTokenRun, LogsBothLossesAndDiscriminatorMetrics) {
   run_training(config("run", {"train.evaluate_every=4 steps", "train.log_every=2 steps"}), {});
   const auto lines = small_.metrics("run");
   int64_t trained = 0;
@@ -72,7 +72,7 @@ TEST_F(ReplacedTokenRun, LogsBothLossesAndWhatTheDiscriminatorFinds) {
       }
       ++trained;
       const auto value = [&](const char* name) { return line.at(place + name).get<double>(); };
-      // Sums over two steps; the loss is their mean: alike, as the steps are.
+      // Sums over two steps; the loss is their mean, because the steps are equal.
       EXPECT_NEAR(value("loss"), value("generator_loss") + 50 * value("discriminator_loss"), 0.2);
       for (const auto* share : {"generator_accuracy", "discriminator_accuracy",
                                 "discriminator_precision", "discriminator_recall"}) {
@@ -118,7 +118,7 @@ TEST_F(ReplacedTokenRun, TheDiscriminatorLearnsWhatDoesNotFit) {
   EXPECT_LT(last("eval/generator_loss"), 2.6);
 }
 
-TEST_F(ReplacedTokenRun, ACheckpointIsTwoModelDirectories) {
+TEST_F(ReplacedTokenRun, CheckpointHasTwoModelDirectories) {
   run_training(config("run"), {});
   const auto checkpoint = small_.path("run") + "/checkpoint-8";
   const auto architecture = [](const std::string& directory) {
@@ -177,7 +177,7 @@ TEST_F(ReplacedTokenRun, AGeneratorWithOtherEmbeddingsIsRefused) {
   std::filesystem::remove_all(of_a);
   std::filesystem::copy(small_.path("b") + "/checkpoint-8/generator", of_a);
   const auto message = test::message_of<UserError>([&] { evaluated("a"); });
-  EXPECT_NE(message.find("is not that of"), std::string::npos) << message;
+  EXPECT_NE(message.find("differs from that of"), std::string::npos) << message;
   std::filesystem::remove_all(of_a);
   const auto missing = test::message_of<UserError>([&] { evaluated("a"); });
   EXPECT_NE(missing.find("must be the discriminator's generator"), std::string::npos) << missing;

@@ -151,7 +151,7 @@ inline void write_case_files(const SmallRun& small) {
   small.folder().write("pairs.tsv", pairs);
 }
 
-/// The row's config in `directory`; 40 steps, of which the 20th is no end of an epoch.
+/// The row's config in `directory`; 40 steps; the 20th is not the end of an epoch.
 inline train::RunConfig case_config(const SmallRun& small,
                                     const ResumeCase& row,
                                     const std::string& directory,

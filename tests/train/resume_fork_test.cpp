@@ -1,4 +1,4 @@
-// A run that goes on in another process is the same run: every config of resume_cases.h.
+// A run resumed in another process equals the uninterrupted run: every config of resume_cases.h.
 #include <string>
 #include <utility>
 
@@ -106,7 +106,7 @@ class StopTest : public test::ForkedRuns {
 };
 
 // Steps of twenty micro-batches: the wish to stop comes in the fourth of one.
-TEST_F(StopTest, DuringAccumulationIsBrokenOffAndDoneAgain) {
+TEST_F(StopTest, DuringAccumulationIsAbortedAndRepeated) {
   for (const auto* precision : {"train.precision=fp32", "train.precision=bf16"}) {
     const std::vector<std::string> cut = {"train.micro_batch_tokens=24", "train.batch_tokens=480",
                                           "train.duration=12 steps", "train.log_every=1 steps",

@@ -18,7 +18,7 @@ using test::stride;
 
 class RollbackTest : public test::ForkedRuns {
  protected:
-  /// The third step holds a number that overflows; the run goes back to checkpoint-2.
+  /// The third step has a number that overflows; the run rolls back to checkpoint-2.
   RunConfig rolling(const std::string& directory) const {
     std::string rows = "text\tlabel\n";
     for (int row = 0; row < 24; ++row) {

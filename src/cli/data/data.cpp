@@ -97,7 +97,7 @@ void build(const Arguments& arguments) {
     });
   }
   const auto data = open_data(source);
-  std::cout << "train: " << with_commas(data.train->size(0)) << " sequences an epoch\n";
+  std::cout << "train: " << with_commas(data.train->size(0)) << " sequences per epoch\n";
   if (data.evaluate) {
     std::cout << "evaluate: " << with_commas(data.evaluate->size(0)) << " sequences\n";
   }
@@ -127,7 +127,7 @@ void inspect_data(const std::string& which,
                   const data::Dataset& dataset,
                   const std::vector<std::string>& labels,
                   int64_t unknown) {
-  std::cout << which << ", as the model sees it\n"
+  std::cout << which << ", as seen by the model"
             << show_dataset(data::dataset_statistics(dataset, 0, unknown, kMaxExamples),
                             dataset.size(0), labels);
 }
@@ -187,7 +187,8 @@ std::string label_of(const data::Example& example,
   const bool is_first = example.label == 0;
   switch (objective.pair) {
     case data::PairTask::kNextSentence:
-      return is_first ? ", label 0: the second text is the next" : ", label 1: it is another's";
+      return is_first ? ", label 0: the second text is the next sentence"
+                      : ", label 1: the second text is from another document";
     case data::PairTask::kSentenceOrder:
       return is_first ? ", label 0: in order" : ", label 1: swapped";
     case data::PairTask::kNone:
@@ -243,9 +244,9 @@ void preview(const Arguments& arguments) {
   if (counts.targets() > 0) {
     std::cout << show_legend(has_colors) << "\n"
               << share_of(counts.targets(), counts.tokens) << " of " << with_commas(counts.tokens)
-              << " tokens: " << share_of(counts.masked, counts.targets()) << " hidden, "
+              << " tokens: " << share_of(counts.masked, counts.targets()) << " masked, "
               << share_of(counts.replaced, counts.targets()) << " replaced, "
-              << share_of(counts.kept, counts.targets()) << " kept\n";
+              << share_of(counts.kept, counts.targets()) << " unchanged\n";
   }
 }
 
@@ -254,19 +255,18 @@ void preview(const Arguments& arguments) {
 int run_data(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft data build|inspect|preview CONFIG [options]",
-       .description =
-           "build: tokenises the texts of a config into token stores, which later runs use.\n"
-           "inspect: documents, sentences, lengths, unknown and repeated ones; also of a "
-           "store's file.\n"
-           "preview: examples as the model will see them, after pairing and masking.",
+       .description = "build: tokenizes the texts of a config into token stores, which later runs "
+                      "reuse.\ninspect: statistics of the data (documents, sentences, lengths, "
+                      "unknown tokens, duplicates); also of a token store file.\npreview: prints "
+                      "examples as the model sees them, after pairing and masking.",
        .examples = {"weft data build configs/quickstart_pretrain.yaml",
                     "weft data inspect configs/quickstart_pretrain.yaml",
                     "weft data preview configs/quickstart_pretrain.yaml --count 3 --epoch 1"}},
       2, 2);
-  arguments.value("set", "KEY=VALUE", "override a key of the config; may be repeated")
-      .value("count", "N", "preview: how many examples (5)")
-      .value("epoch", "E", "preview: of which epoch, from 0 (0)")
-      .flag("evaluate", "preview: of data.evaluate instead of data.train");
+  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated")
+      .value("count", "N", "preview: number of examples (default: 5)")
+      .value("epoch", "E", "preview: epoch, counted from 0 (default: 0)")
+      .flag("evaluate", "preview: use data.evaluate instead of data.train");
   if (!arguments.parse(raw)) {
     return 0;
   }

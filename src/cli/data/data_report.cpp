@@ -68,15 +68,15 @@ std::string show_dataset(const data::DatasetStatistics& statistics,
   const int64_t tokens = statistics.sequences.total();
   std::string shown;
   if (statistics.sequences.count() < size) {
-    shown += str_cat("  of ", with_commas(size), " sequences an epoch, ",
-                     with_commas(statistics.sequences.count()), " evenly spread ones:\n");
+    shown += str_cat("  of ", with_commas(size), " sequences per epoch, ",
+                     with_commas(statistics.sequences.count()), " evenly spaced ones:\n");
   }
   shown += show_lengths("sequences", statistics.sequences);
   shown += str_cat("  tokens: ", with_commas(tokens),
-                   ", special ones counted; unknown: ", with_commas(statistics.unknown), " (",
+                   ", including special tokens; unknown: ", with_commas(statistics.unknown), " (",
                    percent(statistics.unknown, tokens), ")\n");
   if (statistics.targets > 0) {
-    shown += str_cat("  the loss looks at ", with_commas(statistics.targets), " of them (",
+    shown += str_cat("  tokens in the loss: ", with_commas(statistics.targets), " (",
                      percent(statistics.targets, tokens), ")\n");
   }
   for (const auto& [label, count] : statistics.labels) {

@@ -151,10 +151,10 @@ std::string show_tagged(const data::Example& example,
 }
 
 std::string show_legend(bool has_colors) {
-  return str_cat("the loss looks at: ", show_target("right", "[MASK]", false, true, has_colors),
-                 " hidden, ", show_target("right", "other", false, false, has_colors),
+  return str_cat("tokens in the loss: ", show_target("right", "[MASK]", false, true, has_colors),
+                 " masked, ", show_target("right", "other", false, false, has_colors),
                  " replaced by a random token, ",
-                 show_target("right", "right", true, false, has_colors), " kept as it is");
+                 show_target("right", "right", true, false, has_colors), " unchanged");
 }
 
 void count_masks(const data::Example& example,

@@ -25,7 +25,7 @@ using Named = std::map<std::string, at::Tensor>;
 void add_gradients(Named& outputs, const models::LoadedModel& loaded, const std::string& input) {
   const auto loss = outputs.find("loss");
   if (loss == outputs.end()) {
-    throw UserError(input + ": no targets, and so no loss: leave --gradients out or add `labels`");
+    throw UserError(input + ": no targets and therefore no loss: omit --gradients or add `labels`");
   }
   loss->second.backward();
   const auto parameters = loaded.model->named_parameters();
@@ -51,19 +51,18 @@ void write(const std::string& path, Named& outputs) {
 int run_forward(std::vector<std::string> arguments) {
   Arguments given(
       {.usage = "weft forward MODEL --input FILE --output FILE [--gradients]",
-       .description = "Runs a model once on tensors from a safetensors file, in fp32 with "
-                      "all chance off, and writes what comes out. Names are "
-                      "those of transformers: input_ids, attention_mask, token_type_ids (of xlm "
-                      "langs and position_ids), "
-                      "labels in; logits, last_hidden_state, loss out. A decoder also takes "
-                      "prefix_lengths: how many of each sequence's first tokens see one "
-                      "another.",
+       .description =
+           "Runs one forward pass on tensors from a safetensors file, in fp32 and without dropout, "
+           "and writes the outputs. Tensor names follow transformers. Inputs: input_ids, "
+           "attention_mask, token_type_ids (xlm: langs and position_ids), labels. Outputs: logits, "
+           "last_hidden_state, loss. Decoders also accept prefix_lengths: the number of first "
+           "tokens of each sequence with bidirectional attention (prefix LM).",
        .examples = {"weft forward runs/bert-mini --input in.safetensors --output "
                     "out.safetensors --gradients"}},
       1, 1);
   given.value("input", "FILE", "safetensors file with the inputs")
-      .value("output", "FILE", "safetensors file to write")
-      .flag("gradients", "add gradient.NAME for every parameter of the model's file");
+      .value("output", "FILE", "safetensors file for the outputs")
+      .flag("gradients", "also write gradient.NAME for every parameter");
   if (!given.parse(arguments)) {
     return 0;
   }

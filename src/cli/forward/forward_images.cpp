@@ -150,7 +150,7 @@ at::Tensor from_patches(const at::Tensor& patches, const at::IntArrayRef& shape,
 void check_image_inputs(const ForwardInputs& inputs, const models::ModelOptions& options) {
   const auto& vision = options.vision;
   if (!inputs.has("pixel_values")) {
-    inputs.fail("pixel_values", "not there, but needed");
+    inputs.fail("pixel_values", "missing, but required");
   }
   const auto pixels = inputs.get("pixel_values");
   const bool is_fine =
@@ -160,7 +160,8 @@ void check_image_inputs(const ForwardInputs& inputs, const models::ModelOptions&
     inputs.fail(
         "pixel_values",
         str_cat("found shape ", models::shape_text(pixels.sizes().vec()), ", expected (images, ",
-                vision.channels, ", height, width), both whole numbers of ", vision.patch_size));
+                vision.channels, ", height, width), where height and width are multiples of ",
+                vision.patch_size));
   }
   if (inputs.has("labels")) {
     inputs.check_shape("labels", {pixels.size(0)});

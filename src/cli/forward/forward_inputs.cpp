@@ -140,7 +140,7 @@ void ForwardInputs::check(const models::ModelOptions& options) {
     return check_image_inputs(*this, options);
   }
   if (!has("input_ids")) {
-    fail("input_ids", "not there, but needed");
+    fail("input_ids", "missing, but required");
   }
   const auto ids = get("input_ids");
   if (ids.dim() != 2 || ids.numel() == 0) {

@@ -32,9 +32,8 @@ class TextPassage {
     context_.layout = padded_.layout();
     const bool has_end = model.options().decoder.relative_buckets == 0;
     if (has_end && context_.layout.max_length > model.options().length) {
-      inputs.fail("input_ids",
-                  str_cat("a sequence of ", context_.layout.max_length,
-                          " tokens, the model takes at most ", model.options().length));
+      inputs.fail("input_ids", str_cat("a sequence of ", context_.layout.max_length,
+                                       " tokens, the model's maximum is ", model.options().length));
     }
     models::TextInput input{.ids = padded_.pack(inputs.get("input_ids")), .types = {}};
     for (const auto* name : {"token_type_ids", "langs"}) {
@@ -111,11 +110,12 @@ class TextPassage {
   at::Tensor packed_labels() {
     const auto labels = inputs_.get("labels");
     if ((padded_.padding_values(labels) != data::kIgnoreIndex).any().item<bool>()) {
-      inputs_.fail("labels", "found a label where attention_mask is 0, allowed there is -100");
+      inputs_.fail("labels",
+                   "found a label at a position with attention_mask 0, allowed there is only -100");
     }
     const auto packed = padded_.pack(labels);
     if ((packed == data::kIgnoreIndex).all().item<bool>()) {
-      inputs_.fail("labels", "all are -100, at least one target is needed");
+      inputs_.fail("labels", "all are -100, at least one target is required");
     }
     return packed;
   }
@@ -147,7 +147,7 @@ class TextPassage {
     }
     const auto rows = (next != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
     if (rows.size(0) == 0) {
-      inputs_.fail("labels", "no token has a label after it, at least one target is needed");
+      inputs_.fail("labels", "no token has a label after it, at least one target is required");
     }
     const auto features = model_.token_features(hidden_.index_select(0, rows));
     const auto sum = kernels::linear_cross_entropy(
@@ -224,7 +224,7 @@ class TextPassage {
     const auto positions = padded_.unpack(at::ones_like(logits));  // (B, L)
     const auto targets = inputs_.get(name);
     if ((positions.gather(1, targets.unsqueeze(1)) == 0).any().item<bool>()) {
-      inputs_.fail(name, "found a position where attention_mask is 0");
+      inputs_.fail(name, "found a target position with attention_mask 0");
     }
     const auto scores =
         padded_.unpack(logits).masked_fill(positions == 0, -std::numeric_limits<float>::infinity());

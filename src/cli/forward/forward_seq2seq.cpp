@@ -46,7 +46,7 @@ at::Tensor shifted(const at::Tensor& labels,
     const auto last = (filled != options.pad_id).sum(1, true) - 1;  // (B, 1)
     first = filled.gather(1, last.clamp_min(0));
   } else if (options.decoder.decoder_start_id < 0) {
-    inputs.fail(kTarget, "not there, and config.json has no decoder_start_token_id");
+    inputs.fail(kTarget, "missing, and config.json has no decoder_start_token_id");
   }
   return at::cat({first, filled.slice(1, 0, -1)}, 1);
 }
@@ -56,7 +56,7 @@ Target target_of(const ForwardInputs& inputs, const ModelOptions& options) {
     return {.ids = inputs.get(kTarget), .mask = inputs.get(kTargetMask)};
   }
   if (!inputs.has("labels")) {
-    inputs.fail(kTarget, "not there, but needed, or labels");
+    inputs.fail(kTarget, "missing, but this or labels is required");
   }
   const auto labels = inputs.get("labels");
   return {.ids = shifted(labels, inputs, options),
@@ -70,7 +70,7 @@ void check_length(const PaddedBatch& padded,
   const bool has_end = options.decoder.relative_buckets == 0;
   if (has_end && padded.layout().max_length > options.length) {
     inputs.fail(name, str_cat("a sequence of ", padded.layout().max_length,
-                              " tokens, the model takes at most ", options.length));
+                              " tokens, the model's maximum is ", options.length));
   }
 }
 
@@ -83,13 +83,13 @@ at::Tensor loss_of(models::Model& model,
     return {};
   }
   if ((padded.padding_values(inputs.get("labels")) != data::kIgnoreIndex).any().item<bool>()) {
-    inputs.fail("labels",
-                str_cat("found a label where ", kTargetMask, " is 0, allowed there is -100"));
+    inputs.fail("labels", str_cat("found a label at a position with ", kTargetMask,
+                                  " 0, allowed there is only -100"));
   }
   const auto labels = padded.pack(inputs.get("labels"));
   const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
   if (rows.size(0) == 0) {
-    inputs.fail("labels", "all are -100, at least one target is needed");
+    inputs.fail("labels", "all are -100, at least one target is required");
   }
   const auto features = model.token_features(hidden.index_select(0, rows));
   return kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(),
@@ -103,10 +103,10 @@ void check_seq2seq_inputs(const ForwardInputs& inputs, const ModelOptions& optio
   const auto like = inputs.has(kTarget) ? kTarget : "labels";
   const auto ids = inputs.get(like);
   if (!ids.defined()) {
-    inputs.fail(kTarget, "not there, but needed, or labels");
+    inputs.fail(kTarget, "missing, but this or labels is required");
   }
   if (ids.dim() != 2 || ids.size(0) != inputs.rows() || ids.size(1) == 0) {
-    inputs.fail(like, str_cat("found another shape than (", inputs.rows(), ", length)"));
+    inputs.fail(like, str_cat("found a shape other than (", inputs.rows(), ", length)"));
   }
   const auto shape = ids.sizes().vec();
   inputs.check_shape(kTargetMask, shape);

@@ -24,13 +24,13 @@ std::vector<int64_t> offsets_of(const at::Tensor& mask, const std::string& locat
       }
       if (values[column] == 1 && column != length) {
         throw formats::Error(str_cat(location, ": attention_mask: row ", row,
-                                     " has a 0 before a 1, padding is allowed on the right only"));
+                                     " has a 0 before a 1, padding is only allowed on the right"));
       }
       length += values[column];
     }
     if (length == 0) {
       throw formats::Error(
-          str_cat(location, ": attention_mask: row ", row, " has no 1, at least one is needed"));
+          str_cat(location, ": attention_mask: row ", row, " has no 1, at least one is required"));
     }
     offsets.push_back(offsets.back() + length);
   }

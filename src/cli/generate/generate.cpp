@@ -101,14 +101,14 @@ std::string counted(int64_t count, std::string_view what) {
 
 void TruncationCounts::report() const {
   if (prompts > 0) {
-    log::warning(str_cat("[generate] ", counted(prompts, "prompt"), " cut to the model's length"));
+    log::warning(str_cat("[generate] ", counted(prompts, "prompt"),
+                         " truncated to the model's maximum length"));
   }
   if (texts > 0) {
-    log::warning(str_cat("[generate] ", counted(texts, "text"), " cut where the model's length of ",
-                         length,
-                         " tokens was reached, prompt and text together (model.position.length"
-                         " of the run that trained it): shorten the prompts, or ask for less by "
-                         "--max-new"));
+    log::warning(str_cat("[generate] ", counted(texts, "text"),
+                         " truncated at the model's maximum length of ", length,
+                         " tokens (prompt and generated text together; model.position.length of "
+                         "the training run): shorten the prompts or reduce --max-new"));
   }
 }
 
@@ -138,7 +138,7 @@ Loaded load(const Arguments& arguments, LineForm& form) {
   settings.decodes_text = form.has_texts;
   settings.on_step = [] { throw_if_stopped("generating"); };
   if (!settings.config.unsupported_keys.empty()) {
-    log::warning(str_cat("[generate] not obeyed, of the model's generation_config.json: ",
+    log::warning(str_cat("[generate] ignored keys of the model's generation_config.json: ",
                          join(settings.config.unsupported_keys)));
   }
   read_generation(arguments, directory, tokenizer.get(), settings);
@@ -152,7 +152,7 @@ std::unique_ptr<PromptReader> prompts_from_arguments(const Arguments& arguments)
   if (arguments.has("prompt")) {
     for (const std::string name : {"input", "prompt-column"}) {
       if (arguments.has(name)) {
-        throw UsageError("weft generate: --prompt and --" + name + " exclude each other");
+        throw UsageError("weft generate: --prompt and --" + name + " are mutually exclusive");
       }
     }
     return prompts_from_texts(arguments.all("prompt"));
@@ -162,7 +162,7 @@ std::unique_ptr<PromptReader> prompts_from_arguments(const Arguments& arguments)
   if (arguments.has("prompt-column")) {
     source.column = arguments.get("prompt-column");
     if (source.is_plain) {
-      throw UsageError("weft generate: plain lines have no --prompt-column");
+      throw UsageError("weft generate: --prompt-column cannot be used with --plain");
     }
   }
   return open_prompts(source);
@@ -174,10 +174,10 @@ int stream(const Arguments& arguments, inference::TextGenerator& generator, Trun
   GenerationRequest query;
   GenerationRequest another;
   if (!prompts->next(query)) {
-    throw UserError("weft generate: --stream: there is no prompt");
+    throw UserError("weft generate: --stream: no prompt given");
   }
   if (prompts->next(another)) {
-    throw UserError("weft generate: --stream shows the text of one prompt, and there are more");
+    throw UserError("weft generate: --stream requires a single prompt, but there are more");
   }
   query.prefix = arguments.get("prefix");
   cut.add(
@@ -194,13 +194,14 @@ void check_stream(const Arguments& arguments) {
   for (const std::string name : {"output", "n-best", "ids", "plain"}) {
     if (arguments.has(name)) {
       throw UsageError(
-          "weft generate: --stream writes the bare text of one prompt to standard "
-          "output: leave out --" +
+          "weft generate: --stream writes plain text of one prompt to standard output: omit --" +
           name);
     }
   }
   if (arguments.integer("beams", 1, 1, int64_t{1} << 20) > 1) {
-    throw UsageError("weft generate: --stream: of beams nothing is sure before the end");
+    throw UsageError(
+        "weft generate: --stream cannot be used with beam search: the text is only known at the "
+        "end");
   }
 }
 
@@ -240,17 +241,18 @@ int answer_all(const Arguments& arguments,
 }
 
 void declare_generate(Arguments& arguments) {
-  arguments.value("prompt", "TEXT", "What to go on with, or to translate; may be repeated")
+  arguments.value("prompt", "TEXT", "Prompt to continue (or text to translate); may be repeated")
       .value("input", "FILE",
-             "JSON lines, or a .csv or .tsv table, to read (.gz is unpacked); - (default) is "
-             "standard input")
-      .value("prompt-column", "NAME", "Column (key) of the prompt; prompt, source or text else")
-      .value("output", "FILE", "Where to write; - (default) is standard output")
-      .flag("plain", "Read plain lines and write plain lines, as for translation")
+             "Input file with JSON lines, or a .csv or .tsv table, optionally gzipped (.gz); - "
+             "(default): standard input")
+      .value("prompt-column", "NAME",
+             "Column (key) with the prompt (default: prompt, source or text)")
+      .value("output", "FILE", "Output file; - (default): standard output")
+      .flag("plain", "Read and write plain text lines, e.g. for translation")
       .flag("ids", "Add the ids of the new tokens to each line")
-      .flag("stream", "Write the text of one prompt piece by piece as it comes");
+      .flag("stream", "Write the text of a single prompt while it is generated");
   declare_generation(arguments);
-  arguments.value("threads", "N", "Threads of the arithmetic (all cores)");
+  arguments.value("threads", "N", "Number of CPU threads (default: all cores)");
   declare_inference(arguments);
 }
 
@@ -260,14 +262,14 @@ int run_generate(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft generate MODEL [--prompt TEXT | --input FILE|-] [--output FILE|-] [options]",
        .description =
-           "Goes on with texts, or, of an encoder-decoder, answers or translates them. Reads JSON "
-           "lines {\"prompt\": ...} and writes one JSON line for each, in the same order: "
-           "{\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The score is "
-           "the sum of the tokens' log-probabilities, divided by their number to the power of "
-           "--length-penalty. A text that the model's length cut has \"is_cut\": true. What no "
-           "option says comes from the model's generation_config.json; "
-           "nothing said anywhere, the likeliest token is taken each time. With the same weights "
-           "and options greedy and beam search give the tokens that transformers gives.",
+           "Generates text: continues prompts, or translates or answers with an encoder-decoder. "
+           "Reads JSON lines {\"prompt\": ...} and writes one JSON line for each, in the same "
+           "order: {\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The "
+           "score is the sum of the token log-probabilities divided by (number of tokens)^(length "
+           "penalty). A text that was truncated at the model's maximum length has \"is_cut\": "
+           "true. Defaults come from the model's generation_config.json; without it decoding is "
+           "greedy. With the same weights and options, greedy decoding and beam search give the "
+           "same tokens as transformers.",
        .examples =
            {"weft generate runs/gpt-mini --prompt 'It was a' --temperature 0.8 --top-p 0.9 --seed "
             "3",

@@ -55,8 +55,7 @@ void read_lengths(const Arguments& arguments, models::GenerationConfig& config) 
 double read_temperature(const Arguments& arguments, double fallback) {
   const auto word = arguments.get("temperature");
   if (!word.empty() && word.find_first_not_of("0.+-") == std::string::npos) {
-    arguments.fail(
-        "--temperature: it is above 0; for the likeliest token each time give --greedy instead");
+    arguments.fail("--temperature: must be above 0; for greedy decoding use --greedy");
   }
   return arguments.number("temperature", fallback, kSmall, kLarge);
 }
@@ -64,8 +63,7 @@ double read_temperature(const Arguments& arguments, double fallback) {
 void read_sampling(const Arguments& arguments, models::SearchOptions& search) {
   const auto sampling = given_of(arguments, kSampling);
   if (arguments.has("greedy") && !sampling.empty()) {
-    arguments.fail("--greedy takes the likeliest token, --" + sampling +
-                   " draws one: give one of them");
+    arguments.fail("--greedy does not sample, but --" + sampling + " does: use only one of them");
   }
   auto& sampling_options = search.sampling;
   sampling_options.temperature = read_temperature(arguments, sampling_options.temperature);
@@ -84,7 +82,7 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
   const auto sampling = given_of(arguments, kSampling);
   if (asked > 1 && (!sampling.empty() || arguments.has("greedy"))) {
     arguments.fail(str_cat("--beams ", asked, " and --", sampling.empty() ? "greedy" : sampling,
-                           " exclude each other"));
+                           " are mutually exclusive"));
   }
   if (arguments.has("beams")) {
     search.num_beams = asked;
@@ -98,7 +96,7 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
         arguments,
         std::array<std::string_view, 3>{"beam-groups", "diversity-penalty", "early-stopping"});
     if (!useless.empty()) {
-      arguments.fail("--" + useless + " needs --beams of 2 or more");
+      arguments.fail("--" + useless + " needs --beams of at least 2");
     }
   }
   search.num_beam_groups = arguments.integer("beam-groups", search.num_beam_groups, 1, kMaxBeams);
@@ -108,11 +106,12 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
       arguments.number("length-penalty", search.length_penalty, -kLarge, kLarge);
   search.word_penalty = arguments.number("word-penalty", 0, -kLarge, kLarge);
   if (search.num_beams % search.num_beam_groups != 0) {
-    arguments.fail(str_cat("--beam-groups ", search.num_beam_groups, " do not share ",
-                           search.num_beams, " beams evenly"));
+    arguments.fail(str_cat("--beam-groups ", search.num_beam_groups, " must divide ",
+                           search.num_beams, " beams without remainder"));
   }
   if (arguments.has("diversity-penalty") && search.num_beam_groups == 1) {
-    arguments.fail("--diversity-penalty keeps groups apart: it needs --beam-groups of 2 or more");
+    arguments.fail(
+        "--diversity-penalty works between beam groups: it needs --beam-groups of at least 2");
   }
 }
 
@@ -146,7 +145,7 @@ int64_t one_token(const Arguments& arguments,
   if (const auto id = tokenizer.id(piece)) {
     return *id;
   }
-  arguments.fail("--" + name + ": '" + piece + "' is no token of the model");
+  arguments.fail("--" + name + ": '" + piece + "' is not a token of the model");
 }
 
 void read_rules(const Arguments& arguments,
@@ -162,7 +161,7 @@ void read_rules(const Arguments& arguments,
     return;
   }
   if (tokenizer == nullptr) {
-    arguments.fail("--" + worded + " needs the model's tokenizer, and there is none");
+    arguments.fail("--" + worded + " needs the model's tokenizer, but the model has none");
   }
   const auto& writer = tokenizer->target();
   for (const auto& word : arguments.all("bad-word")) {
@@ -248,7 +247,7 @@ void read_best(const Arguments& arguments, models::SearchOptions& search) {
                            search.num_return_sequences, " or more, or sampling"));
   }
   if (arguments.has("seed") && !search.sampling.is_enabled) {
-    arguments.fail("--seed is for sampling: give --sample or --temperature too");
+    arguments.fail("--seed only affects sampling: also give --sample or --temperature");
   }
 }
 
@@ -260,46 +259,52 @@ struct GenerationOption {
 };
 
 constexpr GenerationOption kOptions[] = {
-    {"max-new", "N", "New tokens at most (the model's; 128 where it names none)"},
-    {"min-new", "N", "New tokens before the text may end (the model's; 0)"},
-    {"greedy", "", "Take the likeliest token each time, whatever the model's directory says"},
-    {"sample", "", "Draw tokens by their probabilities"},
+    {"max-new", "N", "Maximum number of new tokens (default: the model's, else 128)"},
+    {"min-new", "N", "Minimum number of new tokens (default: the model's, else 0)"},
+    {"greedy", "", "Greedy decoding, even if the model's generation_config.json says otherwise"},
+    {"sample", "", "Sample tokens from the predicted distribution"},
     {"temperature", "T",
-     "Divide logits by T > 0 before drawing (1): below 1 bolder in what is likely; implies "
-     "--sample"},
-    {"top-k", "K", "Draw among the K likeliest tokens (0: all); implies --sample"},
+     "Sampling temperature T > 0 (default: 1). Logits are divided by T; values below 1 favour "
+     "likely tokens. Implies --sample"},
+    {"top-k", "K",
+     "Top-k sampling: sample from the K most likely tokens (default: 0, all). Implies --sample"},
     {"top-p", "P",
-     "Draw among the likeliest tokens that make up this share, in (0, 1] (1); implies "
-     "--sample"},
+     "Top-p (nucleus) sampling: sample from the smallest set of most likely tokens with total "
+     "probability P, in (0, 1] (default: 1). Implies --sample"},
     {"min-p", "P",
-     "Draw among tokens at least this share as likely as the likeliest, in [0, 1] (0); "
-     "implies --sample"},
-    {"seed", "N", "Seed of the draws (1): each hangs on it, the prompt's number and place"},
+     "Min-p sampling: only sample tokens with at least P times the probability of the most likely "
+     "token, in [0, 1] (default: 0). Implies --sample"},
+    {"seed", "N", "Random seed for sampling (default: 1); each prompt has its own random stream"},
     {"repetition-penalty", "R",
-     "Makes tokens that are there already less likely, where above 1 (1)"},
-    {"no-repeat-ngram-size", "N", "No N tokens in a row come twice (0: they may)"},
-    {"beams", "K", "Keep the K best texts while searching (the model's; 1)"},
-    {"beam-groups", "G", "Groups of beams that are kept apart (1)"},
-    {"diversity-penalty", "D", "What a token that an earlier group chose costs the next ones (0)"},
+     "Repetition penalty: values above 1 make tokens that already occurred less likely (default: "
+     "1)"},
+    {"no-repeat-ngram-size", "N", "No n-gram of N tokens may occur twice (default: 0, off)"},
+    {"beams", "K", "Beam search with K beams (default: the model's, else 1)"},
+    {"beam-groups", "G", "Number of groups for diverse beam search (default: 1)"},
+    {"diversity-penalty", "D",
+     "Diversity penalty for tokens chosen by earlier beam groups (default: 0)"},
     {"length-penalty", "A",
-     "Scores are log-probabilities divided by tokens^A (1): above 0 favours longer texts"},
-    {"word-penalty", "W", "What each token costs beside (0)"},
+     "Length penalty A: scores are log-probabilities divided by length^A (default: 1); values "
+     "above 0 favour longer texts"},
+    {"word-penalty", "W", "Penalty subtracted from the score for each token (default: 0)"},
     {"early-stopping", "WHEN",
-     "When K beams have ended: yes (at once), no (when the best running one is not better "
-     "as it stands; default), never (when none can become better)"},
-    {"n-best", "N", "Texts for each prompt, best first (1)"},
-    {"stop", "TEXT", "End before this text; may be repeated"},
-    {"bad-word", "WORD", "A word that may not come; may be repeated"},
-    {"allowed-words", "FILE", "Lines of words whose tokens alone may come"},
+     "When beam search stops after K beams have ended: yes (immediately), no (when the current "
+     "best running beam is not better; default), never (when no running beam can become better)"},
+    {"n-best", "N", "Number of texts per prompt, best first (default: 1)"},
+    {"stop", "TEXT", "Stop before this text; may be repeated"},
+    {"bad-word", "WORD", "Word that must not be generated; may be repeated"},
+    {"allowed-words", "FILE", "File with words: only their tokens may be generated"},
     {"forced-bos-token", "TOKEN",
-     "Token that an encoder-decoder must give first, such as a language (the model's)"},
+     "First token of the decoder, such as a language token (default: the model's)"},
     {"source-prefix", "TEXT",
-     "What stands before every prompt of an encoder-decoder, such as T5's task (that of "
-     "the run that made it)"},
-    {"source-language", "TOKEN", "Token of the prompts' language (mBART), likewise"},
-    {"target-language", "TOKEN", "Token of the answers' language (mBART), likewise"},
-    {"prefix", "TEXT", "What every new text begins with"},
-    {"batch-size", "N", "Prompts computed at once (32); changes no text"}};
+     "Text put before every prompt of an encoder-decoder, such as T5's task prefix (default: that "
+     "of the training run)"},
+    {"source-language", "TOKEN",
+     "Language token of the prompts (mBART; default: that of the training run)"},
+    {"target-language", "TOKEN",
+     "Language token of the generated text (mBART; default: that of the training run)"},
+    {"prefix", "TEXT", "Text that every generated text starts with"},
+    {"batch-size", "N", "Number of prompts per batch (default: 32); does not change the results"}};
 
 }  // namespace
 
@@ -337,7 +342,7 @@ void read_generation(const Arguments& arguments,
   settings.stop_strings = arguments.all("stop");
   if (std::find(settings.stop_strings.begin(), settings.stop_strings.end(), "") !=
       settings.stop_strings.end()) {
-    arguments.fail("--stop: an empty text would end every text at once");
+    arguments.fail("--stop: an empty text would stop every text immediately");
   }
   settings.batch_size = arguments.integer("batch-size", settings.batch_size, 1, int64_t{1} << 16);
 }

@@ -36,7 +36,7 @@ class JsonPromptReader : public PromptReader {
     }
     const auto key = key_of(line);
     if (!line.is_object() || !line.contains(key) || !line[key].is_string()) {
-      throw formats::Error(str_cat(lines_.location(), ": not a JSON object with a text \"", key,
+      throw formats::Error(str_cat(lines_.location(), ": not a JSON object with a string \"", key,
                                    "\", as in {\"", key, "\": \"...\"}"));
     }
     query.prompt = line[key].get<std::string>();
@@ -138,8 +138,8 @@ std::string column_among(const std::string& path, formats::TableKind kind) {
       }
     }
   }
-  throw formats::Error(str_cat(path, ": no column prompt, source or text; there are ",
-                               join(columns), "; name one with --prompt-column"));
+  throw formats::Error(str_cat(path, ": no column prompt, source or text; the columns are ",
+                               join(columns), "; select one with --prompt-column"));
 }
 
 }  // namespace

@@ -56,10 +56,10 @@ std::vector<int64_t> read_layers(const std::string& words, int64_t layers) {
     } else if ((is_number || word == "last") && layer >= 0 && layer < layers) {
       chosen.insert(layer);
     } else {
-      throw UsageError(str_cat("--attention: '", word,
-                               "' is not a layer, allowed is all, last, or "
-                               "numbers from 0 to ",
-                               layers - 1, " with commas between"));
+      throw UsageError(
+          str_cat("--attention: '", word,
+                  "' is not a layer, allowed is all, last, or layer numbers from 0 to ", layers - 1,
+                  ", comma-separated"));
     }
   }
   return {chosen.begin(), chosen.end()};

@@ -57,7 +57,7 @@ class TextLines {
     if (!json.is_object() || !json.contains("text") || !json.at("text").is_string()) {
       throw formats::Error(str_cat(lines_.location(),
                                    ": not a JSON object with \"text\", as in {\"text\": \"...\"} "
-                                   "(plain lines that begin with a brace need --plain)"));
+                                   "(use --plain for plain lines that begin with a brace)"));
     }
     return json.at("text").get<std::string>();
   }
@@ -83,8 +83,8 @@ models::SentenceModel read_model(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
   auto model = models::read_sentence_model(path);
   if (model.is_declared && arguments.has("pooling")) {
-    throw UsageError(str_cat("weft embed: --pooling: ", path,
-                             " says itself how it pools: leave the option out"));
+    throw UsageError(
+        str_cat("weft embed: --pooling: ", path, " defines its own pooling: omit the option"));
   }
   if (arguments.has("pooling")) {
     model.options.poolings = {read_pooling(arguments.get("pooling"))};
@@ -125,14 +125,14 @@ class Embedder {
   void report() const {
     if (truncated_ > 0) {
       log::warning(str_cat("[embed] ", with_commas(truncated_), " of ", with_commas(texts_),
-                           " texts were cut to ",
+                           " texts were truncated to ",
                            std::min(sentence_.options.length.value_or(model_->options().length),
                                     model_->options().length),
                            " tokens"));
     }
     if (without_tokens_ > 0) {
       log::warning(str_cat("[embed] ", with_commas(without_tokens_), " of ", with_commas(texts_),
-                           " texts have no tokens: their vectors are zeros"));
+                           " texts have no tokens: their vectors are zero"));
     }
   }
 
@@ -148,20 +148,24 @@ class Embedder {
 };
 
 void declare_embed(Arguments& arguments) {
-  arguments.value("input", "FILE", "Lines to read (.gz is unpacked); - (default) is standard input")
-      .value("output", "FILE", "Where to write; - (default) is standard output")
+  arguments
+      .value("input", "FILE",
+             "Input file with one text per line, optionally gzipped (.gz); - (default): standard "
+             "input")
+      .value("output", "FILE", "Output file; - (default): standard output")
       .value("format", "FORMAT", "jsonl (default), tsv or safetensors (one tensor `embeddings`)")
       .value("pooling", "HOW",
-             "Of a plain model: mean (default), cls, max, mean_sqrt_len_tokens, weightedmean or "
-             "lasttoken")
-      .flag("normalize", "Scale every vector to length 1")
-      .value("prompt", "TEXT", "Put before every text")
-      .value("max-length", "N", "Most tokens of a text, special ones counted; the rest is cut")
-      .value("language", "NAME",
-             "Language of the texts, for a model that tells languages apart (xlm)")
-      .flag("plain", "Lines are texts even where they look like JSON")
-      .value("batch-tokens", "N", "Tokens of a batch (4096): speed and memory, not the result")
-      .value("threads", "N", "Threads of the arithmetic (all cores)");
+             "Pooling of a plain encoder: mean (default), cls, max, mean_sqrt_len_tokens, "
+             "weightedmean or lasttoken")
+      .flag("normalize", "Normalize every vector to length 1")
+      .value("prompt", "TEXT", "Text put before every input text")
+      .value("max-length", "N",
+             "Maximum tokens per text, including special tokens; longer texts are truncated")
+      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
+      .flag("plain", "Treat lines as plain text even if they look like JSON")
+      .value("batch-tokens", "N",
+             "Tokens per batch (default: 4096); affects speed and memory, not the results")
+      .value("threads", "N", "Number of CPU threads (default: all cores)");
   declare_inference(arguments);
 }
 
@@ -171,9 +175,9 @@ int run_embed(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft embed MODEL [--input FILE|-] [--output FILE|-] [options]",
        .description =
-           "Reads lines of text, or JSON lines {\"text\": ...}, and writes one vector for each "
-           "in the same order. MODEL is a sentence-transformers directory, whose pooling, "
-           "length and normalisation are taken, or any encoder.",
+           "Computes sentence embeddings: reads lines of text, or JSON lines {\"text\": ...}, and "
+           "writes one vector for each, in the same order. MODEL is a sentence-transformers "
+           "directory (its pooling, maximum length and normalization are used) or any encoder.",
        .examples = {"echo 'A man plays a guitar.' | weft embed pretrained/minilm",
                     "weft embed runs/bert-mini --input texts.jsonl.gz --pooling cls --normalize "
                     "--format safetensors --output vectors.safetensors"}},

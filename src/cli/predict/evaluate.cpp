@@ -32,14 +32,11 @@ formats::Json report_of(const train::DirectoryEvaluation& done) {
 int run_evaluate(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft evaluate MODEL --data FILE [--data FILE ...] [options]",
-       .description =
-           "Loss and metrics of a model on files of the same kind as in training, as one JSON "
-           "object. How "
-           "the files are read comes from the model's weft.yaml. The metrics do not depend on "
-           "the batch "
-           "size or the number of threads. Of a classifier it also shows the metrics of each "
-           "class and the "
-           "confusion matrix (rows: labels, columns: predictions).",
+       .description = "Evaluates a model on files of the same format as in training and prints "
+                      "loss and metrics as one JSON object. How the files are read is taken from "
+                      "the model's weft.yaml. The metrics do not depend on the batch size or the "
+                      "number of threads. For classifiers it also reports the metrics of each "
+                      "class and the confusion matrix (rows: labels, columns: predictions).",
        .examples = {"weft evaluate runs/quickstart/spam --data data/spam/test.tsv",
                     "weft evaluate runs/quickstart/spam --data data/spam/test.tsv --hardest "
                     "worst.jsonl --hardest-limit 20",
@@ -48,18 +45,17 @@ int run_evaluate(std::vector<std::string> raw) {
                     "test.de}' --generate --beams 5"}},
       1, 1);
   arguments
+      .value("data", "FILE",
+             "Evaluation data: a file or glob pattern, or a complete data item as in a config, "
+             "{source: a.en, target: a.de}; may be repeated")
+      .value("batch-tokens", "N", "Tokens per batch (default: 8192; on the CPU at most 512)")
+      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .value(
-          "data", "FILE",
-          "Data to evaluate on, a glob; or an item as in a config, {source: a.en, target: a.de}, "
-          "which says all; may be repeated")
-      .value("batch-tokens", "N", "Tokens computed at once (8192; on the CPU never more than 512)")
-      .value("language", "NAME",
-             "Language of the texts, for a model that tells languages apart (xlm)")
-      .value("hardest", "FILE",
-             "Write the texts of greatest loss as JSON lines, worst first; of a tagger the words, "
-             "their tags, what was found instead and how sure")
-      .value("hardest-limit", "N", "How many of them (100)")
-      .value("threads", "N", "Threads of the arithmetic (all cores)")
+          "hardest", "FILE",
+          "Write the examples with the largest loss as JSON lines, worst first; for token "
+          "classification with the words, their tags, the predicted tags and their probabilities")
+      .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
+      .value("threads", "N", "Number of CPU threads (default: all cores)")
       .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
   declare_inference(arguments);
   declare_generated_texts(arguments);
@@ -67,7 +63,7 @@ int run_evaluate(std::vector<std::string> raw) {
     return 0;
   }
   if (!arguments.has("data")) {
-    throw UsageError("weft evaluate: --data FILE is missing");
+    throw UsageError("weft evaluate: --data FILE is required");
   }
   train::EvaluationSettings settings;
   settings.batch_tokens =
@@ -85,7 +81,8 @@ int run_evaluate(std::vector<std::string> raw) {
       arguments.positional()[0], arguments.all("data"), settings, arguments.all("set"));
   if (arguments.has("hardest")) {
     write_hardest_examples(arguments.get("hardest"), done, limit);
-    log::info(str_cat("[evaluate] the texts of greatest loss are in ", arguments.get("hardest")));
+    log::info(str_cat("[evaluate] the examples with the largest loss were written to ",
+                      arguments.get("hardest")));
   }
   auto report = report_of(done);
   if (settings.needs_pairs) {

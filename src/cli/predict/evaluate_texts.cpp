@@ -44,8 +44,8 @@ TextLanguages languages_of(const train::DirectoryEvaluation& done) {
   for (const auto& item : done.items) {
     if (item.language != found.source || item.target_language != found.target) {
       throw UserError(str_cat(item.path, ": from '", item.language, "' to '", item.target_language,
-                              "', but others are from '", found.source, "' to '", found.target,
-                              "': --generate writes one language at a time"));
+                              "', but other items are from '", found.source, "' to '", found.target,
+                              "': --generate supports only one language pair at a time"));
     }
   }
   return found;
@@ -82,9 +82,10 @@ std::vector<std::string> written(const Arguments& arguments,
     cut += best.is_truncated || answers[i].was_truncated ? 1 : 0;
   }
   if (cut > 0) {
-    log::warning(str_cat("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
-                         " texts, or their sources, were cut where the model's length of ",
-                         done.model->options().length, " tokens was reached"));
+    log::warning(
+        str_cat("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
+                " texts (or their sources) were truncated at the model's maximum length of ",
+                done.model->options().length, " tokens"));
   }
   return texts;
 }
@@ -94,9 +95,9 @@ std::vector<std::string> written(const Arguments& arguments,
 void declare_generated_texts(Arguments& arguments) {
   arguments
       .flag("generate",
-            "Also write a text for every source, by the options below, and compare them with the "
-            "targets: BLEU, chrF, ROUGE")
-      .value("hypotheses", "FILE", "Write these texts, one a line");
+            "Also generate a text for every source with the options below, and compare the texts "
+            "with the targets: BLEU, chrF, ROUGE")
+      .value("hypotheses", "FILE", "File for the generated texts, one per line");
   declare_text_metrics(arguments, "bleu,chrf,rouge");
   declare_generation(arguments);
 }
@@ -104,7 +105,7 @@ void declare_generated_texts(Arguments& arguments) {
 bool wants_generated_texts(const Arguments& arguments) {
   if (arguments.has("generate")) {
     if (arguments.has("n-best")) {
-      arguments.fail("--n-best: the best text of each source is compared, leave it out");
+      arguments.fail("--n-best: only the best text of each source is evaluated, omit it");
     }
     check_text_metrics(arguments);
     return true;

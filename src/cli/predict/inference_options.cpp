@@ -25,11 +25,11 @@ at::ScalarType read_type(const Arguments& arguments, const at::Device& device) {
 void declare_inference(Arguments& arguments) {
   arguments
       .value("precision", "FORMAT",
-             "fp32 (default: the same answers everywhere), bf16 (two or three digits, several "
-             "times faster), or auto: bf16 where the processor or GPU multiplies it, else fp32")
+             "fp32 (default, reproducible), bf16 (precise to two or three digits, several times "
+             "faster), or auto: bf16 where the CPU or GPU supports it in hardware, else fp32")
       .flag("int8",
-            "Weights of linear layers in int8, on the CPU: faster still, with some loss that "
-            "`weft evaluate MODEL --data FILE --int8` shows")
+            "Quantize the weights of linear layers to int8 (CPU only): faster, with a small loss "
+            "of accuracy; measure it with `weft evaluate MODEL --data FILE --int8`")
       .value("device", "DEVICE", "auto (default), cpu or cuda");
 }
 

@@ -69,8 +69,8 @@ class Predictor {
     RequestCounts::report_blank("predict", counts.blank_lines);
     if (counts.split_sentences > 0) {
       log::warning(str_cat("[predict] ", with_commas(counts.split_sentences),
-                           " sentences longer than the model's ", model_->options().length,
-                           " tokens were seen in stretches"));
+                           " sentences longer than the model's maximum of ",
+                           model_->options().length, " tokens were split"));
     }
   }
 
@@ -88,7 +88,8 @@ class Predictor {
 
   void report() const {
     if (truncated_ > 0) {
-      log::warning(str_cat("[predict] ", with_commas(truncated_), " texts were cut to the model's ",
+      log::warning(str_cat("[predict] ", with_commas(truncated_),
+                           " texts were truncated to the model's maximum of ",
                            model_->options().length, " tokens"));
     }
   }
@@ -119,16 +120,14 @@ int run_predict(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft predict MODEL [--input FILE|-] [--output FILE|-] [options]",
        .description =
-           "Reads JSON lines {\"text\": ...} or {\"text\": ..., \"text_pair\": ...} and "
-           "writes one JSON line for "
-           "each: {\"label\", \"score\", \"scores\"}, {\"value\"} for regression, or "
-           "{\"fills\"} for the mask "
-           "tokens in the text, by what the model was trained for; {\"labels\", \"scores\"} "
-           "where each class is decided by itself. Of words that bear tags, {\"words\", \"tags\", "
-           "\"scores\", \"entities\"} for {\"text\"} or {\"words\": [...]}. Labels of a table are "
-           "not looked at. Models of images read {\"image\": PATH}. Blank lines are no rows: they "
-           "get no answer and are counted. A "
-           "threshold that training has found is kept.",
+           "Reads JSON lines {\"text\": ...} or {\"text\": ..., \"text_pair\": ...} and writes one "
+           "JSON line for each. Output by objective: {\"label\", \"score\", \"scores\"} for "
+           "classification, {\"labels\", \"scores\"} for multi-label classification, {\"value\"} "
+           "for regression, {\"fills\"} for the mask tokens of a masked language model, and "
+           "{\"words\", \"tags\", \"scores\", \"entities\"} for token classification of {\"text\"} "
+           "or {\"words\": [...]}. Image models read {\"image\": PATH}. Labels in a table are "
+           "ignored. Blank lines are skipped and counted. A decision threshold tuned in training "
+           "is applied.",
        .examples =
            {"echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam",
             "weft predict runs/quickstart/spam --input data/spam/test.tsv --output answers.jsonl",
@@ -137,19 +136,19 @@ int run_predict(std::vector<std::string> raw) {
       1, 1);
   arguments
       .value("input", "FILE",
-             "JSON lines, or a .csv or .tsv table, to read (.gz is unpacked); - (default) is JSON "
-             "lines from standard input")
-      .value("text-column", "NAME", "Column (key) with the text; text, sentence1 or sentence else")
+             "Input file with JSON lines, or a .csv or .tsv table, optionally gzipped (.gz); - "
+             "(default): JSON lines from standard input")
+      .value("text-column", "NAME",
+             "Column (key) with the text (default: text, sentence1 or sentence)")
       .value("text-pair-column", "NAME",
-             "Column (key) with the second text; text_pair or sentence2 else, where there is one")
-      .value("output", "FILE", "Where to write; - (default) is standard output")
-      .value("top-k", "N", "Fills for each mask token (5)")
-      .value("language", "NAME",
-             "Language of the texts, for a model that tells languages apart (xlm)")
+             "Column (key) with the second text (default: text_pair or sentence2, if present)")
+      .value("output", "FILE", "Output file; - (default): standard output")
+      .value("top-k", "N", "Number of predictions for each mask token (default: 5)")
+      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .value("attention", "LAYERS",
-             "Adds \"tokens\" and the attention weights of these layers, by head, to each line: "
-             "all, last, or numbers from 0 on (0,3)")
-      .value("threads", "N", "Threads of the arithmetic (all cores)");
+             "Add \"tokens\" and the attention weights of these layers, per head, to each line: "
+             "all, last, or layer numbers from 0 (0,3)")
+      .value("threads", "N", "Number of CPU threads (default: all cores)");
   declare_inference(arguments);
   if (!arguments.parse(raw)) {
     return 0;

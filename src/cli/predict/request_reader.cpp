@@ -135,20 +135,19 @@ void RequestCounts::add(const inference::PredictionRequest& query) {
 
 void RequestCounts::report_blank(std::string_view verb, int64_t lines) {
   if (lines > 0) {
-    log::warning(str_cat("[", verb, "] ", with_commas(lines),
-                         " blank lines of the input are no rows and got no answers"));
+    log::warning(str_cat("[", verb, "] ", with_commas(lines), " blank input lines were skipped"));
   }
 }
 
 void RequestCounts::report() const {
   if (empty_ > 0) {
     log::warning(str_cat("[predict] ", with_commas(empty_), " of ", with_commas(requests_),
-                         " texts are empty; they were answered like any other"));
+                         " texts are empty; they were processed like any other"));
   }
   if (pairs_ > 0 && pairs_ < requests_) {
     log::warning(str_cat("[predict] ", with_commas(requests_ - pairs_), " of ",
                          with_commas(requests_),
-                         " lines have no second text, the others have one"));
+                         " lines have no second text, but others have one"));
   }
 }
 

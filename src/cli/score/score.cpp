@@ -75,7 +75,7 @@ class Scorer {
   void report() const {
     if (truncated_ > 0) {
       log::warning(str_cat("[score] ", with_commas(truncated_),
-                           " contexts were cut, from their begin, to what the model reads"));
+                           " contexts were truncated on the left to the model's maximum length"));
     }
   }
 
@@ -181,8 +181,8 @@ std::vector<ScoreGroup> tasks_from(const Arguments& arguments) {
     files.insert(files.end(), found.begin(), found.end());
   }
   if (files.size() > 1 && arguments.has("data")) {
-    throw UsageError(
-        str_cat("weft score: --data replaces the data of one task, --task names ", files.size()));
+    throw UsageError(str_cat("weft score: --data replaces the data of one task, but --task names ",
+                             files.size()));
   }
   std::vector<ScoreGroup> tasks;
   for (const auto& file : files) {
@@ -199,23 +199,24 @@ std::vector<ScoreGroup> score_groups(const Arguments& arguments) {
     }
   }
   if (sources.size() > 1) {
-    throw UsageError("weft score: " + sources[0] + " and " + sources[1] + " exclude each other");
+    throw UsageError("weft score: " + sources[0] + " and " + sources[1] +
+                     " are mutually exclusive");
   }
   if (arguments.has("data") && !arguments.has("task")) {
     throw UsageError("weft score: --data replaces the data of a --task FILE");
   }
   if (arguments.has("delimiter") && !sources.empty() && sources[0] != "--input") {
-    throw UsageError("weft score: --delimiter is for --input; a task file has its own");
+    throw UsageError("weft score: --delimiter works only with --input; a task file has its own");
   }
   if (arguments.has("word-count") && arguments.has("task")) {
     throw UsageError(
-        "weft score: --word-count is for whole texts (--text, or lines with \"text\")");
+        "weft score: --word-count works only with whole texts (--text, or lines with \"text\")");
   }
   if (arguments.has("task")) {
     return tasks_from(arguments);
   }
   if (arguments.has("table")) {
-    throw UsageError("weft score: --table is for --task FILE");
+    throw UsageError("weft score: --table works only with --task FILE");
   }
   const auto delimiter =
       arguments.has("delimiter") ? std::optional(arguments.get("delimiter")) : std::nullopt;
@@ -242,22 +243,24 @@ Json score_json_of(const TaskMetrics& metrics) {
 
 void declare_score(Arguments& arguments) {
   arguments
-      .value("input", "FILE", "JSON lines to read (.gz is unpacked); - (default): standard input")
+      .value("input", "FILE",
+             "Input file with JSON lines, optionally gzipped (.gz); - (default): standard input")
       .value("task", "FILE",
-             "A task file (configs/score/*.yaml): tables, and how they are asked; a shell pattern, "
-             "and may be repeated")
-      .value("data", "FILE", "Tables instead of those of the task; may be repeated")
-      .flag("table", "The metrics of each task as a row of one table, instead of JSON lines")
-      .value("text", "FILE", "A text to read as a whole; may be repeated")
-      .value("output", "FILE", "Where to write; - (default) is standard output")
+             "Task file (configs/score/*.yaml) with the tables and prompt templates; may be a glob "
+             "pattern and may be repeated")
+      .value("data", "FILE", "Tables to use instead of those in the task file; may be repeated")
+      .flag("table", "Write the metrics as a table with one row per task, instead of JSON lines")
+      .value("text", "FILE", "File with one text to score as a whole; may be repeated")
+      .value("output", "FILE", "Output file; - (default): standard output")
       .value("delimiter", "TEXT",
-             "What stands between context and choice (a space where neither has white space "
-             "there)")
-      .flag("unconditional", "Ask for each choice without its context too, for acc_mutual_info")
-      .value("word-count", "N", "Words that perplexities count, instead of those in the texts")
-      .value("batch-tokens", "N", "Tokens computed at once (4096); changes no metric");
+             "Delimiter between context and choice (default: a space, unless one of them has white "
+             "space there)")
+      .flag("unconditional", "Also score each choice without its context, for acc_mutual_info")
+      .value("word-count", "N",
+             "Number of words used for word_perplexity, instead of counting those in the texts")
+      .value("batch-tokens", "N", "Tokens per batch (default: 4096); does not change the metrics");
   declare_text_scores(arguments);
-  arguments.value("threads", "N", "Threads of the arithmetic (all cores)");
+  arguments.value("threads", "N", "Number of CPU threads (default: all cores)");
   declare_inference(arguments);
 }
 
@@ -292,15 +295,15 @@ int run_score(std::vector<std::string> raw) {
       {.usage = "weft score MODEL [--input FILE|- | --task FILE | --text FILE] [options]\n"
                 "       weft score --hypotheses FILE --references FILE [options]",
        .description =
-           "How likely a model finds what may follow, by the conventions of "
-           "lm-evaluation-harness. Reads JSON lines {\"context\", \"choices\": [...], \"label\"} "
-           "and writes {\"log_probabilities\", \"prediction\"}; {\"context\", \"continuation\"} "
-           "gives {\"log_probability\", \"is_greedy\"}, {\"text\"} the log-probability of the "
-           "whole text. What `weft generate --n-best` writes is scored again. The last line has "
-           "the metrics of all, with standard errors: accuracy, acc_norm (by character), "
+           "Computes log-likelihoods of texts and choices, following the conventions of "
+           "lm-evaluation-harness. Reads JSON lines. {\"context\", \"choices\": [...], \"label\"} "
+           "gives {\"log_probabilities\", \"prediction\"}; {\"context\", \"continuation\"} gives "
+           "{\"log_probability\", \"is_greedy\"}; {\"text\"} gives the log-probability of the "
+           "whole text. The output of `weft generate --n-best` can be scored as well. The last "
+           "line has the overall metrics with standard errors: accuracy, acc_norm (by character), "
            "acc_bytes, acc_mutual_info; perplexity; word_perplexity, byte_perplexity, "
-           "bits_per_byte. Or compares lines with references: BLEU and chrF as sacreBLEU, ROUGE "
-           "as Google's rouge_score.",
+           "bits_per_byte. With --hypotheses it compares generated lines with references instead: "
+           "BLEU and chrF as in sacreBLEU, ROUGE as in Google's rouge_score.",
        .examples =
            {"weft score runs/gpt-mini --task configs/score/copa.yaml",
             "weft score runs/gpt-mini --task 'configs/score/*.yaml' --table",
@@ -314,19 +317,19 @@ int run_score(std::vector<std::string> raw) {
   }
   if (wants_text_scores(arguments)) {
     if (!arguments.positional().empty()) {
-      throw UsageError("weft score: --hypotheses are compared without a model: leave out '" +
+      throw UsageError("weft score: --hypotheses are compared without a model: omit '" +
                        arguments.positional()[0] + "'");
     }
     for (const std::string name : {"input", "task", "data", "table", "text", "delimiter",
                                    "unconditional", "word-count", "batch-tokens"}) {
       if (arguments.has(name)) {
-        throw UsageError("weft score: --" + name + " asks a model, --hypotheses none");
+        throw UsageError("weft score: --" + name + " needs a model, --hypotheses does not use one");
       }
     }
     return run_text_scores(arguments);
   }
   if (arguments.positional().empty()) {
-    throw UsageError("weft score: MODEL is missing, or --hypotheses FILE --references FILE");
+    throw UsageError("weft score: MODEL is required, or --hypotheses FILE --references FILE");
   }
   return score_items(arguments);
 }

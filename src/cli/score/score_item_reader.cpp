@@ -54,7 +54,7 @@ class JsonItems : public ScoreItemReader {
 
   std::string text_of(const Json& line, const std::string& key) const {
     if (!line.is_object() || !line.contains(key) || !line.at(key).is_string()) {
-      fail("not a JSON object with a text \"" + key + "\"");
+      fail("not a JSON object with a string \"" + key + "\"");
     }
     return line.at(key).get<std::string>();
   }
@@ -66,7 +66,7 @@ class JsonItems : public ScoreItemReader {
     }
     for (const auto& choice : *found) {
       if (!choice.is_string()) {
-        fail("a choice that is no text");
+        fail("a choice that is not a string");
       }
       item.choices.push_back(choice.get<std::string>());
     }
@@ -74,7 +74,7 @@ class JsonItems : public ScoreItemReader {
       const auto& label = line["label"];
       if (!label.is_number_integer() || label.get<int64_t>() < 0 ||
           label.get<int64_t>() >= static_cast<int64_t>(item.choices.size())) {
-        fail(str_cat("\"label\" ", label.dump(), " is not the number of a choice, from 0 on"));
+        fail(str_cat("\"label\" ", label.dump(), " is not the index of a choice, counted from 0"));
       }
       item.label = label.get<int64_t>();
     }
@@ -128,7 +128,8 @@ class TaskItems : public ScoreItemReader {
   void open(const std::string& path) {
     const auto kind = formats::table_kind(path);
     if (!kind) {
-      throw formats::Error(path + ": a task's data are .csv, .tsv or .jsonl files (also .gz)");
+      throw formats::Error(
+          path + ": unknown format, task data must be .csv, .tsv or .jsonl files (optionally .gz)");
     }
     rows_ = std::make_unique<formats::TableReader>(path, *kind, task_.columns());
   }
@@ -178,7 +179,7 @@ std::unique_ptr<ScoreItemReader> open_task(const std::string& path,
   auto task = inference::ScoreTask::read(section);
   auto files = data.empty() ? task.data() : data;
   if (files.empty()) {
-    throw formats::Error(path + ": names no data, and there is no --data FILE");
+    throw formats::Error(path + ": no data given, set it in the task file or with --data FILE");
   }
   return std::make_unique<TaskItems>(std::move(task), std::move(files));
 }

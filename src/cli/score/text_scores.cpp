@@ -39,8 +39,8 @@ Value choice(const Arguments& arguments,
   }
   if (word.starts_with("ko")) {
     arguments.fail("--" + name + ": '" + word +
-                   "' needs a MeCab of its own, which Weft does without: cut both files into "
-                   "words with it first, and give none");
+                   "' needs its own MeCab, which Weft does not include: segment both files into "
+                   "words with it first, and use none");
   }
   const auto near = did_you_mean(word, words);
   arguments.fail("--" + name + ": '" + word + "' is not one of " + join(words) +
@@ -189,20 +189,20 @@ class Scores {
 }  // namespace
 
 void declare_text_scores(Arguments& arguments) {
-  arguments.value("hypotheses", "FILE", "Lines that were generated, to compare with --references")
-      .value("references", "FILE", "Lines that are right; may be repeated");
+  arguments.value("hypotheses", "FILE", "File with generated lines, to compare with --references")
+      .value("references", "FILE", "File with reference lines; may be repeated");
   declare_text_metrics(arguments, "bleu,chrf");
-  arguments.flag("lines", "Write the metrics of each line too, BLEU with its effective order");
+  arguments.flag("lines", "Also write the metrics of each line (BLEU with effective order)");
 }
 
 void declare_text_metrics(Arguments& arguments, const std::string& fallback) {
   arguments
-      .value("metric", "NAMES", "bleu, chrf, chrf++, rouge, with commas between (" + fallback + ")")
-      .value("tokenize", "HOW", "Words of BLEU: 13a (default), intl, char, zh, ja-mecab, none")
-      .value("smooth", "HOW", "Smoothing of BLEU: exp (default), floor, add-k, none")
-      .value("smooth-value", "X", "Hits of floor (0.1) and add-k (1)")
-      .flag("lowercase", "Compare BLEU and chrF in lower case")
-      .flag("stemmer", "Compare ROUGE by stems of English words (Porter's)");
+      .value("metric", "NAMES", "bleu, chrf, chrf++, rouge, comma-separated (" + fallback + ")")
+      .value("tokenize", "HOW", "BLEU tokenizer: 13a (default), intl, char, zh, ja-mecab, none")
+      .value("smooth", "HOW", "BLEU smoothing: exp (default), floor, add-k, none")
+      .value("smooth-value", "X", "Smoothing value of floor (default: 0.1) and add-k (default: 1)")
+      .flag("lowercase", "Lowercase the texts for BLEU and chrF")
+      .flag("stemmer", "Stem English words for ROUGE (Porter stemmer)");
 }
 
 const std::vector<std::string>& text_metric_options() {
@@ -257,8 +257,8 @@ int run_text_scores(const Arguments& arguments) {
     for (auto& reader : references) {
       std::string_view other;
       if (!reader.next(other)) {
-        throw formats::Error(str_cat(reader.location(), ": ends, but ", hypotheses.location(),
-                                     " is there: the files differ in their lines"));
+        throw formats::Error(str_cat(reader.location(), ": ends early, but ", hypotheses.location(),
+                                     " continues: the number of lines must be equal"));
       }
       others.emplace_back(other);
     }
@@ -271,8 +271,8 @@ int run_text_scores(const Arguments& arguments) {
   }
   for (auto& reader : references) {
     if (std::string_view more; reader.next(more)) {
-      throw formats::Error(
-          str_cat(reader.location(), ": has no line beside it in ", arguments.get("hypotheses")));
+      throw formats::Error(str_cat(reader.location(), ": has no corresponding line in ",
+                                   arguments.get("hypotheses")));
     }
   }
   std::cout << all.json(true).dump() << "\n";

@@ -158,7 +158,7 @@ class LineEncoder {
     const std::size_t tab = settings_.are_pairs ? line.find('\t') : std::string_view::npos;
     if (settings_.are_pairs && tab == std::string_view::npos) {
       throw UserError(
-          str_cat(location_of(number), ": no tab, two texts with a tab between them are needed"));
+          str_cat(location_of(number), ": no tab, must be two texts separated by a tab"));
     }
     std::vector<data::Token> spans;
     const auto ids_of = [&](std::string_view part) {
@@ -227,12 +227,12 @@ std::vector<int32_t> ids_of_line(std::string_view line, int64_t number) {
   const formats::Json json = formats::parse_json(line, location);
   const auto found = json.is_object() ? json.find("ids") : json.end();
   if (!json.is_object() || found == json.end() || !found->is_array()) {
-    throw UserError(location + ": no \"ids\", a line like {\"ids\": [1, 2]} is needed");
+    throw UserError(location + ": no \"ids\", expected a line like {\"ids\": [1, 2]}");
   }
   std::vector<int32_t> ids;
   for (const formats::Json& id : *found) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() > 0x7FFFFFFFU) {
-      throw UserError(location + ": ids must be whole numbers, 0 or more");
+      throw UserError(location + ": ids must be integers of at least 0");
     }
     ids.push_back(id.get<int32_t>());
   }
@@ -260,7 +260,7 @@ void decode_lines(const data::Tokenizer& tokenizer) {
 
 std::string required_model(const Arguments& arguments, const std::string& verb) {
   if (!arguments.has("model")) {
-    throw UsageError(str_cat("weft tokenizer ", verb, ": --model MODEL is missing"));
+    throw UsageError(str_cat("weft tokenizer ", verb, ": --model MODEL is required"));
   }
   return arguments.get("model");
 }

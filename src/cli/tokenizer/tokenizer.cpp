@@ -52,7 +52,7 @@ void check_type_options(const Arguments& arguments, data::TokenizerType type) {
       {"normalization", {Type::kUnigram, Type::kBpe}}};
   for (const auto& [option, types] : belongings) {
     if (arguments.has(option) && std::find(types.begin(), types.end(), type) == types.end()) {
-      throw UsageError(str_cat("weft tokenizer train: --", option, " does not go with --type ",
+      throw UsageError(str_cat("weft tokenizer train: --", option, " cannot be used with --type ",
                                arguments.has("type") ? arguments.get("type") : "wordpiece"));
     }
   }
@@ -104,7 +104,7 @@ std::vector<std::string> input_files(const Arguments& arguments) {
     files.insert(files.end(), found.begin(), found.end());
   }
   if (files.empty()) {
-    throw UsageError("weft tokenizer train: --input FILE is missing");
+    throw UsageError("weft tokenizer train: --input FILE is required");
   }
   return files;
 }
@@ -112,40 +112,44 @@ std::vector<std::string> input_files(const Arguments& arguments) {
 int run_training(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer train --input FILE [--input FILE ...] --output DIR [options]",
-       .description = "Trains a tokenizer on the lines of text files (also .gz) and writes it as a "
-                      "directory that AutoTokenizer of transformers opens too.",
+       .description = "Trains a tokenizer on the lines of text files (optionally .gz) and writes a "
+                      "directory that AutoTokenizer of transformers can load.",
        .examples =
            {"weft tokenizer train --input 'corpus/*.txt' --output tokenizer --vocab-size 8192",
             "weft tokenizer train --input text.txt --output tokenizer --type unigram "
             "--style roberta"}},
       0, 0);
-  arguments.value("input", "FILE", "Text files, a shell pattern; may be repeated")
-      .value("output", "DIR", "Directory to write")
-      .value("type", "TYPE",
-             "wordpiece (default), unigram, bpe (SentencePiece's), byte_level_bpe or characters")
-      .value("vocab-size", "N", "Pieces, special tokens counted (30522)")
+  arguments.value("input", "FILE", "Text files as a glob pattern; may be repeated")
+      .value("output", "DIR", "Output directory")
+      .value(
+          "type", "TYPE",
+          "wordpiece (default), unigram or bpe (both SentencePiece), byte_level_bpe or characters")
+      .value("vocab-size", "N", "Vocabulary size, including special tokens (default: 30522)")
       .value("style", "STYLE",
-             "Special tokens: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
+             "Special tokens of: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
              "xlm, gpt2, qwen2, t5, marian or mbart")
       .value("languages", "CODES",
-             "Of mbart: codes such as en_XX,de_DE; the first stands behind sources, of two the "
-             "second behind targets (en_XX)")
+             "mbart: language codes such as en_XX,de_DE; the first is appended to sources, the "
+             "second (if any) to targets (default: en_XX)")
       .flag("cased", "wordpiece: keep upper case and accents")
-      .value("min-frequency", "N", "wordpiece, byte_level_bpe: rarer pairs make no piece (2)")
-      .flag("add-prefix-space", "byte_level_bpe: a space before the first word of a text")
-      .flag("byte-fallback", "unigram, bpe: bytes for characters without a piece")
-      .value("character-coverage", "SHARE", "unigram, bpe: of characters that get pieces (0.9995)")
+      .value("min-frequency", "N",
+             "wordpiece, byte_level_bpe: minimum frequency of a pair to be merged (default: 2)")
+      .flag("add-prefix-space", "byte_level_bpe: add a space before the first word of a text")
+      .flag("byte-fallback", "unigram, bpe: encode characters outside of the vocabulary as bytes")
+      .value("character-coverage", "SHARE",
+             "unigram, bpe: fraction of the characters covered by the vocabulary (default: 0.9995)")
       .value("normalization", "RULES",
              "unigram, bpe: nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf, identity (--style "
-             "mbart: it must be)")
-      .value("sample-lines", "N", "Lines drawn where there are more (2000000)")
-      .value("max-length", "N", "model_max_length written to tokenizer_config.json (512)")
-      .value("seed", "N", "Seed of the sample (1)");
+             "mbart requires identity)")
+      .value("sample-lines", "N",
+             "Maximum number of training lines; more are sampled at random (default: 2000000)")
+      .value("max-length", "N", "model_max_length in tokenizer_config.json (default: 512)")
+      .value("seed", "N", "Random seed for sampling lines (default: 1)");
   if (!arguments.parse(raw)) {
     return 0;
   }
   if (!arguments.has("output")) {
-    throw UsageError("weft tokenizer train: --output DIR is missing");
+    throw UsageError("weft tokenizer train: --output DIR is required");
   }
   const auto options = training_options(arguments);
   const auto style = tokenizer_chosen<data::TokenizerTemplate>(
@@ -162,7 +166,7 @@ int run_training(const std::vector<std::string>& raw) {
        {"marian", data::TokenizerTemplate::kEosOnly},
        {"mbart", data::TokenizerTemplate::kMbart}});
   if (arguments.has("languages") && style != data::TokenizerTemplate::kMbart) {
-    throw UsageError("weft tokenizer train: --languages goes with --style mbart only");
+    throw UsageError("weft tokenizer train: --languages works only with --style mbart");
   }
   const std::vector<std::string> files = input_files(arguments);
   data::TokenizerReport report;
@@ -183,17 +187,17 @@ int run_training(const std::vector<std::string>& raw) {
                     with_commas(report.sampled), " of ", with_commas(report.lines), " lines, ",
                     format_bytes(static_cast<double>(report.bytes))));
   if (report.skipped_long > 0) {
-    log::warning(str_cat("[tokenizer] ", report.skipped_long, " lines were too long and left out"));
+    log::warning(str_cat("[tokenizer] ", report.skipped_long, " lines were too long and skipped"));
   }
   if (report.pruned_words > 0) {
     log::warning(str_cat("[tokenizer] ", report.pruned_words,
-                         " rare words were left out, there were too many"));
+                         " rare words were ignored because there were too many"));
   }
   return 0;
 }
 
 constexpr const char* kTargetHelp =
-    "The texts are targets, where the tokenizer has two sides (Marian)";
+    "The texts are target texts, for tokenizers with a source and a target side (Marian)";
 
 const data::Tokenizer& side_of(const data::Tokenizer& tokenizer, const Arguments& arguments) {
   return arguments.has("target") ? tokenizer.target() : tokenizer;
@@ -202,16 +206,15 @@ const data::Tokenizer& side_of(const data::Tokenizer& tokenizer, const Arguments
 int run_encoding(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer encode --model MODEL [options]",
-       .description =
-           "Reads lines from standard input and writes one JSON object for each: ids and tokens. "
-           "Only a line feed ends a line.",
+       .description = "Reads lines from standard input and writes one JSON object for each, with "
+                      "ids and tokens. Only a line feed ends a line.",
        .examples = {"echo 'Hello world' | weft tokenizer encode --model runs/bert-mini/last"}},
       0, 0);
-  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
-      .flag("pairs", "A line is two texts with a tab between them")
-      .flag("no-special-tokens", "Leave out the special tokens around texts")
+  arguments.value("model", "MODEL", "Tokenizer or model directory, or a tokenizer file")
+      .flag("pairs", "Each line has two texts separated by a tab")
+      .flag("no-special-tokens", "Do not add special tokens")
       .flag("target", kTargetHelp)
-      .flag("offsets", "Also write the bytes of the text that each token stands for");
+      .flag("offsets", "Also write the byte range of the text for each token");
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -225,13 +228,12 @@ int run_encoding(const std::vector<std::string>& raw) {
 int run_decoding(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer decode --model MODEL",
-       .description =
-           "Reads JSON lines {\"ids\": [...]} from standard input and writes one line of text for "
-           "each, special tokens left out.",
+       .description = "Reads JSON lines {\"ids\": [...]} from standard input and writes one line "
+                      "of text for each, without special tokens.",
        .examples =
            {"echo '{\"ids\": [5, 6]}' | weft tokenizer decode --model runs/bert-mini/last"}},
       0, 0);
-  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
+  arguments.value("model", "MODEL", "Tokenizer or model directory, or a tokenizer file")
       .flag("target", kTargetHelp);
   if (!arguments.parse(raw)) {
     return 0;
@@ -252,7 +254,8 @@ std::string pieces_of(const data::Tokenizer& tokenizer, std::string_view text) {
 int run_inspection(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer inspect MODEL",
-       .description = "What a tokenizer is: size, special tokens, and how it cuts a few texts.",
+       .description =
+           "Describes a tokenizer: size, special tokens, and how it splits some example texts.",
        .examples = {"weft tokenizer inspect runs/bert-mini/last"}},
       1, 1);
   if (!arguments.parse(raw)) {
@@ -262,7 +265,7 @@ int run_inspection(const std::vector<std::string>& raw) {
   const data::SpecialTokenIds special = tokenizer->special_token_ids();
   std::cout << "pieces        " << with_commas(tokenizer->size()) << "\n"
             << "added         " << tokenizer->num_special_tokens_to_add(false)
-            << " tokens to a text, " << tokenizer->num_special_tokens_to_add(true)
+            << " tokens are added to a text, " << tokenizer->num_special_tokens_to_add(true)
             << " to a pair\n";
   const std::vector<std::pair<std::string_view, int32_t>> names = {
       {"pad", special.pad},  {"unknown", special.unk},  {"begin", special.bos},
@@ -302,11 +305,10 @@ int run_tokenizer(std::vector<std::string> raw) {
     names.emplace_back(name);
   }
   if (raw.empty() || raw[0] == "--help" || raw[0] == "-h") {
-    std::cout
-        << "Usage: weft tokenizer " << join(names, "|")
-        << " ...\n\nTrains tokenizers and runs them. `weft tokenizer train --help` shows the "
-           "options of one.\n\n"
-           "Examples:\n  echo 'Hello world' | weft tokenizer encode --model runs/bert-mini/last\n";
+    std::cout << "Usage: weft tokenizer " << join(names, "|")
+              << " ...\n\nTrains tokenizers and runs them. `weft tokenizer train --help` shows the "
+                 "options of an action.\n\nExamples:\n  echo 'Hello world' | weft tokenizer encode "
+                 "--model runs/bert-mini/last\n";
     return raw.empty() ? 2 : 0;
   }
   const std::string near = did_you_mean(raw[0], names);

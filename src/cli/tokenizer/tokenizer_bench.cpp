@@ -60,19 +60,19 @@ int run_tokenizer_bench(const std::vector<std::string>& raw) {
   Arguments arguments(
       {.usage = "weft tokenizer bench --model MODEL --input FILE [--seconds S]",
        .description =
-           "How fast one thread turns the lines of text files into ids, as one JSON object: "
-           "the quickest of as many passes as the time allows, reading and writing not "
-           "counted. scripts/bench_tokenizer sets it beside the library `tokenizers`.",
+           "Measures how fast one thread encodes the lines of text files and prints one JSON "
+           "object: the fastest of as many passes as the time allows, without reading and writing. "
+           "scripts/bench_tokenizer compares it with the library `tokenizers`.",
        .examples = {"weft tokenizer bench --model runs/bert-mini/last --input 'corpus/*.txt'"}},
       0, 0);
-  arguments.value("model", "MODEL", "Directory of a tokenizer or model, or a tokenizer's file")
-      .value("input", "FILE", "Text files, a shell pattern (.gz is unpacked)")
-      .value("seconds", "S", "Begins no further pass after so long (2)");
+  arguments.value("model", "MODEL", "Tokenizer or model directory, or a tokenizer file")
+      .value("input", "FILE", "Text files as a glob pattern, optionally gzipped (.gz)")
+      .value("seconds", "S", "Time limit in seconds: no pass starts after it (default: 2)");
   if (!arguments.parse(raw)) {
     return 0;
   }
   if (!arguments.has("input")) {
-    throw UsageError("weft tokenizer bench: --input FILE is missing");
+    throw UsageError("weft tokenizer bench: --input FILE is required");
   }
   const auto tokenizer = data::load_tokenizer(required_model(arguments, "bench"));
   const std::chrono::duration<double> allowed(arguments.number("seconds", 2, 0, 3600));

@@ -49,7 +49,7 @@ void reject_others(const Arguments& arguments,
                    const std::vector<std::string>& others) {
   for (const auto& other : others) {
     if (arguments.has(other)) {
-      throw UsageError(str_cat("weft train: --", other, " does not go with --", option));
+      throw UsageError(str_cat("weft train: --", other, " cannot be used with --", option));
     }
   }
 }
@@ -59,14 +59,12 @@ void reject_others(const Arguments& arguments,
 void declare_reproduce(Arguments& arguments) {
   arguments
       .value("reproduce", "RUN",
-             "do the run in this directory again, into --output (else RUN-reproduce), with its "
-             "config, "
-             "seed and threads, and say whether the weights are equal; takes no CONFIG")
-      .flag(
-          "verify-resume",
-          "prove that a stopped run of this config resumes bit for bit: --steps of them straight, "
-          "and half of them, a new process and the rest, in a temporary directory")
-      .value("steps", "N", "with --verify-resume: steps of the proof (40)");
+             "repeat the run of this directory in --output (default: RUN-reproduce) with its "
+             "config, seed and threads, and check that the weights are identical; takes no CONFIG")
+      .flag("verify-resume",
+            "check that a stopped run of this config resumes bit for bit: train --steps steps in "
+            "one process, and again in two processes of half the steps, in a temporary directory")
+      .value("steps", "N", "with --verify-resume: number of training steps (default: 40)");
 }
 
 int run_reproduce(const Arguments& arguments) {
@@ -74,8 +72,8 @@ int run_reproduce(const Arguments& arguments) {
                 {"set", "resume", "allow-changed-data", "dry-run", "verify-resume", "steps",
                  "seeds", "folds"});
   if (!arguments.positional().empty()) {
-    throw UsageError(str_cat("weft train: --reproduce takes the config of its run, '",
-                             arguments.positional().front(), "' is one too many"));
+    throw UsageError(str_cat("weft train: --reproduce takes the config of its run, omit '",
+                             arguments.positional().front(), "'"));
   }
   const auto output = arguments.has("output") ? std::optional(arguments.get("output"))
                                               : std::optional<std::string>();
@@ -91,7 +89,8 @@ int run_verify_resume(const Arguments& arguments, const train::RunConfig& config
   reject_others(arguments, "verify-resume",
                 {"output", "resume", "allow-changed-data", "dry-run", "seeds", "folds"});
   if (!config.grid.empty()) {
-    throw UsageError("weft train: --verify-resume takes one run, this config has a grid");
+    throw UsageError(
+        "weft train: --verify-resume works only with a single run, this config has a grid");
   }
   constexpr int64_t kMaxSteps = 1'000'000'000;
   const auto proof = train::verify_resume(config, arguments.integer("steps", kSteps, 2, kMaxSteps));

@@ -32,9 +32,9 @@ int64_t seed_of(std::string_view part, std::string_view word) {
 
 void reject_alone(const Arguments& arguments, std::string_view option) {
   if (arguments.has(std::string(option))) {
-    throw UsageError(
-        str_cat("weft train: --", option,
-                " is for a single run, not for --seeds, --folds or a config with a grid"));
+    throw UsageError(str_cat(
+        "weft train: --", option,
+        " works only with a single run, not with --seeds, --folds or a config with a grid"));
   }
 }
 
@@ -45,7 +45,9 @@ train::Resume resume_of(const std::string& word) {
   if (word == "never") {
     return train::Resume::kNever;
   }
-  throw UsageError(str_cat("--resume: '", word, "' is for a single run, of many auto or never"));
+  throw UsageError(
+      str_cat("--resume: '", word,
+              "' works only with a single run, must be auto or never for several runs"));
 }
 
 }  // namespace
@@ -53,15 +55,16 @@ train::Resume resume_of(const std::string& word) {
 void declare_sweep(Arguments& arguments) {
   arguments
       .value("seeds", "N|A,B,...",
-             "train with N seeds from run.seed on, or with these; each run in DIR/seed-S, then a "
-             "table of means and deviations of the best checkpoints' metrics")
+             "train with N seeds, counting up from run.seed, or with these seeds; each run in "
+             "DIR/seed-S, followed by a table of means and standard deviations of the best "
+             "checkpoints' metrics")
       .value("folds", "K",
-             "k-fold cross-validation: K runs, each measured on another part of the labelled "
-             "training rows, in DIR/fold-N")
+             "k-fold cross-validation: K runs, each evaluated on a different held-out fold of the "
+             "labelled training rows, in DIR/fold-N")
       .value("test", "FILE",
-             "with --seeds, --folds or a grid: measure each run's best model on this file too; may "
-             "be repeated")
-      .flag("json", "with --seeds, --folds or a grid: JSON instead of the table");
+             "with --seeds, --folds or a grid: also evaluate each run's best model on this file; "
+             "may be repeated")
+      .flag("json", "with --seeds, --folds or a grid: print JSON instead of the table");
 }
 
 bool asks_for_sweep(const Arguments& arguments) {

@@ -32,7 +32,7 @@ train::TrainRequest request_of(const std::string& resume) {
 void print_forecast(const train::DryRunReport& forecast) {
   log::info(str_cat("[forecast] ", with_commas(forecast.parameters), " parameters, ",
                     forecast.precision, " on ", forecast.device, ": ",
-                    with_commas(forecast.step_tokens), " tokens a step, ",
+                    with_commas(forecast.step_tokens), " tokens per step, ",
                     std::llround(1e3 * forecast.step_seconds), " ms"));
   log::info(str_cat("[forecast] ", with_commas(forecast.steps), " steps: ",
                     format_duration(forecast.total_seconds), " without evaluation; memory ",
@@ -60,25 +60,24 @@ void print_forecast(const train::DryRunReport& forecast) {
 int run_train(std::vector<std::string> arguments) {
   Arguments parsed(
       {.usage = "weft train CONFIG [options]",
-       .description =
-           "Trains what the config says: pretraining, or fine-tuning where it has init_from. The "
-           "same command given again resumes where the run stopped.",
+       .description = "Trains a model as described by the config: pretraining, or fine-tuning if "
+                      "init_from is set. If the run was interrupted, the same command resumes it.",
        .examples = {"weft train configs/quickstart_pretrain.yaml",
                     "weft train config.yaml --set train.optimizer.lr=5e-5 --output runs/lower",
                     "weft train config.yaml --seeds 5 --test test.tsv",
                     "weft train config.yaml --dry-run", "weft train config.yaml --verify-resume",
                     "weft train --reproduce runs/lower"}},
       0, 1);
-  parsed.value("set", "KEY=VALUE", "override a key of the config; may be repeated")
+  parsed.value("set", "KEY=VALUE", "override a config key; may be repeated")
       .value("output", "DIR", "run directory, instead of run.directory")
       .value("resume", "auto|never|DIR",
-             "go on where the run stopped (auto), begin anew and replace the run (never), or go on "
-             "from the "
-             "checkpoint DIR")
+             "resume from the last checkpoint (auto), restart and replace the run (never), or "
+             "resume from the checkpoint DIR")
       .flag("allow-changed-data",
-            "go on although the training data, or keys below data, are not those of the checkpoint")
+            "resume even if the training data or keys below data have changed since the checkpoint")
       .flag("dry-run",
-            "one step and one save in a temporary directory, then a forecast of time and memory");
+            "run one step and one save in a temporary directory, then report expected time and "
+            "memory");
   declare_reproduce(parsed);
   declare_sweep(parsed);
   if (!parsed.parse(arguments)) {
@@ -88,7 +87,7 @@ int run_train(std::vector<std::string> arguments) {
     return run_reproduce(parsed);
   }
   if (parsed.positional().empty()) {
-    throw UsageError("weft train: 0 arguments, too few: weft train CONFIG [options]");
+    throw UsageError("weft train: too few arguments, must be: weft train CONFIG [options]");
   }
   auto overrides = parsed.all("set");
   if (parsed.has("output")) {
@@ -103,17 +102,16 @@ int run_train(std::vector<std::string> arguments) {
     return run_verify_resume(parsed, config);
   }
   if (parsed.has("steps")) {
-    throw UsageError("weft train: --steps goes with --verify-resume");
+    throw UsageError("weft train: --steps works only with --verify-resume");
   }
   if (!config.grid.empty()) {
     return run_sweep(parsed, overrides);
   }
   for (const auto* option : {"test", "json"}) {
     if (parsed.has(option)) {
-      throw UsageError(
-          str_cat("weft train: --", option,
-                  " goes with --seeds, --folds or a grid; one run is measured by `weft "
-                  "evaluate`"));
+      throw UsageError(str_cat(
+          "weft train: --", option,
+          " works only with --seeds, --folds or a grid; use `weft evaluate` for a single run"));
     }
   }
   if (parsed.has("dry-run")) {

@@ -19,7 +19,9 @@ CausalDataset::CausalDataset(const std::vector<LanguageSource>& sources,
       fingerprint_(
           hash_combine(language_fingerprint(sources, packing, settings, tokenizer), 0xCA05A1)) {
   if (packing.pack == Pack::kNone) {
-    throw Error("data.pack: none is nothing for the next token, must be document or stream");
+    throw Error(
+        "data.pack: none is not supported by causal language modelling, must be document or "
+        "stream");
   }
   const SequenceTemplate sequence_template(tokenizer, false);
   before_ = sequence_template.before();
@@ -151,11 +153,11 @@ std::vector<std::string> CausalDataset::remarks() const {
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
     if (part.truncated > 0) {
       remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.truncated),
-                                " documents longer than ", length_, " tokens were cut"));
+                                " documents longer than ", length_, " tokens were truncated"));
     }
     if (part.dropped > 0) {
       remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.dropped),
-                                " documents longer than ", length_, " tokens were left out"));
+                                " documents longer than ", length_, " tokens were dropped"));
     }
   }
   return remarks;

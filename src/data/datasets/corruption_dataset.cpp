@@ -44,7 +44,7 @@ CorruptedDataset::CorruptedDataset(const std::vector<LanguageSource>& sources,
       fingerprint_(hash_combine(language_fingerprint(sources, packing, settings, tokenizer),
                                 corruption_->fingerprint())) {
   if (max_tokens_ < 2) {
-    throw Error(str_cat("data.length: ", settings.length, " tokens leave no room for text"));
+    throw Error(str_cat("data.length: ", settings.length, " tokens leave no space for text"));
   }
   const PackingSettings pack{
       .pack = packing.pack, .truncation = packing.truncation, .max_tokens = max_tokens_};
@@ -98,11 +98,11 @@ std::vector<std::string> CorruptedDataset::remarks() const {
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
     if (part.packed.truncated > 0) {
       remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.truncated), what,
-                                " longer than ", max_tokens_, " tokens were cut"));
+                                " longer than ", max_tokens_, " tokens were truncated"));
     }
     if (part.packed.dropped > 0) {
       remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.dropped), what,
-                                " longer than ", max_tokens_, " tokens were left out"));
+                                " longer than ", max_tokens_, " tokens were dropped"));
     }
   }
   return remarks;

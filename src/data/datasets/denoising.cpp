@@ -51,7 +51,7 @@ class Denoising : public Corruption {
         mask_(tokenizer.special_token_ids().mask),
         template_(tokenizer, false) {
     if (mask_ < 0) {
-      throw Error("tokenizer: it has no mask token, denoising needs one");
+      throw Error("tokenizer: it has no mask token, which denoising requires");
     }
   }
 

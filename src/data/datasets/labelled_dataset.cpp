@@ -32,7 +32,7 @@ class TableDataset : public LabelledDataset {
       : settings_(settings), tokenizer_hash_(tokenizer.fingerprint()) {
     if (settings.truncation == Truncation::kSplit) {
       throw Error(
-          "data.overflow: split is for running text, of labelled texts must be cut or drop");
+          "data.overflow: split is only for running text, must be cut or drop for labelled texts");
     }
     for (const DataItem& item : items) {
       LabelledPart& part = parts_.emplace_back();
@@ -40,8 +40,9 @@ class TableDataset : public LabelledDataset {
       part.language = language_id(item.language, settings.languages, item.path);
       part.rows = read_labelled_rows(item, settings.label_format);
       if (parts_.back().rows.is_pair != parts_.front().rows.is_pair) {
-        throw Error(
-            str_cat(item.path, ": all of the data must have one text in a row, or all two"));
+        throw Error(str_cat(
+            item.path,
+            ": some rows have one text and others a text pair, all data must be of one kind"));
       }
     }
     template_.emplace(tokenizer, !parts_.empty() && parts_.front().rows.is_pair);
@@ -201,8 +202,9 @@ void TableDataset::read_labels(const std::vector<DataItem>& items) {
 void TableDataset::prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer) {
   const int64_t max_tokens = settings_.length - template_->num_special_tokens();
   if (max_tokens < 1) {
-    throw Error(str_cat("data.length: ", settings_.length, " tokens, must be more than the ",
-                        template_->num_special_tokens(), " special ones"));
+    throw Error(str_cat("data.length: ", settings_.length,
+                        " tokens, must be larger than the number of special tokens (",
+                        template_->num_special_tokens(), ")"));
   }
   std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -212,8 +214,8 @@ void TableDataset::prepare_parts(const std::vector<DataItem>& items, const Token
   }
   mixture_.emplace(mixture_parts, kLabelledMixtureSeed);
   if (mixture_->size() == 0) {
-    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name, ": no row of at most ",
-                        settings_.length, " tokens, nothing is left"));
+    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name,
+                        ": no rows left with at most ", settings_.length, " tokens"));
   }
   fingerprint_ = hash();
   for (const DataItem& item : items) {
@@ -251,14 +253,15 @@ std::vector<std::string> TableDataset::remarks() const {
         remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
       }
     };
-    remark(part.rows.blank_lines, "blank lines are no rows");
-    remark(part.rows.repaired, "rows are not UTF-8, read with U+FFFD for the bytes that are wrong");
-    remark(part.empty, "rows with an empty text are kept");
+    remark(part.rows.blank_lines, "blank lines were ignored");
+    remark(part.rows.repaired, "rows are not valid UTF-8, invalid bytes were replaced by U+FFFD");
+    remark(part.empty, "rows have an empty text and were kept");
     remark(part.unlabelled, settings_.label_format.is_multi_label
-                                ? "rows belong to no class"
-                                : "rows without a label were left out");
-    remark(part.truncated, str_cat("texts longer than ", settings_.length, " tokens were cut"));
-    remark(part.dropped, str_cat("texts longer than ", settings_.length, " tokens were left out"));
+                                ? "rows have no class"
+                                : "rows without a label were dropped");
+    remark(part.truncated,
+           str_cat("texts longer than ", settings_.length, " tokens were truncated"));
+    remark(part.dropped, str_cat("texts longer than ", settings_.length, " tokens were dropped"));
   }
   return remarks;
 }

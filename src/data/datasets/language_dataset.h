@@ -39,7 +39,7 @@ struct LanguageSettings {
 
 /// Passed to the progress callback during long preparation.
 struct Progress {
-  std::string activity;  // "tokenising corpus.txt"
+  std::string activity;  // "tokenizing corpus.txt"
   double fraction = 0;   // 0 to 1; negative: unknown
 };
 using ProgressVisitor = std::function<void(const Progress&)>;

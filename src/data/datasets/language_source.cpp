@@ -55,7 +55,7 @@ uint64_t language_fingerprint(const std::vector<LanguageSource>& sources,
 int64_t max_text_tokens(int64_t length, int64_t added, int64_t min_tokens) {
   if (length < added + min_tokens) {
     throw Error(str_cat("data.length: ", length, " tokens, must be at least ", added + min_tokens,
-                        ", of which ", added, " are special"));
+                        " including ", added, " special tokens"));
   }
   return length - added;
 }
@@ -82,8 +82,7 @@ void require_not_empty(const Dataset& dataset, const std::vector<LanguageSource>
   for (const LanguageSource& source : sources) {
     names.push_back(source.name);
   }
-  throw Error(
-      str_cat(join(names), ": no text to learn from (", join(dataset.remarks(), "; "), ")"));
+  throw Error(str_cat(join(names), ": no text to train on (", join(dataset.remarks(), "; "), ")"));
 }
 
 std::vector<LanguageSource> open_language_sources(const std::vector<DataItem>& items,

@@ -27,7 +27,7 @@ double truncated_geometric_mean(double p, int64_t longest) {
 std::vector<double> span_length_cdf(double mean, int64_t longest) {
   if (longest < 1 || mean < 1 || mean > (static_cast<double>(longest) + 1) / 2) {
     throw Error(str_cat("objective.mean_span: ", mean,
-                        " words, must be from 1 to half of max_span + 1 (",
+                        " words, must be between 1 and half of max_span + 1 (",
                         (static_cast<double>(longest) + 1) / 2, ")"));
   }
   double low = 0;  // the larger p, the smaller the mean
@@ -62,7 +62,7 @@ void shuffle(std::vector<Value>& values, Random& random) {
 Masker::Masker(const Tokenizer& tokenizer, const MaskOptions& options)
     : options_(options), mask_id_(tokenizer.special_token_ids().mask) {
   if (mask_id_ < 0) {
-    throw Error("tokenizer: it has no mask token, masked language modelling needs one");
+    throw Error("tokenizer: it has no mask token, which masked language modelling requires");
   }
   for (int32_t id = 0; id < tokenizer.size(); ++id) {
     is_special_.push_back(tokenizer.is_special(id) ? 1 : 0);
@@ -72,7 +72,7 @@ Masker::Masker(const Tokenizer& tokenizer, const MaskOptions& options)
     }
   }
   if (random_token_ids_.empty()) {
-    throw Error("tokenizer: all of its tokens are special, nothing can be masked");
+    throw Error("tokenizer: all of its tokens are special tokens, no token can be masked");
   }
   if (options_.unit == MaskUnit::kSpan) {
     span_length_cdf_ = span_length_cdf(options_.mean_span, options_.max_span);

@@ -113,11 +113,11 @@ std::vector<std::string> PackedDataset::remarks() const {
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
     if (part.packed.truncated > 0) {
       remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.truncated), what,
-                                " longer than ", settings_.length, " tokens were cut"));
+                                " longer than ", settings_.length, " tokens were truncated"));
     }
     if (part.packed.dropped > 0) {
       remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.dropped), what,
-                                " longer than ", settings_.length, " tokens were left out"));
+                                " longer than ", settings_.length, " tokens were dropped"));
     }
   }
   return remarks;

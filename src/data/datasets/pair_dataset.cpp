@@ -35,7 +35,7 @@ PairDataset::PairDataset(const std::vector<LanguageSource>& sources,
       max_tokens_(max_text_tokens(settings.length, template_.num_special_tokens(), 2)),
       fingerprint_(language_fingerprint(sources, packing, settings, tokenizer)) {
   if (packing.pack != Pack::kDocument) {
-    throw Error("data.pack: pairs of sentences are made within documents, must be document");
+    throw Error("data.pack: sentence pairs are built within documents, must be document");
   }
   if (settings.mask) {
     masker_.emplace(tokenizer, *settings.mask);
@@ -66,11 +66,10 @@ void PairDataset::check(const std::vector<LanguageSource>& sources) const {
     names.push_back(source.name);
   }
   throw Error(str_cat(join(names), ": ", documents,
-                      " documents of two sentences or more, pairs need at "
-                      "least ",
+                      " documents with two or more sentences, sentence pairs need at least ",
                       wanted,
-                      " (an empty line ends a document, a line is a sentence; or see "
-                      "data.document_boundary and data.sentence_boundary)"));
+                      " (in plain text an empty line ends a document and each line is a sentence; "
+                      "see data.document_boundary and data.sentence_boundary)"));
 }
 
 int64_t PairDataset::size(int64_t /*epoch*/) const { return mixture_->size(); }
@@ -218,16 +217,18 @@ std::vector<std::string> PairDataset::remarks() const {
     const Chunks& result = part.document_chunks;
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
     if (result.single_sentence > 0) {
-      remarks.push_back(str_cat(name, ": ", with_commas(result.single_sentence),
-                                " documents of one sentence were left out, they have no pairs"));
+      remarks.push_back(
+          str_cat(name, ": ", with_commas(result.single_sentence),
+                  " documents with a single sentence were skipped because they give no pairs"));
     }
     if (result.truncated > 0) {
       remarks.push_back(str_cat(name, ": ", with_commas(result.truncated),
-                                " documents longer than ", settings_.length, " tokens were cut"));
+                                " documents longer than ", settings_.length,
+                                " tokens were truncated"));
     }
     if (result.dropped > 0) {
       remarks.push_back(str_cat(name, ": ", with_commas(result.dropped), " documents longer than ",
-                                settings_.length, " tokens were left out"));
+                                settings_.length, " tokens were dropped"));
     }
   }
   return remarks;

@@ -58,8 +58,8 @@ class ParallelDataset : public Dataset {
     mixture_.emplace(mixture_parts, kParallelMixtureSeed);
     if (mixture_->size() == 0) {
       throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name,
-                          ": no pair of texts of at most ", settings.length,
-                          " tokens each, nothing is left"));
+                          ": no text pairs left with at most ", settings.length,
+                          " tokens per side"));
     }
     fingerprint_ = hash(items);
   }
@@ -120,9 +120,9 @@ class ParallelDataset : public Dataset {
           remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
         }
       };
-      remark(part.empty, "pairs with an empty side were left out");
-      remark(part.truncated, str_cat(too_long(), settings_.length, " tokens were cut"));
-      remark(part.dropped, str_cat(too_long(), settings_.length, " tokens were left out"));
+      remark(part.empty, "pairs with an empty side were skipped");
+      remark(part.truncated, str_cat(too_long(), settings_.length, " tokens were truncated"));
+      remark(part.dropped, str_cat(too_long(), settings_.length, " tokens were dropped"));
     }
     return remarks;
   }
@@ -210,20 +210,21 @@ class ParallelDataset : public Dataset {
   void check(const Part& part) const {
     if (settings_.truncation == Truncation::kSplit) {
       throw Error(
-          "data.overflow: split is for running text, of pairs of texts must be cut or drop");
+          "data.overflow: split is only for running text, must be cut or drop for text pairs");
     }
     if (settings_.is_joined && max_joined_tokens(part) < 2) {
       throw Error(
-          str_cat("data.length: ", settings_.length, " tokens leave no room for two texts"));
+          str_cat("data.length: ", settings_.length, " tokens leave no space for two texts"));
     }
     if (std::min(max_source_tokens(part), max_target_tokens(part)) < 1) {
-      throw Error(str_cat("data.length: ", settings_.length, " tokens, must be more than the ",
-                          std::max(part.source.size(), part.target.size()), " special ones"));
+      throw Error(str_cat("data.length: ", settings_.length,
+                          " tokens, must be larger than the number of special tokens (",
+                          std::max(part.source.size(), part.target.size()), ")"));
     }
     if (settings_.start_id < 0 && part.target.size() == 0) {
       throw Error(
-          "the decoder begins with the last special token of its text, but the tokenizer "
-          "adds none");
+          "the decoder start token is the last special token of the target, but the tokenizer adds "
+          "no special tokens");
     }
   }
 
@@ -297,12 +298,12 @@ LanguageTokens language_tokens(const Tokenizer& tokenizer,
   }
   const auto id = tokenizer.id(language);
   if (!id) {
-    throw Error(str_cat(key, ": '", language, "' is no token of the tokenizer"));
+    throw Error(str_cat(key, ": '", language, "' is not a token of the tokenizer"));
   }
   if (!replace_language_token(found.before, tokenizer, *id) &&
       !replace_language_token(found.after, tokenizer, *id)) {
     throw Error(
-        str_cat(key, ": '", language, "', but the tokenizer puts no language beside a text"));
+        str_cat(key, ": '", language, "', but the tokenizer adds no language token to texts"));
   }
   return found;
 }
@@ -312,9 +313,7 @@ int64_t separator_id(const Tokenizer& tokenizer) {
   const int64_t end = sequence_template.after().empty() ? tokenizer.special_token_ids().eos
                                                         : sequence_template.after().back();
   if (end < 0) {
-    throw Error(
-        "the tokenizer has no token that ends a text: nothing would stand between a source and its "
-        "target");
+    throw Error("the tokenizer has no end-of-text token to separate source and target");
   }
   return end;
 }

@@ -30,8 +30,7 @@ SequenceTemplate::SequenceTemplate(const Tokenizer& tokenizer, bool is_pair) {
     token_type_ids.push_back(type);
   }
   if (texts != (is_pair ? 2 : 1)) {
-    throw std::logic_error(
-        "SequenceTemplate: the tokenizer's template repeats or leaves out a text");
+    throw std::logic_error("SequenceTemplate: the tokenizer's template repeats or omits a text");
   }
 }
 
@@ -57,7 +56,7 @@ int32_t empty_text_token(const Tokenizer& tokenizer) {
       return id;
     }
   }
-  throw Error("a text without tokens: the tokenizer has no special token that could stand for it");
+  throw Error("a text without tokens: the tokenizer has no special token to represent it");
 }
 
 void truncate(std::vector<int32_t>& ids, int64_t max_tokens, const Tokenizer& tokenizer) {

@@ -32,16 +32,17 @@ class SpanCorruption : public Corruption {
         sentinels_(find_sentinels(tokenizer)) {
     if (sentinels_.empty()) {
       throw Error(
-          "tokenizer: it has no sentinels <extra_id_0>, <extra_id_1>, ..., span corruption needs "
-          "them");
+          "tokenizer: it has no sentinel tokens <extra_id_0>, <extra_id_1>, ..., which span "
+          "corruption requires");
     }
     if (end_ < 0) {
-      throw Error("tokenizer: it has no end token, span corruption needs one");
+      throw Error("tokenizer: it has no end-of-sequence token, which span corruption requires");
     }
     const auto spans = span_counts(max_tokens(length), options).spans;
     if (spans > static_cast<int64_t>(sentinels_.size())) {
       throw Error(str_cat("data.length: ", length, " tokens give ", spans,
-                          " spans, but the tokenizer has only ", sentinels_.size(), " sentinels"));
+                          " corrupted spans, but the tokenizer has only ", sentinels_.size(),
+                          " sentinels"));
     }
   }
 

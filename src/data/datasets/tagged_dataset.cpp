@@ -138,8 +138,9 @@ void SentenceDataset::prepare_parts(const std::vector<DataItem>& items,
                                     const Tokenizer& tokenizer) {
   const int64_t max_tokens = settings_.length - template_.num_special_tokens();
   if (max_tokens < 1) {
-    throw Error(str_cat("data.length: ", settings_.length, " tokens, must be more than the ",
-                        template_.num_special_tokens(), " special ones"));
+    throw Error(str_cat("data.length: ", settings_.length,
+                        " tokens, must be larger than the number of special tokens (",
+                        template_.num_special_tokens(), ")"));
   }
   std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -148,8 +149,8 @@ void SentenceDataset::prepare_parts(const std::vector<DataItem>& items,
   }
   mixture_.emplace(mixture_parts, kTaggedMixtureSeed);
   if (mixture_->size() == 0) {
-    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name, ": no sentence of 1 to ",
-                        max_tokens, " tokens, nothing is left"));
+    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name,
+                        ": no sentences left with 1 to ", max_tokens, " tokens"));
   }
   fingerprint_ = hash();
   for (const DataItem& item : items) {
@@ -184,15 +185,15 @@ std::vector<std::string> SentenceDataset::remarks() const {
       }
     };
     const std::string longer = str_cat("sentences longer than ", settings_.length, " tokens ");
-    remark(part.truncated,
-           str_cat(longer, "were cut, ", with_commas(part.truncated_words), " words are lost"));
-    remark(part.split, longer + "go on in further sequences");
-    remark(part.dropped, longer + "were left out");
-    remark(part.rows.blank_lines(), "blank lines are no rows");
-    remark(part.rows.empty() + part.empty, "sentences without words were left out");
+    remark(part.truncated, str_cat(longer, "were truncated, ", with_commas(part.truncated_words),
+                                   " words were dropped"));
+    remark(part.split, longer + "were split into several sequences");
+    remark(part.dropped, longer + "were dropped");
+    remark(part.rows.blank_lines(), "blank lines were ignored");
+    remark(part.rows.empty() + part.empty, "sentences without words were skipped");
     remark(part.rows.repaired(),
-           "words are not UTF-8, read with U+FFFD for the bytes that are wrong");
-    remark(part.words_without_pieces, "words of which the tokenizer leaves nothing");
+           "words are not valid UTF-8, invalid bytes were replaced by U+FFFD");
+    remark(part.words_without_pieces, "words have no tokens after normalization");
   }
   return remarks;
 }

@@ -58,7 +58,7 @@ class TranslationDataset : public Dataset {
     const Truncation truncation = options.truncation.value_or(Truncation::kTruncate);
     if (truncation == Truncation::kSplit) {
       throw Error(
-          "data.overflow: split is for running text, of pairs of texts must be cut or drop");
+          "data.overflow: split is only for running text, must be cut or drop for text pairs");
     }
     std::vector<MixturePart> mixture_parts;
     for (const DataItem& item : items) {
@@ -78,8 +78,8 @@ class TranslationDataset : public Dataset {
     }
     mixture_.emplace(mixture_parts, settings.seed);
     if (mixture_->size() == 0) {
-      throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name,
-                          ": no pair of texts to learn from"));
+      throw Error(
+          str_cat(parts_.empty() ? "data" : parts_.front().name, ": no text pairs to train on"));
     }
     fingerprint_ = hash_combine(
         fingerprint_, language_fingerprint({}, {.truncation = truncation}, settings, tokenizer));
@@ -134,10 +134,10 @@ class TranslationDataset : public Dataset {
           remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
         }
       };
-      remark(part.empty, "pairs with an empty side were left out");
-      remark(part.truncated, str_cat("pairs longer than ", settings_.length, " tokens were cut"));
-      remark(part.dropped,
-             str_cat("pairs longer than ", settings_.length, " tokens were left out"));
+      remark(part.empty, "pairs with an empty side were skipped");
+      remark(part.truncated,
+             str_cat("pairs longer than ", settings_.length, " tokens were truncated"));
+      remark(part.dropped, str_cat("pairs longer than ", settings_.length, " tokens were dropped"));
     }
     return remarks;
   }

@@ -72,7 +72,7 @@ std::vector<double> numbers_of(const Json& json,
                                     [](double value) { return std::isfinite(value); });
   if (!is_valid || static_cast<int64_t>(numbers.size()) != channels) {
     throw Error(str_cat(location, ": ", key, ": must be a list of ", channels,
-                        " numbers, one for each channel"));
+                        " numbers, one per channel"));
   }
   return numbers;
 }
@@ -94,7 +94,7 @@ std::vector<double> of_channels(const std::vector<double>& given,
     return std::vector<double>(static_cast<std::size_t>(channels), values.front());
   }
   if (static_cast<int64_t>(values.size()) != channels) {
-    throw Error(str_cat("data.images.", key, ": ", values.size(), " numbers, the model has ",
+    throw Error(str_cat("data.images.", key, ": ", values.size(), " numbers, but the model has ",
                         channels, " channels"));
   }
   return values;
@@ -192,7 +192,7 @@ std::optional<ImagePreprocessorConfig> read_preprocessor_config(const std::strin
     const auto& json_max_patches = json["most_patches"];
     if (!json_max_patches.is_number_integer() || json_max_patches < 1 ||
         json_max_patches > (1 << 20)) {
-      throw Error(path + ": most_patches: must be a number from 1 on");
+      throw Error(path + ": most_patches: must be a number of at least 1");
     }
     format.max_patches = json_max_patches.get<int64_t>();
   }

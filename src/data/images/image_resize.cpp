@@ -139,7 +139,7 @@ Image nearest_pixel(const Image& image, int64_t height, int64_t width) {
 
 Image resize_image(const Image& image, int64_t height, int64_t width, Resample kind) {
   if (image.pixels.empty() || height < 1 || width < 1) {
-    throw std::invalid_argument("resized: an image without pixels");
+    throw std::invalid_argument("resized: empty image");
   }
   if (kind == Resample::kNearest) {
     return nearest_pixel(image, height, width);
@@ -152,7 +152,7 @@ Image crop_image(const Image& image, const Box& box) {
   const bool fits = box.top >= 0 && box.left >= 0 && box.height >= 1 && box.width >= 1 &&
                     box.top + box.height <= image.height && box.left + box.width <= image.width;
   if (!fits) {
-    throw std::invalid_argument("cropped: the part lies outside of the image");
+    throw std::invalid_argument("cropped: the crop is outside of the image");
   }
   Image result{.height = box.height, .width = box.width, .channels = image.channels, .pixels = {}};
   result.pixels.reserve(static_cast<std::size_t>(box.height * box.width * image.channels));

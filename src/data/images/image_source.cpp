@@ -36,7 +36,7 @@ std::vector<std::string> read_class_names(const std::string& path) {
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) {
-      throw Error(str_cat(path, ":", i + 1, ": class ", i, " has no name of its own"));
+      throw Error(str_cat(path, ":", i + 1, ": class ", i, " has an empty or duplicate name"));
     }
   }
   return names;
@@ -107,8 +107,8 @@ class PixelImages : public ImageSource {
   static std::string labels_file(const DataItem& item, const std::string& path) {
     if (item.image.labels_file) {
       if (item.files.size() > 1) {
-        throw Error(str_cat(item.path, ": one labels_file for ", item.files.size(),
-                            " files of images: give each an item of its own"));
+        throw Error(str_cat(item.path, ": one labels_file, but ", item.files.size(),
+                            " image files: give each image file its own item"));
       }
       return *item.image.labels_file;
     }
@@ -121,8 +121,8 @@ class PixelImages : public ImageSource {
       }
     }
     if (found == path || !fs::exists(found)) {
-      throw Error(str_cat(path, ": its labels were not found", found == path ? "" : " at " + found,
-                          ": name them by labels_file"));
+      throw Error(str_cat(path, ": label file not found", found == path ? "" : " at " + found,
+                          ": set labels_file"));
     }
     return found;
   }
@@ -134,8 +134,8 @@ class PixelImages : public ImageSource {
       return std::to_string(label);
     }
     if (label >= static_cast<int64_t>(names.size())) {
-      throw Error(
-          str_cat(path, ": label ", label, ", names_file has names for 0 to ", names.size() - 1));
+      throw Error(str_cat(path, ": label ", label, ", but names_file has names only for 0 to ",
+                          names.size() - 1));
     }
     return names[static_cast<std::size_t>(label)];
   }
@@ -163,7 +163,7 @@ class ImageFiles : public ImageSource {
   std::vector<std::string> remarks() const override {
     return skipped_ == 0 ? std::vector<std::string>()
                          : std::vector{str_cat(name_, ": ", with_commas(skipped_),
-                                               " files that are no images were passed over")};
+                                               " files that are not images were skipped")};
   }
 
  protected:
@@ -200,16 +200,16 @@ class FolderImages : public ImageFiles {
           visit(path, name, kMaxDepth);
         } else if (formats::is_image_name(name) && needs_labels) {
           throw Error(
-              str_cat(path, ": an image beside the folders of the classes, must lie in one"));
+              str_cat(path, ": image file outside of the class folders, must be in one of them"));
         } else {
           add_if_image(path, "");
         }
       }
     }
     if (size() == 0) {
-      throw Error(str_cat(item.path,
-                          ": no images, must have a folder for each class with PNG, JPEG, "
-                          "PPM or PGM files in it"));
+      throw Error(str_cat(
+          item.path,
+          ": no images found, must have one folder per class with PNG, JPEG, PPM or PGM files"));
     }
     if (!needs_labels) {
       labels_.clear();
@@ -279,8 +279,8 @@ class TableImages : public ImageFiles {
         return std::string(name);
       }
     }
-    throw Error(str_cat(path, ": no column image or file_name, name one of ", join(columns),
-                        " by `image:`"));
+    throw Error(str_cat(path, ": no column image or file_name, choose one of ", join(columns),
+                        " with `image:`"));
   }
 
   void add_row(const std::vector<std::optional<std::string>>& fields,
@@ -288,13 +288,13 @@ class TableImages : public ImageFiles {
                const std::string& location) {
     for (const auto& field : fields) {
       if (!field || trim(*field).empty()) {
-        throw Error(location + ": without image or label, must have both");
+        throw Error(location + ": empty image or label, must have both");
       }
     }
     const auto beside = fs::path(table).parent_path() / *fields[0];
     const auto path = fs::exists(beside) ? beside.string() : *fields[0];
     if (!fs::exists(path)) {
-      throw Error(str_cat(location, ": '", fields[0]->substr(0, 200), "': no such image"));
+      throw Error(str_cat(location, ": '", fields[0]->substr(0, 200), "': image not found"));
     }
     add(path, fields.size() > 1 ? *fields[1] : "");
   }
@@ -330,10 +330,10 @@ ImageKind image_kind_of(const DataItem& item) {
   if (path.ends_with(".bin") || path.ends_with(".bin.gz")) {
     return ImageKind::kCifar10;
   }
-  throw Error(str_cat(path,
-                      ": not images that are known, must be a folder with one for each class, an "
-                      "IDX file, a .bin file of CIFAR, a csv, tsv or jsonl table, or named by "
-                      "`format:`"));
+  throw Error(
+      str_cat(path,
+              ": unknown image data, must be a folder with one subfolder per class, an IDX file, a "
+              "CIFAR .bin file, a csv, tsv or jsonl table, or have its format set with `format:`"));
 }
 
 std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels) {

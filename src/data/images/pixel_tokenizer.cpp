@@ -54,7 +54,7 @@ class ImageProcessor : public Tokenizer {
 
  private:
   [[noreturn]] static void reject_text() {
-    throw Error("a model of images has no tokenizer: it takes images, not text");
+    throw Error("an image model has no tokenizer: its input is images, not text");
   }
 
   ImagePreprocessorConfig format_;
@@ -69,7 +69,7 @@ std::shared_ptr<const Tokenizer> make_image_processor(const ImagePreprocessorCon
 const ImagePreprocessorConfig& preprocessor_config_of(const Tokenizer& tokenizer) {
   const auto* pixels = dynamic_cast<const ImageProcessor*>(&tokenizer);
   if (pixels == nullptr) {
-    throw Error("a tokenizer of text, a model of images has preprocessor_config.json");
+    throw Error("a text tokenizer, but an image model has preprocessor_config.json");
   }
   return pixels->format();
 }

@@ -35,8 +35,8 @@ std::string require_column(const std::string& file,
                            const Names& default_names,
                            const Names& columns) {
   if (!column) {
-    throw Error(str_cat(file, ": no column ", join(default_names, " or "), ", name one of ",
-                        formats::quoted_text(columns), " by `", key, ":`"));
+    throw Error(str_cat(file, ": no column ", join(default_names, " or "), ", choose one of ",
+                        formats::quoted_text(columns), " with `", key, ":`"));
   }
   return *column;
 }
@@ -85,7 +85,7 @@ void read_rows(const DataItem& item,
   const LabelReader labels(item, label_format, label_columns(item, file, columns));
   const bool is_pair = texts.size() == 2;
   if (!rows.files.empty() && is_pair != rows.is_pair) {
-    throw Error(str_cat(file, ": ", is_pair ? "two texts" : "one text", " in a row, but ",
+    throw Error(str_cat(file, ": ", is_pair ? "a text pair" : "one text", " per row, but ",
                         rows.files.front().path, " has ", is_pair ? "one" : "two"));
   }
   rows.is_pair = is_pair;
@@ -96,7 +96,8 @@ void read_rows(const DataItem& item,
     rows.repaired += repair(fields) ? 1 : 0;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (!fields[i]) {
-        throw Error(str_cat(reader.location(), ": no `", texts[i], "`, every row must have one"));
+        throw Error(
+            str_cat(reader.location(), ": no field `", texts[i], "`, every row must have it"));
       }
     }
     rows.first.add(*fields[0]);

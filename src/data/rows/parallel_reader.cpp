@@ -54,10 +54,10 @@ class AlignedLineReader : public PairFileReader {
     }
     const auto sources = (source_is_longer ? longer : shorter).number();
     const auto targets = (source_is_longer ? shorter : longer).number();
-    throw Error(str_cat(names_[0], ": ", with_commas(sources), " lines, but ", names_[1], " has ",
-                        with_commas(targets),
-                        ": files that are translations of each other must have "
-                        "as many lines"));
+    throw Error(
+        str_cat(names_[0], ": ", with_commas(sources), " lines, but ", names_[1], " has ",
+                with_commas(targets),
+                ": files with translations of each other must have the same number of lines"));
   }
 
   std::string names_[2];
@@ -77,7 +77,8 @@ class TablePairReader : public PairFileReader {
     }
     for (std::size_t i = 0; i < 2; ++i) {
       if (!fields_[i]) {
-        throw Error(str_cat(table_.location(), ": no `", names_[i], "`, every row must have one"));
+        throw Error(
+            str_cat(table_.location(), ": no field `", names_[i], "`, every row must have it"));
       }
     }
     pair.source = *fields_[0];
@@ -92,8 +93,8 @@ class TablePairReader : public PairFileReader {
     const auto kind = formats::table_kind(path);
     if (!kind) {
       throw Error(str_cat(path,
-                          ": not a table: pairs of texts must be in csv, tsv or jsonl files, or in "
-                          "two files, {source: ",
+                          ": not a table: text pairs must be in csv, tsv or jsonl files, or in two "
+                          "files, {source: ",
                           path, ", target: ...}"));
     }
     return *kind;
@@ -129,7 +130,7 @@ struct ParallelReader::State {
     if (!item.target_files.empty() && item.files.size() != item.target_files.size()) {
       throw Error(str_cat(item.source.value_or(""), ": ", item.files.size(), " files, but ",
                           item.target.value_or(""), " matches ", item.target_files.size(),
-                          ": there must be one of these for each of those"));
+                          ": the number of files must be equal"));
     }
     for (const auto& file : item.files) {
       all += parallel_size_of(file);
@@ -169,7 +170,7 @@ bool ParallelReader::next(TextPairView& pair) {
     }
     if (state.begins_file) {
       throw Error(
-          str_cat(state.item.files[state.index], ": no pairs of texts, must have one at least"));
+          str_cat(state.item.files[state.index], ": no text pairs, must have at least one"));
     }
     state.reading.reset();
     state.done += parallel_size_of(state.item.files[state.index]);

@@ -159,7 +159,7 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
       const auto now = std::chrono::steady_clock::now();
       if (progress && now - last_shown >= kParallelProgressPeriod) {
         const auto name = std::filesystem::path(reader.file()).filename().string();
-        progress({.activity = "tokenising " + name, .fraction = reader.fraction_read()});
+        progress({.activity = "tokenizing " + name, .fraction = reader.fraction_read()});
         last_shown = now;
       }
     }
@@ -169,7 +169,7 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
   if (found.footer.repaired > 0) {
     remarks.push_back(str_cat(item.path, ": ", with_commas(found.footer.repaired),
                               found.footer.repaired == 1 ? " text that is" : " texts that are",
-                              " not UTF-8, read with U+FFFD for the bytes that are wrong"));
+                              " not valid UTF-8, invalid bytes were replaced by U+FFFD"));
   }
   return std::make_shared<ParallelText>(found.store, item.files, tokenizer.truncates_left());
 }

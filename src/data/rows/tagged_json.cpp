@@ -41,7 +41,7 @@ void add_word(const Json& word,
     throw Error(str_cat(location, ": a word that is not a string"));
   }
   if (!tag.is_string() && !tag.is_number_integer()) {
-    throw Error(str_cat(location, ": a tag that is neither a name nor a whole number"));
+    throw Error(str_cat(location, ": a tag that is neither a string nor an integer"));
   }
   const std::string name = tag.is_string() ? tag.get<std::string>() : tag.dump();
   if (name.empty()) {
@@ -68,7 +68,7 @@ void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows&
     const Json& tags = list_of(row, item.label, {"labels", "tags", "ner_tags"}, location);
     if (words.size() != tags.size()) {
       throw Error(str_cat(location, ": ", words.size(), " words and ", tags.size(),
-                          " tags, there must be one tag a word"));
+                          " tags, must be one tag per word"));
     }
     for (std::size_t i = 0; i < words.size(); ++i) {
       add_word(words[i], tags[i], lines.number(), location, rows);

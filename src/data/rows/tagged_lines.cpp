@@ -106,7 +106,8 @@ class TaggedLines {
 
   std::string_view at(const Columns& columns, int64_t column) const {
     if (column >= static_cast<int64_t>(columns.size())) {
-      fail(str_cat("column ", column + 1, " is asked for, there are ", columns.size()));
+      fail(
+          str_cat("column ", column + 1, " was requested, but the file has only ", columns.size()));
     }
     return column < 0 ? columns.back() : columns[static_cast<std::size_t>(column)];
   }

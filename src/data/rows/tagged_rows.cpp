@@ -64,8 +64,8 @@ TaggedRows read_tagged_rows(const DataItem& item) {
     const auto kind = formats::table_kind(file);
     if (kind == formats::TableKind::kCsv) {
       throw Error(str_cat(file,
-                          ": a table, sentences with tags must be in jsonl files or have one "
-                          "word a line (CoNLL)"));
+                          ": a table, sentences with tags must be in jsonl files or in CoNLL "
+                          "format (one word per line)"));
     }
     if (kind == formats::TableKind::kJsonl) {
       read_tagged_json(item, file, rows);
@@ -74,7 +74,7 @@ TaggedRows read_tagged_rows(const DataItem& item) {
     }
   }
   if (rows.size() == 0) {
-    throw Error(str_cat(item.path, ": no sentence, must have at least one"));
+    throw Error(str_cat(item.path, ": no sentences, must have at least one"));
   }
   return rows;
 }

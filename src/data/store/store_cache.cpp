@@ -64,7 +64,7 @@ CachedStore cached_store(const DataOptions& options,
     try {
       found.store = open_store_file(path, width, key, found.footer);
     } catch (const Error& damage) {
-      remarks.push_back(str_cat(damage.what(), "; it is built again"));
+      remarks.push_back(str_cat(damage.what(), "; rebuilding it"));
     }
   }
   if (!found.store) {

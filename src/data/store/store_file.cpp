@@ -19,7 +19,7 @@ namespace weft::data {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "stores are mapped as they lie");
+static_assert(std::endian::native == std::endian::little, "store files are little-endian");
 static_assert(sizeof(StoreHeader) == 24 && sizeof(StoreFooter) == 56);
 
 constexpr int64_t kAlignment = 8;
@@ -78,7 +78,7 @@ class StoreFile : public TokenStore {
     first_sentences_ = OffsetList(at, footer_.documents + 1);
     if (!first_tokens_.is_monotonic(footer_.sentences, footer_.tokens) ||
         !first_sentences_.is_monotonic(footer_.documents, footer_.sentences)) {
-      fail("its lists do not fit each other");
+      fail("its lists do not match");
     }
     release_pages(file_.bytes());
   }
@@ -116,7 +116,7 @@ class StoreFile : public TokenStore {
     std::memcpy(&header_, bytes.data(), sizeof(header_));
     const StoreHeader expected{.width = width, .key = key};
     if (std::memcmp(&header_, &expected, sizeof(header_)) != 0) {
-      fail("it does not begin as it should");
+      fail("wrong header");
     }
   }
 
@@ -133,7 +133,7 @@ class StoreFile : public TokenStore {
                              padded(footer_.tokens * header_.width) +
                              list_bytes(footer_.sentences + 1) + list_bytes(footer_.documents + 1) +
                              static_cast<int64_t>(sizeof(StoreFooter))) {
-      fail("it does not end as it should");
+      fail("wrong footer");
     }
   }
 
@@ -156,7 +156,7 @@ class StoreFile : public TokenStore {
       release_pages(block);
     }
     if (sum != footer_.checksum) {
-      fail("its checksum is wrong");
+      fail("wrong checksum");
     }
   }
 
@@ -233,7 +233,7 @@ void OffsetSpill::add(int64_t offset) {
   if (remainder > std::numeric_limits<uint32_t>::max()) {
     throw Error(str_cat(
         path_, ": ", kOffsetGroup,
-        " documents of more than 4 billion sentences or tokens are too many for one store"));
+        " documents with more than 4 billion sentences or tokens do not fit into one token store"));
   }
   const auto entry = static_cast<uint32_t>(remainder);
   file_.write(&entry, sizeof(entry));

@@ -56,7 +56,7 @@ void build(const std::string& path,
     const auto now = std::chrono::steady_clock::now();
     if (progress && now - last_shown >= kStoreProgressPeriod) {
       const auto name = std::filesystem::path(texts.file()).filename().string();
-      progress({.activity = "tokenising " + name, .fraction = texts.fraction_read()});
+      progress({.activity = "tokenizing " + name, .fraction = texts.fraction_read()});
       last_shown = now;
     }
   }
@@ -69,12 +69,12 @@ void add_remarks(const std::string& name,
   if (footer.repaired > 0) {
     remarks.push_back(str_cat(name, ": ", with_commas(footer.repaired),
                               footer.repaired == 1 ? " line that is" : " lines that are",
-                              " not UTF-8, read with U+FFFD for the bytes that are wrong"));
+                              " not valid UTF-8, invalid bytes were replaced by U+FFFD"));
   }
   if (footer.line_splits > 0) {
     remarks.push_back(str_cat(name, ": lines longer than ",
                               format_bytes(static_cast<double>(TextReader::kMaxLineBytes)),
-                              " cut at ", with_commas(footer.line_splits),
+                              " were split at ", with_commas(footer.line_splits),
                               footer.line_splits == 1 ? " place" : " places"));
   }
 }
@@ -99,9 +99,9 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
       [&](const std::string& path) { build(path, item, options, tokenizer, width, key, progress); },
       remarks);
   if (found.store->largest_token() >= tokenizer.size()) {
-    throw Error(str_cat(found.store->path(), ": a damaged token store: it holds the id ",
-                        found.store->largest_token(), ", the tokenizer has ", tokenizer.size(),
-                        "; remove the file"));
+    throw Error(str_cat(found.store->path(), ": a damaged token store: it has the token id ",
+                        found.store->largest_token(), ", but the tokenizer's size is ",
+                        tokenizer.size(), "; delete the file"));
   }
   add_remarks(item.path, found.footer, remarks);
   return found.store;
@@ -122,7 +122,7 @@ std::string cache_directory(const DataOptions& options) {
     return *home + "/.cache/weft";
   }
   throw Error(
-      "data.cache_dir: no folder for token stores: neither it nor WEFT_CACHE nor HOME is set");
+      "data.cache_dir: no directory for token stores: neither it nor WEFT_CACHE nor HOME is set");
 }
 
 }  // namespace weft::data

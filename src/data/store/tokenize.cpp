@@ -165,7 +165,8 @@ void TokenizedTextStream::put_tokens(const std::vector<int32_t>& ids, StoreChunk
   const int64_t size = tokenizer_.size();
   for (const int32_t id : ids) {
     if (id < 0 || id >= size) {
-      throw std::logic_error(str_cat("the tokenizer gave the id ", id, ", but has only ", size));
+      throw std::logic_error(
+          str_cat("the tokenizer returned the id ", id, ", but has only ", size));
     }
   }
   append_tokens(ids, width_, chunk.tokens);

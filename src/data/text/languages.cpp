@@ -14,8 +14,8 @@ std::optional<std::string> language_error(std::string_view language,
     return std::nullopt;
   }
   const auto found =
-      language.empty() ? std::string("is missing") : formats::quoted_text(std::string(language));
-  return str_cat(found, ", must be one of those that the model tells apart: ", join(known));
+      language.empty() ? std::string("missing") : formats::quoted_text(std::string(language));
+  return str_cat(found, ", must be one of the model's languages: ", join(known));
 }
 
 std::optional<int64_t> language_id(std::string_view language,

@@ -142,7 +142,7 @@ class DuplicateFinder {
 
   std::vector<NearDuplicate> run() {
     for (int64_t begin = 0; begin < train_.size; begin += kNearDuplicateRowsAtOnce) {
-      throw_if_stopped("looking for evaluation rows in training");
+      throw_if_stopped("searching the training data for evaluation rows");
       const int64_t end = std::min(begin + kNearDuplicateRowsAtOnce, train_.size);
       const std::vector<MinHashSignature> signatures = compute_signatures(train_, begin, end);
       for (int64_t row = begin; row < end; ++row) {
@@ -276,14 +276,14 @@ std::optional<std::string> near_duplicate_warning(const LabelledDataset& train,
   const auto count = static_cast<int64_t>(found.size());
   const int64_t exact = std::count_if(found.begin(), found.end(),
                                       [](const NearDuplicate& one) { return one.is_exact; });
-  std::string warning =
-      str_cat(with_commas(count), " of ", with_commas(evaluate.size(0)),
-              " evaluation rows stand in training, ", with_commas(exact), " word for word and ",
-              with_commas(count - exact), " almost", example(found.front()));
+  std::string warning = str_cat(with_commas(count), " of ", with_commas(evaluate.size(0)),
+                                " evaluation rows also occur in the training data, ",
+                                with_commas(exact), " verbatim and ", with_commas(count - exact),
+                                " nearly identical", example(found.front()));
   const auto differs = [](const NearDuplicate& one) { return !one.has_same_label; };
   const int64_t others = std::count_if(found.begin(), found.end(), differs);
   if (others > 0) {
-    warning += str_cat("; ", with_commas(others), " of them with another label",
+    warning += str_cat("; ", with_commas(others), " of them with a different label",
                        example(*std::find_if(found.begin(), found.end(), differs)));
   }
   return warning;

@@ -37,8 +37,9 @@ std::vector<NearDuplicate> find_near_duplicates(
     const RowTexts& evaluate,
     const std::function<bool(int64_t evaluate, int64_t train)>& has_same_label);
 
-/// `12 of 872 evaluation rows stand in training, 9 word for word and 3 almost (e.g. dev.tsv, row 17
-/// and train.tsv, row 210); 3 of them with another label (e.g. ...)`; nullopt if none do.
+/// `12 of 872 evaluation rows also occur in the training data, 9 verbatim and 3 nearly identical
+/// (e.g. dev.tsv, row 17 and train.tsv, row 210); 3 of them with a different label (e.g. ...)`;
+/// nullopt if none do.
 std::optional<std::string> near_duplicate_warning(const LabelledDataset& train,
                                                   const LabelledDataset& evaluate);
 

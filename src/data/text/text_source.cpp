@@ -145,11 +145,10 @@ std::vector<std::string> text_columns(const DataItem& item,
   };
   const auto first = item.text ? item.text : first_present(kTextNames);
   if (!first && !present.empty()) {
-    throw Error(
-        str_cat(file,
-                ": no column text, sentence1 or sentence, and the data item names no other as "
-                "its text; there are ",
-                formats::quoted_text(present)));
+    throw Error(str_cat(file,
+                        ": no column text, sentence1 or sentence, and the data item does not name "
+                        "its text column; the columns are ",
+                        formats::quoted_text(present)));
   }
   std::vector<std::string> found{first.value_or(kTextNames.front())};
   auto second = item.text_pair;

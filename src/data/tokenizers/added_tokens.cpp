@@ -126,7 +126,7 @@ void TokenFinder::split(std::string_view whole,
 
 std::vector<AddedToken> read_added_tokens(const formats::Json& list, const std::string& location) {
   if (!list.is_array()) {
-    throw Error(weft::str_cat(location, ": found ", list.type_name(), ", a list is needed"));
+    throw Error(weft::str_cat(location, ": found ", list.type_name(), ", must be a list"));
   }
   std::vector<AddedToken> tokens;
   for (const formats::Json& item : list) {

@@ -49,7 +49,7 @@ void AlignedText::append_replaced(const AlignedText& from,
                                   std::string_view bytes) {
   if (bytes.size() > kAlignedTextMostBytes ||
       bytes_.size() > kAlignedTextMostBytes - bytes.size()) {
-    throw Error("the tokenizer's normalizer makes more than 256 MiB of one text");
+    throw Error("the tokenizer's normalizer produces more than 256 MiB from one text");
   }
   bytes_.append(bytes);
   if (is_tracked_) {

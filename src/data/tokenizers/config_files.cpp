@@ -18,7 +18,7 @@ Json read_json_object(const std::string& path) {
   }
   Json json = formats::read_json(path, kLargestTokenizerFile);
   if (!json.is_object()) {
-    throw Error(path + ": an object is needed");
+    throw Error(path + ": must be an object");
   }
   return json;
 }

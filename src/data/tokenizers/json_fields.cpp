@@ -17,7 +17,7 @@ constexpr std::size_t kPrintableBytes = 60;
 JsonFields::JsonFields(const formats::Json& json, std::string location)
     : json_(&json), location_(std::move(location)) {
   if (!json.is_object()) {
-    throw Error(weft::str_cat(location_, ": found ", json.type_name(), ", an object is needed"));
+    throw Error(weft::str_cat(location_, ": found ", json.type_name(), ", must be an object"));
   }
 }
 
@@ -37,7 +37,7 @@ const formats::Json& JsonFields::at(std::string_view key) const {
 const formats::Json& JsonFields::list(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_array()) {
-    fail(key, weft::str_cat("found ", found.type_name(), ", a list is needed"));
+    fail(key, weft::str_cat(", must be a list", found.type_name(), ", must be a list"));
   }
   return found;
 }
@@ -49,7 +49,7 @@ JsonFields JsonFields::fields(std::string_view key) const {
 std::string JsonFields::text(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_string()) {
-    fail(key, weft::str_cat("found ", found.type_name(), ", a text is needed"));
+    fail(key, weft::str_cat(", must be a string", found.type_name(), ", must be a string"));
   }
   return found.get<std::string>();
 }
@@ -64,7 +64,8 @@ std::optional<bool> JsonFields::optional_boolean(std::string_view key) const {
     return std::nullopt;
   }
   if (!found->is_boolean()) {
-    fail(key, weft::str_cat("found ", found->type_name(), ", true or false is needed"));
+    fail(key,
+         weft::str_cat(", must be true or false", found->type_name(), ", must be true or false"));
   }
   return found->get<bool>();
 }
@@ -79,7 +80,7 @@ int64_t JsonFields::integer(std::string_view key) const {
                         (!found.is_number_unsigned() ||
                          found.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
   if (!is_whole) {
-    fail(key, weft::str_cat("found ", found.type_name(), ", a whole number is needed"));
+    fail(key, weft::str_cat(", must be an integer", found.type_name(), ", must be an integer"));
   }
   return found.get<int64_t>();
 }
@@ -99,7 +100,8 @@ int32_t token_id(const formats::Json& json, const std::string& location) {
           ? json.get<uint64_t>() <= uint64_t{kMost}
           : json.is_number_integer() && json.get<int64_t>() >= 0 && json.get<int64_t>() <= kMost;
   if (!is_id) {
-    throw Error(weft::str_cat(location, ": an id must be a whole number, 0 or more, below 2^31"));
+    throw Error(
+        weft::str_cat(location, ": a token id must be an integer of at least 0 and below 2^31"));
   }
   return json.get<int32_t>();
 }

@@ -101,8 +101,8 @@ TokenizerParts read_vocab_json(const Source& source) {
   const std::string merges_file = fs::path(source.file).parent_path() / "merges.txt";
   if (!fs::is_regular_file(merges_file)) {
     throw Error(source.file +
-                ": merges.txt is needed beside it (or, of a Marian model, source.spm and "
-                "target.spm)");
+                ": merges.txt is missing from the same directory (for a Marian model: source.spm "
+                "and target.spm)");
   }
   const std::string merges = read_file(merges_file, kLargestTokenizerFile);
   if (const auto bad = utf8::first_invalid(merges)) {
@@ -130,8 +130,8 @@ TokenizerParts read_vocab_json(const Source& source) {
       tokenizer_class(parts.config, read_json_object(source.directory + "/config.json"));
   if (name == "XLMTokenizer") {
     throw Error(str_cat(source.file,
-                        ": XLMTokenizer splits texts as Moses does, which is not done here; a "
-                        "tokenizer.json is needed beside it"));
+                        ": XLMTokenizer needs the Moses tokenizer, which is not supported; a "
+                        "tokenizer.json is required in the same directory"));
   }
   if (name.empty()) {
     parts.config["tokenizer_class"] = "GPT2Tokenizer";
@@ -170,7 +170,7 @@ std::shared_ptr<const Tokenizer> read(const Source& source, ReadParts read_parts
     apply_tokenizer_class(parts, tokenizer_class(parts.config, model_config));
     return std::make_shared<Pipeline>(std::move(parts));
   } catch (const Json::exception& error) {
-    throw Error(str_cat(source.file, ": it is damaged: ", printable(error.what())));
+    throw Error(str_cat(source.file, ": damaged: ", printable(error.what())));
   }
 }
 
@@ -189,8 +189,8 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
   if (auto pixels = load_image_processor(path)) {
     return pixels;
   }
-  throw Error(str_cat(path, ": no tokenizer in it: one of ", join(names),
-                      ", or source.spm and target.spm are needed"));
+  throw Error(str_cat(path, ": no tokenizer found, must have one of ", join(names),
+                      ", or source.spm and target.spm"));
 }
 
 /// Tokenizer directory of a run; any other directory itself.
@@ -235,7 +235,7 @@ std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
   if (path.ends_with("vocab.json")) {
     return read({path, directory}, read_vocab_json);
   }
-  throw Error(path + ": not a tokenizer: a directory, .json, .txt or .model file is needed");
+  throw Error(path + ": not a tokenizer, must be a directory or a .json, .txt or .model file");
 }
 
 }  // namespace weft::data

@@ -19,7 +19,7 @@ TemplateStep special(int32_t id, int32_t type) { return {PostKind::kSpecial, {id
 int32_t named_id(const JsonFields& fields, std::string_view key) {
   const formats::Json& pair = fields.list(key);
   if (pair.size() != 2 || !pair[0].is_string()) {
-    fields.fail(key, "a list of a token and its id is needed");
+    fields.fail(key, "must be a list of a token and its id");
   }
   return token_id(pair[1], fields.location() + "." + std::string(key));
 }
@@ -62,7 +62,7 @@ std::vector<int32_t> template_ids(const JsonFields& fields, const std::string& n
   const JsonFields tokens = fields.fields("special_tokens");
   if (!tokens.has(name)) {
     fields.fail("special_tokens",
-                weft::str_cat("no '", printable(name), "', which the template names"));
+                weft::str_cat("no '", printable(name), "', which the template uses"));
   }
   std::vector<int32_t> ids;
   for (const formats::Json& id : tokens.fields(name).list("ids")) {
@@ -91,7 +91,8 @@ std::vector<TemplateStep> read_template(const JsonFields& fields, std::string_vi
   }
   const bool is_pair = key == "pair";
   if (uses[0] != 1 || uses[1] != (is_pair ? 1 : 0)) {
-    fields.fail(key, is_pair ? "both A and B must stand in it once" : "A must stand in it once");
+    fields.fail(key, is_pair ? "both A and B must occur in it exactly once"
+                             : "A must occur in it exactly once");
   }
   return steps;
 }
@@ -109,7 +110,7 @@ PostProcessorTemplate sequence_post_processor(const JsonFields& fields) {
       continue;
     }
     if (found) {
-      fields.fail("processors", "more than one adds special tokens, at most one may");
+      fields.fail("processors", "more than one adds special tokens, at most one is allowed");
     }
     found = make_post_processor(part);
   }

@@ -252,7 +252,7 @@ void convert_to_mbart(TokenizerParts& parts) {
     const auto id = piece_id(parts.document, code, parts.location);
     if (!id) {
       throw Error(str_cat(parts.location, ": ", key, ": '", printable(code),
-                          "' is no token of the tokenizer"));
+                          "' is not a token of the tokenizer"));
     }
     return language_template(named_token(parts, "eos_token"), {code, *id});
   };

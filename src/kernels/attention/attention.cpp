@@ -130,8 +130,8 @@ void check_rotary(const at::Tensor& table, int64_t max_length, int64_t width) {
 
 int64_t key_heads_of(const AttentionSettings& settings) {
   const int64_t key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
-  TORCH_CHECK(settings.heads > 0 && settings.heads % key_heads == 0, "attention expects that ",
-              key_heads, " heads of keys divide ", settings.heads, " of queries");
+  TORCH_CHECK(settings.heads > 0 && settings.heads % key_heads == 0, "attention expects ",
+              key_heads, " key heads to divide ", settings.heads, " query heads");
   return key_heads;
 }
 
@@ -162,9 +162,9 @@ void check_prefix_lengths(const AttentionSettings& settings, int64_t sequences) 
                   (settings.is_causal && static_cast<int64_t>(prefix_lengths.size()) == sequences &&
                    std::all_of(prefix_lengths.begin(), prefix_lengths.end(),
                                [](auto count) { return count >= 0; })),
-              "causal attention expects no prefixes or one of 0 or more keys for each of ",
+              "causal attention expects no prefix lengths, or one non-negative length for each of ",
               sequences, " sequences, got ", prefix_lengths.size(),
-              settings.is_causal ? "" : " where it is not causal");
+              settings.is_causal ? "" : " if it is not causal");
 }
 
 void check_inputs(const AttentionInput& input,
@@ -183,17 +183,18 @@ void check_inputs(const AttentionInput& input,
               value.defined() ? c10::str(" and ", value.sizes()) : "");
   TORCH_CHECK(query.size(0) == queries.tokens() && queries.sequences() == keys.sequences() &&
                   (!begins.empty() || key.size(0) == keys.tokens()),
-              "attention expects layouts of as many sequences and rows, got ", queries.sequences(),
-              " of ", queries.tokens(), " and ", keys.sequences(), " of ", keys.tokens());
+              "attention expects layouts with the same number of sequences and rows, got ",
+              queries.sequences(), " of ", queries.tokens(), " and ", keys.sequences(), " of ",
+              keys.tokens());
   TORCH_CHECK(begins.empty() || static_cast<int64_t>(begins.size()) == keys.sequences(),
-              "attention expects where ", keys.sequences(), " sequences begin, got ",
+              "attention expects the offsets of ", keys.sequences(), " sequences, got ",
               begins.size());
   check_prefix_lengths(settings, queries.sequences());
   for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);
     TORCH_CHECK(
         queries.offsets[i + 1] - queries.offsets[i] <= keys.offsets[i + 1] - keys.offsets[i],
-        "causal attention expects a key for each query, sequence ", b, " has fewer");
+        "causal attention expects one key per query, sequence ", b, " has fewer");
   }
 }
 
@@ -223,8 +224,8 @@ at::Tensor attention(const at::Tensor& qkv,
   TORCH_CHECK(qkv.dim() == 2 && qkv.size(1) % heads == 0, "attention expects qkv (N, ", heads,
               " heads * K), got ", qkv.sizes());
   TORCH_CHECK(qkv.size(0) == layout.tokens(),
-              "attention expects as many rows as the layout has tokens, ", layout.tokens(),
-              ", got ", qkv.size(0));
+              "attention expects as many rows as the layout has tokens (", layout.tokens(),
+              "), got ", qkv.size(0));
   check_prefix_lengths(settings, layout.sequences());
   const int64_t width = qkv.size(1) / heads;
   if (settings.rotary.defined()) {

@@ -122,8 +122,8 @@ at::Tensor linear(const at::Tensor& x,
   for (const auto& item : added) {
     TORCH_CHECK(item.a.size(1) == x.size(1) && item.a.size(0) == item.b.size(1) &&
                     item.first >= 0 && item.first + item.b.size(0) <= weight.size(0),
-                "linear: low-rank matrices ", item.a.sizes(), " and ", item.b.sizes(), " at ",
-                item.first, " do not fit weight ", weight.sizes());
+                "linear: the shapes of the LoRA matrices ", item.a.sizes(), " and ", item.b.sizes(),
+                " at ", item.first, " do not match weight ", weight.sizes());
     matrices.push_back(item.a);
     matrices.push_back(item.b);
   }

@@ -167,7 +167,7 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
 }
 
 PackedMatrix packed(const at::Tensor& b) {
-  TORCH_CHECK(b.dim() == 2, "a right side (K, F) is expected, got ", b.sizes());
+  TORCH_CHECK(b.dim() == 2, "expected a right-hand side (K, F), got ", b.sizes());
   const auto given = b.detach();
   PackedMatrix result{.panels = {}, .whole = given, .depth = b.size(0), .columns = b.size(1)};
   const auto layout = matrix_layout(given);

@@ -82,7 +82,7 @@ at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) 
               ") in fp32 or bf16 on the CPU, got ", x.sizes(), " ", x.scalar_type(), " on ",
               x.device());
   TORCH_CHECK(!(at::GradMode::is_enabled() && x.requires_grad()),
-              "quantized_linear has no gradient: weights in int8 serve inference alone");
+              "quantized_linear has no gradient: int8 weights support inference only");
   const auto rows = x.detach().contiguous();
   const auto out = at::empty({x.size(0), weight.values.size(0)}, x.options());
   const Rows multiply(rows, weight, out);

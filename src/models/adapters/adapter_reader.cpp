@@ -60,7 +60,7 @@ void reject_unsupported_adapters(const JsonFields& fields) {
     fields.fail("use_dora", "true, must be false");
   }
   if (fields.has("alpha_pattern") && !fields.at("alpha_pattern").empty()) {
-    fields.fail("alpha_pattern", "must be empty: one alpha for all layers");
+    fields.fail("alpha_pattern", "must be empty: one alpha for all layers is supported");
   }
   int64_t rank = 1;  // checked only; the matrices define the rank
   fields.read("r", rank, 1, int64_t{1} << 20);
@@ -156,9 +156,10 @@ class Application {
     const auto shape = rows(found->second).sizes().vec();
     if (a.dim() != 2 || b.dim() != 2 || a.size(0) == 0 || a.size(0) != b.size(1) ||
         b.size(0) != shape[0] || a.size(1) != shape[1]) {
-      throw formats::Error(
-          str_cat(file_.path(), ": ", name, ": matrices ", shape_text(b.sizes().vec()), " and ",
-                  shape_text(a.sizes().vec()), " do not fit a layer of ", shape_text(shape)));
+      throw formats::Error(str_cat(file_.path(), ": ", name, ": the shapes of its matrices ",
+                                   shape_text(b.sizes().vec()), " and ",
+                                   shape_text(a.sizes().vec()), " do not match a layer of shape ",
+                                   shape_text(shape)));
     }
     // In the orientation of the layer, however its matrix is stored: fan_in_fan_out is ignored, as
     // in PEFT, which checks the layer too.
@@ -174,7 +175,7 @@ class Application {
     }
     if (value.sizes().vec() != found->second.shape) {
       throw formats::Error(str_cat(file_.path(), ": ", name, ": found ",
-                                   shape_text(value.sizes().vec()), ", the model asks for ",
+                                   shape_text(value.sizes().vec()), ", but the model's shape is ",
                                    shape_text(found->second.shape)));
     }
     rows(found->second).copy_(from_file_layout(value, found->second));

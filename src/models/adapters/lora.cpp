@@ -121,8 +121,8 @@ std::set<Part> modules_to_save_of(const ModelOptions& model,
   }
   if (!is_lora_classifying(model.head) && !modules_to_save.empty()) {
     throw std::invalid_argument(
-        "init_from has no head for this objective: adapters go beside a "
-        "head that is there, or one of classes");
+        "init_from has no head for this objective: LoRA needs an existing head, or a "
+        "classification head");
   }
   return modules_to_save;
 }
@@ -168,7 +168,8 @@ void load_lora_state(const std::string& path, Model& model, const Lora& lora) {
     const auto& view = file.at(name);
     if (view.shape != target.sizes().vec() || view.dtype != formats::DType::kF32) {
       throw formats::Error(str_cat(path, ": ", name, ": found ", shape_text(view.shape),
-                                   ", the model asks for ", shape_text(target.sizes().vec())));
+                                   ", but the model's shape is ",
+                                   shape_text(target.sizes().vec())));
     }
     target.copy_(tensor_of(view));
   };

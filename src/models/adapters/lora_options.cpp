@@ -76,7 +76,7 @@ std::vector<std::string> default_targets(const std::vector<LoraLayer>& layers) {
       return {std::string(pair[0]), std::string(pair[1])};
     }
   }
-  throw std::invalid_argument("must be named for this family");
+  throw std::invalid_argument("must be given for this model family");
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ std::vector<std::string> default_targets(const std::vector<LoraLayer>& layers) {
 std::vector<LoraLayer> lora_layers(const ModelOptions& model, const LoraOptions& options) {
   const auto layers = all_lora_layers(model);
   if (layers.empty()) {
-    throw std::invalid_argument("this model has no layers that adapters could stand beside");
+    throw std::invalid_argument("this model has no layers that adapters can be added to");
   }
   const auto targets = options.targets.empty() ? default_targets(layers) : options.targets;
   for (const auto& target : targets) {
@@ -109,9 +109,9 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
   LoraOptions options;
   std::optional<int64_t> rank;
   section.read("rank", rank,
-               {.help = "Rank of the adapters; null: none, every weight is trained.",
+               {.help = "LoRA rank (arXiv:2106.09685). null: no adapters, all weights are trained.",
                 .range = config::between(1, 4096)});
-  constexpr std::string_view kOnly = "a rank";
+  constexpr std::string_view kOnly = "train.lora.rank";
   if (!rank && !section.is_documenting()) {
     for (const auto* key : {"alpha", "dropout", "target_modules", "modules_to_save"}) {
       if (section.has(key)) {
@@ -122,22 +122,24 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
     return std::nullopt;
   }
   section.read("alpha", options.alpha,
-               {.help = "The adapters' products count alpha / rank.",
+               {.help = "LoRA alpha: adapter outputs are scaled by alpha / rank.",
                 .range = config::above(0),
                 .only_if = kOnly});
-  section.read("dropout", options.dropout,
-               {.help = "Share of an adapter's inputs that is dropped.",
-                .range = config::half_open(0, 1),
-                .only_if = kOnly});
+  section.read(
+      "dropout", options.dropout,
+      {.help = "LoRA dropout: probability of dropping an input feature of an adapter in training.",
+       .range = config::half_open(0, 1),
+       .only_if = kOnly});
   section.read("target_modules", options.targets,
-               {.help = "Linear layers that get an adapter, by the last words of their names in "
-                        "transformers: query, value, attention.output.dense, all-linear, ...; "
-                        "empty: query and value, or what holds them.",
+               {.help = "Target modules: linear layers that get an adapter, as the last parts of "
+                        "their names in transformers (query, value, attention.output.dense, ...), "
+                        "or all-linear. Empty: the query and value projections.",
                 .only_if = kOnly});
-  section.read("modules_to_save", options.modules_to_save,
-               {.help = "Parts that are trained whole beside the adapters: head (of classes), "
-                        "pooler; a part that init_from does not bring always is.",
-                .only_if = kOnly});
+  section.read(
+      "modules_to_save", options.modules_to_save,
+      {.help = "Modules that are fully trained and saved besides the adapters: head (of a "
+               "classifier), pooler. Parts that are missing in init_from are always trained.",
+       .only_if = kOnly});
   for (const auto& part : options.modules_to_save) {
     if (part != "head" && part != "pooler") {
       section.fail("modules_to_save", str_cat("'", part, "' is not one of head, pooler"));

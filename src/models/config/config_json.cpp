@@ -45,7 +45,7 @@ void read_head(const JsonFields& fields, ModelOptions& options) {
   }
   const auto& list = fields.at("architectures");
   if (!list.is_array() || list.size() != 1 || !list[0].is_string()) {
-    fields.fail("architectures", "a list with one name is expected");
+    fields.fail("architectures", "must be a list with one name");
   }
   const auto name = list[0].get<std::string>();
   std::vector<std::string> allowed;

@@ -108,7 +108,7 @@ void read_id(const JsonFields& fields,
     const bool is_fine = !list.empty() && list[0].is_number_integer();
     id = is_fine ? list[0].get<int64_t>() : vocabulary;
     if (id < 0 || id >= vocabulary) {
-      fields.fail(key, str_cat("a list of ids from 0 to ", vocabulary - 1, " is expected"));
+      fields.fail(key, str_cat("must be a list of ids from 0 to ", vocabulary - 1));
     }
   } else {
     fields.read(key, id, least, vocabulary - 1);
@@ -215,7 +215,7 @@ void read_rope(const JsonFields& fields, ModelOptions& options) {
     return;
   }
   if (!fields.at(key).is_object()) {
-    fields.fail(key, "an object is expected");
+    fields.fail(key, "must be an object");
   }
   const JsonFields rope(fields.at(key), fields.place() + ": " + key);
   rope.read("rope_theta", options.modern.theta, 1.0, kMost);

@@ -27,7 +27,7 @@ std::string quoted(const Json& value) {
 JsonFields::JsonFields(const Json& json, std::string place)
     : json_(json), place_(std::move(place)) {
   if (!json.is_object()) {
-    throw formats::Error(place_ + ": found " + quoted(json) + ", an object of keys is expected");
+    throw formats::Error(place_ + ": found " + quoted(json) + ", must be an object");
   }
 }
 
@@ -63,7 +63,7 @@ void JsonFields::read(std::string_view key, int64_t& value, int64_t least, int64
     return;
   }
   const auto& found = at(key);
-  const auto allowed = str_cat("a whole number from ", least, " to ", most);
+  const auto allowed = str_cat("an integer from ", least, " to ", most);
   const bool is_too_large =
       found.is_number_unsigned() &&
       found.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
@@ -80,7 +80,7 @@ void JsonFields::read(std::string_view key, int64_t& value, int64_t least, int64
 void JsonFields::read_size(std::string_view key, int64_t& value, int64_t most) const {
   const auto* found = find(key);
   if (found != nullptr && found->is_null()) {
-    fail_found(key, *found, str_cat("a whole number from 1 to ", most));
+    fail_found(key, *found, str_cat("an integer from 1 to ", most));
   }
   read(key, value, 1, most);
 }

@@ -27,21 +27,21 @@ std::vector<std::string> labels_of(const JsonFields& fields) {
   }
   const auto& table = fields.at("id2label");
   if (!table.is_object() || table.empty() || table.size() > static_cast<std::size_t>(kMostLabels)) {
-    fields.fail("id2label", "an object of names by number is expected");
+    fields.fail("id2label", "must be an object with class names by index");
   }
   std::map<int64_t, std::string> names;
   for (const auto& [key, name] : table.items()) {
     int64_t id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size() || !name.is_string()) {
-      fields.fail("id2label", "names by number are expected, found the key " +
+      fields.fail("id2label", "names must have an index as key, found the key " +
                                   label_json_quote(key.substr(0, 80)));
     }
     names[id] = name.get<std::string>();
   }
   if (names.begin()->first != 0 ||
       names.rbegin()->first != static_cast<int64_t>(names.size()) - 1) {
-    fields.fail("id2label", str_cat("numbers from 0 to ", names.size() - 1, " are expected, found ",
+    fields.fail("id2label", str_cat("the indices must be 0 to ", names.size() - 1, ", found ",
                                     names.begin()->first, " to ", names.rbegin()->first));
   }
   std::vector<std::string> result;

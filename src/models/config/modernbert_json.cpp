@@ -46,13 +46,13 @@ void read_layers(const JsonFields& fields, ModelOptions& options) {
   }
   const auto& list = fields.at("layer_types");
   if (!list.is_array() || static_cast<int64_t>(list.size()) != options.layers) {
-    fields.fail("layer_types", str_cat("a list with a word for each of the ", options.layers,
-                                       " layers is expected"));
+    fields.fail("layer_types", str_cat("must be a list with one entry for each of the ",
+                                       options.layers, " layers"));
   }
   for (const auto& word : list) {
     const auto name = word.is_string() ? word.get<std::string>() : std::string();
     if (name != kFull && name != kWindow) {
-      fields.fail("layer_types", str_cat("words ", kFull, " or ", kWindow, " are expected"));
+      fields.fail("layer_types", str_cat("entries must be ", kFull, " or ", kWindow));
     }
     modern.global_attention_layers.push_back(name == kFull);
   }
@@ -65,7 +65,7 @@ void read_angles(const JsonFields& fields, std::string_view layers, double& thet
   const auto found = all.is_object() ? all.find(layers) : all.end();
   if (!all.is_object() || (found != all.end() && !found->is_object() && !found->is_null())) {
     fields.fail("rope_parameters",
-                str_cat("an object for each of ", kFull, " and ", kWindow, " is expected"));
+                str_cat("must be an object for each of ", kFull, " and ", kWindow));
   }
   if (found == all.end() || found->is_null()) {
     return;
@@ -79,7 +79,7 @@ void read_angles(const JsonFields& fields, std::string_view layers, double& thet
     return;
   }
   if (!value->is_number() || value->get<double>() <= 0 || value->get<double>() > kMostTheta) {
-    fields.fail("rope_parameters", str_cat(layers, ": a rope_theta above 0 is expected"));
+    fields.fail("rope_parameters", str_cat(layers, ": must have a rope_theta above 0"));
   }
   theta = value->get<double>();
 }
@@ -96,11 +96,11 @@ void read_positions(const JsonFields& fields, ModernOptions& modern) {
   }
   for (const auto* key : {"rope_scaling", "partial_rotary_factor"}) {
     if (fields.has(key)) {
-      fields.fail(key, "allowed is null: positions are turned as they are");
+      fields.fail(key, "allowed is null: position scaling is not supported");
     }
   }
   if (modern.theta <= 0 || modern.local_rope_theta <= 0) {
-    fields.fail("global_rope_theta", "a number above 0 is expected");
+    fields.fail("global_rope_theta", "must be a number above 0");
   }
 }
 
@@ -133,8 +133,8 @@ void read_modernbert(const JsonFields& fields, ModelOptions& options) {
   read_layers(fields, options);
   read_positions(fields, modern);
   if (options.dim / options.heads % 2 != 0) {
-    fields.fail("num_attention_heads", str_cat("heads of an even width are expected, found ",
-                                               options.dim, " / ", options.heads));
+    fields.fail("num_attention_heads",
+                str_cat("the head size must be even, found ", options.dim, " / ", options.heads));
   }
 }
 

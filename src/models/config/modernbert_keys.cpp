@@ -29,7 +29,7 @@ void require_unchanged(const Section& section,
                        const ModelOptions* base,
                        Value ModernOptions::*field) {
   if (base != nullptr && options.modern.*field != base->modern.*field) {
-    section.fail(key, "contradicts the model that init_from names; leave it out");
+    section.fail(key, "contradicts the model in init_from; omit it");
   }
 }
 
@@ -49,7 +49,7 @@ void reject_other_choices(const Section& section,
     }
   }
   if (std::find(words.begin(), words.end(), word) == words.end()) {
-    section.fail("type", str_cat(word, " does not go with ", word_of(options.family),
+    section.fail("type", str_cat(word, " is not supported by ", word_of(options.family),
                                  ", allowed is ", join(words)));
   }
 }
@@ -61,7 +61,7 @@ void read_bias(Section& section,
                bool ModernOptions::*field) {
   auto modern = starting_options(section, options);
   section.read("bias", modern.*field,
-               {.help = "Whether there are biases.", .only_if = kModernOnly});
+               {.help = "Bias terms of the linear layers.", .only_if = kModernOnly});
   if (is_modernbert(options.family)) {
     options.modern.*field = modern.*field;
     require_unchanged(section, "bias", options, base, field);
@@ -76,7 +76,7 @@ void resolve_windows(const Section& section,
   if (type != "window") {
     if (section.has("global_attn_every_n_layers") && modern.global_attention_every != 1) {
       section.fail("global_attn_every_n_layers",
-                   "has no effect with type: full, allowed with type: window");
+                   "has no effect with type: full, only with type: window");
     }
     modern.global_attention_every = 1;
     modern.global_attention_layers.clear();
@@ -94,10 +94,11 @@ void read_modernbert(Section& section, ModelOptions& options) {
   enum class Pooled { kFirst, kMean };
   static const config::Choices<Pooled> kWords = {{"cls", Pooled::kFirst}, {"mean", Pooled::kMean}};
   auto pooled = options.modern.uses_mean_pooling ? Pooled::kMean : Pooled::kFirst;
-  section.read_choice("classifier_pooling", pooled, kWords,
-                      {.help = "What a classifier of sequences looks at: the first token, or the "
-                               "mean of all; the first sees but a window in most layers.",
-                       .only_if = kModernOnly});
+  section.read_choice(
+      "classifier_pooling", pooled, kWords,
+      {.help = "Token pooling for sequence classification. cls: the first token; mean: the mean "
+               "over all tokens (the first token only sees a local window in most layers).",
+       .only_if = kModernOnly});
   options.modern.uses_mean_pooling = pooled == Pooled::kMean;
 }
 
@@ -123,19 +124,19 @@ void read_modernbert_attention(LayerPartSection& part,
   if (!is_read(section, options)) {
     return;
   }
-  section.read(
-      "window", modern.window,
-      {.help = "Tokens that a token sees around it, half of them on each side (modernbert), or "
-               "up to it, itself counted (mistral).",
-       .unit = "tokens",
-       .range = config::between(1, 1 << 20),
-       .only_if = kModernOnly});
-  section.read("global_attn_every_n_layers", modern.global_attention_every,
-               {.help = "With type: window, each so many-th layer from the first on sees whole "
-                        "sequences.",
-                .unit = "layers",
-                .range = config::between(1, 1024),
+  section.read("window", modern.window,
+               {.help = "Sliding window size in tokens: centred on the token, half on each side "
+                        "(modernbert), or ending at the token and including it (mistral).",
+                .unit = "tokens",
+                .range = config::between(1, 1 << 20),
                 .only_if = kModernOnly});
+  section.read(
+      "global_attn_every_n_layers", modern.global_attention_every,
+      {.help =
+           "With type: window: every N-th layer, starting with the first, uses global attention.",
+       .unit = "layers",
+       .range = config::between(1, 1024),
+       .only_if = kModernOnly});
   read_bias(section, options, base, &ModernOptions::attention_bias);
   if (is_modernbert(options.family)) {
     resolve_windows(section, type, options.modern.global_attention_every, modern);
@@ -152,20 +153,21 @@ void read_modernbert_position(Section& section, ModelOptions& options, const Mod
   using nn::PositionType;
   const auto own = is_modernbert(options.family) ? PositionType::kRotary : PositionType::kLearned;
   auto type = own;
-  section.read_choice("type", type, nn::position_types(),
-                      {.help = "How the model knows where a token stands: a learned vector for "
-                               "each place, or queries and keys turned by it (modernbert)."});
+  section.read_choice(
+      "type", type, nn::position_types(),
+      {.help = "Position encoding: learned absolute position embeddings, or rotary position "
+               "embeddings (RoPE) applied to queries and keys (modernbert)."});
   reject_other_choices(section, options, nn::position_types(), type, {own});
   if (!is_read(section, options)) {
     return;
   }
   auto modern = starting_options(section, options);
   section.read("rope_theta", modern.theta,
-               {.help = "Base of the wavelengths of rotary positions.",
+               {.help = "Base of the RoPE wavelengths (theta).",
                 .range = config::above(1),
                 .only_if = kModernOnly});
   section.read("local_rope_theta", modern.local_rope_theta,
-               {.help = "The same in layers that see a window.",
+               {.help = "Base of the RoPE wavelengths in local (sliding-window) layers.",
                 .range = config::above(1),
                 .only_if = kModernOnly});
   if (is_modernbert(options.family)) {
@@ -173,8 +175,8 @@ void read_modernbert_position(Section& section, ModelOptions& options, const Mod
     require_unchanged(section, "rope_theta", options, base, &ModernOptions::theta);
     require_unchanged(section, "local_rope_theta", options, base, &ModernOptions::local_rope_theta);
     if (options.dim / options.heads % 2 != 0) {
-      section.fail("type", str_cat("rotary needs heads of an even width, found ", options.dim,
-                                   " / ", options.heads));
+      section.fail("type", str_cat("rotary position embeddings need an even head size, found ",
+                                   options.dim, " / ", options.heads));
     }
   }
 }
@@ -188,7 +190,7 @@ void read_modernbert_feed_forward(Section& section,
   read_bias(section, options, base, &ModernOptions::feed_forward_bias);
   double dropout = options.modern.activation_dropout;
   section.read("dropout", dropout,
-               {.help = "Share of the activations that are dropped in training.",
+               {.help = "Dropout on the activations of the feed-forward layer.",
                 .range = config::half_open(0, 1),
                 .only_if = kModernOnly});
   options.modern.activation_dropout = dropout;

@@ -25,8 +25,8 @@ int read_preset(Section& section) {
   }
   auto choice = CustomOrPreset::kCustom;
   section.read_choice("preset", choice, choices,
-                      {.help = "A published size to begin with; any key beside it overrides it. "
-                               "`custom`: the keys alone count."});
+                      {.help = "Published model size used as a starting point; keys given next to "
+                               "it override its values. `custom`: only the given keys."});
   return static_cast<int>(choice);
 }
 
@@ -36,10 +36,9 @@ void keep_preset(const Section& section, const ModelOptions& base, const Preset&
   const bool fits = options.family == base.family && options.dim == base.dim &&
                     options.layers == base.layers && options.heads == base.heads;
   if (!fits) {
-    section.fail("preset",
-                 str_cat("'", preset.name, "' contradicts the model that init_from names (",
-                         word_of(base.family), ", ", base.layers, " layers of ", base.dim,
-                         "); leave it out"));
+    section.fail("preset", str_cat("'", preset.name, "' contradicts the model in init_from (",
+                                   word_of(base.family), ", ", base.layers, " layers with dim ",
+                                   base.dim, "); omit it"));
   }
 }
 
@@ -52,8 +51,7 @@ ModelOptions starting_point(Section& section, const ModelOptions* base) {
   }
   auto options = base != nullptr ? *base : preset != nullptr ? preset->options : ModelOptions{};
   const auto family = options.family;
-  section.read_choice("type", options.family, families(),
-                      {.help = "The family: which details of the published models hold."});
+  section.read_choice("type", options.family, families(), {.help = "Model family (architecture)."});
   if (options.family == family || base != nullptr) {
     return options;
   }
@@ -145,7 +143,7 @@ ModelOptions read_model_options(Section& section, const ModelOptions* base) {
   }
   if (base != nullptr && options.family != base->family) {
     section.fail("type", str_cat(word_of(options.family), " contradicts ", word_of(base->family),
-                                 " of the model that init_from names; leave it out"));
+                                 " of the model in init_from; omit it"));
   }
   definition_of(options.family).read_keys(section, options, base);
   section.reject_unread();

@@ -50,7 +50,7 @@ class Reader {
     if (keys_.has_ties) {
       section.read(
           "tie_word_embeddings", options_.tie_word_embeddings,
-          {.help = "Whether the output matrix is the word embedding.", .only_if = keys_.only_if});
+          {.help = "Ties the output projection to the word embeddings.", .only_if = keys_.only_if});
       require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
     }
   }
@@ -79,7 +79,7 @@ class Reader {
 
   void sizes(Section& section) {
     section.read("dim", options_.dim,
-                 {.help = "Width of the residual stream.",
+                 {.help = "Hidden size of the model.",
                   .unit = "features",
                   .range = config::between(1, 65536),
                   .only_if = keys_.only_if});
@@ -87,7 +87,7 @@ class Reader {
       options_.width = 4 * options_.dim;
     }
     section.read("layers", options_.layers,
-                 {.help = "Blocks of the stack.",
+                 {.help = "Number of transformer layers.",
                   .unit = "layers",
                   .range = config::between(1, 1024),
                   .only_if = keys_.only_if});
@@ -100,8 +100,8 @@ class Reader {
       return;
     }
     section.read("dropout", options_.dropout,
-                 {.help = "Share of the features that are dropped in training; holds for attention "
-                          "and embeddings too unless they say otherwise.",
+                 {.help = "Dropout probability of hidden features; also the default for attention "
+                          "and embedding dropout.",
                   .range = config::half_open(0, 1),
                   .only_if = keys_.only_if});
     if (section.has("dropout")) {
@@ -110,33 +110,34 @@ class Reader {
     }
     if (keys_.has_embedding_dropout) {
       section.read("embedding_dropout", options_.decoder.embedding_dropout,
-                   {.help = "Share of the embeddings' features that are dropped in training.",
+                   {.help = "Dropout probability of the embeddings.",
                     .range = config::half_open(0, 1),
                     .only_if = keys_.only_if});
     }
-    section.read("classifier_dropout", options_.classifier_dropout,
-                 {.help = "Dropout before the classifier; null: as published.",
-                  .range = config::half_open(0, 1),
-                  .only_if = keys_.only_if});
+    section.read(
+        "classifier_dropout", options_.classifier_dropout,
+        {.help = "Dropout probability before the classifier. null: as in the published model.",
+         .range = config::half_open(0, 1),
+         .only_if = keys_.only_if});
   }
 
   void heads(Section& section) {
     auto& decoder = options_.decoder;
     section.read("heads", options_.heads,
-                 {.help = "Attention heads; they divide dim.",
+                 {.help = "Number of attention heads; must divide dim.",
                   .unit = "heads",
                   .range = config::between(1, 1024),
                   .only_if = keys_.only_if});
     require_unchanged(section, "heads", &ModelOptions::heads);
     if (keys_.has_grouped_heads) {
       section.read("key_value_heads", decoder.key_value_heads,
-                   {.help = "Heads of keys and values, which divide those of queries "
-                            "(arXiv:2305.13245); 0: as many as heads.",
+                   {.help = "Number of key/value heads for grouped-query attention (GQA, "
+                            "arXiv:2305.13245); must divide heads. 0: same as heads.",
                     .unit = "heads",
                     .range = config::between(0, 1024),
                     .only_if = keys_.only_if});
       section.read("head_dim", decoder.head_dim,
-                   {.help = "Width of a head; 0: dim / heads.",
+                   {.help = "Head size. 0: dim / heads.",
                     .unit = "features",
                     .range = config::between(0, 1024),
                     .only_if = keys_.only_if});
@@ -156,21 +157,21 @@ class Reader {
     auto& section = part.shared();
     heads(section);
     section.read("dropout", options_.attention_dropout,
-                 {.help = "Share of the attention weights that are dropped in training.",
+                 {.help = "Dropout probability of the attention weights.",
                   .range = config::half_open(0, 1),
                   .only_if = keys_.only_if});
     window(part);
     if (keys_.has_layer_scale) {
       section.read("scale_attn_by_inverse_layer_idx",
                    options_.decoder.scale_attn_by_inverse_layer_idx,
-                   {.help = "Whether the scores of layer i are divided by i + 1.",
+                   {.help = "Scales the attention scores of layer i by 1 / (i + 1).",
                     .only_if = keys_.only_if});
       require_unchanged(section, "scale_attn_by_inverse_layer_idx",
                         &DecoderOptions::scale_attn_by_inverse_layer_idx);
     }
     if (keys_.has_biases) {
       section.read("bias", options_.modern.attention_bias,
-                   {.help = "Whether there are biases.", .only_if = keys_.only_if});
+                   {.help = "Bias terms of the linear layers.", .only_if = keys_.only_if});
       require_unchanged(section, "bias", &ModernOptions::attention_bias);
     }
     section.reject_unread();
@@ -211,39 +212,40 @@ class Reader {
                     .only_if = keys_.only_if});
     }
     if (is_windowed && width == 0) {
-      section.fail("window", "is missing: with type: window a number of tokens is expected");
+      section.fail("window", "missing: type: window needs a number of tokens");
     }
     require_unchanged(section, "window", &DecoderOptions::window);
   }
 
   void position(Section section) {
     auto type = keys_.has_rotary ? nn::PositionType::kRotary : nn::PositionType::kLearned;
-    section.read_choice(
-        "type", type, those_of(nn::position_types(), {type}),
-        {.help = "How the model knows where a token stands.", .only_if = keys_.only_if});
+    section.read_choice("type", type, those_of(nn::position_types(), {type}),
+                        {.help = "Position encoding.", .only_if = keys_.only_if});
     if (keys_.has_length) {
-      section.read("length", options_.length,
-                   {.help = "Longest sequence that the model can take, special tokens counted.",
-                    .unit = "tokens",
-                    .range = config::between(4, 1 << 20),
-                    .only_if = keys_.only_if});
+      section.read(
+          "length", options_.length,
+          {.help = "Maximum sequence length of the model in tokens, including special tokens.",
+           .unit = "tokens",
+           .range = config::between(4, 1 << 20),
+           .only_if = keys_.only_if});
       require_unchanged(section, "length", &ModelOptions::length);
     }
     if (keys_.has_sinusoids) {
       section.read("sinusoidal_init", options_.has_sinusoidal_positions,
-                   {.help = "Whether the table begins as sinusoids, not at random; it is trained "
-                            "all the same.",
+                   {.help = "Initialises the position embeddings with sinusoids instead of random "
+                            "values. They are trained in either case.",
                     .only_if = keys_.only_if});
     }
     if (keys_.has_rotary) {
       section.read("rope_theta", options_.modern.theta,
-                   {.help = "Base of the wavelengths of rotary positions.",
+                   {.help = "Base of the RoPE wavelengths (theta).",
                     .range = config::above(1),
                     .only_if = keys_.only_if});
       require_unchanged(section, "rope_theta", &ModernOptions::theta);
       if (head_dim(options_) % 2 != 0) {
         section.fail("rope_theta",
-                     str_cat("rotary needs heads of an even width, found ", head_dim(options_)));
+                     str_cat("rotary position embeddings need an even head size, found ",
+                             head_dim(options_)));
       }
     }
     section.reject_unread();
@@ -268,12 +270,12 @@ class Reader {
     if (keys_.has_activation) {
       section.read_choice(
           "activation", options_.activation, activations(),
-          {.help = "The function between the projections.", .only_if = keys_.only_if});
+          {.help = "Activation function of the feed-forward layer.", .only_if = keys_.only_if});
       require_unchanged(section, "activation", &ModelOptions::activation);
     }
     if (keys_.has_biases) {
       section.read("bias", options_.modern.feed_forward_bias,
-                   {.help = "Whether there are biases.", .only_if = keys_.only_if});
+                   {.help = "Bias terms of the linear layers.", .only_if = keys_.only_if});
       require_unchanged(section, "bias", &ModernOptions::feed_forward_bias);
     }
     section.reject_unread();
@@ -282,18 +284,19 @@ class Reader {
   void norm(Section section) {
     auto type = options_.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
     section.read_choice("type", type, those_of(nn::norm_types(), {type}),
-                        {.help = "The kind of normalisation.", .only_if = keys_.only_if});
+                        {.help = "Normalization type.", .only_if = keys_.only_if});
     auto& place = options_.norm_placement;
     const auto places = keys_.has_norm_placement
                             ? std::vector{NormPlacement::kPre, NormPlacement::kPost}
                             : std::vector{place};
-    section.read_choice("place", place, those_of(norm_placements(), places),
-                        {.help = "After the residual sum (post), or before each sub-layer (pre); "
-                                 "transformers has no post-norm GPT-2.",
-                         .only_if = keys_.only_if});
+    section.read_choice(
+        "place", place, those_of(norm_placements(), places),
+        {.help = "Position of the normalization: after the residual connection (post) or before "
+                 "each sub-layer (pre). transformers has no post-norm GPT-2.",
+         .only_if = keys_.only_if});
     require_unchanged(section, "place", &ModelOptions::norm_placement);
     section.read("epsilon", options_.norm_epsilon,
-                 {.help = "Added to the variance.",
+                 {.help = "Epsilon added to the variance.",
                   .range = {.min = 0, .max = 1, .is_min_exclusive = true},
                   .only_if = keys_.only_if});
     require_unchanged(section, "epsilon", &ModelOptions::norm_epsilon);
@@ -316,7 +319,7 @@ void read_shared_model_keys(Section& section,
 
 void require_unchanged(const Section& section, std::string_view key, bool is_same) {
   if (!is_same) {
-    section.fail(key, "contradicts the model that init_from names; leave it out");
+    section.fail(key, "contradicts the model in init_from; omit it");
   }
 }
 

@@ -164,8 +164,8 @@ class GreedyOrSamplingSearch {
     const auto best = std::max_element(scores.begin(), scores.end());
     if (!std::isfinite(*best)) {
       throw UserError(
-          "no token may come next: the rules forbid all of them, or the model gives no "
-          "finite scores");
+          "no token can follow: the constraints forbid all tokens, or the model's scores are not "
+          "finite");
     }
     return best - scores.begin();
   }

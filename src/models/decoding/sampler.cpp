@@ -93,8 +93,8 @@ std::vector<TokenProbability> token_probabilities(std::span<const float> scores,
   auto candidates = apply_temperature(scores, sampling.temperature);
   if (candidates.empty()) {
     throw UserError(
-        "no token may come next: the rules forbid all of them, or the model gives no "
-        "finite scores");
+        "no token can follow: the constraints forbid all tokens, or the model's scores are not "
+        "finite");
   }
   std::vector<double> probabilities;
   keep_top_k(candidates, sampling.top_k);

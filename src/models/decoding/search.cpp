@@ -11,15 +11,16 @@ namespace {
 
 void check(const SearchOptions& options) {
   if (options.num_beams > 1 && options.sampling.is_enabled) {
-    throw UserError("beams and sampling exclude each other");
+    throw UserError("beam search and sampling are mutually exclusive");
   }
   if (options.num_beams % options.num_beam_groups != 0) {
-    throw UserError(str_cat(options.num_beams, " beams do not make ", options.num_beam_groups,
-                            " groups of like size"));
+    throw UserError(str_cat(options.num_beams, " beams cannot be divided into ",
+                            options.num_beam_groups, " groups of equal size"));
   }
   if (options.num_return_sequences > options.num_beams && !options.sampling.is_enabled) {
-    throw UserError(str_cat(options.num_return_sequences, " hypotheses are wanted, but there are ",
-                            options.num_beams, " beams: at least as many are needed"));
+    throw UserError(str_cat(options.num_return_sequences,
+                            " texts per prompt requested, but there are only ", options.num_beams,
+                            " beams: at least as many are required"));
   }
 }
 

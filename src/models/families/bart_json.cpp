@@ -41,7 +41,7 @@ void read_vocabularies(const JsonFields& fields, ModelOptions& options) {
   fields.read("share_encoder_decoder_embeddings", options.decoder.share_encoder_decoder_embeddings);
   if (options.decoder.share_encoder_decoder_embeddings && options.decoder.source_vocabulary > 0) {
     fields.fail("decoder_vocab_size",
-                str_cat("found ", options.vocabulary, " beside a vocab_size of ", source,
+                str_cat("found ", options.vocabulary, " with a vocab_size of ", source,
                         ", which share_encoder_decoder_embeddings does not allow"));
   }
 }
@@ -80,7 +80,7 @@ void read_bart_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
   if (!options.tie_word_embeddings && options.decoder.share_encoder_decoder_embeddings) {
     fields.fail("tie_word_embeddings",
-                "found false, allowed is true where encoder and decoder share their embedding");
+                "found false, must be true if encoder and decoder share their embeddings");
   }
   read_ids(fields, options);
   read_decoding_ids(fields, options);

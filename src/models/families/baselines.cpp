@@ -69,12 +69,12 @@ ModelOptions decomposable_defaults() {
 void read_buckets(Section& section, BagOptions& bag) {
   if (bag.ngrams == 1 && !section.is_documenting()) {
     if (section.has("buckets")) {
-      section.fail("buckets", "has no effect with ngrams: 1, allowed with ngrams: 2");
+      section.fail("buckets", "has no effect with ngrams: 1, only with ngrams: 2");
     }
     return;
   }
   section.read("buckets", bag.buckets,
-               {.help = "Weights that pairs of neighbouring words share by their hash.",
+               {.help = "Number of hash buckets for bigram weights.",
                 .range = config::between(1, static_cast<double>(kMostBuckets)),
                 .only_if = "ngrams: 2"});
 }
@@ -82,12 +82,12 @@ void read_buckets(Section& section, BagOptions& bag) {
 void read_bag_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& bag = options.bag;
   section.read_choice("weighting", bag.weighting, weightings(),
-                      {.help = "What an occurrence of a word counts for: count (1), binary (1 the "
-                               "first time in a text), tfidf (the rarer in the training data the "
-                               "more; each text scaled to length 1).",
+                      {.help = "Term weighting. count: number of occurrences. binary: 1 if the "
+                               "word occurs. tfidf: TF-IDF (words that are rare in the training "
+                               "data count more; each text is scaled to length 1).",
                        .only_if = kOnlyBag});
   section.read("ngrams", bag.ngrams,
-               {.help = "2: pairs of neighbouring words count like words.",
+               {.help = "Maximum n-gram size. 2: adds bigrams to the single words.",
                 .unit = "words",
                 .range = config::between(1, 2),
                 .only_if = kOnlyBag});
@@ -101,30 +101,31 @@ void read_bag_keys(Section& section, ModelOptions& options, const ModelOptions* 
 
 void read_widths(Section& section, ModelOptions& options) {
   section.read("dim", options.dim,
-               {.help = "Width of the residual stream.",
+               {.help = "Hidden size of the model.",
                 .unit = "features",
                 .range = config::between(1, kMostWidth)});
   section.read("embedding_size", options.embedding_size,
-               {.help = "Width of the embeddings, before they are projected to dim.",
+               {.help = "Size of the word embeddings, before the projection to dim.",
                 .unit = "features",
                 .range = config::between(1, kMostWidth)});
-  section.read("dropout", options.dropout,
-               {.help = "Share of the features that are dropped in training.",
-                .range = config::half_open(0, 1)});
-  section.read("init_std", options.init_std,
-               {.help = "Standard deviation of the normal that initialises matrices.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read(
+      "dropout", options.dropout,
+      {.help = "Dropout probability of hidden features.", .range = config::half_open(0, 1)});
+  section.read(
+      "init_std", options.init_std,
+      {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
 }
 
 void read_distance(Section& section, DecomposableOptions& own) {
   if (!own.intra_attention && !section.is_documenting()) {
     if (section.has("max_distance")) {
-      section.fail("max_distance", "has no effect here, allowed with intra_attention: true");
+      section.fail("max_distance", "has no effect here, only with intra_attention: true");
     }
     return;
   }
   section.read("max_distance", own.distance,
-               {.help = "Words that are further apart than this share one bias.",
+               {.help = "Maximum distance with its own bias; larger distances share one bias.",
                 .unit = "words",
                 .range = config::between(1, kMostDistance),
                 .only_if = "intra_attention: true"});
@@ -134,13 +135,13 @@ void read_decomposable_keys(Section& section, ModelOptions& options, const Model
   auto& own = options.decomposable;
   read_widths(section, options);
   section.read("hidden_dim", own.hidden,
-               {.help = "Width of the networks that attend, compare and aggregate.",
+               {.help = "Hidden size of the attend, compare and aggregate networks.",
                 .unit = "features",
                 .range = config::between(1, kMostWidth),
                 .only_if = kOnlyPairs});
   section.read("intra_attention", own.intra_attention,
-               {.help = "Whether each word sees the others of its own text first "
-                        "(arXiv:1606.01933, section 3.4).",
+               {.help = "Intra-sentence attention: each word first attends to the other words of "
+                        "its own text (arXiv:1606.01933, section 3.4).",
                 .only_if = kOnlyPairs});
   read_distance(section, own);
   if (base != nullptr) {
@@ -158,7 +159,7 @@ void begin_json(const JsonFields& fields, ModelOptions& options, const ModelOpti
   options = apply_named(options, defaults);
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   if (options.vocabulary == 0) {
-    fields.fail("vocab_size", "missing, a number of words is expected");
+    fields.fail("vocab_size", "missing, must be a number of words");
   }
   fields.read("pad_token_id", options.pad_id, -1, options.vocabulary - 1);
   fields.read("cls_token_id", options.bos_id, -1, options.vocabulary - 1);
@@ -320,7 +321,7 @@ std::vector<std::pair<std::string, std::string>> baseline_description(const Mode
     return {
         {"weighting", baselines_word_of(options.bag.weighting)},
         {"features", str_cat("words", options.bag.ngrams > 1
-                                          ? str_cat(" and pairs of them in ",
+                                          ? str_cat(" and bigrams in ",
                                                     with_commas(options.bag.buckets), " buckets")
                                           : "")}};
   }

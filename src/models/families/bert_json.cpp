@@ -43,7 +43,7 @@ void read_bert_json_sizes(const JsonFields& fields, ModelOptions& options, const
 void read_special(const JsonFields& fields, ModelOptions& options) {
   read_id(fields, "pad_token_id", options.pad_id, options.vocabulary, 0);
   if (capabilities_of(options.family).positions_start_after_pad_id && options.pad_id < 0) {
-    fields.fail("pad_token_id", "found null, an id is expected: positions are counted from it");
+    fields.fail("pad_token_id", "found null, must be an id: position ids start after it");
   }
   read_id(fields, "bos_token_id", options.bos_id, options.vocabulary, 0);
   read_id(fields, "eos_token_id", options.eos_id, options.vocabulary, 0);
@@ -80,7 +80,7 @@ void refuse_bert_json_foreign(const JsonFields& fields) {
     bool is_on = false;
     fields.read(key, is_on);
     if (is_on) {
-      fields.fail(key, "found true, allowed is false: this family is an encoder here");
+      fields.fail(key, "found true, must be false: this family is an encoder");
     }
   }
   std::string position = "absolute";

@@ -42,7 +42,7 @@ struct Reading {
                          Value ModelOptions::*field) const {
     if (base != nullptr && options.*field != base->*field) {
       section.fail(key, str_cat(word_of(options.*field), " contradicts ", word_of(base->*field),
-                                " of the model that init_from names; leave it out"));
+                                " of the model in init_from; omit it"));
     }
   }
 };
@@ -51,12 +51,12 @@ void read_attention(LayerPartSection part, Reading& reading) {
   auto& options = reading.options;
   auto& section = part.shared();
   section.read("heads", options.heads,
-               {.help = "Attention heads; they divide dim.",
+               {.help = "Number of attention heads; must divide dim.",
                 .unit = "heads",
                 .range = config::between(1, 1024)});
-  section.read("dropout", options.attention_dropout,
-               {.help = "Share of the attention weights that are dropped in training.",
-                .range = config::half_open(0, 1)});
+  section.read(
+      "dropout", options.attention_dropout,
+      {.help = "Dropout probability of the attention weights.", .range = config::half_open(0, 1)});
   reading.require_unchanged(section, "heads", &ModelOptions::heads);
   if (options.dim % options.heads != 0) {
     section.fail("heads", str_cat(options.heads, " does not divide dim ", options.dim));
@@ -69,15 +69,14 @@ void read_position(Section section, Reading& reading) {
   auto& options = reading.options;
   read_modernbert_position(section, options, reading.base);
   section.read("length", options.length,
-               {.help = "Longest sequence that the model can take, special tokens counted.",
+               {.help = "Maximum sequence length of the model in tokens, including special tokens.",
                 .unit = "tokens",
                 .range = config::between(4, 1 << 20)});
   section.read("sinusoidal_init", options.has_sinusoidal_positions,
-               {.help = "Whether the table begins as sinusoids, not at random; "
-                        "it is trained all "
-                        "the same."});
+               {.help = "Initialises the position embeddings with sinusoids instead of random "
+                        "values. They are trained in either case."});
   if (options.has_sinusoidal_positions && is_modernbert(options.family)) {
-    section.fail("sinusoidal_init", "has no effect here: rotary positions have no table");
+    section.fail("sinusoidal_init", "has no effect here: rotary position embeddings have no table");
   }
   reading.require_unchanged(section, "length", &ModelOptions::length);
   section.reject_unread();
@@ -93,14 +92,12 @@ void read_bert_feed_forward(LayerPartSection part, Reading& reading) {
                            .help = "The type of the feed-forward."},
                           options.layer_types);
   section.read("width", options.width,
-               {.help = "Width between the two projections; 4 * dim where dim "
-                        "is given and this is "
-                        "not (1.5 * dim for "
-                        "modernbert).",
+               {.help = "Intermediate size of the feed-forward layer. Default: 4 * dim if dim is "
+                        "given (1.5 * dim for modernbert).",
                 .unit = "features",
                 .range = config::between(1, 1 << 20)});
   section.read_choice("activation", options.activation, activations(),
-                      {.help = "The function between the projections."});
+                      {.help = "Activation function of the feed-forward layer."});
   read_modernbert_feed_forward(section, options, reading.base);
   reading.require_unchanged(section, "width", &ModelOptions::width);
   reading.require_unchanged(section, "activation", &ModelOptions::activation);
@@ -110,25 +107,25 @@ void read_bert_feed_forward(LayerPartSection part, Reading& reading) {
 void read_norm(Section section, Reading& reading) {
   auto& options = reading.options;
   auto type = nn::NormType::kLayer;
-  section.read_choice("type", type, nn::norm_types(), {.help = "The kind of normalisation."});
-  section.read_choice("place", options.norm_placement, norm_placements(),
-                      {.help = "After the residual sum (post, as published) or "
-                               "before each sub-layer (pre); "
-                               "transformers has no pre-norm BERT."});
-  section.read(
-      "epsilon", options.norm_epsilon,
-      {.help = "Added to the variance.", .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read_choice("type", type, nn::norm_types(), {.help = "Normalization type."});
+  section.read_choice(
+      "place", options.norm_placement, norm_placements(),
+      {.help = "Position of the normalization: after the residual connection (post, as published) "
+               "or before each sub-layer (pre). transformers has no pre-norm BERT."});
+  section.read("epsilon", options.norm_epsilon,
+               {.help = "Epsilon added to the variance.",
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   if (type != nn::NormType::kLayer) {
-    section.fail("type",
-                 str_cat("rms does not go with ", word_of(options.family), ", allowed is layer"));
+    section.fail(
+        "type", str_cat("rms is not supported by ", word_of(options.family), ", allowed is layer"));
   }
   if (!has_norm_placement(options.family, options.norm_placement)) {
-    section.fail("place", str_cat(word_of(options.norm_placement), " does not go with ",
+    section.fail("place", str_cat(word_of(options.norm_placement), " is not supported by ",
                                   word_of(options.family), ", allowed is ",
                                   options.norm_placement == NormPlacement::kPre ? "post" : "pre"));
   }
   if (capabilities_of(options.family).has_fixed_epsilon && options.norm_epsilon != 1e-12) {
-    section.fail("epsilon", str_cat(word_of(options.family), " has 1e-12 and no other"));
+    section.fail("epsilon", str_cat("must be 1e-12 for ", word_of(options.family)));
   }
   read_modernbert_norm(section, options, reading.base);
   reading.require_unchanged(section, "place", &ModelOptions::norm_placement);
@@ -141,11 +138,11 @@ void reject_sizes(const Section& section, const ModelOptions& options) {
   const auto& capabilities = capabilities_of(options.family);
   if (capabilities.has_segments != (options.type_vocab_size > 0)) {
     section.fail("type_vocab_size",
-                 str_cat(options.type_vocab_size, " does not go with ", word_of(options.family),
+                 str_cat(options.type_vocab_size, " is not supported by ", word_of(options.family),
                          ", allowed is ", capabilities.has_segments ? "1 or more" : "0"));
   }
   if (options.embedding_size > 0 && !capabilities.has_embedding_projection) {
-    section.fail("embedding_size", str_cat(options.embedding_size, " does not go with ",
+    section.fail("embedding_size", str_cat(options.embedding_size, " is not supported by ",
                                            word_of(options.family), ", allowed is 0"));
   }
 }
@@ -153,24 +150,23 @@ void reject_sizes(const Section& section, const ModelOptions& options) {
 void read_bert_sizes(Section& section, Reading& reading) {
   auto& options = reading.options;
   section.read("dim", options.dim,
-               {.help = "Width of the residual stream.",
+               {.help = "Hidden size of the model.",
                 .unit = "features",
                 .range = config::between(1, 65536)});
   if (reading.base == nullptr && section.has("dim")) {
     options.width = is_modernbert(options.family) ? options.dim * 3 / 2 : 4 * options.dim;
   }
-  section.read(
-      "layers", options.layers,
-      {.help = "Blocks of the stack.", .unit = "layers", .range = config::between(1, 1024)});
+  section.read("layers", options.layers,
+               {.help = "Number of transformer layers.",
+                .unit = "layers",
+                .range = config::between(1, 1024)});
   section.read("type_vocab_size", options.type_vocab_size,
-               {.help = "Kinds of text that a sequence tells apart; 1: none; "
-                        "0: the family has no "
-                        "table of them (distilbert).",
+               {.help = "Number of token types (segment embeddings). 1: all tokens have the same "
+                        "type. 0: the family has no token type embeddings (distilbert).",
                 .range = config::between(0, 1024)});
   section.read("embedding_size", options.embedding_size,
-               {.help = "Width of the embeddings where it is not dim and a "
-                        "projection follows "
-                        "(electra); 0: as dim.",
+               {.help = "Embedding size, if it differs from dim and is followed by a projection "
+                        "(electra). 0: same as dim.",
                 .unit = "features",
                 .range = config::between(0, 65536)});
   reject_sizes(section, options);
@@ -183,9 +179,8 @@ void read_bert_sizes(Section& section, Reading& reading) {
 /// `dropout` is the default of all rates; the others override it where given.
 void read_dropouts(Section& section, ModelOptions& options) {
   section.read("dropout", options.dropout,
-               {.help = "Share of the features that are dropped in training; "
-                        "holds for attention "
-                        "and head too unless they say otherwise.",
+               {.help = "Dropout probability of hidden features; also the default for attention "
+                        "and classifier dropout.",
                 .range = config::half_open(0, 1)});
   if (section.has("dropout")) {
     options.attention_dropout = options.dropout;
@@ -195,18 +190,19 @@ void read_dropouts(Section& section, ModelOptions& options) {
     options.modern.activation_dropout = is_modernbert(options.family) ? options.dropout : 0;
   }
   section.read("classifier_dropout", options.classifier_dropout,
-               {.help = "Dropout before the classifier; null: as `dropout`, or "
-                        "as published (distilbert).",
+               {.help = "Dropout probability before the classifier. null: same as `dropout`, or as "
+                        "published (distilbert).",
                 .range = config::half_open(0, 1)});
 }
 
 void read_rest(Section& section, Reading& reading) {
   auto& options = reading.options;
-  section.read("init_std", options.init_std,
-               {.help = "Standard deviation of the normal that initialises matrices.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read(
+      "init_std", options.init_std,
+      {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   section.read("tie_word_embeddings", options.tie_word_embeddings,
-               {.help = "Whether the output matrix is the word embedding."});
+               {.help = "Ties the output projection to the word embeddings."});
   reading.require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
 }
 

@@ -51,8 +51,8 @@ void read_gpt2_keys(config::Section& section, ModelOptions& options, const Model
 }
 
 void refuse_gpt2_foreign(const JsonFields& fields) {
-  require(fields, "add_cross_attention", false, "this family has no encoder here");
-  require(fields, "scale_attn_weights", true, "scores are scaled here");
+  require(fields, "add_cross_attention", false, "this family has no encoder");
+  require(fields, "scale_attn_weights", true, "attention scores are always scaled");
 }
 
 void read_gpt2_json(const JsonFields& fields, ModelOptions& options) {

@@ -50,8 +50,8 @@ void check_rotary(const JsonFields& fields, const ModelOptions& options) {
   const auto width = rotary_of(options).width;
   if (width < 2 || width % 2 != 0) {
     fields.fail("rope_parameters",
-                str_cat("partial_rotary_factor turns ", width, " of the ", head_dim(options),
-                        " features of a head, an even number of at least 2 is expected"));
+                str_cat("partial_rotary_factor rotates ", width, " of the ", head_dim(options),
+                        " features of a head, must be an even number of at least 2"));
   }
 }
 

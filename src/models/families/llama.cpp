@@ -158,8 +158,9 @@ void read_heads(const JsonFields& fields, ModelOptions& options) {
     decoder.head_dim = 0;
   }
   if (head_dim(options) % 2 != 0) {
-    fields.fail("head_dim", str_cat("found ", head_dim(options),
-                                    ", an even width is expected: rotary positions turn pairs"));
+    fields.fail("head_dim",
+                str_cat("found ", head_dim(options),
+                        ", must be even: rotary position embeddings rotate pairs of features"));
   }
 }
 
@@ -170,9 +171,8 @@ void read_layer_types(const JsonFields& fields, ModelOptions& options) {
   }
   const auto& types = fields.at("layer_types");
   if (static_cast<int64_t>(types.size()) != options.layers) {
-    fields.fail("layer_types",
-                str_cat("found ", types.size(), " entries, expected one for each of ",
-                        options.layers, " layers"));
+    fields.fail("layer_types", str_cat("found ", types.size(), " entries, must be one for each of ",
+                                       options.layers, " layers"));
   }
   int64_t first = options.layers;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -181,7 +181,7 @@ void read_layer_types(const JsonFields& fields, ModelOptions& options) {
       first = std::min(first, layer);
     } else if (type != "full_attention" || first < layer) {
       fields.fail("layer_types",
-                  "allowed is full_attention in the first layers and sliding_attention after them");
+                  "must be full_attention in the first layers and sliding_attention after them");
     }
   }
   options.decoder.first_window_layer = first;
@@ -217,7 +217,7 @@ void read_llama_json(const JsonFields& fields, ModelOptions& options) {
   read_heads(fields, options);
   read_rope(fields, options);
   if (options.decoder.partial_rotary_factor < 1) {
-    fields.fail("partial_rotary_factor", "must be 1: all features of a head are turned");
+    fields.fail("partial_rotary_factor", "must be 1: all features of a head are rotated");
   }
   read_window(fields, options);
   read_activation(fields, "hidden_act", options.activation);

@@ -131,40 +131,43 @@ void read_vision_keys(config::Section& section, ModelOptions& options, const Mod
   read_shared_model_keys(section, options, base,
                          {.only_if = kVisionOnly, .has_length = false, .has_ties = false});
   auto& vision = options.vision;
-  section.read("image_size", vision.image_size,
-               {.help = "Height and width of the images, a whole number of patches; with init_from "
-                        "another size than the model's makes it anew for that size, its positions "
-                        "interpolated.",
-                .unit = "pixels",
-                .range = config::between(1, static_cast<double>(kLargestImage)),
-                .only_if = kVisionOnly});
+  section.read(
+      "image_size", vision.image_size,
+      {.help =
+           "Height and width of the input images in pixels; must be a multiple of patch_size. If "
+           "it differs from the model in init_from, the position embeddings are interpolated.",
+       .unit = "pixels",
+       .range = config::between(1, static_cast<double>(kLargestImage)),
+       .only_if = kVisionOnly});
   section.read("patch_size", vision.patch_size,
-               {.help = "Height and width of a patch.",
+               {.help = "Height and width of a patch in pixels.",
                 .unit = "pixels",
                 .range = config::between(1, 1024),
                 .only_if = kVisionOnly});
-  section.read("num_channels", vision.channels,
-               {.help = "Channels of the images: 1 (grey) or 3 (colours); images that have others "
-                        "are converted.",
-                .range = config::between(1, 3),
-                .only_if = kVisionOnly});
-  section.read("qkv_bias", vision.qkv_bias,
-               {.help = "Whether queries, keys and values have biases.", .only_if = kVisionOnly});
+  section.read(
+      "num_channels", vision.channels,
+      {.help = "Number of image channels: 1 (greyscale) or 3 (RGB). Other images are converted.",
+       .range = config::between(1, 3),
+       .only_if = kVisionOnly});
+  section.read(
+      "qkv_bias", vision.qkv_bias,
+      {.help = "Bias terms of the query, key and value projections.", .only_if = kVisionOnly});
   section.read("drop_path_rate", vision.drop_path_rate,
-               {.help = "Stochastic depth (arXiv:1603.09382): share of the images for which the "
-                        "last layer's sub-layers are left out in training; less in those before.",
+               {.help = "Stochastic depth (drop path, arXiv:1603.09382): probability per image of "
+                        "skipping a sub-layer of the last layer in training; it decreases linearly "
+                        "to 0 at the first layer.",
                 .range = config::half_open(0, 1),
                 .only_if = kVisionOnly});
   if (section.is_documenting()) {
     return;
   }
   if (vision.channels == 2) {
-    section.fail("num_channels", "2, allowed are 1 and 3");
+    section.fail("num_channels", "2, must be 1 or 3");
   }
   if (vision.image_size % vision.patch_size != 0 || vision.grid() > kMostGrid) {
     section.fail("image_size",
-                 str_cat(vision.image_size, " pixels are no whole number of patches of ",
-                         vision.patch_size, " (at most ", kMostGrid, ")"));
+                 str_cat(vision.image_size, " pixels are not a multiple of the patch size ",
+                         vision.patch_size, " or give more than ", kMostGrid, " patches per side"));
   }
   if (base != nullptr) {
     require_unchanged(section, "patch_size", vision.patch_size == base->vision.patch_size);
@@ -181,7 +184,7 @@ void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
     const bool is_square = list.size() == 2 && list[0] == list[1] && list[0].is_number_integer() &&
                            list[0] > 0 && list[0] <= kLargestImage;
     if (!is_square) {
-      fields.fail(key, "must be one size, or twice the same: images are square here");
+      fields.fail(key, "must be one size or the same size twice: images are square");
     }
     side = list[0].get<int64_t>();
     return;
@@ -209,8 +212,9 @@ void read_vision_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("qkv_bias", vision.qkv_bias);
   fields.read("drop_path_rate", vision.drop_path_rate, 0.0, 1.0);
   if (vision.image_size % vision.patch_size != 0 || vision.grid() > kMostGrid) {
-    fields.fail("image_size", str_cat(vision.image_size, " is no whole number of patches of ",
-                                      vision.patch_size, " (at most ", kMostGrid, ")"));
+    fields.fail("image_size",
+                str_cat(vision.image_size, " is not a multiple of patch size ", vision.patch_size,
+                        " or gives more than ", kMostGrid, " patches per side"));
   }
   int64_t stride = vision.patch_size;
   fields.read("encoder_stride", stride, 1, kLargestImage);

@@ -65,26 +65,25 @@ void check_stack(config::Section& section, const ModelOptions& options) {
   }
   if (options.width != 4 * options.dim) {
     section.section("feed_forward", {.help = ""})
-        .fail("width", str_cat(options.width, ", xlm has 4 * dim, ", 4 * options.dim));
+        .fail("width", str_cat(options.width, ", must be 4 * dim for xlm, ", 4 * options.dim));
   }
   if (options.activation != Activation::kGelu && options.activation != Activation::kRelu) {
     section.section("feed_forward", {.help = ""})
-        .fail("activation", "does not go with xlm, allowed is gelu, relu");
+        .fail("activation", "is not supported by xlm, allowed is gelu, relu");
   }
 }
 
 void read_languages(config::Section& section, XlmOptions& xlm) {
-  section.read("languages", xlm.languages,
-               {.help = "Languages that the model tells apart, by their ids from 0 on; an item of "
-                        "data says by `language` which is its own. None or one: all texts are "
-                        "alike.",
-                .only_if = kXlmOnly});
   section.read(
-      "use_lang_emb", xlm.uses_language_embeddings,
-      {.help = "Whether each language has a vector, which its tokens bear.", .only_if = kXlmOnly});
+      "languages", xlm.languages,
+      {.help = "Languages of the model, in the order of their ids from 0. Data items select theirs "
+               "with `language`. None or one: all texts have the same language.",
+       .only_if = kXlmOnly});
+  section.read("use_lang_emb", xlm.uses_language_embeddings,
+               {.help = "Language embeddings, added to every token.", .only_if = kXlmOnly});
   const std::set<std::string> names(xlm.languages.begin(), xlm.languages.end());
   if (names.size() != xlm.languages.size() || names.contains("")) {
-    section.fail("languages", "each must have a name of its own");
+    section.fail("languages", "each language must have a different name");
   }
 }
 
@@ -94,8 +93,8 @@ void read_xlm_keys(config::Section& section, ModelOptions& options, const ModelO
   check_stack(section, options);
   read_languages(section, xlm);
   section.read("embed_init_std", xlm.embedding_init_std,
-               {.help = "Standard deviation of the normal that initialises embeddings; null: "
-                        "dim ^ -0.5.",
+               {.help = "Standard deviation of the normal distribution that initialises "
+                        "embeddings. null: dim ^ -0.5.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true},
                 .only_if = kXlmOnly});
   require_unchanged(section, "languages", base == nullptr || xlm.languages == base->xlm.languages);
@@ -119,13 +118,13 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
   const auto& table = fields.at("lang2id");
   const JsonFields ids(table, fields.place() + ": lang2id");
   if (!table.is_object() || table.size() != names.size()) {
-    fields.fail("lang2id", str_cat("ids of ", count, " languages (n_langs) are expected"));
+    fields.fail("lang2id", str_cat("must have ids for ", count, " languages (n_langs)"));
   }
   for (const auto& [name, value] : table.items()) {
     int64_t id = -1;
     ids.read(name, id, 0, count - 1);
     if (id < 0 || name.empty() || !names[static_cast<std::size_t>(id)].empty()) {
-      fields.fail("lang2id", str_cat("an id of its own is expected for each language, found ",
+      fields.fail("lang2id", str_cat("each language must have its own id, found ",
                                      formats::quoted_text(name), " with ", id));
     }
     names[static_cast<std::size_t>(id)] = name;
@@ -134,9 +133,9 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
 }
 
 void refuse_xlm_foreign(const JsonFields& fields, Head head) {
-  require(fields, "causal", false, "tokens see both sides here");
-  require(fields, "asm", false, "all words have an output of their own here");
-  require(fields, "is_encoder", true, "this family is an encoder here");
+  require(fields, "causal", false, "causal attention is not supported");
+  require(fields, "asm", false, "adaptive softmax is not supported");
+  require(fields, "is_encoder", true, "this family is an encoder");
   if (head != Head::kSequence) {
     return;
   }
@@ -146,8 +145,8 @@ void refuse_xlm_foreign(const JsonFields& fields, Head head) {
     fields.fail("summary_type",
                 str_cat("found ", formats::quoted_text(type), ", allowed is 'first'"));
   }
-  require(fields, "summary_use_proj", true, "the classifier is that projection");
-  require(fields, "summary_proj_to_labels", true, "the classifier is that projection");
+  require(fields, "summary_use_proj", true, "the classifier is the projection");
+  require(fields, "summary_proj_to_labels", true, "the classifier is the projection");
   std::string activation;
   fields.read("summary_activation", activation);
   if (!activation.empty()) {

@@ -48,14 +48,14 @@ std::string class_of(const std::string& directory) {
     if (weights_exists(directory + "/" + pickle)) {
       const auto name = class_of(directory);
       throw formats::Error(
-          str_cat(path, ": not there, only ", pickle,
-                  ", a pickle file, which can run code and is never read; convert it "
-                  "where it can be trusted: python -c \"from transformers import ",
+          str_cat(path, ": missing, only ", pickle,
+                  " is there, a pickle file, which can run code and is never read; if you trust "
+                  "it, convert it: python -c \"from transformers import ",
                   name, "; ", name, ".from_pretrained('", directory, "').save_pretrained('",
                   directory, "')\""));
     }
   }
-  throw formats::Error(path + ": no such file, and no " + kIndex + " either");
+  throw formats::Error(path + ": file not found, and no " + kIndex + " either");
 }
 
 /// `(99, 32)`, and the file's dtype.
@@ -93,14 +93,15 @@ void SafetensorsShards::open_shards(const std::string& directory, const std::str
   const auto json = formats::read_json(index);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || map == json.end() || !map->is_object()) {
-    throw formats::Error(index + ": weight_map: an object of file names by tensor is expected");
+    throw formats::Error(index + ": weight_map: must be an object of file names by tensor name");
   }
   std::set<std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     const auto name = file.is_string() ? file.get<std::string>() : std::string();
     if (name.empty() || name.find('/') != std::string::npos || !name.ends_with(".safetensors")) {
       throw formats::Error(
-          index + ": weight_map: a name of a .safetensors file beside it is expected, found '" +
+          index +
+          ": weight_map: must be the name of a .safetensors file in the same directory, found '" +
           name.substr(0, 80) + "'");
     }
     files.insert(name);
@@ -162,13 +163,13 @@ std::string mismatch(const SafetensorsShards& files,
                      const StoredTensor& wanted,
                      const std::optional<std::string>& name) {
   if (!name) {
-    return str_cat(files.file_of(wanted.name), ": no tensor '", wanted.name,
-                   "', which config.json asks for with shape ", shape_text(wanted.shape));
+    return str_cat(files.file_of(wanted.name), ": missing key: tensor '", wanted.name,
+                   "', which config.json requires with shape ", shape_text(wanted.shape));
   }
   const auto& view = *files.find(*name);
   if (view.shape != wanted.shape || !is_float(view.dtype)) {
     return str_cat(files.file_of(*name), ": ", *name, ": found ", found_text(view),
-                   ", config.json asks for ", shape_text(wanted.shape),
+                   ", but config.json requires ", shape_text(wanted.shape),
                    " of F32, F16, BF16 or F64");
   }
   return "";

@@ -43,7 +43,8 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
 }
 
 at::Tensor CrossAttention::forward(const at::Tensor& x, const ForwardContext& context) {
-  TORCH_CHECK(context.encoder_states != nullptr, "cross attention needs the states of an encoder");
+  TORCH_CHECK(context.encoder_states != nullptr,
+              "cross attention needs the hidden states of an encoder");
   return output_->forward(attend(query_->forward(x, context), context), context);
 }
 

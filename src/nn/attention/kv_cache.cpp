@@ -32,8 +32,8 @@ KvCache::KvCache(int64_t sequences)
 }
 
 kernels::Layout KvCache::begin_step(const std::vector<int64_t>& counts, const at::Device& device) {
-  TORCH_CHECK(counts.size() == lengths_.size(), "a pass over ", lengths_.size(),
-              " sequences expects as many counts, got ", counts.size());
+  TORCH_CHECK(counts.size() == lengths_.size(), "a forward pass over ", lengths_.size(),
+              " sequences expects the same number of counts, got ", counts.size());
   previous_lengths_ = lengths_;
   std::vector<int64_t> offsets{0};
   std::vector<int64_t> all{0};
@@ -89,7 +89,7 @@ void KvCache::grow(Layer& layer, const at::Tensor& key) const {
 }
 
 CachedKv KvCache::extend(int64_t index, const at::Tensor& key, const at::Tensor& value) {
-  TORCH_CHECK(key.size(0) == layout_.tokens(), "the pass that began has ", layout_.tokens(),
+  TORCH_CHECK(key.size(0) == layout_.tokens(), "the current step has ", layout_.tokens(),
               " tokens, got ", key.size(0));
   auto& layer = layers_[index];
   grow(layer, key);

@@ -12,7 +12,7 @@ std::shared_ptr<Norm> make_norm(const NormOptions& options) {
     case NormType::kRms:
       return std::make_shared<RmsNorm>(options);
   }
-  TORCH_CHECK(false, "no such norm");
+  TORCH_CHECK(false, "unknown norm type");
 }
 
 const config::Choices<NormType>& norm_types() {

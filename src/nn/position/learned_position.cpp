@@ -11,7 +11,7 @@ LearnedPosition::LearnedPosition(const PositionOptions& options) : options_(opti
 
 PositionRows LearnedPosition::rows(const kernels::Layout& layout) {
   TORCH_CHECK(layout.position_limit <= options_.length, "a sequence of ", layout.position_limit,
-              " tokens is longer than the ", options_.length, " positions of the model");
+              " tokens is longer than the model's maximum of ", options_.length, " positions");
   if (options_.offset == 0) {
     return {.table = weight_, .rows = layout.positions};
   }

@@ -26,7 +26,7 @@ std::shared_ptr<Position> make_position(const PositionOptions& options) {
     case PositionType::kNone:
       return std::make_shared<NoPosition>();
   }
-  TORCH_CHECK(false, "no such position");
+  TORCH_CHECK(false, "unknown position encoding");
 }
 
 const config::Choices<PositionType>& position_types() {

@@ -4,7 +4,7 @@ namespace weft::nn {
 
 PositionRows RotaryPosition::rows(const kernels::Layout& layout) {
   TORCH_CHECK(layout.position_limit <= options_.length, "a sequence of ", layout.position_limit,
-              " tokens is longer than the ", options_.length, " that the model takes");
+              " tokens is longer than the model's maximum of ", options_.length, " tokens");
   return {};
 }
 

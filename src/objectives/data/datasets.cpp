@@ -34,8 +34,8 @@ struct DatasetInputs {
 int64_t sequence_length(const data::DataOptions& options, const models::ModelOptions& model) {
   const int64_t length = options.length.value_or(model.length);
   if (length > model.length) {
-    throw config::Error(str_cat("data.length: ", length, " is more than the ", model.length,
-                                " positions of the model"));
+    throw config::Error(str_cat("data.length: ", length, " is more than the maximum of ",
+                                model.length, " positions of the model"));
   }
   return length;
 }
@@ -82,20 +82,19 @@ void check_classes(const DatasetInputs& inputs, const Datasets& data) {
     return;
   }
   if (data.labels.size() < 2 && !classes.multi_label) {
-    throw config::Error(str_cat("objective.type: classify, but the data have one class only (",
-                                join(data.labels), "), there must be two"));
+    throw config::Error(str_cat("objective.type: classify, but the data have only one class (",
+                                join(data.labels), "), there must be at least two"));
   }
   const bool has_threshold = classes.threshold || classes.tune_threshold;
   if (has_threshold && !classes.multi_label && data.labels.size() != 2) {
-    throw config::Error(
-        str_cat("objective.", classes.threshold ? "threshold" : "tune_threshold", ": there are ",
-                data.labels.size(),
-                " classes, of which the likeliest is found; allowed with two classes "
-                "or with multi_label: true"));
+    throw config::Error(str_cat("objective.", classes.threshold ? "threshold" : "tune_threshold",
+                                ": there are ", data.labels.size(),
+                                " classes, of which the most likely is predicted; allowed with two "
+                                "classes or with multi_label: true"));
   }
   if (classes.tune_threshold && !data.evaluate) {
     throw config::Error(
-        "objective.tune_threshold: there is no data.evaluate to find the threshold on");
+        "objective.tune_threshold: there is no data.evaluate to tune the threshold on");
   }
 }
 
@@ -103,8 +102,8 @@ void check_pairs(const DatasetInputs& inputs, const data::LabelledDataset& texts
   if (inputs.model.family == models::Family::kDecomposableAttention &&
       texts.texts(0, 0).size() < 2) {
     throw config::Error(
-        "model.type: decomposable_attention compares two texts, the training data have one in a "
-        "row: name the column of the second by `text_pair:`");
+        "model.type: decomposable_attention needs two texts, but the training data have one per "
+        "row: set the column of the second text with `text_pair:`");
   }
 }
 

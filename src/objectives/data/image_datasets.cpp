@@ -42,8 +42,8 @@ Datasets image_datasets(const ObjectiveOptions& objective,
   }
   result.labels = settings.labels;
   if (objective.type == ObjectiveType::kClassify && result.labels.size() < 2) {
-    throw config::Error(str_cat("objective.type: classify, but the images have one class only (",
-                                join(result.labels), "), there must be two"));
+    throw config::Error(str_cat("objective.type: classify, but the images have only one class (",
+                                join(result.labels), "), there must be at least two"));
   }
   return result;
 }

@@ -19,7 +19,7 @@ void check_values(const data::Batch& batch, int64_t outputs) {
   const auto values = static_cast<int64_t>(batch.values.size());
   if (values != outputs * batch.sequences()) {
     throw UserError(str_cat("the data have ", values / std::max<int64_t>(batch.sequences(), 1),
-                            " numbers in a row, the model gives ", outputs));
+                            " numbers per row, but the model's output size is ", outputs));
   }
 }
 

@@ -16,8 +16,8 @@ namespace {
 /// For one sequence, weights (H, L, L).
 at::Tensor attention_distance_divergence(const at::Tensor& student, const at::Tensor& teacher) {
   if (student.size(0) != teacher.size(0)) {
-    throw UserError(str_cat("objective.alpha_attention: attention of ", student.size(0),
-                            " heads and the teacher's of ", teacher.size(0),
+    throw UserError(str_cat("objective.alpha_attention: the student's ", student.size(0),
+                            " heads and the teacher's ", teacher.size(0),
                             " cannot be compared, allowed is 0"));
   }
   // Positions that neither attends to contribute 0: 0 log 0 = 0.
@@ -33,9 +33,9 @@ LayerPairs layer_pairs(LayerMap choice, int64_t student_layers, int64_t teacher_
     return {{student_layers - 1, teacher_layers - 1}};
   }
   if (teacher_layers % student_layers != 0) {
-    throw UserError(str_cat("objective.layer_map: uniform, but ", student_layers,
-                            " layers of the student do not divide ", teacher_layers,
-                            " of the teacher, allowed is last"));
+    throw UserError(str_cat("objective.layer_map: uniform, but the number of student layers (",
+                            student_layers, ") does not divide that of the teacher (",
+                            teacher_layers, "), allowed is last"));
   }
   LayerPairs pairs;
   const auto step = teacher_layers / student_layers;

@@ -21,7 +21,7 @@ std::vector<double> balanced(const ClassOptions& options,
     if (options.multi_label && (counts[i] == 0 || counts[i] == rows)) {
       throw config::Error(str_cat("objective.class_weights: balanced, but the class '", labels[i],
                                   "' is in ", counts[i] == 0 ? "none" : "all",
-                                  " of the rows; give the weights by name"));
+                                  " of the rows; give the weights by class name"));
     }
     // The weight of a class without rows does not matter.
     weights.push_back(options.multi_label ? (all - count) / count

@@ -22,7 +22,7 @@ using models::ModelOptions;
 
 void check_images(const std::string& path, const ModelOptions& teacher, const ModelOptions& own) {
   if (!models::reads_images(teacher)) {
-    reject(path, "reads no images, as the student does");
+    reject(path, "is not an image model like the student");
   }
   const auto& vision = teacher.vision;
   if (vision.image_size != own.vision.image_size || vision.patch_size != own.vision.patch_size ||
@@ -31,8 +31,8 @@ void check_images(const std::string& path, const ModelOptions& teacher, const Mo
       return str_cat(of.channels, " x ", of.image_size, " x ", of.image_size,
                      " pixels in patches of ", of.patch_size);
     };
-    reject(path, str_cat("reads ", shape(vision), ", the student ", shape(own.vision),
-                         ": they must read the same"));
+    reject(path, str_cat("reads ", shape(vision), ", but the student reads ", shape(own.vision),
+                         ": both must read the same images"));
   }
 }
 
@@ -61,19 +61,19 @@ ModelOptions Teacher::options_for(const ModelOptions& student) const {
   if (models::reads_images(student)) {
     check_images(path_, options, student);
   } else if (options.vocabulary != student.vocabulary) {
-    reject(path_, str_cat("has ", options.vocabulary, " ids, the student ", student.vocabulary,
-                          ": they must have the same tokenizer"));
+    reject(path_, str_cat("has ", options.vocabulary, " token ids, but the student has ",
+                          student.vocabulary, ": both must have the same tokenizer"));
   }
   if (batching::languages_of(options) != batching::languages_of(student)) {
     const auto told = [](const ModelOptions& of) {
       const auto languages = batching::languages_of(of);
       return languages.empty() ? std::string("none") : join(languages);
     };
-    reject(path_, str_cat("tells apart these languages: ", told(options),
-                          "; the student: ", told(student), "; they must be the same"));
+    reject(path_, str_cat("has the languages ", told(options), "; the student has ", told(student),
+                          "; both must have the same"));
   }
   if (classifies(student.head) && options.labels != student.labels) {
-    reject(path_, str_cat("knows the classes ", join(options.labels), ", the data have ",
+    reject(path_, str_cat("has the classes ", join(options.labels), ", but the data have ",
                           join(student.labels)));
   }
   return options;
@@ -83,7 +83,7 @@ void Teacher::load(const models::Model& student) const {
   const auto directory = models::model_directory(path_);
   auto loaded = models::load_model(directory, options_for(student.options()), 0);
   if (!loaded.missing_keys.empty()) {
-    reject(path_, str_cat("has no weights for ", join(loaded.missing_keys)));
+    reject(path_, str_cat("has missing keys: ", join(loaded.missing_keys)));
   }
   const auto parameter = student.named_parameters().values().front();
   models::prepare_for_inference(*loaded.model,
@@ -126,8 +126,8 @@ void check_image_normalization(const std::string& teacher,
   if (wanted &&
       (wanted->image_mean != format.image_mean || wanted->image_std != format.image_std)) {
     throw config::Error(str_cat("objective.teacher: ", teacher,
-                                " has another mean or deviation of its images than this run: they "
-                                "must be the same (data.images.mean, data.images.std)"));
+                                " uses a different image mean or standard deviation than this run: "
+                                "both must be the same (data.images.mean, data.images.std)"));
   }
 }
 

@@ -59,7 +59,7 @@ void AsyncCheckpointer::save(const CheckpointParts& parts, const TrainState& sta
         options_.keeps_rollback_checkpoints ? state.rollbacks.save_steps : std::vector<int64_t>{});
   } catch (const FileError& error) {
     log::error(
-        str_cat("[checkpoint] links and older checkpoints stay as they were: ", error.what()));
+        str_cat("[checkpoint] links and older checkpoints were not updated: ", error.what()));
   }
 }
 
@@ -75,7 +75,8 @@ void AsyncCheckpointer::save_and_record(const CheckpointParts& parts, const Trai
 }
 
 void AsyncCheckpointer::start(const CheckpointParts& parts, const TrainState& state) {
-  TORCH_CHECK(!thread_.joinable() && !saved_, "AsyncCheckpointer: the save before was not taken");
+  TORCH_CHECK(!thread_.joinable() && !saved_,
+              "AsyncCheckpointer: the previous save has not been collected");
   if (!options_.is_async || !has_memory_for_copy(parts)) {
     return save_and_record(parts, state);
   }
@@ -117,8 +118,8 @@ bool AsyncCheckpointer::has_memory_for_copy(const CheckpointParts& parts) {
     }
   }
   log::warning(str_cat(
-      "[checkpoint] no memory for a copy (", format_bytes(static_cast<double>(wanted)), ", ",
-      format_bytes(static_cast<double>(free)), " are free): the run waits for its saves"));
+      "[checkpoint] not enough memory for a copy (", format_bytes(static_cast<double>(wanted)),
+      ", ", format_bytes(static_cast<double>(free)), " are free): training waits for each save"));
   options_.is_async = false;
   return false;
 }

@@ -73,7 +73,7 @@ void read_flat_tensors(const std::string& path,
       auto part = FlatParameters::parameter_view(flat, entry);
       if (view.dtype != formats::DType::kF32 || view.shape != part.sizes().vec()) {
         throw formats::Error(file.path() + ": " + name +
-                             " has another shape or type than the model");
+                             " differs from the model in shape or dtype");
       }
       // from_blob requires non-const memory; it is only read.
       auto* const bytes = const_cast<std::byte*>(view.bytes.data());
@@ -162,7 +162,7 @@ int64_t expected_bytes(const CheckpointParts& parts) {
 void check_free_space(const std::string& directory, int64_t bytes) {
   const auto free = free_bytes(directory);
   if (free < bytes) {
-    throw FileError(str_cat(directory, ": not enough space for a checkpoint: it takes up to ",
+    throw FileError(str_cat(directory, ": not enough disk space for a checkpoint: it needs up to ",
                             format_bytes(static_cast<double>(bytes)), ", ",
                             format_bytes(static_cast<double>(free)), " are free"));
   }
@@ -253,7 +253,7 @@ std::optional<ResumePoint> newest_valid_checkpoint(const std::string& run_direct
     try {
       return read_checkpoint(run_directory + "/" + checkpoint_name(step));
     } catch (const UserError& error) {
-      log::warning(str_cat("[checkpoint] passed over: ", error.what()));
+      log::warning(str_cat("[checkpoint] skipped: ", error.what()));
     }
   }
   return std::nullopt;
@@ -261,15 +261,15 @@ std::optional<ResumePoint> newest_valid_checkpoint(const std::string& run_direct
 
 ResumePoint open_checkpoint(const std::string& path) {
   if (!fs::is_directory(path)) {
-    throw UserError(
-        path + ": does not exist, must be a checkpoint or a run directory, or `auto` or `never`");
+    throw UserError(path +
+                    ": does not exist, must be a checkpoint, a run directory, `auto` or `never`");
   }
   if (has_manifest(path)) {
     return read_checkpoint(path);
   }
   auto found = newest_valid_checkpoint(path);
   if (!found) {
-    throw UserError(path + ": holds no whole checkpoint to go on from");
+    throw UserError(path + ": no complete checkpoint to resume from");
   }
   return *std::move(found);
 }

@@ -85,17 +85,17 @@ void verify_file(const std::string& path, const Json& expected) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) {
-    throw formats::Error(path + ": is missing, the manifest names it");
+    throw formats::Error(path + ": missing, but listed in the manifest");
   }
   if (error) {
     throw formats::Error(str_cat(path, ": cannot read: ", error.message()));
   }
   if (size != expected.at("size").get<uint64_t>()) {
-    throw formats::Error(str_cat(path, ": damaged: ", size, " bytes, the manifest says ",
+    throw formats::Error(str_cat(path, ": damaged: ", size, " bytes, but the manifest says ",
                                  expected.at("size").get<uint64_t>()));
   }
   if (to_hex(digest_file(path)) != expected.at("xxh3").get<std::string>()) {
-    throw formats::Error(path + ": damaged: its checksum is not the manifest's" +
+    throw formats::Error(path + ": damaged: its checksum differs from the manifest" +
                          describe_damage(path, expected));
   }
 }
@@ -113,7 +113,7 @@ Json read_manifest(const std::string& path) {
     text.replace(position, checksum.size(), kNoChecksum);
   }
   if (to_hex(digest(text)) != checksum) {
-    throw formats::Error(path + ": damaged: its checksum is not its own");
+    throw formats::Error(path + ": damaged: wrong checksum");
   }
   return json.at("files");
 }
@@ -148,19 +148,19 @@ bool has_manifest(const std::string& directory) {
 void verify_manifest(const std::string& directory) {
   const auto path = directory + "/" + kManifest;
   if (!has_manifest(directory)) {
-    throw formats::Error(path + ": is missing");
+    throw formats::Error(path + ": missing");
   }
   try {
     const auto files = read_manifest(path);
     for (const auto& [name, expected] : files.items()) {
       if (!is_safe_path(name)) {
-        throw formats::Error(path + ": names " + formats::quoted_text(name) +
-                             ", must name files of its directory");
+        throw formats::Error(path + ": lists " + formats::quoted_text(name) +
+                             ", must only list files of its directory");
       }
       verify_file(directory + "/" + name, expected);
     }
   } catch (const Json::exception& error) {
-    throw formats::Error(path + ": is not a manifest: " + error.what());
+    throw formats::Error(path + ": not a manifest: " + error.what());
   }
 }
 

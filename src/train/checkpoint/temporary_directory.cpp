@@ -10,7 +10,7 @@ namespace weft::train {
 TemporaryDirectory::TemporaryDirectory(const std::string& name)
     : path_((std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string()) {
   if (::mkdtemp(path_.data()) == nullptr) {
-    throw FileError(path_ + ": cannot make a temporary directory");
+    throw FileError(path_ + ": cannot create a temporary directory");
   }
 }
 

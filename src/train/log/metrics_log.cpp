@@ -88,7 +88,7 @@ void MetricsLog::attempt(const std::function<void()>& work) {
     has_failed_ = false;
   } catch (const FileError& error) {
     if (!has_failed_) {
-      log::error(str_cat("[metrics] not written, kept for the next try: ", error.what()));
+      log::error(str_cat("[metrics] not written, kept for the next attempt: ", error.what()));
     }
     has_failed_ = true;
   }

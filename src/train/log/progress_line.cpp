@@ -44,7 +44,7 @@ std::string ProgressLine::line(const TrainingProgress& progress,
   const double steps =
       is_exact ? duration_.amount : static_cast<double>(progress.steps) / std::max(done, 1e-9);
   return str_cat("step ", progress.steps, is_exact ? "/" : "/~", std::llround(steps), "  loss ",
-                 fixed("%.4f", metrics.loss), "  rate ", fixed("%.2e", metrics.learning_rate), "  ",
+                 fixed("%.4f", metrics.loss), "  lr ", fixed("%.2e", metrics.learning_rate), "  ",
                  with_commas(std::llround(metrics.tokens_per_second)), " tokens/s  ",
                  format_duration(left), " left");
 }

@@ -77,7 +77,8 @@ std::vector<std::string> top_level_modules(const std::vector<std::string>& param
 [[noreturn]] void refuse_freeze(const std::string& item,
                                 const std::vector<std::string>& parameters) {
   const auto near = did_you_mean(item, all_names(parameters));
-  throw std::invalid_argument(str_cat("'", item, "' names nothing in the model, whose parts are ",
+  throw std::invalid_argument(str_cat("'", item,
+                                      "' matches no parameter of the model, whose modules are ",
                                       join(top_level_modules(parameters)),
                                       near.empty() ? "" : str_cat("; did you mean '", near, "'?")));
 }
@@ -109,12 +110,12 @@ std::vector<std::string> expand_range(const std::string& item,
     return {item};
   }
   if (range->first > range->last) {
-    throw std::invalid_argument(str_cat("'", item, "' counts backwards"));
+    throw std::invalid_argument(str_cat("'", item, "' is a descending range"));
   }
   const int64_t layers = count_layers(parameters);
   if (range->stem == "layers." && range->last >= layers) {
     throw std::invalid_argument(
-        str_cat("'", item, "' goes past the last layer, layers.", layers - 1));
+        str_cat("'", item, "' is beyond the last layer, layers.", layers - 1));
   }
   std::vector<std::string> items;
   for (int64_t layer = range->first; layer <= range->last; ++layer) {
@@ -139,7 +140,7 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
       std::any_of(parameters.begin(), parameters.end(),
                   [&](const auto& parameter) { return !frozen.contains(parameter); });
   if (!is_any_trained) {
-    throw std::invalid_argument("leaves nothing to train");
+    throw std::invalid_argument("leaves no trainable parameters");
   }
   return frozen;
 }

@@ -24,9 +24,10 @@ void log_lora(const models::Lora& lora) {
   for (const auto part : lora.modules_to_save) {
     whole.emplace_back(part == models::Part::kPooler ? "pooler" : "head");
   }
-  log::info(str_cat("[model] adapters of rank ", lora.options.rank, " beside ", lora.layers.size(),
-                    " frozen matrices, ", with_commas(parameters),
-                    " parameters; trained whole: ", whole.empty() ? "nothing" : join(whole)));
+  log::info(
+      str_cat("[model] LoRA adapters with rank ", lora.options.rank, " on ", lora.layers.size(),
+              " frozen matrices, ", with_commas(parameters),
+              " parameters; fully trained modules: ", whole.empty() ? "nothing" : join(whole)));
 }
 
 /// Base model directory that PEFT can open; for a run, its model. It may be gone on resume.

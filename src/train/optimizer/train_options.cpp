@@ -51,54 +51,53 @@ bool applies(config::Section& section,
 
 OptimizerOptions read_optimizer(config::Section section) {
   OptimizerOptions options;
-  section.read_choice("type", options.type, kOptimizers,
-                      {.help = "How gradients change the weights."});
-  section.read("lr", options.lr,
-               {.help = "Learning rate after the warm-up.", .range = config::above(0)});
+  section.read_choice("type", options.type, kOptimizers, {.help = "Optimizer."});
+  section.read(
+      "lr", options.lr,
+      {.help = "Peak learning rate, reached after the warm-up.", .range = config::above(0)});
   const bool is_adamw = options.type == OptimizerType::kAdamw;
   if (applies(section, "betas", is_adamw, "type: adamw")) {
     std::vector<double> betas(options.betas.begin(), options.betas.end());
-    section.read("betas", betas,
-                 {.help = "Decay of the running mean of gradients and of their squares.",
-                  .range = config::half_open(0, 1),
-                  .only_if = "type: adamw"});
+    section.read(
+        "betas", betas,
+        {.help =
+             "Adam betas: decay rates of the running averages of the gradient and of its square.",
+         .range = config::half_open(0, 1),
+         .only_if = "type: adamw"});
     if (betas.size() != 2) {
-      section.fail("betas", str_cat("a list of ", betas.size(), ", must hold 2 numbers"));
+      section.fail("betas", str_cat("a list of ", betas.size(), ", must have 2 numbers"));
     }
     options.betas = {betas[0], betas[1]};
   }
   if (applies(section, "epsilon", is_adamw, "type: adamw")) {
     section.read("epsilon", options.epsilon,
-                 {.help = "Added to the root of the mean square, against division by nothing.",
+                 {.help = "Adam epsilon, added to the denominator for numerical stability.",
                   .range = config::above(0),
                   .only_if = "type: adamw"});
   }
   if (applies(section, "momentum", !is_adamw, "type: sgd")) {
     section.read("momentum", options.momentum,
-                 {.help = "Share of the last update that is kept.",
-                  .range = config::half_open(0, 1),
-                  .only_if = "type: sgd"});
+                 {.help = "Momentum.", .range = config::half_open(0, 1), .only_if = "type: sgd"});
   }
   section.read("weight_decay", options.weight_decay,
-               {.help = "Pull of the weights towards zero; decoupled from the gradient in adamw, "
-                        "added to it in sgd.",
+               {.help = "Weight decay: decoupled (AdamW) for adamw; added to the gradient (L2 "
+                        "regularization) for sgd.",
                 .range = config::at_least(0)});
-  section.read_choice(
-      "decay_on", options.decay_on, kDecayOn,
-      {.help = "Which parameters decay: those of two or more dimensions, embeddings too, or all."});
+  section.read_choice("decay_on", options.decay_on, kDecayOn,
+                      {.help = "Parameters with weight decay. matrices: tensors with two or more "
+                               "dimensions, including embeddings. all: all parameters."});
   section.read("layer_decay", options.layer_decay,
-               {.help = "Factor of the learning rate from each layer to the one below: with d and "
-                        "L layers the head has lr, the top layer lr * d, the embeddings "
-                        "lr * d^(L + 1).",
+               {.help = "Layer-wise learning rate decay (LLRD), a factor per layer from top to "
+                        "bottom: with factor d and L layers the head uses lr, the top layer lr * "
+                        "d, and the embeddings lr * d^(L + 1). 1: off.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   section.read("head_lr", options.head_lr,
-               {.help = "Learning rate of what stands on the layers, pooler and head, after the "
-                        "warm-up; null: lr.",
+               {.help = "Learning rate of the pooler and head after the warm-up. null: same as lr.",
                 .range = config::above(0)});
   section.read("scale_parameter", options.scale_parameter,
-               {.help = "Whether each parameter learns at lr times the root of the mean square of "
-                        "its numbers, at least 0.001 of it: Adafactor's way (arXiv:1804.04235), by "
-                        "which T5 is trained, with an lr of about 0.01."});
+               {.help = "Scales the learning rate of each parameter by the root mean square of its "
+                        "values (at least 0.001), as in Adafactor (arXiv:1804.04235). T5 is "
+                        "trained in this way with an lr of about 0.01."});
   section.reject_unread();
   return options;
 }
@@ -106,7 +105,7 @@ OptimizerOptions read_optimizer(config::Section section) {
 void read_schedule_shape(config::Section& section, ScheduleOptions& options) {
   if (applies(section, "power", options.type == ScheduleType::kPolynomial, "type: polynomial")) {
     section.read("power", options.power,
-                 {.help = "Exponent of the falling curve.",
+                 {.help = "Exponent of the polynomial decay.",
                   .range = config::above(0),
                   .only_if = "type: polynomial"});
   }
@@ -115,7 +114,7 @@ void read_schedule_shape(config::Section& section, ScheduleOptions& options) {
   const std::string_view falling = "type: linear, cosine, polynomial or warmup_stable_decay";
   if (applies(section, "min_lr_ratio", decays_to_min_lr, falling)) {
     section.read("min_lr_ratio", options.min_lr_ratio,
-                 {.help = "Least rate at the end, as a share of lr.",
+                 {.help = "Minimum learning rate at the end of the decay, as a fraction of lr.",
                   .range = config::between(0, 1),
                   .only_if = falling});
   }
@@ -123,23 +122,22 @@ void read_schedule_shape(config::Section& section, ScheduleOptions& options) {
   if (applies(section, "decay", options.type == ScheduleType::kWarmupStableDecay, stable)) {
     section.read(
         "decay", options.decay,
-        {.help = "Length of the last part, in which the rate falls; null: a tenth of the run.",
-         .only_if = stable});
+        {.help = "Length of the final decay phase. null: 10% of the run.", .only_if = stable});
   }
 }
 
 ScheduleOptions read_schedule(config::Section section, const config::Duration& duration) {
   ScheduleOptions options;
   section.read_choice("type", options.type, kSchedules,
-                      {.help = "How the learning rate goes over the run, after the warm-up."});
+                      {.help = "Learning rate schedule after the warm-up."});
   section.read("warmup", options.warmup,
-               {.help = "Length of the first part, in which the rate rises from zero in a straight "
-                        "line; `0 steps`: none.",
+               {.help = "Learning rate warm-up: length of the linear increase from zero to lr. `0 "
+                        "steps`: no warm-up.",
                 .range = config::at_least(0)});
   if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
-    section.fail("warmup",
-                 str_cat("a warm-up of ", config::to_string(options.warmup),
-                         " is longer than the run, which is ", config::to_string(duration)));
+    section.fail("warmup", str_cat("the warm-up of ", config::to_string(options.warmup),
+                                   " is longer than the run, whose duration is ",
+                                   config::to_string(duration)));
   }
   read_schedule_shape(section, options);
   if (options.decay) {
@@ -151,7 +149,7 @@ ScheduleOptions read_schedule(config::Section section, const config::Duration& d
     if (options.decay->amount > rest) {
       section.fail("decay",
                    str_cat(config::to_string(*options.decay),
-                           " are longer than what train.duration leaves after the warm-up"));
+                           " is longer than the rest of train.duration after the warm-up"));
     }
   }
   section.reject_unread();
@@ -163,57 +161,60 @@ void read_batch(config::Section& section, TrainOptions& options) {
     options.batch_tokens.reset();
   }
   section.read("batch_tokens", options.batch_tokens,
-               {.help = "Real tokens of a step at most, over its micro-batches.",
+               {.help = "Maximum number of tokens per optimizer step (without padding), summed "
+                        "over its micro-batches.",
                 .unit = "tokens",
                 .range = config::between(1, 1e12)});
   section.read("batch_sequences", options.batch_sequences,
-               {.help = "Sequences of a step, instead of batch_tokens.",
+               {.help = "Number of sequences per optimizer step, instead of batch_tokens.",
                 .unit = "sequences",
                 .range = config::between(1, 1e12)});
   section.read("micro_batch_tokens", options.micro_batch_tokens,
-               {.help = "A step is cut into pieces of at most so many tokens, with the same result "
-                        "in less memory (on a GPU but for the drops of dropout); null: one piece.",
+               {.help = "Gradient accumulation: a step is split into micro-batches of at most this "
+                        "many tokens to save memory. The result is the same (except for dropout on "
+                        "a GPU). null: no splitting.",
                 .unit = "tokens",
                 .range = config::between(1, 1e12)});
   if (options.batch_tokens && options.batch_sequences) {
     section.fail("batch_sequences",
-                 "batch_tokens and batch_sequences exclude each other, leave one of them out");
+                 "batch_tokens and batch_sequences are mutually exclusive, omit one of them");
   }
   if (!options.batch_tokens && !options.batch_sequences) {
     section.fail("batch_tokens",
-                 "null, must be a number of tokens where batch_sequences is not given");
+                 "null, must be a number of tokens if batch_sequences is not given");
   }
 }
 
 void read_intervals(config::Section& section, TrainOptions& options) {
   section.read("evaluate_every", options.evaluate_every,
-               {.help = "How often data.evaluate is evaluated, and once more at the end; "
-                        "`never`: not even then."});
-  section.read("save_every", options.save_every,
-               {.help = "How often a checkpoint is saved; `never`: only at the end and when the "
-                        "run is stopped."});
+               {.help = "Evaluation interval on data.evaluate; the run also evaluates at its end. "
+                        "`never`: no evaluation at all."});
   section.read(
-      "save_async", options.saves_async,
-      {.help = "Checkpoints are copied and then written in the background, while the run "
-               "continues, for the memory of one copy of weights and optimizer; false: the "
-               "run waits. Their bytes are the same."});
+      "save_every", options.save_every,
+      {.help = "Checkpoint interval. `never`: only at the end of the run and when it is stopped."});
+  section.read("save_async", options.saves_async,
+               {.help = "Saves checkpoints in the background while training continues; needs "
+                        "memory for a copy of weights and optimizer state. false: training waits "
+                        "for each save. The files are identical."});
   section.read("log_every", options.log_every,
-               {.help = "How often metrics go to the log and to metrics.jsonl."});
-  section.read("best_by", options.metric_for_best_model,
-               {.help = "The figure of the evaluation that says which checkpoint is best; a loss "
-                        "is better low, others high; null: what the objective prefers."});
+               {.help = "Interval for logging metrics to the log and to metrics.jsonl."});
+  section.read(
+      "best_by", options.metric_for_best_model,
+      {.help =
+           "Evaluation metric that selects the best checkpoint; the lowest value is best for "
+           "losses, the highest for other metrics. null: the default metric of the objective."});
 }
 
 EmaOptions read_ema(config::Section section) {
   EmaOptions options;
-  section.read("decay", options.decay,
-               {.help = "Share of the average that an update keeps; null: no average.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true, .is_max_exclusive = true}});
+  section.read(
+      "decay", options.decay,
+      {.help = "Decay of the exponential moving average (EMA) of the weights. null: no average.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true, .is_max_exclusive = true}});
   if (applies(section, "warmup", options.decay.has_value(), "a number for ema.decay")) {
-    section.read(
-        "warmup", options.warms_up,
-        {.help = "Whether early updates, t of them, keep (1 + t) / (10 + t) of it at most.",
-         .only_if = "a number for ema.decay"});
+    section.read("warmup", options.warms_up,
+                 {.help = "EMA warm-up: limits the decay after t updates to (1 + t) / (10 + t).",
+                  .only_if = "a number for ema.decay"});
   }
   section.reject_unread();
   return options;
@@ -223,13 +224,13 @@ EarlyStoppingOptions read_early_stopping(config::Section section, const TrainOpt
   constexpr std::string_view kOnly = "a number for early_stopping.patience";
   EarlyStoppingOptions options;
   section.read("patience", options.patience,
-               {.help = "The run ends after so many evaluations in a row whose figure best_by was "
-                        "no better; null: never early.",
+               {.help = "Patience: stops the run after this many evaluations in a row without "
+                        "improvement of best_by. null: no early stopping.",
                 .unit = "evaluations",
                 .range = config::between(1, 1e9)});
   if (applies(section, "min_delta", options.patience.has_value(), kOnly)) {
     section.read("min_delta", options.min_delta,
-                 {.help = "A figure must be better by more than this to count.",
+                 {.help = "Minimum improvement of the metric that counts.",
                   .range = config::at_least(0),
                   .only_if = kOnly});
   }
@@ -242,29 +243,31 @@ EarlyStoppingOptions read_early_stopping(config::Section section, const TrainOpt
 
 void read_fine_tuning(config::Section& section, TrainOptions& options) {
   section.read("freeze", options.freeze,
-               {.help = "What is not trained: parts or parameters by name (`embeddings`, "
-                        "`layers.3`), ranges (`layers.0-5`), patterns (`*.bias`), or `backbone`: "
-                        "all but pooler and head."});
+               {.help = "Frozen parameters, by module or parameter name (`embeddings`, "
+                        "`layers.3`), range (`layers.0-5`) or pattern (`*.bias`), or `backbone` "
+                        "(everything except pooler and head)."});
   options.ema = read_ema(section.section(
       "ema",
-      {.help = "Moving average of the weights, which evaluation and saved models use; "
-               "training/weights.safetensors of a checkpoint holds the weights themselves."}));
-  options.early_stopping = read_early_stopping(
-      section.section("early_stopping", {.help = "The end of a run that gets no better."}),
-      options);
+      {.help =
+           "Exponential moving average (EMA) of the weights, used for evaluation and saved models; "
+           "training/weights.safetensors of a checkpoint has the weights without averaging."}));
+  options.early_stopping =
+      read_early_stopping(section.section("early_stopping", {.help = "Early stopping."}), options);
 }
 
 NanPolicyOptions read_nan_policy(config::Section section) {
   NanPolicyOptions options;
   section.read_choice(
       "action", options.action, kStepFailureActions,
-      {.help = "What a step brings whose loss or gradient is not finite, and again so when it is "
-               "computed a second time. It never changes the weights. skip: the next step; "
-               "rollback: the last good checkpoint, without such data; stop: the end."});
-  section.read("max_consecutive_skips", options.max_consecutive_skips,
-               {.help = "So many skipped steps in a row, spikes too, end the run.",
-                .unit = "steps",
-                .range = config::between(1, 1e9)});
+      {.help = "What to do if the loss or gradient of a step is still NaN or infinite after "
+               "computing it a second time. The weights are never updated with it. skip: skip the "
+               "step. rollback: go back to the last good checkpoint and leave out the data of "
+               "train.rollback.skip. stop: end the run with an error."});
+  section.read(
+      "max_consecutive_skips", options.max_consecutive_skips,
+      {.help = "Stops the run after this many skipped steps in a row, including loss spikes.",
+       .unit = "steps",
+       .range = config::between(1, 1e9)});
   section.reject_unread();
   return options;
 }
@@ -273,22 +276,22 @@ SpikeOptions read_spike(config::Section section) {
   constexpr std::string_view kOnly = "a number for spike.sigma";
   SpikeOptions options;
   section.read("sigma", options.sigma,
-               {.help = "A step is a spike whose loss or gradient norm lies more than so many "
-                        "standard deviations above the mean of the last steps; 6 is usual. null: "
-                        "spikes are not looked for.",
+               {.help = "Loss spike detection: a step is a spike if its loss or gradient norm is "
+                        "more than sigma standard deviations above the mean of the last `window` "
+                        "steps; 6 is common. null: off.",
                 .range = config::above(0)});
   if (applies(section, "window", options.sigma.has_value(), kOnly)) {
     section.read("window", options.window,
-                 {.help = "Steps that the mean is of, skipped ones left out; none is a spike "
-                          "before half of them are seen.",
+                 {.help = "Number of steps for the mean and standard deviation, without skipped "
+                          "steps. No spike is detected before half the window is filled.",
                   .unit = "steps",
                   .range = config::between(4, 10000),
                   .only_if = kOnly});
   }
   if (applies(section, "action", options.sigma.has_value(), kOnly)) {
-    section.read_choice(
-        "action", options.action, kStepFailureActions,
-        {.help = "What a spike brings, as with nan_policy.action.", .only_if = kOnly});
+    section.read_choice("action", options.action, kStepFailureActions,
+                        {.help = "What to do with a loss spike; same values as nan_policy.action.",
+                         .only_if = kOnly});
   }
   section.reject_unread();
   return options;
@@ -298,17 +301,17 @@ RollbackOptions read_rollback(config::Section section, bool is_used) {
   constexpr std::string_view kOnly = "`rollback` for nan_policy.action or spike.action";
   RollbackOptions options;
   if (applies(section, "max_rollbacks", is_used, kOnly)) {
-    section.read("max_rollbacks", options.max_rollbacks,
-                 {.help = "Rollbacks of the whole run; one more that is needed ends it.",
-                  .unit = "rollbacks",
-                  .range = config::between(1, 1e6),
-                  .only_if = kOnly});
+    section.read(
+        "max_rollbacks", options.max_rollbacks,
+        {.help = "Maximum number of rollbacks in a run; if another one is needed, the run stops.",
+         .unit = "rollbacks",
+         .range = config::between(1, 1e6),
+         .only_if = kOnly});
   }
   if (applies(section, "skip", is_used, kOnly)) {
     section.read_choice("skip", options.skip, kRollbackSkip,
-                        {.help = "The data that are passed over from then on: those of the bad "
-                                 "step, or all since the checkpoint, so that other data lead away "
-                                 "from it.",
+                        {.help = "Data to skip after a rollback: the batch of the failed step, or "
+                                 "all data since the checkpoint.",
                          .only_if = kOnly});
   }
   section.reject_unread();
@@ -316,14 +319,13 @@ RollbackOptions read_rollback(config::Section section, bool is_used) {
 }
 
 void read_step_failures(config::Section& section, TrainOptions& options) {
-  options.nan_policy = read_nan_policy(
-      section.section("nan_policy", {.help = "Steps whose loss or gradient is not finite."}));
-  options.spike = read_spike(
-      section.section("spike", {.help = "Steps whose loss or gradient is far from the usual."}));
+  options.nan_policy = read_nan_policy(section.section(
+      "nan_policy", {.help = "Handling of steps with NaN or infinite loss or gradients."}));
+  options.spike = read_spike(section.section("spike", {.help = "Detection of loss spikes."}));
   const bool is_used = options.nan_policy.action == StepFailureAction::kRollback ||
                        options.spike.action == StepFailureAction::kRollback;
   options.rollback = read_rollback(
-      section.section("rollback", {.help = "The way back to the last good checkpoint."}), is_used);
+      section.section("rollback", {.help = "Rollback to the last good checkpoint."}), is_used);
 }
 
 }  // namespace
@@ -332,31 +334,33 @@ TrainOptions read_train_options(config::Section& section) {
   TrainOptions options;
   section.read(
       "duration", options.duration,
-      {.help = "Length of the run: `2000 steps`, `3 epochs`, `10M tokens` or `45 minutes`."});
+      {.help = "Training duration: `2000 steps`, `3 epochs`, `10M tokens` or `45 minutes`."});
   read_batch(section, options);
   options.optimizer = read_optimizer(section.section("optimizer", {.help = "The optimizer."}));
-  options.schedule = read_schedule(
-      section.section("schedule", {.help = "The course of the learning rate."}), options.duration);
-  section.read(
-      "clip_norm", options.clip_norm,
-      {.help = "Gradients longer than this, over all parameters, are shortened to it; null: never.",
-       .range = config::above(0)});
-  section.read_choice("precision", options.precision, kPrecisions,
-                      {.help = "Number format of the arithmetic; weights and optimizer are kept in "
-                               "fp32. auto: bf16 where the machine is faster with it."});
-  section.read_choice("gradient_checkpointing", options.gradient_checkpointing, kCheckpointing,
-                      {.help = "layers: each layer keeps its input alone and computes the rest "
-                               "again in the backward pass: the same results in less memory, for "
-                               "about a third more time; none: everything is kept."});
+  options.schedule = read_schedule(section.section("schedule", {.help = "Learning rate schedule."}),
+                                   options.duration);
+  section.read("clip_norm", options.clip_norm,
+               {.help = "Gradient clipping: maximum global gradient norm; larger gradients are "
+                        "scaled down to it. null: no clipping.",
+                .range = config::above(0)});
+  section.read_choice(
+      "precision", options.precision, kPrecisions,
+      {.help = "Precision of the computation. Master weights and optimizer state are always fp32. "
+               "auto: bf16 if it is faster on this machine, else fp32."});
+  section.read_choice(
+      "gradient_checkpointing", options.gradient_checkpointing, kCheckpointing,
+      {.help = "Activation (gradient) checkpointing. layers: store only the input of each layer "
+               "and recompute the rest in the backward pass; same results with less memory, about "
+               "a third slower. none: store all activations."});
   read_intervals(section, options);
   read_fine_tuning(section, options);
   options.lora = models::read_lora_options(section.section(
-      "lora", {.help = "Low-rank adapters beside frozen matrices (arXiv:2106.09685)."}));
+      "lora", {.help = "LoRA: low-rank adapters on frozen weight matrices (arXiv:2106.09685)."}));
   if (options.lora && !options.freeze.empty()) {
-    section.fail("freeze", "does not go with lora, which freezes all that it does not name");
+    section.fail("freeze", "cannot be combined with lora, which freezes all other parameters");
   }
   section.read("threads", options.threads,
-               {.help = "Threads of the arithmetic; null: all cores.",
+               {.help = "Number of CPU threads. null: all cores.",
                 .unit = "threads",
                 .range = config::between(1, 1024)});
   read_step_failures(section, options);
@@ -366,31 +370,29 @@ TrainOptions read_train_options(config::Section& section) {
 
 RunOptions read_run_options(config::Section& section) {
   RunOptions options;
-  section.read("directory", options.directory,
-               {.help = "Where the run's logs and checkpoints go."});
+  section.read("directory", options.directory, {.help = "Run directory for logs and checkpoints."});
   if (options.directory.empty()) {
     section.fail("directory", "'', must name a directory");
   }
-  section.read(
-      "seed", options.seed,
-      {.help =
-           "Decides initial weights, order, masks and dropout; the same seed gives the same run.",
-       .range = config::at_least(0)});
+  section.read("seed", options.seed,
+               {.help = "Random seed for weight initialisation, data order, masking and dropout. "
+                        "The same seed gives the same run.",
+                .range = config::at_least(0)});
   section.read_choice("device", options.device, kDevices,
-                      {.help = "Where to compute; auto: a GPU where there is one."});
+                      {.help = "Device. auto: the GPU if there is one, else the CPU."});
   section.read_choice(
       "deterministic", options.deterministic, kDeterminism,
-      {.help = "Whether every run has the same bits: on the CPU whatever the number of threads, on "
-               "a GPU with slower kernels where LibTorch has such. auto: on the CPU, not on a "
-               "GPU."});
-  auto keep = section.section("keep", {.help = "How many checkpoints stay on disk."});
+      {.help = "Bitwise reproducible runs: independent of the number of threads on the CPU; with "
+               "slower deterministic kernels on a GPU. auto: on for the CPU, off for a GPU."});
+  auto keep = section.section("keep", {.help = "Number of checkpoints to keep."});
   keep.read("best", options.keep_best,
-            {.help = "Checkpoints with the best figures.",
+            {.help = "Number of best checkpoints to keep.",
              .unit = "checkpoints",
              .range = config::between(0, 1e9)});
-  keep.read(
-      "last", options.keep_last,
-      {.help = "The newest checkpoints.", .unit = "checkpoints", .range = config::between(1, 1e9)});
+  keep.read("last", options.keep_last,
+            {.help = "Number of latest checkpoints to keep.",
+             .unit = "checkpoints",
+             .range = config::between(1, 1e9)});
   keep.reject_unread();
   section.reject_unread();
   return options;

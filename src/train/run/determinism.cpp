@@ -74,12 +74,12 @@ void set_determinism(Determinism requested,
   }
   if (!device.is_cpu()) {
     set_deterministic_gpu();
-    log::info("[run] deterministic: LibTorch warns of kernels that have other bits in every run");
+    log::info("[run] deterministic: LibTorch warns about nondeterministic kernels");
   } else if (threads > 1 && !matmul_ignores_threads(precision, threads)) {
     log::warning(
-        str_cat("[run] run.deterministic: the products of this machine's library have other "
-                "bits in one thread than in ",
-                threads, ": only runs of ", threads, " threads have the bits of this one"));
+        str_cat("[run] run.deterministic: on this machine the results of matrix products with one "
+                "thread differ in their last bits from those with ",
+                threads, ": only runs with ", threads, " threads reproduce this run bit for bit"));
   }
 }
 

@@ -55,7 +55,7 @@ PrecisionChoice measure_precision(int64_t width, const at::Device& device) {
   const double bf16 = matmul_tflops(device, at::kBFloat16, width, kBudget);
   const bool is_faster = bf16 > 1.1 * fp32;
   const auto rates =
-      str_cat("products run at ", shortest_repr(std::round(bf16 * 1000) / 1000),
+      str_cat("matrix products run at ", shortest_repr(std::round(bf16 * 1000) / 1000),
               " TFLOP/s in bf16, ", shortest_repr(std::round(fp32 * 1000) / 1000), " in fp32");
   return {.type = is_faster ? at::kBFloat16 : at::kFloat, .reason = rates};
 }
@@ -69,8 +69,8 @@ c10::Device choose_device(DeviceChoice choice) {
     case DeviceChoice::kCuda:
       if (!has_cuda()) {
         throw UserError(
-            "run.device: cuda was asked for, but this machine or LibTorch has none; allowed here: "
-            "auto, cpu");
+            "run.device: cuda, but this machine or LibTorch has no usable GPU; allowed here: auto, "
+            "cpu");
       }
       return at::Device(at::kCUDA, 0);
     case DeviceChoice::kAuto:
@@ -103,7 +103,7 @@ PrecisionChoice choose_precision(Precision requested,
     case Precision::kAuto:
       if (earlier) {
         return {.type = *earlier == "bf16" ? at::kBFloat16 : at::kFloat,
-                .reason = "as the run began"};
+                .reason = "as at the start of the run"};
       }
       return measure_precision(width, device);
   }

@@ -24,7 +24,9 @@ namespace fs = std::filesystem;
 RunConfig config_of(const std::string& run, const RunRecord& record, const std::string& output) {
   const auto path = run + "/config.yaml";
   if (digest_file(path) != record.config) {
-    throw UserError(path + ": is not the config that the run began with: it cannot be repeated");
+    throw UserError(
+        path +
+        ": differs from the config at the start of the run, which therefore cannot be reproduced");
   }
   const auto device = record.machine.device.starts_with("cuda") ? "cuda" : "cpu";
   const auto config = read_run_config(config::Document::load(
@@ -32,9 +34,8 @@ RunConfig config_of(const std::string& run, const RunRecord& record, const std::
              str_cat("train.threads=", record.machine.threads),
              str_cat("train.precision=", record.precision)}));
   if (const auto key = wall_clock_key(config.train); !key.empty()) {
-    throw UserError(str_cat(path, ": ", key,
-                            ": the clock decided what this run did: it cannot be "
-                            "repeated"));
+    throw UserError(
+        str_cat(path, ": ", key, ": the run depends on wall-clock time and cannot be reproduced"));
   }
   return config;
 }
@@ -44,18 +45,18 @@ void check_same_inputs(const RunRecord& before, const RunRecord& now) {
   const auto require = [&](uint64_t a, uint64_t b, const char* what) {
     if (a != b) {
       throw UserError(str_cat("weft train --reproduce: ", what, " not those of the run (checksum ",
-                              to_hex(b), ", there ", to_hex(a), "); paths of its config begin at ",
-                              before.directory));
+                              to_hex(b), ", in the run ", to_hex(a),
+                              "); relative paths of its config start at ", before.directory));
     }
   };
   require(before.data, now.data, "the training data are");
   require(before.evaluation_data, now.evaluation_data, "the evaluation data are");
-  require(before.tokenizer, now.tokenizer, "the pieces of the tokenizer are");
+  require(before.tokenizer, now.tokenizer, "the tokenizer's pieces are");
   if (!(before.machine == now.machine)) {
-    log::warning(str_cat("[reproduce] the run was made by another machine or version: ",
+    log::warning(str_cat("[reproduce] the run was made on a different machine or version: ",
                          to_text(before.machine)));
   }
-  require(before.weights, now.weights, "the first weights are");
+  require(before.weights, now.weights, "the initial weights are");
 }
 
 }  // namespace
@@ -67,18 +68,18 @@ Reproduction reproduce_run(const std::string& path, const std::optional<std::str
   result.directory = output.value_or(run + "-repeat");
   std::error_code ignored;
   if (fs::equivalent(run, result.directory, ignored)) {
-    throw UserError(result.directory + ": is the run itself, give another --output");
+    throw UserError(result.directory + ": is the run itself, choose another --output");
   }
   const auto config = config_of(run, record, result.directory);
   const auto last = newest_valid_checkpoint(run);
   if (!last) {
-    throw UserError(run + ": holds no whole checkpoint to compare with");
+    throw UserError(run + ": no complete checkpoint to compare with");
   }
   result.step = last->state.progress.steps;
   for (const auto& other : record.resumes) {
     if (other.config != record.config) {
-      throw UserError(str_cat(run, ": went on at step ", other.step,
-                              " with another config: it cannot be repeated"));
+      throw UserError(str_cat(run, ": resumed at step ", other.step,
+                              " with a different config: the run cannot be reproduced"));
     }
   }
   bool is_there = false;

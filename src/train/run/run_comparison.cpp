@@ -51,7 +51,7 @@ std::string difference_of(const formats::TensorView& a, const formats::TensorVie
     }
   }
   return str_cat(with_commas(elements), " of ", with_commas(a.count()),
-                 " elements differ, by up to ", shortest_repr(largest));
+                 " elements differ, by at most ", shortest_repr(largest));
 }
 
 class Comparer {
@@ -64,7 +64,7 @@ class Comparer {
     const auto right = found_ + "/" + checkpoint_name(step_);
     for (const auto* directory : {&left, &right}) {
       if (!fs::is_directory(*directory)) {
-        throw FileError(*directory + ": is not there to be compared");
+        throw FileError(*directory + ": not found, nothing to compare");
       }
     }
     auto files = tensor_files(left);
@@ -95,7 +95,7 @@ class Comparer {
       if (other == b.tensors().end()) {
         differ(name, ": ", tensor, ": only in ", left);
       } else if (view.dtype != other->second.dtype || view.shape != other->second.shape) {
-        differ(name, ": ", tensor, ": another shape or type");
+        differ(name, ": ", tensor, ": different shape or dtype");
       } else if (!std::equal(view.bytes.begin(), view.bytes.end(), other->second.bytes.begin())) {
         differ(name, ": ", tensor, ": ", difference_of(view, other->second));
       }

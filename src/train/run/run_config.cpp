@@ -47,21 +47,23 @@ void read_tokenizer(config::Section& root, RunConfig& config) {
     return;
   }
   auto section = root.section(
-      "tokenizer", {.help = "How text becomes tokens; with init_from the model brings its own.",
-                    .only_if = "no init_from"});
+      "tokenizer",
+      {.help = "Tokenizer to train or load. With init_from the model's tokenizer is used.",
+       .only_if = "no init_from"});
   config.tokenizer = data::read_tokenizer_options(section);
   if (config.init_from && !config.tokenizer.file) {
-    root.fail("tokenizer", "init_from brings its own tokenizer: leave this section out");
+    root.fail("tokenizer", "init_from brings its own tokenizer: omit this section");
   }
 }
 
 void check_lora(const config::Section& train, const RunConfig& config) {
   if (!config.init_from) {
-    train.fail("lora", "adapters stand beside weights that are there: init_from is missing");
+    train.fail("lora", "LoRA needs existing weights: init_from is missing");
   }
   if (config.objective.type == objectives::ObjectiveType::kReplacedToken) {
-    train.fail("lora",
-               "does not go with objective.type: replaced_token, whose generator is trained whole");
+    train.fail(
+        "lora",
+        "is not supported by objective.type: replaced_token, whose generator is fully trained");
   }
   try {
     auto model = config.model;
@@ -108,9 +110,9 @@ void check_teacher(const config::Section& section, const RunConfig& config) {
   const auto width = models::read_model_config(models::model_directory(distill.teacher)).dim;
   if (distill.student_objective != objectives::StudentObjective::kClassify &&
       distill.alpha_cos > 0 && width != config.model.dim) {
-    section.fail("alpha_cos", str_cat(distill.alpha_cos, ", but hidden states of ",
-                                      config.model.dim, " and the teacher's of ", width,
-                                      " features cannot be compared, allowed is 0"));
+    section.fail("alpha_cos",
+                 str_cat(distill.alpha_cos, ", but the hidden sizes of student (", config.model.dim,
+                         ") and teacher (", width, ") differ, allowed is 0"));
   }
 }
 
@@ -128,14 +130,13 @@ void match_generator_shape(const config::Section& objective, RunConfig& config) 
   const auto match = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
     if (wanted.value_or(found) != found) {
       objective.fail("generator", str_cat(key, " ", *wanted, ", but that of init_from has ", found,
-                                          ": leave it out"));
+                                          ": omit it"));
     }
     wanted = found;
   };
   auto& generator = config.objective.replaced_token.generator;
   if (generator.size_ratio) {
-    objective.fail("generator",
-                   "size_ratio: init_from brings a generator of its own: leave it out");
+    objective.fail("generator", "size_ratio: init_from brings its own generator: omit it");
   }
   match("dim", generator.dim, stored.dim);
   match("heads", generator.heads, stored.heads);
@@ -150,14 +151,14 @@ void check_recorded_attention(const config::Section& train, const RunConfig& con
   if (is_recorded && !train.is_documenting() &&
       config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
     train.fail("gradient_checkpointing",
-               "layers has no effect beside objective.alpha_attention: `none` is allowed");
+               "layers has no effect with objective.alpha_attention, must be none");
   }
 }
 
 void check_baselines(const config::Section& train, RunConfig& config) {
   if (models::is_baseline(config.model.family) && !train.is_documenting() &&
       config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
-    train.fail("gradient_checkpointing", "layers, but this model has none: `none` is allowed");
+    train.fail("gradient_checkpointing", "layers, but this model has no layers, must be none");
   }
   if (config.model.family == models::Family::kBagOfWords &&
       config.train.precision == Precision::kAuto) {
@@ -167,8 +168,8 @@ void check_baselines(const config::Section& train, RunConfig& config) {
 
 void read_all(config::Section root, RunConfig& config) {
   root.read("init_from", config.init_from,
-            {.help = "A checkpoint, run or Hugging Face directory whose weights and tokenizer the "
-                     "run starts with; null: from nothing."});
+            {.help = "Checkpoint, run directory or Hugging Face directory to initialise weights "
+                     "and tokenizer from. null: random initialisation."});
   std::optional<models::ModelOptions> base;
   if (config.init_from) {
     base = read_init_from(root, *config.init_from);
@@ -178,21 +179,19 @@ void read_all(config::Section root, RunConfig& config) {
   require(root, "data", "missing, required");
   require(root, "objective", "missing, required");
 
-  auto model = root.section("model", {.help = "The model's shape: a preset, or every part."});
+  auto model = root.section("model", {.help = "Model architecture: a preset, or all sizes."});
   config.model = models::read_model_options(model, base ? &*base : nullptr);
   if (models::reads_images(config.model) && !root.is_documenting()) {
-    reject_config(root, "tokenizer", "a model of images reads no text: leave this section out");
+    reject_config(root, "tokenizer", "an image model has no tokenizer: omit this section");
   } else {
     if (!config.init_from) {
       require(root, "tokenizer", "missing, required unless init_from is given");
     }
     read_tokenizer(root, config);
   }
-  auto data = root.section(
-      "data", {.help = "What is learnt from, and what is measured on.", .is_required = true});
+  auto data = root.section("data", {.help = "Training and evaluation data.", .is_required = true});
   config.data = data::read_data_options(data);
-  auto objective =
-      root.section("objective", {.help = "What the model is trained for.", .is_required = true});
+  auto objective = root.section("objective", {.help = "Training objective.", .is_required = true});
   config.objective = objectives::read_objective_options(objective);
   match_generator_shape(objective, config);
   if (const auto wrong = objectives::incompatibility(config.objective, config.model)) {
@@ -200,28 +199,29 @@ void read_all(config::Section root, RunConfig& config) {
   }
   check_teacher(objective, config);
   if (config.objective.pair != data::PairTask::kNone && config.data.pack != data::Pack::kDocument) {
-    data.fail("pack", "pairs of texts are drawn from documents: `document` is allowed");
+    data.fail("pack", "sentence pairs are drawn from documents, must be document");
   }
-  auto train = root.section("train", {.help = "The course of training."});
+  auto train = root.section("train", {.help = "Training settings."});
   config.train = read_train_options(train);
   if (config.objective.classes.tune_threshold && !config.train.evaluate_every) {
     objective.fail("tune_threshold",
-                   "train.evaluate_every is never, but the threshold is found in an evaluation");
+                   "train.evaluate_every is never, but tuning the threshold needs evaluations");
   }
   if (config.objective.classes.tune_threshold && config.data.evaluate.empty() &&
       !config.data.folds && !root.is_documenting()) {
     objective.fail("tune_threshold",
-                   "there is no data.evaluate, but the threshold is found in an evaluation");
+                   "there is no data.evaluate, but tuning the threshold needs evaluation data");
   }
   check_fine_tuning(train, config);
   reject_unused_keys(data, train, config);
   check_baselines(train, config);
   check_recorded_attention(train, config);
-  auto run = root.section("run", {.help = "The run's place, seed and device."});
+  auto run = root.section("run", {.help = "Run directory, random seed and device."});
   config.run = read_run_options(run);
-  root.read_grid("grid", config.grid,
-                 {.help = "Keys and lists of values, as in `{train.optimizer.lr: [1e-5, 5e-5]}`: "
-                          "`weft train` makes a run of every combination."});
+  root.read_grid(
+      "grid", config.grid,
+      {.help = "Grid search: config keys with lists of values, as in `{train.optimizer.lr: [1e-5, "
+               "5e-5]}`. `weft train` starts one run for every combination."});
   check_grid(root, config.grid);
   root.reject_unread();
 }

@@ -40,9 +40,9 @@ RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
   lock_ = std::make_unique<FileDescriptor>(path_ + "/.lock", O_RDWR | O_CREAT);
   if (::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
-      throw UserError(
-          path_ +
-          ": another process trains in this run directory, give another --output or wait for it");
+      throw UserError(path_ +
+                      ": another process is training in this run directory, choose another "
+                      "--output or wait for it");
     }
     throw_errno(lock_->path(), "lock");
   }
@@ -84,8 +84,8 @@ void RunDirectory::mark_superseded_after(int64_t step) const {
       const auto from = path_ + "/" + checkpoint_name(later);
       remove_quietly(from + ".superseded");
       rename_and_flush(from, from + ".superseded");
-      log::warning(
-          str_cat("[run] ", from, " is set aside as ", checkpoint_name(later), ".superseded"));
+      log::warning(str_cat("[run] ", from, " is marked as superseded: ", checkpoint_name(later),
+                           ".superseded"));
     }
   }
 }

@@ -107,7 +107,7 @@ void write_run_record(const std::string& run, const RunRecord& record) {
 RunRecord read_run_record(const std::string& run) {
   const auto path = run + kName;
   if (!std::filesystem::exists(path)) {
-    throw UserError(path + ": is not there, but only a run that has it can be repeated");
+    throw UserError(path + ": not found; only a run with this file can be reproduced");
   }
   const auto json = formats::read_json(path);
   try {

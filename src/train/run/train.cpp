@@ -45,9 +45,10 @@ void compare_configs(const RunConfig& config, const ResumePoint& from, bool allo
     }
   }
   if (!refused.empty()) {
-    throw UserError(
-        str_cat(from.directory, ": the run cannot go on with another ", join(refused, "; "),
-                " (set it back, or give another --output, or begin anew with --resume never)"));
+    throw UserError(str_cat(
+        from.directory,
+        ": the run cannot be resumed because config keys have changed: ", join(refused, "; "),
+        " (change them back, choose another --output, or restart with --resume never)"));
   }
 }
 
@@ -70,7 +71,7 @@ std::optional<ResumePoint> find_resume_point(const RunDirectory& directory,
   }
   auto found = newest_valid_checkpoint(directory.path());
   if (!found && !checkpoint_steps(directory.path()).empty()) {
-    log::warning("[run] no checkpoint is whole: training starts from scratch");
+    log::warning("[run] no complete checkpoint: training starts from scratch");
   }
   return found;
 }
@@ -78,9 +79,9 @@ std::optional<ResumePoint> find_resume_point(const RunDirectory& directory,
 void log_finished(const RunConfig& config, const ResumePoint& from) {
   const auto what =
       is_over(from.state.progress, config.train.duration)
-          ? "is at the end of " + config::to_string(config.train.duration)
-          : str_cat("was stopped early, after ", from.state.early_stopping.num_bad_evaluations,
-                    " evaluations that were no better");
+          ? "reached its duration of " + config::to_string(config.train.duration)
+          : str_cat("stopped early after ", from.state.early_stopping.num_bad_evaluations,
+                    " evaluations without improvement");
   log::info(str_cat("[run] finished: ", from.directory, " ", what, ", nothing to do"));
 }
 
@@ -107,7 +108,7 @@ void record_start(const RunConfig& config,
   log::info(str_cat("[run] ", to_text(record.machine)));
   log::info(str_cat("[run] seed ", config.run.seed, ", config ", to_hex(record.config), ", data ",
                     to_hex(record.data), ", evaluation data ", to_hex(record.evaluation_data),
-                    ", tokenizer ", to_hex(record.tokenizer), ", ", from ? "" : "first ",
+                    ", tokenizer ", to_hex(record.tokenizer), ", ", from ? "" : "initial ",
                     "weights ", to_hex(record.weights)));
   if (from) {
     record_resume(
@@ -128,12 +129,12 @@ void log_model(const RunConfig& config, const Trainer& trainer, const std::strin
   log::info(flat_parameters.trained_parameters() == flat_parameters.parameters()
                 ? str_cat("[model] ", all, " parameters")
                 : str_cat("[model] ", with_commas(flat_parameters.trained_parameters()), " of ",
-                          all, " parameters are trained"));
+                          all, " parameters are trainable"));
   const auto [low, high] =
       std::minmax_element(flat_parameters.segments().begin(), flat_parameters.segments().end(),
                           [](const auto& a, const auto& b) { return a.lr_scale < b.lr_scale; });
   if (low->lr_scale != high->lr_scale) {
-    log::info(str_cat(std::setprecision(3), "[optimizer] learning rates by layer: from ",
+    log::info(str_cat(std::setprecision(3), "[optimizer] layer-wise learning rates: from ",
                       config.train.optimizer.lr * low->lr_scale, " to ",
                       config.train.optimizer.lr * high->lr_scale));
   }
@@ -175,7 +176,7 @@ void rethrow_as_out_of_memory(const std::exception& error) {
   if (const auto shortage = memory_shortage_in(error)) {
     throw OutOfMemoryError(
         str_cat("train: out of memory outside a step: ", describe(*shortage),
-                "; what weights, gradients and optimizer take, weft inspect CONFIG tells"));
+                "; weft inspect CONFIG shows the memory of weights, gradients and optimizer"));
   }
 }
 
@@ -208,10 +209,10 @@ std::pair<std::optional<ResumePoint>, StateKeptAcrossRollback> plan_rollback(
   const auto& options = config.train.rollback;
   auto kept = back.state_after(start ? start->state.progress.steps : 0,
                                start ? start->state.cursor : data::DataPosition{}, options.skip);
-  log::warning(str_cat(
-      "[run] rollback ", kept.rollbacks.count, " of ", options.max_rollbacks, " at most: to ",
-      start ? start->directory : "the beginning", ", without ",
-      options.skip == RollbackSkip::kBatch ? "the data of the bad step" : "all data since then"));
+  log::warning(str_cat("[run] rollback ", kept.rollbacks.count, " of ", options.max_rollbacks,
+                       ": back to ", start ? start->directory : "the start", ", skipping ",
+                       options.skip == RollbackSkip::kBatch ? "the data of the failed step"
+                                                            : "all data since then"));
   return {std::move(start), std::move(kept)};
 }
 

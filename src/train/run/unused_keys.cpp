@@ -26,9 +26,8 @@ using config::Section;
 using objectives::ObjectiveType;
 
 constexpr std::string_view kPairs =
-    "pairs of texts (objective.type: seq2seq, translation_lm, or prefix_lm of a decoder): source "
-    "and "
-    "target name such";
+    "text pairs given by source and target (objective.type: seq2seq, translation_lm, or prefix_lm "
+    "with a decoder)";
 
 bool has_pairs(const std::vector<data::DataItem>& items) {
   return std::any_of(items.begin(), items.end(),
@@ -44,8 +43,8 @@ void check_prefixes(const Section& data, const data::DataOptions& options) {
   });
   if (is_mixed) {
     data.fail("train",
-              "some items here or of evaluate name source or target, others neither: all "
-              "must be pairs, or all running text");
+              "some items here or in data.evaluate have source or target, others do not: all must "
+              "be text pairs, or all running text");
   }
 }
 
@@ -76,11 +75,12 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
   }
   if (type == ObjectiveType::kCausal || (is_decoder_prefix && is_running_text)) {
     reject(options.sentence != defaults.sentence, "sentence_boundary",
-           "other objectives: documents are whole");
+           "other objectives: documents are not split into sentences here");
     reject(options.truncation && options.pack == data::Pack::kStream, "overflow",
            "data.pack: document");
     if (options.pack == data::Pack::kNone) {
-      data.fail("pack", "none is nothing for the next token, must be document or stream");
+      data.fail("pack",
+                "none is not supported by causal language modelling, must be document or stream");
     }
   }
   if (!is_running_text) {
@@ -120,7 +120,7 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   const bool is_of_images = models::reads_images(config.model);
   const auto reject = [&](bool is_unused, std::string_view key) {
     if (is_unused) {
-      data.fail(key, str_cat("has no effect here, only with models of ",
+      data.fail(key, str_cat("has no effect here, only with models for ",
                              is_of_images ? "text" : "images (model.type: vit or deit)"));
     }
   };
@@ -143,10 +143,10 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   reject(options.unlabelled != defaults.unlabelled, "unlabelled");
   const auto& augment = options.augment;
   if (options.images.native_resolution && (augment.crop_scale || augment.pad_crop > 0)) {
-    data.fail("augment", "crops do not go with images.native_resolution: true");
+    data.fail("augment", "random crops cannot be combined with images.native_resolution: true");
   }
   if (config.objective.type == ObjectiveType::kMaskedImage && augment.mixes()) {
-    data.fail("augment", "mixup and cutmix are for classes, objective.type is masked_image");
+    data.fail("augment", "mixup and cutmix need classes, but objective.type is masked_image");
   }
 }
 
@@ -163,14 +163,15 @@ void check_languages(const Section& data,
   for (const auto& item : items) {
     if (!item.target_language.empty() && (known.empty() || !is_translation) && !has_pairs) {
       data.fail(key,
-                "target_language has no effect here, only with objective.type: translation_lm "
-                "of a model that tells languages apart (model.type: xlm), or seq2seq of one whose "
-                "tokenizer puts them behind texts (model.type: mbart)");
+                "target_language has no effect here, only with objective.type: translation_lm and "
+                "a model with language embeddings (model.type: xlm), or seq2seq and a model with "
+                "language tokens (model.type: mbart)");
     }
     if (is_mbart && !has_pairs && item.language != items.front().language) {
-      data.fail(key, str_cat(item.path, ": language: '", item.language, "', but before '",
-                             items.front().language,
-                             "': only pairs (objective.type: seq2seq) may be of several"));
+      data.fail(key,
+                str_cat(item.path, ": language: '", item.language, "', but an earlier item has '",
+                        items.front().language,
+                        "': only text pairs (objective.type: seq2seq) may have several languages"));
     }
     const auto check = [&](std::string_view name, const std::string& language) {
       if (const auto mistake = data::language_error(language, known)) {
@@ -193,10 +194,10 @@ void reject_unused_metric_for_best_model(const Section& train, const RunConfig& 
     return;
   }
   if (!config.train.evaluate_every) {
-    train.fail("best_by", "has no effect: train.evaluate_every is `never`; leave one of them out");
+    train.fail("best_by", "has no effect: train.evaluate_every is `never`; omit one of them");
   }
   if (config.data.evaluate.empty() && !config.data.folds) {
-    train.fail("best_by", "has no effect: there is no data.evaluate; name one or leave this out");
+    train.fail("best_by", "has no effect: there is no data.evaluate; add it or omit this key");
   }
 }
 
@@ -223,10 +224,10 @@ void reject_unused_lr_keys(const Section& train, const RunConfig& config) {
   if (optimizer.layer_decay != 1 && !has_layers) {
     train.fail("optimizer",
                str_cat("layer_decay: has no effect, ", models::word_of(config.model.family),
-                       " has no layers below its head that are trained; allowed is 1"));
+                       " has no trainable layers below its head; allowed is 1"));
   }
   if (optimizer.head_lr && !has_head) {
-    train.fail("optimizer", "head_lr: has no effect, train.freeze holds pooler and head");
+    train.fail("optimizer", "head_lr: has no effect, train.freeze freezes the pooler and head");
   }
 }
 

@@ -57,13 +57,13 @@ std::string last_log_line(const std::string& log) {
   for (const auto line : split(content, '\n')) {
     words = trim(line).empty() ? words : std::string(line);
   }
-  return words.empty() ? "it said nothing" : words;
+  return words.empty() ? "no message" : words;
 }
 
 void train_in_child(const RunConfig& config, int64_t step, const std::string& log) {
   const auto child = ::fork();
   if (child < 0) {
-    throw UserError("weft train --verify-resume: the system starts no other process");
+    throw UserError("weft train --verify-resume: cannot start another process");
   }
   if (child == 0) {
     train_and_exit(config, step, log);
@@ -76,7 +76,7 @@ void train_in_child(const RunConfig& config, int64_t step, const std::string& lo
       was_signalled = true;
     }
   }
-  throw_if_stopped("proving the resume");
+  throw_if_stopped("verifying the resume");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     throw UserError("weft train --verify-resume: a training failed: " + last_log_line(log));
   }
@@ -95,8 +95,8 @@ ResumePoint newest_checkpoint(const std::string& run) {
 ResumeCheck verify_resume(const RunConfig& config, int64_t steps) {
   if (const auto key = wall_clock_key(config.train); !key.empty()) {
     throw UserError(str_cat("weft train --verify-resume: ", key,
-                            ": the clock decides what this run does, no two are the same; give a "
-                            "number of steps by --set"));
+                            ": the run depends on wall-clock time and is not reproducible; set a "
+                            "number of steps with --set"));
   }
   const TemporaryDirectory temporary("weft-resume");
   auto uninterrupted = config;
@@ -116,7 +116,8 @@ ResumeCheck verify_resume(const RunConfig& config, int64_t steps) {
   if (check.half == 0) {
     throw UserError("weft train --verify-resume: this run has fewer than 2 steps");
   }
-  log::info(str_cat("[resume] ", check.half, " steps, then a new process to step ", check.steps));
+  log::info(
+      str_cat("[resume] ", check.half, " steps, then a new process up to step ", check.steps));
   train_in_child(resumed, check.half, log);
   train_in_child(resumed, check.steps, log);
   check.comparison = compare_runs(uninterrupted.run.directory, resumed.run.directory, check.steps);

@@ -50,10 +50,9 @@ std::string objective_for_head(const models::ModelOptions& options, const std::s
     case models::Head::kConditional:
       return "seq2seq";
   }
-  throw UserError(
-      directory +
-      ": has no head to evaluate, must have one for language modelling or classification of texts "
-      "or words");
+  throw UserError(directory +
+                  ": no head to evaluate, must be a model for language modelling, classification "
+                  "or token classification");
 }
 
 // Columns that the run configured for its training data, as `key: value` of an item.
@@ -166,7 +165,7 @@ config::Document evaluation_config(const std::string& directory,
 
 uint64_t seed_of(config::Section root) {
   int64_t seed = 1;
-  root.section("run", {.help = "The run."}).read("seed", seed, {.help = "Seed of the run."});
+  root.section("run", {.help = "The run."}).read("seed", seed, {.help = "Random seed."});
   return static_cast<uint64_t>(seed);
 }
 
@@ -186,8 +185,8 @@ void require_pair_objective(const std::string& directory,
   const bool joins_pairs = model.decoder.prefix_end_id >= 0;  // of a decoder
   if (objective.type != objectives::ObjectiveType::kSeq2Seq && !joins_pairs) {
     throw UserError(str_cat(directory, ": its objective is ", objectives::name_of(objective.type),
-                            "; texts are written and compared of models that learnt a target for a "
-                            "source (seq2seq, or prefix_lm of a decoder on pairs)"));
+                            "; --generate needs a model trained on pairs of source and target "
+                            "(seq2seq, or prefix_lm with a decoder)"));
   }
 }
 
@@ -219,8 +218,8 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   const auto objective = objectives::make_objective(objective_options);
   if (settings.needs_example_results && !objective->evaluation()->hardest_examples(0)) {
     throw UserError(str_cat(directory,
-                            ": its objective does not judge texts one by one, the worst are known "
-                            "of classification, regression and tagging"));
+                            ": its objective has no per-example results; --hardest works with "
+                            "classification, regression and token classification"));
   }
   result.directory = directory;
   result.tokenizer = data::load_tokenizer(directory);
@@ -234,7 +233,7 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   }
   const auto loaded = models::load_model(directory, options, 0);
   if (!loaded.missing_keys.empty()) {
-    throw UserError(str_cat(directory, ": has no weights for ", join(loaded.missing_keys)));
+    throw UserError(str_cat(directory, ": missing keys: ", join(loaded.missing_keys)));
   }
   if (objective_options.type == objectives::ObjectiveType::kReplacedToken) {
     models::load_generator(*loaded.model, directory);

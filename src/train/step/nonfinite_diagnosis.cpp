@@ -103,11 +103,11 @@ std::string describe_layer(const FirstNonFiniteModule& first, bool is_loss_nonfi
            " are the first that are not finite";
   }
   if (!is_loss_nonfinite) {
-    return "in a second forward pass all activations and the loss are finite: it broke in the "
-           "backward pass";
+    return "in a second forward pass all activations and the loss are finite: the problem is in "
+           "the backward pass";
   }
-  return first.is_used() ? "in a second forward pass the activations of all layers are finite: it "
-                           "broke in the head or the loss"
+  return first.is_used() ? "in a second forward pass the activations of all layers are finite: the "
+                           "problem is in the head or the loss"
                          : "in a second forward pass the loss is not finite either";
 }
 
@@ -154,7 +154,7 @@ std::string locate_nonfinite(const objectives::Objective& objective,
     }
     words = words.empty() ? describe_layer(first, is_loss_nonfinite) : words;
   } catch (const std::exception& error) {
-    words = str_cat("where it broke could not be found: ", error.what());  // e.g. too little memory
+    words = str_cat("could not locate the problem: ", error.what());  // e.g. too little memory
   }
   if (!found.is_empty()) {
     return str_cat(words, "; the loss is not finite for ", found.describe());

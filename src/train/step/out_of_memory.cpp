@@ -53,7 +53,7 @@ std::optional<MemoryShortage> memory_shortage_in(const std::exception& error) {
 }
 
 std::string describe(const MemoryShortage& shortage) {
-  return str_cat(shortage.requested_bytes ? size_of(*shortage.requested_bytes) + " were asked for, "
+  return str_cat(shortage.requested_bytes ? size_of(*shortage.requested_bytes) + " were requested, "
                                           : std::string(),
                  size_of(available_memory()), " are free");
 }
@@ -65,7 +65,7 @@ MicroBatchOutOfMemory::MicroBatchOutOfMemory(const MemoryShortage& shortage,
                                  sequences,
                                  sequences == 1 ? " sequence with " : " sequences with ",
                                  with_commas(tokens),
-                                 " tokens does not fit: ",
+                                 " tokens does not fit into memory: ",
                                  describe(shortage))),
       tokens_(tokens),
       sequences_(sequences) {}

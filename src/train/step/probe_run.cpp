@@ -32,7 +32,7 @@ ProbeRun::ProbeRun(const RunConfig& config, bool measures_time)
 
 void ProbeRun::step() {
   if (!trainer_->step()) {
-    throw UserError("the data end before the trial does");
+    throw UserError("not enough data for the dry run");
   }
 }
 

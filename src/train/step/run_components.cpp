@@ -74,7 +74,7 @@ std::shared_ptr<const data::Tokenizer> tokenizer_of_model(const RunConfig& confi
     const auto named = data::load_tokenizer(*config.tokenizer.file);
     if (named->fingerprint() != tokenizer->fingerprint()) {
       throw UserError(str_cat("tokenizer.file: ", *config.tokenizer.file,
-                              " is not the tokenizer of ", *config.init_from, ", leave it out"));
+                              " is not the tokenizer of ", *config.init_from, ", omit it"));
     }
   }
   return tokenizer;
@@ -93,9 +93,9 @@ models::LoadedModel make_model(const RunConfig& config,
   const auto directory = checkpoint ? *checkpoint : models::model_directory(*config.init_from);
   auto loaded = models::load_model(directory, options, seed);
   if (checkpoint && !loaded.missing_keys.empty()) {
-    throw UserError(str_cat(directory, ": has no weights for ", loaded.missing_keys.front()));
+    throw UserError(str_cat(directory, ": missing keys: ", loaded.missing_keys.front()));
   }
-  log::info(str_cat("[model] weights of ", directory));
+  log::info(str_cat("[model] weights from ", directory));
   if (!loaded.missing_keys.empty()) {
     log::info("[model] missing keys, newly initialised: " + join(loaded.missing_keys));
   }
@@ -126,7 +126,7 @@ void prepare_generator(const RunConfig& config,
   const auto& shape = models::generator_of(model)->options();
   log::info(str_cat("[model] generator of ", shape.layers, " x ", shape.dim, ", ", shape.heads,
                     " heads, feed-forward ", shape.width,
-                    is_stored ? ", weights of " + models::generator_directory(directory) : ""));
+                    is_stored ? ", weights from " + models::generator_directory(directory) : ""));
 }
 
 /// Image preprocessing: that of the initial model, unless the config overrides it.
@@ -169,9 +169,9 @@ void set_language(const RunConfig& config,
     const auto& language = config.data.train.front().language;
     if (data::language_tokens(tokenizer, language, "language") !=
         data::language_tokens(tokenizer, "", "language")) {
-      throw UserError(str_cat("data.train: texts of '", language,
-                              "', but the tokenizer puts another language behind texts by "
-                              "themselves: src_lang of its tokenizer_config.json"));
+      throw UserError(str_cat("data.train: texts in '", language,
+                              "', but the tokenizer adds a different language token to single "
+                              "texts: see src_lang in its tokenizer_config.json"));
     }
   }
   if (codes.target.empty() && targets.size() > 1) {
@@ -221,7 +221,7 @@ void check_vocabulary(const std::string& location,
   const auto check = [&](int64_t ids, int64_t known) {
     if (ids > known) {
       throw UserError(
-          str_cat(location, ": its tokenizer has ", ids, " ids, its model takes ", known));
+          str_cat(location, ": its tokenizer has ", ids, " ids, but its model takes ", known));
     }
   };
   check(tokenizer.size(), own > 0 ? own : options.vocabulary);
@@ -229,11 +229,10 @@ void check_vocabulary(const std::string& location,
   const bool is_apart =
       models::is_encoder_decoder(options) && !options.decoder.share_encoder_decoder_embeddings;
   if (!is_apart && tokenizer.has_separate_vocabularies()) {
-    throw UserError(
-        str_cat(location,
-                ": sources and targets have vocabularies of their own (separate_vocabs), "
-                "which needs a model whose embeddings are apart too: type: marian or "
-                "transformer with share_encoder_decoder_embeddings: false"));
+    throw UserError(str_cat(location,
+                            ": separate vocabularies for sources and targets (separate_vocabs), "
+                            "which need a model with separate embeddings: type: marian or "
+                            "transformer with share_encoder_decoder_embeddings: false"));
   }
 }
 
@@ -261,8 +260,8 @@ models::ModelOptions complete_options(const RunConfig& config,
   if (!objectives::reads_pairs(config.objective, config.data) &&
       tokenizer.has_separate_vocabularies()) {
     throw UserError(
-        "objective.type: sources and targets have vocabularies of their own (separate_vocabs), so "
-        "that only pairs of texts can be learned: seq2seq");
+        "objective.type: must be seq2seq, because the tokenizer has separate vocabularies for "
+        "sources and targets (separate_vocabs)");
   }
   const auto head = objectives::head_for(objective.head(), options);
   if (options.head != head) {
@@ -296,7 +295,7 @@ RunComponents prepare_run(const RunConfig& config,
   for (const std::string& warning : components.data.warnings) {
     log::warning("[data] " + warning);
   }
-  log::info(str_cat("[data] ", with_commas(components.data.train->size(0)), " items an epoch"));
+  log::info(str_cat("[data] ", with_commas(components.data.train->size(0)), " items per epoch"));
   if (!components.data.labels.empty() || options.is_regression) {
     options.labels = components.data.labels;
   }

@@ -36,7 +36,8 @@ std::optional<std::string> describe_outlier(const char* name,
   }
   return str_cat(name, " ", value, " is ",
                  shortest_repr(std::round((value - mean) / standard_deviation * 10) / 10),
-                 " sigma above the mean of the last ", values.size(), " steps, ", mean);
+                 " standard deviations above the mean of the last ", values.size(), " steps, ",
+                 mean);
 }
 
 }  // namespace

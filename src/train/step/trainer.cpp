@@ -39,15 +39,14 @@ void take_changed_data(const RunComponents& components,
                        const ResumePoint& from,
                        TrainState& state) {
   const auto found = components.data.train->fingerprint();
-  const auto what = str_cat("the training data are not those of this checkpoint (fingerprint ",
-                            to_hex(found), ", there ", to_hex(state.data), ")");
+  const auto what = str_cat("the training data differ from those of this checkpoint (fingerprint ",
+                            to_hex(found), ", checkpoint ", to_hex(state.data), ")");
   if (!options.allows_changed_data) {
-    throw UserError(
-        str_cat(from.directory, ": ", what,
-                "; bring them back, go on with the new ones by --allow-changed-data, or "
-                "begin anew with --resume never"));
+    throw UserError(str_cat(from.directory, ": ", what,
+                            "; restore them, resume with the new data using --allow-changed-data, "
+                            "or restart with --resume never"));
   }
-  log::warning("[run] " + what + "; training continues with the new ones, as allowed");
+  log::warning("[run] " + what + "; training continues with the new data, as requested");
   state.data = found;
 }
 
@@ -70,14 +69,14 @@ TrainState begin_state(const RunConfig& config,
     take_changed_data(components, options, *from, state);
   }
   if (state.evaluation_data != fresh.evaluation_data) {
-    log::warning("[run] the evaluation data changed: figures before and after do not compare");
+    log::warning("[run] the evaluation data changed: metrics before and after are not comparable");
   }
   if (state.threads != fresh.threads) {
     // If that changes bits, set_determinism has warned.
-    log::info(str_cat("[run] ", fresh.threads, " threads, the run had ", state.threads));
+    log::info(str_cat("[run] ", fresh.threads, " threads, before ", state.threads));
   }
   if (state.versions != fresh.versions) {
-    log::warning(str_cat("[run] ", fresh.versions, ", the run had ", state.versions));
+    log::warning(str_cat("[run] ", fresh.versions, ", before ", state.versions));
   }
   state.precision = fresh.precision;
   state.threads = fresh.threads;

@@ -120,8 +120,8 @@ void Trainer::update_best_and_early_stopping(double value) {
   update_early_stopping(state_.early_stopping, value, is_lower_better, options);
   if (should_stop_early(state_.early_stopping, options)) {
     log::info(str_cat(
-        "[train] stops early: ", state_.early_stopping.num_bad_evaluations,
-        " evaluations without a better ", metric_for_best_model_,
+        "[train] early stopping: ", state_.early_stopping.num_bad_evaluations,
+        " evaluations without improvement of ", metric_for_best_model_,
         state_.early_stopping.best ? " than " + shortest_repr(*state_.early_stopping.best) : ""));
   }
 }

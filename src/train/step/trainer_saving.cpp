@@ -84,7 +84,7 @@ void Trainer::save_and_stop() {
     save_final();
   }
   throw Stopped(str_cat("stopped after step ", state_.progress.steps,
-                        " and a save; the same command resumes from there"));
+                        " and saved; the same command resumes from there"));
 }
 
 }  // namespace weft::train

@@ -100,20 +100,20 @@ void Trainer::compute(data::StepBatches& batches) {
 void Trainer::shrink_micro_batches(const MicroBatchOutOfMemory& shortage) {
   const auto step = str_cat("step ", state_.progress.steps + 1, ": ", shortage.what());
   if (shortage.sequences() < 2) {
-    throw OutOfMemoryError(str_cat(
-        "train: out of memory in ", step,
-        "; one sequence cannot be cut. What lowers it: data.length",
-        config_.train.gradient_checkpointing == ActivationCheckpointing::kNone
-            ? ", train.gradient_checkpointing: layers"
-            : "",
-        ", train.precision: bf16, train.lora, a smaller model (weft inspect CONFIG tells what "
-        "it takes). The weights hold nothing of this step"));
+    throw OutOfMemoryError(
+        str_cat("train: out of memory in ", step,
+                "; a single sequence cannot be split. To reduce memory, change data.length",
+                config_.train.gradient_checkpointing == ActivationCheckpointing::kNone
+                    ? ", train.gradient_checkpointing: layers"
+                    : "",
+                ", train.precision: bf16, train.lora, or use a smaller model (weft inspect CONFIG "
+                "shows the memory). The weights were not changed by this step"));
   }
   state_.micro_batch_tokens = std::max<int64_t>(1, shortage.tokens() / 2);
   log::warning(str_cat("[train] out of memory in ", step,
-                       "; the step is done again in pieces of at most ",
+                       "; the step is repeated with micro-batches of at most ",
                        with_commas(*state_.micro_batch_tokens),
-                       " tokens, and so is the rest of the run (train.micro_batch_tokens)"));
+                       " tokens, as is the rest of the run (train.micro_batch_tokens)"));
   loader_ = make_loader();
 }
 
@@ -128,8 +128,8 @@ std::optional<StepFailure> Trainer::detect_failure(data::StepBatches& batches) {
       return describe_nonfinite(batches);
     }
     log::warning(str_cat("[train] step ", state_.progress.steps + 1, ": ", first,
-                         "; computed again it is ", describe_loss(result_),
-                         ", which is used: a fault of the machine that has passed"));
+                         "; a second computation gives ", describe_loss(result_),
+                         ", which is used: probably a transient hardware fault"));
   }
   const auto spike = result_.has_targets
                          ? detect_spike(state_.loss_history, result_, config_.train.spike)
@@ -161,8 +161,8 @@ void Trainer::apply(const data::StepBatches& batches, double lr) {
   }
   if (!train_step_.update(result_, lr)) {
     reject_step(batches, {.what = str_cat("step ", state_.progress.steps + 1, ": ",
-                                          describe_loss(result_), ", but at the rate ", lr,
-                                          " the update carries weights beyond fp32; ",
+                                          describe_loss(result_), ", but at the learning rate ", lr,
+                                          " the update makes weights overflow fp32; ",
                                           describe_texts(*components_.data.train, batches))});
     return;
   }
@@ -186,7 +186,7 @@ void Trainer::reject_step(const data::StepBatches& batches, const StepFailure& f
                        state_.rollbacks.count >= options.rollback.max_rollbacks;
   log::warning(str_cat("[train] ", is_over ? "" : describe_action(action), failure.what));
   constexpr auto kAfter =
-      ". The weights hold nothing of it: go on from the last checkpoint, perhaps with a lower "
+      ". The weights were not changed by it: resume from the last checkpoint, perhaps with a lower "
       "train.optimizer.lr";
   if (action == StepFailureAction::kStop) {
     throw std::runtime_error(str_cat("train: ", failure.what, kAfter));
@@ -194,7 +194,8 @@ void Trainer::reject_step(const data::StepBatches& batches, const StepFailure& f
   if (is_over) {
     throw std::runtime_error(str_cat(
         "train: after ", state_.rollbacks.count,
-        " rollbacks (train.rollback.max_rollbacks) another one is needed: ", failure.what, kAfter));
+        " rollbacks (train.rollback.max_rollbacks) another one would be needed: ", failure.what,
+        kAfter));
   }
   if (action == StepFailureAction::kRollback) {
     finish_save();

@@ -79,8 +79,8 @@ void check_measured(const SweepRequest& request, const PlannedRun& run) {
                            (!config.data.evaluate.empty() || config.data.folds.has_value());
   if (!is_measured && request.tests.empty()) {
     throw UserError(str_cat(request.config,
-                            ": the runs would be measured on nothing: data.evaluate, --folds or "
-                            "--test is needed, and train.evaluate_every other than never"));
+                            ": no evaluation data to compare the runs on: set data.evaluate, "
+                            "--folds or --test, and train.evaluate_every other than never"));
   }
 }
 
@@ -168,8 +168,8 @@ std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
         run.config = read_config(request, overrides_of(request, run, base.run.directory));
         check_measured(request, run);
         if (!names.insert(run.name).second) {
-          throw UserError(str_cat("two runs of the sweep are called ", run.name,
-                                  ": give their values in the grid other spellings"));
+          throw UserError(str_cat("two runs of the sweep have the same name ", run.name,
+                                  ": write their grid values differently"));
         }
         runs.push_back(std::move(run));
       }
@@ -182,7 +182,7 @@ SweepResult run_sweep(const SweepRequest& request) {
   const auto runs = plan_sweep(request);
   const auto base = read_sweep_base(request);
   if (request.folds > 0) {
-    log::info("[sweep] each fold is measured on its own rows, data.evaluate is not used");
+    log::info("[sweep] each run is evaluated on its held-out fold, data.evaluate is not used");
   }
   SweepResult result{.directory = base.run.directory,
                      .metric_for_best_model = metric_for_best_model_of(base),

@@ -72,11 +72,11 @@ void check_grid(const config::Section& root, const std::vector<config::GridAxis>
     return;
   }
   constexpr std::array kOwn = {
-      std::pair{"run.seed", "`--seeds` gives seeds"},
-      std::pair{"run.directory", "each run has a directory of its own"},
-      std::pair{"data.folds", "`--folds` makes folds"},
-      std::pair{"data.fold", "`--folds` makes folds"},
-      std::pair{"grid", "a grid holds no other"},
+      std::pair{"run.seed", "use `--seeds` instead"},
+      std::pair{"run.directory", "each run has its own directory"},
+      std::pair{"data.folds", "use `--folds` instead"},
+      std::pair{"data.fold", "use `--folds` instead"},
+      std::pair{"grid", "grids cannot be nested"},
   };
   std::vector<std::string> known;
   for (const auto& key : config::collect_declarations(describe_run_config).keys) {
@@ -85,14 +85,14 @@ void check_grid(const config::Section& root, const std::vector<config::GridAxis>
   for (const auto& axis : grid) {
     for (const auto& [key, reason] : kOwn) {
       if (axis.key == key) {
-        root.fail("grid", str_cat("'", axis.key, "' cannot stand here: ", reason));
+        root.fail("grid", str_cat("'", axis.key, "' is not allowed here: ", reason));
       }
     }
     const auto name = declared_name(axis.key);
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       const auto near = did_you_mean(name, known);
       root.fail("grid", str_cat("unknown key '", axis.key, "'",
-                                near.empty() ? ", `weft config explain` lists all"
+                                near.empty() ? ", `weft config explain` lists all keys"
                                              : ", did you mean '" + near + "'?"));
     }
   }

@@ -21,7 +21,7 @@ data::Example example() {
   return made;
 }
 
-TEST(ShowExample, BracketsWhatTheLossLooksAt) {
+TEST(ShowExample, BracketsTokensInTheLoss) {
   EXPECT_EQ(show_example(example(), toy(), false), "[CLS] the {dog>[MASK]} {bark>cat}{ed} [SEP]");
 }
 
@@ -31,7 +31,7 @@ TEST(ShowExample, ColoursEachRole) {
             "\x1b[9;31mbark\x1b[0m\x1b[35mcat\x1b[0m\x1b[4;32med\x1b[0m \x1b[2m[SEP]\x1b[0m");
 }
 
-TEST(ShowTagged, SetsEachTagBehindItsPiece) {
+TEST(ShowTagged, PutsEachTagAfterItsPiece) {
   data::Example tagged = example();
   tagged.ids = {2, 5, 6, 7, 8, 3};
   tagged.targets = {1, 0, 0};
@@ -46,7 +46,7 @@ TEST(ShowExample, ShowsPlainTextWithoutTargets) {
   EXPECT_EQ(show_example(plain, toy(), false), "[CLS] the dog barked [SEP]");
 }
 
-TEST(ShowTokenMetadata, NamesStretchesOfOneLanguage) {
+TEST(ShowTokenMetadata, NamesSpansOfOneLanguage) {
   data::Example made = example();
   EXPECT_EQ(show_token_metadata(made, {}), "");
   made.token_type_ids = {1, 1, 1, 0, 0, 0};
@@ -82,7 +82,7 @@ TEST(ShowGeneration, ShowsSourceAndTargetOfModelsThatWrite) {
   EXPECT_FALSE(predicts_next_token(example()));
 }
 
-TEST(CountMasks, TellsTheThreeTreatmentsApart) {
+TEST(CountMasks, DistinguishesTheThreeReplacements) {
   MaskCounts counts;
   count_masks(example(), toy(), counts);
   count_masks(example(), toy(), counts);

@@ -169,7 +169,7 @@ TEST(ForwardInputs, IdsAndLabelsOutOfRangeAreRefused) {
   }
 }
 
-TEST(ForwardInputs, PrefixesFitTheSequencesAndChangeWhatIsSeen) {
+TEST(ForwardInputs, PrefixLengthsChangeTheAttentionMask) {
   Case run("gpt2-prefix-lm");
   const auto seen = run.outputs(false).at("logits");
   run.inputs.erase("prefix_lengths");
@@ -197,7 +197,7 @@ TEST(ForwardInputs, ShapesAndTypesAreChecked) {
 TEST(ForwardInputs, SequencesLongerThanThePositionsAreRefused) {
   Case run("roberta-masked-lm");  // 10 rows of positions, two of them before the first token
   run.inputs = {{"input_ids", at::full({1, 9}, 5, at::kLong)}};
-  EXPECT_NE(run.error().find("a sequence of 9 tokens, the model takes at most 8"),
+  EXPECT_NE(run.error().find("a sequence of 9 tokens, the model's maximum is 8"),
             std::string::npos);
   run.inputs = {{"input_ids", at::full({1, 8}, 5, at::kLong)}};
   EXPECT_EQ(run.outputs(false).size(), 1U);
@@ -206,17 +206,17 @@ TEST(ForwardInputs, SequencesLongerThanThePositionsAreRefused) {
 TEST(ForwardInputs, PaddingIsOnTheRightAndHasNoLabels) {
   Case left("bert-masked-lm");
   left.inputs["attention_mask"] = left.inputs["attention_mask"].flip({1}).contiguous();
-  EXPECT_NE(left.error().find("padding is allowed on the right only"), std::string::npos);
+  EXPECT_NE(left.error().find("padding is only allowed on the right"), std::string::npos);
   Case labelled("bert-masked-lm");
   labelled.inputs["labels"].fill_(5);
-  EXPECT_NE(labelled.error().find("labels: found a label where attention_mask is 0"),
+  EXPECT_NE(labelled.error().find("labels: found a label at a position with attention_mask 0"),
             std::string::npos);
 }
 
 TEST(ForwardInputs, GradientsNeedALoss) {
   Case run("bert-masked-lm");
   run.inputs.erase("labels");
-  EXPECT_NE(run.error(true).find("no targets, and so no loss"), std::string::npos);
+  EXPECT_NE(run.error(true).find("no targets and therefore no loss"), std::string::npos);
 }
 
 }  // namespace

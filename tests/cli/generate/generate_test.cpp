@@ -55,14 +55,14 @@ TEST_F(Generate, OneLineForEachInOrder) {
   EXPECT_EQ(lines({"--prompt", "The cat"})[0], alone[0]);
 }
 
-TEST_F(Generate, ModelsDirectorySaysWhatOptionsDoNot) {
+TEST_F(Generate, ModelDirectoryProvidesDefaults) {
   EXPECT_EQ(lines({"--ids", "--prompt", "The"})[0]["ids"].size(), 10U);
   EXPECT_EQ(lines({"--ids", "--prompt", "The", "--max-new", "4"})[0]["ids"].size(), 4U);
   decoder_.set_generation(
       "{\"eos_token_id\": 0, \"max_length\": 12, \"num_beams\": 3, \"typical_p\": 0.5}");
   const auto done = weft({"--ids", "--prompt", "The"});
   const auto beams = test::json_lines<OrderedJson>(done.out);
-  EXPECT_NE(done.err.find("not obeyed, of the model's generation_config.json: typical_p"),
+  EXPECT_NE(done.err.find("ignored keys of the model's generation_config.json: typical_p"),
             std::string::npos);
   EXPECT_EQ(beams, lines({"--ids", "--prompt", "The", "--beams", "3"}));
   decoder_.set_generation("{\"eos_token_id\": \"end\"}");
@@ -70,7 +70,7 @@ TEST_F(Generate, ModelsDirectorySaysWhatOptionsDoNot) {
             std::string::npos);
 }
 
-TEST_F(Generate, TextsThatTheModelsLengthCutsAreTold) {
+TEST_F(Generate, TextsTruncatedAtTheModelLengthAreReported) {
   const auto done = weft({"--max-new", "200", "--ids"}, kLines);
   ASSERT_EQ(done.status, 0) << done.err;
   const auto found = test::json_lines<OrderedJson>(done.out);
@@ -78,15 +78,15 @@ TEST_F(Generate, TextsThatTheModelsLengthCutsAreTold) {
     EXPECT_EQ(line["is_cut"], true);
     EXPECT_LE(line["ids"].size(), 64U);
   }
-  EXPECT_NE(done.err.find("3 texts were cut where the model's length of 64 tokens was reached"),
+  EXPECT_NE(done.err.find("3 texts were truncated at the model's maximum length of 64 tokens ("),
             std::string::npos)
       << done.err;
   EXPECT_NE(done.err.find("--max-new"), std::string::npos);
-  EXPECT_EQ(done.err.find(" cut "), done.err.rfind(" cut ")) << done.err;
+  EXPECT_EQ(done.err.find(" truncated "), done.err.rfind(" truncated ")) << done.err;
   const auto streamed = weft({"--max-new", "200", "--stream", "--prompt", "The cat"});
-  EXPECT_NE(streamed.err.find("1 text was cut where"), std::string::npos) << streamed.err;
+  EXPECT_NE(streamed.err.find("1 text was truncated"), std::string::npos) << streamed.err;
   const auto whole = weft({"--max-new", "9"}, kLines);
-  EXPECT_EQ(whole.err.find("cut"), std::string::npos) << whole.err;
+  EXPECT_EQ(whole.err.find("truncated"), std::string::npos) << whole.err;
   EXPECT_FALSE(test::json_lines<OrderedJson>(whole.out)[0].contains("is_cut"));
 }
 
@@ -128,7 +128,7 @@ TEST_F(Generate, IdsNeedNoTokenizer) {
   EXPECT_FALSE(without.contains("text"));
 }
 
-TEST_F(Generate, BannedWordsDoNotCome) {
+TEST_F(Generate, BannedWordsAreNotGenerated) {
   const auto free = lines({"--ids", "--prompt", "The"})[0];
   const auto text = free["text"].get<std::string>();
   ASSERT_FALSE(text.empty());
@@ -140,24 +140,23 @@ TEST_F(Generate, BannedWordsDoNotCome) {
 
 TEST_F(Generate, RefusesWhatCannotBe) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{"--temperature", "0"},
-       "--temperature: it is above 0; for the likeliest token each time "
-       "give --greedy instead"},
+      {{"--temperature", "0"}, "--temperature: must be above 0; for greedy decoding use --greedy"},
       {{"--temperature", "-1"}, "--temperature: '-1' is not a number from 1e-06 to 1e+06"},
       {{"--top-p", "1.5"}, "--top-p: '1.5' is not a number from 1e-06 to 1"},
-      {{"--greedy", "--top-k", "5"}, "--greedy takes the likeliest token, --top-k draws one"},
-      {{"--beams", "4", "--sample"}, "--beams 4 and --sample exclude each other"},
-      {{"--seed", "3"}, "--seed is for sampling: give --sample or --temperature too"},
+      {{"--greedy", "--top-k", "5"}, "--greedy does not sample, but --top-k does"},
+      {{"--beams", "4", "--sample"}, "--beams 4 and --sample are mutually exclusive"},
+      {{"--seed", "3"}, "--seed only affects sampling: also give --sample or --temperature"},
       {{"--n-best", "3"}, "--n-best 3 needs --beams 3 or more, or sampling"},
-      {{"--diversity-penalty", "1"}, "--diversity-penalty needs --beams of 2 or more"},
-      {{"--beams", "4", "--beam-groups", "3"}, "--beam-groups 3 do not share 4 beams evenly"},
+      {{"--diversity-penalty", "1"}, "--diversity-penalty needs --beams of at least 2"},
+      {{"--beams", "4", "--beam-groups", "3"},
+       "--beam-groups 3 must divide 4 beams without remainder"},
       {{"--beams", "4", "--early-stopping", "soon"}, "'soon' is not one of yes, no, never"},
-      {{"--stop", ""}, "--stop: an empty text would end every text at once"},
+      {{"--stop", ""}, "--stop: an empty text would stop every text immediately"},
       {{"--max-new", "3", "--min-new", "4"}, "--min-new 4 is more than --max-new 3"},
       {{"--forced-bos-token", "[nothing]"},
-       "--forced-bos-token: '[nothing]' is no token of the model"},
-      {{"--stream", "--n-best", "2"}, "leave out --n-best"},
-      {{"--input", "x", "--plain"}, "--prompt and --input exclude each other"},
+       "--forced-bos-token: '[nothing]' is not a token of the model"},
+      {{"--stream", "--n-best", "2"}, "omit --n-best"},
+      {{"--input", "x", "--plain"}, "--prompt and --input are mutually exclusive"},
       {{"--temprature", "1"}, "unknown option '--temprature', did you mean '--temperature'?"}};
   for (auto [options, message] : cases) {
     options.insert(options.end(), {"--prompt", "The"});
@@ -166,7 +165,7 @@ TEST_F(Generate, RefusesWhatCannotBe) {
     EXPECT_EQ(found.rfind("error: ", 0), 0U);
   }
   EXPECT_NE(error({}, "{\"prompt\": 3}\n")
-                .find("standard input:1: not a JSON object with a text \"prompt\""),
+                .find("standard input:1: not a JSON object with a string \"prompt\""),
             std::string::npos);
   EXPECT_NE(error({}, "{\"ids\": [1, \"a\"]}\n").find("\"ids\" is not a list of ids"),
             std::string::npos);

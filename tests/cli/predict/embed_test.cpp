@@ -46,7 +46,8 @@ TEST(Embed, WritesOneVectorALineInOrder) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     expect_near(found[i]["embedding"], wanted[i]);
   }
-  EXPECT_NE(done.err.find("1 of 6 texts were cut to 12 tokens"), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("1 of 6 texts were truncated to 12 tokens"), std::string::npos)
+      << done.err;
 }
 
 TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
@@ -105,7 +106,7 @@ TEST(Embed, RefusesWhatDoesNotGoTogether) {
   const auto message = [](const std::vector<std::string>& arguments) {
     return test::message_of<UserError>([&] { run_embed(arguments); });
   };
-  EXPECT_NE(message({kEmbedModel, "--pooling", "mean"}).find("says itself how it pools"),
+  EXPECT_NE(message({kEmbedModel, "--pooling", "mean"}).find("defines its own pooling"),
             std::string::npos);
   EXPECT_EQ(message({kEmbedModel, "--format", "csv"}),
             "weft embed: --format: 'csv' is not one of jsonl, tsv, safetensors");

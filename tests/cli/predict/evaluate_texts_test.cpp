@@ -51,7 +51,7 @@ class EvaluateTexts : public ::testing::Test {
   test::TemporaryDirectory folder_;
 };
 
-TEST_F(EvaluateTexts, FiguresAreThoseOfTheTextsThatAreWritten) {
+TEST_F(EvaluateTexts, MetricsAreComputedOnTheWrittenTexts) {
   const auto path = folder_ / "found.txt";
   const auto found =
       metrics({"--generate", "--beams", "3", "--max-new", "12", "--hypotheses", path});

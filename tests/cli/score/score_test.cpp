@@ -35,7 +35,7 @@ const std::string kQuestions =
     "{\"context\": \"The cat\", \"choices\": [\"sat on it\", \"ran\"], \"label\": 0}\n"
     "{\"context\": \"A dog \", \"choices\": [\"ran\", \"sat there\", \"slept\"], \"label\": 2}\n";
 
-TEST_F(Score, ChoicesGetLogProbabilitiesAndFigures) {
+TEST_F(Score, ChoicesGetLogProbabilitiesAndMetrics) {
   const auto found = lines({}, kQuestions);
   ASSERT_EQ(found.size(), 3U);
   ASSERT_EQ(found[1]["log_probabilities"].size(), 3U);
@@ -94,7 +94,7 @@ TEST_F(Score, TasksReadTables) {
             std::string::npos);
 }
 
-TEST_F(Score, TasksHaveFiguresOfTheirOwn) {
+TEST_F(Score, TasksHaveTheirOwnMetrics) {
   test::write(decoder_.file("a.yaml"), "{data: [" + decoder_.file("rows.tsv") +
                                            "], context: '{a}', choices: ['{b}', '{c}'], label: "
                                            "label}");
@@ -179,23 +179,23 @@ TEST_F(Score, RefusesWhatCannotBe) {
     test::write(decoder_.file(name), "{data: [lost.tsv], text: '{a}'}");
   }
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
-      {{}, "MODEL is missing, or --hypotheses FILE --references FILE"},
+      {{}, "MODEL is required, or --hypotheses FILE --references FILE"},
       {{"--hypotheses", one}, "--hypotheses needs --references FILE"},
-      {{"--hypotheses", one, "--references", two}, "two:2: has no line beside it"},
-      {{"--hypotheses", two, "--references", one}, "the files differ in their lines"},
+      {{"--hypotheses", one, "--references", two}, "two:2: has no corresponding line"},
+      {{"--hypotheses", two, "--references", one}, "the number of lines must be equal"},
       {{"--hypotheses", one, "--references", one, "--metric", "blue"}, "did you mean 'bleu'?"},
-      {{"--hypotheses", one, "--references", one, "--tokenize", "ko-mecab"}, "MeCab of its own"},
+      {{"--hypotheses", one, "--references", one, "--tokenize", "ko-mecab"}, "needs its own MeCab"},
       {{"--hypotheses", one, "--references", one, "--tokenize", "14a"},
        "'14a' is not one of 13a, intl, char, zh, ja-mecab, none"},
       {{decoder_.path(), "--metric", "bleu"}, "--metric needs --hypotheses FILE"},
       {{decoder_.path(), "--hypotheses", one, "--references", one}, "compared without a model"},
-      {{decoder_.path(), "--task", one, "--text", one}, "--task and --text exclude each other"},
+      {{decoder_.path(), "--task", one, "--text", one}, "--task and --text are mutually exclusive"},
       {{decoder_.path(), "--data", one}, "--data replaces the data of a --task FILE"},
-      {{"--hypotheses", one, "--references", one, "--table"}, "--table asks a model"},
-      {{decoder_.path(), "--table"}, "--table is for --task FILE"},
+      {{"--hypotheses", one, "--references", one, "--table"}, "--table needs a model"},
+      {{decoder_.path(), "--table"}, "--table works only with --task FILE"},
       {{decoder_.path(), "--task", one + "?"}, "one?' matches no file"},
       {{decoder_.path(), "--task", tasks, "--data", one},
-       "--data replaces the data of one task, --task names 2"},
+       "--data replaces the data of one task, but --task names 2"},
       {{decoder_.path(), "--task", decoder_.file("lost.yaml")}, "lost.tsv"}};
   for (const auto& [options, message] : cases) {
     const auto found = error(options);

@@ -36,7 +36,7 @@ TEST(TokenizerBench, CountsTheTokensThatEncodeGives) {
 
 TEST(TokenizerBench, NamesWhatIsMissing) {
   EXPECT_EQ(test::weft({"tokenizer", "bench", "--model", kBenchModel}).err,
-            "error: weft tokenizer bench: --input FILE is missing\n");
+            "error: weft tokenizer bench: --input FILE is required\n");
   const auto done =
       test::weft({"tokenizer", "bench", "--model", kBenchModel, "--input", "/nowhere/*"});
   EXPECT_EQ(done.status, 2);

@@ -54,18 +54,18 @@ TEST(CausalDataset, ADocumentIsASequenceWithTheEndAfterIt) {
   EXPECT_EQ(dataset.location(0, 1), "fake.txt, document 2, sequence 2");
 }
 
-TEST(CausalDataset, SplitDocumentsGuessAllButTheirFirstToken) {
+TEST(CausalDataset, SplitDocumentsPredictAllButTheFirstToken) {
   const auto dataset = causal_dataset_made({{{5, 6, 7, 8, 9}}, {{10}}}, Pack::kDocument, 2);
   EXPECT_EQ(inputs_and_targets(dataset),
             (std::vector<Ids>{{5, 6}, {6, 7}, {7, 8}, {8, 9}, {9}, {3}, {10}, {3}}));
 }
 
-TEST(CausalDataset, CutDocumentsKeepTheirFirstTokens) {
+TEST(CausalDataset, TruncatedDocumentsKeepTheirFirstTokens) {
   const auto dataset =
       causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Truncation::kTruncate);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{5, 6}, {6, 7}, {9}, {3}}));
   EXPECT_EQ(dataset.remarks(),
-            std::vector<std::string>{"fake.txt: 1 documents longer than 3 tokens were cut"});
+            std::vector<std::string>{"fake.txt: 1 documents longer than 3 tokens were truncated"});
 }
 
 TEST(CausalDataset, DroppedDocumentsAreCounted) {
@@ -75,13 +75,13 @@ TEST(CausalDataset, DroppedDocumentsAreCounted) {
   EXPECT_EQ(dataset.remarks().size(), 1U);
 }
 
-TEST(CausalDataset, AStreamReadsLengthTokensAndGuessesTheNextChunksFirst) {
+TEST(CausalDataset, StreamReadsLengthTokensAndPredictsTheFirstOfTheNextChunk) {
   const auto dataset = causal_dataset_made({{{5, 6, 7}}, {{8}}, {{9, 10}}}, Pack::kStream, 4);
   EXPECT_EQ(inputs_and_targets(dataset),
             (std::vector<Ids>{{5, 6, 7, 3}, {6, 7, 3, 8}, {8, 3, 9, 10}, {3, 9, 10, 3}}));
 }
 
-TEST(CausalDataset, AStreamOfManyDocumentsIsReadAsItStands) {
+TEST(CausalDataset, StreamOfManyDocumentsIsReadInOrder) {
   const auto documents = test::counted_documents(200, 3, 5);
   Ids whole;
   for (const auto& document : documents) {
@@ -102,7 +102,7 @@ TEST(CausalDataset, AStreamOfManyDocumentsIsReadAsItStands) {
   }
 }
 
-TEST(CausalDataset, TheTemplateStandsAroundEachDocument) {
+TEST(CausalDataset, TheTemplateSurroundsEachDocument) {
   const CausalDataset dataset({test::source({{{5, 6}}, {{7}}})}, {.pack = Pack::kStream},
                               {.length = 10}, test::ToyTokenizer({}, 100));
   EXPECT_EQ(dataset.example(0, 0).ids, (Ids{2, 5, 6, 3, 2, 7}));
@@ -123,20 +123,21 @@ TEST(CausalDataset, TheFirstExampleHasTheCountsOfTheTexts) {
                                EndTokenizer());
   };
   const auto dataset = make(true);
-  EXPECT_EQ(dataset->size(0), 3);  // four tokens and an end, of which two are read at a time
+  EXPECT_EQ(dataset->size(0), 3);  // four tokens and an end token, two inputs per sequence
   EXPECT_EQ(dataset->example(0, 0).values, (std::vector<double>{4, 17, 17}));
   EXPECT_EQ(dataset->example(0, 1).values, (std::vector<double>{0, 0, 0}));
   EXPECT_TRUE(make(false)->example(0, 0).values.empty());
-  options.truncation = Truncation::kTruncate;  // not all of the text is guessed
+  options.truncation = Truncation::kTruncate;  // not all of the text is predicted
   EXPECT_TRUE(make(true)->example(0, 0).values.empty());
 }
 
 TEST(CausalDataset, SequencesOfSingleLinesAreRefused) {
-  EXPECT_EQ(test::message_of<Error>([] { causal_dataset_made({{{5}}}, Pack::kNone, 4); }),
-            "data.pack: none is nothing for the next token, must be document or stream");
+  EXPECT_EQ(
+      test::message_of<Error>([] { causal_dataset_made({{{5}}}, Pack::kNone, 4); }),
+      "data.pack: none is not supported by causal language modelling, must be document or stream");
 }
 
-TEST(MixLanguages, GivesEachLanguageItsShare) {
+TEST(MixLanguages, GivesEachLanguageItsFraction) {
   std::vector<DataItem> items(3);
   items[0].language = items[1].language = "en";
   items[2].language = "sw";

@@ -60,8 +60,7 @@ TEST_F(LabelledDatasetTest, TypesAreTheLanguageOfTheItem) {
   EXPECT_NE(dataset->fingerprint(), make({english, german}, settings)->fingerprint());
   english.language = "";
   EXPECT_EQ(message([&] { make({english}, settings); }),
-            "de.tsv: language: is missing, must be one of those that the model tells apart: de, "
-            "en");
+            "de.tsv: language: missing, must be one of the model's languages: de, en");
 }
 
 TEST_F(LabelledDatasetTest, ReadsTextsAndSortsLabels) {
@@ -102,11 +101,12 @@ TEST_F(LabelledDatasetTest, TakesTheColumnsThatAreNamed) {
   EXPECT_EQ(make({from})->texts(0, 0), (WordList{"b c", "a"}));
 }
 
-TEST_F(LabelledDatasetTest, CutsAndTellsSo) {
+TEST_F(LabelledDatasetTest, TruncatesAndReportsIt) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 3}));
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 texts longer than 4 tokens were cut"));
+  EXPECT_TRUE(
+      dataset->remarks()[0].ends_with("x.tsv: 1 texts longer than 4 tokens were truncated"));
   const auto pairs =
       make({item("y.tsv", "label\tsentence1\tsentence2\n0\ta a a\tb b b b\n1\ta\tb b b b b b\n")},
            {.length = 8});
@@ -114,7 +114,7 @@ TEST_F(LabelledDatasetTest, CutsAndTellsSo) {
   EXPECT_EQ(pairs->example(0, 1).ids, (Ids{2, 5, 3, 6, 6, 6, 6, 3}));
 }
 
-TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
+TEST_F(LabelledDatasetTest, TruncatesOnTheLeftIfTheTokenizerDoes) {
   tokenizer_ = std::make_shared<test::LeftTruncatingTokenizer>(WordList{"a", "b", "c", "d"});
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 7, 8, 3}));
@@ -124,14 +124,14 @@ TEST_F(LabelledDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
   EXPECT_EQ(pairs->example(0, 0).ids, (Ids{2, 6, 7, 3, 6, 7, 8, 3}));
 }
 
-TEST_F(LabelledDatasetTest, DropsAndTellsSo) {
+TEST_F(LabelledDatasetTest, DropsAndReportsIt) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n2\ta b\n")},
                             {.length = 4, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->labels(), (WordList{"0", "1", "2"}));
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"a b"}));
   EXPECT_TRUE(dataset->location(0, 1).ends_with("x.tsv, row 3"));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 texts longer than 4 tokens were left out"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 texts longer than 4 tokens were dropped"));
   EXPECT_THROW(make({item("y.tsv", "label\ttext\n0\ta b c d\n")},
                     {.length = 4, .truncation = Truncation::kDrop}),
                Error);
@@ -142,13 +142,13 @@ TEST_F(LabelledDatasetTest, RepairsWhatIsNotUtf8AndCountsIt) {
   EXPECT_EQ(dataset->labels(), (WordList{"1", "2", "caf\uFFFD"}));
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"a\uFFFD b"}));
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
-      "x.tsv: 2 rows are not UTF-8, read with U+FFFD for the bytes that are wrong"));
+      "x.tsv: 2 rows are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
 }
 
 TEST_F(LabelledDatasetTest, KeepsEmptyTextsAndCountsThem) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\t\n1\ta\n")});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 3}));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows with an empty text are kept"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows have an empty text and were kept"));
 }
 
 TEST_F(LabelledDatasetTest, ReadsValuesOfARegression) {
@@ -182,8 +182,8 @@ TEST_F(LabelledDatasetTest, NamesTheRowOfAMistake) {
             }).find("no `label`"),
             std::string::npos);
   EXPECT_NE(message([&] { make({item("x.tsv", "label\tbody\nham\ta\n")}); })
-                .find("x.tsv: no column text or sentence1 or sentence, name one of 'label', 'body' "
-                      "by `text:`"),
+                .find("x.tsv: no column text or sentence1 or sentence, choose one of 'label', "
+                      "'body' with `text:`"),
             std::string::npos);
   EXPECT_NE(message([&] { make({item("x.tsv", "label\ttext\n")}); }).find("no rows"),
             std::string::npos);
@@ -236,7 +236,7 @@ TEST_F(LabelledDatasetTest, ManyRowsKeepTheirOrder) {
   }
 }
 
-TEST_F(LabelledDatasetTest, FingerprintTellsContentApart) {
+TEST_F(LabelledDatasetTest, FingerprintDependsOnContent) {
   const auto hash = [&](const std::string& content, const LabelledSettings& settings = {}) {
     return make({item("x.tsv", "label\ttext\n" + content)}, settings)->fingerprint();
   };

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMaskingMask = 4;
 constexpr int64_t kSize = 105;  // ids 5 .. 104 are plain
 
-/// Every third plain id goes on with the word before it.
+/// Every third plain id continues the word before it.
 class PiecesTokenizer : public test::ToyTokenizer {
  public:
   PiecesTokenizer() : ToyTokenizer({}, kSize) {}
@@ -99,7 +99,7 @@ TEST(Masker, NeverChoosesNorDrawsSpecialTokens) {
   EXPECT_EQ(drawn.size(), static_cast<std::size_t>(kSize - 5));
 }
 
-TEST(Masker, SharesAreEightyTenTen) {
+TEST(Masker, MaskProbabilitiesAreEightyTenTen) {
   const Masker masker(masking_toy(), {});
   double hidden = 0;
   double kept = 0;
@@ -118,7 +118,7 @@ TEST(Masker, SharesAreEightyTenTen) {
   EXPECT_NEAR(kept / all, 0.101, 0.0045);  // a random word is the old one in 1 of 100
 }
 
-TEST(Masker, ChoosesPlacesAndWordsEvenly) {
+TEST(Masker, ChoosesPositionsAndWordsUniformly) {
   const Masker masker(masking_toy(), {.mask_token_prob = 0.0, .random_token_prob = 1.0});
   const int64_t sequences = 20000;
   std::map<int64_t, double> positions;
@@ -164,7 +164,7 @@ TEST(Masker, StaticMasksStayOverEpochs) {
   EXPECT_NE(masked(masker, sequence(60), 0, 7).target_positions, first.target_positions);
 }
 
-TEST(Masker, OverlapOfTwoEpochsIsThatOfChance) {
+TEST(Masker, MasksOfTwoEpochsAreIndependent) {
   const Masker masker(masking_toy(), {});
   double both = 0;
   for (int64_t item = 0; item < 4000; ++item) {
@@ -178,7 +178,7 @@ TEST(Masker, OverlapOfTwoEpochsIsThatOfChance) {
   EXPECT_NEAR(both / 4000, 2.25, 0.1);  // 15 * 0.15
 }
 
-TEST(Masker, HidesWholeWords) {
+TEST(Masker, MasksWholeWords) {
   const PiecesTokenizer tokenizer;
   const Masker masker(tokenizer, {.unit = MaskUnit::kWord});
   double chosen = 0;
@@ -279,7 +279,7 @@ TEST(Masker, SpansAreMostlyMaskedWholeOrNotAtAll) {
     }
   }
   EXPECT_GT(several, 2000);
-  EXPECT_LT(mixed, several / 100);  // only where two spans touch by chance
+  EXPECT_LT(mixed, several / 100);  // only if two spans happen to touch
 }
 
 TEST(Masker, SpansAreWholeWordsAndStayWithinATextOfThePair) {

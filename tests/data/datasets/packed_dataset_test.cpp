@@ -95,7 +95,7 @@ TEST(PackedDataset, MasksDifferByEpochAndByRepetition) {
   EXPECT_NE(fixed->example(0, 1).ids, fixed->example(0, 0).ids);
 }
 
-TEST(PackedDataset, StaticMasksFollowTheTextOfAChangingShare) {
+TEST(PackedDataset, StaticMasksDependOnTheText) {
   const auto source = test::source(test::counted_documents(40, 1, 30), 0.5);
   const LanguageSettings settings{.length = 40, .mask = MaskOptions{.is_static = true}};
   const auto dataset = make_language_dataset({source}, {}, settings, packed_dataset_toy());
@@ -125,7 +125,7 @@ TEST(PackedDataset, OneTextMoreChangesNoOtherMasks) {
   }
 }
 
-TEST(PackedDataset, TellsWhatWasLeftOut) {
+TEST(PackedDataset, ReportsSkippedDocuments) {
   auto source = test::source({{{5, 6, 7, 8}, {9}}, {{10}}});
   source.remarks = {"fake.txt: 1 line was not UTF-8"};
   const auto dropped = make_language_dataset({source}, {.truncation = Truncation::kDrop},
@@ -133,14 +133,14 @@ TEST(PackedDataset, TellsWhatWasLeftOut) {
   EXPECT_EQ(dropped->size(0), 1);
   EXPECT_EQ(dropped->remarks(),
             (std::vector<std::string>{"fake.txt: 1 line was not UTF-8",
-                                      "fake.txt: 1 documents longer than 5 tokens were left out"}));
+                                      "fake.txt: 1 documents longer than 5 tokens were dropped"}));
   const auto cut = make_language_dataset({source}, {.truncation = Truncation::kTruncate},
                                          {.length = 5}, packed_dataset_toy());
   EXPECT_EQ(cut->size(0), 2);
-  EXPECT_EQ(cut->remarks().back(), "fake.txt: 1 documents longer than 5 tokens were cut");
+  EXPECT_EQ(cut->remarks().back(), "fake.txt: 1 documents longer than 5 tokens were truncated");
 }
 
-TEST(PackedDataset, RefusesWhatHoldsNothing) {
+TEST(PackedDataset, RefusesEmptyFiles) {
   EXPECT_THROW(make_language_dataset({test::source({})}, {}, {.length = 8}, packed_dataset_toy()),
                Error);
   EXPECT_THROW(
@@ -152,7 +152,7 @@ TEST(PackedDataset, RefusesWhatHoldsNothing) {
       Error);
 }
 
-TEST(PackedDataset, FingerprintTellsContentAndSettingsApart) {
+TEST(PackedDataset, FingerprintDependsOnContentAndSettings) {
   const auto source = test::source({{{5, 6, 7}}});
   const auto hash = [&](const LanguageSource& from, const LanguagePacking& packing,
                         const LanguageSettings& settings) {

@@ -59,7 +59,7 @@ TEST(PackSequences, DocumentFillsWithWholeSentences) {
   EXPECT_EQ(packed(Pack::kDocument, Truncation::kDrop, 10), (Ranges{{0, 9, 9}, {0, 1}}));
 }
 
-TEST(PackSequences, StreamGoesOnAcrossDocuments) {
+TEST(PackSequences, StreamContinuesAcrossDocuments) {
   EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 10),
             (Ranges{{0, 9, 9}, {9, 6, 6}, {15, 9, 9}, {0, 0}}));
   EXPECT_EQ(packed(Pack::kStream, Truncation::kSplit, 14),
@@ -74,7 +74,7 @@ TEST(PackSequences, StreamCountsSeparators) {
             (Ranges{{0, 14, 15}, {14, 10, 10}, {0, 0}}));
 }
 
-TEST(PackSequences, StreamGoesOnAfterASentenceThatIsSplit) {
+TEST(PackSequences, StreamContinuesAfterASplitSentence) {
   const test::FakeStore split({{std::vector<int64_t>(7, 5)}, {std::vector<int64_t>(2, 5)}});
   const PackedSequences result = pack_sequences(
       split, {.pack = Pack::kStream, .truncation = Truncation::kSplit, .max_tokens = 4});

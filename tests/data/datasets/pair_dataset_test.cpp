@@ -57,7 +57,7 @@ std::shared_ptr<const Dataset> pairs(const std::vector<LanguageSource>& sources,
                                pair_dataset_toy());
 }
 
-TEST(PairDataset, NextSentenceKeepsItsPromises) {
+TEST(PairDataset, NextSentencePairsAreValid) {
   const auto documents = test::counted_documents(200, 12, 14);
   const auto owner = owners(documents);
   const auto dataset = pairs({test::source(documents)}, PairTask::kNextSentence);
@@ -106,7 +106,7 @@ TEST(PairDataset, SentenceOrderSwapsHalf) {
   EXPECT_NEAR(swapped / all, 0.5, 4 * 0.5 / std::sqrt(all));
 }
 
-TEST(PairDataset, LeavesOutDocumentsOfOneSentence) {
+TEST(PairDataset, SkipsDocumentsWithOneSentence) {
   auto documents = test::counted_documents(300, 4, 9);  // a quarter of them has one sentence
   std::set<int64_t> alone;
   for (const auto& document : documents) {
@@ -132,8 +132,8 @@ TEST(PairDataset, LeavesOutDocumentsOfOneSentence) {
   EXPECT_EQ(dataset->remarks().size(), 1U);
 }
 
-TEST(PairDataset, StrangersLookLikeSuccessors) {
-  // Ids tell where a sentence stands: 5 at a document's begin, 6 within it.
+TEST(PairDataset, RandomSecondTextsLookLikeSuccessors) {
+  // Ids encode the position of a sentence: 5 at the start of a document, 6 within it.
   test::FakeStore::Documents documents(100);
   for (auto& document : documents) {
     document.assign(20, Ids(6, 6));
@@ -168,7 +168,7 @@ TEST(PairDataset, EverySentenceComesInSomeEpoch) {
   EXPECT_EQ(seen.size(), owners(documents).size() + 2);
 }
 
-TEST(PairDataset, DividesAndPairsAnewInEachEpoch) {
+TEST(PairDataset, DividesAndPairsDifferentlyInEachEpoch) {
   const auto documents = test::counted_documents(50, 9, 8);
   const auto dataset = pairs({test::source(documents)}, PairTask::kNextSentence, 48);
   int64_t same = 0;
@@ -179,7 +179,7 @@ TEST(PairDataset, DividesAndPairsAnewInEachEpoch) {
   EXPECT_LT(same, dataset->size(0) / 3);
 }
 
-TEST(PairDataset, CutsTheLongerTextAtBothEnds) {
+TEST(PairDataset, TruncatesTheLongerTextOnBothSides) {
   Ids longer(60);
   for (std::size_t i = 0; i < longer.size(); ++i) {
     longer[i] = static_cast<int64_t>(100 + i);
@@ -198,7 +198,7 @@ TEST(PairDataset, CutsTheLongerTextAtBothEnds) {
   EXPECT_NEAR(cuts / 500, 17.5, 0.6);  // half of 35 cuts; their deviation is 3
 }
 
-TEST(PairDataset, TakesTheStrangerFromTheSameSourceWhereItCan) {
+TEST(PairDataset, TakesTheRandomTextFromTheSameSourceIfPossible) {
   const test::FakeStore::Documents first = {{{5}, {6}}, {{7}, {8}}};
   const test::FakeStore::Documents second = {{{20}, {21}}};
   const auto dataset = pairs({test::source(first), test::source(second)}, PairTask::kNextSentence);
@@ -277,7 +277,7 @@ TEST(DivideDocuments, CoversEverySentenceOfLongerDocuments) {
   EXPECT_EQ(result.documents, store.documents() - result.single_sentence);
 }
 
-TEST(DivideDocuments, ObeysOverflow) {
+TEST(DivideDocuments, RespectsOverflow) {
   const test::FakeStore store({{{5, 5, 5}, {6, 6, 6}, {7, 7, 7}, {8}}, {{9}, {9}}});
   const Chunks cut =
       chunk_documents(store, {.truncation = Truncation::kTruncate, .max_tokens = 6, .seed = 3});

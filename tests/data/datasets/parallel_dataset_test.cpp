@@ -15,7 +15,7 @@ namespace {
 using Ids = std::vector<int64_t>;
 using WordList = std::vector<std::string>;
 
-/// A toy whose sequences end in a token that stands for the language, as mBART's do.
+/// A toy tokenizer whose sequences end with a language token, as for mBART.
 class LanguageTokenizer : public test::ToyTokenizer {
  public:
   LanguageTokenizer() : ToyTokenizer({"a", "b", "c", "<en>", "<de>"}) {}
@@ -93,12 +93,12 @@ TEST_F(ParallelDatasetTest, JoinedPairsShareTheLength) {
   EXPECT_EQ(cut->example(0, 0).ids, (Ids{2, 5, 6, 3, 8, 7}));
   EXPECT_EQ(cut->example(0, 0).targets, (Ids{8, 7, 3}));
   EXPECT_EQ(cut->remarks(),
-            (WordList{folder_.path("x.en") + ": 1 pairs longer than 6 tokens were cut"}));
+            (WordList{folder_.path("x.en") + ": 1 pairs longer than 6 tokens were truncated"}));
   const auto dropped =
       make({pairs}, {.length = 6, .truncation = Truncation::kDrop, .is_joined = true});
   EXPECT_EQ(dropped->size(0), 1);
   EXPECT_EQ(message([&] { make({pairs}, {.length = 3, .is_joined = true}); }),
-            "data.length: 3 tokens leave no room for two texts");
+            "data.length: 3 tokens leave no space for two texts");
 }
 
 TEST_F(ParallelDatasetTest, ShiftsTheTargetBehindWhatTheDecoderBeginsWith) {
@@ -132,50 +132,51 @@ TEST_F(ParallelDatasetTest, ReadsEveryKindOfTableAndNamedColumns) {
 
 TEST_F(ParallelDatasetTest, OtherNumberOfLinesNamesBothFilesAndCounts) {
   EXPECT_EQ(message([&] { make({lines("a\nb\nc\n", "a\n")}); }),
-            "x.en: 3 lines, but x.de has 1: files that are translations of each other must have as "
-            "many lines");
+            "x.en: 3 lines, but x.de has 1: files with translations of each other must have the "
+            "same number of lines");
   EXPECT_EQ(message([&] { make({lines("a\n", "a\nb\n")}); }),
-            "x.en: 1 lines, but x.de has 2: files that are translations of each other must have as "
-            "many lines");
+            "x.en: 1 lines, but x.de has 2: files with translations of each other must have the "
+            "same number of lines");
 }
 
-TEST_F(ParallelDatasetTest, LeavesOutEmptySidesAndKeepsPlaces) {
+TEST_F(ParallelDatasetTest, SkipsEmptySidesAndKeepsLocations) {
   const auto dataset = make({lines("a\n\n  \nb\nc\n", "a\nb\nc\n\t\nd\n")});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->example(0, 1).targets, (Ids{2, 8, 3}));
   EXPECT_TRUE(dataset->location(0, 1).ends_with("x.en, line 5")) << dataset->location(0, 1);
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("3 pairs with an empty side were left out"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("3 pairs with an empty side were skipped"));
 }
 
-TEST_F(ParallelDatasetTest, AllSidesEmptyLeavesNothing) {
+TEST_F(ParallelDatasetTest, AllPairsEmptyGivesNoExamples) {
   EXPECT_EQ(message([&] { make({lines("\n\n", "\n\n")}); }),
-            "x.en: no pair of texts of at most 512 tokens each, nothing is left");
-  EXPECT_EQ(message([&] { make({lines("", "")}); }),
-            "x.en: no pairs of texts, must have one at least");
+            "x.en: no text pairs left with at most 512 tokens per side");
+  EXPECT_EQ(message([&] { make({lines("", "")}); }), "x.en: no text pairs, must have at least one");
 }
 
-TEST_F(ParallelDatasetTest, CutsOrDropsWhatIsTooLong) {
+TEST_F(ParallelDatasetTest, TruncatesOrDropsLongTexts) {
   const auto item = lines("a b c d\na\n", "a\nb c d a\n");
   const auto cut = make({item}, {.length = 4});
   ASSERT_EQ(cut->size(0), 2);
   EXPECT_EQ(cut->example(0, 0).source_ids, (Ids{2, 5, 6, 3}));
   EXPECT_EQ(cut->example(0, 1).targets, (Ids{2, 6, 7, 3}));
   EXPECT_EQ(cut->length(0, 0), 7);
-  EXPECT_TRUE(cut->remarks().at(0).ends_with("2 pairs with a text longer than 4 tokens were cut"));
+  EXPECT_TRUE(
+      cut->remarks().at(0).ends_with("2 pairs with a text longer than 4 tokens were truncated"));
   const auto one = lines("a b c d\na\n", "a\nb\n");
   const auto dropped = make({one}, {.length = 4, .truncation = Truncation::kDrop});
   ASSERT_EQ(dropped->size(0), 1);
   EXPECT_TRUE(dropped->location(0, 0).ends_with("line 2"));
   EXPECT_TRUE(
-      dropped->remarks().at(0).ends_with("1 pairs with a text longer than 4 tokens were left out"));
+      dropped->remarks().at(0).ends_with("1 pairs with a text longer than 4 tokens were dropped"));
   EXPECT_EQ(message([&] { make({one}, {.truncation = Truncation::kSplit}); }),
-            "data.overflow: split is for running text, of pairs of texts must be cut or drop");
-  EXPECT_EQ(message([&] { make({one}, {.length = 2}); }),
-            "data.length: 2 tokens, must be more than the 2 special ones");
+            "data.overflow: split is only for running text, must be cut or drop for text pairs");
+  EXPECT_EQ(
+      message([&] { make({one}, {.length = 2}); }),
+      "data.length: 2 tokens, must be larger than the number of special tokens (2 special ones");
 }
 
-TEST_F(ParallelDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
+TEST_F(ParallelDatasetTest, TruncatesOnTheLeftIfTheTokenizerDoes) {
   tokenizer_ = std::make_shared<test::LeftTruncatingTokenizer>(WordList{"a", "b", "c", "d"});
   const auto cut = make({lines("a b c d\na\n", "a\nb c d a\n")}, {.length = 4});
   EXPECT_EQ(cut->example(0, 0).source_ids, (Ids{2, 7, 8, 3}));
@@ -183,13 +184,13 @@ TEST_F(ParallelDatasetTest, CutsTheBeginWhereTheTokenizerDoes) {
   EXPECT_EQ(cut->example(0, 1).targets, (Ids{2, 8, 5, 3}));
 }
 
-TEST_F(ParallelDatasetTest, PrefixStandsBeforeEverySource) {
+TEST_F(ParallelDatasetTest, PrefixIsAddedToEverySource) {
   const auto dataset = make({lines("a\nb\n", "c\nd\n")}, {.prefix = "d c "});
   EXPECT_EQ(dataset->example(0, 1).source_ids, (Ids{2, 8, 7, 6, 3}));
   EXPECT_EQ(dataset->example(0, 1).targets, (Ids{2, 8, 3}));
 }
 
-TEST_F(ParallelDatasetTest, LanguagesTakeTheirPlaceAndTheTargetsOneBegins) {
+TEST_F(ParallelDatasetTest, LanguageTokensAreReplacedAndStartTheTarget) {
   tokenizer_ = std::make_shared<LanguageTokenizer>();
   const auto dataset = make({lines("a b\n", "c\n")}, {.start_id = -1, .target_language = "<de>"});
   const auto example = dataset->example(0, 0);
@@ -197,13 +198,13 @@ TEST_F(ParallelDatasetTest, LanguagesTakeTheirPlaceAndTheTargetsOneBegins) {
   EXPECT_EQ(example.targets, (Ids{7, 3, 9}));
   EXPECT_EQ(example.ids, (Ids{9, 7, 3}));
   EXPECT_EQ(message([&] { make({lines("a\n", "b\n")}, {.source_language = "<fr>"}); }),
-            "objective.source_language: '<fr>' is no token of the tokenizer");
+            "objective.source_language: '<fr>' is not a token of the tokenizer");
   tokenizer_ = std::make_shared<test::ToyTokenizer>(WordList{"a", "<de>"});
   EXPECT_EQ(message([&] { make({lines("a\n", "b\n")}, {.target_language = "<de>"}); }),
-            "objective.target_language: '<de>', but the tokenizer puts no language beside a text");
+            "objective.target_language: '<de>', but the tokenizer adds no language token to texts");
 }
 
-TEST_F(ParallelDatasetTest, LanguagesOfAnItemStandBeforeTheObjectives) {
+TEST_F(ParallelDatasetTest, ItemLanguagesOverrideTheObjective) {
   tokenizer_ = std::make_shared<LanguageTokenizer>();
   auto there = table("there.tsv", "source\ttarget\na b\tc\n");
   there.language = "<en>";
@@ -226,7 +227,7 @@ TEST_F(ParallelDatasetTest, LanguagesOfAnItemStandBeforeTheObjectives) {
   EXPECT_EQ(message([&] {
               make({there, other}, settings);
             }),
-            "back.tsv: language: '<fr>' is no token of the tokenizer");
+            "back.tsv: language: '<fr>' is not a token of the tokenizer");
   // Of other models they are names alone.
   settings.takes_item_languages = false;
   EXPECT_EQ(make({other}, settings)->example(0, 0).source_ids, (Ids{7, 3, 8}));
@@ -238,7 +239,7 @@ TEST_F(ParallelDatasetTest, WeightsRepeatPairs) {
   EXPECT_EQ(make({item})->size(0), 3);
 }
 
-TEST_F(ParallelDatasetTest, FingerprintKnowsContentAndSettings) {
+TEST_F(ParallelDatasetTest, FingerprintDependsOnContentAndSettings) {
   const auto item = lines("a\nb\n", "c\nd\n");
   const auto base = make({item})->fingerprint();
   EXPECT_EQ(make({item})->fingerprint(), base);

@@ -9,7 +9,7 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-/// Item i: tokens 10 i, 10 i + 1, ... of which the last is guessed alone.
+/// Item i: tokens 10 i, 10 i + 1, ... only the last one is predicted.
 class Counting : public Dataset {
  public:
   int64_t size(int64_t /*epoch*/) const override { return 9; }
@@ -33,7 +33,7 @@ std::shared_ptr<const Dataset> prefix_dataset_made(uint64_t seed = 1) {
   return make_prefix_dataset(std::make_shared<Counting>(), seed);
 }
 
-TEST(PrefixDataset, GuessesWhatIsBehindThePrefix) {
+TEST(PrefixDataset, PredictsTheTokensAfterThePrefix) {
   const auto dataset = prefix_dataset_made();
   for (int64_t item = 0; item < dataset->size(0); ++item) {
     const auto example = dataset->example(0, item);
@@ -47,7 +47,7 @@ TEST(PrefixDataset, GuessesWhatIsBehindThePrefix) {
   }
 }
 
-TEST(PrefixDataset, TheCutIsDrawnAnewInEachEpochAndIsTheSameForASeed) {
+TEST(PrefixDataset, ThePrefixLengthDependsOnEpochAndSeed) {
   std::set<int64_t> cuts;
   bool hangs_on_seed = false;
   for (int64_t epoch = 0; epoch < 200; ++epoch) {

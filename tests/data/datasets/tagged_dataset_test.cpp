@@ -52,7 +52,7 @@ TEST_F(TaggedDatasetTest, TypesAreTheLanguageOfTheItem) {
   EXPECT_EQ(make({result}, settings)->example(0, 0).token_type_ids, Ids(5, 1));
   result.language = "sw";
   EXPECT_EQ(message({result}, settings),
-            "x.conll: language: 'sw', must be one of those that the model tells apart: de, en");
+            "x.conll: language: 'sw', must be one of the model's languages: de, en");
 }
 
 TEST_F(TaggedDatasetTest, LabelsTheFirstPieceOfEachWord) {
@@ -118,7 +118,7 @@ TEST_F(TaggedDatasetTest, ReadsPackedFiles) {
   EXPECT_EQ(make({from})->example(0, 0).ids, (Ids{2, 5, 6, 3}));
 }
 
-TEST_F(TaggedDatasetTest, NumbersKeepTheirPlace) {
+TEST_F(TaggedDatasetTest, NumbersKeepTheirPosition) {
   const auto counted =
       make({item("x.jsonl", "{\"words\": [\"a\", \"b\"], \"ner_tags\": [3, 0]}\n")});
   EXPECT_EQ(counted->labels(), (WordList{"0", "1", "2", "3"}));
@@ -128,13 +128,13 @@ TEST_F(TaggedDatasetTest, NumbersKeepTheirPlace) {
   EXPECT_EQ(known->example(0, 0).targets, (Ids{2, 0}));
 }
 
-TEST_F(TaggedDatasetTest, CutsAndTellsHowManyWordsAreLost) {
+TEST_F(TaggedDatasetTest, TruncatesAndReportsTheDroppedWords) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x X\nc Y\n\na X\n")}, {.length = 5});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 9, 6, 3}));
   EXPECT_EQ(dataset->example(0, 0).target_positions, (Ids{1, 3}));
   ASSERT_EQ(dataset->remarks().size(), 1U);
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
-      "1 sentences longer than 5 tokens were cut, 1 words are lost"));
+      "1 sentences longer than 5 tokens were truncated, 1 words were dropped"));
 }
 
 TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
@@ -152,7 +152,7 @@ TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
   EXPECT_TRUE(dataset->location(0, 2).ends_with("x.conll:4"));
 }
 
-TEST_F(TaggedDatasetTest, WordsAreThoseThatBearATagInTheSequence) {
+TEST_F(TaggedDatasetTest, WordsAreTheLabelledOnesInTheSequence) {
   const auto file = item("long.conll", "a X\nb X\nc##x##y X\nd X\n");
   for (const auto truncation : {Truncation::kTruncate, Truncation::kSplit}) {
     const auto dataset = make({file}, {.length = 6, .truncation = truncation});
@@ -171,7 +171,7 @@ TEST_F(TaggedDatasetTest, BlankLinesOfJsonAreCounted) {
                                   "{\"words\": [\"b\"], \"tags\": [\"Y\"]}\n")});
   EXPECT_EQ(dataset->size(0), 2);
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 2 blank lines are no rows"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 2 blank lines were ignored"));
 }
 
 TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
@@ -179,15 +179,15 @@ TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
   EXPECT_EQ(dataset->words(0, 0).front(), "a\uFFFD");
   ASSERT_EQ(dataset->remarks().size(), 1U);
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
-      "x.conll: 1 words are not UTF-8, read with U+FFFD for the bytes that are wrong"));
+      "x.conll: 1 words are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
 }
 
-TEST_F(TaggedDatasetTest, DropsAndTellsSo) {
+TEST_F(TaggedDatasetTest, DropsAndReportsIt) {
   const auto dataset = make({item("x.conll", "a##x X\nb##x Y\n\na X\n")},
                             {.length = 5, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 1);
   EXPECT_EQ(dataset->labels(), (WordList{"X", "Y"}));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentences longer than 5 tokens were left out"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentences longer than 5 tokens were dropped"));
 }
 
 TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
@@ -196,26 +196,26 @@ TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
   EXPECT_EQ(message({item("x.conll", "a p X\nb X\n")}), "x.conll:2: 2 columns, but line 1 has 3");
   EXPECT_EQ(message({item("x.conll", "a\tX\nb\t\n")}), "x.conll:2: a word without a tag");
   EXPECT_EQ(message({item("x.conll", "\n-DOCSTART- O\n\n")}),
-            "x.conll: no sentence, must have at least one");
+            "x.conll: no sentences, must have at least one");
   EXPECT_EQ(message({item("x.csv", "a,b\n")}),
-            "x.csv: a table, sentences with tags must be in jsonl files or have one word a line "
-            "(CoNLL)");
+            "x.csv: a table, sentences with tags must be in jsonl files or in CoNLL format (one "
+            "word per line)");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"tags\": []}\n")}),
-            "x.jsonl:1: 1 words and 0 tags, there must be one tag a word");
+            "x.jsonl:1: 1 words and 0 tags, must be one tag per word");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"]}\n")}),
             "x.jsonl:1: no list labels or tags or ner_tags, every row must have one");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": \"a\", \"tags\": []}\n")}),
             "x.jsonl:1: \"words\" is not a list");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"tags\": [1.5]}\n")}),
-            "x.jsonl:1: a tag that is neither a name nor a whole number");
+            "x.jsonl:1: a tag that is neither a string nor an integer");
   EXPECT_EQ(message({item("x.conll", "a O\n\nb B-P\nc I-PRE\n")}, {.labels = {"B-P", "I-P", "O"}}),
             "x.conll:4: 'I-PRE' is not one of the classes B-P, I-P, O (did you mean 'I-P'?)");
   DataItem wide = item("x.conll", "a X\n");
   wide.label = "4";
-  EXPECT_EQ(message({wide}), "x.conll:1: column 4 is asked for, there are 2");
+  EXPECT_EQ(message({wide}), "x.conll:1: column 4 was requested, but the file has only 2");
 }
 
-TEST_F(TaggedDatasetTest, FingerprintSeesTagsAndSettings) {
+TEST_F(TaggedDatasetTest, FingerprintDependsOnTagsAndSettings) {
   const auto base = make({item("x.conll", "a X\nb Y\n")})->fingerprint();
   EXPECT_EQ(make({item("y.conll", "a X\nb Y\n")})->fingerprint(), base);
   EXPECT_NE(make({item("x.conll", "a Y\nb X\n")})->fingerprint(), base);

@@ -47,7 +47,7 @@ const LanguageSettings kXlm{.length = 30,
                             .languages = {"de", "en", "fr"},
                             .restarts_positions = true};
 
-TEST_F(TranslationDatasetTest, BothTextsStandInOneSequenceWithMasksInBoth) {
+TEST_F(TranslationDatasetTest, BothTextsAreMaskedInOneSequence) {
   const auto dataset = make("a b c d\te f g h i j\n", 30);
   ASSERT_EQ(dataset->size(0), 1);
   std::set<bool> sides;
@@ -69,7 +69,7 @@ TEST_F(TranslationDatasetTest, BothTextsStandInOneSequenceWithMasksInBoth) {
   EXPECT_EQ(sides.size(), 2U);
 }
 
-TEST_F(TranslationDatasetTest, HalvesBeginAnewAndAreEachOfTheirLanguage) {
+TEST_F(TranslationDatasetTest, HalvesRestartPositionsAndHaveTheirOwnLanguage) {
   language_ = "fr";
   target_language_ = "de";
   const auto dataset = make("a b\te f g\n", kXlm);
@@ -84,11 +84,11 @@ TEST_F(TranslationDatasetTest, HalvesBeginAnewAndAreEachOfTheirLanguage) {
   EXPECT_EQ(example.positions, (Ids{0, 1, 2, 3, 0, 1, 2, 3, 4}));
 }
 
-TEST_F(TranslationDatasetTest, PlacesGoOnWhereTheModelDoesNotRestartThem) {
+TEST_F(TranslationDatasetTest, PositionsContinueUnlessTheModelRestartsThem) {
   EXPECT_TRUE(make("a b\te f g\n", 30)->example(0, 0).positions.empty());
 }
 
-TEST_F(TranslationDatasetTest, WhatTheModelIsToldIsPartOfTheFingerprint) {
+TEST_F(TranslationDatasetTest, ModelInputsArePartOfTheFingerprint) {
   language_ = "fr";
   target_language_ = "de";
   const auto told = make("a b\te f g\n", kXlm)->fingerprint();
@@ -98,14 +98,13 @@ TEST_F(TranslationDatasetTest, WhatTheModelIsToldIsPartOfTheFingerprint) {
 
 TEST_F(TranslationDatasetTest, BothLanguagesMustBeKnown) {
   language_ = "fr";
-  EXPECT_EQ(test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
-            "pairs.tsv: target_language: is missing, must be one of those that the model tells "
-            "apart: de, en, fr");
+  EXPECT_EQ(
+      test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
+      "pairs.tsv: target_language: missing, must be one of the model's languages: de, en, fr");
   target_language_ = "en";
   language_ = "sw";
   EXPECT_EQ(test::message_of<Error>([&] { make("a b\te f g\n", kXlm); }),
-            "pairs.tsv: language: 'sw', must be one of those that the model tells apart: de, en, "
-            "fr");
+            "pairs.tsv: language: 'sw', must be one of the model's languages: de, en, fr");
 }
 
 TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {
@@ -113,15 +112,15 @@ TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {
   EXPECT_EQ(cut->size(0), 2);
   EXPECT_EQ(cut->length(0, 0), 6);
   EXPECT_EQ(cut->remarks(),
-            (std::vector<std::string>{"pairs.tsv: 1 pairs with an empty side were left out",
-                                      "pairs.tsv: 1 pairs longer than 6 tokens were cut"}));
+            (std::vector<std::string>{"pairs.tsv: 1 pairs with an empty side were skipped",
+                                      "pairs.tsv: 1 pairs longer than 6 tokens were truncated"}));
   EXPECT_EQ(make("a b c d e\tf\nh\ti\n", 6, Truncation::kDrop)->size(0), 1);
   EXPECT_NE(cut->fingerprint(), make("a b c d e\tf\n\tg\nh\ti\n", 7)->fingerprint());
 }
 
-TEST_F(TranslationDatasetTest, SplittingIsNothingForPairs) {
+TEST_F(TranslationDatasetTest, SplittingIsRefusedForPairs) {
   EXPECT_EQ(test::message_of<Error>([&] { make("a\tb\n", 6, Truncation::kSplit); }),
-            "data.overflow: split is for running text, of pairs of texts must be cut or drop");
+            "data.overflow: split is only for running text, must be cut or drop for text pairs");
 }
 
 }  // namespace

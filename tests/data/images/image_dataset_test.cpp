@@ -99,14 +99,14 @@ TEST_F(ImageDatasetTest, PatchesGoRowByRow) {
 TEST_F(ImageDatasetTest, MistakesNameTheirPlace) {
   write("data/1.pgm", 4, 4, 0);
   EXPECT_EQ(message_of([&] { make_image_dataset({item("data")}, settings(4, 2)); }),
-            "data/1.pgm: an image beside the folders of the classes, must lie in one");
+            "data/1.pgm: image file outside of the class folders, must be in one of them");
   std::filesystem::create_directories(folder_.path("empty"));
-  EXPECT_EQ(message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
-            "empty: no images, must have a folder for each class with PNG, JPEG, PPM or PGM files "
-            "in it");
+  EXPECT_EQ(
+      message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
+      "empty: no images found, must have one folder per class with PNG, JPEG, PPM or PGM files");
   folder_.write("rows.csv", "image,label\nnone.pgm,a\n");
   EXPECT_EQ(message_of([&] { make_image_dataset({item("rows.csv")}, settings(4, 2)); }),
-            "rows.csv:2: 'none.pgm': no such image");
+            "rows.csv:2: 'none.pgm': image not found");
   write("other/new/1.pgm", 4, 4, 0);
   auto known = settings(4, 2);
   known.labels = {"old", "older"};
@@ -219,7 +219,7 @@ TEST_F(ImageDatasetTest, MixedImagesShareTheirClasses) {
   }
 }
 
-TEST_F(ImageDatasetTest, MasksHideWholeSquares) {
+TEST_F(ImageDatasetTest, MasksAreWholeSquares) {
   write("data/1.pgm", 16, 16, 9);
   auto masked = settings(16, 2);
   masked.mask = MaskedImageOptions{.fraction = 0.5, .unit = 2};

@@ -135,7 +135,7 @@ TEST_F(TokenStoreTest, LargeVocabulariesTakeFourBytes) {
   EXPECT_EQ(ids, (std::vector<int64_t>{-1, expected[0], expected[1], expected[2]}));
 }
 
-TEST_F(TokenStoreTest, ManyStretchesKeepTheirOrder) {
+TEST_F(TokenStoreTest, ManySpansKeepTheirOrder) {
   std::string content;
   int64_t lines = 0;
   int64_t words = 0;
@@ -157,7 +157,7 @@ TEST_F(TokenStoreTest, ManyStretchesKeepTheirOrder) {
   double share = 0;
   int visits = 0;
   const auto store = open({file}, [&](const Progress& progress) {
-    EXPECT_EQ(progress.activity, "tokenising 1.txt");
+    EXPECT_EQ(progress.activity, "tokenizing 1.txt");
     EXPECT_GE(progress.fraction, share);
     share = progress.fraction;
     ++visits;
@@ -183,7 +183,7 @@ TEST_F(TokenStoreTest, ManyStretchesKeepTheirOrder) {
   EXPECT_EQ(ids, std::vector<int64_t>(expected.begin(), expected.end()));
 }
 
-TEST_F(TokenStoreTest, EveryDamagedByteIsNoticedAndMended) {
+TEST_F(TokenStoreTest, EveryDamagedByteIsDetectedAndRepaired) {
   const auto file = folder_.write("1.txt", "a b\nc\n\nd\n");
   const auto path = open({file})->path();
   const auto sound = test::Folder::read(path);
@@ -193,7 +193,7 @@ TEST_F(TokenStoreTest, EveryDamagedByteIsNoticedAndMended) {
     folder_.write("cache/" + std::filesystem::path(path).filename().string(), damaged);
     const auto store = open({file});
     ASSERT_EQ(remarks_.size(), 1U) << at;
-    EXPECT_NE(remarks_[0].find("built again"), std::string::npos);
+    EXPECT_NE(remarks_[0].find("rebuilding it"), std::string::npos);
     EXPECT_EQ(content(*store), (Documents{{"a b", "c"}, {"d"}}));
     EXPECT_EQ(test::Folder::read(path), sound);
   }
@@ -205,18 +205,18 @@ TEST_F(TokenStoreTest, EveryDamagedByteIsNoticedAndMended) {
   }
 }
 
-TEST_F(TokenStoreTest, BadTextIsRepairedAndSaidEachTime) {
+TEST_F(TokenStoreTest, InvalidUtf8IsRepairedAndReportedEachTime) {
   const auto file = folder_.write("1.txt", "a\xFF b\nc\n\xC0\n");
   for (int time = 0; time < 2; ++time) {
     open({file});
     EXPECT_EQ(
         remarks_,
         (std::vector<std::string>{
-            "item: 2 lines that are not UTF-8, read with U+FFFD for the bytes that are wrong"}));
+            "item: 2 lines that are not valid UTF-8, invalid bytes were replaced by U+FFFD"}));
   }
 }
 
-TEST_F(TokenStoreTest, AFailureLeavesNothing) {
+TEST_F(TokenStoreTest, FailureLeavesNoFiles) {
   std::string content;
   for (int line = 0; line < 400000; ++line) {
     content += "a b\n";
@@ -229,7 +229,7 @@ TEST_F(TokenStoreTest, AFailureLeavesNothing) {
   EXPECT_TRUE(cached().empty());
 }
 
-TEST_F(TokenStoreTest, AStopLeavesNothing) {
+TEST_F(TokenStoreTest, StopLeavesNoFiles) {
   const auto file = folder_.write("1.txt", "a b\n");
   std::filesystem::create_directories(*options_.cache);
   request_stop(true);
@@ -237,7 +237,7 @@ TEST_F(TokenStoreTest, AStopLeavesNothing) {
   EXPECT_TRUE(cached().empty());
 }
 
-TEST_F(TokenStoreTest, OldLeftoversAreSweptUp) {
+TEST_F(TokenStoreTest, OldLeftoversAreRemoved) {
   std::filesystem::create_directories(*options_.cache);
   const auto now = std::filesystem::file_time_type::clock::now();
   for (const auto* name :

@@ -36,7 +36,7 @@ TEST(DocumentReader, LinesMayBeDocuments) {
   EXPECT_EQ(plain("one\n\n two\n", DocumentBoundary::kLine), (DocumentLines{"|one", "| two"}));
 }
 
-TEST(DocumentReader, LongOnesAreCutBeforeALineFeed) {
+TEST(DocumentReader, LongTextsAreSplitBeforeALineFeed) {
   const auto found = plain("abcdef\n\nghij\nklm\n\nnext", DocumentBoundary::kFile, 14);
   EXPECT_EQ(found, (DocumentLines{"|abcdef\n\nghij", "\nklm\n\nnext"}));
   EXPECT_EQ(plain("abcdef\nghij\nklm\n\nnext", DocumentBoundary::kEmptyLine, 8),

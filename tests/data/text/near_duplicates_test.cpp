@@ -50,7 +50,7 @@ std::string drawn_text(uint64_t item, int words) {
   return text;
 }
 
-TEST(ComparedForm, LeavesCasePunctuationAndSpacesOut) {
+TEST(ComparedForm, IgnoresCasePunctuationAndSpaces) {
   EXPECT_EQ(normalize_text("  Hello,\tWORLD -- it's 5!"), U"hello world it s 5");
   EXPECT_EQ(normalize_text("ÉTÉ Ω ж"), U"été ω ж");
   EXPECT_EQ(normalize_text("नमस्ते"), U"नमस्ते");  // the vowel signs belong to the word
@@ -58,7 +58,7 @@ TEST(ComparedForm, LeavesCasePunctuationAndSpacesOut) {
   EXPECT_EQ(normalize_text(" \n"), U"");
 }
 
-TEST(Shingles, AreStretchesOfFive) {
+TEST(Shingles, AreSpansOfFive) {
   EXPECT_EQ(make_shingles(U"abcdef").size(), 2U);
   EXPECT_EQ(make_shingles(U"aaaaaaaaa").size(), 1U);
   EXPECT_EQ(make_shingles(U"ab").size(), 1U);
@@ -68,7 +68,7 @@ TEST(Shingles, AreStretchesOfFive) {
   EXPECT_EQ(jaccard({}, {}), 1.0);
 }
 
-TEST(MinHashSignature, AgreesAsOftenAsShinglesAreShared) {
+TEST(MinHashSignature, SignaturesAgreeInProportionToSharedShingles) {
   double expected = 0;
   double matching_hashes = 0;
   for (uint64_t item = 0; item < 200; ++item) {
@@ -90,12 +90,12 @@ TEST(NearDuplicates, FindsPlantedRows) {
             (Found{"0,0=", "2,2"}));
 }
 
-TEST(NearDuplicates, LeavesWhatIsOnlyAlikeAlone) {
+TEST(NearDuplicates, IgnoresMerelySimilarRows) {
   // 41 of 45 characters are the same, but the shingles' similarity is 0.7.
   EXPECT_EQ(found({{"a man is playing a guitar in the old town"}},
                   {{"a man is playing a guitar in the new town"}}),
             Found{});
-  EXPECT_EQ(found({{""}, {"!"}}, {{""}, {"?"}}), Found{});  // empty rows are no copies
+  EXPECT_EQ(found({{""}, {"!"}}, {{""}, {"?"}}), Found{});  // empty rows are not duplicates
   EXPECT_EQ(found({{"😀"}}, {{"😀"}}), Found{"0,0="});
 }
 
@@ -109,7 +109,7 @@ TEST(NearDuplicates, ComparesBothTextsOfPairs) {
   EXPECT_EQ(found({{"ab", "c"}}, {{"a", "bc"}}), Found{});
 }
 
-TEST(NearDuplicates, PrefersTheSameLabelAmongThoseAlike) {
+TEST(NearDuplicates, PrefersTheSameLabelAmongSimilarRows) {
   const Rows train = {{"one text"}, {"one text"}, {"one text"}};
   const Rows evaluate = {{"one text"}};
   const auto rows = find_near_duplicates(compared(train), compared(evaluate),
@@ -130,7 +130,7 @@ TEST(NearDuplicates, PrefersTheExactRow) {
 
 /// Each evaluation row is a training row with some of its letters changed: all pairs of a
 /// similarity of 0.8 must be found, and no others.
-TEST(NearDuplicates, FindsWhatComparingAllWithAllFinds) {
+TEST(NearDuplicates, MatchesComparingAllPairs) {
   Rows train;
   Rows evaluate;
   for (uint64_t item = 0; item < 600; ++item) {
@@ -217,9 +217,10 @@ TEST_F(NearDuplicateWarning, NamesRowsAndOtherLabels) {
   const auto train = make("train.tsv", "text\tlabel\na b\t0\nb c\t1\nc d\t0\n");
   const auto evaluate = make("dev.tsv", "text\tlabel\nd d\t0\nB c!\t1\na b\t1\n");
   EXPECT_EQ(warning(*train, *evaluate),
-            "2 of 3 evaluation rows stand in training, 2 word for word and 0 almost (e.g. dev.tsv, "
-            "row 2 and train.tsv, row 2); 1 of them with another label (e.g. dev.tsv, row 3 and "
-            "train.tsv, row 1)");
+            "2 of 3 evaluation rows also occur in the training data, 2 verbatim and 0 nearly "
+            "identical (e.g. "
+            "dev.tsv, row 2 and train.tsv, row 2); 1 of them with a different label (e.g. dev.tsv, "
+            "row 3 and train.tsv, row 1)");
   EXPECT_EQ(warning(*train, *make("test.tsv", "text\tlabel\nd a\t0\n")), "nothing");
 }
 

@@ -24,7 +24,7 @@ TEST(Sentences, LinesStayWholeWithoutPunctuationRule) {
   EXPECT_EQ(split(" \t", SentenceBoundary::kLine), Sentences{});
 }
 
-TEST(Sentences, EndBehindStopsBeforeCapitals) {
+TEST(Sentences, SentencesEndAtStopsBeforeCapitals) {
   EXPECT_EQ(split("It rained. We left!  Did you?"),
             (Sentences{"It rained.", "We left!", "Did you?"}));
   EXPECT_EQ(split("He paid 3.50 euros. then 4. 5 more"),
@@ -42,7 +42,7 @@ TEST(Sentences, ClosingQuotesAndBracketsBelongToThem) {
   EXPECT_EQ(split("\"Oh!\" said he. Then"), (Sentences{"\"Oh!\" said he.", "Then"}));
 }
 
-TEST(Sentences, AbbreviationsAndInitialsAreNoEnd) {
+TEST(Sentences, AbbreviationsAndInitialsDoNotEndASentence) {
   EXPECT_EQ(split("Mr. Eager met Dr. Bell. E. M. Forster wrote."),
             (Sentences{"Mr. Eager met Dr. Bell.", "E. M. Forster wrote."}));
   EXPECT_EQ(split("Some, e.g. Greeks, and (cf. Homer) others. So did I. Then"),

@@ -37,7 +37,7 @@ TEST(StoreStatistics, FindsUnknownAndRepeated) {
   EXPECT_EQ(found.repeated, 2);
 }
 
-TEST(DatasetStatistics, CountsWhatTheModelSees) {
+TEST(DatasetStatistics, CountsTheTokensSeenByTheModel) {
   const auto tokenizer = std::make_shared<test::ToyTokenizer>(std::vector<std::string>{}, 1000);
   const auto dataset = make_language_dataset({test::source(test::counted_documents(50, 1, 10))}, {},
                                              {.length = 16, .mask = MaskOptions{}}, tokenizer);

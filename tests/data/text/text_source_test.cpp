@@ -44,7 +44,7 @@ class TextReaderTest : public ::testing::Test {
   int64_t line_splits_ = 0;
 };
 
-TEST_F(TextReaderTest, EmptyLinesAndFilesAreBorders) {
+TEST_F(TextReaderTest, EmptyLinesAndFilesAreBoundaries) {
   const auto a = folder_.write("a.txt", "\n \none\n two\t\r\n \t\n\nthree");
   const auto b = folder_.write("b.txt", "four\n");
   const auto none = folder_.write("none.txt", "\n\n");
@@ -75,7 +75,7 @@ TEST_F(TextReaderTest, NamedColumnsAreRead) {
   EXPECT_THROW(read({tsv}), Error);
 }
 
-TEST_F(TextReaderTest, LongLinesAreCutAtWhiteSpace) {
+TEST_F(TextReaderTest, LongLinesAreSplitAtWhiteSpace) {
   const std::string word(1000, 'x');
   std::string line;
   while (line.size() < 2'500'000) {

@@ -39,14 +39,14 @@ TEST(TextWords, AreCountedInCharacters) {
   EXPECT_EQ(words[2].begin, 9);
 }
 
-TEST(TextWords, OfAListStandOneSpaceApart) {
+TEST(TextWords, ListItemsAreSeparatedByOneSpace) {
   const auto words = join_words({"Z\xc3\xbcrich", "is"});
   EXPECT_EQ(words[0].end, 6);
   EXPECT_EQ(words[1].begin, 7);
   EXPECT_EQ(words[1].end, 9);
 }
 
-TEST(TextWords, StretchesBreakBeforeTheWordThatIsTooMuch) {
+TEST(TextWords, SpansBreakBeforeTheWordThatDoesNotFit) {
   EXPECT_EQ(chunk_words({2, 1, 4, 0, 1, 3}, 3), (std::vector<int64_t>{2, 3, 5, 6}));
   EXPECT_EQ(chunk_words({}, 3), std::vector<int64_t>{});
   EXPECT_EQ(chunk_words({1, 1}, 3), std::vector<int64_t>{2});

@@ -76,7 +76,7 @@ TEST(ByteLevelTrainingReference, HasNoMoreCases) {
 }
 
 TEST(BytePairTrainer, DecidesEqualCountsByLowerIds) {
-  // `ab` and `cd` stand twice each.
+  // `ab` and `cd` occur twice each.
   const WordCounts counts{.words = {{"ab", 2}, {"cd", 2}}};
   const BytePairPieces pieces = train_byte_pair(counts, {.vocab_size = 6, .first = {"x"}});
   ASSERT_EQ(pieces.vocabulary.size(), 6);
@@ -85,7 +85,7 @@ TEST(BytePairTrainer, DecidesEqualCountsByLowerIds) {
   EXPECT_EQ(pieces.merges, (std::vector<std::pair<int32_t, int32_t>>{{1, 2}}));
 }
 
-TEST(BytePairTrainer, LeavesRarePairsApart) {
+TEST(BytePairTrainer, DoesNotMergeRarePairs) {
   const WordCounts counts{.words = {{"ab", 2}, {"cd", 1}}};
   EXPECT_EQ(train_byte_pair(counts, {.vocab_size = 100}).vocabulary.size(), 5);
   EXPECT_EQ(train_byte_pair(counts, {.vocab_size = 100, .min_frequency = 1}).vocabulary.size(), 6);
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
                               "PreTrainedTokenizerFast"}),
     [](const auto& kind) { return kind.param.name; });
 
-TEST(ByteLevelSpecialTokens, StandBeforeThePieces) {
+TEST(ByteLevelSpecialTokens, PrecedeThePieces) {
   const auto roberta =
       train_byte_level_training(plain_lines(), byte_level(370), TokenizerTemplate::kRoberta);
   const SpecialTokenIds ids = roberta->special_token_ids();
@@ -193,18 +193,18 @@ TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
               train_byte_level_training(plain_lines(), byte_level(260),
                                         TokenizerTemplate::kRoberta);
             }),
-            "tokenizer.vocab_size: 260 is too few, 256 bytes and the special tokens alone need 261 "
-            "pieces");
+            "tokenizer.vocab_size: 260 is too small, 256 bytes and the special tokens alone need "
+            "261 pieces");
   const std::string many = test::message_of<Error>([&] {
     train_byte_level_training(plain_lines(), byte_level(50000), TokenizerTemplate::kRoberta);
   });
   EXPECT_TRUE(
-      many.starts_with("tokenizer.vocab_size: 50000 is too many, these texts give at most "))
+      many.starts_with("tokenizer.vocab_size: 50000 is too large, these texts give at most "))
       << many;
   EXPECT_EQ(
       test::message_of<Error>(
           [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kGpt2); }),
-      "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
+      "tokenizer.type: the GPT-2 special token works only with byte_level_bpe and characters");
 }
 
 TEST(XlmRobertaTraining, HasFairseqsIds) {

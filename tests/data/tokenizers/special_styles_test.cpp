@@ -103,7 +103,7 @@ TEST(SentinelStyle, ByteLevelPiecesComeAfterThem) {
   EXPECT_EQ(*tokenizer->id("<extra_id_0>"), *tokenizer->id("<extra_id_1>") + 1);
 }
 
-TEST(XlmStyle, OneSeparatorStandsBehindEachText) {
+TEST(XlmStyle, EachTextIsFollowedByASeparator) {
   for (const auto type : {TokenizerType::kUnigram, TokenizerType::kWordPiece, TokenizerType::kBpe,
                           TokenizerType::kByteLevelBpe}) {
     TokenizerOptions options;
@@ -132,10 +132,10 @@ TokenizerOptions mbart_options() {
   return options;
 }
 
-TEST(MbartStyle, TheLanguageStandsBehindEachText) {
+TEST(MbartStyle, TheLanguageFollowsEachText) {
   const auto tokenizer = train_special_styles(mbart_options(), TokenizerTemplate::kMbart, words());
   EXPECT_EQ(tokenizer->size(), 110);
-  // Behind the pieces the 25 codes of the published models, those of the options, the mask.
+  // After the pieces: the 25 codes of the published models, those of the options, the mask.
   EXPECT_EQ(tokenizer->id("ar_AR"), 110 - 1 - 2 - 25);
   EXPECT_EQ(tokenizer->id("zh_CN"), 106);
   EXPECT_EQ(tokenizer->id("<la>"), 107);
@@ -170,21 +170,21 @@ TEST(MbartStyle, RefusesWhatItsClassDoesNotKnow) {
   auto options = mbart_options();
   options.normalization = "nfkc";
   EXPECT_EQ(message(options),
-            "tokenizer.normalization: nfkc, must be identity: mBART's tokenizer class in "
-            "transformers has no rules");
+            "tokenizer.normalization: nfkc, must be identity for mbart: its tokenizer class in "
+            "transformers has no normalization rules");
   options = mbart_options();
   options.type = TokenizerType::kBpe;
   EXPECT_EQ(message(options),
-            "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
-            "transformers knows no other");
+            "tokenizer.type: must be unigram without byte_fallback for mbart: its tokenizer class "
+            "in transformers supports no other");
   options = mbart_options();
   options.languages.others = {"en"};
   EXPECT_EQ(message(options),
-            "language: 'en' can be no token, as it would be found inside of words too: codes of "
-            "mbart look like en_XX");
+            "language: 'en' cannot be a language token because it would also match inside words; "
+            "mbart language codes look like en_XX");
 }
 
-TEST(EndingStyle, OnlyTheEndStandsBesideAText) {
+TEST(EndingStyle, OnlyTheEndTokenIsAddedToAText) {
   TokenizerOptions options;
   options.type = TokenizerType::kUnigram;
   options.vocab_size = 80;

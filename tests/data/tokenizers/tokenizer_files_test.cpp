@@ -74,7 +74,7 @@ TEST(TokenizerFiles, LlamasPiecesAreFramedAsTheConfigSays) {
   EXPECT_EQ(both.token_type_ids, (std::vector<int32_t>{0, 0, 0, 1, 1, 1}));
 }
 
-TEST(TokenizerFiles, SayWhichEndOfALongTextIsCut) {
+TEST(TokenizerFiles, DefineTheTruncationSide) {
   const auto read = [](const Json& truncation, const Json& side) {
     const test::Folder folder;
     Json json = formats::read_json(kTokenizerFilesFolder + "/word_level/tokenizer.json");
@@ -127,7 +127,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
                 .find(".pre_tokenizer.type: 'Nonsense' is not one of"),
             std::string::npos);
   EXPECT_NE(
-      message_after("gpt2", [](Json& t) { t["added_tokens"] = "none"; }).find("a list is needed"),
+      message_after("gpt2", [](Json& t) { t["added_tokens"] = "none"; }).find("must be a list"),
       std::string::npos);
   EXPECT_EQ(message_after("gpt2",
                           [](Json& t) {
@@ -138,7 +138,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
                           [](Json& t) {
                             t["model"]["merges"] = Json::array({1, 2});
                           }),
-            ".model.merges[0]: two pieces are needed");
+            ".model.merges[0]: must be two pieces");
   EXPECT_NE(message_after("unigram", [](Json& t) { t["model"]["unk_id"] = 1'000'000'000; })
                 .find("unk_id"),
             std::string::npos);
@@ -147,7 +147,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
                     [](Json& t) {
                       t["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAA"}};
                     })
-          .find("not a character map"),
+          .find("not a SentencePiece character map"),
       std::string::npos);
   EXPECT_NE(
       message_after("bert_uncased", [](Json& t) { t["model"]["vocab"]["far"] = 2'000'000'000; })
@@ -166,7 +166,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
 
 TEST(TokenizerFiles, MissingOnesAreNamed) {
   const test::Folder folder;
-  EXPECT_NE(tokenizer_files_message(folder.path()).find("no tokenizer in it"), std::string::npos);
+  EXPECT_NE(tokenizer_files_message(folder.path()).find("no tokenizer found"), std::string::npos);
   EXPECT_EQ(tokenizer_files_message(folder.path("nothing")),
             folder.path("nothing") + ": no such file or directory");
 }
@@ -178,8 +178,8 @@ TEST(TokenizerFiles, PiecesThatNeedMosesAreRefused) {
   folder.write("merges.txt", "a </w>\n");
   EXPECT_EQ(test::message_of<Error>([&] { load_tokenizer(folder.path()); }),
             file +
-                ": XLMTokenizer splits texts as Moses does, which is not done here; a "
-                "tokenizer.json is needed beside it");
+                ": XLMTokenizer needs the Moses tokenizer, which is not supported; a "
+                "tokenizer.json is required in the same directory");
 }
 
 TEST(TokenizerFiles, DamagedSentencePieceModelsAreRefused) {
@@ -207,7 +207,7 @@ TEST(TokenizerFiles, RulesThatBlowUpATextAreStopped) {
             std::string::npos);
 }
 
-TEST(TokenizerFiles, ABareModelSavesAsADirectoryWithTheSameIds) {
+TEST(TokenizerFiles, BareModelSavesAsDirectoryWithTheSameIds) {
   const auto lines =
       formats::read_json(kTokenizerFilesFolder + "/lines.json").get<std::vector<std::string>>();
   for (const std::string& name : {std::string("pieces_unigram"), std::string("pieces_bytes")}) {

@@ -51,13 +51,13 @@ TEST(TokenizerOptions, ReadsByteLevelKeys) {
             std::string::npos);
 }
 
-TEST(TokenizerOptions, RefusesAFileBesideTraining) {
+TEST(TokenizerOptions, RefusesAFileWithTrainingOptions) {
   const test::Folder folder;
   const std::string file = folder.write("vocab.txt", "[UNK]\n");
-  EXPECT_NE(
-      tokenizer_message({{"train_on", "data"}, {"file", file}})
-          .find("tokenizer.file: a file is read as it is, so it cannot stand beside train_on"),
-      std::string::npos);
+  EXPECT_NE(tokenizer_message({{"train_on", "data"}, {"file", file}})
+                .find("tokenizer.file: an existing tokenizer is used as is, so it cannot be "
+                      "combined with train_on"),
+            std::string::npos);
   EXPECT_NE(tokenizer_message({{"vocab_size", "400"}, {"file", file}}).find("beside vocab_size"),
             std::string::npos);
   EXPECT_EQ(read_tokenizer({{"file", file}}).file, file);

@@ -49,7 +49,7 @@ TEST_P(TokenizerReference, GivesTheSameIds) {
   }
 }
 
-TEST_P(TokenizerReference, GivesTheSameIdsWithPlaces) {
+TEST_P(TokenizerReference, GivesTheSameIdsWithOffsets) {
   for (const std::string& line : lines_) {
     std::vector<int32_t> found;
     int64_t last = 0;
@@ -96,7 +96,7 @@ std::string name_of(const ::testing::TestParamInfo<std::string>& info) { return 
 
 INSTANTIATE_TEST_SUITE_P(All, TokenizerReference, ::testing::ValuesIn(cases()), name_of);
 
-TEST(TokenizerPlaces, EqualThoseOfTokenizers) {
+TEST(TokenizerPlaces, MatchTokenizers) {
   const auto lines =
       formats::read_json(kTokenizerReferenceFolder + "/lines.json").get<std::vector<std::string>>();
   const Json expected = formats::read_json(kTokenizerReferenceFolder + "/bert_cased/expected.json");
@@ -112,7 +112,7 @@ TEST(TokenizerPlaces, EqualThoseOfTokenizers) {
   }
 }
 
-TEST(TokenizerPlaces, CoverWhatTheNormalizerJoinedOrTookOff) {
+TEST(TokenizerPlaces, CoverTextMergedOrRemovedByTheNormalizer) {
   const auto tokenizer = load_tokenizer(kTokenizerReferenceFolder + "/bert_uncased");
   const std::string line = "\u00C9t\u0301 na\u00EFve";  // accents in both forms
   std::vector<std::string> covered;
@@ -138,7 +138,7 @@ TEST(Tokenizer, ReadsIllFormedTextAsReplacementCharacters) {
   EXPECT_EQ(broken, repaired);
 }
 
-TEST(Tokenizer, TellsSpecialAndContinuingPieces) {
+TEST(Tokenizer, DistinguishesSpecialAndContinuingPieces) {
   const auto bert = load_tokenizer(kTokenizerReferenceFolder + "/bert_uncased");
   const SpecialTokenIds special = bert->special_token_ids();
   EXPECT_EQ(special.pad, 0);

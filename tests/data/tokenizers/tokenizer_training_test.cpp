@@ -69,7 +69,7 @@ TEST_P(TokenizerTraining, SavesWhatLoadsToTheSameIds) {
   EXPECT_EQ(config["model_max_length"], 128);
 }
 
-TEST_P(TokenizerTraining, LaysSpecialTokensOutByStyle) {
+TEST_P(TokenizerTraining, OrdersSpecialTokensByStyle) {
   TokenizerReport report;
   const auto trained = train_tokenizer_training(GetParam().options, GetParam().style, report);
   const SpecialTokenIds special = trained->special_token_ids();
@@ -123,20 +123,20 @@ TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
   const std::string word_piece = test::message_of<Error>(
       [&] { train_tokenizer_training({.vocab_size = 5000}, TokenizerTemplate::kBert, report); });
   EXPECT_TRUE(
-      word_piece.starts_with("tokenizer.vocab_size: 5000 is too many, these texts give at most "))
+      word_piece.starts_with("tokenizer.vocab_size: 5000 is too large, these texts give at most "))
       << word_piece;
   const std::string unigram = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 5000},
                              TokenizerTemplate::kRoberta, report);
   });
   EXPECT_TRUE(
-      unigram.starts_with("tokenizer.vocab_size: 5000 is too many, these texts give at most "))
+      unigram.starts_with("tokenizer.vocab_size: 5000 is too large, these texts give at most "))
       << unigram;
   const std::string few = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 20},
                              TokenizerTemplate::kBert, report);
   });
-  EXPECT_TRUE(few.starts_with("tokenizer.vocab_size: 20 is too few")) << few;
+  EXPECT_TRUE(few.starts_with("tokenizer.vocab_size: 20 is too small")) << few;
   EXPECT_EQ(test::message_of<Error>([&] {
               train_tokenizer(
                   {}, TokenizerTemplate::kBert, 1, [](const TextVisitor&) {}, report);
@@ -145,7 +145,7 @@ TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
 }
 
 TEST(WordPieceTrainer, MergesTheCommonestPairFirst) {
-  // h+u and u+g stand in 15 and 20 words, so `##ug` comes first (u is never at the head of a word),
+  // h+u and u+g occur in 15 and 20 words, so `##ug` comes first (u is never at the head of a word),
   // then `hug`.
   const WordCounts counts{.words = {{"bun", 4}, {"hug", 10}, {"hugs", 5}, {"pug", 5}, {"pun", 12}}};
   const Vocabulary pieces = train_word_piece(counts, {.vocab_size = 15, .first = {"[UNK]"}});
@@ -159,7 +159,7 @@ TEST(WordPieceTrainer, MergesTheCommonestPairFirst) {
                                              "##u", "##ug", "##un", "hug"}));
 }
 
-TEST(WordPieceTrainer, LeavesRareCharactersOut) {
+TEST(WordPieceTrainer, SkipsRareCharacters) {
   const WordCounts counts{.words = {{"aaab", 9}, {"aac", 1}}};
   const Vocabulary pieces = train_word_piece(counts, {.vocab_size = 50, .limit_alphabet = 2});
   EXPECT_NE(pieces.find("##b"), Vocabulary::kNone);

@@ -1,4 +1,4 @@
-// The readers that stand on LibTorch, and so in no program of libFuzzer: seeds and damage to them
+// Readers that use LibTorch and therefore have no libFuzzer program: seeds and mutations of them
 // that is the same in every run.
 #include <filesystem>
 #include <stdexcept>

@@ -44,13 +44,13 @@ TEST_P(Attention, EqualsPlainReferenceCausal) {
   compare({1, 2, 50, 113}, 32, {.heads = 2, .is_causal = true, .dropout = 0.4});
 }
 
-TEST_P(Attention, AnyHeadWidthAndScaleServe) {
+TEST_P(Attention, SupportsAnyHeadWidthAndScale) {
   for (const int64_t width : {1, 7, 20, 80}) {
     compare({3, 19}, width, {.heads = 2, .scale = 0.3, .dropout = 0.1});
   }
 }
 
-TEST_P(Attention, LongSequencesGoByTiles) {
+TEST_P(Attention, LongSequencesAreTiled) {
   compare({515, 3, 1100}, 24, {.heads = 1, .dropout = 0.1});
   compare({1100}, 32, {.heads = 1, .is_causal = true, .dropout = 0.1});
 }
@@ -80,7 +80,7 @@ TEST_P(Attention, EqualsPlainReferenceWithRotaryPositions) {
 }
 
 // One after another means a turn by the same angle: only the distance of two tokens counts.
-TEST_P(Attention, RotaryPositionsTellDistancesOnly) {
+TEST_P(Attention, RotaryPositionsEncodeRelativeDistances) {
   const auto table = rotary_table(64, {.width = 16, .theta = 10.0}, at::kCPU);
   const auto later = table.slice(0, 20).contiguous();
   const auto qkv = at::randn({40, 3 * 32}).to(type());
@@ -110,7 +110,7 @@ TEST_P(Attention, EqualsPlainReferenceBehindPrefixes) {
   }
 }
 
-TEST_P(Attention, PrefixesOfNoneChangeNoBit) {
+TEST_P(Attention, EmptyPrefixesChangeNoBit) {
   const auto layout = layout_of({40, 7});
   const auto qkv = at::randn({47, 3 * 32}).to(type());
   const auto with = [&](const std::vector<int64_t>& prefix_lengths) {
@@ -118,11 +118,11 @@ TEST_P(Attention, PrefixesOfNoneChangeNoBit) {
                      kAttentionChance);
   };
   EXPECT_TRUE(at::equal(with({}), with({0, 0})));
-  EXPECT_TRUE(at::equal(with({}), with({1, 1})));  // a first token sees itself anyhow
+  EXPECT_TRUE(at::equal(with({}), with({1, 1})));  // the first token always attends to itself
   EXPECT_FALSE(at::equal(with({}), with({2, 0})));
 }
 
-TEST_P(Attention, BeyondTheWindowNothingIsSeen) {
+TEST_P(Attention, TokensBeyondTheWindowAreMasked) {
   const AttentionSettings settings{.heads = 2, .window_radius = 5};
   const auto layout = layout_of({40});
   const auto qkv = at::randn({40, 3 * 32}).to(type());
@@ -142,12 +142,12 @@ TEST_P(Attention, LargeScoresStayFinite) {
   EXPECT_TRUE(at::isfinite(out).all().item<bool>());
 }
 
-TEST_P(Attention, EmptyBatchAndEmptySequencesAreNothing) {
+TEST_P(Attention, EmptyBatchesAndSequencesWork) {
   compare({}, 8, {.heads = 2});
   compare({0, 4, 0}, 8, {.heads = 2, .dropout = 0.1});
 }
 
-TEST_P(Attention, NoSequenceSeesAnother) {
+TEST_P(Attention, SequencesDoNotAttendToEachOther) {
   const AttentionSettings settings{.heads = 2, .dropout = 0.1};
   const auto qkv = at::randn({30, 3 * 32}).to(type());
   const auto both = attention(qkv, layout_of({12, 18}), settings, kAttentionChance);
@@ -183,8 +183,8 @@ TEST(AttentionByHand, EqualScoresAverageTheValues) {
 }
 
 // A quarter turn a place: the query of the second token meets the first key where it was turned to.
-// Against a mask written out: who sees whom, for each pair of tokens.
-TEST(AttentionByHand, PrefixIsSeenBothWaysAndTheRestInOrder) {
+// Against an explicit attention mask for each pair of tokens.
+TEST(AttentionByHand, PrefixIsBidirectionalAndTheRestCausal) {
   at::manual_seed(4);
   const std::vector<int64_t> lengths{6, 9};
   const std::vector<int64_t> prefix_lengths{4, 2};

@@ -24,7 +24,7 @@ void expect_frequencies(const RotaryScaling& stretch,
   }
 }
 
-TEST(RotaryTable, IsStretchedAsInTheReference) {
+TEST(RotaryTable, IsResizedAsInTheReference) {
   expect_frequencies({.type = RotaryScalingType::kLinear, .factor = 4},
                      {0.25, 0.114965819, 0.05286856, 0.0243123118, 0.0111803403, 0.00514142821,
                       0.00236435398, 0.00108727964},

@@ -22,7 +22,7 @@ TEST_P(Linear, EqualsLibTorch) {
   }
 }
 
-TEST_P(Linear, APartHasTheseColumnsOfTheWhole) {
+TEST_P(Linear, SliceHasTheSameColumnsAsTheWhole) {
   const std::vector<at::Tensor> inputs{at::randn({40, 20}), at::randn({30, 20}), at::randn({30})};
   for (const int64_t first : {0, 7, 18}) {
     comparison::expect_same(
@@ -78,7 +78,7 @@ TEST_P(Linear, GradientOfTheBiasKeepsItsBits) {
       comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
 }
 
-TEST_P(Linear, WhatANormMadeIsMadeAgainBitForBit) {
+TEST_P(Linear, NormOutputsAreRecomputedBitForBit) {
   for (const bool is_rms : {false, true}) {
     const auto normed = [&](const auto& in) {
       return is_rms ? rms_norm(in[0], in[1], 1e-5) : layer_norm(in[0], in[1], in[2], 1e-5);
@@ -89,7 +89,8 @@ TEST_P(Linear, WhatANormMadeIsMadeAgainBitForBit) {
         [&](const auto& in) { return kernels::linear(normed(in), in[3], {}); }, inputs, type());
     const auto kept = comparison::run(
         [&](const auto& in) {
-          return kernels::linear(normed(in).view({70, 33}), in[3], {});  // a view is no norm's own
+          return kernels::linear(normed(in).view({70, 33}), in[3],
+                                 {});  // a view is not the output of a norm
         },
         inputs, type());
     EXPECT_EQ(again[3].defined(), !is_rms);
@@ -100,7 +101,7 @@ TEST_P(Linear, WhatANormMadeIsMadeAgainBitForBit) {
   }
 }
 
-TEST_P(Linear, HoldsWhatItReadsButForTheResultOfANorm) {
+TEST_P(Linear, SavesItsInputsExceptNormOutputs) {
   const auto x = at::randn({4, 3}).to(type()).requires_grad_(true);
   const auto one = at::ones({3}, type());
   const auto weight = at::randn({2, 3}).to(type()).requires_grad_(true);

@@ -18,7 +18,7 @@ at::Tensor low_rank_values(at::IntArrayRef shape, double phase, at::ScalarType t
       .requires_grad_(true);
 }
 
-/// A layer with two products, beside columns 0 to 3 and 4 to 9.
+/// A layer with two LoRA products, on columns 0 to 3 and 4 to 9.
 struct Layer {
   explicit Layer(at::ScalarType type = at::kFloat, double dropout = 0)
       : x(low_rank_values({7, 5}, 0.1, type)),
@@ -83,12 +83,12 @@ void expect_equal(Layer layer, double tolerance) {
   }
 }
 
-TEST(LoraUpdate, EqualsTheProductsWrittenOut) {
+TEST(LoraUpdate, EqualsExplicitProducts) {
   expect_equal(Layer(at::kDouble), 1e-12);
   expect_equal(Layer(at::kFloat), 1e-5);
 }
 
-TEST(LoraUpdate, DropsTheInputOfEachProductByItsOwnChance) {
+TEST(LoraUpdate, DropsTheInputOfEachProductIndependently) {
   const Layer layer(at::kFloat, 0.4);
   expect_equal(layer, 1e-5);
   auto alike = layer.added;

@@ -61,13 +61,13 @@ TEST_P(Product, EqualsTheReferenceAtOddShapes) {
   }
 }
 
-TEST_P(Product, RowsMayLieAnOddNumberApart) {
+TEST_P(Product, RowsMayHaveAnOddStride) {
   const auto x = random({61, 33}).narrow(1, 0, 32);
   const auto weight = random({64, 35}).narrow(1, 2, 32);
   expect_rounded(product(x, weight.t()), exact(x, weight.t()));
 }
 
-TEST_P(Product, ADepthOfManyPartsIsAddedUpBeforeRounding) {
+TEST_P(Product, LongReductionDepthIsAccumulatedBeforeRounding) {
   for (const int64_t depth : {512, 513, 1501}) {
     const auto g = random({depth, 130});
     const auto x = random({depth, 70});
@@ -95,7 +95,7 @@ TEST_P(Product, IsScaledAndAddedToColumnsOfAWiderMatrix) {
   EXPECT_TRUE(at::equal(wide.narrow(1, 27, 13), before.narrow(1, 27, 13)));
 }
 
-TEST_P(Product, SeesNothingBesideItsMatrices) {
+TEST_P(Product, ReadsOnlyItsMatrices) {
   for (const int64_t depth : {31, 32, 50}) {
     const auto x = among_nans(53, depth);
     const auto weight = among_nans(70, depth);

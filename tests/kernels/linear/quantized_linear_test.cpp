@@ -41,7 +41,7 @@ TEST_P(QuantizedLinear, EqualsItsDefinition) {
   }
 }
 
-TEST_P(QuantizedLinear, IsNearTheProductThatItStandsFor) {
+TEST_P(QuantizedLinear, IsCloseToTheFullPrecisionProduct) {
   at::manual_seed(2);
   const auto x = at::randn({200, 256}).to(type());
   const auto w = at::randn({64, 256}) / 16;
@@ -83,7 +83,7 @@ TEST_P(QuantizedLinear, TheLargestNumbersDoNotOverflow) {
   EXPECT_EQ(weight.values.max().item<int64_t>(), quantized_limit());
 }
 
-TEST(QuantizedWeight, EachOutputHasAScaleOfItsOwnAndZeroStays) {
+TEST(QuantizedWeight, EachOutputHasItsOwnScaleAndZeroStaysZero) {
   const auto weight = at::tensor({1.0F, -0.5F, 0.0F, 100.0F, 0.0F, 25.0F, 0.0F, 0.0F, 0.0F});
   const auto found = quantized(weight.view({3, 3}), {});
   const auto limit = static_cast<float>(quantized_limit());

@@ -94,7 +94,7 @@ TEST(AdapterReader, RefusesOtherKindsOfAdapters) {
 }
 
 // PEFT goes by the layer.
-TEST(AdapterReader, WhatIsSaidOfTheStoredMatrixCountsForNothing) {
+TEST(AdapterReader, SettingsOfTheStoredMatrixAreIgnored) {
   const auto base = kAdapterReference + "bert/base";
   const Copy copy;
   const auto plain = applied(base, copy.path()).model->named_parameters();
@@ -135,7 +135,8 @@ TEST(AdapterReader, RefusesMatricesThatDoNotFit) {
         copy.path() + "/adapter_model.safetensors",
         {{module + ".lora_A.weight", view_of(first)}, {module + ".lora_B.weight", view_of(second)}},
         {}, FileWriter::Mode::kPlain);
-    EXPECT_NE(copy.error().find("do not fit a layer of (8, 8)"), std::string::npos) << copy.error();
+    EXPECT_NE(copy.error().find("do not match a layer of shape (8, 8)"), std::string::npos)
+        << copy.error();
   }
 }
 

@@ -201,7 +201,7 @@ Lora tiny_lora(LoraOptions options = {.rank = 2}) {
   return lora;
 }
 
-TEST(Lora, ChangesNothingAtFirst) {
+TEST(Lora, IsTheIdentityAtInitialisation) {
   const auto plain = make_model(lora_tiny(), 3);
   const auto carrying = make_model(lora_tiny(), 3);
   attach_lora(*carrying, tiny_lora(), 5);
@@ -210,7 +210,7 @@ TEST(Lora, ChangesNothingAtFirst) {
   EXPECT_TRUE(at::equal(carrying->hidden(input, context), plain->hidden(input, context)));
 }
 
-TEST(Lora, AdaptersBeginAsPeftDoes) {
+TEST(Lora, AdaptersAreInitialisedAsInPeft) {
   const auto model = make_model(lora_tiny(), 3);
   const auto again = make_model(lora_tiny(), 3);
   const auto lora = tiny_lora({.rank = 4});

@@ -45,7 +45,7 @@ TEST(ConfigJson, WhatIsWrittenReadsBack) {
   }
 }
 
-TEST(ConfigJson, NamesAreThoseOfTransformers) {
+TEST(ConfigJson, NamesMatchTransformers) {
   EXPECT_EQ(architecture_of(test::tiny_options(Family::kBert, Head::kMaskedLm)), "BertForMaskedLM");
   EXPECT_EQ(architecture_of(test::tiny_options(Family::kRoberta, Head::kSequence)),
             "RobertaForSequenceClassification");
@@ -62,7 +62,7 @@ TEST(ConfigJson, RobertaKeepsItsPositionsAfterThePadId) {
   EXPECT_EQ(read_config(written(options)).length, 10);
 }
 
-TEST(ConfigJson, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
+TEST(ConfigJson, MissingKeysHaveTheDefaultsOfTheConfigClass) {
   const auto bert = read_config(Json{{"model_type", "bert"}});
   EXPECT_EQ(bert.vocabulary, 30522);
   EXPECT_EQ(bert.head, Head::kNone);
@@ -84,7 +84,7 @@ TEST(ConfigJson, AbsentKeysHaveTheDefaultsOfTheConfigClass) {
   EXPECT_EQ(electra.embedding_size, 128);
 }
 
-TEST(ConfigJson, DistilBertHasWordsOfItsOwn) {
+TEST(ConfigJson, DistilBertHasItsOwnKeyNames) {
   auto options = test::tiny_options(Family::kDistilBert, Head::kSequence);
   auto json = written(options);
   EXPECT_EQ(json["dim"], options.dim);
@@ -126,7 +126,7 @@ TEST(ConfigJson, OneLabelIsARegression) {
 }
 
 // As GPT2Config leaves them where vocab_size alone was given.
-TEST(ConfigJson, ABeginOrEndBeyondTheVocabularyIsNone) {
+TEST(ConfigJson, BosOrEosBeyondTheVocabularyIsIgnored) {
   auto json = written(test::tiny_options(Family::kGpt2, Head::kCausalLm));
   json["bos_token_id"] = 50256;
   json["eos_token_id"] = 50256;
@@ -140,11 +140,11 @@ TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
   const auto sound = written(test::tiny_options());
   const std::vector<std::pair<Json, std::string>> cases = {
       {{{"hidden_size", 32.5}},
-       "config.json: hidden_size: found 32.5, allowed is a whole number from 1 to 1048576"},
+       "config.json: hidden_size: found 32.5, allowed is an integer from 1 to 1048576"},
       {{{"hidden_size", "32"}},
-       "config.json: hidden_size: found \"32\", allowed is a whole number from 1 to 1048576"},
+       "config.json: hidden_size: found \"32\", allowed is an integer from 1 to 1048576"},
       {{{"hidden_size", nullptr}},
-       "config.json: hidden_size: found null, allowed is a whole number from 1 to 1048576"},
+       "config.json: hidden_size: found null, allowed is an integer from 1 to 1048576"},
       {{{"num_attention_heads", 5}},
        "config.json: num_attention_heads: 5 does not divide hidden_size 8"},
       {{{"model_type", "blert"}},
@@ -152,7 +152,7 @@ TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
       {{{"layer_norm_eps", -1.0}},
        "config.json: layer_norm_eps: found -1.0, allowed is a number of at least 0 and below 1"},
       {{{"is_decoder", true}},
-       "config.json: is_decoder: found true, allowed is false: this family is an encoder here"},
+       "config.json: is_decoder: found true, must be false: this family is an encoder"},
   };
   for (const auto& [change, expected] : cases) {
     auto json = sound;

@@ -29,12 +29,12 @@ struct Trimmed {
   test::Folder folder;
 };
 
-TEST(CompletedConfig, TheHeadIsToldByItsTensors) {
+TEST(CompletedConfig, TheHeadIsInferredFromItsTensors) {
   for (const auto family : test::transformers()) {
     for (const auto& head_name : heads_of(family)) {
       const auto options = test::tiny_options(family, head_name.head);
       const Trimmed trimmed(options, {"architectures"});
-      // ModernBERT's classifiers are alike: then of sequences.
+      // ModernBERT's classifiers are indistinguishable: a sequence classifier is assumed.
       const bool is_told = family != Family::kModernBert ||
                            (head_name.head != Head::kToken && head_name.head != Head::kSpan);
       const auto expected = is_told ? head_name.head : Head::kSequence;
@@ -50,7 +50,7 @@ TEST(CompletedConfig, ClassesAreCountedWhereNoNamesAre) {
   EXPECT_EQ(trimmed.read().labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
 }
 
-TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensors) {
+TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsInferredFromClassOrTensors) {
   for (const auto family : {Family::kBert, Family::kXlmRoberta, Family::kDistilBert}) {
     const Trimmed by_class(test::tiny_options(family), {"model_type"});
     EXPECT_EQ(by_class.read_old().family, family);
@@ -61,17 +61,16 @@ TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsToldByTheClassOrElseByTheTensor
   EXPECT_TRUE(load_model(by_tensors.folder.path(), old, 0).missing_keys.empty());
 }
 
-TEST(CompletedConfig, OnlyImportGuessesTheFamily) {
+TEST(CompletedConfig, OnlyImportInfersTheFamily) {
   const Trimmed trimmed(test::tiny_options(), {"model_type"});
   const auto message = test::message_of<formats::Error>([&] { trimmed.read(); });
-  EXPECT_EQ(message,
-            trimmed.folder.path("config.json") +
-                ": model_type: found nothing, must name the model's family; `weft import " +
-                trimmed.folder.path() +
-                " --output DIR` finds it out and writes a current directory");
+  EXPECT_EQ(message, trimmed.folder.path("config.json") +
+                         ": model_type: missing, must be the model's family; `weft import " +
+                         trimmed.folder.path() +
+                         " --output DIR` infers it and writes a current directory");
 }
 
-TEST(CompletedConfig, WithoutWeightsNothingIsGuessed) {
+TEST(CompletedConfig, WithoutWeightsNothingIsInferred) {
   const Trimmed trimmed(test::tiny_options(), {"model_type", "architectures"});
   std::filesystem::remove(trimmed.folder.path("model.safetensors"));
   const auto message = test::message_of<formats::Error>([&] { trimmed.read_old(); });

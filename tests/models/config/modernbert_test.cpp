@@ -68,7 +68,7 @@ TEST(ModernOptions, ThePublishedModelsHaveThePublishedParameters) {
   }
 }
 
-TEST(ModernOptions, KeysSayEveryPart) {
+TEST(ModernOptions, KeysSetEveryPart) {
   const auto options = read_modernbert(
       {{"type", "modernbert"},
        {"dim", "64"},
@@ -106,13 +106,13 @@ TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
                 .find("'windows' is not one of full, window"),
             std::string::npos);
   EXPECT_NE(modern_message({{"position", "{type: rotary}"}})
-                .find("rotary does not go with bert, allowed is learned"),
+                .find("rotary is not supported by bert, allowed is learned"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"position", "{type: learned}"}})
-                .find("learned does not go with modernbert, allowed is rotary"),
+                .find("learned is not supported by modernbert, allowed is rotary"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"norm", "{place: post}"}})
-                .find("post does not go with modernbert, allowed is pre"),
+                .find("post is not supported by modernbert, allowed is pre"),
             std::string::npos);
   EXPECT_NE(modern_message({{"attention", "{window: 64}"}}).find("model.attention.window"),
             std::string::npos);
@@ -120,11 +120,11 @@ TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
                 .find("model.position.sinusoidal_init: has no effect here"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"dim", "12"}, {"attention", "{heads: 4}"}})
-                .find("rotary needs heads of an even width"),
+                .find("rotary position embeddings need an even head size"),
             std::string::npos);
 }
 
-TEST(ModernOptions, InitFromKeepsWhatTheWeightsMean) {
+TEST(ModernOptions, InitFromKeepsOptionsTiedToTheWeights) {
   const auto base = presets().back().options;
   for (const auto& [key, value] : ModernKeys{{"attention", "{window: 64}"},
                                              {"attention", "{global_attn_every_n_layers: 2}"},
@@ -193,7 +193,7 @@ TEST(ModernJson, TheSpellingOfTransformersFourIsRead) {
   EXPECT_EQ(options.eos_id, 50282);
 }
 
-TEST(ModernJson, AListOfLayersBecomesItsRule) {
+TEST(ModernJson, LayerListIsConvertedToARule) {
   auto json = json_of(modern_tiny());
   json.erase("global_attn_every_n_layers");
   const auto options = options_from_json(json, "config.json");
@@ -224,7 +224,7 @@ TEST(ModernJson, WhatIsNotComputedIsRefused) {
   }
 }
 
-TEST(ModernNames, AreThoseOfTransformers) {
+TEST(ModernNames, MatchTransformers) {
   std::set<std::string> names;
   for (const auto& tensor : weight_map(modern_tiny())) {
     names.insert(tensor.name);
@@ -276,7 +276,7 @@ TEST(ModernBert, AClassifierKeepsTheTransformOfTheHeadBefore) {
                          guesser->named_parameters()["head.dense.weight"], 0));
 }
 
-TEST(ModernBert, BatchMatesChangeNothing) {
+TEST(ModernBert, ResultsDoNotDependOnOtherSequencesInTheBatch) {
   auto options = modern_tiny(Head::kSequence);
   options.modern.uses_mean_pooling = true;
   const auto model = make_model(options, 3);
@@ -297,7 +297,7 @@ TEST(ModernBert, SequencesMayNotBeLongerThanTheModelTakes) {
   EXPECT_THROW(model->hidden(input, test::context_of({0, 11})), c10::Error);
 }
 
-TEST(ModernBert, BeginsWithinTwoDeviationsAndSmallerWhereTheStreamIsFed) {
+TEST(ModernBert, InitialisesWithTruncatedNormalAndScalesResidualProjections) {
   auto options = modern_tiny(Head::kSequence);
   options.dim = 64;
   options.width = 96;

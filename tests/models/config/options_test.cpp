@@ -49,19 +49,21 @@ TEST(ModelOptions, NewerFamiliesHaveTheirPublishedSizes) {
 }
 
 TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
-  EXPECT_EQ(options_message({{"type", "distilbert"}, {"type_vocab_size", "2"}}),
-            "test.yaml:1:44: model.type_vocab_size: 2 does not go with distilbert, allowed is 0");
-  EXPECT_EQ(options_message({{"type", "bert"}, {"type_vocab_size", "0"}}),
-            "test.yaml:1:38: model.type_vocab_size: 0 does not go with bert, allowed is 1 or more");
+  EXPECT_EQ(
+      options_message({{"type", "distilbert"}, {"type_vocab_size", "2"}}),
+      "test.yaml:1:44: model.type_vocab_size: 2 is not supported by distilbert, allowed is 0");
+  EXPECT_EQ(
+      options_message({{"type", "bert"}, {"type_vocab_size", "0"}}),
+      "test.yaml:1:38: model.type_vocab_size: 0 is not supported by bert, allowed is 1 or more");
   EXPECT_EQ(options_message({{"type", "bert"}, {"embedding_size", "64"}}),
-            "test.yaml:1:37: model.embedding_size: 64 does not go with bert, allowed is 0");
+            "test.yaml:1:37: model.embedding_size: 64 is not supported by bert, allowed is 0");
   EXPECT_EQ(options_message({{"type", "electra"}, {"norm", "{place: pre}"}}),
-            "test.yaml:1:38: model.norm.place: pre does not go with electra, allowed is post");
+            "test.yaml:1:38: model.norm.place: pre is not supported by electra, allowed is post");
   EXPECT_EQ(options_message({{"type", "distilbert"}, {"norm", "{epsilon: 1e-5}"}}),
-            "test.yaml:1:43: model.norm.epsilon: distilbert has 1e-12 and no other");
+            "test.yaml:1:43: model.norm.epsilon: distilbert must be 1e-12");
 }
 
-TEST(ModelOptions, OneDropoutSpeaksForDistilBertsHeadsToo) {
+TEST(ModelOptions, DropoutIsTheDefaultOfDistilBertHeads) {
   auto options = read_options({{"type", "distilbert"}});
   options.head = Head::kSequence;
   EXPECT_EQ(classifier_dropout(options), 0.2);
@@ -106,7 +108,7 @@ TEST(ModelOptions, WidthFollowsAGivenDim) {
   EXPECT_EQ(read_options({{"preset", "bert-mini"}, {"dim", "64"}}).width, 256);
 }
 
-TEST(ModelOptions, OneDropoutSpeaksForAllUnlessTheySpeak) {
+TEST(ModelOptions, DropoutIsTheDefaultOfAllDropouts) {
   const auto all = read_options({{"dropout", "0"}});
   EXPECT_EQ(all.dropout, 0);
   EXPECT_EQ(all.attention_dropout, 0);
@@ -159,7 +161,7 @@ TEST(ModelOptions, InitFromRefusesWhatContradictsTheWeights) {
   EXPECT_EQ(read_options({{"preset", "bert-tiny"}, {"dim", "128"}}, &base).dim, 128);
 }
 
-TEST(ModelOptions, AMistypedPresetGetsTheNearestName) {
+TEST(ModelOptions, MistypedPresetSuggestsTheNearestName) {
   const auto found = options_message({{"preset", "bert-mimi"}});
   EXPECT_NE(found.find("bert-mini"), std::string::npos) << found;
 }

@@ -145,7 +145,7 @@ void expect_same_texts(Model& model, const std::vector<Prompt>& asked) {
 
 class ModelDecoderOf : public ::testing::TestWithParam<Family> {};
 
-TEST_P(ModelDecoderOf, GivesWhatComputingAllAgainGives) {
+TEST_P(ModelDecoderOf, EqualsRecomputation) {
   const at::NoGradGuard guard;
   const auto model = make_model(model_decoder_tiny(GetParam()), 5);
   ASSERT_TRUE(can_generate(*model));
@@ -167,7 +167,7 @@ TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
   }
 }
 
-TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
+TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
   const at::NoGradGuard guard;
   for (const auto family : {Family::kGpt2, Family::kLlama}) {
     auto options = model_decoder_tiny(family);
@@ -180,7 +180,8 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreSeenBothWays) {
     };
     expect_same_texts(*model, asked);
     const auto whole = first(*model);
-    asked.back().answer_tokens = 2;  // the last two are of the answer: no token before sees them
+    asked.back().answer_tokens =
+        2;  // the last two belong to the answer: earlier tokens do not attend to them
     expect_same_texts(*model, asked);
     const auto begun = first(*model);
     EXPECT_TRUE(at::equal(begun.slice(0, 0, -1), whole.slice(0, 0, -1)));

@@ -117,7 +117,7 @@ bool holds(const std::vector<Hypothesis>& found, const Tokens& tokens, double sc
   });
 }
 
-/// All prompts together, which transformers was asked one by one.
+/// All prompts together; transformers processed them one at a time.
 TEST(Search, EqualsTransformers) {
   for (const auto& wanted : reference()["cases"]) {
     const auto prompts = prompts_of(wanted["settings"]);
@@ -141,7 +141,7 @@ TEST(Search, EqualsTransformers) {
   }
 }
 
-TEST(Search, OnePromptKnowsNothingOfTheOthers) {
+TEST(Search, PromptsAreIndependent) {
   const auto together = prompts_of(Json::object());
   for (const int64_t beams : {int64_t{1}, int64_t{3}}) {
     const SearchOptions options{.eos_ids = {kEnd}, .num_beams = beams};
@@ -180,7 +180,7 @@ SearchOptions sampled(uint64_t seed) {
   return {.eos_ids = {kEnd}, .sampling = {.is_enabled = true, .temperature = 3, .seed = seed}};
 }
 
-TEST(Search, DrawsHangOnSeedPromptAndPlaceAlone) {
+TEST(Search, DrawsDependOnlyOnSeedPromptAndPosition) {
   auto prompts = prompts_of(Json::object());
   ToyDecoder decoder(prompts);
   const auto all = search(decoder, prompts, sampled(7));
@@ -211,7 +211,7 @@ TEST(Search, SeveralSamplesOfAPromptDiffer) {
   EXPECT_EQ(search(again, prompts, options)[1][0].tokens, found[1][0].tokens);
 }
 
-TEST(Search, AllowedTokensAndEndsAreAllThatComes) {
+TEST(Search, OnlyAllowedTokensAndEndTokensAreGenerated) {
   const auto prompts = prompts_of(Json::object());
   for (const int64_t beams : {int64_t{1}, int64_t{4}}) {
     SearchOptions options{.eos_ids = {kEnd}, .rules = {.allowed = {2, 5, 99}}, .num_beams = beams};
@@ -238,7 +238,7 @@ TEST(Search, StopsWhereTheHookSays) {
   }
 }
 
-TEST(Search, TokensAreToldAsTheyCome) {
+TEST(Search, TokensAreStreamed) {
   const auto prompts = prompts_of(Json::object());
   std::map<int64_t, Tokens> told;
   const SearchHooks hooks{.on_token = [&](int64_t i, int64_t token) { told[i].push_back(token); }};
@@ -277,7 +277,7 @@ TEST(Search, GroupsWithPenaltyDiffer) {
   EXPECT_EQ(same[0].tokens, same[3].tokens);  // each group is greedy by itself
 }
 
-TEST(Search, WordsThatCostMakeShorterTexts) {
+TEST(Search, WordPenaltyMakesShorterTexts) {
   const auto prompts = prompts_of(Json::object());
   const auto words_by_sum = [&](double cost) {
     ToyDecoder decoder(prompts);
@@ -300,16 +300,17 @@ TEST(Search, RefusesWhatCannotGoTogether) {
     return test::message_of<UserError>([&] { search(decoder, prompts, options); });
   };
   EXPECT_EQ(refusal({.sampling = {.is_enabled = true}, .num_beams = 2}),
-            "beams and sampling exclude each other");
+            "beam search and sampling are mutually exclusive");
   EXPECT_EQ(refusal({.num_beams = 4, .num_beam_groups = 3}),
-            "4 beams do not make 3 groups of like size");
-  EXPECT_EQ(refusal({.num_beams = 2, .num_return_sequences = 3}),
-            "3 hypotheses are wanted, but there are 2 beams: at least as many are needed");
+            "4 beams cannot be divided into 3 groups of equal size");
+  EXPECT_EQ(
+      refusal({.num_beams = 2, .num_return_sequences = 3}),
+      "3 texts per prompt requested, but there are only 2 beams: at least as many are required");
   Tokens all;
   for (int64_t word = 0; word < kSearchWords; ++word) {
     all.push_back(word);
   }
-  EXPECT_NE(refusal({.rules = {.suppress_tokens = all}}).find("no token may come next"),
+  EXPECT_NE(refusal({.rules = {.suppress_tokens = all}}).find("no token can follow"),
             std::string::npos);
 }
 
@@ -331,7 +332,7 @@ TEST(Sampler, SharesEqualTransformers) {
   }
 }
 
-TEST(Sampler, DrawsAsOftenAsSharesSay) {
+TEST(Sampler, DrawsWithTheGivenFrequencies) {
   const std::vector<float> scores{0, std::log(2.0F), std::log(3.0F),
                                   -std::numeric_limits<float>::infinity()};
   std::vector<int64_t> times(4, 0);

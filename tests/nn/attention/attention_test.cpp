@@ -72,7 +72,7 @@ TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
 }
 
 // Without positions the first of two sequences of the same tokens in another order is the second.
-TEST(RotaryPositions, TellTheOrderOfTokens) {
+TEST(RotaryPositions, EncodeTheOrderOfTokens) {
   for (const double theta : {0.0, 100.0}) {
     const auto layer = make_full_attention({.dim = 8, .heads = 2, .theta = theta});
     test::fill_parameters(*layer);

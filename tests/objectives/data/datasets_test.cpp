@@ -76,7 +76,7 @@ TEST(Datasets, RunningTextHasTargetsAndNoEvaluationUnlessNamed) {
   EXPECT_EQ(data.evaluate, nullptr);
 }
 
-TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
+TEST(Datasets, OnlyFamiliesWithSegmentsGetTokenTypes) {
   auto model = test::tiny_model(models::Head::kSequence);
   EXPECT_FALSE(Files()
                    .read(ObjectiveType::kClassify, "rows.tsv", model)
@@ -89,19 +89,19 @@ TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
                   .token_type_ids.empty());
 }
 
-TEST(Datasets, LengthsBeyondTheModelAndMisfitsAreRefused) {
+TEST(Datasets, LengthsBeyondTheModelAndMismatchesAreRefused) {
   const auto model = test::tiny_model(models::Head::kSequence);
   EXPECT_EQ(test::message_of<config::Error>(
                 [&] { Files().read(ObjectiveType::kClassify, "rows.tsv", model, 13); }),
-            "data.length: 13 is more than the 12 positions of the model");
+            "data.length: 13 is more than the maximum of 12 positions of the model");
   Files files;
   files.pair = data::PairTask::kNextSentence;
-  EXPECT_EQ(test::message_of<config::Error>([&] {
-              files.read(ObjectiveType::kMlm, "text.txt",
-                         models::family_defaults(models::Family::kRoberta));
-            }),
-            "objective.next_sentence: true, but roberta has no head for pairs of texts, allowed is "
-            "false");
+  EXPECT_EQ(
+      test::message_of<config::Error>([&] {
+        files.read(ObjectiveType::kMlm, "text.txt",
+                   models::family_defaults(models::Family::kRoberta));
+      }),
+      "objective.next_sentence: true, but roberta has no head for text pairs, allowed is false");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ data::DataItem item(const std::string& language, const std::string& target_langu
   return made;
 }
 
-TEST(LanguageCodes, AreThoseOfTheItems) {
+TEST(LanguageCodes, AreTheLanguagesOfTheItems) {
   data::DataOptions options;
   options.train = {item("de_DE", "fr_XX"), item("cs_CZ", "fr_XX")};
   const auto codes = language_codes({}, options);
@@ -29,7 +29,7 @@ TEST(LanguageCodes, SeveralTargetsAreNone) {
   EXPECT_EQ(language_codes({}, options).target, "");
 }
 
-TEST(LanguageCodes, TheObjectiveSpeaksForItemsThatNameNone) {
+TEST(LanguageCodes, TheObjectiveIsTheDefaultForItems) {
   ObjectiveOptions objective;
   objective.seq2seq.source_language = "en_XX";
   objective.seq2seq.target_language = "de_DE";

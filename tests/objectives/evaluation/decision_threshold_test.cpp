@@ -16,7 +16,7 @@ TEST(DecisionThreshold, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.tuned_by, "f1");
 }
 
-TEST(DecisionThreshold, NothingDecidedLeavesNoFile) {
+TEST(DecisionThreshold, NoDecisionWritesNoFile) {
   const test::Folder folder;
   write_decision_threshold(folder.path(), {});
   EXPECT_FALSE(std::filesystem::exists(folder.path("weft_task.json")));

@@ -36,7 +36,7 @@ TEST(ClassLoss, WeightsAndSmoothingAreThoseOfTorch) {
   }
 }
 
-TEST(ClassLoss, FocalLossFadesWhatIsEasy) {
+TEST(ClassLoss, FocalLossDownweightsEasyExamples) {
   const auto shares = at::softmax(logits(), 1);
   double expected = 0;
   for (int64_t row = 0; row < 3; ++row) {
@@ -50,7 +50,7 @@ TEST(ClassLoss, FocalLossFadesWhatIsEasy) {
   EXPECT_NEAR(weighted.item<double>(), 3 * expected, 1e-4);
 }
 
-TEST(ClassLoss, FocalLossIsFiniteWhereAllIsSure) {
+TEST(ClassLoss, FocalLossIsFiniteForCertainPredictions) {
   for (const double gamma : {0.5, 1.0, 2.0}) {
     auto sure = at::tensor({100.0, -100.0}, at::kFloat).view({1, 2}).set_requires_grad(true);
     class_loss_sum(sure, at::tensor({0}, at::kLong), {.focal_gamma = gamma}).backward();
@@ -96,7 +96,7 @@ TEST(BceLoss, IsThatOfTorchWithWeightsOfTheYes) {
               smooth.item<double>(), 1e-5);
 }
 
-TEST(BceLoss, FocalLossFadesWhatIsEasy) {
+TEST(BceLoss, FocalLossDownweightsEasyExamples) {
   const auto shares = at::sigmoid(logits()).flatten();
   double expected = 0;
   for (int64_t i = 0; i < 9; ++i) {
@@ -107,7 +107,7 @@ TEST(BceLoss, FocalLossFadesWhatIsEasy) {
   EXPECT_NEAR(bce_loss_sum(logits(), flags(), {.focal_gamma = 1.5}).item<double>(), expected, 1e-5);
 }
 
-TEST(ClassWeights, BalancedAreThoseOfScikitLearn) {
+TEST(ClassWeights, BalancedWeightsMatchScikitLearn) {
   const ClassOptions options{.class_weights = {.word = "balanced"}};
   // compute_class_weight("balanced"): n / (classes * count)
   EXPECT_EQ(class_weights(options, {"a", "b"}, {6, 2}, 8), (std::vector<double>{8.0 / 12, 2}));
@@ -115,14 +115,14 @@ TEST(ClassWeights, BalancedAreThoseOfScikitLearn) {
             (std::vector<double>{8.0 / 12, 2, 1}));
 }
 
-TEST(ClassWeights, BalancedFlagsWeighYesAgainstNo) {
+TEST(ClassWeights, BalancedMultiLabelWeightsPositivesAgainstNegatives) {
   const ClassOptions options{.multi_label = true, .class_weights = {.word = "balanced"}};
   EXPECT_EQ(class_weights(options, {"a", "b"}, {2, 4}, 8), (std::vector<double>{3, 1}));
   EXPECT_EQ(test::message_of<config::Error>([&] {
               class_weights(options, {"a", "b"}, {2, 0}, 8);
             }),
             "objective.class_weights: balanced, but the class 'b' is in none of the rows; give the "
-            "weights by name");
+            "weights by class name");
 }
 
 TEST(ClassWeights, GivenOnesAreFoundByName) {
@@ -143,7 +143,7 @@ ObjectiveOptions weighted() {
   return options;
 }
 
-TEST(ClassifyObjective, AWeightedStepIsTheWeightedMeanHoweverItIsCut) {
+TEST(ClassifyObjective, WeightedStepLossIsTheWeightedMeanForAllMicroBatchSizes) {
   const auto objective = make_objective(weighted());
   Datasets data;
   data.labels = {"no", "perhaps", "yes"};

@@ -36,10 +36,10 @@ TEST(ClassOptions, ReadTheirKeys) {
 
 TEST(ClassOptions, RefuseWhatCannotGoTogether) {
   EXPECT_NE(mistake({{"focal_gamma", "2"}, {"label_smoothing", "0.1"}})
-                .find("objective.focal_gamma: together with label_smoothing"),
+                .find("objective.focal_gamma: cannot be combined with label_smoothing"),
             std::string::npos);
   EXPECT_NE(mistake({{"threshold", "0.3"}, {"tune_threshold", "f1"}})
-                .find("objective.tune_threshold: together with threshold"),
+                .find("objective.tune_threshold: cannot be combined with threshold"),
             std::string::npos);
   EXPECT_EQ(read_class_keys({{"class_weights", "balanced"}, {"label_smoothing", "0.1"}})
                 .class_weights.word,

@@ -13,7 +13,7 @@ namespace weft::objectives {
 namespace {
 
 // p = (3/4, 1/4), q = (1/4, 3/4): each KL is 1/2 log 3.
-TEST(RDrop, DivergenceOfClassesEqualsTheOneByHand) {
+TEST(RDrop, DivergenceOfClassesMatchesTheManualComputation) {
   const float ln3 = std::log(3.0F);
   const auto first = at::tensor({ln3, 0.0F, 1.0F, 2.0F}).view({2, 2});
   const auto second = at::tensor({0.0F, ln3, 5.0F, 6.0F}).view({2, 2});

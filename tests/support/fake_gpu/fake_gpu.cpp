@@ -1,4 +1,4 @@
-// A GPU for machines that have none. Preloaded into a program that stands on a LibTorch for CPUs,
+// A GPU for machines that have none. Preloaded into a program that uses a LibTorch for CPUs,
 // it answers as CUDA does: one device, with memory that the program cannot read or write. Every
 // operation on it is computed on copies by the CPU, to the CPU's bits. So a program that runs on it
 // keeps its tensors where they belong, and one that does not ends in a segmentation fault or in an

@@ -104,7 +104,7 @@ std::vector<Sequence> sequences_of(const Call& call, uint64_t seed) {
     one.key = call.key_ends[b].item<int64_t>();
     one.keys = call.key_ends[b + 1].item<int64_t>() - one.key;
     const auto distance = at::arange(one.keys) - at::arange(one.queries).unsqueeze(1) -
-                          (one.keys - one.queries);  // the last query stands at the last key
+                          (one.keys - one.queries);  // the last query is aligned with the last key
     auto is_hidden = at::zeros_like(distance, at::kBool);
     if (call.is_causal || call.right >= 0) {
       is_hidden = is_hidden | (distance > (call.is_causal ? 0 : call.right));

@@ -1,4 +1,4 @@
-// Checkpoints that are written while the run goes on.
+// Checkpoints that are written while training continues.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -31,7 +31,7 @@ const std::vector<std::string> kSync = {"train.save_async=false", "train.save_ev
 
 class AsyncCheckpointerForkTest : public test::ForkedRuns {
  protected:
-  /// Every file of the checkpoint, but those that hold times or the config.
+  /// Every file of the checkpoint, except those with times or the config.
   void expect_same_files(const std::string& expected, const std::string& found) const {
     int files = 0;
     for (const auto& entry : fs::recursive_directory_iterator(small_.path(expected))) {

@@ -26,7 +26,7 @@ class AsyncCheckpointerTest : public ::testing::Test {
   RunDirectory directory_;
 };
 
-TEST_F(AsyncCheckpointerTest, CopyIsWhatWasWhenTheSaveBegan) {
+TEST_F(AsyncCheckpointerTest, CopyHasTheStateAtTheStartOfTheSave) {
   ProbeRun probe(small_.config("mlm", "run"), false);
   auto& trainer = probe.trainer();
   probe.step();
@@ -64,7 +64,8 @@ TEST_F(AsyncCheckpointerTest, WithoutMemoryForACopyTheRunWaitsAndWarns) {
   EXPECT_TRUE(under_test.is_done()) << "it did not wait";
   const auto words = testing::internal::GetCapturedStderr();
   log::set_level(log::Level::kError);
-  EXPECT_NE(words.find("warning: [checkpoint] no memory for a copy ("), std::string::npos) << words;
+  EXPECT_NE(words.find("warning: [checkpoint] not enough memory for a copy ("), std::string::npos)
+      << words;
   EXPECT_FALSE(under_test.wait()->failure);
   EXPECT_NO_THROW(verify_manifest(small_.path("saved/checkpoint-1")));
 }

@@ -23,7 +23,7 @@ class ManifestTest : public ::testing::Test {
   test::Folder folder_;
 };
 
-TEST_F(ManifestTest, HoldsForWhatWasWritten) {
+TEST_F(ManifestTest, MatchesTheWrittenFiles) {
   EXPECT_TRUE(has_manifest(folder_.path()));
   EXPECT_NO_THROW(verify_manifest(folder_.path()));
 }

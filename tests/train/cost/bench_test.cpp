@@ -105,7 +105,7 @@ TEST(Bench, PartsMakeUpTheStep) {
   }
 }
 
-TEST(Bench, TellsMemoryByKind) {
+TEST(Bench, ReportsMemoryByKind) {
   log::set_level(log::Level::kError);
   const test::SmallRun small;
   const auto report = bench(small.config("mlm", "run", {"train.precision=bf16"}), 1, 0);

@@ -38,8 +38,8 @@ TEST(Cost, KnowsGatesAndWindows) {
   auto model = small(models::modernbert_defaults());
   model.modern.window = 4;
   model.modern.global_attention_every = 2;
-  // A layer: 2 (4 D^2 + 3 D F); two layers see 100 keys, two see 5. In the last layer the first
-  // token alone goes on behind attention, to 2 (D^2 + 3 D F).
+  // A layer: 2 (4 D^2 + 3 D F); two layers see 100 keys, two see 5. In the last layer only the
+  // first token continues after attention, with 2 (D^2 + 3 D F).
   const auto found = cost(model, 100);
   EXPECT_NEAR(found.forward_flops,
               4 * 2 * (256 + 288) + 4 * 8 * (2 * 100 + 2 * 5) + 1.28 - 0.99 * 2 * (64 + 288), 1e-6);

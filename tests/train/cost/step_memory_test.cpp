@@ -183,7 +183,7 @@ void expect_stated(Case given, const std::string& what, double tolerance = 0.1) 
   }
 }
 
-TEST(StepMemory, OfBertMiniThatGuessesWords) {
+TEST(StepMemory, OfBertMiniMaskedLm) {
   for (const int64_t sequences : {4, 24}) {
     auto given = base(Family::kBert, ObjectiveType::kMlm);
     given.model.vocabulary = 8000;
@@ -266,7 +266,7 @@ TEST(StepMemory, OfATeacherAndItsStudent) {
   expect_stated(taught(Family::kBert, StudentObjective::kClassify, 500, folder), "classes");
 }
 
-TEST(StepMemory, OfModelsThatReadFromLeftToRight) {
+TEST(StepMemory, OfCausalModels) {
   for (const auto family : {Family::kGpt2, Family::kLlama, Family::kGptNeoX}) {
     for (const auto type : {ObjectiveType::kCausal, ObjectiveType::kClassify}) {
       expect_stated(base(family, type), std::string(models::word_of(family)) + " " +
@@ -310,7 +310,7 @@ TEST(StepMemory, CheckpointingFallsAsStated) {
 }
 
 // As oneDNN frees its buffers: by the allocator of that moment, not the one that gave them.
-TEST(AllocationTracker, EnduresThatAnotherAllocatorFrees) {
+TEST(AllocationTracker, AcceptsAFreeByAnotherAllocator) {
   auto* const before = c10::GetCPUAllocator()->raw_allocate(4096);
   void* during = nullptr;
   {
@@ -322,14 +322,14 @@ TEST(AllocationTracker, EnduresThatAnotherAllocatorFrees) {
   AllocationTracker memory;
   std::vector<at::Tensor> made;
   for (int i = 0; i < 50; ++i) {
-    made.push_back(at::full({1024}, i));  // some lie where the freed ones lay
+    made.push_back(at::full({1024}, i));  // some reuse freed memory
   }
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(made[static_cast<std::size_t>(i)].sum().item<double>(), 1024.0 * i);
   }
 }
 
-TEST(AllocationTracker, CountsWhatIsMadeAndGoes) {
+TEST(AllocationTracker, CountsAllocationsAndFrees) {
   at::Tensor survivor;
   {
     AllocationTracker memory;

@@ -35,7 +35,7 @@ TEST_F(MetricsLogTest, ResumesAfterTheCheckpointAsIfNothingHadHappened) {
   EXPECT_EQ(lines(), undisturbed);
 }
 
-TEST_F(MetricsLogTest, CutsOffATornLine) {
+TEST_F(MetricsLogTest, RemovesAPartialLine) {
   write(0, 1, 2);
   const auto whole = lines();
   folder_.write("metrics.jsonl", whole + "{\"step\":3,\"tr");
@@ -43,8 +43,8 @@ TEST_F(MetricsLogTest, CutsOffATornLine) {
   EXPECT_EQ(lines(), whole);
 }
 
-// The evaluation that is owed is measured again: neither file may hold it twice.
-TEST_F(MetricsLogTest, PendingEvaluationStandsOnceInBothFiles) {
+// The pending evaluation is repeated: neither file may contain it twice.
+TEST_F(MetricsLogTest, PendingEvaluationIsOnceInBothFiles) {
   const auto evaluate = [&](int64_t begin, bool owes) {
     MetricsLog log(folder_.path(), begin, owes);
     log.write(2, {{"eval/loss", 0.25}, {"eval/accuracy", 0.5}});
@@ -72,7 +72,7 @@ TEST_F(MetricsLogTest, PendingEvaluationStandsOnceInBothFiles) {
   EXPECT_EQ(count("train/loss"), 2);
 }
 
-TEST_F(MetricsLogTest, LeavesOutWhatIsNotFinite) {
+TEST_F(MetricsLogTest, SkipsNonFiniteValues) {
   MetricsLog(folder_.path(), 0).write(1, {{"train/loss", std::nan("")}, {"train/epoch", 0.5}});
   EXPECT_EQ(lines(), "{\"step\":1,\"train/epoch\":0.5}\n");
 }

@@ -19,7 +19,7 @@ class WeightAverageToy : public torch::nn::Module {
 };
 
 // From 1, weights 2 then 4, d = 0.75: 0.75 + 0.5 = 1.25, then 0.9375 + 1 = 1.9375.
-TEST(EmaWeights, EqualsTheOneByHand) {
+TEST(EmaWeights, MatchesTheManualComputation) {
   WeightAverageToy toy;
   const at::NoGradGuard no_grad;
   FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
@@ -34,7 +34,7 @@ TEST(EmaWeights, EqualsTheOneByHand) {
 }
 
 // d after update 1 is 2/11, after update 2 3/12; after many the option's.
-TEST(EmaWeights, KeepsLittleInTheWarmUp) {
+TEST(EmaWeights, DecaysFasterInTheWarmUp) {
   WeightAverageToy toy;
   const at::NoGradGuard no_grad;
   FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);

@@ -31,7 +31,7 @@ class ArenaToy : public torch::nn::Module {
   at::Tensor weight_, bias_, last_;
 };
 
-TEST(FlatParameters, PlacesWhatDecaysFirstAndAtMultiplesOf64Bytes) {
+TEST(FlatParameters, PutsDecayedParametersFirstAlignedTo64Bytes) {
   ArenaToy toy;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
   ASSERT_EQ(flat_parameters.entries().size(), 3);
@@ -59,7 +59,7 @@ TEST(FlatParameters, CountsATiedWeightOnce) {
   EXPECT_EQ(&flat_parameters.at("tied"), &flat_parameters.at("weight"));
 }
 
-TEST(FlatParameters, EverythingDecaysWhereAllShall) {
+TEST(FlatParameters, AllParametersDecayWithDecayOnAll) {
   ArenaToy toy;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kAll);
   EXPECT_TRUE(flat_parameters.at("bias").decays);
@@ -89,7 +89,7 @@ TEST(FlatParameters, KeepsValuesAndCollectsTheSameGradients) {
       plain.weight_.grad() * 2));
 }
 
-TEST(FlatParameters, ModuleSeesWhatIsWrittenToTheMaster) {
+TEST(FlatParameters, ModuleSharesMemoryWithTheMaster) {
   ArenaToy toy;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
   FlatParameters::parameter_view(flat_parameters.master(), flat_parameters.at("weight")).fill_(7);
@@ -135,7 +135,7 @@ TEST(FlatParameters, FrozenParametersHaveWeightsAndNothingElse) {
   }
 }
 
-TEST(FlatParameters, CutsTheTrainedPartWhereRatesChange) {
+TEST(FlatParameters, SplitsTheTrainedRangeWhereLearningRatesChange) {
   ArenaToy toy;
   const FlatParameters flat_parameters(
       toy, at::kFloat, DecayOn::kMatrices,

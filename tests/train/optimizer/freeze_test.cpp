@@ -39,14 +39,14 @@ TEST(Freeze, TakesRangesPatternsAndTheBackbone) {
 
 TEST(Freeze, RefusesWhatNamesNothingWithTheNearest) {
   EXPECT_EQ(refusal({"embedings"}),
-            "'embedings' names nothing in the model, whose parts are embeddings, head, layers, "
-            "pooler; did you mean 'embeddings'?");
-  EXPECT_EQ(refusal({"layers.0-11"}), "'layers.0-11' goes past the last layer, layers.10");
-  EXPECT_EQ(refusal({"layers.1-0"}), "'layers.1-0' counts backwards");
-  EXPECT_NE(refusal({"layers.1-3"}).find("'layers.2' names nothing"), std::string::npos);
-  EXPECT_NE(refusal({"*.gamma"}).find("names nothing"), std::string::npos);
-  EXPECT_NE(refusal({""}).find("names nothing"), std::string::npos);
-  EXPECT_EQ(refusal({"*"}), "leaves nothing to train");
+            "'embedings' matches no parameter of the model, whose modules are embeddings, head, "
+            "layers, pooler; did you mean 'embeddings'?");
+  EXPECT_EQ(refusal({"layers.0-11"}), "'layers.0-11' is beyond the last layer, layers.10");
+  EXPECT_EQ(refusal({"layers.1-0"}), "'layers.1-0' is a descending range");
+  EXPECT_NE(refusal({"layers.1-3"}).find("'layers.2' matches no parameter"), std::string::npos);
+  EXPECT_NE(refusal({"*.gamma"}).find("matches no parameter"), std::string::npos);
+  EXPECT_NE(refusal({""}).find("matches no parameter"), std::string::npos);
+  EXPECT_EQ(refusal({"*"}), "leaves no trainable parameters");
 }
 
 TEST(Freeze, SettlesWhichParametersRequireAGradient) {

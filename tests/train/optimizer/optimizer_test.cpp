@@ -141,7 +141,7 @@ TEST_F(OptimizerTest, RateOfASegmentMultipliesRateAndDecay) {
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
 }
 
-// Two of one set of rules, which share no scale, and one that is all zero.
+// Two with the same rules, which do not share a scale, and one that is all zeros.
 class Pair : public torch::nn::Module {
  public:
   Pair() {
@@ -185,7 +185,7 @@ TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
   }
 }
 
-// A table whose rows lie in several blocks, and what one training of it keeps.
+// A table whose rows are in several blocks, and the result of training it.
 class Table : public torch::nn::Module {
  public:
   Table() {
@@ -249,7 +249,7 @@ const std::vector<OptimizerOptions> kOptimizers = {
     {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0},
     {.type = OptimizerType::kSgd, .momentum = 0, .weight_decay = 0}};
 
-TEST_F(OptimizerTest, BlocksThatRestEqualThoseThatAreUpdated) {
+TEST_F(OptimizerTest, SkippedBlocksEqualUpdatedOnes) {
   for (const auto& options : kOptimizers) {
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       Training knows(options, type);

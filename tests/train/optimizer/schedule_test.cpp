@@ -61,7 +61,7 @@ TEST(Schedule, StableThenDecaysAsInTransformers) {
                {0, 5e-4, 1e-3, 1e-3, 1e-3, 1e-3, 0.00055000000000000003, 0.00010246514708427702});
 }
 
-TEST(Schedule, NothingWarmsUpWhereNoWarmupIsAskedFor) {
+TEST(Schedule, NoWarmupByDefault) {
   LearningRate rate({.type = ScheduleType::kLinear}, {.amount = 4}, 1.0);
   EXPECT_EQ(rate.at({.steps = 0}), 1.0);
   EXPECT_EQ(rate.at({.steps = 3}), 0.25);

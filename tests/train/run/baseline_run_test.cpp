@@ -6,7 +6,7 @@
 namespace weft::train {
 namespace {
 
-/// Decomposable attention on pairs: does the second text hold the first one's word?
+/// Decomposable attention on pairs: does the second text contain the word of the first?
 class PairRun : public ::testing::Test {
  protected:
   PairRun() {
@@ -49,7 +49,7 @@ TEST_F(PairRun, ResumesExactly) {
 TEST_F(PairRun, RefusesRowsOfOneText) {
   const auto message =
       test::message_of<UserError>([&] { run_training(config("single", "train.tsv"), {}); });
-  EXPECT_NE(message.find("compares two texts"), std::string::npos) << message;
+  EXPECT_NE(message.find("needs two texts"), std::string::npos) << message;
 }
 
 }  // namespace

@@ -42,13 +42,14 @@ TEST_F(ChangedDataTest, OfTheSameNameIsRefusedUnlessAllowed) {
                         "the red fox sees a bird.\n\nand then it runs.\n\nSo it is.\n");
   const auto config = small_.config("mlm", "run");
   const auto message = refusal(config);
-  EXPECT_TRUE(holds(message, "the training data are not those of this checkpoint (fingerprint "));
+  EXPECT_TRUE(
+      holds(message, "the training data differ from those of this checkpoint (fingerprint "));
   EXPECT_TRUE(holds(message, "--allow-changed-data")) << message;
   const auto words = warnings(config, true);
-  EXPECT_TRUE(holds(words, "warning: [run] the training data are not those of this checkpoint"))
+  EXPECT_TRUE(holds(words, "warning: [run] the training data differ from those of this checkpoint"))
       << words;
   expect_finished();
-  // The checkpoints made since then hold the fingerprint of the new data.
+  // Later checkpoints have the fingerprint of the new data.
   EXPECT_EQ(warnings(small_.config("mlm", "run", {"train.duration=10 steps"}), false),
             "warning: [run] changed since the checkpoint: train.duration was 8 steps, is 10 "
             "steps\n");
@@ -58,8 +59,10 @@ TEST_F(ChangedDataTest, OfAnotherNameIsListedByItsKeyAndRefusedUnlessAllowed) {
   const auto other = small_.folder().write("other.txt", small_.file("train.txt"));
   const auto config = small_.config("mlm", "run", {"data.train=[{path: " + other + "}]"});
   const auto message = refusal(config);
-  EXPECT_TRUE(holds(message, "the run cannot go on with another data.train[0].path was " +
-                                 small_.path("train.txt") + ", is " + other))
+  EXPECT_TRUE(
+      holds(message,
+            "the run cannot be resumed because config keys have changed: data.train[0].path was " +
+                small_.path("train.txt") + ", is " + other))
       << message;
   EXPECT_TRUE(holds(warnings(config, true), "[run] changed since the checkpoint: data.train[0]"));
   expect_finished();
@@ -67,8 +70,9 @@ TEST_F(ChangedDataTest, OfAnotherNameIsListedByItsKeyAndRefusedUnlessAllowed) {
 
 TEST_F(ChangedDataTest, ToEvaluateOnIsAWarning) {
   small_.folder().write("held_out.txt", "the green bird.\n\nsome hill over there.\n");
-  EXPECT_TRUE(holds(warnings(small_.config("mlm", "run"), false),
-                    "[run] the evaluation data changed: figures before and after do not compare"));
+  EXPECT_TRUE(
+      holds(warnings(small_.config("mlm", "run"), false),
+            "[run] the evaluation data changed: metrics before and after are not comparable"));
   expect_finished();
 }
 

@@ -19,7 +19,7 @@ TEST(ConfigChanges, NamesEachKeyWithBothValues) {
   EXPECT_EQ(changes[2].after, "128");
 }
 
-TEST(ConfigChanges, LetsOnlyTheCourseOfTrainingChange) {
+TEST(ConfigChanges, OnlyTrainingDurationAndScheduleMayChange) {
   for (const auto* key : {"train.duration", "train.batch_tokens", "run.directory",
                           "data.num_workers", "data.evaluate[0].path", "train.optimizer.lr"}) {
     EXPECT_TRUE(may_change(key)) << key;

@@ -38,7 +38,7 @@ TEST_F(DeterminismTest, ThreadsChangeNoBit) {
   }
 }
 
-TEST_F(DeterminismTest, ClockIsFoundWhereverItDecides) {
+TEST_F(DeterminismTest, DependenceOnWallClockTimeIsDetected) {
   for (const auto* key :
        {"train.duration", "train.schedule.warmup", "train.evaluate_every", "train.log_every"}) {
     const auto config =

@@ -31,7 +31,7 @@ class FineTuningTest : public ::testing::Test {
 
   static void train(const RunConfig& config) { run_training(config, {}); }
 
-  /// The run and, where it ends, the same one stopped after step 4 and gone on with.
+  /// The run and, if it completes, the same run stopped after step 4 and resumed.
   void expect_exact_resume(const std::string& kind, const Words& overrides) {
     train(small_.config(kind, "straight", overrides));
     ASSERT_TRUE(test::train_until(small_.config(kind, "parts", overrides), 4));
@@ -142,7 +142,7 @@ TEST_F(FineTuningTest, SavedModelIsTheAverageThatWasEvaluated) {
   EXPECT_FALSE(std::equal(trained.begin(), trained.end(), other.begin(), other.end()));
 }
 
-TEST_F(FineTuningTest, AverageMayBeTakenUpAndLaidDownOnTheWay) {
+TEST_F(FineTuningTest, EmaMayBeTurnedOnAndOffOnResume) {
   train(small_.config("classify", "plain"));
   ASSERT_TRUE(test::train_until(small_.config("classify", "run", {"train.ema.decay=0.9"}), 4));
   train(small_.config("classify", "run"));
@@ -181,10 +181,11 @@ TEST_F(FineTuningTest, WrongPairsAreRefused) {
   const auto has = [](const std::string& message, const std::string& part) {
     return message.find(part) != std::string::npos;
   };
-  EXPECT_TRUE(has(refusal({"train.freeze=[layer.0]"}), "train.freeze: 'layer.0' names nothing"));
+  EXPECT_TRUE(
+      has(refusal({"train.freeze=[layer.0]"}), "train.freeze: 'layer.0' matches no parameter"));
   EXPECT_TRUE(has(refusal({"train.freeze=[layer.0]"}), "did you mean 'layers.0'?"));
-  EXPECT_TRUE(has(refusal({"train.freeze=[layers.0-2]"}), "goes past the last layer, layers.1"));
-  EXPECT_TRUE(has(refusal({"train.freeze=['*']"}), "train.freeze: leaves nothing to train"));
+  EXPECT_TRUE(has(refusal({"train.freeze=[layers.0-2]"}), "is beyond the last layer, layers.1"));
+  EXPECT_TRUE(has(refusal({"train.freeze=['*']"}), "train.freeze: leaves no trainable parameters"));
   EXPECT_TRUE(has(refusal({"train.early_stopping.patience=3"}), "train.evaluate_every"));
   EXPECT_TRUE(has(refusal({"train.evaluate_every=1 steps", "train.early_stopping.patience=3",
                            "data.evaluate=[]"}),
@@ -241,7 +242,7 @@ TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
   expect("classify", {"train.freeze=[backbone]", "train.optimizer.layer_decay=0.9"},
          "layer_decay: has no effect");
   expect("classify", {"train.freeze=[head, pooler]", "train.optimizer.head_lr=1e-3"},
-         "head_lr: has no effect, train.freeze holds pooler and head");
+         "head_lr: has no effect, train.freeze freezes the pooler and head");
   EXPECT_NO_THROW(small_.config("classify", "run",
                                 {"train.freeze=[embeddings]", "train.optimizer.layer_decay=0.9",
                                  "train.optimizer.head_lr=1e-3"}));

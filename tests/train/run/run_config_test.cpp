@@ -69,15 +69,15 @@ TEST_F(RunConfigTest, TakesEverySeedOf63Bits) {
 
 TEST_F(RunConfigTest, RefusesAWarmupLongerThanTheRun) {
   const auto message = refusal({"train.duration=100 steps", "train.schedule.warmup=200 steps"});
-  EXPECT_TRUE(has(
-      message,
-      "train.schedule.warmup: a warm-up of 200 steps is longer than the run, which is 100 steps"))
+  EXPECT_TRUE(has(message,
+                  "train.schedule.warmup: the warm-up of 200 steps is longer than the run, whose "
+                  "duration is 100 steps"))
       << message;
 }
 
 TEST_F(RunConfigTest, RefusesTwoBatchSizes) {
   const auto message = refusal({"train.batch_tokens=64", "train.batch_sequences=8"});
-  EXPECT_TRUE(has(message, "batch_tokens and batch_sequences exclude each other")) << message;
+  EXPECT_TRUE(has(message, "batch_tokens and batch_sequences are mutually exclusive")) << message;
 }
 
 TEST_F(RunConfigTest, RefusesKeysOfAnotherType) {

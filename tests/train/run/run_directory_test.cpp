@@ -40,7 +40,7 @@ TEST_F(RunDirectoryTest, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(link("best"), "checkpoint-10");
 }
 
-TEST_F(RunDirectoryTest, HasNoBestWhereNoneIsKept) {
+TEST_F(RunDirectoryTest, HasNoBestCheckpointIfNoneIsKept) {
   make({10, 20});
   RunOptions options;
   options.keep_best = 0;
@@ -60,7 +60,7 @@ TEST_F(RunDirectoryTest, RemovesWhatWasHalfDone) {
   EXPECT_EQ(steps(), (std::vector<int64_t>{10}));
 }
 
-TEST_F(RunDirectoryTest, SetsAsideWhatIsLater) {
+TEST_F(RunDirectoryTest, MarksLaterCheckpointsAsSuperseded) {
   make({10, 20});
   directory_.mark_superseded_after(10);
   EXPECT_EQ(steps(), (std::vector<int64_t>{10}));

@@ -24,7 +24,7 @@ TEST(EarlyStopping, IsExhaustedAfterSoManyInARow) {
   EXPECT_FALSE(should_stop_early(early_stopping, {}));
 }
 
-TEST(EarlyStopping, TakesSmallGainsForNone) {
+TEST(EarlyStopping, IgnoresSmallGains) {
   const EarlyStoppingOptions options{.patience = 1, .min_delta = 0.25};
   EarlyStopping early_stopping;
   update_early_stopping(early_stopping, 4, true, options);
@@ -35,7 +35,7 @@ TEST(EarlyStopping, TakesSmallGainsForNone) {
   EXPECT_EQ(early_stopping.best, 3.5);
 }
 
-TEST(EarlyStopping, TakesNoBestFromWhatIsNotFinite) {
+TEST(EarlyStopping, NonFiniteMetricsAreNeverBest) {
   EarlyStopping early_stopping;
   update_early_stopping(early_stopping, std::numeric_limits<double>::infinity(), false,
                         {.patience = 5});

@@ -18,7 +18,7 @@
 namespace weft::train {
 namespace {
 
-/// Fails the n-th allocation of a tensor from now on, and then all of more than so many bytes.
+/// Fails the n-th tensor allocation from now on, and then all above a size limit in bytes.
 class FailingAllocator : public c10::Allocator {
  public:
   FailingAllocator() : used_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this); }
@@ -123,7 +123,7 @@ TEST_F(OutOfMemoryTest, EveryAllocationOfAStepMayFail) {
     }
     ++failures;
     EXPECT_TRUE(holds(words, "[train] out of memory in step 4: a micro-batch of ")) << words;
-    EXPECT_TRUE(holds(words, "the step is done again in pieces of at most ")) << words;
+    EXPECT_TRUE(holds(words, "the step is repeated with micro-batches of at most ")) << words;
     ASSERT_TRUE(pieces(name));
     if (failures == 1) {
       run_with_micro_batches("cut", *pieces(name));
@@ -148,7 +148,7 @@ TEST_F(OutOfMemoryTest, SameHoldsInBf16AndWithinAMicroBatch) {
   expect_same("cut", "run");
 }
 
-TEST_F(OutOfMemoryTest, SmallerPiecesOutlastTheProcess) {
+TEST_F(OutOfMemoryTest, SmallerMicroBatchesAreKeptOnResume) {
   FailingAllocator memory;
   run_with_failure(config("straight"), 10, memory);
   test::CapturedStderr captured;
@@ -187,10 +187,10 @@ TEST_F(OutOfMemoryTest, OneSequenceThatDoesNotFitEndsTheRunWithSizes) {
       test::message_of<std::runtime_error>([&] { run_with_failure(run, 10, memory); });
   EXPECT_TRUE(holds(message, "train: out of memory in step 4: a micro-batch of 1 sequence with "))
       << message;
-  EXPECT_TRUE(holds(message, " were asked for, ")) << message;
+  EXPECT_TRUE(holds(message, " were requested, ")) << message;
   EXPECT_TRUE(holds(message,
-                    " are free; one sequence cannot be cut. What lowers it: data.length, "
-                    "train.gradient_checkpointing: layers, "))
+                    " are free; a single sequence cannot be split. To reduce memory, change "
+                    "data.length, train.gradient_checkpointing: layers, "))
       << message;
   EXPECT_EQ(newest_valid_checkpoint(small_.path("run"))->state.progress.steps, 2);
 }
@@ -204,7 +204,7 @@ TEST(MemoryShortageIn, KnowsWhatAllocatorsSay) {
       "you tried to allocate 4194304 bytes. Error code 12 (Cannot allocate memory)"));
   ASSERT_TRUE(shortage);
   EXPECT_EQ(shortage->requested_bytes, 4194304);
-  EXPECT_TRUE(describe(*shortage).starts_with("4.0 MiB were asked for, ")) << describe(*shortage);
+  EXPECT_TRUE(describe(*shortage).starts_with("4.0 MiB were requested, ")) << describe(*shortage);
 }
 
 }  // namespace

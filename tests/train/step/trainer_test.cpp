@@ -92,7 +92,7 @@ TEST_F(TrainerTest, ModernBertClassifierResumesBitForBitInFp32) {
                       modern({"model.classifier_pooling=mean", "train.evaluate_every=2 steps"}));
 }
 
-TEST_F(TrainerTest, ModernBertLearnsAndIsCutIntoMicroBatchesAtWill) {
+TEST_F(TrainerTest, ModernBertLearnsWithAnyMicroBatches) {
   const std::vector<std::string> longer = {"train.duration=60 steps", "train.log_every=1 steps"};
   train(small_.config("classify", "whole", modern(longer)));
   train(small_.config("classify", "cut",
@@ -103,7 +103,7 @@ TEST_F(TrainerTest, ModernBertLearnsAndIsCutIntoMicroBatchesAtWill) {
   EXPECT_NEAR(cut.at(1), loss.at(1), 2e-6 * loss.at(1));
 }
 
-TEST_F(TrainerTest, StopInAnEvaluationLosesNone) {
+TEST_F(TrainerTest, StopInAnEvaluationLosesNoResults) {
   const std::vector<std::string> overrides = {"train.evaluate_every=4 steps"};
   train(small_.config("mlm", "straight", overrides));
   // The stop is asked for before the evaluation that is due after step 4.

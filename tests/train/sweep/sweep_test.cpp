@@ -109,7 +109,7 @@ TEST_F(Sweep, RefusesKeysThatNoConfigHas) {
   EXPECT_NE(message(request({"grid={train.optimizer.lrr: [1]}"}))
                 .find("did you mean 'train.optimizer.lr'?"),
             std::string::npos);
-  EXPECT_NE(message(request({"grid={run.seed: [1, 2]}"})).find("`--seeds` gives seeds"),
+  EXPECT_NE(message(request({"grid={run.seed: [1, 2]}"})).find("use `--seeds` instead"),
             std::string::npos);
 }
 
@@ -119,10 +119,10 @@ TEST_F(Sweep, RefusesValuesBeforeAnyRun) {
   EXPECT_FALSE(std::filesystem::exists(small_.path("sweep")));
 }
 
-TEST_F(Sweep, RefusesRunsThatNothingMeasures) {
+TEST_F(Sweep, RefusesRunsWithoutEvaluation) {
   auto wanted = request({"data.evaluate=[]"});
   wanted.seeds = {1, 2};
-  EXPECT_NE(message(wanted).find("measured on nothing"), std::string::npos);
+  EXPECT_NE(message(wanted).find("no evaluation data to compare the runs on"), std::string::npos);
 }
 
 TEST_F(Sweep, SummarizesSeeds) {
@@ -146,7 +146,7 @@ TEST_F(Sweep, SummarizesSeeds) {
   EXPECT_NE(to_table(result).find("eval_accuracy"), std::string::npos);
 }
 
-TEST_F(Sweep, AFinishedOneGivesTheSameAgain) {
+TEST_F(Sweep, FinishedRunGivesTheSameResultAgain) {
   auto wanted = request();
   wanted.seeds = {1, 2};
   run_sweep(wanted);

@@ -48,7 +48,7 @@ class BytePair : public TokenModel {
         byte_fallback_(fields.boolean("byte_fallback", false)),
         ignores_merges_(fields.boolean("ignore_merges", false)) {
     if (fields.has("dropout") && fields.at("dropout") != 0) {
-      fields.fail("dropout", "merging by chance is not supported, must be null");
+      fields.fail("dropout", "BPE dropout is not supported, must be null");
     }
     if (fields.has("unk_token")) {
       unknown_ = read_unknown(fields, vocabulary_, "");
@@ -127,7 +127,7 @@ class BytePair : public TokenModel {
         return {both.substr(0, space), both.substr(space + 1)};
       }
     }
-    throw Error(weft::str_cat(location, "[", rank, "]: two pieces are needed"));
+    throw Error(weft::str_cat(location, "[", rank, "]: must be two pieces"));
   }
 
   int32_t known(std::string_view piece, const std::string& location, int32_t rank) const {

@@ -43,7 +43,7 @@ std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields) {
 
 Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& location) {
   if (!pieces.is_object() || pieces.empty()) {
-    throw Error(location + ": an object of pieces with their ids is needed");
+    throw Error(location + ": must be an object of pieces and their ids");
   }
   const int64_t largest = Vocabulary::largest_id(static_cast<int64_t>(pieces.size()));
   Vocabulary vocabulary;
@@ -55,7 +55,7 @@ Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& locat
     }
     if (vocabulary.has(id)) {
       throw Error(
-          weft::str_cat(location, ": id ", id, " stands twice, at '", printable(piece), "' again"));
+          weft::str_cat(location, ": id ", id, " is duplicated, at '", printable(piece), "'"));
     }
     vocabulary.add(piece, id);
   }

@@ -58,7 +58,7 @@ class Unigram : public TokenModel {
       unknown_ = token_id(fields.at("unk_id"), fields.location() + ".unk_id");
       if (unknown_ >= vocabulary_.size()) {
         fields.fail("unk_id",
-                    weft::str_cat(unknown_, " is outside of ", vocabulary_.size(), " pieces"));
+                    weft::str_cat(unknown_, " is out of range of ", vocabulary_.size(), " pieces"));
       }
     }
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
@@ -108,7 +108,7 @@ class Unigram : public TokenModel {
           item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_number();
       if (!is_piece || !std::isfinite(item[1].get<double>())) {
         throw Error(
-            weft::str_cat(location, "[", scores_.size(), "]: a piece and its score are needed"));
+            weft::str_cat(location, "[", scores_.size(), "]: must be a piece and its score"));
       }
       scores_.push_back(as_tokenizers_reads(item[1].get<double>()));
       worst = std::min(worst, scores_.back());

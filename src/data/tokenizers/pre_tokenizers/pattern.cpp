@@ -80,7 +80,7 @@ std::optional<std::size_t> Pattern::match_at(std::string_view text,
     branches.pop_back();
     for (bool goes_on = true; goes_on;) {
       if (--left < 0 || branches.size() > max_branches) {
-        throw Error("a pattern of the tokenizer takes too long on a text");
+        throw Error("a regular expression of the tokenizer takes too long on a text");
       }
       const Instruction& instruction = program_[static_cast<std::size_t>(state.instruction)];
       switch (instruction.operation) {

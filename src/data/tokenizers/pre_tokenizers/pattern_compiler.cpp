@@ -48,7 +48,7 @@ bool PatternCompiler::accept(std::string_view what) {
 
 char32_t PatternCompiler::take() {
   if (is_done()) {
-    fail("the pattern ends too early");
+    fail("the pattern ends unexpectedly");
   }
   return utf8::next(expression_, at_);
 }
@@ -63,7 +63,7 @@ void PatternCompiler::compile() {
 
 void PatternCompiler::alternatives() {
   if (++depth_ > kMaxDepth) {
-    fail("too deep");
+    fail("nested too deeply");
   }
   std::vector<int32_t> ends;
   std::size_t begin = program.size();
@@ -151,7 +151,7 @@ void PatternCompiler::group() {
     if (accept("?i:")) {
       ignores_case_ = true;
     } else if (!accept("?:") && peek() == '?') {
-      fail("this kind of group is not known here");
+      fail("this kind of group is not supported");
     }
     alternatives();
   }
@@ -185,7 +185,7 @@ void PatternCompiler::set() {
   result.is_negated = accept("^");
   do {
     if (peek() == '[' || accept("&&")) {
-      fail("sets within sets are not known here");
+      fail("nested character classes are not supported");
     }
     SetItem item = set_item();
     const bool is_range =
@@ -194,7 +194,7 @@ void PatternCompiler::set() {
       accept("-");
       const SetItem last = set_item();
       if (last.first != last.last || last.first < item.first) {
-        fail("not a range");
+        fail("not a valid range");
       }
       item.last = last.last;
     }
@@ -246,14 +246,14 @@ SetItem PatternCompiler::escape() {
       break;
   }
   if (code < 0x80 && (classes_of(code) & (kIsLetter | kIsNumber)) != 0) {
-    fail("this escape is not known here");
+    fail("this escape is not supported");
   }
   return one(code);
 }
 
 SetItem PatternCompiler::category(bool is_negated) {
   if (!accept("{")) {
-    fail("'{' is needed after \\p");
+    fail("'{' expected after \\p");
   }
   const bool is_inverted = accept("^") != is_negated;
   std::string name;
@@ -270,7 +270,7 @@ SetItem PatternCompiler::category(bool is_negated) {
   const bool is_category = !name.empty() && name.size() <= 2 &&
                            std::string_view("LMNPSZC").find(name[0]) != std::string_view::npos;
   if (!is_category) {
-    fail(str_cat("the property '", printable(name), "' is not known here"));
+    fail(str_cat("the property '", printable(name), "' is not supported"));
   }
   return {.category = {name[0], name.size() == 2 ? name[1] : '\0'}, .is_negated = is_inverted};
 }
@@ -280,7 +280,7 @@ char32_t PatternCompiler::hexadecimal(std::size_t digits) {
   for (std::size_t i = 0; i < digits; ++i) {
     const std::size_t digit = std::string_view("0123456789abcdefABCDEF").find(peek());
     if (is_done() || digit == std::string_view::npos) {
-      fail("a hexadecimal digit is needed");
+      fail("hexadecimal digit expected");
     }
     code = code * 16 + static_cast<char32_t>(digit < 16 ? digit : digit - 6);
     ++at_;
@@ -309,14 +309,14 @@ PatternCompiler::Repetition PatternCompiler::repetition() {
     found.max = accept(",") ? number(-1) : found.min;
     if (!accept("}") || found.min > kMaxRepetitions || found.max > kMaxRepetitions ||
         (found.max >= 0 && found.max < found.min)) {
-      fail("not a repetition");
+      fail("not a valid repetition");
     }
   } else {
     return found;
   }
   found.is_lazy = accept("?");
   if (peek() == '+' || peek() == '*') {
-    fail("possessive and repeated repetition are not known here");
+    fail("possessive and nested quantifiers are not supported");
   }
   return found;
 }

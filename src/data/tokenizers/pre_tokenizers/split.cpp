@@ -166,7 +166,7 @@ std::unique_ptr<PreTokenizer> make_delimiter_split(const JsonFields& fields) {
   std::size_t end = 0;
   const char32_t wanted = delimiter.empty() ? U'\0' : utf8::next(delimiter, end);
   if (delimiter.empty() || end != delimiter.size()) {
-    fields.fail("delimiter", "one character is expected");
+    fields.fail("delimiter", "must be one character");
   }
   return std::make_unique<Split>(code_points([wanted](char32_t code) { return code == wanted; }),
                                  Behavior::kRemoved);

@@ -84,8 +84,8 @@ class MarianTokenizer : public Tokenizer {
     const std::string location = files_->path(pieces);
     unknown_ = vocabulary_.find(files_->unknown);
     if (unknown_ == Vocabulary::kNone) {
-      throw Error(str_cat(location, ": no piece '", printable(files_->unknown),
-                          "', which must stand for all that are not in it"));
+      throw Error(str_cat(location, ": no unknown piece '", printable(files_->unknown),
+                          "' in the vocabulary, it is required"));
     }
     add_tokens(location);
     for (const SentencePieceModel::Item& item : coder_.model().pieces) {
@@ -179,9 +179,9 @@ class MarianTokenizer : public Tokenizer {
       const auto at = static_cast<std::size_t>(token.id);
       const int32_t known = vocabulary_.find(token.content);
       if (known != token.id && (known != Vocabulary::kNone || vocabulary_.has(token.id))) {
-        throw Error(str_cat(location, ": '", printable(token.content), "' is not ", token.id,
-                            " as in ", kPieces,
-                            ", added and special tokens must have one id on both sides"));
+        throw Error(str_cat(location, ": '", printable(token.content), "' does not have the id ",
+                            token.id, " as in ", kPieces,
+                            ", added and special tokens must have the same id on both sides"));
       }
       is_special_.resize(std::max(is_special_.size(), at + 1), 0);
       is_special_[at] = token.is_special ? 1 : 0;
@@ -265,7 +265,7 @@ void read_added(MarianFiles& files) {
   for (const Json& token : list) {
     if (token.value("single_word", false)) {
       throw Error(str_cat(parts.location, ": '", printable(token.value("content", "")),
-                          "' is single_word, which a Marian tokenizer's tokens may not be here"));
+                          "' is single_word, which is not supported for Marian tokenizers"));
     }
     Json kept = token;
     kept.erase("id");
@@ -279,7 +279,7 @@ std::shared_ptr<const MarianFiles> read_files(const std::string& directory) {
   files->directory = directory;
   const auto read = [&](const char* name) {
     if (!fs::is_regular_file(files->path(name))) {
-      throw Error(str_cat(directory, ": a Marian tokenizer without ", name));
+      throw Error(str_cat(directory, ": not a complete Marian tokenizer, missing file ", name));
     }
     files->files.emplace_back(name, read_file(files->path(name), kLargestTokenizerFile));
   };
@@ -289,7 +289,8 @@ std::shared_ptr<const MarianFiles> read_files(const std::string& directory) {
   read_added(*files);
   const JsonFields config(files->config, files->path("tokenizer_config.json"));
   if (config.has("sp_model_kwargs") && !config.at("sp_model_kwargs").empty()) {
-    config.fail("sp_model_kwargs", "SentencePiece's cuts are not drawn by chance here, must be {}");
+    config.fail("sp_model_kwargs",
+                "SentencePiece subword regularization is not supported, must be {}");
   }
   if (config.boolean("separate_vocabs", false)) {
     read(kTargetPieces);
@@ -324,8 +325,7 @@ std::shared_ptr<const Tokenizer> load_marian_tokenizer(const std::string& direct
         files, kTargetModel, are_separate ? kTargetPieces : kPieces, nullptr);
     return std::make_shared<MarianTokenizer>(files, kSourceModel, kPieces, std::move(target));
   } catch (const Json::exception& error) {
-    throw Error(
-        str_cat(directory, "/tokenizer_config.json: it is damaged: ", printable(error.what())));
+    throw Error(str_cat(directory, "/tokenizer_config.json: damaged: ", printable(error.what())));
   }
 }
 

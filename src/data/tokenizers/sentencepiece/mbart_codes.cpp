@@ -41,8 +41,8 @@ std::vector<std::string> mbart_language_codes(const LanguageCodes& languages) {
     }
     if (!is_valid_code(code)) {
       throw Error(str_cat("language: '", printable(code),
-                          "' can be no token, as it would be found inside of words too: codes of "
-                          "mbart look like en_XX"));
+                          "' cannot be a language token because it would also match inside words; "
+                          "mbart language codes look like en_XX"));
     }
     codes.push_back(code);
   }

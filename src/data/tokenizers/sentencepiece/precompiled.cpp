@@ -112,7 +112,7 @@ std::unique_ptr<Normalizer> make_precompiled(const JsonFields& fields) {
     map = CharacterMap::read(*bytes);
   }
   if (!map) {
-    fields.fail("precompiled_charsmap", "this is not a character map of SentencePiece");
+    fields.fail("precompiled_charsmap", "not a SentencePiece character map");
   }
   return std::make_unique<Precompiled>(std::move(*map));
 }

@@ -38,7 +38,7 @@ struct SentencePieceCoder::State {
       : bytes(std::move(given)),
         location(std::move(file)),
         model(read_sentencepiece_model(bytes, location)) {
-    check(processor.LoadFromSerializedProto(bytes), "libsentencepiece refuses it: ");
+    check(processor.LoadFromSerializedProto(bytes), "libsentencepiece cannot load it: ");
     if (model.model_type == kUnigramType) {
       unigram.emplace(model);
     }

@@ -106,8 +106,7 @@ Json decoder_of(const SentencePieceModel& model) {
 
 Json sentencepiece_document(const SentencePieceModel& model, const std::string& location) {
   if (model.model_type > 2) {
-    throw Error(location +
-                ": a model of type word or char, only unigram and bpe are supported here");
+    throw Error(location + ": model type word or char, must be unigram or bpe");
   }
   Json document = empty_document();
   document["normalizer"] = normalizer_of(model);

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxPieces = 4'000'000;
 constexpr std::size_t kMaxPieceBytes = 4096;  // limit because libsentencepiece recurses by length
 
 [[noreturn]] void fail(const std::string& location, const std::string& found) {
-  throw Error(location + ": " + found + ", a SentencePiece model is needed");
+  throw Error(location + ": " + found + ", must be a SentencePiece model");
 }
 
 SentencePieceModel::Item read_piece(std::string_view bytes,
@@ -34,7 +34,7 @@ SentencePieceModel::Item read_piece(std::string_view bytes,
       item.score = std::bit_cast<float>(static_cast<uint32_t>(field.value));
     } else if (field.number == 3) {
       if (field.value < 1 || field.value > 6) {
-        fail(location, str_cat("piece ", id, " has a type that is not known"));
+        fail(location, str_cat("piece ", id, " has an unknown type"));
       }
       item.type = static_cast<SentencePieceType>(field.value);
     }
@@ -62,7 +62,7 @@ void read_sentencepiece_training(std::string_view bytes,
     }
   }
   if (!reader.is_valid() || model.model_type < 1 || model.model_type > 4) {
-    fail(location, "the training settings in it are damaged");
+    fail(location, "its training settings are damaged");
   }
 }
 
@@ -83,7 +83,7 @@ void read_normalization(std::string_view bytes,
   const bool is_valid =
       reader.is_valid() && (model.character_map.empty() || CharacterMap::read(model.character_map));
   if (!is_valid) {
-    fail(location, "the normalization rules in it are damaged");
+    fail(location, "its normalization rules are damaged");
   }
 }
 
@@ -93,21 +93,21 @@ void check_pieces(SentencePieceModel& model, const std::string& location) {
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const SentencePieceModel::Item& item = model.pieces[id];
     if (!seen.insert(item.piece).second) {
-      fail(location, str_cat("piece ", id, " stands in it twice"));
+      fail(location, str_cat("piece ", id, " is duplicated"));
     }
     if (item.type == SentencePieceType::kUnknown) {
       if (unknown) {
-        fail(location, "two pieces are the unknown one");
+        fail(location, "two unknown pieces");
       }
       unknown = static_cast<int32_t>(id);
     }
     const bool is_byte_named = item.piece.size() == 6 && item.piece.starts_with("<0x");
     if (item.type == SentencePieceType::kByte && !(is_byte_named && model.byte_fallback)) {
-      fail(location, str_cat("piece ", id, " is no byte"));
+      fail(location, str_cat("piece ", id, " is not a byte"));
     }
   }
   if (!unknown) {
-    fail(location, "no piece stands for the unknown");
+    fail(location, "no unknown piece");
   }
   model.unknown_id = *unknown;
 }
@@ -131,7 +131,7 @@ SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::s
     }
   }
   if (!reader.is_valid() || model.pieces.empty()) {
-    fail(location, model.pieces.empty() ? "no pieces in it" : "it is damaged or cut off");
+    fail(location, model.pieces.empty() ? "it has no pieces" : "it is damaged or incomplete");
   }
   check_pieces(model, location);
   return model;

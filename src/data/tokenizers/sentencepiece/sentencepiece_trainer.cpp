@@ -107,14 +107,14 @@ std::optional<int64_t> number_after(const std::string& message, const std::strin
                           int64_t more) {
   if (const auto max_pieces = number_after(message, "value <= ")) {
     throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too many, these texts give at most ", *max_pieces + more, " pieces"));
+                        " is too large, these texts give at most ", *max_pieces + more, " pieces"));
   }
   if (message.find("smaller than required_chars") != std::string::npos) {
     const auto min_pieces = number_after(message, " vs ");
     throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too few, the characters of these texts alone need ",
+                        " is too small, the characters of these texts alone need ",
                         min_pieces ? str_cat(*min_pieces + more, " pieces") : std::string("more"),
-                        ", or a lower character_coverage"));
+                        "; increase it or lower tokenizer.character_coverage"));
   }
   throw Error(
       str_cat("tokenizer: libsentencepiece cannot train on these texts: ", printable(message)));

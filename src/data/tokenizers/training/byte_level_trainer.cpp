@@ -67,7 +67,7 @@ BytePairPieces train_byte_level_pieces(const TokenizerOptions& options,
   const auto bytes = static_cast<int64_t>(bytes_to_unicode().size());
   const int64_t min_size = bytes + static_cast<int64_t>(layout.first.size());
   if (options.vocab_size < min_size) {
-    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too few, ", bytes,
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too small, ", bytes,
                         " bytes and the special tokens alone need ", min_size, " pieces"));
   }
   const Json unchanged = sequence_of("normalizers", {});
@@ -83,8 +83,8 @@ BytePairPieces train_byte_level_pieces(const TokenizerOptions& options,
                                .alphabet = {bytes_to_unicode().begin(), bytes_to_unicode().end()}});
   if (pieces.vocabulary.size() < options.vocab_size) {
     throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too many, these texts give at most ", pieces.vocabulary.size(),
-                        " pieces (pairs seen ", options.min_frequency, " times or more)"));
+                        " is too large, these texts give at most ", pieces.vocabulary.size(),
+                        " pieces (pairs with at least ", options.min_frequency, " occurrences)"));
   }
   return pieces;
 }

@@ -53,7 +53,7 @@ std::shared_ptr<const Tokenizer> train_character_tokenizer(const TokenizerOption
   const SpecialTokenLayout layout = byte_level_layout(style);
   const auto special = static_cast<int64_t>(layout.first.size());
   if (options.vocab_size <= special) {
-    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too few, there are ",
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too small, there are ",
                         special, " special tokens"));
   }
   Vocabulary vocabulary;

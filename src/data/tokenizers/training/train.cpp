@@ -47,8 +47,8 @@ Vocabulary train_sample_pieces(const TokenizerOptions& options,
   }
   if (vocabulary.size() < options.vocab_size) {
     throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too many, these texts give at most ", vocabulary.size(),
-                        " pieces (pairs seen ", options.min_frequency, " times or more)"));
+                        " is too large, these texts give at most ", vocabulary.size(),
+                        " pieces (pairs with at least ", options.min_frequency, " occurrences)"));
   }
   return vocabulary;
 }
@@ -116,13 +116,13 @@ std::shared_ptr<const Tokenizer> train_mbart_tokenizer(const TokenizerOptions& o
                                                        const std::vector<std::string>& texts) {
   if (!has_fairseq_form(options, TokenizerTemplate::kMbart)) {
     throw Error(
-        "tokenizer.type: must be unigram without byte_fallback, mBART's tokenizer class in "
-        "transformers knows no other");
+        "tokenizer.type: must be unigram without byte_fallback for mbart: its tokenizer class in "
+        "transformers supports no other");
   }
   if (options.normalization != "identity") {
-    throw Error(
-        str_cat("tokenizer.normalization: ", options.normalization,
-                ", must be identity: mBART's tokenizer class in transformers has no rules"));
+    throw Error(str_cat("tokenizer.normalization: ", options.normalization,
+                        ", must be identity for mbart: its tokenizer class in transformers has no "
+                        "normalization rules"));
   }
   return train_fairseq_tokenizer(options, TokenizerTemplate::kMbart, texts);
 }
@@ -157,11 +157,12 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
   if (style == TokenizerTemplate::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
       options.type != TokenizerType::kCharacters) {
     throw Error(
-        "tokenizer.type: GPT-2's one special token goes with byte_level_bpe and characters only");
+        "tokenizer.type: the GPT-2 special token works only with byte_level_bpe and characters");
   }
   if (style == TokenizerTemplate::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
     throw Error(
-        "tokenizer.type: Qwen2's tokenizer class in transformers is of byte_level_bpe only");
+        "tokenizer.type: must be byte_level_bpe for qwen2: its tokenizer class in transformers "
+        "supports no other");
   }
   report = {};
   TextSample sample(seed, options.sample_lines, kTrainMostBytes);
