@@ -60,7 +60,7 @@ TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
   EXPECT_EQ(options_message({{"type", "electra"}, {"norm", "{place: pre}"}}),
             "test.yaml:1:38: model.norm.place: pre is not supported by electra, allowed is post");
   EXPECT_EQ(options_message({{"type", "distilbert"}, {"norm", "{epsilon: 1e-5}"}}),
-            "test.yaml:1:43: model.norm.epsilon: distilbert must be 1e-12");
+            "test.yaml:1:43: model.norm.epsilon: must be 1e-12 for distilbert");
 }
 
 TEST(ModelOptions, DropoutIsTheDefaultOfDistilBertHeads) {
