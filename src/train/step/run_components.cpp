@@ -302,6 +302,11 @@ RunComponents prepare_run(const RunConfig& config,
   components.objective->init_from_data(components.data);
   const auto loaded = make_model(config, options, checkpoint);
   components.model = loaded.model;
+  if (!models::is_known_to_transformers(components.model->options())) {
+    log::info(
+        "[model] transformers has no model with these layers; config.json describes it under "
+        "a model_type of Weft");
+  }
   if (!checkpoint && !config.init_from) {
     fit_document_frequencies(*components.model, *components.data.train);
   }
