@@ -4,6 +4,7 @@
 # CMAKE_PREFIX_PATH, an importable Python `torch`), otherwise it is downloaded into build/libtorch.
 #
 #   scripts/setup.sh --packages   only lists the Debian packages that a build needs
+#   scripts/setup.sh --lint       also installs what scripts/lint needs
 #
 #   WEFT_TORCH_SPEC   package specification for pip (torch==2.13.0)
 #   WEFT_PIP_ARGS     additional arguments for pip, such as --index-url of PyTorch's CPU builds: the default package is,
@@ -43,6 +44,13 @@ companions="libmecab2 mecab-ipadic-utf8"
 if [ "${1:-}" = --packages ]; then
   echo "$needs" | awk 'NF {print $1}'
   exit
+fi
+
+if [ "${1:-}" = --lint ]; then
+  needs+="
+clang-format             command:clang-format
+clang-tidy               command:clang-tidy
+"
 fi
 
 # Prints those headers from standard input that the compiler does not find.
