@@ -152,7 +152,7 @@ TEST_F(FaultTest, AppendsWholePiecesOrKeepsThemForLater) {
   EXPECT_EQ(Folder::read(path), "one\ntwo\nthree\n");
 }
 
-// A write that lands in part: a limit on the file's size does what a full disk does.
+// A partial write: a file size limit has the same effect as a full disk.
 TEST_F(FaultTest, RemovesAPartialAppend) {
   const auto path = folder_.write("log", std::string(1000, 'a') + "\n");
   const pid_t child = ::fork();

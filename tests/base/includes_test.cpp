@@ -68,7 +68,7 @@ std::vector<Source> sources() {
   return result;
 }
 
-/// The library of a quoted include, or nothing where it is not ours.
+/// The library of a quoted include, or empty if it is not one of ours.
 std::string library_of(const std::string& include) {
   const std::string library = include.substr(0, include.find('/'));
   return allowed().count(library) > 0 ? library : std::string();
@@ -132,7 +132,7 @@ TEST(Sources, ChangeFilesOnlyThroughSystemCalls) {
       "\\bunlink\\(|std::rename|std::remove\\(\\w+\\.c_str|\\Wsymlink\\(|"
       "(fs|filesystem)::(remove|remove_all|rename|create_\\w+|copy|copy_file|resize_file)\\(");
   for (const auto& file : sources()) {
-    // A descriptor whose opening is over may close without a word.
+    // A descriptor that failed to open may be closed without a check.
     if (file.path != "src/base/system_calls.cpp" && file.path != "src/base/file_descriptor.cpp") {
       std::smatch match;
       EXPECT_FALSE(std::regex_search(file.content, match, form))

@@ -34,7 +34,7 @@ TEST(Random, IsAFunctionOfItsFourKeys) {
   EXPECT_NE(here, first(1, RandomPurpose::kMask, 2, 3 + (uint64_t{1} << 32)));
 }
 
-// Runs are repeatable only as long as these stay as they are.
+// Runs are reproducible only as long as these do not change.
 TEST(Random, KeepsItsFirstDraws) {
   Random random(17, RandomPurpose::kMask, 3, 5);
   EXPECT_EQ(random.bits(), 0xDC281D7EU);

@@ -26,7 +26,7 @@ train:
 run: {directory: WORK/run, seed: 3, keep: {best: 0, last: 1}}
 )";
 
-/// A trained run in a folder of its own, made once for each kind.
+/// A trained run in a temporary directory, created once for each kind.
 class TrainedRun {
  public:
   TrainedRun(const std::string& table, const std::string& rows, const std::string& objective) {
@@ -119,7 +119,7 @@ TEST(Evaluate, ALabelThatTrainingDidNotHaveIsNamed) {
       << done.err;
 }
 
-// GPT-2's tokenizer adds nothing: a text without tokens must not become a sequence of none.
+// GPT-2's tokenizer adds nothing: a text without tokens must not become an empty sequence.
 TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
   const test::TemporaryDirectory work;
   test::write(work / "train.csv",

@@ -47,7 +47,7 @@ TEST(ConfigReference, DescribesEveryKey) {
   }
 }
 
-/// A small config that can be used as it is, with its text.
+/// A small config that can be used directly, with its text.
 std::string write_config(const test::Folder& folder) {
   const std::string text = folder.write("a.txt", "one\ntwo\n");
   return folder.write("run.yaml",

@@ -1,5 +1,5 @@
-// What a GPU computes is what the CPU computes: recipes of every kind of model and objective learn
-// the same on both, without dropout, whose drops are each device's own. Where this build's LibTorch
+// A GPU computes the same as the CPU: recipes of every kind of model and objective learn
+// the same on both, without dropout, whose masks differ between devices. If this build's LibTorch
 // has no CUDA, a fake GPU replaces it (tests/support/fake_gpu).
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Variables of the environment with which `weft` finds a GPU; none where LibTorch has CUDA.
+/// Environment variables with which `weft` finds a GPU; none if LibTorch has CUDA.
 std::string setting() {
   const std::string library = WEFT_FAKE_GPU;
   return library.empty() ? "" : "LD_PRELOAD='" + library + "'";

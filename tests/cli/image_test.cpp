@@ -138,7 +138,7 @@ TEST_F(Images, MaskedPatchesAreLearned) {
   EXPECT_LT(OrderedJson::parse(judged.out)["eval_loss"].get<double>(), 0.5) << judged.out;
   ASSERT_EQ(train("again", "3").status, 0);
   EXPECT_EQ(weights("again"), weights("run"));
-  // A classifier of larger images begins with what was learnt.
+  // A classifier for larger images is initialised with the trained weights.
   objective_ = "{type: classify}";
   const auto tuned = train(
       "tuned", "1", {"--set", "init_from=" + (work_ / "run"), "--set", "model.image_size=16"});

@@ -8,7 +8,8 @@ namespace {
 using test::missing_for_parity;
 using test::run_parity;
 
-/// Not the stored numbers of tests/reference, but the library itself, with weights nobody has seen.
+/// Compares with the library itself and random weights, not with the stored numbers of
+/// tests/reference.
 TEST(LiveParity, ModelsComputeWhatTransformersComputes) {
   if (const auto why = missing_for_parity(); !why.empty()) {
     GTEST_SKIP() << why;

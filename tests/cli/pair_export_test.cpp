@@ -9,7 +9,7 @@
 namespace weft::cli {
 namespace {
 
-// The check runs both models on made-up inputs, which must be such as they take.
+// The check runs both models on synthetic inputs, which must be valid for them.
 TEST(PairExport, ChecksModelsWithASourceAndATarget) {
   for (const std::string name :
        {"t5-generation", "bart-generation", "bart-sequence", "marian-two-vocabularies"}) {

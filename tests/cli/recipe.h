@@ -62,7 +62,7 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
     return options;
   }
 
-  /// Makes the models that the recipe names, with more options, and writes what it reads.
+  /// Creates the models that the recipe uses, with additional options, and writes its input files.
   void prepare(const config::Node& recipe, const std::string& options = "") {
     for (const auto* const key : {"init_from", "objective.teacher"}) {
       if (const auto model = text_at(recipe, key); !model.empty()) {

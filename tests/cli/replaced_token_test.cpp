@@ -1,4 +1,4 @@
-// Two steps of the shipped ELECTRA, and what other verbs make of its two models.
+// Two steps of the ELECTRA config, and the other commands with its two models.
 #include <filesystem>
 
 #include <gtest/gtest.h>

@@ -52,14 +52,14 @@ train:
 run: {directory: WORK/none, seed: 3, keep: {best: 0, last: 5}}
 )";
 
-/// What a run adds to kSpam that uses the whole fine-tuning kit.
+/// Additions to kSpam that use all fine-tuning features.
 constexpr const char* kKit = R"(precision: PRECISION
   freeze: [embeddings, layers.0]
   ema: {decay: 0.99}
   early_stopping: {patience: 99}
   best_by: eval_loss)";
 
-/// Lines of metrics.jsonl without what the clock decides.
+/// Lines of metrics.jsonl without times.
 std::vector<nlohmann::json> metrics(const std::string& run) {
   std::vector<nlohmann::json> rows;
   std::ifstream file(run + "/metrics.jsonl");

@@ -107,7 +107,7 @@ TEST(SeparateVocabularies, NeedSeparateEmbeddings) {
       << done.err;
 }
 
-/// mBART from nothing, in both directions.
+/// mBART from scratch, in both directions.
 TEST(MbartRun, AppendsTheLanguagesOfTheItems) {
   const test::TemporaryDirectory folder;
   std::string there = "source\ttarget\n";

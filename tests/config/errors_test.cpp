@@ -1,4 +1,4 @@
-// One wrong config after another: each message has its location, what was found, and what is
+// Invalid configs: each message has its location, what was found, and what is
 // allowed.
 #include <chrono>
 #include <string>

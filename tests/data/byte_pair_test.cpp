@@ -28,7 +28,7 @@ TEST(PairTable, FindsTheLastOfEachPairAndNothingElse) {
   EXPECT_EQ(pairs, 500);
 }
 
-/// Byte pair encoding as its paper has it: the earliest merge there is, leftmost first, again and
+/// Byte pair encoding as in its paper: apply the earliest merge, leftmost first, again and
 /// again.
 std::vector<std::string> merged_plainly(
     const std::string& word, const std::vector<std::pair<std::string, std::string>>& merges) {

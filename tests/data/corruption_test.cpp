@@ -56,7 +56,7 @@ Random chance(int64_t item) {
 
 bool is_sentinel(int64_t id) { return id >= kSentinel && id < kFirst; }
 
-/// The text that a T5 example was made of; fails where sentinels are out of order.
+/// The original text of a T5 example; fails if sentinels are out of order.
 Ids restored(const Example& example) {
   std::map<int64_t, Ids> spans;
   int64_t next = kSentinel;

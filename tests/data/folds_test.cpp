@@ -93,7 +93,7 @@ TEST_F(FoldedDataset, KeepsEachRowWithItsTarget) {
   }
 }
 
-// Which rows a fold has must not hang on the tokenizer, which is trained on the others.
+// The rows of a fold must not depend on the tokenizer, which is trained on the other rows.
 TEST_F(FoldedDataset, TokenizerIsTrainedWithoutTheHeldOutFold) {
   DataItem item;
   item.path = folder_.write(

@@ -77,7 +77,7 @@ TEST_F(LabelFormTest, SeparatorSplitsTheNamesInATable) {
   EXPECT_EQ(dataset->labels(), (WordList{"art", "news", "sport"}));
   EXPECT_EQ(dataset->example(0, 0).values, (Values{0, 1, 1}));
   EXPECT_EQ(dataset->example(0, 1).values, (Values{0, 0, 0}));
-  // Without one the whole field is a name.
+  // Without a separator the whole field is a name.
   EXPECT_EQ(make(item("x.tsv", content), kFlags)->labels(), (WordList{"art;", "news; sport"}));
 }
 

@@ -1,6 +1,6 @@
-// A corpus may be larger than memory: what building and reading its token store takes does not grow
-// with it, and the store's bytes do not depend on the number of threads. In processes of their own,
-// whose memory is looked at when they end.
+// A corpus may be larger than memory: the memory for building and reading its token store does not
+// grow with it, and the store's bytes do not depend on the number of threads. In separate
+// processes, whose memory is checked when they end.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -42,7 +42,7 @@ class Copy {
     folder_.write(file, json.dump());
   }
   void remove(const std::string& file) const { fs::remove(folder_.path(file)); }
-  /// Of the error that reading it gives, without the folder's path.
+  /// Message of the error when reading it, without the path of the directory.
   std::string message() const {
     auto found = test::message_of<UserError>([&] { load_tokenizer(path()); });
     EXPECT_TRUE(found.starts_with(path())) << found;
@@ -53,7 +53,7 @@ class Copy {
   test::Folder folder_;
 };
 
-/// Directories of Marian's models and what MarianTokenizer makes of nasty texts
+/// Directories of Marian models and the results of MarianTokenizer on difficult texts
 /// (scripts/make_marian_reference.py).
 class MarianReference : public ::testing::TestWithParam<std::string> {
  protected:

@@ -57,7 +57,7 @@ TEST(Pattern, TerminatesOnBacktrackingPatterns) {
               parts("(a|a)*(a|a)*(a|a)*(a|a)*b", std::string(200, 'a'));
             }).find("takes too long"),
             std::string::npos);
-  // Every search alone is short, but there is one for each place of the text.
+  // Every single search is short, but there is one at each position of the text.
   EXPECT_NE(test::message_of<Error>([] {
               parts("(?=(a*)(a*)(a*)(a*)b)c|a", std::string(2000, 'a'));
             }).find("takes too long"),

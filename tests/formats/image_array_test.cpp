@@ -71,7 +71,7 @@ TEST_F(PixelRowsTest, DamagedIdxIsAnErrorWithItsPlace) {
   EXPECT_EQ(read("text of some length"),
             "file: not an IDX file of bytes: its magic number is 1952807028, must be 2049 "
             "(labels), 2051 (images) or 2052 (colour images)");
-  // A head that claims much takes no memory beyond what the file has.
+  // A header with a large size does not allocate more memory than the file needs.
   EXPECT_EQ(read(big_endian(2051) + big_endian(60000) + big_endian(100) + big_endian(1000) + "x"),
             "file: the IDX file is truncated: 1 bytes after its header, must be 6000000000");
 }

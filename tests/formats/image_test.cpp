@@ -46,7 +46,7 @@ TEST(Image, TruncatedFilesAreReportedByName) {
   }
 }
 
-/// What is damaged gives an image or an error, never anything worse, and takes no memory for what
+/// A damaged file gives an image or an error, nothing else, and allocates no memory for what
 /// it claims to be.
 TEST(Image, ChangedBytesNeverCrash) {
   std::mt19937 chance(1);

@@ -55,7 +55,7 @@ TEST(Crc32c, InstructionAndTableAgree) {
 
 class EventWriterTest : public ::testing::Test {
  protected:
-  /// Writes steps 1 to `last` and gives the file.
+  /// Writes steps 1 to `last` and returns the file.
   std::string write(int64_t last) {
     EventWriter writer(folder_.path(), 0);
     for (int64_t step = 1; step <= last; ++step) {

@@ -1,5 +1,5 @@
-// The targets of libFuzzer on their seeds and on damage that is the same in every run: what every
-// build tests, whatever its compiler. `scripts/torture --fuzz MINUTES` looks further.
+// The libFuzzer targets on their seeds and on deterministic mutations: part of every
+// build, independent of the compiler. `scripts/torture --fuzz MINUTES` searches longer.
 #include <set>
 #include <string>
 #include <string_view>

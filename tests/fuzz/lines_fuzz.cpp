@@ -1,4 +1,4 @@
-// Plain text in any encoding, and what splits it into lines, documents and sentences.
+// Plain text in any encoding, split into lines, documents and sentences.
 #include <stdexcept>
 
 #include "base/utf8.h"

@@ -6,7 +6,7 @@
 namespace weft::fuzz {
 
 /// Gives the target its seeds and damage to them (WEFT_TORTURE: a hundred times as much), and fails
-/// the test where something else than a UserError comes out, or an input takes seconds.
+/// the test if something other than a UserError is thrown, or an input takes seconds.
 void replay(const std::string& name, void (*target)(std::string_view));
 
 }  // namespace weft::fuzz

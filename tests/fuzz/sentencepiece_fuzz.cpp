@@ -1,4 +1,4 @@
-// A .model file, alone (libsentencepiece reads it then) and as part of a directory.
+// A .model file, on its own (read by libsentencepiece) and as part of a directory.
 #include <filesystem>
 
 #include "fuzz/target.h"

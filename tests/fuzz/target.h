@@ -5,14 +5,14 @@
 
 namespace weft::fuzz {
 
-/// Runs the reader. It may refuse the input with a UserError of one line that says something;
-/// whatever else comes out of it, a crash or a hang is a finding.
+/// Runs the reader. It may reject the input with a UserError with a one-line message;
+/// any other exception, a crash or a hang is a finding.
 template <class Read>
 void try_reading(const Read& read);
 
-/// Writes the bytes to a file of this name, in a folder of this process, and gives its path.
+/// Writes the bytes to a file of this name, in a directory of this process, and returns its path.
 std::string scratch_file(const std::string& name, std::string_view bytes);
-/// That folder, which is removed at the end of the process.
+/// This directory, which is removed at the end of the process.
 const std::string& scratch_folder();
 
 /// The input's parts between lines `-----`, for readers of several files: always `count` of them.

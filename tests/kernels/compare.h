@@ -24,7 +24,7 @@ inline Layout layout_of(const std::vector<int64_t>& lengths) {
 
 using Operation = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
-/// What an operation gives and the gradients of its inputs (undefined for integers), for a fixed
+/// Output of an operation and the gradients of its inputs (undefined for integers), for a fixed
 /// gradient of the output.
 inline std::vector<at::Tensor> run(const Operation& operation,
                                    const std::vector<at::Tensor>& inputs,
@@ -130,7 +130,7 @@ inline std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
   return std::string(info.param.level) + (info.param.type == at::kFloat ? "Fp32" : "Bf16");
 }
 
-/// Runs the body with that many threads, then again with those there were.
+/// Runs the body with this number of threads, then restores the previous number.
 template <class Body>
 auto with_threads(int threads, const Body& body) {
   const int before = at::get_num_threads();

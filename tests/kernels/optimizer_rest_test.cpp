@@ -84,7 +84,7 @@ class OptimizerRest : public comparison::EveryVariant {
     return x.to(type());
   }
 
-  // `update(slice, step)` with what is known of the blocks, and without.
+  // `update(slice, step)` with and without information about zero blocks.
   template <class Update>
   void expect_marks_change_nothing(const Update& update) {
     const State knows(type());

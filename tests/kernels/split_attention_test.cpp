@@ -13,7 +13,7 @@ using comparison::layout_of;
 constexpr RngKey kSplitAttentionChance{
     .seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
-/// Attention between tensors of their own, with grouped heads and with biases by distance.
+/// Attention with separate query, key and value tensors, grouped heads and position bias.
 class SplitAttention : public comparison::EveryVariant {
  protected:
   void compare(const std::vector<int64_t>& query_lengths,

@@ -9,7 +9,7 @@
 namespace weft::kernels::cpu {
 namespace {
 
-/// Sets or unsets a variable of the environment for as long as it lives.
+/// Sets or unsets an environment variable during its lifetime.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {

@@ -34,7 +34,7 @@ TEST(Ranking, TheBestThresholdIsHalfwayAndNearAHalf) {
   EXPECT_DOUBLE_EQ(best_threshold(truth, scores, ThresholdMetric::kAccuracy), 0.25);
   EXPECT_DOUBLE_EQ(best_threshold(truth, scores, ThresholdMetric::kMatthews), 0.25);
   EXPECT_DOUBLE_EQ(best_threshold({}, {}, ThresholdMetric::kF1), 0.5);
-  // Nothing is true: finding nothing is most accurate.
+  // No positives: predicting none is most accurate.
   EXPECT_GT(best_threshold({false, false}, {0.6, 0.9}, ThresholdMetric::kAccuracy), 0.9);
   // One miss either way: of the two equally good ones the nearer to 0.5.
   EXPECT_DOUBLE_EQ(best_threshold({true, false, true}, {0.9, 0.6, 0.2}, ThresholdMetric::kAccuracy),

@@ -60,7 +60,7 @@ BleuOptions bleu_options(const Json& setting) {
   return options;
 }
 
-/// `dictionary`: what the signature says of it behind the name of the words.
+/// `dictionary`: its part of the signature, after the tokenizer name.
 void expect_bleu(const std::vector<std::string>& found,
                  const Json& group,
                  const std::string& dictionary = "") {

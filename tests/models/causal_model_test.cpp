@@ -217,7 +217,8 @@ TEST(CausalModel, ClassifiesByTheLastToken) {
   EXPECT_THROW(model->encode({}, context), c10::Error);
 }
 
-// Radford et al. 2019, section 2.3: residual layers begin smaller by the root of their number.
+// Radford et al. 2019, section 2.3: residual layers are initialised smaller by the square root of
+// their number.
 TEST(CausalModel, BeginsAsPublished) {
   auto options = causal_tiny(Family::kGpt2);
   options.dim = 64;

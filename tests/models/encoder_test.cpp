@@ -54,7 +54,7 @@ TEST(Encoder, TheTiedOutputMatrixIsTheWordEmbedding) {
             untied->named_parameters()["head.decoder.weight"].data_ptr());
 }
 
-/// A training step of sequences of 3 and 2 tokens, and the second one as a micro-batch of its own.
+/// A training step of sequences of 3 and 2 tokens, and the second one as a separate micro-batch.
 std::pair<nn::ForwardContext, nn::ForwardContext> step_and_its_end() {
   auto whole = test::context_of({0, 3, 5});
   whole.is_training = true;

@@ -22,7 +22,7 @@ ModelOptions generator() {
   return options;
 }
 
-/// A discriminator that carries a generator, both with weights that nothing begins with.
+/// A discriminator with a generator, both with weights that differ from any initialisation.
 std::shared_ptr<Model> pair() {
   auto model = make_model(discriminator(), 3);
   make_generator(*model, generator(), 3);

@@ -1,4 +1,4 @@
-// Gradients of models whose layers are computed again in the backward pass.
+// Gradients of models with activation checkpointing.
 #include <string>
 #include <vector>
 

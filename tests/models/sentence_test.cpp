@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 const std::string kSentenceReference =
     std::string(WEFT_SOURCE_DIR) + "/tests/reference/sentences/model";
 
-/// A copy of the reference directory whose files may be changed.
+/// A modifiable copy of the reference directory.
 class SentenceTest : public ::testing::Test {
  protected:
   SentenceTest() { fs::copy(kSentenceReference, path(), fs::copy_options::recursive); }
@@ -84,7 +84,7 @@ TEST_F(SentenceTest, TakesTheTransformerFromItsFolderAndTheDefaultPrompt) {
   EXPECT_FALSE(model.options.length);
 }
 
-// As sentence-transformers 6 writes it: the tokenizer alone knows.
+// As written by sentence-transformers 6: only the tokenizer has the length.
 TEST_F(SentenceTest, LengthDefaultsToTheTokenizer) {
   const auto length = [&](const std::string& tokenizer) {
     write("tokenizer_config.json", tokenizer);

@@ -21,8 +21,8 @@ at::Tensor decoder_stack_rows(int64_t count, double step = 0.7) {
       .sin();
 }
 
-/// Everything at once: grouped heads of their own width, windows, rotary places, a bias by
-/// distance, and states of an encoder.
+/// All options combined: grouped heads with a custom head size, windows, rotary positions, a bias
+/// by distance, and states of an encoder.
 StackOptions decoder_stack_options_of(bool has_cross_attention,
                                       NormPlacement place = NormPlacement::kPre) {
   const AttentionOptions attention{.dim = kDecoderStackDim,
@@ -230,7 +230,7 @@ TEST(ParallelBlock, AddsBothToTheSameStream) {
   EXPECT_TRUE(test::near(block->forward(x, context), expected));
 }
 
-// arXiv:1910.10683: 32 buckets up to 128 apart, as the published models have them.
+// arXiv:1910.10683: 32 buckets for distances up to 128, as in the published models.
 TEST(RelativeBias, BucketsAreThoseOfTheModels) {
   const RelativeBiasOptions both{.buckets = 32, .max_distance = 128};
   EXPECT_EQ(relative_position_bucket(0, both), 0);

@@ -44,7 +44,7 @@ TEST(PatchEmbeddings, OtherGridsInterpolateTheirPositions) {
       test::near(interpolate_positions(own, 1, {2, 2}).select(1, 0), at::full({1, 4}, 5.0)));
 }
 
-/// A batch of mixed sizes gives what each image alone gives.
+/// A batch of mixed sizes equals separate forward passes of the images.
 TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
   PatchEmbeddingsImpl embeddings({.dim = 4, .patch_width = 3, .grid = 2, .has_mask_token = true});
   test::fill_parameters(embeddings);
@@ -88,7 +88,7 @@ TEST(DropPath, DropsWholeSequencesAndKeepsTheMean) {
   EXPECT_FALSE(drop_path(branch, 0.25, 10, context).view({kSequences, 6}).equal(dropped));
 }
 
-/// A batch cut in two draws as the whole.
+/// A batch split in two uses the same random numbers as the whole.
 TEST(DropPath, DoesNotDependOnMicroBatches) {
   auto context = test::context_of({0, 2, 5, 6, 8});
   context.is_training = true;

@@ -21,7 +21,7 @@ namespace {
 
 class DistillTest : public ::testing::Test {
  protected:
-  /// A teacher of two layers that is stored in a directory of its own.
+  /// A teacher with two layers, stored in its own directory.
   std::shared_ptr<models::Model> teacher(models::Head head) {
     auto options = test::tiny_model(head);
     options.layers = 2;
@@ -171,7 +171,7 @@ TEST_F(DistillTest, ClassesAreDistilledToo) {
   EXPECT_TRUE(test::evaluate(*objective, *student, {batch}).contains("eval_accuracy"));
 }
 
-/// Images of 2 x 2 patches for a DeiT, which has two tokens of its own.
+/// Images of 2 x 2 patches for a DeiT, which adds two tokens.
 data::Batch images(const std::vector<int64_t>& labels) {
   data::Batch batch;
   at::manual_seed(7);

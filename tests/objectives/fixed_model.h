@@ -8,7 +8,7 @@
 
 namespace weft::test {
 
-/// Stands for a model whose outputs are known: the row of an item is found by its first id.
+/// A model with known outputs: the row of an item is found by its first id.
 class FixedModel : public models::Model {
  public:
   FixedModel(models::ModelOptions options, std::vector<std::vector<float>> outputs)

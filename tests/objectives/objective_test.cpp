@@ -226,7 +226,7 @@ TEST(Objective, HalfPrecisionStaysNear) {
   }
 }
 
-// Plain gradient descent with momentum; what must be learnt are eight random targets, labels and
+// Plain gradient descent with momentum; the model must learn eight random targets, labels and
 // values.
 TEST(Objective, LearnsAFewSequencesByHeart) {
   for (const auto& made : all_cases()) {

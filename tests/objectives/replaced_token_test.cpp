@@ -163,7 +163,7 @@ TEST(ReplacedToken, CorrectlySampledTokenIsNotReplaced) {
   EXPECT_EQ(wrong.running_sums[kGeneratorCorrect], 0);
 }
 
-// The share of tokens that are drawn right is the probability that the generator gives them.
+// The fraction of correctly sampled tokens is their probability under the generator.
 TEST(ReplacedToken, DrawsFromTheGeneratorsDistribution) {
   const auto model = pair_of();
   std::vector<int64_t> numbers(40);
@@ -194,7 +194,7 @@ TEST(ReplacedToken, DrawsAreOfSeedAndStep) {
   EXPECT_NE(value(at_step(4)), value(at_step(4, 12)));
 }
 
-// With dropout: the parts draw what the whole draws.
+// With dropout: the parts use the same random numbers as the whole.
 TEST(ReplacedToken, MicroBatchesAddUpToTheStep) {
   auto options = discriminator_options();
   options.dropout = options.attention_dropout = 0.2;
@@ -299,7 +299,7 @@ TEST(ReplacedToken, ConfigsThatMakeNoPairAreRefused) {
   EXPECT_EQ(odd->key, "generator");
 }
 
-/// A pair of models and a batch with what transformers makes of them, as
+/// A pair of models and a batch with the results of transformers, as
 /// scripts/parity/replaced_token.py writes it.
 class Reference {
  public:

@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// What seqeval makes of random tags (scripts/make_tagging_reference.py).
+/// Results of seqeval on random tags (scripts/make_tagging_reference.py).
 nlohmann::json tag_reference() {
   return nlohmann::json::parse(
       test::Folder::read(std::string(WEFT_SOURCE_DIR) + "/tests/reference/tagging/scores.json"));

@@ -12,7 +12,7 @@ namespace weft::test {
 
 inline constexpr int64_t kGptLength = 24;
 
-/// A decoder with choices far apart.
+/// A decoder whose choices have clearly different scores.
 inline models::ModelOptions tiny_gpt_options() {
   auto options = models::family_defaults(models::Family::kGpt2);
   options.head = models::Head::kCausalLm;

@@ -9,7 +9,7 @@
 
 namespace weft::test {
 
-/// A folder of its own for one test, removed at its end.
+/// A temporary directory for one test, removed at its end.
 class Folder {
  public:
   explicit Folder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
@@ -29,7 +29,7 @@ class Folder {
   const std::string& path() const { return path_; }
   std::string path(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   std::string write(std::string_view name, std::string_view content) const {
     const auto file = path(name);
     write_to(file, content);

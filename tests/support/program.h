@@ -59,7 +59,7 @@ struct ProcessResult {
   std::string err;
 };
 
-/// Starts a program in a process of its own with its streams in files of `directory`; returns the
+/// Starts a program with its streams redirected to files of `directory`; returns the
 /// process id.
 inline pid_t start(const std::vector<std::string>& command,
                    const std::string& directory,

@@ -13,7 +13,7 @@ namespace weft::test {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-/// All tensors of a safetensors file, in memory of their own.
+/// All tensors of a safetensors file, copied to memory.
 inline Tensors read_tensors(const std::string& path) {
   Tensors result;
   const formats::SafetensorsFile file(path);

@@ -1,4 +1,4 @@
-// What a run becomes whose address space ends. Each training is a process of its own; this program
+// Behaviour of a run with limited address space. Each training is a separate process; this program
 // itself never trains.
 #include <fstream>
 #include <string>
@@ -28,7 +28,7 @@ void limit_addresses(int64_t more) {
 }
 
 /// Steps of 4096 tokens through layers so wide that they take about a gibibyte, but for the last
-/// one, which computes the hidden words alone.
+/// one, which only computes the masked words.
 class AddressSpaceLimitTest : public test::ForkedRuns {
  protected:
   AddressSpaceLimitTest() {

@@ -128,7 +128,7 @@ Config changed(const Row& row) {
   return config;
 }
 
-/// Lines `= BASE`, changes, and `> MESSAGE` that ends a row; others are kept by nobody.
+/// Lines `= BASE`, changes, and `> MESSAGE`, which ends a row; other lines are ignored.
 std::vector<Row> bad_configs_rows_of(const std::string& text) {
   std::vector<Row> rows;
   Row row;
@@ -147,7 +147,7 @@ std::vector<Row> bad_configs_rows_of(const std::string& text) {
   return rows;
 }
 
-/// A folder with the files that the configs name, which is the working directory.
+/// Working directory with the files used by the configs.
 class BadConfigs : public ::testing::Test {
  protected:
   BadConfigs() {

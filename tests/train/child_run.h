@@ -23,14 +23,14 @@
 
 namespace weft::test {
 
-/// How a training in a process of its own ended: the exit status of the program, or 128 + signal.
+/// How a training in a separate process ended: the exit status of the program, or 128 + signal.
 inline constexpr int kDone = 0;
 inline constexpr int kInternal = 1;
 inline constexpr int kUser = 2;
 inline constexpr int kKilled = 128 + SIGKILL;
 inline constexpr int kStopped = 143;
 
-/// A training in a process of its own.
+/// A training in a separate process.
 struct ChildTraining {
   std::string plan = {};               // of faults
   std::function<void()> prepare = {};  // before it

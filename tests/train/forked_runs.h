@@ -23,7 +23,7 @@ inline std::size_t stride(std::size_t quick) {
   return std::getenv("WEFT_TORTURE") != nullptr ? 1 : quick;
 }
 
-/// Tests of trainings that are processes of their own.
+/// Tests of trainings in separate processes.
 class ForkedRuns : public ::testing::Test {
  protected:
   ForkedRuns() { log::set_level(log::Level::kError); }

@@ -1,4 +1,4 @@
-// train.gradient_checkpointing in whole runs.
+// train.gradient_checkpointing in complete runs.
 #include <string>
 
 #include <gtest/gtest.h>

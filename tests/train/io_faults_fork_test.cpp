@@ -1,4 +1,4 @@
-// What a run becomes when the disk or the system breaks it. Each training is a process of its own;
+// Behaviour of a run under disk and system failures. Each training is a separate process;
 // this program itself never trains.
 #include <cstdlib>
 #include <filesystem>
@@ -31,7 +31,7 @@ class IoFaultsTest : public test::ForkedRuns {
  protected:
   /// Runs under a plan. No checkpoint with a checkpoint's name is damaged or older than `least`,
   /// and the next process ends with the weights and the log of the undisturbed run. Returns the
-  /// newest whole step that the broken run left; nothing where the plan struck no call.
+  /// latest complete step of the failed run; nullopt if the plan affected no call.
   std::optional<int64_t> break_run(const std::string& plan, int64_t least) {
     SCOPED_TRACE(plan);
     fs::remove_all(small_.path("run"));
@@ -54,7 +54,7 @@ class IoFaultsTest : public test::ForkedRuns {
   }
 };
 
-// The n-th call is never made: the process dies there (and, where it writes, with half a write), or
+// The n-th call is never made: the process dies there (for writes also after half of it), or
 // the call fails, or it and all that follow.
 TEST_F(IoFaultsTest, EveryCallMayFailWithoutLoss) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
@@ -184,7 +184,7 @@ TEST_F(IoFaultsTest, FullDiskIsDetectedBeforeASaveAndTheRunContinues) {
   EXPECT_TRUE(checkpoint_steps(small_.path("full")).empty());
 }
 
-/// Mounts a small file system for as long as it lives.
+/// Mounts a small file system during its lifetime.
 class SmallDisk {
  public:
   SmallDisk(std::string path, const std::string& size) : path_(std::move(path)) {

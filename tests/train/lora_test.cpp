@@ -93,7 +93,7 @@ TEST_F(LoraRunTest, OptimizerHasOnlyAdaptersHeadAndNewParts) {
     (is_whole ? others : adapters) += tensor.numel();
   }
   EXPECT_EQ(adapters, 2 * 2 * 2 * 2 * (16 + 16));  // moments, layers, targets, rank
-  // The base has a head of another kind and no pooler: both are new.
+  // The base has a different head and no pooler: both are newly initialised.
   EXPECT_EQ(others, 2 * (16 * 16 + 16 + 2 * 16 + 2));
 }
 

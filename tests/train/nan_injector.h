@@ -10,7 +10,7 @@
 
 namespace weft::test {
 
-/// Puts a number that is none into the activations of a part, or into their gradient, where it is
+/// Puts NaN into the activations of a module, or into their gradient, while it is
 /// switched on, at most the given number of times.
 class NanInjector : public nn::ActivationHook {
  public:

@@ -1,5 +1,5 @@
 // Objectives on running text, corruption and distillation in complete runs: stopped and resumed
-// they end bit for bit where a straight run ends, whatever the number of workers.
+// bit for bit like an uninterrupted run, for any number of workers.
 #include <string>
 #include <vector>
 

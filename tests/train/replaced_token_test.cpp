@@ -35,7 +35,7 @@ class ReplacedTokenRun : public ::testing::Test {
     return small_.config("mlm", directory, overrides);
   }
 
-  /// A run that begins with the weights of another.
+  /// A run initialised with the weights of another.
   RunConfig continued(const std::string& from,
                       const std::string& directory,
                       const std::vector<std::string>& more = {}) const {
@@ -111,7 +111,7 @@ TEST_F(ReplacedTokenRun, TheDiscriminatorLearnsWhatDoesNotFit) {
                               "train.log_every=100 steps", "train.evaluate_every=400 steps"}),
                {});
   const auto last = [&](const char* name) { return small_.values("run", name).at(400); };
-  // Who knows the share of replaced tokens alone, 0.12, has a loss of 0.36 and finds none.
+  // Always predicting the fraction of replaced tokens, 0.12, gives a loss of 0.36 and finds none.
   EXPECT_LT(last("eval/discriminator_loss"), 0.28);
   EXPECT_GT(last("eval/discriminator_precision"), 0.8);
   EXPECT_GT(last("eval/discriminator_recall"), 0.25);

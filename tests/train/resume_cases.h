@@ -7,7 +7,7 @@
 
 namespace weft::test {
 
-/// A config whose resume is proven. A new objective is one line of kResumeCases.
+/// A config whose resume is tested. A new objective is one line of kResumeCases.
 struct ResumeCase {
   std::string name;
   std::string objective;

@@ -105,7 +105,7 @@ class StopTest : public test::ForkedRuns {
   StopTest() { test::write_case_files(small_); }
 };
 
-// Steps of twenty micro-batches: the wish to stop comes in the fourth of one.
+// Steps of twenty micro-batches: the stop request comes in the fourth of one.
 TEST_F(StopTest, DuringAccumulationIsAbortedAndRepeated) {
   for (const auto* precision : {"train.precision=fp32", "train.precision=bf16"}) {
     const std::vector<std::string> cut = {"train.micro_batch_tokens=24", "train.batch_tokens=480",

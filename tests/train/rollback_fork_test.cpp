@@ -1,4 +1,4 @@
-// A rollback that is killed on its way. Each training is a process of its own; this program itself
+// A rollback that is killed. Each training is a separate process; this program itself
 // never trains.
 #include <filesystem>
 #include <string>

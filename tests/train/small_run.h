@@ -16,7 +16,7 @@
 
 namespace weft::test {
 
-/// Small runs in a folder of their own: texts, labelled rows, and configs of a very small model.
+/// Small runs in a temporary directory: texts, labelled rows, and configs of a very small model.
 class SmallRun {
  public:
   SmallRun() {
@@ -72,7 +72,7 @@ class SmallRun {
     return train::read_run_config(config::Document::parse(yaml, "small.yaml", overrides));
   }
 
-  /// metrics.jsonl of a run, without what the clock decides.
+  /// metrics.jsonl of a run, without times.
   std::vector<nlohmann::json> metrics(const std::string& directory) const {
     std::vector<nlohmann::json> lines;
     std::ifstream file(path(directory) + "/metrics.jsonl");
@@ -132,7 +132,7 @@ class SmallRun {
   Folder folder_;
 };
 
-/// What goes to stderr as long as it lives; a training that throws leaves none behind.
+/// Captures stderr during its lifetime; also restores it if a training throws.
 class CapturedStderr {
  public:
   CapturedStderr() { testing::internal::CaptureStderr(); }

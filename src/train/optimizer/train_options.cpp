@@ -261,7 +261,7 @@ NanPolicyOptions read_nan_policy(config::Section section) {
       "action", options.action, kStepFailureActions,
       {.help = "What to do if the loss or gradient of a step is still NaN or infinite after "
                "computing it a second time. The weights are never updated with it. skip: skip the "
-               "step. rollback: go back to the last good checkpoint and leave out the data of "
+               "step. rollback: go back to the last good checkpoint and skip the data given by "
                "train.rollback.skip. stop: end the run with an error."});
   section.read(
       "max_consecutive_skips", options.max_consecutive_skips,

@@ -222,7 +222,7 @@ TEST(Masker, WordsEndAtSpecialTokens) {
 }
 
 TEST(Masker, SpanLengthsAreGeometricAndReplacedAsOne) {
-  // A small share of long sequences, so that the budget seldom cuts a span short.
+  // A small fraction of long sequences, so that the budget rarely truncates a span.
   const Masker masker(masking_toy(), {.fraction = 0.05, .unit = MaskUnit::kSpan});
   std::map<int64_t, double> first_lengths;
   double hidden = 0;

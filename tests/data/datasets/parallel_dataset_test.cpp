@@ -228,7 +228,7 @@ TEST_F(ParallelDatasetTest, ItemLanguagesOverrideTheObjective) {
               make({there, other}, settings);
             }),
             "back.tsv: language: '<fr>' is not a token of the tokenizer");
-  // Of other models they are names alone.
+  // For other models they are only names.
   settings.takes_item_languages = false;
   EXPECT_EQ(make({other}, settings)->example(0, 0).source_ids, (Ids{7, 3, 8}));
 }

@@ -168,7 +168,7 @@ std::string noisy_rows() {
   return rows;
 }
 
-/// What training changes is a function of seed, epoch and item, and of nothing else.
+/// Augmentation depends only on seed, epoch and item.
 TEST_F(ImageDatasetTest, ChangesAreFunctionsOfSeedEpochAndItem) {
   folder_.write("p.csv", noisy_rows());
   auto changed = settings(8, 4);
@@ -211,7 +211,7 @@ TEST_F(ImageDatasetTest, MixedImagesShareTheirClasses) {
     for (std::size_t k = 0; k < own.patches.size(); ++k) {
       kept += own.patches[k] == result.patches[k] ? 1 : 0;
     }
-    // The share of its own class is at least the area that is left of it.
+    // The weight of its own class is at least its remaining area.
     const double share = result.values[static_cast<std::size_t>(result.label)];
     EXPECT_GE(share, static_cast<double>(kept) / static_cast<double>(own.patches.size()) - 0.2);
     EXPECT_TRUE(data->example(1, i).values.empty());

@@ -21,7 +21,7 @@
 namespace weft::data {
 namespace {
 
-/// Counts its calls; throws where a text says so.
+/// Counts its calls; throws if a text requests it.
 class WatchedTokenizer : public test::ToyTokenizer {
  public:
   using ToyTokenizer::ToyTokenizer;

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/";
 
-/// What transformers makes of split words (scripts/make_tagging_reference.py).
+/// Results of transformers for split words (scripts/make_tagging_reference.py).
 json word_encoder_reference() {
   return json::parse(test::Folder::read(kReference + "tagging/words.json"));
 }

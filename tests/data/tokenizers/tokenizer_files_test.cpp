@@ -23,7 +23,7 @@ std::string tokenizer_files_message(const std::string& path) {
   return test::message_of<UserError>([&] { load_tokenizer(path); });
 }
 
-/// A tokenizer.json with a change, and the message that it gives.
+/// A modified tokenizer.json, and its error message.
 std::string message_after(const std::string& kind, const std::function<void(Json&)>& change) {
   const test::Folder folder;
   Json json = formats::read_json(kTokenizerFilesFolder + "/" + kind + "/tokenizer.json");

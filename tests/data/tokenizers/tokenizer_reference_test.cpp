@@ -16,7 +16,7 @@ using formats::Json;
 const std::string kTokenizerReferenceFolder =
     std::string(WEFT_SOURCE_DIR) + "/tests/reference/tokenizers";
 
-/// Tokenizers of other libraries and what those make of nasty texts
+/// Tokenizers of other libraries and their results on difficult texts
 /// (scripts/make_tokenizer_reference.py).
 class TokenizerReference : public ::testing::TestWithParam<std::string> {
  protected:

@@ -82,7 +82,7 @@ void state(std::string_view input) {
   try_reading([&] { train::read_state(scratch_file("state.json", input)); });
 }
 
-/// Its checksum made right, as whoever means harm would make it.
+/// Adds a valid checksum, as an attacker would.
 void manifest(std::string_view input) {
   const auto directory = folder("checkpoint");
   folder("checkpoint/training");

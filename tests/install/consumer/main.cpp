@@ -1,5 +1,5 @@
 // A program on the installed library: trains a tokenizer on a text file, builds a BERT for it,
-// encodes the line that it is given.
+// encodes the given line.
 #include <fstream>
 #include <iostream>
 #include <string>

@@ -79,7 +79,7 @@ TEST_P(Attention, EqualsPlainReferenceWithRotaryPositions) {
   }
 }
 
-// One after another means a turn by the same angle: only the distance of two tokens counts.
+// Shifting all positions rotates by the same angle: only the distance of two tokens matters.
 TEST_P(Attention, RotaryPositionsEncodeRelativeDistances) {
   const auto table = rotary_table(64, {.width = 16, .theta = 10.0}, at::kCPU);
   const auto later = table.slice(0, 20).contiguous();
@@ -182,8 +182,8 @@ TEST(AttentionByHand, EqualScoresAverageTheValues) {
   EXPECT_TRUE(at::allclose(out, at::full({2, 1}, 4.0F)));
 }
 
-// A quarter turn a place: the query of the second token meets the first key where it was turned to.
-// Against an explicit attention mask for each pair of tokens.
+// A rotation of 90 degrees per position: the query of the second token is aligned with the rotated
+// first key. Against an explicit attention mask for each pair of tokens.
 TEST(AttentionByHand, PrefixIsBidirectionalAndTheRestCausal) {
   at::manual_seed(4);
   const std::vector<int64_t> lengths{6, 9};

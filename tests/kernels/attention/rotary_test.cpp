@@ -9,7 +9,7 @@
 namespace weft::kernels {
 namespace {
 
-/// Of heads of 16 features with theta 500, expected: what transformers' ROPE_INIT_FUNCTIONS give.
+/// Head size 16, theta 500; expected values from transformers' ROPE_INIT_FUNCTIONS.
 void expect_frequencies(const RotaryScaling& stretch,
                         const std::vector<double>& expected,
                         double strength) {

@@ -30,7 +30,7 @@ class Product : public comparison::EveryVariant {
     return at::mm(a.to(at::kDouble), b.to(at::kDouble));
   }
 
-  /// Within the rounding of the type, each element by itself; the sums are of numbers around 1.
+  /// Elementwise equality within the rounding of the type; the sums are of numbers around 1.
   static void expect_rounded(const at::Tensor& actual, const at::Tensor& expected) {
     ASSERT_EQ(actual.scalar_type(), GetParam().type);
     ASSERT_EQ(actual.sizes(), expected.sizes());

@@ -34,7 +34,7 @@ LoadedModel applied(const std::string& base, const std::string& adapter) {
 
 class AdapterReader : public ::testing::TestWithParam<std::string> {};
 
-// The file is what scripts/make_adapter_reference.py has PEFT compute.
+// The file was computed by PEFT (scripts/make_adapter_reference.py).
 TEST_P(AdapterReader, BaseWithAdapterGivesPeftsLogits) {
   const auto path = kAdapterReference + GetParam();
   const auto loaded = applied(path + "/base", path + "/adapter");
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Peft,
                          ::testing::Values("bert", "roberta", "distilbert", "gpt2", "gpt_neox"),
                          [](const auto& tested) { return tested.param; });
 
-/// A copy of an adapter whose config may be changed.
+/// A copy of an adapter with a modifiable config.
 struct Copy {
   Copy() { fs::copy(kAdapterReference + "bert/adapter", path()); }
   std::string path() const { return folder.path("adapter"); }
@@ -93,7 +93,7 @@ TEST(AdapterReader, RefusesOtherKindsOfAdapters) {
   }
 }
 
-// PEFT goes by the layer.
+// PEFT decides by the layer.
 TEST(AdapterReader, SettingsOfTheStoredMatrixAreIgnored) {
   const auto base = kAdapterReference + "bert/base";
   const Copy copy;

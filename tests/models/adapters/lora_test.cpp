@@ -309,7 +309,7 @@ TEST(Lora, OptionsAreReadAndCheckedAgainstEachOther) {
             std::string::npos);
 }
 
-// Files of vision models keep names that transformers 5 gives to no module.
+// Files of vision models have names that no module of transformers 5 has.
 TEST(LoraSites, AreModulesNotNamesOfFiles) {
   auto model = family_defaults(Family::kVit);
   model.head = Head::kImage;

@@ -125,7 +125,7 @@ TEST(ConfigJson, OneLabelIsARegression) {
   EXPECT_TRUE(read_config(json).is_multi_label);
 }
 
-// As GPT2Config leaves them where vocab_size alone was given.
+// As in a GPT2Config with only vocab_size given.
 TEST(ConfigJson, BosOrEosBeyondTheVocabularyIsIgnored) {
   auto json = written(test::tiny_options(Family::kGpt2, Head::kCausalLm));
   json["bos_token_id"] = 50256;

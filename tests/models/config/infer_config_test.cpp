@@ -13,7 +13,7 @@
 namespace weft::models {
 namespace {
 
-/// A saved model whose config.json has lost some keys.
+/// A saved model whose config.json lacks some keys.
 struct Trimmed {
   Trimmed(const ModelOptions& options, const std::vector<std::string>& lost) {
     save_model(folder.path(), *make_model(options, 7), formats::DType::kF32);

@@ -305,7 +305,7 @@ TEST(ModernBert, InitialisesWithTruncatedNormalAndScalesResidualProjections) {
   options.init_std = 0.02;
   const auto parameters = make_model(options, 5)->named_parameters();
   const auto up = parameters["layers.1.feed_forward.up.weight"].detach();
-  // A normal cut off at two deviations has 0.88 of its deviation.
+  // A normal distribution truncated at two standard deviations has 0.88 of the standard deviation.
   EXPECT_NEAR(up.std().item<double>(), 0.02 * 0.88, 5e-4);
   EXPECT_LE(up.abs().max().item<double>(), 0.04);
   for (const auto* name : {"layers.1.feed_forward.down.weight", "layers.1.attention.output.weight",

@@ -29,7 +29,7 @@ double toy_logit(int64_t before, int64_t last, int64_t word) {
          200;
 }
 
-/// A model whose logits hang on the last two tokens.
+/// A model whose logits depend on the last two tokens.
 class ToyDecoder : public Decoder {
  public:
   explicit ToyDecoder(const std::vector<Prompt>& prompts) {

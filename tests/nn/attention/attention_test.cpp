@@ -71,7 +71,7 @@ TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
                          full->forward(x, test::context_of({0, 9})), 0));
 }
 
-// Without positions the first of two sequences of the same tokens in another order is the second.
+// Without positions, attention is invariant to the order of the tokens.
 TEST(RotaryPositions, EncodeTheOrderOfTokens) {
   for (const double theta : {0.0, 100.0}) {
     const auto layer = make_full_attention({.dim = 8, .heads = 2, .theta = theta});

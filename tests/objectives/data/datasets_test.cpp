@@ -13,7 +13,7 @@ std::shared_ptr<const data::Tokenizer> tokenizer() {
   return std::make_shared<test::ToyTokenizer>(std::vector<std::string>{"good", "bad", "film"});
 }
 
-/// Labelled rows and running text in a folder of their own.
+/// Labelled rows and running text in a temporary directory.
 struct Files {
   Files() {
     folder.write("rows.tsv", "label\ttext\nyes\tgood film\nno\tbad film film\nyes\tgood\n");

@@ -168,7 +168,7 @@ at::Tensor empty_strided(Sizes sizes,
                                            c10::dtype_or_default(type));
 }
 
-/// Of results only: what stood there before is not kept.
+/// For results only: previous values are not kept.
 const at::Tensor& resize(const at::Tensor& x,
                          Sizes sizes,
                          std::optional<at::MemoryFormat> /*format*/) {

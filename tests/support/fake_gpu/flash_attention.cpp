@@ -1,6 +1,6 @@
-// Flash attention for CPUs, which LibTorch has for GPUs alone: what its operation is defined to
-// compute (arXiv:2307.08691), written plainly, one sequence after the other. Refuses what the
-// kernels of a GPU refuse. The drops come from the default generator, as theirs do.
+// Flash attention for CPUs, which LibTorch has only for GPUs: what its operation is defined to
+// compute (arXiv:2307.08691), in a simple way, one sequence after the other. Rejects what the
+// GPU kernels reject. Dropout masks come from the default generator, as in LibTorch.
 #include <cmath>
 #include <optional>
 #include <string>

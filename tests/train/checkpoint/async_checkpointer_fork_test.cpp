@@ -84,7 +84,7 @@ void await_save(const TrainState& state) {
   }
 }
 
-/// Whether the call makes the directory of a save, or (`rename`) gives it its name.
+/// Whether the call creates the directory of a save, or (`rename`) renames it.
 bool is_of_save(const std::string& call, const std::string& kind) {
   std::istringstream words(call);
   std::string name;
@@ -154,7 +154,7 @@ TEST_F(AsyncCheckpointerForkTest, FailedSaveIsLoggedAndTheRunContinues) {
   EXPECT_GE(failed, 5);
 }
 
-// A lost save is none that counts as best: both ways of saving decide the same.
+// A failed save is not considered for the best checkpoint, with both ways of saving.
 TEST_F(AsyncCheckpointerForkTest, FailedSaveOfTheBestDecidesAsItDoesInTheRunsOwnThread) {
   for (const auto* call : {"write@checkpoint-2:1+:ENOSPC", "space@/:2:ENOSPC"}) {
     ASSERT_EQ(train(config("straight", kSync), call), kDone) << stderr_text();
@@ -189,7 +189,7 @@ TEST_F(AsyncCheckpointerForkTest, KillInTheBackgroundWriteLosesNothingThatWasCom
   EXPECT_GE(killed, 5);
 }
 
-// Whatever call a signal comes before, the save under way is finished and the run saved again.
+// Before whichever call a signal arrives, the current save is completed and the run saved again.
 TEST_F(AsyncCheckpointerForkTest, SignalInTheBackgroundWriteSavesAndLeaves) {
   ASSERT_EQ(train(config("straight", kSync)), kDone) << stderr_text();
   for (std::size_t call = 1; !HasFailure(); call += stride(15)) {

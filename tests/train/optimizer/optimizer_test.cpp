@@ -22,7 +22,7 @@ class OptimizerToy : public torch::nn::Module {
   at::Tensor matrix_, vector_;
 };
 
-// What the library's fused optimizer makes of the same parameter and gradients, one parameter at a
+// Result of the library's fused optimizer for the same parameter and gradients, one parameter at a
 // time.
 struct Reference {
   at::Tensor parameter, first, second;

@@ -1,4 +1,4 @@
-// The fine-tuning kit in whole runs: freezing, rates by layer, averages, early stopping.
+// Fine-tuning features in complete runs: freezing, layer-wise learning rates, EMA, early stopping.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -131,7 +131,7 @@ TEST_F(FineTuningTest, SavedModelIsTheAverageThatWasEvaluated) {
       evaluate_directory(small_.path("run/last"), {small_.path("held_out.tsv")}, {});
   EXPECT_NEAR(metrics.at("eval_loss"), small_.values("run", "eval/loss").at(8), 1e-6);
   train(small_.config("classify", "plain", {"train.evaluate_every=4 steps"}));
-  // The same weights were trained; only what is saved of them differs.
+  // The same weights were trained; only the saved weights differ.
   const formats::SafetensorsFile raw(small_.path("run/checkpoint-8/training/weights.safetensors"));
   const formats::SafetensorsFile plain(small_.path("plain/checkpoint-8/model.safetensors"));
   const formats::SafetensorsFile average(small_.path("run/checkpoint-8/model.safetensors"));

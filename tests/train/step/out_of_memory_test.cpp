@@ -69,7 +69,7 @@ class OutOfMemoryTest : public ::testing::Test {
     return small_.config("mlm", directory, more);
   }
 
-  /// What a run says whose n-th allocation after the first steps fails.
+  /// Log of a run whose n-th allocation after the first steps fails.
   std::string run_with_failure(const RunConfig& config, int64_t n, FailingAllocator& memory) const {
     test::CapturedStderr captured;
     run_training(config, {.on_step = [&](const TrainState& state) {
@@ -78,7 +78,7 @@ class OutOfMemoryTest : public ::testing::Test {
     return captured.take();
   }
 
-  /// The undisturbed run whose micro-batches are smaller after the first steps.
+  /// The uninterrupted run whose micro-batches are smaller after the first steps.
   void run_with_micro_batches(const std::string& directory,
                               int64_t tokens,
                               std::vector<std::string> more = {}) const {

@@ -60,7 +60,7 @@ class StepFailuresTest : public ::testing::Test {
     return captured.take();
   }
 
-  /// And one whose error ends it.
+  /// A run that ends with an error.
   static std::string error_of(const RunConfig& config) {
     test::CapturedStderr captured;
     auto message = test::message_of<std::runtime_error>([&] { run_training(config, {}); });
@@ -370,7 +370,7 @@ TEST(DetectSpike, IsRarerThanSigmaAndNeedsHalfAWindow) {
   record_step(loss_history, step(1, 1), options);
   EXPECT_FALSE(detect_spike(loss_history, step(100, 1), options)) << "one step is no window";
   record_step(loss_history, step(3, 1), options);
-  // Mean 2, deviation 1 of the losses; the norms do not differ, so that none of them is rare.
+  // Losses with mean 2 and standard deviation 1; the norms are constant, so none is a spike.
   EXPECT_FALSE(detect_spike(loss_history, step(5, 100), options));
   EXPECT_TRUE(detect_spike(loss_history, step(5.1, 1), options));
   EXPECT_FALSE(detect_spike(loss_history, step(-100, 1), options)) << "low is no spike";

@@ -106,7 +106,7 @@ TEST_F(TrainerTest, ModernBertLearnsWithAnyMicroBatches) {
 TEST_F(TrainerTest, StopInAnEvaluationLosesNoResults) {
   const std::vector<std::string> overrides = {"train.evaluate_every=4 steps"};
   train(small_.config("mlm", "straight", overrides));
-  // The stop is asked for before the evaluation that is due after step 4.
+  // The stop is requested before the evaluation that is due after step 4.
   EXPECT_THROW(
       run_training(small_.config("mlm", "parts", overrides), {.resume = Resume::kAuto,
                                                               .on_step =

@@ -176,7 +176,7 @@ TEST_F(Sweep, FoldsMeasureEveryRowOnce) {
   EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/folds.json")));
 }
 
-// The letter of one row is in the vocabulary of the run alone that learns from it.
+// The letter of a row is only in the vocabulary of runs that train on it.
 TEST_F(Sweep, TokenizersOfFoldsDoNotSeeTheHeldOutRows) {
   std::string rows = "label\ttext\n";
   for (int i = 0; i < 40; ++i) {
