@@ -36,7 +36,7 @@ class Reader {
     sizes(section);
     dropouts(section);
     attention(LayerPartSection(section, "attention", {.help = "The attention of the layers."}));
-    position(section.section("position", {.help = "Where a token stands."}));
+    position(section.section("position", {.help = "Position encoding."}));
     feed_forward(LayerPartSection(section, "feed_forward",
                                   {.help = "The position-wise feed-forward of the layers."}));
     read_block_order(section, options_.decoder.layers > 0, options_.layer_types);

@@ -214,7 +214,7 @@ void read_keys(Section& section, ModelOptions& options, const ModelOptions* base
   read_dropouts(section, options);
   read_attention(LayerPartSection(section, "attention", {.help = "The attention of the layers."}),
                  reading);
-  read_position(section.section("position", {.help = "Where a token stands."}), reading);
+  read_position(section.section("position", {.help = "Position encoding."}), reading);
   read_bert_feed_forward(
       LayerPartSection(section, "feed_forward",
                        {.help = "The position-wise feed-forward of the layers."}),
