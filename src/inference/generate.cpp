@@ -29,7 +29,7 @@ std::vector<int32_t> to_int32(std::span<const int64_t> ids) { return {ids.begin(
 
 /// Number of positions of the model; 0: unlimited.
 int64_t max_positions(const models::ModelOptions& options) {
-  return options.decoder.relative_buckets > 0 ? 0 : options.length;
+  return options.relative.buckets > 0 ? 0 : options.length;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ const data::Tokenizer& TextGenerator::source_tokenizer() const {
 
 /// Tokenizer of the output; the prompt's if the output continues the prompt.
 const data::Tokenizer& TextGenerator::target_tokenizer() const {
-  const bool is_answer = reads_source_ || model_.options().decoder.prefix_end_id >= 0;
+  const bool is_answer = reads_source_ || model_.options().prefix_end_id >= 0;
   return is_answer ? source_tokenizer().target() : source_tokenizer();
 }
 
@@ -105,8 +105,8 @@ void TextGenerator::set_prompt_tokens(Prompt& prompt,
     const data::SequenceTemplate frame(*tokenizer_, false);
     prompt.tokens = frame.before();
     prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
-    if (model_.options().decoder.prefix_end_id >= 0) {
-      prompt.tokens.push_back(model_.options().decoder.prefix_end_id);
+    if (model_.options().prefix_end_id >= 0) {
+      prompt.tokens.push_back(model_.options().prefix_end_id);
     }
   }
   if (prompt.tokens.empty()) {

@@ -57,7 +57,7 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
                     "conditional generation head");
   }
   const auto& options = model.options();
-  const bool is_unlimited = options.decoder.relative_buckets > 0 || options.length <= 0;
+  const bool is_unlimited = options.relative.buckets > 0 || options.length <= 0;
   length_ = is_unlimited ? kUnlimited : options.length;
   if (reads_source_ && options.decoder.decoder_start_id < 0) {
     throw UserError("no decoder_start_token_id in config.json: the first decoder token is unknown");
@@ -93,7 +93,7 @@ void LikelihoodScorer::add_continuation(std::size_t item,
     context.insert(context.end(), ids.begin(), ids.end());
     context.insert(context.end(), frame.after().begin(), frame.after().end());
     window.targets = tokenizer_.target().ids(after);
-  } else if (const auto end = decoder.prefix_end_id; end >= 0 && !before.empty()) {
+  } else if (const auto end = model_.options().prefix_end_id; end >= 0 && !before.empty()) {
     context = tokenizer_.ids(before);
     context.push_back(end);
     // Tokenised separately, as in training.
@@ -110,7 +110,7 @@ void LikelihoodScorer::add_continuation(std::size_t item,
   const auto limit = static_cast<std::size_t>(length_);
   if (window.targets.size() > limit) {
     result.was_truncated = true;
-    if (!reads_source_ && !decoder.is_prefix_lm && decoder.prefix_end_id < 0) {
+    if (!reads_source_ && !model_.options().is_prefix_lm && model_.options().prefix_end_id < 0) {
       return add_windows(item, context.back(), window.targets, windows);
     }
     window.targets.erase(window.targets.begin(), window.targets.end() - length_);
@@ -129,7 +129,7 @@ void LikelihoodScorer::add_continuation(std::size_t item,
       result.was_truncated = true;
     }
     window.inputs = std::move(context);
-    window.prefix = decoder.is_prefix_lm ? static_cast<int64_t>(window.inputs.size()) : 0;
+    window.prefix = model_.options().is_prefix_lm ? static_cast<int64_t>(window.inputs.size()) : 0;
   }
   if (!window.targets.empty()) {
     window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
@@ -232,7 +232,7 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
     source_offsets.push_back(static_cast<int64_t>(source.size()));
     ids.insert(ids.end(), window->inputs.begin(), window->inputs.end());
     offsets.push_back(static_cast<int64_t>(ids.size()));
-    if (model_.options().decoder.is_prefix_lm) {
+    if (model_.options().is_prefix_lm) {
       context.prefix_lengths.push_back(window->prefix);
     }
     const auto count = static_cast<int64_t>(window->targets.size());

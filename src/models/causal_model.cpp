@@ -14,7 +14,7 @@ namespace weft::models {
 namespace {
 
 nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
-  const bool is_rotary = options.modern.theta > 0;
+  const bool is_rotary = options.rope.theta > 0;
   return {.vocabulary = options.vocabulary,
           .dim = options.dim,
           .segments = 0,
@@ -22,44 +22,42 @@ nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
                        .dim = options.dim,
                        .length = options.length},
           .norm = {},
-          .dropout = options.decoder.embedding_dropout,
+          .dropout = options.embedding_dropout,
           .has_norm = false};
 }
 
 nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t layer) {
-  const auto& decoder = options.decoder;
   const auto width = static_cast<double>(head_dim(options));
   return {.dim = options.dim,
           .heads = options.heads,
           .is_causal = true,
-          .has_bias = options.modern.attention_bias,
-          .theta = options.modern.theta,
+          .has_bias = options.biases.attention,
+          .theta = options.rope.theta,
           .rotary = rotary_of(options),
           .key_heads = key_value_heads(options),
           .head_dim = head_dim(options),
-          .scale = decoder.scale_attn_by_inverse_layer_idx
+          .scale = options.scale_attn_by_inverse_layer_idx
                        ? 1 / (std::sqrt(width) * static_cast<double>(layer + 1))
                        : 0,
-          .has_output_bias = decoder.output_bias,
+          .has_output_bias = options.biases.attention_output,
           .dropout = options.attention_dropout};
 }
 
 bool is_causal_classifying(Head head) { return head == Head::kSequence || head == Head::kToken; }
 
 nn::StackOptions causal_stack_of(const ModelOptions& options) {
-  const auto& decoder = options.decoder;
   nn::StackOptions stack;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
-    const bool has_window = decoder.window > 0 && layer >= decoder.first_window_layer;
+    const bool has_window = options.window.size > 0 && layer >= options.window.first_layer;
     stack.layers.push_back({.attention = causal_attention_of(options, layer),
-                            .make_attention = has_window ? nn::window_attention(decoder.window)
+                            .make_attention = has_window ? nn::window_attention(options.window.size)
                                                          : nn::make_full_attention,
                             .feed_forward = {.dim = options.dim,
                                              .width = options.width,
                                              .activation = options.activation,
-                                             .is_gated = options.modern.is_gated,
-                                             .has_bias = options.modern.feed_forward_bias},
-                            .is_parallel = decoder.is_parallel,
+                                             .is_gated = options.is_gated,
+                                             .has_bias = options.biases.feed_forward},
+                            .is_parallel = options.is_parallel,
                             .norm = norm_of(options),
                             .norm_placement = options.norm_placement,
                             .dropout = options.dropout});
@@ -73,19 +71,18 @@ nn::StackOptions causal_stack_of(const ModelOptions& options) {
 }  // namespace
 
 nn::NormOptions norm_of(const ModelOptions& options) {
-  return {.type = options.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
+  return {.type = options.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
           .dim = options.dim,
           .epsilon = options.norm_epsilon,
-          .has_bias = options.modern.norm_bias};
+          .has_bias = options.biases.norm};
 }
 
 kernels::RotaryOptions rotary_of(const ModelOptions& options) {
-  const auto& decoder = options.decoder;
   kernels::RotaryOptions rotary{
-      .width = head_dim(options), .theta = options.modern.theta, .scaling = decoder.rope_scaling};
-  if (decoder.partial_rotary_factor < 1) {
+      .width = head_dim(options), .theta = options.rope.theta, .scaling = options.rope.scaling};
+  if (options.rope.partial_factor < 1) {
     rotary.width =
-        static_cast<int64_t>(static_cast<double>(rotary.width) * decoder.partial_rotary_factor);
+        static_cast<int64_t>(static_cast<double>(rotary.width) * options.rope.partial_factor);
   }
   return rotary;
 }

@@ -17,43 +17,43 @@ namespace {
 
 nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
   const int64_t width = embedding_width(options);
-  return {
-      .vocabulary = options.vocabulary,
-      .dim = width,
-      .segments = options.type_vocab_size,
-      .defaults_token_types = !capabilities_of(options.family).has_language_ids,
-      .position = {.type = options.modern.theta > 0 ? nn::PositionType::kRotary
-                                                    : nn::PositionType::kLearned,
-                   .dim = width,
-                   .length = options.length,
-                   .offset = position_offset(options)},
-      .norm = {.dim = width, .epsilon = options.norm_epsilon, .has_bias = options.modern.norm_bias},
-      .dropout = options.dropout};
+  return {.vocabulary = options.vocabulary,
+          .dim = width,
+          .segments = options.type_vocab_size,
+          .defaults_token_types = !capabilities_of(options.family).has_language_ids,
+          .position = {.type = options.rope.theta > 0 ? nn::PositionType::kRotary
+                                                      : nn::PositionType::kLearned,
+                       .dim = width,
+                       .length = options.length,
+                       .offset = position_offset(options)},
+          .norm = {.dim = width, .epsilon = options.norm_epsilon, .has_bias = options.biases.norm},
+          .dropout = options.dropout};
 }
 
 nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
-  const auto& modern = options.modern;
   const bool is_full = is_global_attention_layer(options, layer);
   // ModernBERT has no rate for sub-layer outputs: the attention's output uses the attention rate.
   const bool is_new = is_modernbert(options.family);
-  return {
-      .attention = {.dim = options.dim,
-                    .heads = options.heads,
-                    .has_bias = modern.attention_bias,
-                    .theta = is_full ? modern.theta : modern.local_rope_theta,
-                    .dropout = options.attention_dropout},
-      .make_attention = is_full ? nn::make_full_attention : nn::window_attention(modern.window),
-      .feed_forward = {.dim = options.dim,
-                       .width = options.width,
-                       .activation = options.activation,
-                       .is_gated = modern.is_gated,
-                       .has_bias = modern.feed_forward_bias,
-                       .dropout = modern.activation_dropout},
-      .norm = {.dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = modern.norm_bias},
-      .norm_placement = options.norm_placement,
-      .has_first_norm = layer > 0 || !is_new,
-      .dropout = is_new ? options.attention_dropout : options.dropout,
-      .feed_forward_dropout = is_new ? 0 : options.dropout};
+  return {.attention = {.dim = options.dim,
+                        .heads = options.heads,
+                        .has_bias = options.biases.attention,
+                        .theta = is_full ? options.rope.theta : options.rope.local_theta,
+                        .dropout = options.attention_dropout},
+          .make_attention =
+              is_full ? nn::make_full_attention : nn::window_attention(options.window.size),
+          .feed_forward = {.dim = options.dim,
+                           .width = options.width,
+                           .activation = options.activation,
+                           .is_gated = options.is_gated,
+                           .has_bias = options.biases.feed_forward,
+                           .dropout = options.activation_dropout},
+          .norm = {.dim = options.dim,
+                   .epsilon = options.norm_epsilon,
+                   .has_bias = options.biases.norm},
+          .norm_placement = options.norm_placement,
+          .has_first_norm = layer > 0 || !is_new,
+          .dropout = is_new ? options.attention_dropout : options.dropout,
+          .feed_forward_dropout = is_new ? 0 : options.dropout};
 }
 
 nn::StackOptions encoder_stack_of(const ModelOptions& options) {
@@ -63,7 +63,7 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
   }
   if (options.norm_placement == NormPlacement::kPre) {
     stack.norm = {
-        .dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = options.modern.norm_bias};
+        .dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = options.biases.norm};
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }
@@ -184,7 +184,7 @@ at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::ForwardContext& 
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
               " does not classify sequences");
-  if (!options_.modern.uses_mean_pooling) {
+  if (!options_.uses_mean_pooling) {
     return logits_of(nn::first_tokens(hidden, context.layout), context);
   }
   const auto lengths = context.layout.device_offsets.diff().unsqueeze(1);  // (B, 1)
@@ -193,7 +193,7 @@ at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardCont
 }
 
 at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (options_.head != Head::kSequence || options_.modern.uses_mean_pooling) {
+  if (options_.head != Head::kSequence || options_.uses_mean_pooling) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(selected_hidden_states(input, context, nn::RowSelection::first_tokens(context)),

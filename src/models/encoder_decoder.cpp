@@ -17,7 +17,7 @@ namespace {
 
 /// T5: positions are a bias of the scores, there is an additional dropout of the states, and the
 /// output matrix has no bias.
-bool is_relative(const ModelOptions& options) { return options.decoder.relative_buckets > 0; }
+bool is_relative(const ModelOptions& options) { return options.relative.buckets > 0; }
 
 nn::EmbeddingsOptions seq2seq_embeddings_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;
@@ -44,8 +44,8 @@ nn::AttentionOptions seq2seq_attention_of(const ModelOptions& options, int64_t h
   nn::AttentionOptions attention;
   attention.dim = options.dim;
   attention.heads = heads;
-  attention.has_bias = options.modern.attention_bias;
-  attention.head_dim = options.decoder.head_dim;
+  attention.has_bias = options.biases.attention;
+  attention.head_dim = options.head_dim;
   attention.scale = is_relative(options) ? 1 : 0;  // T5 folds it into the initial values
   attention.dropout = options.attention_dropout;
   return attention;
@@ -65,9 +65,9 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   block.feed_forward = {.dim = options.dim,
                         .width = is_decoder ? decoder.width : options.width,
                         .activation = options.activation,
-                        .is_gated = options.modern.is_gated,
-                        .has_bias = options.modern.feed_forward_bias,
-                        .dropout = options.modern.activation_dropout};
+                        .is_gated = options.is_gated,
+                        .has_bias = options.biases.feed_forward,
+                        .dropout = options.activation_dropout};
   block.norm = norm_of(options);
   block.norm_placement = options.norm_placement;
   block.dropout = options.dropout;
@@ -78,8 +78,8 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
     stack.norm = block.norm;
   }
   stack.first_layer = is_decoder ? options.layers : 0;
-  stack.relative = {.buckets = decoder.relative_buckets,
-                    .max_distance = decoder.relative_max_distance,
+  stack.relative = {.buckets = options.relative.buckets,
+                    .max_distance = options.relative.max_distance,
                     .heads = block.attention.heads,
                     .is_causal = is_decoder};
   return with_layer_types(std::move(stack), options.layer_types);

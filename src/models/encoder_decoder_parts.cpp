@@ -56,42 +56,39 @@ void read_relative(Section& section,
                    ModelOptions& options,
                    const ModelOptions* base,
                    std::string_view only) {
-  auto& decoder = options.decoder;
-  const auto* other = base == nullptr ? nullptr : &base->decoder;
-  section.read("head_dim", decoder.head_dim,
+  section.read("head_dim", options.head_dim,
                {.help = "Head size of encoder and decoder.",
                 .unit = "features",
                 .range = config::between(1, 1024),
                 .only_if = only});
-  require_unchanged(section, "head_dim", other == nullptr || decoder.head_dim == other->head_dim);
-  section.read("gated", options.modern.is_gated,
+  require_unchanged(section, "head_dim", base == nullptr || options.head_dim == base->head_dim);
+  section.read("gated", options.is_gated,
                {.help = "Gated feed-forward layer: a second projection is multiplied with the "
                         "activations (T5 v1.1, mT5).",
                 .only_if = only});
-  require_unchanged(section, "gated",
-                    base == nullptr || options.modern.is_gated == base->modern.is_gated);
+  require_unchanged(section, "gated", base == nullptr || options.is_gated == base->is_gated);
   auto relative = section.section(
       "relative_attention", {.help = "Relative position bias, added to the attention scores."});
-  relative.read("num_buckets", decoder.relative_buckets,
+  relative.read("num_buckets", options.relative.buckets,
                 {.help = "Number of buckets for relative distances.",
                  .unit = "buckets",
                  .range = config::between(4, 4096),
                  .only_if = only});
-  relative.read("max_distance", decoder.relative_max_distance,
+  relative.read("max_distance", options.relative.max_distance,
                 {.help = "Distances from this value on share the last bucket.",
                  .unit = "tokens",
                  .range = config::between(4, 1 << 20),
                  .only_if = only});
-  if (decoder.relative_max_distance <= decoder.relative_buckets / 2) {
+  if (options.relative.max_distance <= options.relative.buckets / 2) {
     relative.fail("max_distance",
-                  str_cat(decoder.relative_max_distance, " must be more than half of num_buckets, ",
-                          decoder.relative_buckets));
+                  str_cat(options.relative.max_distance, " must be more than half of num_buckets, ",
+                          options.relative.buckets));
   }
   require_unchanged(relative, "num_buckets",
-                    other == nullptr || decoder.relative_buckets == other->relative_buckets);
+                    base == nullptr || options.relative.buckets == base->relative.buckets);
   require_unchanged(
       relative, "max_distance",
-      other == nullptr || decoder.relative_max_distance == other->relative_max_distance);
+      base == nullptr || options.relative.max_distance == base->relative.max_distance);
   relative.reject_unread();
 }
 
@@ -112,11 +109,11 @@ void read_encoder_decoder_keys(Section& section,
   }
   read_shared_model_keys(section, options, base, stack);
   if (section.has("dropout")) {
-    options.modern.activation_dropout = keys.has_relative ? options.dropout : 0;
+    options.activation_dropout = keys.has_relative ? options.dropout : 0;
   }
   if (keys.has_inner_dropout) {
     section.read(
-        "activation_dropout", options.modern.activation_dropout,
+        "activation_dropout", options.activation_dropout,
         {.help = "Dropout probability after the activation function in feed-forward layers.",
          .range = config::half_open(0, 1),
          .only_if = keys.only_if});
@@ -180,7 +177,7 @@ void set_decoding_ids(ModelOptions& options) {
   }
   const bool begins_with_end = options.family == Family::kBart || options.family == Family::kMbart;
   decoder.decoder_start_id = begins_with_end ? options.eos_id : options.pad_id;
-  if (decoder.relative_buckets == 0) {  // T5 forces none
+  if (options.relative.buckets == 0) {  // T5 forces none
     decoder.forced_eos_id = options.eos_id;
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 kernels::Activation mlm_activation(const ModelOptions& options) {
   return is_modernbert(options.family)
-             ? options.modern.head_activation
+             ? options.head_activation
              : capabilities_of(options.family).mlm_activation.value_or(options.activation);
 }
 
@@ -22,16 +22,16 @@ MlmHeadImpl::MlmHeadImpl(const ModelOptions& options) : activation_(mlm_activati
   const int64_t width = embedding_width(options);
   if (capabilities_of(options.family).has_mlm_transform) {
     dense_ = register_module(
-        "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.modern.head_bias}));
+        "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.biases.head}));
     norm_ = register_module("norm", nn::make_norm({.dim = width,
                                                    .epsilon = options.norm_epsilon,
-                                                   .has_bias = options.modern.norm_bias}));
+                                                   .has_bias = options.biases.norm}));
   }
   if (!options.tie_word_embeddings) {
     decoder_ =
         register_module("decoder", nn::Linear(nn::LinearOptions{width, options.vocabulary, false}));
   }
-  if (options.modern.output_bias) {
+  if (options.biases.mlm_output) {
     bias_ = register_parameter("bias", at::empty({options.vocabulary}));
   }
 }
@@ -47,7 +47,7 @@ namespace {
 /// Activation of the hidden layer before the classifier, if there is one.
 std::optional<kernels::Activation> inner_activation(const ModelOptions& options) {
   if (is_modernbert(options.family)) {
-    return options.modern.head_activation;
+    return options.head_activation;
   }
   switch (options.head) {
     case Head::kSequence:
@@ -77,12 +77,12 @@ ClassificationHeadImpl::ClassificationHeadImpl(const ModelOptions& options)
       has_input_dropout_(capabilities_of(options.family).has_classifier_input_dropout) {
   if (activation_) {
     dense_ = register_module(
-        "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.modern.head_bias}));
+        "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.biases.head}));
   }
   if (is_modernbert(options.family)) {
     norm_ = register_module("norm", nn::make_norm({.dim = options.dim,
                                                    .epsilon = options.norm_epsilon,
-                                                   .has_bias = options.modern.norm_bias}));
+                                                   .has_bias = options.biases.norm}));
   }
   output_ =
       register_module("output", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options)}));

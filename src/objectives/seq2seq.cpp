@@ -70,7 +70,7 @@ Datasets parallel_datasets(const ObjectiveOptions& objective,
       .source_language = objective.seq2seq.source_language,
       .target_language = objective.seq2seq.target_language,
       .takes_item_languages = begins_with_last,
-      .is_joined = model.decoder.is_prefix_lm};
+      .is_joined = model.is_prefix_lm};
   const auto make = [&](const std::vector<data::DataItem>& items, const std::string& which,
                         Datasets& result) -> std::shared_ptr<const data::Dataset> {
     if (items.empty()) {

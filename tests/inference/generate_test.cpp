@@ -125,8 +125,8 @@ TEST_F(TextGeneratorTest, TextsAreTruncatedAtTheModelLength) {
 
 TEST_F(TextGeneratorTest, PromptsOfPairsEndAsTheyWereTrained) {
   auto options = model_->options();
-  options.decoder.is_prefix_lm = true;
-  options.decoder.prefix_end_id = 3;
+  options.is_prefix_lm = true;
+  options.prefix_end_id = 3;
   model_ = models::make_model(options, 3);
   TextGenerator generator(*model_, tokenizer_, settings());
   const auto found = generator.generate({{.prompt = "the cat"}}, 0);

@@ -59,7 +59,7 @@ TEST_F(LikelihoodTest, IsTheSumOverTheContinuation) {
 
 TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreBidirectional) {
   auto options = model_->options();
-  options.decoder.is_prefix_lm = true;
+  options.is_prefix_lm = true;
   model_ = models::make_model(options, 3);
   const auto found = [&] {
     return LikelihoodScorer(*model_, tokenizer_)
@@ -69,7 +69,7 @@ TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreBidirectional) {
   const auto tokens = tokens_of("the cat sat on the mat");
   EXPECT_NEAR(found(), by_hand(tokens, 4, 2), 1e-5);
   EXPECT_GT(std::abs(found() - by_hand(tokens, 4)), 1e-3);
-  options.decoder.prefix_end_id = 3;
+  options.prefix_end_id = 3;
   model_ = models::make_model(options, 3);
   auto apart = tokens;
   apart.insert(apart.begin() + 2, 3);

@@ -30,14 +30,14 @@ ModelOptions causal_tiny(Family family, Head head = Head::kCausalLm) {
   options.width = 12;
   options.length = 40;
   options.init_std = 0.3;
-  if (options.decoder.key_value_heads > 0) {
-    options.decoder.key_value_heads = 2;
+  if (options.key_value_heads > 0) {
+    options.key_value_heads = 2;
   }
-  options.decoder.head_dim = family == Family::kLlama ? 6 : 0;
-  options.decoder.window = family == Family::kMistral ? 3 : 0;
+  options.head_dim = family == Family::kLlama ? 6 : 0;
+  options.window.size = family == Family::kMistral ? 3 : 0;
   if (family == Family::kGptNeoX) {
     options.heads = 2;
-    options.decoder.partial_rotary_factor = 0.5;
+    options.rope.partial_factor = 0.5;
   }
   if (head == Head::kSequence || head == Head::kToken) {
     options.labels = {"no", "perhaps", "yes"};
@@ -148,12 +148,12 @@ TEST(CausalModel, PromptAttentionIsStored) {
   const test::Folder folder;
   auto options = causal_tiny(Family::kGpt2, Head::kCausalLm);
   for (const int64_t end : {-1, 3}) {
-    options.decoder.is_prefix_lm = true;
-    options.decoder.prefix_end_id = end;
+    options.is_prefix_lm = true;
+    options.prefix_end_id = end;
     save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
     EXPECT_EQ(read_model_config(folder.path()).decoder, options.decoder);
-    options.decoder.is_prefix_lm = false;
-    options.decoder.prefix_end_id = -1;
+    options.is_prefix_lm = false;
+    options.prefix_end_id = -1;
     save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
     EXPECT_EQ(read_model_config(folder.path()).decoder, options.decoder);
   }
@@ -271,16 +271,16 @@ TEST(CausalConfig, RotaryPositionsOfBothTimesAreRead) {
   };
   const auto old = read_causal(
       "\"rope_theta\": 500000.0, \"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0}");
-  EXPECT_EQ(old.modern.theta, 500000.0);
-  EXPECT_EQ(old.decoder.rope_scaling.type, kernels::RotaryScalingType::kLinear);
-  EXPECT_EQ(old.decoder.rope_scaling.factor, 4.0);
+  EXPECT_EQ(old.rope.theta, 500000.0);
+  EXPECT_EQ(old.rope.scaling.type, kernels::RotaryScalingType::kLinear);
+  EXPECT_EQ(old.rope.scaling.factor, 4.0);
   const auto current = read_causal(
       "\"rope_parameters\": {\"rope_theta\": 1000.0, \"rope_type\": \"llama3\", \"factor\": 8.0, "
       "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
       "\"original_max_position_embeddings\": 8192}");
-  EXPECT_EQ(current.modern.theta, 1000.0);
-  EXPECT_EQ(current.decoder.rope_scaling.type, kernels::RotaryScalingType::kLlama3);
-  EXPECT_EQ(current.decoder.rope_scaling.original_max_positions, 8192);
+  EXPECT_EQ(current.rope.theta, 1000.0);
+  EXPECT_EQ(current.rope.scaling.type, kernels::RotaryScalingType::kLlama3);
+  EXPECT_EQ(current.rope.scaling.original_max_positions, 8192);
 }
 
 TEST(CausalConfig, YarnIsReadAndWritten) {
@@ -290,7 +290,7 @@ TEST(CausalConfig, YarnIsReadAndWritten) {
     return options_from_json(json, "config.json");
   };
   const auto plain = read_causal({{"rope_type", "yarn"}, {"factor", 4.0}});
-  const auto& stretch = plain.decoder.rope_scaling;
+  const auto& stretch = plain.rope.scaling;
   EXPECT_EQ(stretch.original_max_positions, 512);  // of max_position_embeddings
   EXPECT_EQ(stretch.low_frequency_factor, 1);
   EXPECT_EQ(stretch.high_frequency_factor, 32);
@@ -304,17 +304,17 @@ TEST(CausalConfig, YarnIsReadAndWritten) {
                                  {"mscale", 1.0},
                                  {"mscale_all_dim", 0.5},
                                  {"original_max_position_embeddings", 128}});
-  EXPECT_NEAR(full.decoder.rope_scaling.attention_factor, 1.0648216253695715, 1e-12);
+  EXPECT_NEAR(full.rope.scaling.attention_factor, 1.0648216253695715, 1e-12);
   const auto again =
       options_from_json(json_from_options(full, formats::DType::kF32), "config.json");
-  const auto& kept = again.decoder.rope_scaling;
+  const auto& kept = again.rope.scaling;
   EXPECT_EQ(kept.type, kernels::RotaryScalingType::kYarn);
   EXPECT_EQ(kept.factor, 4);
   EXPECT_EQ(kept.low_frequency_factor, 2);
   EXPECT_EQ(kept.high_frequency_factor, 16);
   EXPECT_EQ(kept.original_max_positions, 128);
   EXPECT_FALSE(kept.truncates);
-  EXPECT_EQ(kept.attention_factor, full.decoder.rope_scaling.attention_factor);
+  EXPECT_EQ(kept.attention_factor, full.rope.scaling.attention_factor);
 }
 
 ModelOptions read_causal(const std::string& yaml) {
@@ -330,7 +330,7 @@ TEST(CausalKeys, AreReadAndChecked) {
   EXPECT_EQ(options.family, Family::kLlama);
   EXPECT_EQ(key_value_heads(options), 2);
   EXPECT_EQ(head_dim(options), 16);
-  EXPECT_EQ(options.modern.theta, 5000);
+  EXPECT_EQ(options.rope.theta, 5000);
   const auto message = [](const std::string& yaml) {
     return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
@@ -366,7 +366,7 @@ TEST(CausalKeys, WindowIsAnAttentionType) {
     return test::message_of<config::Error>([&] { read_causal(yaml); });
   };
   const auto window = [](const std::string& keys) {
-    return read_causal("type: mistral\nattention: {" + keys + "}\n").decoder.window;
+    return read_causal("type: mistral\nattention: {" + keys + "}\n").window.size;
   };
   EXPECT_EQ(window("window: 5"), 5);
   EXPECT_EQ(window("type: window, window: 5"), 5);

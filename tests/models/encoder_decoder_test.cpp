@@ -37,12 +37,12 @@ ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   options.decoder.layers = 2;
   options.decoder.heads = 4;
   options.decoder.width = 10;
-  if (options.decoder.relative_buckets > 0) {
+  if (options.relative.buckets > 0) {
     options.decoder.heads = options.heads;  // both are equal in T5
     options.decoder.width = options.width;
-    options.decoder.head_dim = 3;
-    options.decoder.relative_buckets = 6;
-    options.decoder.relative_max_distance = 9;
+    options.head_dim = 3;
+    options.relative.buckets = 6;
+    options.relative.max_distance = 9;
   }
   set_decoding_ids(options);
   if (head == Head::kSequence) {
@@ -140,7 +140,7 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   auto json = formats::read_json(folder.path("config.json"));
   json["architectures"] = {std::string(hf_names_of(options).class_prefix) + "Model"};
   folder.write("config.json", json.dump());
-  if (options.decoder.relative_buckets >
+  if (options.relative.buckets >
       0) {  // T5: config.json then does not say whether the output is tied
     EXPECT_THROW(read_model_config(folder.path()), formats::Error);
     return;
@@ -237,11 +237,11 @@ TEST(EncoderDecoder, T5KeepsItsActivation) {
   for (const auto activation : {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
     for (const bool is_gated : {false, true}) {
       options.activation = activation;
-      options.modern.is_gated = is_gated;
+      options.is_gated = is_gated;
       const auto json = json_from_options(options, formats::DType::kF32);
       const auto read = options_from_json(json, "config.json");
       EXPECT_EQ(read.activation, activation) << json.dump();
-      EXPECT_EQ(read.modern.is_gated, is_gated) << json.dump();
+      EXPECT_EQ(read.is_gated, is_gated) << json.dump();
     }
   }
   const auto read = options_from_json({{"model_type", "t5"},
@@ -250,14 +250,14 @@ TEST(EncoderDecoder, T5KeepsItsActivation) {
                                        {"is_gated_act", true}},
                                       "config.json");
   EXPECT_EQ(read.activation, Activation::kGeluTanh);  // as in transformers
-  EXPECT_TRUE(read.modern.is_gated);
+  EXPECT_TRUE(read.is_gated);
 }
 
 TEST(EncoderDecoder, T5BeginsWithSmallQueries) {
   auto options = seq2seq_tiny(Family::kT5);
   options.dim = 64;
   options.heads = 8;
-  options.decoder.head_dim = 16;
+  options.head_dim = 16;
   const auto model = make_model(options, 1);
   const auto qkv = model->named_parameters()["layers.0.attention.qkv.weight"];
   const auto parts = qkv.chunk(3);

@@ -42,9 +42,17 @@ inline models::ModelOptions tiny_options(models::Family family = models::Family:
   options.embedding_size = capabilities.has_embedding_projection ? 4 : 0;
   if (models::is_modernbert(family)) {
     options.norm_placement = models::NormPlacement::kPre;
-    options.modern = models::modernbert_defaults().modern;
-    options.modern.window = 4;
-    options.modern.global_attention_every = 2;
+    const auto defaults = models::modernbert_defaults();
+    options.rope = defaults.rope;
+    options.window = defaults.window;
+    options.biases = defaults.biases;
+    options.is_gated = defaults.is_gated;
+    options.uses_mean_pooling = defaults.uses_mean_pooling;
+    options.activation_dropout = defaults.activation_dropout;
+    options.init_cutoff = defaults.init_cutoff;
+    options.head_activation = defaults.head_activation;
+    options.window.size = 4;
+    options.window.global_every = 2;
   }
   if (capabilities.has_language_ids) {
     options.xlm.languages = {"de", "en"};

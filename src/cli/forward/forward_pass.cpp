@@ -30,7 +30,7 @@ class TextPassage {
         inputs_(inputs),
         padded_(inputs.rows(), inputs.columns(), inputs.get("attention_mask"), inputs.path()) {
     context_.layout = padded_.layout();
-    const bool has_end = model.options().decoder.relative_buckets == 0;
+    const bool has_end = model.options().relative.buckets == 0;
     if (has_end && context_.layout.max_length > model.options().length) {
       inputs.fail("input_ids", str_cat("a sequence of ", context_.layout.max_length,
                                        " tokens, the model's maximum is ", model.options().length));

@@ -67,7 +67,7 @@ void check_length(const PaddedBatch& padded,
                   const std::string& name,
                   const ForwardInputs& inputs,
                   const ModelOptions& options) {
-  const bool has_end = options.decoder.relative_buckets == 0;
+  const bool has_end = options.relative.buckets == 0;
   if (has_end && padded.layout().max_length > options.length) {
     inputs.fail(name, str_cat("a sequence of ", padded.layout().max_length,
                               " tokens, the model's maximum is ", options.length));

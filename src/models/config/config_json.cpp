@@ -70,15 +70,15 @@ std::string_view torch_name(formats::DType dtype) {
 
 void read_prompt(const JsonFields& fields, ModelOptions& options) {
   if (options.head == Head::kCausalLm) {
-    fields.read("is_prefix_lm", options.decoder.is_prefix_lm);
-    fields.read("prefix_end_token_id", options.decoder.prefix_end_id, 0, options.vocabulary - 1);
+    fields.read("is_prefix_lm", options.is_prefix_lm);
+    fields.read("prefix_end_token_id", options.prefix_end_id, 0, options.vocabulary - 1);
   }
 }
 
 void write_prompt(Json& json, const ModelOptions& options) {
-  if (options.decoder.is_prefix_lm) {
+  if (options.is_prefix_lm) {
     json["is_prefix_lm"] = true;
-    json["prefix_end_token_id"] = id_or_null(options.decoder.prefix_end_id);
+    json["prefix_end_token_id"] = id_or_null(options.prefix_end_id);
   }
 }
 

@@ -173,7 +173,7 @@ double read_attention_factor(const JsonFields& rope, double factor) {
 }
 
 void read_rope_scaling(const JsonFields& rope, ModelOptions& options) {
-  auto& rope_scaling = options.decoder.rope_scaling;
+  auto& rope_scaling = options.rope.scaling;
   std::string type = "default";
   rope.read("type", type);
   rope.read("rope_type", type);
@@ -205,11 +205,10 @@ void read_rope_scaling(const JsonFields& rope, ModelOptions& options) {
 }  // namespace
 
 void read_rope(const JsonFields& fields, ModelOptions& options) {
-  auto& decoder = options.decoder;
-  fields.read("rope_theta", options.modern.theta, 1.0, kMost);
-  fields.read("rotary_emb_base", options.modern.theta, 1.0, kMost);
-  fields.read("partial_rotary_factor", decoder.partial_rotary_factor, 0.0, 1.0 + 1e-9);
-  fields.read("rotary_pct", decoder.partial_rotary_factor, 0.0, 1.0 + 1e-9);
+  fields.read("rope_theta", options.rope.theta, 1.0, kMost);
+  fields.read("rotary_emb_base", options.rope.theta, 1.0, kMost);
+  fields.read("partial_rotary_factor", options.rope.partial_factor, 0.0, 1.0 + 1e-9);
+  fields.read("rotary_pct", options.rope.partial_factor, 0.0, 1.0 + 1e-9);
   const std::string key = fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
   if (!fields.has(key)) {
     return;
@@ -218,18 +217,17 @@ void read_rope(const JsonFields& fields, ModelOptions& options) {
     fields.fail(key, "must be an object");
   }
   const JsonFields rope(fields.at(key), fields.place() + ": " + key);
-  rope.read("rope_theta", options.modern.theta, 1.0, kMost);
-  rope.read("partial_rotary_factor", decoder.partial_rotary_factor, 0.0, 1.0 + 1e-9);
+  rope.read("rope_theta", options.rope.theta, 1.0, kMost);
+  rope.read("partial_rotary_factor", options.rope.partial_factor, 0.0, 1.0 + 1e-9);
   read_rope_scaling(rope, options);
 }
 
 Json rope_json(const ModelOptions& options) {
-  const auto& decoder = options.decoder;
-  Json rope = {{"rope_theta", options.modern.theta}, {"rope_type", "default"}};
-  if (decoder.partial_rotary_factor < 1) {
-    rope["partial_rotary_factor"] = decoder.partial_rotary_factor;
+  Json rope = {{"rope_theta", options.rope.theta}, {"rope_type", "default"}};
+  if (options.rope.partial_factor < 1) {
+    rope["partial_rotary_factor"] = options.rope.partial_factor;
   }
-  const auto& rope_scaling = decoder.rope_scaling;
+  const auto& rope_scaling = options.rope.scaling;
   if (rope_scaling.type == RotaryScalingType::kNone) {
     return rope;
   }

@@ -26,46 +26,34 @@ ModelOptions modernbert_defaults() {
   options.dropout = 0;
   options.attention_dropout = 0;
   options.classifier_dropout = 0;
-  options.modern = {.theta = 160'000,
-                    .local_rope_theta = 10'000,
-                    .window = 128,
-                    .global_attention_every = 3,
-                    .global_attention_layers = {},
-                    .is_gated = true,
-                    .attention_bias = false,
-                    .feed_forward_bias = false,
-                    .norm_bias = false,
-                    .head_bias = false,
-                    .output_bias = true,
-                    .uses_mean_pooling = false,
-                    .activation_dropout = 0,
-                    .init_cutoff = 2,
-                    .head_activation = kernels::Activation::kGelu};
+  options.rope = {.theta = 160'000, .local_theta = 10'000};
+  options.window = {.size = 128, .global_every = 3};
+  options.biases = {.attention = false, .feed_forward = false, .norm = false, .head = false};
+  options.is_gated = true;
+  options.init_cutoff = 2;
   return options;
 }
 
 bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
-  const auto& modern = options.modern;
-  return modern.global_attention_layers.empty()
-             ? layer % modern.global_attention_every == 0
-             : modern.global_attention_layers[static_cast<std::size_t>(layer)];
+  return options.window.global_layers.empty()
+             ? layer % options.window.global_every == 0
+             : options.window.global_layers[static_cast<std::size_t>(layer)];
 }
 
 bool has_parameter(const ModelOptions& options, const std::string& parameter) {
-  const auto& modern = options.modern;
   if (is_modernbert(options.family) && parameter.starts_with("layers.0.attention_norm.")) {
     return false;
   }
   if (ends(parameter, "norm.bias")) {
-    return modern.norm_bias;
+    return options.biases.norm;
   }
   if (parameter.starts_with("layers.") && ends(parameter, ".bias")) {
-    return holds(parameter, ".attention.") ? modern.attention_bias : modern.feed_forward_bias;
+    return holds(parameter, ".attention.") ? options.biases.attention : options.biases.feed_forward;
   }
   if (parameter == "head.dense.bias") {
-    return modern.head_bias;
+    return options.biases.head;
   }
-  return parameter != "head.bias" || modern.output_bias;
+  return parameter != "head.bias" || options.biases.mlm_output;
 }
 
 double modernbert_init_std(const ModelOptions& options, const std::string& parameter) {

@@ -21,10 +21,10 @@ std::string modern_quote(std::string_view word) {
 
 /// Replaces a list that follows a rule by that rule.
 void infer_layer_rule(ModelOptions& options) {
-  auto given = std::move(options.modern.global_attention_layers);
-  options.modern.global_attention_layers.clear();
+  auto given = std::move(options.window.global_layers);
+  options.window.global_layers.clear();
   for (int64_t every = 1; every <= options.layers; ++every) {
-    options.modern.global_attention_every = every;
+    options.window.global_every = every;
     bool fits = true;
     for (int64_t layer = 0; layer < options.layers && fits; ++layer) {
       fits = is_global_attention_layer(options, layer) == given[static_cast<std::size_t>(layer)];
@@ -33,14 +33,13 @@ void infer_layer_rule(ModelOptions& options) {
       return;
     }
   }
-  options.modern.global_attention_every = modernbert_defaults().modern.global_attention_every;
-  options.modern.global_attention_layers = std::move(given);
+  options.window.global_every = modernbert_defaults().window.global_every;
+  options.window.global_layers = std::move(given);
 }
 
 /// Reads one entry per layer, or one period for all in older files.
 void read_layers(const JsonFields& fields, ModelOptions& options) {
-  auto& modern = options.modern;
-  fields.read("global_attn_every_n_layers", modern.global_attention_every, 1, kMostLayers);
+  fields.read("global_attn_every_n_layers", options.window.global_every, 1, kMostLayers);
   if (!fields.has("layer_types")) {
     return;
   }
@@ -54,7 +53,7 @@ void read_layers(const JsonFields& fields, ModelOptions& options) {
     if (name != kFull && name != kWindow) {
       fields.fail("layer_types", str_cat("entries must be ", kFull, " or ", kWindow));
     }
-    modern.global_attention_layers.push_back(name == kFull);
+    options.window.global_layers.push_back(name == kFull);
   }
   infer_layer_rule(options);
 }
@@ -84,34 +83,34 @@ void read_angles(const JsonFields& fields, std::string_view layers, double& thet
   theta = value->get<double>();
 }
 
-void read_positions(const JsonFields& fields, ModernOptions& modern) {
-  fields.read("global_rope_theta", modern.theta, 0.0, kMostTheta);
+void read_positions(const JsonFields& fields, ModelOptions& options) {
+  fields.read("global_rope_theta", options.rope.theta, 0.0, kMostTheta);
   if (fields.is_null("local_rope_theta")) {
-    modern.local_rope_theta = modern.theta;  // no separate value
+    options.rope.local_theta = options.rope.theta;  // no separate value
   }
-  fields.read("local_rope_theta", modern.local_rope_theta, 0.0, kMostTheta);
+  fields.read("local_rope_theta", options.rope.local_theta, 0.0, kMostTheta);
   if (fields.has("rope_parameters")) {
-    read_angles(fields, kFull, modern.theta);
-    read_angles(fields, kWindow, modern.local_rope_theta);
+    read_angles(fields, kFull, options.rope.theta);
+    read_angles(fields, kWindow, options.rope.local_theta);
   }
   for (const auto* key : {"rope_scaling", "partial_rotary_factor"}) {
     if (fields.has(key)) {
       fields.fail(key, "allowed is null: position scaling is not supported");
     }
   }
-  if (modern.theta <= 0 || modern.local_rope_theta <= 0) {
+  if (options.rope.theta <= 0 || options.rope.local_theta <= 0) {
     fields.fail("global_rope_theta", "must be a number above 0");
   }
 }
 
-void read_modern_pooling(const JsonFields& fields, ModernOptions& modern) {
+void read_modern_pooling(const JsonFields& fields, ModelOptions& options) {
   std::string pooling = "cls";
   fields.read("classifier_pooling", pooling);
   if (pooling != "cls" && pooling != "mean") {
     fields.fail("classifier_pooling",
                 str_cat("found ", modern_quote(pooling), ", allowed is cls, mean"));
   }
-  modern.uses_mean_pooling = pooling == "mean";
+  options.uses_mean_pooling = pooling == "mean";
 }
 
 Json angles(double theta) { return {{"rope_type", "default"}, {"rope_theta", theta}}; }
@@ -119,19 +118,18 @@ Json angles(double theta) { return {{"rope_type", "default"}, {"rope_theta", the
 }  // namespace
 
 void read_modernbert(const JsonFields& fields, ModelOptions& options) {
-  auto& modern = options.modern;
-  fields.read("norm_bias", modern.norm_bias);
-  fields.read("attention_bias", modern.attention_bias);
-  fields.read("mlp_bias", modern.feed_forward_bias);
-  fields.read("classifier_bias", modern.head_bias);
-  fields.read("decoder_bias", modern.output_bias);
-  fields.read("mlp_dropout", modern.activation_dropout, 0.0, 1.0);
-  fields.read("initializer_cutoff_factor", modern.init_cutoff, 0.0, 100.0);
-  fields.read("local_attention", modern.window, 1, kMostTokens);
-  read_activation(fields, "classifier_activation", modern.head_activation);
-  read_modern_pooling(fields, modern);
+  fields.read("norm_bias", options.biases.norm);
+  fields.read("attention_bias", options.biases.attention);
+  fields.read("mlp_bias", options.biases.feed_forward);
+  fields.read("classifier_bias", options.biases.head);
+  fields.read("decoder_bias", options.biases.mlm_output);
+  fields.read("mlp_dropout", options.activation_dropout, 0.0, 1.0);
+  fields.read("initializer_cutoff_factor", options.init_cutoff, 0.0, 100.0);
+  fields.read("local_attention", options.window.size, 1, kMostTokens);
+  read_activation(fields, "classifier_activation", options.head_activation);
+  read_modern_pooling(fields, options);
   read_layers(fields, options);
-  read_positions(fields, modern);
+  read_positions(fields, options);
   if (options.dim / options.heads % 2 != 0) {
     fields.fail("num_attention_heads",
                 str_cat("the head size must be even, found ", options.dim, " / ", options.heads));
@@ -139,32 +137,31 @@ void read_modernbert(const JsonFields& fields, ModelOptions& options) {
 }
 
 void write_modernbert(Json& json, const ModelOptions& options) {
-  const auto& modern = options.modern;
   json.erase("position_embedding_type");
   json["classifier_dropout"] = classifier_dropout(options);
-  json["norm_bias"] = modern.norm_bias;
-  json["attention_bias"] = modern.attention_bias;
-  json["mlp_bias"] = modern.feed_forward_bias;
-  json["classifier_bias"] = modern.head_bias;
-  json["decoder_bias"] = modern.output_bias;
-  json["mlp_dropout"] = modern.activation_dropout;
-  json["initializer_cutoff_factor"] = modern.init_cutoff;
-  json["local_attention"] = modern.window;
-  json["classifier_activation"] = hf_activation_name(modern.head_activation);
-  json["classifier_pooling"] = modern.uses_mean_pooling ? "mean" : "cls";
+  json["norm_bias"] = options.biases.norm;
+  json["attention_bias"] = options.biases.attention;
+  json["mlp_bias"] = options.biases.feed_forward;
+  json["classifier_bias"] = options.biases.head;
+  json["decoder_bias"] = options.biases.mlm_output;
+  json["mlp_dropout"] = options.activation_dropout;
+  json["initializer_cutoff_factor"] = options.init_cutoff;
+  json["local_attention"] = options.window.size;
+  json["classifier_activation"] = hf_activation_name(options.head_activation);
+  json["classifier_pooling"] = options.uses_mean_pooling ? "mean" : "cls";
   json["layer_types"] = Json::array();
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     json["layer_types"].push_back(is_global_attention_layer(options, layer) ? kFull : kWindow);
   }
-  json["rope_parameters"] = {{kFull, angles(modern.theta)},
-                             {kWindow, angles(modern.local_rope_theta)}};
+  json["rope_parameters"] = {{kFull, angles(options.rope.theta)},
+                             {kWindow, angles(options.rope.local_theta)}};
   json["cls_token_id"] = id_or_null(options.bos_id);
   json["sep_token_id"] = id_or_null(options.eos_id);
   // Before transformers 5.
-  json["global_rope_theta"] = modern.theta;
-  json["local_rope_theta"] = modern.local_rope_theta;
-  if (modern.global_attention_layers.empty()) {
-    json["global_attn_every_n_layers"] = modern.global_attention_every;
+  json["global_rope_theta"] = options.rope.theta;
+  json["local_rope_theta"] = options.rope.local_theta;
+  if (options.window.global_layers.empty()) {
+    json["global_attn_every_n_layers"] = options.window.global_every;
   }
 }
 

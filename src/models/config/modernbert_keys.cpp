@@ -14,21 +14,22 @@ using config::Section;
 constexpr std::string_view kModernOnly = "type: modernbert";
 
 /// Initial values of the keys; in documentation mode, the published values.
-ModernOptions starting_options(const Section& section, const ModelOptions& options) {
-  return section.is_documenting() ? modernbert_defaults().modern : options.modern;
+ModelOptions starting_options(const Section& section, const ModelOptions& options) {
+  return section.is_documenting() ? modernbert_defaults() : options;
 }
 
 bool is_read(const Section& section, const ModelOptions& options) {
   return section.is_documenting() || is_modernbert(options.family);
 }
 
-template <class Value>
+template <class Part, class Value>
 void require_unchanged(const Section& section,
                        std::string_view key,
                        const ModelOptions& options,
                        const ModelOptions* base,
-                       Value ModernOptions::*field) {
-  if (base != nullptr && options.modern.*field != base->modern.*field) {
+                       Part ModelOptions::*part,
+                       Value Part::*field) {
+  if (base != nullptr && options.*part.*field != base->*part.*field) {
     section.fail(key, "contradicts the model in init_from; omit it");
   }
 }
@@ -58,13 +59,13 @@ void reject_other_choices(const Section& section,
 void read_bias(Section& section,
                ModelOptions& options,
                const ModelOptions* base,
-               bool ModernOptions::*field) {
-  auto modern = starting_options(section, options);
-  section.read("bias", modern.*field,
+               bool BiasOptions::*field) {
+  auto biases = starting_options(section, options).biases;
+  section.read("bias", biases.*field,
                {.help = "Bias terms of the linear layers.", .only_if = kModernOnly});
   if (is_modernbert(options.family)) {
-    options.modern.*field = modern.*field;
-    require_unchanged(section, "bias", options, base, field);
+    options.biases = biases;
+    require_unchanged(section, "bias", options, base, &ModelOptions::biases, field);
   }
 }
 
@@ -72,16 +73,16 @@ void read_bias(Section& section,
 void resolve_windows(const Section& section,
                      const std::string& type,
                      int64_t before,
-                     ModernOptions& modern) {
+                     WindowOptions& window) {
   if (type != "window") {
-    if (section.has("global_attn_every_n_layers") && modern.global_attention_every != 1) {
+    if (section.has("global_attn_every_n_layers") && window.global_every != 1) {
       section.fail("global_attn_every_n_layers",
                    "has no effect with type: full, only with type: window");
     }
-    modern.global_attention_every = 1;
-    modern.global_attention_layers.clear();
-  } else if (modern.global_attention_every != before) {
-    modern.global_attention_layers.clear();
+    window.global_every = 1;
+    window.global_layers.clear();
+  } else if (window.global_every != before) {
+    window.global_layers.clear();
   }
 }
 
@@ -93,23 +94,22 @@ void read_modernbert(Section& section, ModelOptions& options) {
   }
   enum class Pooled { kFirst, kMean };
   static const config::Choices<Pooled> kWords = {{"cls", Pooled::kFirst}, {"mean", Pooled::kMean}};
-  auto pooled = options.modern.uses_mean_pooling ? Pooled::kMean : Pooled::kFirst;
+  auto pooled = options.uses_mean_pooling ? Pooled::kMean : Pooled::kFirst;
   section.read_choice(
       "classifier_pooling", pooled, kWords,
       {.help = "Token pooling for sequence classification. cls: the first token; mean: the mean "
                "over all tokens (the first token only sees a local window in most layers).",
        .only_if = kModernOnly});
-  options.modern.uses_mean_pooling = pooled == Pooled::kMean;
+  options.uses_mean_pooling = pooled == Pooled::kMean;
 }
 
 void read_modernbert_attention(LayerPartSection& part,
                                ModelOptions& options,
                                const ModelOptions* base) {
   auto& section = part.shared();
-  auto modern = starting_options(section, options);
+  auto window = starting_options(section, options).window;
   const bool is_modern = is_modernbert(options.family);
-  const bool has_windows =
-      is_modern && (modern.global_attention_every > 1 || !modern.global_attention_layers.empty());
+  const bool has_windows = is_modern && (window.global_every > 1 || !window.global_layers.empty());
   const auto type = read_attention_types(
       part,
       {.family_types = is_modern ? std::vector<std::string>{"full", "window"}
@@ -124,28 +124,28 @@ void read_modernbert_attention(LayerPartSection& part,
   if (!is_read(section, options)) {
     return;
   }
-  section.read("window", modern.window,
+  section.read("window", window.size,
                {.help = "Sliding window size in tokens: centred on the token, half on each side "
                         "(modernbert), or ending at the token and including it (mistral).",
                 .unit = "tokens",
                 .range = config::between(1, 1 << 20),
                 .only_if = kModernOnly});
   section.read(
-      "global_attn_every_n_layers", modern.global_attention_every,
+      "global_attn_every_n_layers", window.global_every,
       {.help =
            "With type: window: every N-th layer, starting with the first, uses global attention.",
        .unit = "layers",
        .range = config::between(1, 1024),
        .only_if = kModernOnly});
-  read_bias(section, options, base, &ModernOptions::attention_bias);
-  if (is_modernbert(options.family)) {
-    resolve_windows(section, type, options.modern.global_attention_every, modern);
-    modern.attention_bias = options.modern.attention_bias;
-    options.modern = modern;
-    require_unchanged(section, "window", options, base, &ModernOptions::window);
-    require_unchanged(section, "global_attn_every_n_layers", options, base,
-                      &ModernOptions::global_attention_every);
-    require_unchanged(section, "type", options, base, &ModernOptions::global_attention_layers);
+  read_bias(section, options, base, &BiasOptions::attention);
+  if (is_modern) {
+    resolve_windows(section, type, options.window.global_every, window);
+    options.window = window;
+    constexpr auto kPart = &ModelOptions::window;
+    require_unchanged(section, "window", options, base, kPart, &WindowOptions::size);
+    require_unchanged(section, "global_attn_every_n_layers", options, base, kPart,
+                      &WindowOptions::global_every);
+    require_unchanged(section, "type", options, base, kPart, &WindowOptions::global_layers);
   }
 }
 
@@ -161,19 +161,20 @@ void read_modernbert_position(Section& section, ModelOptions& options, const Mod
   if (!is_read(section, options)) {
     return;
   }
-  auto modern = starting_options(section, options);
-  section.read("rope_theta", modern.theta,
+  auto rope = starting_options(section, options).rope;
+  section.read("rope_theta", rope.theta,
                {.help = "Base of the RoPE wavelengths (theta).",
                 .range = config::above(1),
                 .only_if = kModernOnly});
-  section.read("local_rope_theta", modern.local_rope_theta,
+  section.read("local_rope_theta", rope.local_theta,
                {.help = "Base of the RoPE wavelengths in local (sliding-window) layers.",
                 .range = config::above(1),
                 .only_if = kModernOnly});
   if (is_modernbert(options.family)) {
-    options.modern = modern;
-    require_unchanged(section, "rope_theta", options, base, &ModernOptions::theta);
-    require_unchanged(section, "local_rope_theta", options, base, &ModernOptions::local_rope_theta);
+    options.rope = rope;
+    constexpr auto kPart = &ModelOptions::rope;
+    require_unchanged(section, "rope_theta", options, base, kPart, &RopeOptions::theta);
+    require_unchanged(section, "local_rope_theta", options, base, kPart, &RopeOptions::local_theta);
     if (options.dim / options.heads % 2 != 0) {
       section.fail("type", str_cat("rotary position embeddings need an even head size, found ",
                                    options.dim, " / ", options.heads));
@@ -187,18 +188,18 @@ void read_modernbert_feed_forward(Section& section,
   if (!is_read(section, options)) {
     return;
   }
-  read_bias(section, options, base, &ModernOptions::feed_forward_bias);
-  double dropout = options.modern.activation_dropout;
+  read_bias(section, options, base, &BiasOptions::feed_forward);
+  double dropout = options.activation_dropout;
   section.read("dropout", dropout,
                {.help = "Dropout on the activations of the feed-forward layer.",
                 .range = config::half_open(0, 1),
                 .only_if = kModernOnly});
-  options.modern.activation_dropout = dropout;
+  options.activation_dropout = dropout;
 }
 
 void read_modernbert_norm(Section& section, ModelOptions& options, const ModelOptions* base) {
   if (is_read(section, options)) {
-    read_bias(section, options, base, &ModernOptions::norm_bias);
+    read_bias(section, options, base, &BiasOptions::norm);
   }
 }
 

@@ -90,11 +90,11 @@ int64_t head_outputs(const ModelOptions& options) {
 }
 
 int64_t key_value_heads(const ModelOptions& options) {
-  return options.decoder.key_value_heads > 0 ? options.decoder.key_value_heads : options.heads;
+  return options.key_value_heads > 0 ? options.key_value_heads : options.heads;
 }
 
 int64_t head_dim(const ModelOptions& options) {
-  return options.decoder.head_dim > 0 ? options.decoder.head_dim : options.dim / options.heads;
+  return options.head_dim > 0 ? options.head_dim : options.dim / options.heads;
 }
 
 int64_t query_width(const ModelOptions& options) { return options.heads * head_dim(options); }

@@ -10,7 +10,7 @@
 #include "models/config/baseline_options.h"
 #include "models/config/decoder_options.h"
 #include "models/config/layer_types.h"
-#include "models/config/modern_options.h"
+#include "models/config/part_options.h"
 #include "models/config/vision_options.h"
 #include "models/config/xlm_options.h"
 #include "nn/norm/norm_place.h"
@@ -83,9 +83,29 @@ struct ModelOptions {
   bool tie_word_embeddings = true;
   bool has_sinusoidal_positions = false;  // sinusoidal position table, arXiv:1706.03762
 
+  // layers
+  int64_t key_value_heads = 0;  // G: key and value heads, each shared by H / G query heads; 0: H
+  int64_t head_dim = 0;         // K; 0: D / H
+  bool scale_attn_by_inverse_layer_idx = false;  // divides the scores of layer i by i + 1
+  bool is_gated = false;                         // the feed-forward
+  bool has_rms_norm = false;
+  bool is_parallel = false;       // attention and feed-forward share their input
+  double activation_dropout = 0;  // on the F-wide activations
+  double embedding_dropout = 0;   // where `dropout` covers the sub-layers only
+  RopeOptions rope;
+  WindowOptions window;
+  BiasOptions biases;
+  RelativeOptions relative;
+
+  // heads and initial values
+  bool uses_mean_pooling = false;  // sequence classifiers read the mean, not the first token
+  kernels::Activation head_activation = kernels::Activation::kGelu;
+  bool is_prefix_lm = false;  // prompt attention is bidirectional (prefix LM)
+  double init_cutoff = 0;     // truncates initial values, in standard deviations; 0: no limit
+  double initial_factor = 1;  // T5: scales the initial standard deviations
+
   LayerTypes layer_types;            // types of layer parts other than the family's
-  ModernOptions modern;              // biases, windows and rotary positions
-  DecoderOptions decoder;            // decoders and encoder-decoders
+  DecoderOptions decoder;            // encoder-decoders
   VisionOptions vision;              // models of images
   XlmOptions xlm;                    // xlm
   BagOptions bag;                    // bag_of_words
@@ -100,6 +120,7 @@ struct ModelOptions {
   int64_t pad_id = 0;
   int64_t bos_id = -1;
   int64_t eos_id = -1;
+  int64_t prefix_end_id = -1;  // is_prefix_lm: separator of prompt and answer
 };
 
 /// Outputs of a classification head: classes, 1 for a plain regression, 2 for spans (start and

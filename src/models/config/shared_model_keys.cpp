@@ -62,19 +62,13 @@ class Reader {
                          Value ModelOptions::*field) const {
     models::require_unchanged(section, key, base_ == nullptr || options_.*field == base_->*field);
   }
-  template <class Value>
+  template <class Part, class Value>
   void require_unchanged(const Section& section,
                          std::string_view key,
-                         Value DecoderOptions::*field) const {
+                         Part ModelOptions::*part,
+                         Value Part::*field) const {
     models::require_unchanged(section, key,
-                              base_ == nullptr || options_.decoder.*field == base_->decoder.*field);
-  }
-  template <class Value>
-  void require_unchanged(const Section& section,
-                         std::string_view key,
-                         Value ModernOptions::*field) const {
-    models::require_unchanged(section, key,
-                              base_ == nullptr || options_.modern.*field == base_->modern.*field);
+                              base_ == nullptr || options_.*part.*field == base_->*part.*field);
   }
 
   void sizes(Section& section) {
@@ -106,10 +100,10 @@ class Reader {
                   .only_if = keys_.only_if});
     if (section.has("dropout")) {
       options_.attention_dropout = options_.dropout;
-      options_.decoder.embedding_dropout = options_.dropout;
+      options_.embedding_dropout = options_.dropout;
     }
     if (keys_.has_embedding_dropout) {
-      section.read("embedding_dropout", options_.decoder.embedding_dropout,
+      section.read("embedding_dropout", options_.embedding_dropout,
                    {.help = "Dropout probability of the embeddings.",
                     .range = config::half_open(0, 1),
                     .only_if = keys_.only_if});
@@ -122,7 +116,6 @@ class Reader {
   }
 
   void heads(Section& section) {
-    auto& decoder = options_.decoder;
     section.read("heads", options_.heads,
                  {.help = "Number of attention heads; must divide dim.",
                   .unit = "heads",
@@ -130,25 +123,25 @@ class Reader {
                   .only_if = keys_.only_if});
     require_unchanged(section, "heads", &ModelOptions::heads);
     if (keys_.has_grouped_heads) {
-      section.read("key_value_heads", decoder.key_value_heads,
+      section.read("key_value_heads", options_.key_value_heads,
                    {.help = "Number of key/value heads for grouped-query attention (GQA, "
                             "arXiv:2305.13245); must divide heads. 0: same as heads.",
                     .unit = "heads",
                     .range = config::between(0, 1024),
                     .only_if = keys_.only_if});
-      section.read("head_dim", decoder.head_dim,
+      section.read("head_dim", options_.head_dim,
                    {.help = "Head size. 0: dim / heads.",
                     .unit = "features",
                     .range = config::between(0, 1024),
                     .only_if = keys_.only_if});
-      require_unchanged(section, "key_value_heads", &DecoderOptions::key_value_heads);
-      require_unchanged(section, "head_dim", &DecoderOptions::head_dim);
+      require_unchanged(section, "key_value_heads", &ModelOptions::key_value_heads);
+      require_unchanged(section, "head_dim", &ModelOptions::head_dim);
     }
     if (options_.heads % key_value_heads(options_) != 0) {
       section.fail("key_value_heads",
-                   str_cat(decoder.key_value_heads, " does not divide heads ", options_.heads));
+                   str_cat(options_.key_value_heads, " does not divide heads ", options_.heads));
     }
-    if (decoder.head_dim == 0 && options_.dim % options_.heads != 0) {
+    if (options_.head_dim == 0 && options_.dim % options_.heads != 0) {
       section.fail("heads", str_cat(options_.heads, " does not divide dim ", options_.dim));
     }
   }
@@ -162,24 +155,23 @@ class Reader {
                   .only_if = keys_.only_if});
     window(part);
     if (keys_.has_layer_scale) {
-      section.read("scale_attn_by_inverse_layer_idx",
-                   options_.decoder.scale_attn_by_inverse_layer_idx,
+      section.read("scale_attn_by_inverse_layer_idx", options_.scale_attn_by_inverse_layer_idx,
                    {.help = "Scales the attention scores of layer i by 1 / (i + 1).",
                     .only_if = keys_.only_if});
       require_unchanged(section, "scale_attn_by_inverse_layer_idx",
-                        &DecoderOptions::scale_attn_by_inverse_layer_idx);
+                        &ModelOptions::scale_attn_by_inverse_layer_idx);
     }
     if (keys_.has_biases) {
-      section.read("bias", options_.modern.attention_bias,
+      section.read("bias", options_.biases.attention,
                    {.help = "Bias terms of the linear layers.", .only_if = keys_.only_if});
-      require_unchanged(section, "bias", &ModernOptions::attention_bias);
+      require_unchanged(section, "bias", &ModelOptions::biases, &BiasOptions::attention);
     }
     section.reject_unread();
   }
 
   void window(LayerPartSection& part) {
     auto& section = part.shared();
-    auto& width = options_.decoder.window;
+    auto& width = options_.window.size;
     const bool has_width =
         width > 0 || (keys_.has_window && !part.is_list() && section.has("window"));
     std::vector<std::string> types{"full"};
@@ -214,7 +206,7 @@ class Reader {
     if (is_windowed && width == 0) {
       section.fail("window", "missing: type: window needs a number of tokens");
     }
-    require_unchanged(section, "window", &DecoderOptions::window);
+    require_unchanged(section, "window", &ModelOptions::window, &WindowOptions::size);
   }
 
   void position(Section section) {
@@ -237,11 +229,11 @@ class Reader {
                     .only_if = keys_.only_if});
     }
     if (keys_.has_rotary) {
-      section.read("rope_theta", options_.modern.theta,
+      section.read("rope_theta", options_.rope.theta,
                    {.help = "Base of the RoPE wavelengths (theta).",
                     .range = config::above(1),
                     .only_if = keys_.only_if});
-      require_unchanged(section, "rope_theta", &ModernOptions::theta);
+      require_unchanged(section, "rope_theta", &ModelOptions::rope, &RopeOptions::theta);
       if (head_dim(options_) % 2 != 0) {
         section.fail("rope_theta",
                      str_cat("rotary position embeddings need an even head size, found ",
@@ -274,15 +266,15 @@ class Reader {
       require_unchanged(section, "activation", &ModelOptions::activation);
     }
     if (keys_.has_biases) {
-      section.read("bias", options_.modern.feed_forward_bias,
+      section.read("bias", options_.biases.feed_forward,
                    {.help = "Bias terms of the linear layers.", .only_if = keys_.only_if});
-      require_unchanged(section, "bias", &ModernOptions::feed_forward_bias);
+      require_unchanged(section, "bias", &ModelOptions::biases, &BiasOptions::feed_forward);
     }
     section.reject_unread();
   }
 
   void norm(Section section) {
-    auto type = options_.decoder.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
+    auto type = options_.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
     section.read_choice("type", type, those_of(nn::norm_types(), {type}),
                         {.help = "Normalization type.", .only_if = keys_.only_if});
     auto& place = options_.norm_placement;

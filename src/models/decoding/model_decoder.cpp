@@ -64,7 +64,7 @@ at::Tensor ModelDecoder::first() {
   for (const auto& prompt : prompts_) {
     ids.insert(ids.end(), prompt.tokens.begin(), prompt.tokens.end());
     counts.push_back(static_cast<int64_t>(prompt.tokens.size()));
-    if (model_.options().decoder.is_prefix_lm) {
+    if (model_.options().is_prefix_lm) {
       prefix_lengths.push_back(counts.back() - prompt.answer_tokens);
     }
   }

@@ -73,7 +73,7 @@ void read_bart_json(const JsonFields& fields, ModelOptions& options) {
   read_activation(fields, "activation_function", options.activation);
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
-  fields.read("activation_dropout", options.modern.activation_dropout, 0.0, 1.0);
+  fields.read("activation_dropout", options.activation_dropout, 0.0, 1.0);
   fields.read("init_std", options.init_std, 0.0, 100.0);
   fields.read("scale_embedding", options.decoder.scale_embedding);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
@@ -107,7 +107,7 @@ void write_bart_json(Json& json, const ModelOptions& options) {
   json["activation_function"] = hf_activation_name(options.activation);
   json["dropout"] = options.dropout;
   json["attention_dropout"] = options.attention_dropout;
-  json["activation_dropout"] = options.modern.activation_dropout;
+  json["activation_dropout"] = options.activation_dropout;
   json["init_std"] = options.init_std;
   json["scale_embedding"] = decoder.scale_embedding;
   if (!is_sinusoidal) {

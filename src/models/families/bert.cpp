@@ -160,7 +160,7 @@ Initializer bert_initial(const std::string& parameter, const ModelOptions& optio
     return {.kind = Initializer::Kind::kSinusoids};
   }
   return {.init_std = options.init_std,
-          .cutoff = options.modern.init_cutoff,
+          .cutoff = options.init_cutoff,
           .zeroes_padding = parameter == "embeddings.word.weight" ||
                             (is_position && position_offset(options) > 0)};
 }

@@ -187,7 +187,7 @@ void read_dropouts(Section& section, ModelOptions& options) {
     options.classifier_dropout.reset();
     options.sequence_dropout = options.dropout;
     options.span_dropout = options.dropout;
-    options.modern.activation_dropout = is_modernbert(options.family) ? options.dropout : 0;
+    options.activation_dropout = is_modernbert(options.family) ? options.dropout : 0;
   }
   section.read("classifier_dropout", options.classifier_dropout,
                {.help = "Dropout probability before the classifier. null: same as `dropout`, or as "

@@ -22,7 +22,7 @@ ModelOptions gpt2_defaults() {
   options.activation = kernels::Activation::kGeluTanh;
   options.norm_placement = NormPlacement::kPre;
   options.norm_epsilon = 1e-5;
-  options.decoder.embedding_dropout = 0.1;
+  options.embedding_dropout = 0.1;
   options.pad_id = -1;
   return options;
 }
@@ -82,9 +82,9 @@ void read_gpt2_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
   fields.read("resid_pdrop", options.dropout, 0.0, 1.0);
-  fields.read("embd_pdrop", options.decoder.embedding_dropout, 0.0, 1.0);
+  fields.read("embd_pdrop", options.embedding_dropout, 0.0, 1.0);
   fields.read("attn_pdrop", options.attention_dropout, 0.0, 1.0);
-  fields.read("scale_attn_by_inverse_layer_idx", options.decoder.scale_attn_by_inverse_layer_idx);
+  fields.read("scale_attn_by_inverse_layer_idx", options.scale_attn_by_inverse_layer_idx);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
   refuse_gpt2_foreign(fields);
   options.bos_id = std::min(options.bos_id, options.vocabulary - 1);
@@ -103,12 +103,12 @@ void write_gpt2_json(Json& json, const ModelOptions& options) {
                                     ? "gelu_new"
                                     : hf_activation_name(options.activation);
   json["resid_pdrop"] = options.dropout;
-  json["embd_pdrop"] = options.decoder.embedding_dropout;
+  json["embd_pdrop"] = options.embedding_dropout;
   json["attn_pdrop"] = options.attention_dropout;
   json["layer_norm_epsilon"] = options.norm_epsilon;
   json["initializer_range"] = options.init_std;
   json["scale_attn_weights"] = true;
-  json["scale_attn_by_inverse_layer_idx"] = options.decoder.scale_attn_by_inverse_layer_idx;
+  json["scale_attn_by_inverse_layer_idx"] = options.scale_attn_by_inverse_layer_idx;
   json["reorder_and_upcast_attn"] = false;
   json["add_cross_attention"] = false;
   json["use_cache"] = true;

@@ -24,9 +24,9 @@ ModelOptions gpt_neox_defaults() {
   options.dropout = 0;
   options.attention_dropout = 0;
   options.tie_word_embeddings = false;
-  options.modern.theta = 10'000;
-  options.decoder.partial_rotary_factor = 0.25;
-  options.decoder.is_parallel = true;
+  options.rope.theta = 10'000;
+  options.rope.partial_factor = 0.25;
+  options.is_parallel = true;
   options.pad_id = -1;
   return options;
 }
@@ -73,12 +73,12 @@ void read_gpt_neox_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("layer_norm_eps", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
   fields.read("hidden_dropout", options.dropout, 0.0, 1.0);
-  options.decoder.embedding_dropout = options.dropout;
+  options.embedding_dropout = options.dropout;
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
   fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
-  fields.read("use_parallel_residual", options.decoder.is_parallel);
-  fields.read("attention_bias", options.modern.attention_bias);
-  options.decoder.output_bias = options.modern.attention_bias;
+  fields.read("use_parallel_residual", options.is_parallel);
+  fields.read("attention_bias", options.biases.attention);
+  options.biases.attention_output = options.biases.attention;
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
   options.eos_id = std::min(options.eos_id, options.vocabulary - 1);
   read_ids(fields, options);
@@ -98,10 +98,10 @@ void write_gpt_neox_json(Json& json, const ModelOptions& options) {
   json["attention_dropout"] = options.attention_dropout;
   json["classifier_dropout"] = options.classifier_dropout.value_or(0.1);
   json["rope_parameters"] = rope_json(options);
-  json["rotary_pct"] = options.decoder.partial_rotary_factor;
-  json["rotary_emb_base"] = options.modern.theta;
-  json["use_parallel_residual"] = options.decoder.is_parallel;
-  json["attention_bias"] = options.modern.attention_bias;
+  json["rotary_pct"] = options.rope.partial_factor;
+  json["rotary_emb_base"] = options.rope.theta;
+  json["use_parallel_residual"] = options.is_parallel;
+  json["attention_bias"] = options.biases.attention;
   json["use_cache"] = true;
   json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
@@ -116,10 +116,10 @@ void add_gpt_neox_layer(WeightMapBuilder& builder,
   builder.linear(parameter + "attention.qkv", hf_name + "attention.query_key_value",
                  {.inputs = dim,
                   .outputs = 3 * dim,
-                  .has_bias = options.modern.attention_bias,
+                  .has_bias = options.biases.attention,
                   .interleaved_heads = options.heads});
   builder.linear(parameter + "attention.output", hf_name + "attention.dense",
-                 {.inputs = dim, .outputs = dim, .has_bias = options.decoder.output_bias});
+                 {.inputs = dim, .outputs = dim, .has_bias = options.biases.attention_output});
   builder.norm(parameter + "feed_forward_norm", hf_name + "post_attention_layernorm", dim);
   builder.linear(parameter + "feed_forward.up", hf_name + "mlp.dense_h_to_4h",
                  {.inputs = dim, .outputs = options.width});

@@ -26,14 +26,14 @@ ModelOptions defaults_of(Family family) {
   options.dropout = 0;
   options.attention_dropout = 0;
   options.tie_word_embeddings = false;
-  options.modern.theta = 10'000;
-  options.modern.is_gated = true;
-  options.modern.attention_bias = family == Family::kQwen2;
-  options.modern.feed_forward_bias = false;
-  options.modern.norm_bias = false;
-  options.decoder.has_rms_norm = true;
-  options.decoder.output_bias = false;
-  options.decoder.key_value_heads = 8;
+  options.rope.theta = 10'000;
+  options.is_gated = true;
+  options.biases.attention = family == Family::kQwen2;
+  options.biases.feed_forward = false;
+  options.biases.norm = false;
+  options.has_rms_norm = true;
+  options.biases.attention_output = false;
+  options.key_value_heads = 8;
   options.pad_id = -1;
   return options;
 }
@@ -41,7 +41,7 @@ ModelOptions defaults_of(Family family) {
 ModelOptions llama_defaults() { return defaults_of(Family::kLlama); }
 ModelOptions mistral_defaults() {
   auto options = defaults_of(Family::kMistral);
-  options.decoder.window = 4096;
+  options.window.size = 4096;
   return options;
 }
 ModelOptions qwen2_defaults() { return defaults_of(Family::kQwen2); }
@@ -59,7 +59,7 @@ ModelOptions sized_decoder(ModelOptions options, const Size& size) {
   options.layers = size.layers;
   options.dim = size.dim;
   options.heads = size.heads;
-  options.decoder.key_value_heads = size.key_value_heads;
+  options.key_value_heads = size.key_value_heads;
   options.width = size.width;
   options.length = size.length;
   return options;
@@ -71,14 +71,14 @@ ModelOptions tied(ModelOptions options) {
 }
 
 ModelOptions turned(ModelOptions options, double theta) {
-  options.modern.theta = theta;
+  options.rope.theta = theta;
   return options;
 }
 
 /// Llama 3.1 and later, with scaled rotary positions.
 ModelOptions stretched(ModelOptions options, double factor) {
-  options.modern.theta = 500'000;
-  options.decoder.rope_scaling = {.type = kernels::RotaryScalingType::kLlama3, .factor = factor};
+  options.rope.theta = 500'000;
+  options.rope.scaling = {.type = kernels::RotaryScalingType::kLlama3, .factor = factor};
   return options;
 }
 
@@ -110,7 +110,7 @@ void read_llama_keys(config::Section& section, ModelOptions& options, const Mode
   auto keys = keys_of("type: llama");
   keys.has_biases = true;
   read_shared_model_keys(section, options, base, keys);
-  options.decoder.output_bias = options.modern.attention_bias;
+  options.biases.attention_output = options.biases.attention;
 }
 
 void read_mistral_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
@@ -140,22 +140,21 @@ ModelOptions absent(Family family) {
 }
 
 void read_heads(const JsonFields& fields, ModelOptions& options) {
-  auto& decoder = options.decoder;
-  decoder.key_value_heads =
+  options.key_value_heads =
       options.family == Family::kMistral && !fields.has("num_key_value_heads") ? 8 : options.heads;
-  fields.read("num_key_value_heads", decoder.key_value_heads, 1, kMostFeatures);
-  decoder.head_dim = 0;
-  fields.read("head_dim", decoder.head_dim, 1, kMostFeatures);
-  if (options.heads % decoder.key_value_heads != 0) {
+  fields.read("num_key_value_heads", options.key_value_heads, 1, kMostFeatures);
+  options.head_dim = 0;
+  fields.read("head_dim", options.head_dim, 1, kMostFeatures);
+  if (options.heads % options.key_value_heads != 0) {
     fields.fail(
         "num_key_value_heads",
-        str_cat(decoder.key_value_heads, " does not divide num_attention_heads ", options.heads));
+        str_cat(options.key_value_heads, " does not divide num_attention_heads ", options.heads));
   }
-  if (decoder.head_dim == 0) {
+  if (options.head_dim == 0) {
     require_divisible_heads(fields, options);
   }
-  if (decoder.head_dim * options.heads == options.dim) {
-    decoder.head_dim = 0;
+  if (options.head_dim * options.heads == options.dim) {
+    options.head_dim = 0;
   }
   if (head_dim(options) % 2 != 0) {
     fields.fail("head_dim",
@@ -184,12 +183,11 @@ void read_layer_types(const JsonFields& fields, ModelOptions& options) {
                   "must be full_attention in the first layers and sliding_attention after them");
     }
   }
-  options.decoder.first_window_layer = first;
+  options.window.first_layer = first;
 }
 
 void read_window(const JsonFields& fields, ModelOptions& options) {
-  auto& decoder = options.decoder;
-  decoder.window = 0;
+  options.window.size = 0;
   if (options.family == Family::kLlama) {
     return;
   }
@@ -197,17 +195,17 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
   bool is_used = !is_qwen;
   if (is_qwen) {
     fields.read("use_sliding_window", is_used);
-    decoder.first_window_layer = 28;
-    fields.read("max_window_layers", decoder.first_window_layer, 0, kMostLayers);
+    options.window.first_layer = 28;
+    fields.read("max_window_layers", options.window.first_layer, 0, kMostLayers);
   }
   int64_t window = fields.is_null("sliding_window") ? 0 : 4096;
   fields.read("sliding_window", window, 1, kMostTokens);
-  decoder.window = is_used ? window : 0;
+  options.window.size = is_used ? window : 0;
   if (is_qwen) {
     read_layer_types(fields, options);
   }
-  if (decoder.window == 0) {
-    decoder.first_window_layer = 0;
+  if (options.window.size == 0) {
+    options.window.first_layer = 0;
   }
 }
 
@@ -216,7 +214,7 @@ void read_llama_json(const JsonFields& fields, ModelOptions& options) {
   read_stack_sizes(fields, options);
   read_heads(fields, options);
   read_rope(fields, options);
-  if (options.decoder.partial_rotary_factor < 1) {
+  if (options.rope.partial_factor < 1) {
     fields.fail("partial_rotary_factor", "must be 1: all features of a head are rotated");
   }
   read_window(fields, options);
@@ -226,9 +224,9 @@ void read_llama_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
   if (options.family == Family::kLlama) {
-    fields.read("attention_bias", options.modern.attention_bias);
-    options.decoder.output_bias = options.modern.attention_bias;
-    fields.read("mlp_bias", options.modern.feed_forward_bias);
+    fields.read("attention_bias", options.biases.attention);
+    options.biases.attention_output = options.biases.attention;
+    fields.read("mlp_bias", options.biases.feed_forward);
   }
   options.bos_id = std::min(options.bos_id, options.vocabulary - 1);
   options.eos_id = std::min(options.eos_id, options.vocabulary - 1);
@@ -236,14 +234,14 @@ void read_llama_json(const JsonFields& fields, ModelOptions& options) {
 }
 
 void write_window(Json& json, const ModelOptions& options) {
-  const auto& decoder = options.decoder;
-  const Json window = decoder.window > 0 ? Json(decoder.window) : Json(nullptr);
+  const Json window = options.window.size > 0 ? Json(options.window.size) : Json(nullptr);
   if (options.family == Family::kMistral) {
     json["sliding_window"] = window;
   } else if (options.family == Family::kQwen2) {
-    json["use_sliding_window"] = decoder.window > 0;
+    json["use_sliding_window"] = options.window.size > 0;
     json["sliding_window"] = window;
-    json["max_window_layers"] = decoder.window > 0 ? decoder.first_window_layer : options.layers;
+    json["max_window_layers"] =
+        options.window.size > 0 ? options.window.first_layer : options.layers;
   }
 }
 
@@ -253,7 +251,7 @@ void write_llama_json(Json& json, const ModelOptions& options) {
   json["num_hidden_layers"] = options.layers;
   json["num_attention_heads"] = options.heads;
   json["num_key_value_heads"] = key_value_heads(options);
-  if (options.family != Family::kQwen2 || options.decoder.head_dim > 0) {
+  if (options.family != Family::kQwen2 || options.head_dim > 0) {
     json["head_dim"] = head_dim(options);
   }
   json["intermediate_size"] = options.width;
@@ -263,10 +261,10 @@ void write_llama_json(Json& json, const ModelOptions& options) {
   json["initializer_range"] = options.init_std;
   json["attention_dropout"] = options.attention_dropout;
   json["rope_parameters"] = rope_json(options);
-  json["rope_theta"] = options.modern.theta;
+  json["rope_theta"] = options.rope.theta;
   if (options.family == Family::kLlama) {
-    json["attention_bias"] = options.modern.attention_bias;
-    json["mlp_bias"] = options.modern.feed_forward_bias;
+    json["attention_bias"] = options.biases.attention;
+    json["mlp_bias"] = options.biases.feed_forward;
   }
   write_window(json, options);
   json["use_cache"] = true;
@@ -281,15 +279,15 @@ void add_llama_layer(WeightMapBuilder& builder,
   const int64_t dim = options.dim;
   const int64_t q_size = query_width(options);
   const int64_t kv_size = key_width(options);
-  const bool has_bias = options.modern.attention_bias;
-  const bool has_wide_bias = options.modern.feed_forward_bias;
+  const bool has_bias = options.biases.attention;
+  const bool has_wide_bias = options.biases.feed_forward;
   const auto qkv = parameter + "attention.qkv";
   builder.norm(parameter + "attention_norm", hf_name + "input_layernorm", dim, false);
   builder.linear(qkv, hf_name + "self_attn.q_proj", {dim, q_size, has_bias});
   builder.linear(qkv, hf_name + "self_attn.k_proj", {dim, kv_size, has_bias, q_size});
   builder.linear(qkv, hf_name + "self_attn.v_proj", {dim, kv_size, has_bias, q_size + kv_size});
   builder.linear(parameter + "attention.output", hf_name + "self_attn.o_proj",
-                 {q_size, dim, options.decoder.output_bias});
+                 {q_size, dim, options.biases.attention_output});
   builder.norm(parameter + "feed_forward_norm", hf_name + "post_attention_layernorm", dim, false);
   const auto up = parameter + "feed_forward.up";
   builder.linear(up, hf_name + "mlp.gate_proj", {dim, options.width, has_wide_bias});

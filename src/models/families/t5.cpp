@@ -35,18 +35,18 @@ ModelOptions base_options(Family family) {
   options.init_std = 1;  // initializer_factor
   options.pad_id = 0;
   options.eos_id = 1;
-  options.modern.attention_bias = false;
-  options.modern.feed_forward_bias = false;
-  options.modern.norm_bias = false;
-  options.modern.activation_dropout = 0.1;
+  options.biases.attention = false;
+  options.biases.feed_forward = false;
+  options.biases.norm = false;
+  options.activation_dropout = 0.1;
   auto& decoder = options.decoder;
-  decoder.head_dim = 64;
+  options.head_dim = 64;
   decoder.layers = 6;
   decoder.heads = 8;
   decoder.width = 2048;
-  decoder.has_rms_norm = true;
+  options.has_rms_norm = true;
   decoder.has_embedding_norm = false;
-  decoder.relative_buckets = 32;
+  options.relative.buckets = 32;
   decoder.scale_decoder_outputs = true;
   decoder.decoder_start_id = 0;
   return options;
@@ -55,7 +55,7 @@ ModelOptions base_options(Family family) {
 /// Applies the changes of version 1.1 and mT5.
 void make_gated(ModelOptions& options) {
   options.activation = Activation::kGeluTanh;
-  options.modern.is_gated = true;
+  options.is_gated = true;
   options.tie_word_embeddings = false;
   options.decoder.scale_decoder_outputs = false;
 }
@@ -83,7 +83,7 @@ ModelOptions gated(const EncoderDecoderSize& size) {
 /// arXiv:2109.10686, table 2.
 ModelOptions t5_mini() {
   auto options = sized_encoder_decoder(t5_defaults(), {384, 4, 8, 1536});
-  options.decoder.head_dim = 32;
+  options.head_dim = 32;
   return options;
 }
 
@@ -114,16 +114,16 @@ void read_mt5_keys(config::Section& section, ModelOptions& options, const ModelO
 /// `gated-gelu`: the activation of a gated feed-forward; the name is used for both kinds of GELU.
 /// dense_act_fn and is_gated_act distinguish them and take precedence where present.
 void read_t5_feed_forward(const JsonFields& fields, ModelOptions& options) {
-  std::string kind = options.modern.is_gated ? "gated-gelu" : "relu";
+  std::string kind = options.is_gated ? "gated-gelu" : "relu";
   fields.read("feed_forward_proj", kind);
-  options.modern.is_gated = kind.starts_with("gated-");
-  const Json named = {{"feed_forward_proj", options.modern.is_gated ? kind.substr(6) : kind}};
+  options.is_gated = kind.starts_with("gated-");
+  const Json named = {{"feed_forward_proj", options.is_gated ? kind.substr(6) : kind}};
   read_activation(JsonFields(named, fields.place()), "feed_forward_proj", options.activation);
   if (kind == "gated-gelu") {
     options.activation = Activation::kGeluTanh;
   }
   read_activation(fields, "dense_act_fn", options.activation);
-  fields.read("is_gated_act", options.modern.is_gated);
+  fields.read("is_gated_act", options.is_gated);
 }
 
 void read_t5_json(const JsonFields& fields, ModelOptions& options) {
@@ -133,7 +133,7 @@ void read_t5_json(const JsonFields& fields, ModelOptions& options) {
   auto& decoder = options.decoder;
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   fields.read_size("d_model", options.dim, kMostFeatures);
-  fields.read_size("d_kv", decoder.head_dim, kMostFeatures);
+  fields.read_size("d_kv", options.head_dim, kMostFeatures);
   fields.read_size("d_ff", options.width, kMostFeatures);
   fields.read_size("num_layers", options.layers, kMostLayers);
   decoder.layers = options.layers;
@@ -142,11 +142,11 @@ void read_t5_json(const JsonFields& fields, ModelOptions& options) {
   decoder.heads = options.heads;
   decoder.width = options.width;
   fields.read("n_positions", options.length, 1, kMostTokens);
-  fields.read_size("relative_attention_num_buckets", decoder.relative_buckets, kMostFeatures);
-  fields.read_size("relative_attention_max_distance", decoder.relative_max_distance, kMostTokens);
+  fields.read_size("relative_attention_num_buckets", options.relative.buckets, kMostFeatures);
+  fields.read_size("relative_attention_max_distance", options.relative.max_distance, kMostTokens);
   fields.read("dropout_rate", options.dropout, 0.0, 1.0);
   options.attention_dropout = options.dropout;
-  options.modern.activation_dropout = options.dropout;
+  options.activation_dropout = options.dropout;
   fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_factor", options.init_std, 0.0, 100.0);
   read_t5_feed_forward(fields, options);
@@ -169,18 +169,18 @@ void write_t5_json(Json& json, const ModelOptions& options) {
   const auto& decoder = options.decoder;
   json["vocab_size"] = options.vocabulary;
   json["d_model"] = options.dim;
-  json["d_kv"] = decoder.head_dim;
+  json["d_kv"] = options.head_dim;
   json["d_ff"] = options.width;
   json["num_layers"] = options.layers;
   json["num_decoder_layers"] = decoder.layers;
   json["num_heads"] = options.heads;
   json["n_positions"] = options.length;
-  json["relative_attention_num_buckets"] = decoder.relative_buckets;
-  json["relative_attention_max_distance"] = decoder.relative_max_distance;
+  json["relative_attention_num_buckets"] = options.relative.buckets;
+  json["relative_attention_max_distance"] = options.relative.max_distance;
   json["dropout_rate"] = options.dropout;
   json["layer_norm_epsilon"] = options.norm_epsilon;
   json["initializer_factor"] = options.init_std;
-  const bool is_gated = options.modern.is_gated;
+  const bool is_gated = options.is_gated;
   const std::string activation(hf_activation_name(options.activation));
   const bool is_gelu = options.activation == Activation::kGeluTanh;
   json["feed_forward_proj"] = is_gated ? "gated-" + (is_gelu ? "gelu" : activation) : activation;
@@ -224,7 +224,7 @@ void add_t5_layer(WeightMapBuilder& builder,
   const int64_t dim = options.dim;
   const int64_t heads = is_decoder ? options.decoder.heads : options.heads;
   const int64_t width = is_decoder ? options.decoder.width : options.width;
-  const int64_t inner = heads * options.decoder.head_dim;
+  const int64_t inner = heads * options.head_dim;
   const auto linear = [&](const std::string& name, const std::string& hf_name, int64_t inputs,
                           int64_t outputs, int64_t first = 0) {
     builder.linear(parameter + name, hf_name, {inputs, outputs, false, first});
@@ -237,7 +237,7 @@ void add_t5_layer(WeightMapBuilder& builder,
   linear("attention.output", own + "o", inner, dim);
   if (layer == 0) {
     builder.table(t5_stack_of(is_decoder) + "relative_bias", own + "relative_attention_bias",
-                  {options.decoder.relative_buckets, heads});
+                  {options.relative.buckets, heads});
   }
   if (is_decoder) {
     const auto cross = hf_prefix + "1.EncDecAttention.";
@@ -250,7 +250,7 @@ void add_t5_layer(WeightMapBuilder& builder,
   const auto last = hf_prefix + (is_decoder ? "2." : "1.");
   const auto dense = last + "DenseReluDense.";
   builder.norm(parameter + "feed_forward_norm", last + "layer_norm", dim, false);
-  if (options.modern.is_gated) {
+  if (options.is_gated) {
     linear("feed_forward.up", dense + "wi_0", dim, width);
     linear("feed_forward.up", dense + "wi_1", dim, width, width);
   } else {
@@ -299,7 +299,7 @@ Initializer t5_initial(const std::string& parameter, const ModelOptions& options
   const auto& decoder = options.decoder;
   const auto root = [](int64_t fan) { return 1 / std::sqrt(static_cast<double>(fan)); };
   const bool is_decoder = parameter.starts_with("decoder_layers.");
-  const int64_t inner = (is_decoder ? decoder.heads : options.heads) * decoder.head_dim;
+  const int64_t inner = (is_decoder ? decoder.heads : options.heads) * options.head_dim;
   Initializer values{.init_std = options.init_std * root(options.dim)};
   if (parameter == "embeddings.word.weight" || parameter == "head.weight") {
     values.init_std = options.init_std;
@@ -310,7 +310,7 @@ Initializer t5_initial(const std::string& parameter, const ModelOptions& options
   } else if (parameter.ends_with("attention.qkv.weight") ||
              parameter.ends_with("cross_attention.query.weight")) {
     values.first_rows = inner;
-    values.first_scale = root(decoder.head_dim);
+    values.first_scale = root(options.head_dim);
   }
   return values;
 }

@@ -221,7 +221,7 @@ Datasets make_datasets(const ObjectiveOptions& objective,
     case ObjectiveType::kReplacedToken:
       return language_datasets(inputs);
     case ObjectiveType::kPrefix:
-      if (model.decoder.prefix_end_id >= 0) {
+      if (model.prefix_end_id >= 0) {
         return parallel_datasets(objective, options, model, inputs.tokenizer, inputs.length,
                                  progress);
       }

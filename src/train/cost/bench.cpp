@@ -194,7 +194,7 @@ std::vector<Product> linear_products(const models::ModelOptions& options,
   const int64_t of_decoder = options.decoder.heads * models::head_dim(options);
   const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t queries, int64_t width) {
     products.push_back({tokens, queries, d, layers});
-    products.push_back({tokens, d, (options.modern.is_gated ? 2 : 1) * width, layers});
+    products.push_back({tokens, d, (options.is_gated ? 2 : 1) * width, layers});
     products.push_back({tokens, width, d, layers});
   };
   const int64_t source = has_decoder ? rows.tokens - rows.targets : rows.tokens;

@@ -103,8 +103,9 @@ double causal_attended_keys(const models::ModelOptions& model, int64_t length) {
   double keys = 0;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     const auto& decoder = model.decoder;
-    const bool has_window = decoder.window > 0 && layer >= decoder.first_window_layer;
-    const auto most = static_cast<double>(has_window ? std::min(decoder.window, length) : length);
+    const bool has_window = model.window.size > 0 && layer >= model.window.first_layer;
+    const auto most =
+        static_cast<double>(has_window ? std::min(model.window.size, length) : length);
     // Those at the begin see fewer.
     keys += most - most * (most - 1) / (2 * static_cast<double>(length));
   }
@@ -118,7 +119,7 @@ double attended_keys(const models::ModelOptions& model, int64_t length) {
   }
   double keys = 0;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
-    const auto window = 2 * (model.modern.window / 2) + 1;
+    const auto window = 2 * (model.window.size / 2) + 1;
     keys += static_cast<double>(
         models::is_global_attention_layer(model, layer) ? length : std::min(length, window));
   }
@@ -130,10 +131,10 @@ double block_flops(const models::ModelOptions& model, int64_t heads, int64_t wid
   const auto dim = static_cast<double>(model.dim);
   const auto features = static_cast<double>(models::head_dim(model));
   const auto own = static_cast<double>(heads) * features;  // of the queries
-  const auto shared = model.decoder.key_value_heads > 0
+  const auto shared = model.key_value_heads > 0
                           ? static_cast<double>(models::key_value_heads(model)) * features
                           : own;
-  const double up_and_down = model.modern.is_gated ? 3.0 : 2.0;
+  const double up_and_down = model.is_gated ? 3.0 : 2.0;
   return 2.0 * (2.0 * dim * (own + shared) + up_and_down * dim * static_cast<double>(width));
 }
 

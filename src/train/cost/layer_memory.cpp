@@ -138,13 +138,13 @@ LayerSizes layer_sizes(const models::ModelOptions& model,
   sizes.rest_statistics = run.rows * 8;
   sizes.sums = norm_sums(run.tokens, dim);
   sizes.hidden = run.rows * width * run.element;
-  sizes.is_gated = model.modern.is_gated;
+  sizes.is_gated = model.is_gated;
   sizes.up = (sizes.is_gated ? 2 : 1) * sizes.hidden;
   sizes.is_pre = model.norm_placement == models::NormPlacement::kPre;
-  sizes.is_parallel = model.decoder.is_parallel;
+  sizes.is_parallel = model.is_parallel;
   sizes.has_first_norm = !is_new || layer > 0;
   sizes.drops_attention = (is_new ? model.attention_dropout : model.dropout) > 0;
-  sizes.drops_hidden = model.modern.activation_dropout > 0;
+  sizes.drops_hidden = model.activation_dropout > 0;
   sizes.keeps_hidden = sizes.drops_hidden;
   sizes.makes_hidden = lora == nullptr;
   sizes.makes_normed = lora == nullptr;

@@ -129,7 +129,7 @@ class Walk {
     if (trains_embeddings()) {
       const double rows = tokens_ * embedding_ * element_;
       if (is_plain()) {
-        ledger_.touch(model_.decoder.embedding_dropout > 0 ? rows : 0);
+        ledger_.touch(model_.embedding_dropout > 0 ? rows : 0);
         ledger_.release(rows);
         return ledger_.release(3 * kId * tokens_ + tied_gradient());
       }
@@ -147,7 +147,7 @@ class Walk {
     const double rows = tokens_ * embedding_ * element_;
     if (is_plain()) {
       ledger_.hold(rows);
-      return ledger_.touch(model_.decoder.embedding_dropout > 0 ? rows : 0);
+      return ledger_.touch(model_.embedding_dropout > 0 ? rows : 0);
     }
     ledger_.hold(2 * rows + kStatistics * tokens_);  // the sum, and its norm
     if (model_.dropout > 0) {
@@ -181,7 +181,7 @@ class Walk {
     }
     if (objectives::is_sequence_level(objective_.type)) {
       ledger_.hold(pooled());
-      return ledger_.release(model_.modern.uses_mean_pooling && shape_.is_bf16 ? hidden() : 0);
+      return ledger_.release(model_.uses_mean_pooling && shape_.is_bf16 ? hidden() : 0);
     }
     if (objective_.type == ObjectiveType::kReplacedToken) {
       return ledger_.hold(2 * stream() + kVerdict * tokens_);  // a layer, and its activation
@@ -214,12 +214,12 @@ class Walk {
   /// Some vectors of each sequence; means are taken in fp32.
   double pooled() const {
     constexpr double kVectors = 6;
-    const double mean = model_.modern.uses_mean_pooling && shape_.is_bf16 ? 4 * tokens_ * dim_ : 0;
+    const double mean = model_.uses_mean_pooling && shape_.is_bf16 ? 4 * tokens_ * dim_ : 0;
     return kVectors * sequences_ * dim_ * element_ + mean;
   }
 
   void class_backward() {
-    if (model_.modern.uses_mean_pooling && shape_.is_bf16) {
+    if (model_.uses_mean_pooling && shape_.is_bf16) {
       ledger_.hold(4 * tokens_ * dim_);
       ledger_.release(pooled());
       ledger_.hold(stream());

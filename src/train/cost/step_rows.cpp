@@ -28,7 +28,7 @@ int64_t rows_read(const models::ModelOptions& model,
       return rows.tokens;
     case ObjectiveType::kClassify:
     case ObjectiveType::kRegress: {
-      const bool reads_all = model.modern.uses_mean_pooling || models::is_encoder_decoder(model) ||
+      const bool reads_all = model.uses_mean_pooling || models::is_encoder_decoder(model) ||
                              model.head == models::Head::kDistilledImage;
       return reads_all ? rows.tokens : rows.sequences;
     }
@@ -46,7 +46,7 @@ bool spares_queries(const models::ModelOptions& model) {
   const auto& family = models::definition_of(model.family);
   const bool is_encoder = family.uses_bert_head || family.reads_images ||
                           models::capabilities_of(model.family).has_language_ids;
-  return is_encoder && model.modern.theta == 0;
+  return is_encoder && model.rope.theta == 0;
 }
 
 }  // namespace weft::train

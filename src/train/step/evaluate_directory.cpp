@@ -46,7 +46,7 @@ std::string objective_for_head(const models::ModelOptions& options, const std::s
     case models::Head::kSpan:
       break;
     case models::Head::kCausalLm:
-      return options.decoder.is_prefix_lm ? "prefix_lm" : "causal";
+      return options.is_prefix_lm ? "prefix_lm" : "causal";
     case models::Head::kConditional:
       return "seq2seq";
   }
@@ -182,7 +182,7 @@ void set_decision_threshold(const objectives::DecisionThreshold& decision,
 void require_pair_objective(const std::string& directory,
                             const objectives::ObjectiveOptions& objective,
                             const models::ModelOptions& model) {
-  const bool joins_pairs = model.decoder.prefix_end_id >= 0;  // of a decoder
+  const bool joins_pairs = model.prefix_end_id >= 0;  // of a decoder
   if (objective.type != objectives::ObjectiveType::kSeq2Seq && !joins_pairs) {
     throw UserError(str_cat(directory, ": its objective is ", objectives::name_of(objective.type),
                             "; --generate needs a model trained on pairs of source and target "

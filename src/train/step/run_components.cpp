@@ -146,12 +146,11 @@ std::shared_ptr<const data::Tokenizer> prepare_image_tokenizer(
 void set_prompt(const RunConfig& config,
                 const data::Tokenizer& tokenizer,
                 models::ModelOptions& options) {
-  auto& decoder = options.decoder;
-  decoder.is_prefix_lm = config.objective.type == objectives::ObjectiveType::kPrefix &&
+  options.is_prefix_lm = config.objective.type == objectives::ObjectiveType::kPrefix &&
                          options.head == models::Head::kCausalLm;
   const bool has_pairs =
-      decoder.is_prefix_lm && objectives::reads_pairs(config.objective, config.data);
-  decoder.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
+      options.is_prefix_lm && objectives::reads_pairs(config.objective, config.data);
+  options.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
 }
 
 /// An mBART decoder begins with the language token of its text. If all texts share one, config.json

@@ -108,8 +108,8 @@ TEST(AdapterReader, RemembersHowPromptsAreSeen) {
   const test::Folder folder;
   auto options = read_model_config(kAdapterReference + "gpt2/base");
   options.head = Head::kCausalLm;
-  options.decoder.is_prefix_lm = true;
-  options.decoder.prefix_end_id = 3;
+  options.is_prefix_lm = true;
+  options.prefix_end_id = 3;
   const auto model = make_model(options, 1);
   Lora lora;
   lora.options.rank = 2;
@@ -118,8 +118,8 @@ TEST(AdapterReader, RemembersHowPromptsAreSeen) {
   const auto all = model->named_parameters();
   save_adapter(folder.path(), options, lora, [&](const std::string& name) { return all[name]; });
   auto base = options;
-  base.decoder.is_prefix_lm = false;
-  base.decoder.prefix_end_id = -1;
+  base.is_prefix_lm = false;
+  base.prefix_end_id = -1;
   EXPECT_EQ(adapter_options(folder.path(), base).decoder, options.decoder);
 }
 

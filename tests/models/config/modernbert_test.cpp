@@ -42,7 +42,7 @@ TEST(ModernOptions, PresetsHaveThePublishedSizes) {
   EXPECT_EQ(base.dim, 768);
   EXPECT_EQ(base.width, 1152);
   EXPECT_EQ(base.length, 8192);
-  EXPECT_EQ(base.modern.window, 128);
+  EXPECT_EQ(base.window.size, 128);
   EXPECT_TRUE(is_global_attention_layer(base, 0) && !is_global_attention_layer(base, 1) &&
               !is_global_attention_layer(base, 2) && is_global_attention_layer(base, 3));
   const auto large = read_modernbert({{"preset", "modernbert-large"}});
@@ -81,13 +81,13 @@ TEST(ModernOptions, KeysSetEveryPart) {
        {"classifier_pooling", "mean"},
        {"dropout", "0.2"}});
   EXPECT_EQ(options.width, 96);
-  EXPECT_EQ(options.modern.window, 16);
+  EXPECT_EQ(options.window.size, 16);
   EXPECT_TRUE(is_global_attention_layer(options, 2) && !is_global_attention_layer(options, 3));
-  EXPECT_EQ(options.modern.theta, 5000);
-  EXPECT_EQ(options.modern.local_rope_theta, 300);
-  EXPECT_TRUE(options.modern.attention_bias && options.modern.feed_forward_bias &&
-              options.modern.norm_bias && options.modern.uses_mean_pooling);
-  EXPECT_EQ(options.modern.activation_dropout, 0.3);
+  EXPECT_EQ(options.rope.theta, 5000);
+  EXPECT_EQ(options.rope.local_theta, 300);
+  EXPECT_TRUE(options.biases.attention && options.biases.feed_forward && options.biases.norm &&
+              options.uses_mean_pooling);
+  EXPECT_EQ(options.activation_dropout, 0.3);
   EXPECT_EQ(options.attention_dropout, 0.2);
   EXPECT_EQ(classifier_dropout(options), 0.2);
 }
@@ -136,7 +136,7 @@ TEST(ModernOptions, InitFromKeepsOptionsTiedToTheWeights) {
         << value;
   }
   auto modern = modernbert_defaults();
-  EXPECT_TRUE(read_modernbert({{"classifier_pooling", "mean"}}, &modern).modern.uses_mean_pooling);
+  EXPECT_TRUE(read_modernbert({{"classifier_pooling", "mean"}}, &modern).uses_mean_pooling);
 }
 
 TEST(ModernOptions, TheResolvedSectionReadsBackToTheSame) {
@@ -156,11 +156,11 @@ TEST(ModernOptions, TheResolvedSectionReadsBackToTheSame) {
 
 TEST(ModernJson, WhatIsWrittenReadsBack) {
   auto options = modern_tiny();
-  options.modern.theta = 77;
-  options.modern.uses_mean_pooling = true;
-  options.modern.norm_bias = true;
-  options.modern.activation_dropout = 0.25;
-  options.modern.global_attention_layers = {false, true};
+  options.rope.theta = 77;
+  options.uses_mean_pooling = true;
+  options.biases.norm = true;
+  options.activation_dropout = 0.25;
+  options.window.global_layers = {false, true};
   options.bos_id = 2;
   const auto json = json_of(options);
   EXPECT_EQ(json_of(options_from_json(json, "config.json")), json);
@@ -185,9 +185,9 @@ TEST(ModernJson, TheSpellingOfTransformersFourIsRead) {
                               {"hidden_activation", "gelu"}};
   const auto options = options_from_json(json, "config.json");
   EXPECT_TRUE(is_global_attention_layer(options, 2) && !is_global_attention_layer(options, 3));
-  EXPECT_EQ(options.modern.theta, 5000);
-  EXPECT_EQ(options.modern.local_rope_theta, 5000);
-  EXPECT_EQ(options.modern.window, 32);
+  EXPECT_EQ(options.rope.theta, 5000);
+  EXPECT_EQ(options.rope.local_theta, 5000);
+  EXPECT_EQ(options.window.size, 32);
   EXPECT_EQ(options.norm_epsilon, 1e-6);
   EXPECT_EQ(options.width, 1152);
   EXPECT_EQ(options.eos_id, 50282);
@@ -197,8 +197,8 @@ TEST(ModernJson, LayerListIsConvertedToARule) {
   auto json = json_of(modern_tiny());
   json.erase("global_attn_every_n_layers");
   const auto options = options_from_json(json, "config.json");
-  EXPECT_TRUE(options.modern.global_attention_layers.empty());
-  EXPECT_EQ(options.modern.global_attention_every, 2);
+  EXPECT_TRUE(options.window.global_layers.empty());
+  EXPECT_EQ(options.window.global_every, 2);
 }
 
 TEST(ModernJson, WhatIsNotComputedIsRefused) {
@@ -246,9 +246,8 @@ TEST(ModernNames, CoverTheParametersWhateverTheBiases) {
     for (const bool has_biases : {false, true}) {
       auto options = modern_tiny(head);
       options.tie_word_embeddings = has_biases;
-      auto& modern = options.modern;
-      modern.attention_bias = modern.feed_forward_bias = modern.norm_bias = has_biases;
-      modern.head_bias = modern.output_bias = has_biases;
+      options.biases.attention = options.biases.feed_forward = options.biases.norm = has_biases;
+      options.biases.head = options.biases.mlm_output = has_biases;
       const auto model = make_model(options, 1);
       std::set<std::string> expected;
       for (const auto& item : model->named_parameters()) {
@@ -278,7 +277,7 @@ TEST(ModernBert, AClassifierKeepsTheTransformOfTheHeadBefore) {
 
 TEST(ModernBert, ResultsDoNotDependOnOtherSequencesInTheBatch) {
   auto options = modern_tiny(Head::kSequence);
-  options.modern.uses_mean_pooling = true;
+  options.uses_mean_pooling = true;
   const auto model = make_model(options, 3);
   test::fill_parameters(*model);
   const auto logits = [&](const std::vector<int64_t>& ids, std::vector<int64_t> offsets) {

@@ -22,7 +22,7 @@ ModelOptions model_decoder_tiny(Family family) {
   options.dim = 16;
   options.layers = 2;
   options.heads = 2;
-  options.decoder.key_value_heads = family == Family::kLlama ? 1 : 0;
+  options.key_value_heads = family == Family::kLlama ? 1 : 0;
   options.width = 32;
   options.length = 40;
   options.init_std = 0.6;  // choices far apart
@@ -82,7 +82,7 @@ class Forgetful : public Decoder {
       }
       context.layout =
           kernels::Layout::from_offsets({0, static_cast<int64_t>(sequences_[i].size())}, at::kCPU);
-      if (model_.options().decoder.is_prefix_lm) {
+      if (model_.options().is_prefix_lm) {
         context.prefix_lengths = {prefix_lengths_[i]};
       }
       const auto hidden =
@@ -171,7 +171,7 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
   const at::NoGradGuard guard;
   for (const auto family : {Family::kGpt2, Family::kLlama}) {
     auto options = model_decoder_tiny(family);
-    options.decoder.is_prefix_lm = true;
+    options.is_prefix_lm = true;
     const auto model = make_model(options, 5);
     auto asked = prompts();
     const auto first = [&](Model& of) {
@@ -186,7 +186,7 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
     const auto begun = first(*model);
     EXPECT_TRUE(at::equal(begun.slice(0, 0, -1), whole.slice(0, 0, -1)));
     EXPECT_FALSE(at::allclose(begun[-1], whole[-1], 1e-3, 1e-3));
-    options.decoder.is_prefix_lm = false;
+    options.is_prefix_lm = false;
     const auto plain = make_model(options, 5);
     EXPECT_FALSE(at::allclose(first(*plain)[1], whole[1], 1e-3, 1e-3));
   }

@@ -60,10 +60,10 @@ TEST(Bench, CountsTheProductsOfBothStacks) {
 
 TEST(Bench, CountsTheProductsOfGatesAndSharedHeads) {
   auto options = small_options(models::Head::kCausalLm);
-  options.modern.is_gated = true;
+  options.is_gated = true;
   options.heads = 4;
-  options.decoder.head_dim = 3;
-  options.decoder.key_value_heads = 2;
+  options.head_dim = 3;
+  options.key_value_heads = 2;
   // Queries and output 12 wide, keys and values 6 each; three matrices of the feed-forward.
   EXPECT_EQ(multiplications(options, ObjectiveType::kCausal,
                             {.tokens = 50, .targets = 50, .sequences = 2}),

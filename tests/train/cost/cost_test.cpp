@@ -36,8 +36,8 @@ TEST(Cost, CountsTheProductsOfAToken) {
 
 TEST(Cost, KnowsGatesAndWindows) {
   auto model = small(models::modernbert_defaults());
-  model.modern.window = 4;
-  model.modern.global_attention_every = 2;
+  model.window.size = 4;
+  model.window.global_every = 2;
   // A layer: 2 (4 D^2 + 3 D F); two layers see 100 keys, two see 5. In the last layer only the
   // first token continues after attention, with 2 (D^2 + 3 D F).
   const auto found = cost(model, 100);

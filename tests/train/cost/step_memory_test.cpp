@@ -46,12 +46,12 @@ Case base(Family family, ObjectiveType type) {
   auto& model = result.model;
   if (family == Family::kModernBert) {
     model = models::modernbert_defaults();
-    model.modern.window = 16;
-    model.modern.global_attention_every = 2;
+    model.window.size = 16;
+    model.window.global_every = 2;
   }
   if (!models::definition_of(family).uses_bert_head) {
     model = models::family_defaults(family);
-    model.decoder.key_value_heads = family == Family::kLlama ? 2 : 0;
+    model.key_value_heads = family == Family::kLlama ? 2 : 0;
   }
   model.family = family;
   model.vocabulary = 2000;
