@@ -95,7 +95,8 @@ constexpr auto kAbout =
     "thread\n                       that spins while waiting counts as running)\n  memory_mib      "
     "     tensors by kind: weights (with the bf16 copy), gradients, optimizer,\n                   "
     "    and on the CPU activations (peak in a step) and\n                       "
-    "activations_expected (estimate of weft inspect); before: the\n                       process "
+    "activations_expected (as measured by weft inspect); before: the\n                       "
+    "process "
     "without model and data\n  peak_rss_mib         peak resident memory of the process\n  "
     "allocations          tensor allocations per step (CPU): count and mib\n  loss                 "
     "of the last measured step";

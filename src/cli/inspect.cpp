@@ -7,16 +7,13 @@
 #include "base/string_util.h"
 #include "cli/verbs.h"
 #include "config/section.h"
-#include "data/tokenizer.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/families/baselines.h"
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
-#include "objectives/data/image_datasets.h"
 #include "objectives/loss/teacher.h"
-#include "objectives/objective.h"
 #include "objectives/replaced_token.h"
 #include "train/checkpoint/manifest.h"
 #include "train/cost/cost.h"
@@ -104,7 +101,22 @@ std::string flops_text(double flops) {
   return str_cat(std::fixed, std::setprecision(2), flops / 1e6, " MFLOP");
 }
 
-void print_memory(const train::Cost& cost) {
+void print_activations(const train::StepCost& step, bool may_run_on_gpu) {
+  const auto tokens = with_commas(step.micro_batch_tokens);
+  const auto measured = with_commas(step.measured_tokens);
+  print_inspect_line("activations",
+                     str_cat(format_bytes(step.activation_bytes()),
+                             " at peak, in a micro-batch of ", tokens, " tokens",
+                             step.measured_tokens == step.micro_batch_tokens
+                                 ? ", measured"
+                                 : str_cat(", extrapolated from at most ", measured, " tokens")));
+  if (may_run_on_gpu) {
+    print_inspect_line("", "measured on the CPU; an estimate for a GPU");
+  }
+}
+
+/// `program`: memory of the process without model and data.
+void print_memory(const train::Cost& cost, double program, bool may_run_on_gpu) {
   std::cout << "\nMemory of a training step\n";
   if (cost.copy_bytes > 0) {
     print_inspect_line("weights, fp32", format_bytes(cost.weight_bytes - cost.copy_bytes));
@@ -123,47 +135,36 @@ void print_memory(const train::Cost& cost) {
   if (cost.save_bytes > 0) {
     print_inspect_line("copy while saving", format_bytes(cost.save_bytes));
   }
-  print_inspect_line("activations", str_cat(format_bytes(cost.step.peak),
-                                            " at peak, of which kept for the backward pass ",
-                                            format_bytes(cost.step.kept)));
-  if (cost.is_estimate) {
-    print_inspect_line("", "estimated: this model family is not analysed layer by layer");
+  if (cost.step) {
+    print_activations(*cost.step, may_run_on_gpu);
+  } else {
+    print_inspect_line("activations", "not measured: " + cost.why_not_measured);
   }
-  if (cost.step.head > 0) {
-    print_inspect_line("head and logits",
-                       str_cat("up to ", format_bytes(cost.step.head), " of the activations"));
+  print_inspect_line(cost.step ? "all tensors" : "all but activations",
+                     format_bytes(cost.total_bytes()));
+  if (cost.step) {
+    print_inspect_line("resident memory, expected",
+                       str_cat(format_bytes(cost.total_bytes() + program), ", with ",
+                               format_bytes(program), " for the program and its libraries"));
   }
-  print_inspect_line("all tensors", format_bytes(cost.total_bytes()));
-  const auto bare = static_cast<double>(train::peak_memory());
-  print_inspect_line("resident memory, expected",
-                     str_cat(format_bytes(cost.total_bytes() + bare), ", with ", format_bytes(bare),
-                             " for the program and its libraries"));
 }
 
-void print_cost(const train::Cost& cost, int64_t length) {
+void print_work(const train::Cost& cost, int64_t length) {
   if (cost.trained_parameters < cost.parameters) {
     print_inspect_line("trained", str_cat(with_commas(cost.trained_parameters), " of ",
                                           with_commas(cost.parameters), " parameters"));
   }
   std::cout << "\nComputation per token, at " << length << " tokens per sequence\n";
-  print_inspect_line("forward", flops_text(cost.forward_flops));
-  print_inspect_line("training step", flops_text(cost.training_flops));
-  print_memory(cost);
+  const auto text = [&](double train::StepCost::*flops) {
+    return cost.step ? flops_text(*cost.step.*flops) : std::string("not measured");
+  };
+  print_inspect_line("forward", text(&train::StepCost::forward_flops));
+  print_inspect_line("training step", text(&train::StepCost::training_flops));
 }
 
 void inspect_config(const std::string& path, const std::vector<std::string>& overrides) {
   auto run = train::read_run_config(config::Document::load(path, overrides));
-  run.model.head =
-      objectives::head_for(objectives::make_objective(run.objective)->head(), run.model);
-  if (run.model.vocabulary == 0 && !models::reads_images(run.model)) {
-    run.model.vocabulary = run.tokenizer.vocab_size;
-    if (run.tokenizer.file) {
-      train::set_vocabulary_size(*data::load_tokenizer(*run.tokenizer.file), run.model);
-    }
-  }
-  if (models::is_baseline(run.model.family) && models::head_outputs(run.model) == 0) {
-    run.model.labels = {"LABEL_0", "LABEL_1"};  // set by the data; determines most of the weights
-  }
+  run.model = train::options_without_data(run);
   print_model(run.model);
   print_parameters(run.model);
   if (const auto generator = objectives::generator_model_options(run.model, run.objective)) {
@@ -174,11 +175,18 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
     print_model(*teacher);
   }
   const auto length = run.data.length.value_or(run.model.length);
+  const auto program = static_cast<double>(train::peak_memory());
+  const bool may_run_on_gpu = run.run.device == train::DeviceChoice::kCuda ||
+                              (run.run.device == train::DeviceChoice::kAuto &&
+                               !train::choose_device(run.run.device).is_cpu());
+  train::set_threads(run.train.threads);
   for (const bool is_bf16 : {false, true}) {
     if (run.train.precision == train::Precision::kAuto ||
         is_bf16 == (run.train.precision == train::Precision::kBf16)) {
+      const auto cost = train::cost_of(run, length, is_bf16 ? at::kBFloat16 : at::kFloat);
       std::cout << "\n" << (is_bf16 ? "bf16" : "fp32") << "\n";
-      print_cost(train::cost_of(run.model, run.objective, run.train, length, is_bf16), length);
+      print_work(cost, length);
+      print_memory(cost, program, may_run_on_gpu);
     }
   }
 }
@@ -213,9 +221,10 @@ void inspect_model(const std::string& path) {
 int run_inspect(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft inspect CONFIG|MODEL [--set key=value ...]",
-       .description = "For a config: parameters, FLOPs per token and memory of a training step, "
-                      "before anything is run. For a model directory, checkpoint or run: its "
-                      "contents; for checkpoints the checksums are verified.",
+       .description = "For a config: parameters, FLOPs per token and memory of a training step. "
+                      "FLOPs and activations are measured on synthetic data, if the model fits "
+                      "into memory; nothing is written. For a model directory, checkpoint or run: "
+                      "its contents; for checkpoints the checksums are verified.",
        .examples = {"weft inspect configs/quickstart_pretrain.yaml",
                     "weft inspect runs/quickstart/spam"}},
       1, 1);

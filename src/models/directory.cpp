@@ -85,8 +85,12 @@ void write_generation(const std::string& directory, const ModelOptions& options)
 
 }  // namespace
 
+std::shared_ptr<Model> make_uninitialized_model(const ModelOptions& options) {
+  return definition_of(options.family).make(options);
+}
+
 std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
-  auto model = definition_of(options.family).make(options);
+  auto model = make_uninitialized_model(options);
   initialize(*model, seed);
   return model;
 }

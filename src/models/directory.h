@@ -16,6 +16,10 @@ namespace weft::models {
 /// Builds the model with its initial weights: a pure function of options and seed.
 std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed);
 
+/// Builds the model with undefined weights. Its memory is not touched, so that even a model that
+/// does not fit can be asked for its parameters.
+std::shared_ptr<Model> make_uninitialized_model(const ModelOptions& options);
+
 /// Resolves a user's MODEL to the directory that contains config.json: a checkpoint or Hugging Face
 /// directory itself; for a run directory `best`, else `last`. Throws UserError naming what is
 /// missing, or the command that merges an adapter.

@@ -71,11 +71,10 @@ bool is_shared_embedding(const std::string& parameter) {
   return parameter.starts_with("embeddings.");
 }
 
-int64_t count_unshared_parameters(const ModelOptions& generator,
-                                  const std::set<std::string>& excluded) {
+int64_t count_unshared_parameters(const ModelOptions& generator) {
   int64_t own = 0;
   for (const auto& tensor : weight_map(generator)) {
-    if (!is_shared_embedding(tensor.parameter) && !excluded.contains(tensor.parameter)) {
+    if (!is_shared_embedding(tensor.parameter)) {
       own += tensor.elements();
     }
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,9 +18,8 @@ inline constexpr std::string_view kGeneratorPrefix = "generator.";  // prefix of
 /// Whether a parameter, by its name in either model, is a shared embedding.
 bool is_shared_embedding(const std::string& parameter);
 
-/// Counts the unshared parameters of a generator, except those named in `excluded`.
-int64_t count_unshared_parameters(const ModelOptions& generator,
-                                  const std::set<std::string>& excluded = {});
+/// Counts the parameters of a generator that are not shared.
+int64_t count_unshared_parameters(const ModelOptions& generator);
 
 /// The generator of the model; nullptr where it has none.
 Model* generator_of(const Model& model);

@@ -7,6 +7,7 @@
 
 #include "batching/hidden_states.h"
 #include "data/text/text_counts.h"
+#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
@@ -60,6 +61,11 @@ class CausalLmObjective : public Objective {
   }
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<CausalLmEvaluation>();
+  }
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    add_sample_targets(example, 1, model.vocabulary);
+    return example;
   }
 };
 

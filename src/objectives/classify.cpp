@@ -2,6 +2,7 @@
 
 #include "kernels/deterministic_sum.h"
 #include "kernels/to_device.h"
+#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/class_evaluation.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/class_loss.h"
@@ -69,6 +70,11 @@ class ClassifyObjective : public Objective {
   std::unique_ptr<Evaluation> evaluation() const override {
     return make_class_evaluation(options_);
   }
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    example.label = 0;
+    return example;
+  }
   std::string metric_for_best_model() const override { return "eval_accuracy"; }
 
  private:
@@ -110,6 +116,11 @@ class MultiLabelObjective : public Objective {
 
   std::unique_ptr<Evaluation> evaluation() const override {
     return make_multi_label_evaluation(options_);
+  }
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    example.values.assign(static_cast<std::size_t>(models::head_outputs(model)), 0);
+    return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
 

@@ -114,6 +114,9 @@ class DistillObjective : public Objective {
   std::unique_ptr<Evaluation> evaluation() const override {
     return student_objective_->evaluation();
   }
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    return student_objective_->sample_example(model, length);
+  }
   std::string metric_for_best_model() const override {
     return student_objective_->metric_for_best_model();
   }

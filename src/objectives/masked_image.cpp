@@ -8,6 +8,7 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "kernels/to_device.h"
+#include "objectives/data/sample_example.h"
 
 namespace weft::objectives {
 
@@ -79,6 +80,9 @@ class PixelEvaluation : public Evaluation {
 
 class MaskedImageObjective : public Objective {
  public:
+  explicit MaskedImageObjective(const ObjectiveOptions& options)
+      : mask_fraction_(options.masked_image.fraction) {}
+
   models::Head head() const override { return models::Head::kMaskedImage; }
   std::vector<std::string> terms() const override { return {"masked_image"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
@@ -92,12 +96,26 @@ class MaskedImageObjective : public Objective {
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<PixelEvaluation>();
   }
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    const auto patches = std::find_if(example.ids.begin(), example.ids.end(),
+                                      [](int64_t id) { return id >= 0; });  // after special tokens
+    add_sample_targets(example, mask_fraction_, 1, patches - example.ids.begin());
+    example.token_type_ids.assign(example.ids.size(), 0);
+    for (const auto position : example.target_positions) {
+      example.token_type_ids[static_cast<std::size_t>(position)] = 1;
+    }
+    return example;
+  }
+
+ private:
+  double mask_fraction_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& /*options*/) {
-  return std::make_unique<MaskedImageObjective>();
+std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& options) {
+  return std::make_unique<MaskedImageObjective>(options);
 }
 
 void read_masked_image(config::Section& section, data::MaskedImageOptions& options) {

@@ -11,6 +11,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
+#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
@@ -166,7 +167,8 @@ class MaskedLmEvaluation : public Evaluation {
 
 class MaskedLmObjective : public Objective {
  public:
-  explicit MaskedLmObjective(const ObjectiveOptions& options) : pair_(options.pair) {}
+  explicit MaskedLmObjective(const ObjectiveOptions& options)
+      : mask_fraction_(options.mask.fraction), pair_(options.pair) {}
 
   models::Head head() const override {
     return has_pairs() ? models::Head::kPretraining : models::Head::kMaskedLm;
@@ -203,6 +205,13 @@ class MaskedLmObjective : public Objective {
     return std::make_unique<MaskedLmEvaluation>(pair_term());
   }
 
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    add_sample_targets(example, mask_fraction_, model.vocabulary);
+    example.label = 0;  // of the pair
+    return example;
+  }
+
  private:
   bool has_pairs() const { return pair_ != data::PairTask::kNone; }
 
@@ -218,6 +227,7 @@ class MaskedLmObjective : public Objective {
     return "";
   }
 
+  double mask_fraction_;
   data::PairTask pair_;
 };
 

@@ -35,7 +35,8 @@ constexpr std::array kObjectives = {
             }},
     Factory{ObjectiveType::kSpanCorruption,
             [](const ObjectiveOptions& options) {
-              return make_seq2seq_objective(options, "span_corruption");
+              return make_seq2seq_objective(options, "span_corruption",
+                                            options.span_corruption.fraction);
             }},
     Factory{
         ObjectiveType::kDenoise,

@@ -77,6 +77,9 @@ class Objective {
     return {};
   }
   virtual std::unique_ptr<Evaluation> evaluation() const = 0;
+  /// A made-up example with inputs and targets for `losses`, of the shapes that training data of
+  /// sequences of `length` tokens have. Measures the cost of a step before there are data.
+  virtual data::Example sample_example(const models::ModelOptions& model, int64_t length) const = 0;
   /// `eval_loss`, lower is better, unless the objective has a better one; `train.best_by` overrides
   /// it.
   virtual std::string metric_for_best_model() const { return "eval_loss"; }

@@ -58,10 +58,6 @@ std::string_view name_of(ObjectiveType type);
 bool is_sequence_level(ObjectiveType type);
 /// Whether it learns from running text, i.e. documents that are split into sequences.
 bool reads_raw_text(const ObjectiveOptions& options);
-/// Whether the model predicts tokens of the vocabulary.
-bool predicts_tokens(const ObjectiveOptions& options);
-/// Fraction of the tokens that are targets, for estimates.
-double target_fraction(const ObjectiveOptions& options);
 
 /// A key of `objective:` that is incompatible with the model, and why.
 struct Incompatibility {

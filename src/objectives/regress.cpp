@@ -6,6 +6,7 @@
 #include "kernels/deterministic_sum.h"
 #include "metrics/metrics.h"
 #include "metrics/ranking_metrics.h"
+#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/r_drop.h"
 #include "objectives/sequence_objectives.h"
@@ -141,6 +142,12 @@ class RegressObjective : public Objective {
 
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<RegressEvaluation>();
+  }
+
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    example.values.assign(static_cast<std::size_t>(models::head_outputs(model)), 0);
+    return example;
   }
 
  private:

@@ -18,6 +18,7 @@
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
 #include "models/generator.h"
+#include "objectives/data/sample_example.h"
 
 namespace weft::objectives {
 
@@ -272,7 +273,7 @@ class ReplacedTokenEvaluation : public Evaluation {
 class ReplacedTokenObjective : public Objective {
  public:
   explicit ReplacedTokenObjective(const ObjectiveOptions& options)
-      : weight_(options.replaced_token.weight) {}
+      : mask_fraction_(options.mask.fraction), weight_(options.replaced_token.weight) {}
 
   models::Head head() const override { return models::Head::kReplacedToken; }
   std::vector<std::string> terms() const override { return {"generator", "discriminator"}; }
@@ -319,6 +320,12 @@ class ReplacedTokenObjective : public Objective {
     return std::make_unique<ReplacedTokenEvaluation>(weight_);
   }
 
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    add_sample_targets(example, mask_fraction_, model.vocabulary);
+    return example;
+  }
+
  private:
   /// A pure function of seed, step and the row in the step, independent of micro-batches.
   static at::Tensor uniforms(const data::Batch& batch, const nn::ForwardContext& context) {
@@ -346,6 +353,7 @@ class ReplacedTokenObjective : public Objective {
     return {predicted.sum(), at::logical_and(predicted, labels).sum()};
   }
 
+  double mask_fraction_;
   double weight_;
 };
 

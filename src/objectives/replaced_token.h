@@ -23,9 +23,6 @@ models::ModelOptions generator_options(const GeneratorOptions& wanted,
 std::optional<models::ModelOptions> generator_model_options(const models::ModelOptions& model,
                                                             const ObjectiveOptions& objective);
 
-/// The generator's own objective.
-ObjectiveOptions generator_objective(const ObjectiveOptions& objective);
-
 /// Reads the keys of type replaced_token. Throws config::Error.
 void read_replaced_token(config::Section& section, ReplacedTokenOptions& options);
 

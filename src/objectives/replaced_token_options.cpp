@@ -85,10 +85,4 @@ std::optional<models::ModelOptions> generator_model_options(const models::ModelO
              : std::nullopt;
 }
 
-ObjectiveOptions generator_objective(const ObjectiveOptions& objective) {
-  auto task = objective;
-  task.type = ObjectiveType::kMlm;
-  return task;
-}
-
 }  // namespace weft::objectives

@@ -1,7 +1,12 @@
 #include "objectives/seq2seq.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "batching/hidden_states.h"
 #include "data/datasets/parallel_dataset.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
@@ -10,8 +15,10 @@ namespace {
 
 class Seq2SeqObjective : public Objective {
  public:
-  Seq2SeqObjective(const ObjectiveOptions& options, std::string name)
-      : smoothing_(options.seq2seq.label_smoothing), name_(std::move(name)) {}
+  Seq2SeqObjective(const ObjectiveOptions& options, std::string name, double target_fraction)
+      : smoothing_(options.seq2seq.label_smoothing),
+        name_(std::move(name)),
+        target_fraction_(target_fraction) {}
 
   models::Head head() const override { return models::Head::kConditional; }
   std::vector<std::string> terms() const override { return {name_}; }
@@ -27,9 +34,27 @@ class Seq2SeqObjective : public Objective {
 
   std::unique_ptr<Evaluation> evaluation() const override { return make_token_evaluation(); }
 
+  /// Of an encoder-decoder the source has `length` tokens; a decoder alone reads both in one
+  /// sequence.
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    if (!models::is_encoder_decoder(model)) {
+      auto example = sample_input(model, length);
+      example.prefix_length = std::llround((1 - target_fraction_) * static_cast<double>(length));
+      add_sample_targets(example, 1, model.vocabulary, example.prefix_length);
+      return example;
+    }
+    const double per_source_token = target_fraction_ / (1 - target_fraction_);
+    const auto targets = std::llround(per_source_token * static_cast<double>(length));
+    auto example = sample_input(model, std::clamp<int64_t>(targets, 1, model.length));
+    example.source_ids = sample_input(model, length).ids;
+    add_sample_targets(example, 1, model.vocabulary);
+    return example;
+  }
+
  private:
   double smoothing_;
   std::string name_;
+  double target_fraction_;
 };
 
 }  // namespace
@@ -50,8 +75,9 @@ void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options) {
 }
 
 std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& options,
-                                                  const std::string& name) {
-  return std::make_unique<Seq2SeqObjective>(options, name);
+                                                  const std::string& name,
+                                                  double target_fraction) {
+  return std::make_unique<Seq2SeqObjective>(options, name, target_fraction);
 }
 
 Datasets parallel_datasets(const ObjectiveOptions& objective,

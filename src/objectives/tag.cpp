@@ -5,6 +5,7 @@
 #include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
+#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/tag_evaluation.h"
 
 namespace weft::objectives {
@@ -34,6 +35,11 @@ class TagObjective : public Objective {
 
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<TagEvaluation>();
+  }
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
+    auto example = sample_input(model, length);
+    add_sample_targets(example, 1, models::head_outputs(model));
+    return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
 };

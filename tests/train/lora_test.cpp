@@ -15,6 +15,7 @@
 #include "train/cost/cost.h"
 #include "train/run/train.h"
 #include "train/small_run.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 namespace {
@@ -137,12 +138,12 @@ TEST_F(LoraRunTest, OnlyAdaptersLearnTheRows) {
 
 TEST_F(LoraRunTest, CostCountsWhatIsTrained) {
   auto run = config("run");
-  run.model.head = models::Head::kSequence;
-  run.model.labels = {"no", "yes"};
-  const auto cost = cost_of(run.model, run.objective, run.train, 32, false);
+  run.model = options_without_data(run);
+  const auto cost = cost_of(run, 32, at::kFloat);
   const int64_t trained = 2 * 2 * 2 * (16 + 16) + 2 * 16 + 2;  // layers, targets, rank; head
   EXPECT_EQ(cost.trained_parameters, trained);
-  EXPECT_EQ(cost.optimizer_bytes, 8.0 * static_cast<double>(trained));
+  EXPECT_NEAR(cost.optimizer_bytes, 8.0 * static_cast<double>(trained), 8 * 1024);  // aligned
+  EXPECT_TRUE(cost.step) << cost.why_not_measured;
 }
 
 TEST_F(LoraRunTest, RefusesWhatDoesNotGoTogether) {

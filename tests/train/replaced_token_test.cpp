@@ -17,6 +17,7 @@
 #include "train/run/train.h"
 #include "train/small_run.h"
 #include "train/step/evaluate_directory.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 namespace {
@@ -210,20 +211,21 @@ TEST_F(ReplacedTokenRun, WhatIsFrozenStays) {
 
 TEST_F(ReplacedTokenRun, CostCountsEachParameterOnce) {
   auto given = config("run");
-  given.model.vocabulary = 70;
-  given.model.head = models::Head::kReplacedToken;
+  given.model = options_without_data(given);
   const auto model = models::make_model(given.model, 1);
   models::make_generator(
       *model, objectives::generator_options(given.objective.replaced_token.generator, given.model),
       1);
   const FlatParameters flat_parameters(*model, at::kFloat, DecayOn::kMatrices);
-  const auto cost = cost_of(given.model, given.objective, given.train, 32, false);
+  const auto cost = cost_of(given, 32, at::kFloat);
   EXPECT_EQ(cost.parameters, flat_parameters.parameters());
   EXPECT_EQ(cost.trained_parameters, flat_parameters.trained_parameters());
   given.train.freeze = {"generator.layers", "embeddings"};
-  const auto frozen = cost_of(given.model, given.objective, given.train, 32, false);
+  const auto frozen = cost_of(given, 32, at::kFloat);
   EXPECT_LT(frozen.trained_parameters, cost.trained_parameters);
-  EXPECT_LT(frozen.training_flops, cost.training_flops);
+  ASSERT_TRUE(cost.step && frozen.step);
+  EXPECT_EQ(frozen.step->forward_flops, cost.step->forward_flops);
+  EXPECT_LT(frozen.step->training_flops, cost.step->training_flops);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/attention/attention_cpu.h"
+#include "kernels/flop_counter.h"
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
 #include "kernels/operation_profiler.h"
@@ -209,8 +210,14 @@ at::Tensor attention_fallback(const AttentionInput& given,
   const auto device = input.query.device();
   const bool uses_flash = device.is_cuda() && gpu::supports_flash_attention(input, settings) &&
                           gpu::has_flash_attention(device);
-  return uses_flash ? gpu::flash_attention(input, queries, keys, settings, rng_key)
-                    : reference::attention(input, queries, keys, settings, rng_key);
+  auto out = uses_flash ? gpu::flash_attention(input, queries, keys, settings, rng_key)
+                        : reference::attention(input, queries, keys, settings, rng_key);
+  if (FlopCounter::current() != nullptr) {
+    const int64_t flops = attention_product_flops(*make_attention_plan(
+        input.query.size(1) / settings.heads, {queries, keys, {}}, settings, rng_key));
+    count_with_backward(out, kForwardProducts * flops, kBackwardProducts * flops);
+  }
+  return out;
 }
 
 }  // namespace

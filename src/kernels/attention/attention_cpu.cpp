@@ -8,6 +8,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/flop_counter.h"
 #include "kernels/fused.h"
 
 namespace weft::kernels {
@@ -116,6 +117,12 @@ void for_each_task(const AttentionPlan& plan,
   });
 }
 
+void count_attention(const AttentionPlan& plan, int64_t products) {
+  if (auto* const counter = FlopCounter::current(); counter != nullptr) {
+    counter->add(products * attention_product_flops(plan));
+  }
+}
+
 }  // namespace
 
 at::Tensor padded_bias(const std::optional<at::Tensor>& bias) {
@@ -159,7 +166,28 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
   return plan;
 }
 
+int64_t attention_product_flops(const AttentionPlan& plan) {
+  int64_t pairs = 0;
+  for (std::size_t b = 0; b < plan.key_lengths.size(); ++b) {
+    const int64_t queries = plan.length(static_cast<int64_t>(b));
+    const int64_t keys = plan.key_lengths[b];
+    const int64_t prefix = plan.prefix_lengths.empty() ? 0 : plan.prefix_lengths[b];
+    for (int64_t query = 0; query < queries; ++query) {
+      const int64_t position = query + (plan.is_causal ? keys - queries : 0);
+      int64_t first = 0;
+      int64_t last = plan.is_causal ? std::max(position, prefix - 1) : keys - 1;
+      if (plan.window_radius >= 0) {
+        first = std::max(first, position - plan.window_radius);
+        last = std::min(last, position + plan.window_radius);
+      }
+      pairs += std::max<int64_t>(0, std::min(last, keys - 1) - first + 1);
+    }
+  }
+  return 2 * pairs * plan.heads * plan.width;
+}
+
 void attend(const AttentionPlan& plan, AttentionTensors& tensors) {
+  count_attention(plan, kForwardProducts);
   const auto& q = tensors.q;
   const int64_t columns = plan.heads * plan.width;
   tensors.out = plan.has_gaps ? at::zeros({q.size(0), columns}, q.options())
@@ -172,6 +200,7 @@ void attend(const AttentionPlan& plan, AttentionTensors& tensors) {
 }
 
 at::Tensor attend_backward(const AttentionPlan& plan, AttentionTensors& tensors) {
+  count_attention(plan, kBackwardProducts);
   const auto sequences = static_cast<int64_t>(plan.order.size());
   if (tensors.bias.defined()) {
     tensors.dbias =

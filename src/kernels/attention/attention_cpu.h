@@ -50,6 +50,14 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
                                                       const AttentionSettings& settings,
                                                       const RngKey& rng_key);
 
+/// Products of the attention over all pairs of a query and a key. Forward: the scores Q K^T, and
+/// their weights by V. Backward: the scores again, and the gradients of the weights, Q, K and V.
+inline constexpr int64_t kForwardProducts = 2;
+inline constexpr int64_t kBackwardProducts = 5;
+
+/// Floating-point operations of one such product. Only pairs that the mask allows count.
+int64_t attention_product_flops(const AttentionPlan& plan);
+
 /// Rows may be strided; keys and values have the same stride.
 struct AttentionTensors {
   at::Tensor q = {};

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/flop_counter.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
@@ -50,6 +51,8 @@ at::Tensor weights_of(const at::Tensor& qkv, int64_t prefix, const AttentionSett
   const double scale =
       settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   auto scores = at::matmul(q, k.transpose(-2, -1)) * scale;
+  const int64_t flops = 2 * scores.numel() * q.size(-1);
+  count_with_backward(scores, flops, 2 * flops);
   if (settings.distance_bias.defined()) {
     scores = scores + weights_bias_of(settings.distance_bias, length);
   }

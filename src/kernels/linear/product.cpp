@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/flop_counter.h"
 #include "kernels/fused.h"
 #include "kernels/linear/blocked_product.h"
 
@@ -155,6 +156,7 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
   check_product(a, b);
   TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == b.size(1)),
               "product expects a bias (", b.size(1), "), got ", bias.sizes());
+  count_product(a, b);
   if (has_few_rows(a, b, bias)) {
     return few_rows(a, b, bias);
   }
@@ -198,6 +200,9 @@ at::Tensor product(const at::Tensor& given, const PackedMatrix& b, const at::Ten
               "product expects (N, ", b.depth, ") in ", b.panels.scalar_type(), ", got ",
               given.sizes(), " in ", given.scalar_type());
   const auto a = given.contiguous();
+  if (auto* const counter = FlopCounter::current(); counter != nullptr) {
+    counter->add_product({.rows = a.size(0), .depth = b.depth, .columns = b.columns});
+  }
   if (has_few_rows(a, b.panels, bias)) {
     return run_few(
         a, bias,
@@ -225,6 +230,7 @@ void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
   check_product(a, b);
   TORCH_CHECK(sum.dim() == 2 && sum.size(0) == a.size(0) && sum.size(1) == b.size(1),
               "add_product expects a sum (", a.size(0), ", ", b.size(1), "), got ", sum.sizes());
+  count_product(a, b);
   at::Tensor target = sum;
   if (has_few_rows(a, b, {})) {
     target.add_(few_rows(a, b, {}), scale);

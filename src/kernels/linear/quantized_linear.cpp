@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "kernels/flop_counter.h"
 #include "kernels/fused.h"
 
 namespace weft::kernels {
@@ -83,6 +84,7 @@ at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) 
               x.device());
   TORCH_CHECK(!(at::GradMode::is_enabled() && x.requires_grad()),
               "quantized_linear has no gradient: int8 weights support inference only");
+  count_product(x, weight.values.t());
   const auto rows = x.detach().contiguous();
   const auto out = at::empty({x.size(0), weight.values.size(0)}, x.options());
   const Rows multiply(rows, weight, out);

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/linear/batched_product.h"
 #include "kernels/to_device.h"
 
 namespace weft::nn {
@@ -78,12 +79,12 @@ at::Tensor align_pairs(const at::Tensor& features,
     return result;
   }
   const auto type = values.scalar_type();
-  const auto scores =
-      at::bmm(a.pad(features), b.pad(features).transpose(1, 2)).to(at::kFloat);  // (B, La, Lb)
+  const auto scores = kernels::batched_product(a.pad(features), b.pad(features).transpose(1, 2))
+                          .to(at::kFloat);  // (B, La, Lb)
   const auto to_second = masked_softmax(scores, b.mask).to(type);
   const auto to_first = masked_softmax(scores.transpose(1, 2), a.mask).to(type);  // (B, Lb, La)
-  result = a.unpad(result, at::bmm(to_second, b.pad(values)));
-  return b.unpad(result, at::bmm(to_first, a.pad(values)));
+  result = a.unpad(result, kernels::batched_product(to_second, b.pad(values)));
+  return b.unpad(result, kernels::batched_product(to_first, a.pad(values)));
 }
 
 at::Tensor align_texts(const at::Tensor& features,
@@ -108,9 +109,10 @@ at::Tensor align_texts(const at::Tensor& features,
                                .index_select(0, distance.flatten().to(at::kLong))
                                .view({padded.max_length, padded.max_length});
   const auto rows = padded.pad(features);
-  const auto scores = at::bmm(rows, rows.transpose(1, 2)).to(at::kFloat) + by_distance;
+  const auto scores =
+      kernels::batched_product(rows, rows.transpose(1, 2)).to(at::kFloat) + by_distance;
   const auto weights = masked_softmax(scores, padded.mask).to(values.scalar_type());
-  return padded.unpad(result, at::bmm(weights, padded.pad(values)));
+  return padded.unpad(result, kernels::batched_product(weights, padded.pad(values)));
 }
 
 }  // namespace weft::nn

@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
 
 namespace weft::train {
 
@@ -16,9 +18,10 @@ std::atomic<int64_t> live{0};
 std::atomic<int64_t> peak{0};
 std::atomic<int64_t> allocations{0};
 std::atomic<int64_t> allocated{0};
+std::atomic<int64_t> largest_live{std::numeric_limits<int64_t>::max()};  // the limit
 
-/// What the allocator below gave, by its address: some of LibTorch's code demands that memory and
-/// its context are the same.
+/// Blocks of the underlying allocator by address. They are not kept in the context of a DataPtr,
+/// because some of LibTorch's code requires that context and memory are the same pointer.
 struct Blocks {
   std::mutex mutex;
   std::unordered_map<void*, std::pair<c10::DataPtr, int64_t>> held;
@@ -29,15 +32,19 @@ Blocks& blocks() {
   return *all;
 }
 
-/// Of oneDNN's buffers some are freed by another allocator than the one that gave them.
+/// Also frees blocks of another allocator: oneDNN frees some buffers through the current allocator
+/// even if another one allocated them.
 void release(void* memory);
 
-/// Passes everything on to another allocator. Tensors may outlive the counting, so it lives as long
-/// as the process.
+/// Counts and forwards to the underlying allocator. Lives as long as the process, because tensors
+/// may outlive the tracker.
 class CountingAllocator : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const auto size = static_cast<int64_t>(bytes);
+    TORCH_CHECK(size <= largest_live - live,
+                "AllocationTracker: can't allocate memory: you tried to allocate ", size,
+                " bytes.");
     auto given = underlying->allocate(bytes);
     void* const memory = given.get();
     const auto device = given.device();
@@ -94,13 +101,18 @@ void release(void* memory) {
 
 }  // namespace
 
-AllocationTracker::AllocationTracker() {
+AllocationTracker::AllocationTracker(int64_t limit) {
+  constexpr auto kNone = std::numeric_limits<int64_t>::max();
+  largest_live = limit < kNone - live ? live + limit : kNone;
   counting_allocator().underlying = c10::GetCPUAllocator();
   c10::SetCPUAllocator(&counting_allocator());
   reset();
 }
 
-AllocationTracker::~AllocationTracker() { c10::SetCPUAllocator(counting_allocator().underlying); }
+AllocationTracker::~AllocationTracker() {
+  c10::SetCPUAllocator(counting_allocator().underlying);
+  largest_live = std::numeric_limits<int64_t>::max();
+}
 
 AllocationTracker::Counts AllocationTracker::counts() const {
   return {.live = live, .peak = peak, .allocations = allocations, .allocated = allocated};

@@ -1,26 +1,29 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace weft::train {
 
-/// Counts the memory of tensors on the CPU from its beginning to its end; tensors that were made
-/// before are not in it. Every allocation costs a little more meanwhile, so that only benches and
-/// tests count. One at a time.
+/// Counts the memory of tensors on the CPU during its lifetime; tensors made before are not
+/// included. Every allocation costs a little more meanwhile, so only measurements use it. At most
+/// one exists at a time.
 class AllocationTracker {
  public:
-  AllocationTracker();
+  /// `limit`: bytes that may be held at once. An allocation beyond it throws as LibTorch's
+  /// allocator does where the system refuses.
+  explicit AllocationTracker(int64_t limit = std::numeric_limits<int64_t>::max());
   AllocationTracker(const AllocationTracker&) = delete;
   AllocationTracker& operator=(const AllocationTracker&) = delete;
   ~AllocationTracker();
 
   struct Counts {
-    int64_t live = 0;  // bytes
-    int64_t peak = 0;  // of live, since the last mark
+    int64_t live = 0;  // bytes held now
+    int64_t peak = 0;  // greatest `live` since the last reset
     int64_t allocations = 0;
     int64_t allocated = 0;  // bytes
   };
-  /// Since the last mark.
+  /// Counts since the last reset, or since the beginning.
   Counts counts() const;
   void reset();
 };

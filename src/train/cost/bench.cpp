@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -11,12 +12,9 @@
 #include <ATen/core/grad_mode.h>
 #include <sys/resource.h>
 
+#include "kernels/flop_counter.h"
 #include "kernels/linear/product.h"
-#include "models/families/baselines.h"
-#include "models/generator.h"
-#include "objectives/replaced_token.h"
 #include "train/cost/allocation_tracker.h"
-#include "train/cost/baseline_cost.h"
 #include "train/cost/cost.h"
 #include "train/run/device.h"
 #include "train/step/probe_run.h"
@@ -50,25 +48,29 @@ double median_ms(const c10::Device& device, const std::function<void()>& work) {
   return median(times);
 }
 
-// Forward, and the two products of backward: for the input and for the weight.
-double product_ms(const Product& product, at::ScalarType type, const c10::Device& device) {
-  const auto options = at::device(device).dtype(type);
-  const auto x = at::ones({product.rows, product.inputs}, options);
-  const auto weight = at::ones({product.outputs, product.inputs}, options);
-  const auto gradient = at::ones({product.rows, product.outputs}, options);
-  return static_cast<double>(product.times) *
-         (median_ms(device, [&] { kernels::product(x, weight.t()); }) +
-          median_ms(device, [&] { kernels::product(gradient, weight); }) +
-          median_ms(device, [&] { kernels::product(gradient.t(), x); }));
+using Products = std::map<kernels::ProductShape, int64_t>;
+
+/// Time of one product of this shape, whose transposed sides are views of contiguous matrices.
+double product_ms(const kernels::ProductShape& shape,
+                  at::ScalarType type,
+                  const c10::Device& device) {
+  const auto matrix = [&](int64_t rows, int64_t columns, bool is_transposed) {
+    const auto options = at::device(device).dtype(type);
+    return is_transposed ? at::ones({columns, rows}, options).t()
+                         : at::ones({rows, columns}, options);
+  };
+  const auto left = matrix(shape.rows, shape.depth, shape.left_is_transposed);
+  const auto right = matrix(shape.depth, shape.columns, shape.right_is_transposed);
+  return median_ms(device, [&] { kernels::product(left, right); });
 }
 
 struct Measured {
   std::vector<double> step, wait, forward, backward, optimizer, other;
   double tokens = 0;
   double sequences = 0;
-  double targets = 0;
   double total_ms = 0;
   std::vector<kernels::OperationProfiler::Milliseconds> forward_by_operation, backward_by_operation;
+  std::vector<std::pair<int64_t, Products>> products;  // of each step, with its operations
 };
 
 kernels::OperationProfiler::Milliseconds medians(
@@ -86,6 +88,7 @@ kernels::OperationProfiler::Milliseconds medians(
 
 void measure_step(ProbeRun& probe, Measured& measured) {
   auto& trainer = probe.trainer();
+  const kernels::FlopCounter counter;
   const double waited = trainer.data_wait_ms();
   const double begin = now_ms();
   probe.step();
@@ -103,19 +106,20 @@ void measure_step(ProbeRun& probe, Measured& measured) {
   measured.total_ms += step;
   measured.tokens += static_cast<double>(trainer.result().tokens);
   measured.sequences += static_cast<double>(trainer.result().sequences);
-  measured.targets += static_cast<double>(trainer.result().targets);
+  measured.products.emplace_back(counter.flops(), counter.products());
 }
 
-StepRows bench_rows_of(double tokens, double sequences, double targets, models::Head head) {
-  if (head == models::Head::kPretraining) {
-    targets -= sequences;  // a second term counts one target for each sequence
+/// Time of the matrix products of the step with the median number of operations.
+double matrix_products_ms(Measured& measured, ProbeRun& probe) {
+  auto& steps = measured.products;
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  const at::NoGradGuard no_grad;
+  double sum = 0;
+  for (const auto& [shape, times] : middle->second) {
+    sum += static_cast<double>(times) * product_ms(shape, probe.precision().type, probe.device());
   }
-  if (head == models::Head::kReplacedToken) {
-    targets -= tokens;  // and that of the discriminator each token
-  }
-  return {.tokens = std::llround(tokens),
-          .targets = std::llround(std::max(targets, 0.0)),
-          .sequences = std::llround(sequences)};
+  return sum;
 }
 
 double cpu_ms() {
@@ -127,23 +131,17 @@ double cpu_ms() {
   return milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime);
 }
 
-/// What step_memory expects of the step that was just made.
-double expected_activations(ProbeRun& probe, const RunConfig& config) {
-  const auto& model = probe.components().model->options();
-  const auto& result = probe.trainer().result();
-  auto shape =
-      step_shape(model, config.objective, config.train, probe.precision().type == at::kBFloat16);
-  const auto tokens = static_cast<double>(result.tokens);
-  const auto piece = static_cast<double>(config.train.micro_batch_tokens.value_or(result.tokens));
-  const double share = std::min(1.0, piece / std::max(1.0, tokens));
-  shape.rows = bench_rows_of(share * tokens, share * static_cast<double>(result.sequences),
-                             share * static_cast<double>(result.targets), model.head);
-  return step_memory(model, config.objective, shape).peak;
+/// Tokens in the largest micro-batch of the step that was just made.
+double micro_batch_tokens(ProbeRun& probe, const RunConfig& config) {
+  const auto tokens = probe.trainer().result().tokens;
+  return static_cast<double>(std::min(tokens, config.train.micro_batch_tokens.value_or(tokens)));
 }
 
-/// Counts in some more steps, which no time is taken of.
-void count_allocations(ProbeRun& probe, const RunConfig& config, BenchMemory& memory) {
+/// Measures some more steps, which are not timed. Returns the tokens of the micro-batch with the
+/// most activations.
+double count_allocations(ProbeRun& probe, const RunConfig& config, BenchMemory& memory) {
   constexpr int kSteps = 3;
+  double tokens = 0;
   AllocationTracker tensors;
   for (int step = 0; step < kSteps; ++step) {
     tensors.reset();
@@ -153,18 +151,30 @@ void count_allocations(ProbeRun& probe, const RunConfig& config, BenchMemory& me
     const auto activations = static_cast<double>(counts.peak - before);
     if (activations > memory.activations) {
       memory.activations = activations;
-      memory.activations_expected = expected_activations(probe, config);
+      tokens = micro_batch_tokens(probe, config);
     }
     memory.allocations += static_cast<double>(counts.allocations) / kSteps;
     memory.allocated += static_cast<double>(counts.allocated) / kSteps;
   }
+  return tokens;
 }
 
-/// Without activations and allocations where another device than the CPU makes them.
+/// Activations that `weft inspect` states for a micro-batch of so many tokens; 0: not measured.
+double expected_activations(ProbeRun& probe, const RunConfig& config, double tokens) {
+  auto known = config;
+  known.model = probe.components().model->options();
+  const auto& result = probe.trainer().result();
+  const auto cost = cost_of(known, result.tokens / std::max<int64_t>(1, result.sequences),
+                            probe.precision().type);
+  return cost.step ? cost.step->activations.bytes(tokens) : 0;
+}
+
+/// Activations and allocations are measured on the CPU only.
 BenchMemory measure_memory(ProbeRun& probe, const RunConfig& config) {
   BenchMemory memory;
   if (probe.device().is_cpu()) {
-    count_allocations(probe, config, memory);
+    const double tokens = count_allocations(probe, config, memory);
+    memory.activations_expected = expected_activations(probe, config, tokens);
   }
   const auto bytes = [](const at::Tensor& tensor) {
     return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
@@ -180,64 +190,6 @@ BenchMemory measure_memory(ProbeRun& probe, const RunConfig& config) {
 
 }  // namespace
 
-std::vector<Product> linear_products(const models::ModelOptions& options,
-                                     const objectives::ObjectiveOptions& objective,
-                                     const StepRows& rows) {
-  if (models::is_baseline(options.family)) {
-    return baseline_products(options, rows);
-  }
-  const int64_t d = options.dim;
-  const bool has_decoder = options.head == models::Head::kConditional;
-  std::vector<Product> products;
-  const int64_t own = models::query_width(options);
-  const int64_t shared = models::key_width(options);
-  const int64_t of_decoder = options.decoder.heads * models::head_dim(options);
-  const auto add_rest = [&](int64_t tokens, int64_t layers, int64_t queries, int64_t width) {
-    products.push_back({tokens, queries, d, layers});
-    products.push_back({tokens, d, (options.is_gated ? 2 : 1) * width, layers});
-    products.push_back({tokens, width, d, layers});
-  };
-  const int64_t source = has_decoder ? rows.tokens - rows.targets : rows.tokens;
-  const int64_t read = has_decoder ? source : rows_read(options, objective, rows);
-  if (options.layers > 0) {
-    products.push_back({source, d, own + 2 * shared, options.layers - 1});
-    add_rest(source, options.layers - 1, own, options.width);
-    products.push_back({spares_queries(options) ? read : source, d, own, 1});
-    products.push_back({source, d, 2 * shared, 1});
-    add_rest(read, 1, own, options.width);
-  }
-  if (has_decoder) {
-    const auto& decoder = options.decoder;
-    products.push_back({rows.targets, d, 3 * of_decoder, decoder.layers});
-    add_rest(rows.targets, decoder.layers, of_decoder, decoder.width);
-    products.push_back({rows.targets, d, of_decoder, decoder.layers});  // queries to the source
-    products.push_back({rows.targets, of_decoder, d, decoder.layers});
-    products.push_back({source, d, 2 * of_decoder, decoder.layers});  // its keys and values
-  }
-  const int64_t e = models::embedding_width(options);
-  if (e != d) {
-    products.push_back({rows.tokens, e, d, 1});
-  }
-  if (options.vision.image_size > 0) {
-    products.push_back({rows.tokens - rows.sequences, options.vision.patch_width(), d, 1});
-  }
-  const bool predicts_next = options.head == models::Head::kCausalLm || has_decoder;
-  const bool predicts_masked =
-      options.head == models::Head::kMaskedLm || options.head == models::Head::kPretraining;
-  if (predicts_masked && rows.targets > 0) {
-    products.push_back({rows.targets, d, e, 1});
-  }
-  if ((predicts_masked || predicts_next) && rows.targets > 0) {
-    products.push_back({rows.targets, e, options.vocabulary, 1});
-  }
-  if (!predicts_next && options.head != models::Head::kMaskedLm &&
-      options.head != models::Head::kNone) {
-    const bool is_per_token = options.head == models::Head::kReplacedToken;
-    products.push_back({is_per_token ? rows.tokens : rows.sequences, d, d, 1});
-  }
-  return products;
-}
-
 BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   const auto resident_before = static_cast<double>(peak_memory());
   ProbeRun probe(config, true);
@@ -251,7 +203,6 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   }
   const double cpu_spent = cpu_ms() - cpu_before;
   const auto count = static_cast<double>(steps);
-  const auto& options = probe.components().model->options();
   BenchReport report;
   report.steps = steps;
   report.parameters = probe.trainer().flat_parameters().parameters();
@@ -275,18 +226,7 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
       std::max(0.0, 1 - cpu_spent / (measured.total_ms * static_cast<double>(report.threads)));
   report.memory = measure_memory(probe, config);
   report.memory.resident_before = resident_before;
-  const at::NoGradGuard no_grad;
-  const auto rows = bench_rows_of(measured.tokens / count, measured.sequences / count,
-                                  measured.targets / count, options.head);
-  auto products = linear_products(options, config.objective, rows);
-  if (const auto* generator = models::generator_of(*probe.components().model)) {
-    const auto its_products = linear_products(
-        generator->options(), objectives::generator_objective(config.objective), rows);
-    products.insert(products.end(), its_products.begin(), its_products.end());
-  }
-  for (const auto& product : products) {
-    report.matrix_products_ms += product_ms(product, probe.precision().type, probe.device());
-  }
+  report.matrix_products_ms = matrix_products_ms(measured, probe);
   return report;
 }
 

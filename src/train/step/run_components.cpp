@@ -20,6 +20,7 @@
 #include "objectives/data/image_datasets.h"
 #include "objectives/data/raw_text_datasets.h"
 #include "objectives/data/training_texts.h"
+#include "objectives/loss/teacher.h"
 #include "objectives/replaced_token.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/lora_run.h"
@@ -153,6 +154,23 @@ void set_prompt(const RunConfig& config,
   options.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
 }
 
+/// Sets the head that the objective needs, and what its outputs mean.
+void set_head(const RunConfig& config,
+              const objectives::Objective& objective,
+              models::ModelOptions& options) {
+  const auto head = objectives::head_for(objective.head(), options);
+  if (options.head != head) {
+    options.labels.clear();  // of another head
+  }
+  options.head = head;
+  if (head == models::Head::kSequence && options.pad_id < 0) {
+    options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
+  }
+  options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
+  options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&
+                           config.objective.classes.multi_label;
+}
+
 /// An mBART decoder begins with the language token of its text. If all texts share one, config.json
 /// records it.
 void set_language(const RunConfig& config,
@@ -262,19 +280,45 @@ models::ModelOptions complete_options(const RunConfig& config,
         "objective.type: must be seq2seq, because the tokenizer has separate vocabularies for "
         "sources and targets (separate_vocabs)");
   }
-  const auto head = objectives::head_for(objective.head(), options);
-  if (options.head != head) {
-    options.labels.clear();  // of another head
-  }
-  options.head = head;
-  if (head == models::Head::kSequence && options.pad_id < 0) {
-    options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
-  }
+  set_head(config, objective, options);
   set_prompt(config, tokenizer, options);
-  options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
-  options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&
-                           config.objective.classes.multi_label;
   return options;
+}
+
+models::ModelOptions options_without_data(const RunConfig& config) {
+  auto options = config.model;
+  set_head(config, *objectives::make_objective(config.objective), options);
+  if (options.vocabulary == 0 && !models::reads_images(options)) {
+    options.vocabulary = config.tokenizer.vocab_size;
+    if (config.tokenizer.file) {
+      set_vocabulary_size(*data::load_tokenizer(*config.tokenizer.file), options);
+    }
+  }
+  if (options.eos_id < 0) {
+    options.eos_id = options.vocabulary - 1;
+  }
+  if (const auto teacher = objectives::teacher_model_options(options, config.objective);
+      teacher && options.labels.empty()) {
+    options.labels = teacher->labels;
+  }
+  auto labelled = options;
+  labelled.labels = {"LABEL_0", "LABEL_1"};
+  const bool lacks_labels =
+      models::head_outputs(options) == 0 && models::head_outputs(labelled) > 0;
+  return lacks_labels ? labelled : options;
+}
+
+std::shared_ptr<models::Model> make_untrained_model(const RunConfig& config) {
+  models::LoadedModel made{.model = models::make_uninitialized_model(config.model),
+                           .missing_keys = {},
+                           .unexpected_keys = {},
+                           .loaded_tensors = {}};
+  if (const auto generator = objectives::generator_model_options(config.model, config.objective)) {
+    models::make_generator(*made.model, *generator, static_cast<uint64_t>(config.run.seed));
+  }
+  prepare_lora(config, made, std::nullopt);
+  freeze(*made.model, config.train.freeze);
+  return made.model;
 }
 
 RunComponents prepare_run(const RunConfig& config,

@@ -46,6 +46,14 @@ models::ModelOptions complete_options(const RunConfig& config,
                                       const objectives::Objective& objective,
                                       const data::Tokenizer& tokenizer);
 
+/// Model options of the config, completed without reading data: the vocabulary of a tokenizer that
+/// is still to be trained has the size it may have at most, and unknown classes are two.
+models::ModelOptions options_without_data(const RunConfig& config);
+
+/// Builds the model of `config.model` with generator, adapters and frozen parameters as in
+/// prepare_run, but undefined weights. Throws UserError.
+std::shared_ptr<models::Model> make_untrained_model(const RunConfig& config);
+
 /// Shows preparation steps on the progress line.
 data::ProgressVisitor show_progress();
 

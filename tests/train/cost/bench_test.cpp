@@ -10,78 +10,6 @@
 namespace weft::train {
 namespace {
 
-using objectives::ObjectiveType;
-
-int64_t multiplications(const models::ModelOptions& options,
-                        objectives::ObjectiveType type,
-                        const StepRows& rows) {
-  objectives::ObjectiveOptions objective;
-  objective.type = type;
-  int64_t sum = 0;
-  for (const auto& product : linear_products(options, objective, rows)) {
-    sum += product.rows * product.inputs * product.outputs * product.times;
-  }
-  return sum;
-}
-
-models::ModelOptions small_options(models::Head head) {
-  models::ModelOptions options;
-  options.head = head;
-  options.vocabulary = 100;
-  options.dim = 8;
-  options.layers = 3;
-  options.heads = options.decoder.heads = 2;
-  options.width = 32;
-  return options;
-}
-
-TEST(Bench, CountsTheProductsOfEveryLayer) {
-  // 12 D^2 for each token and layer where F = 4 D, in the last one 2 D^2 for the tokens that are no
-  // targets; the head's transform and the vocabulary for each target.
-  EXPECT_EQ(multiplications(small_options(models::Head::kMaskedLm), ObjectiveType::kMlm,
-                            {.tokens = 50, .targets = 7, .sequences = 2}),
-            50 * 2 * 12 * 64 + 7 * 12 * 64 + 43 * 2 * 64 + 7 * (64 + 800));
-  // The vocabulary alone.
-  EXPECT_EQ(multiplications(small_options(models::Head::kCausalLm), ObjectiveType::kCausal,
-                            {.tokens = 50, .targets = 50, .sequences = 2}),
-            50 * 3 * 12 * 64 + 50 * 800);
-}
-
-TEST(Bench, CountsTheProductsOfBothStacks) {
-  auto options = small_options(models::Head::kConditional);
-  options.decoder.layers = 2;
-  options.decoder.width = 16;
-  // The encoder as above; in the decoder 8 D^2 where F = 2 D, query and output of its attention to
-  // the source, key and value for each token of that.
-  EXPECT_EQ(multiplications(options, ObjectiveType::kSeq2Seq,
-                            {.tokens = 50, .targets = 20, .sequences = 2}),
-            30 * 3 * 12 * 64 + 20 * 2 * (8 + 2) * 64 + 30 * 2 * 2 * 64 + 20 * 800);
-}
-
-TEST(Bench, CountsTheProductsOfGatesAndSharedHeads) {
-  auto options = small_options(models::Head::kCausalLm);
-  options.is_gated = true;
-  options.heads = 4;
-  options.head_dim = 3;
-  options.key_value_heads = 2;
-  // Queries and output 12 wide, keys and values 6 each; three matrices of the feed-forward.
-  EXPECT_EQ(multiplications(options, ObjectiveType::kCausal,
-                            {.tokens = 50, .targets = 50, .sequences = 2}),
-            50 * 3 * 8 * (2 * 12 + 2 * 6 + 3 * 32) + 50 * 800);
-}
-
-TEST(Bench, CountsTheProductsOfPatches) {
-  auto options = small_options(models::Head::kImage);
-  options.vision.image_size = 8;
-  options.vision.patch_size = 2;
-  // 12 pixels of each patch; an image's first token is none, but has the head's product. In the
-  // last layer the other tokens have keys and values.
-  options.family = models::Family::kVit;
-  EXPECT_EQ(multiplications(options, ObjectiveType::kClassify,
-                            {.tokens = 34, .targets = 2, .sequences = 2}),
-            34 * 2 * 12 * 64 + 34 * 2 * 64 + 2 * 10 * 64 + 32 * 12 * 8 + 2 * 64);
-}
-
 TEST(Bench, PartsMakeUpTheStep) {
   log::set_level(log::Level::kError);
   const test::SmallRun small;
@@ -105,7 +33,7 @@ TEST(Bench, PartsMakeUpTheStep) {
   }
 }
 
-TEST(Bench, ReportsMemoryByKind) {
+TEST(Bench, TellsMemoryByKind) {
   log::set_level(log::Level::kError);
   const test::SmallRun small;
   const auto report = bench(small.config("mlm", "run", {"train.precision=bf16"}), 1, 0);
@@ -115,7 +43,7 @@ TEST(Bench, ReportsMemoryByKind) {
   EXPECT_NEAR(memory.gradients, memory.weights / 3, 1);
   EXPECT_NEAR(memory.optimizer, 4 * memory.gradients, 1);
   EXPECT_GT(memory.activations, 0);
-  EXPECT_GT(memory.activations_expected, 0);
+  EXPECT_NEAR(memory.activations_expected / memory.activations, 1, 0.25);  // of other lengths
   EXPECT_GT(memory.allocations, 10);
   EXPECT_GE(memory.allocated, memory.activations);
 }

@@ -13,6 +13,7 @@
 #include "train/run/train.h"
 #include "train/small_run.h"
 #include "train/step/evaluate_directory.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 namespace {
@@ -256,22 +257,39 @@ TEST_F(FineTuningTest, FreezeMayNotChangeOnResume) {
 TEST_F(FineTuningTest, CostCountsWhatIsTrained) {
   const auto cost = [&](const Words& overrides) {
     auto config = small_.config("classify", "run", overrides);
-    config.model.head = models::Head::kSequence;
-    config.model.vocabulary = 70;
-    return cost_of(config.model, config.objective, config.train, 16, false);
+    config.model = options_without_data(config);
+    return cost_of(config, 16, at::kFloat);
   };
   const auto whole = cost({});
   EXPECT_EQ(whole.trained_parameters, whole.parameters);
-  EXPECT_DOUBLE_EQ(whole.training_flops, 3 * whole.forward_flops);
+  EXPECT_NEAR(whole.weight_bytes, 4.0 * static_cast<double>(whole.parameters), 1 << 14);  // aligned
+  EXPECT_EQ(whole.ema_bytes, 0);
+  ASSERT_TRUE(whole.step) << whole.why_not_measured;
   const auto part = cost({"train.freeze=[embeddings, layers.0]", "train.ema.decay=0.9"});
   EXPECT_EQ(part.parameters, whole.parameters);
   EXPECT_LT(part.trained_parameters, whole.parameters);
-  EXPECT_DOUBLE_EQ(part.training_flops, 2 * whole.forward_flops);  // one layer of two, twice
-  EXPECT_EQ(part.weight_bytes, whole.weight_bytes);
-  EXPECT_DOUBLE_EQ(part.optimizer_bytes, 8.0 * static_cast<double>(part.trained_parameters));
-  EXPECT_DOUBLE_EQ(part.ema_bytes, 4.0 * static_cast<double>(part.trained_parameters));
-  EXPECT_LT(part.step.kept, whole.step.kept);
-  EXPECT_LT(part.step.peak, whole.step.peak);
+  EXPECT_EQ(part.optimizer_bytes, 2 * part.gradient_bytes);
+  EXPECT_EQ(part.ema_bytes, part.gradient_bytes);
+  EXPECT_LT(part.gradient_bytes, whole.gradient_bytes);
+  ASSERT_TRUE(part.step) << part.why_not_measured;
+  EXPECT_EQ(part.step->forward_flops, whole.step->forward_flops);
+  EXPECT_LT(part.step->training_flops, whole.step->training_flops);
+  EXPECT_LT(part.step->activation_bytes(), whole.step->activation_bytes());
+}
+
+// The parameters of a model that no machine has the memory for.
+TEST_F(FineTuningTest, CostOfALargeModelIsNotMeasured) {
+  auto config = small_.config("classify", "run", {"train.precision=bf16"});
+  config.model.dim = 16384;
+  config.model.layers = 100;
+  config.model.width = 4 * config.model.dim;
+  config.model = options_without_data(config);
+  const auto cost = cost_of(config, 16, at::kBFloat16);
+  EXPECT_GT(cost.parameters, 12 * 100 * int64_t{16384} * 16384);
+  EXPECT_NEAR(cost.weight_bytes, 6.0 * static_cast<double>(cost.parameters),
+              1e-3 * cost.weight_bytes);
+  EXPECT_FALSE(cost.step);
+  EXPECT_NE(cost.why_not_measured.find("are free"), std::string::npos) << cost.why_not_measured;
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+// Auxiliary losses of layers, and state that they carry from step to step, in whole runs.
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "nn/auxiliary_losses.h"
+#include "nn/carried_state.h"
+#include "nn/feed_forward.h"
+#include "nn/linear.h"
+#include "train/run/train.h"
+#include "train/small_run.h"
+
+namespace weft::train {
+namespace {
+
+/// Top-1 routing to experts (arXiv:2101.03961) with the z-loss of the router (arXiv:2202.08906,
+/// equation 5), which is a sum over tokens.
+class SwitchFeedForward : public nn::FeedForward {
+ public:
+  SwitchFeedForward(const nn::FeedForwardOptions& options, int64_t experts) {
+    router_ = register_module("router", nn::Linear(nn::LinearOptions{options.dim, experts, false}));
+    for (int64_t i = 0; i < experts; ++i) {
+      experts_.push_back(
+          register_module("expert_" + std::to_string(i), nn::make_standard_feed_forward(options)));
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& x, const nn::ForwardContext& context) override {
+    const auto logits = router_->forward(x, context).to(at::kFloat);  // (N, experts)
+    if (context.auxiliary_losses != nullptr) {
+      context.auxiliary_losses->add(
+          {.name = "router_z_loss", .sum = logits.logsumexp(1).square().sum(), .weight = 0.05});
+    }
+    const auto [gate, expert] = logits.softmax(1).max(1);
+    auto result = at::zeros_like(x);
+    for (std::size_t i = 0; i < experts_.size(); ++i) {
+      const auto rows = expert.eq(static_cast<int64_t>(i)).nonzero().squeeze(1);
+      const auto y = experts_[i]->forward(x.index_select(0, rows), context);
+      result = result.index_add(
+          0, rows, (y * gate.index_select(0, rows).unsqueeze(1)).to(result.scalar_type()));
+    }
+    return result;
+  }
+
+ private:
+  nn::Linear router_{nullptr};
+  std::vector<std::shared_ptr<nn::FeedForward>> experts_;
+};
+
+nn::FeedForwardMaker read_switch(config::Section& section) {
+  int64_t experts = 4;
+  section.read("experts", experts, {.help = "Number of experts.", .range = config::between(1, 64)});
+  return [experts](const nn::FeedForwardOptions& options) {
+    return std::make_shared<SwitchFeedForward>(options, experts);
+  };
+}
+
+const std::string kSwitch = "model.feed_forward={type: switch, experts: 3, width: 16}";
+
+class LayerChannels : public ::testing::Test {
+ protected:
+  LayerChannels() {
+    log::set_level(log::Level::kError);
+    static std::once_flag once;
+    std::call_once(once, [] { nn::register_feed_forward({"switch", read_switch}); });
+  }
+
+  void train(const std::string& directory, const std::vector<std::string>& overrides) const {
+    auto all = overrides;
+    all.push_back(kSwitch);
+    run_training(small_.config("mlm", directory, all), {});
+  }
+
+  test::SmallRun small_;
+};
+
+TEST_F(LayerChannels, AuxiliaryLossesAreLoggedByNameAndTrained) {
+  train("plain", {"train.log_every=1 steps", "train.duration=20 steps"});
+  const auto losses = small_.values("plain", "train/router_z_loss");
+  ASSERT_EQ(losses.size(), 20U);
+  EXPECT_NEAR(losses.at(1), 2 * std::pow(std::log(3.0), 2), 0.1) << "two layers, uniform routing";
+  EXPECT_LT(losses.at(20), losses.at(1));
+}
+
+TEST_F(LayerChannels, AuxiliaryLossesDoNotDependOnMicroBatches) {
+  const std::string log = "train.log_every=1 steps";
+  train("whole", {log});
+  train("parts", {log, "train.micro_batch_tokens=24"});
+  for (const std::string tag : {"train/loss", "train/router_z_loss"}) {
+    const auto whole = small_.values("whole", tag);
+    const auto parts = small_.values("parts", tag);
+    ASSERT_EQ(whole.size(), 8U);
+    for (const auto& [step, value] : whole) {
+      EXPECT_NEAR(parts.at(step), value, 1e-4 * value) << tag << " at step " << step;
+    }
+  }
+}
+
+TEST_F(LayerChannels, AuxiliaryLossesResumeExactly) {
+  const std::vector<std::string> overrides = {kSwitch};
+  run_training(small_.config("mlm", "straight", overrides), {});
+  ASSERT_TRUE(test::train_until(small_.config("mlm", "resumed", overrides), 4));
+  run_training(small_.config("mlm", "resumed", overrides), {});
+  EXPECT_EQ(small_.metrics("straight"), small_.metrics("resumed"));
+  EXPECT_TRUE(small_.file("straight/checkpoint-8/model.safetensors") ==
+              small_.file("resumed/checkpoint-8/model.safetensors"));
+}
+
+}  // namespace
+}  // namespace weft::train
