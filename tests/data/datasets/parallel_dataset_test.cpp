@@ -171,9 +171,8 @@ TEST_F(ParallelDatasetTest, TruncatesOrDropsLongTexts) {
       dropped->remarks().at(0).ends_with("1 pairs with a text longer than 4 tokens were dropped"));
   EXPECT_EQ(message([&] { make({one}, {.truncation = Truncation::kSplit}); }),
             "data.overflow: split is only for running text, must be cut or drop for text pairs");
-  EXPECT_EQ(
-      message([&] { make({one}, {.length = 2}); }),
-      "data.length: 2 tokens, must be larger than the number of special tokens (2 special ones");
+  EXPECT_EQ(message([&] { make({one}, {.length = 2}); }),
+            "data.length: 2 tokens, must be larger than the number of special tokens (2)");
 }
 
 TEST_F(ParallelDatasetTest, TruncatesOnTheLeftIfTheTokenizerDoes) {
