@@ -200,8 +200,9 @@ void read_intervals(config::Section& section, TrainOptions& options) {
   section.read("log_every", options.log_every,
                {.help = "How often metrics go to the log and to metrics.jsonl."});
   section.read("best_by", options.metric_for_best_model,
-               {.help = "The figure of the evaluation that says which checkpoint is best; a loss "
-                        "is better low, others high; null: what the objective prefers."});
+               {.help = "The figure of the evaluation that says which checkpoint is best; losses, "
+                        "perplexities and errors are better low, others high; null: what the "
+                        "objective prefers."});
 }
 
 EmaOptions read_ema(config::Section section) {

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "batching/device_batch.h"
+#include "metrics/metric.h"
 #include "train/step/trainer.h"
 
 namespace weft::train {
@@ -36,8 +37,9 @@ void Trainer::check_metric_for_best_model() {
     names.push_back(item.first);
   }
   if (std::find(names.begin(), names.end(), metric_for_best_model_) == names.end()) {
-    throw UserError(
-        str_cat("train.best_by: '", metric_for_best_model_, "' is not one of ", join(names)));
+    const auto near = did_you_mean(metric_for_best_model_, names);
+    throw UserError(str_cat("train.best_by: '", metric_for_best_model_, "' is not one of ",
+                            join(names), near.empty() ? "" : ", did you mean '" + near + "'?"));
   }
 }
 
@@ -106,18 +108,19 @@ void Trainer::log_evaluation(const Metrics& metrics) {
 
 // Updates the best checkpoints and early stopping with a new metric.
 void Trainer::update_best_and_early_stopping(double value) {
-  const bool is_lower_better = lower_is_better(metric_for_best_model_);
+  const bool greater_is_better =
+      metrics::greater_is_better(metric_for_best_model_, "train.best_by");
   if (is_new_best(value)) {
     state_.scored.push_back({.step = state_.progress.steps, .value = value});
     std::stable_sort(state_.scored.begin(), state_.scored.end(),
                      [&](const ScoredCheckpoint& a, const ScoredCheckpoint& b) {
-                       return is_lower_better ? a.value < b.value : a.value > b.value;
+                       return greater_is_better ? a.value > b.value : a.value < b.value;
                      });
     state_.scored.resize(
         std::min(state_.scored.size(), static_cast<std::size_t>(config_.run.keep_best)));
   }
   const auto& options = config_.train.early_stopping;
-  update_early_stopping(state_.early_stopping, value, is_lower_better, options);
+  update_early_stopping(state_.early_stopping, value, greater_is_better, options);
   if (should_stop_early(state_.early_stopping, options)) {
     log::info(str_cat(
         "[train] stops early: ", state_.early_stopping.num_bad_evaluations,
@@ -134,7 +137,8 @@ bool Trainer::is_new_best(double value) const {
     return true;
   }
   const double worst = state_.scored.back().value;
-  return lower_is_better(metric_for_best_model_) ? value < worst : value > worst;
+  return metrics::greater_is_better(metric_for_best_model_, "train.best_by") ? value > worst
+                                                                             : value < worst;
 }
 
 }  // namespace weft::train
