@@ -11,6 +11,7 @@
 #include "base/character_kind.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "metrics/reference_count.h"
 
 namespace weft::metrics {
 namespace {
@@ -41,6 +42,23 @@ double smoothing_value(const BleuOptions& options) {
   return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::kFloor ? 0.1 : 1.0);
 }
 
+/// The part of the signature that the options determine.
+std::string bleu_options_signature(const BleuOptions& options) {
+  std::string smoothing;
+  for (const auto& [word, value] : bleu_smoothings()) {
+    smoothing = value == options.smoothing ? std::string(word) : smoothing;
+  }
+  if (options.smoothing == BleuSmoothing::kFloor || options.smoothing == BleuSmoothing::kAdd) {
+    std::array<char, 32> number{};
+    std::snprintf(number.data(), number.size(), "[%.2f]", smoothing_value(options));
+    smoothing += number.data();
+  }
+  return str_cat("case:", options.is_lowercased ? "lc" : "mixed",
+                 "|eff:", options.has_effective_order ? "yes" : "no",
+                 "|tok:", signature_of(options.tokenizer), "|smooth:", smoothing,
+                 "|version:", kSacrebleuVersion);
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string_view, BleuSmoothing>>& bleu_smoothings() {
@@ -52,7 +70,13 @@ const std::vector<std::pair<std::string_view, BleuSmoothing>>& bleu_smoothings()
   return table;
 }
 
-void Bleu::add(std::string_view hypothesis, const std::vector<std::string>& references) {
+Bleu::Bleu(const BleuOptions& options)
+    : options_(options), records_("bleu|" + bleu_options_signature(options)) {}
+
+void Bleu::add(int64_t line,
+               std::string_view hypothesis,
+               const std::vector<std::string>& references) {
+  BleuRecord record{.item = line, .references = static_cast<int64_t>(references.size())};
   const auto words = bleu_words_of(hypothesis, options_);
   const auto length = static_cast<int64_t>(words.size());
   std::array<BleuCounts, kBleuOrder> wanted;
@@ -76,26 +100,26 @@ void Bleu::add(std::string_view hypothesis, const std::vector<std::string>& refe
   const auto ngrams = bleu_grams_of(words);
   for (std::size_t n = 0; n < kBleuOrder; ++n) {
     for (const auto& [ngram, count] : ngrams[n]) {
-      totals_[n] += count;
+      record.totals[n] += count;
       const auto found = wanted[n].find(ngram);
-      matches_[n] += found == wanted[n].end() ? 0 : std::min(count, found->second);
+      record.matches[n] += found == wanted[n].end() ? 0 : std::min(count, found->second);
     }
   }
-  length_ += length;
-  reference_length_ += std::max<int64_t>(nearest, 0);
-  const auto given = static_cast<int64_t>(references.size());
-  references_ = references_ == 0 || references_ == given ? given : -1;
+  record.length = length;
+  record.reference_length = std::max<int64_t>(nearest, 0);
+  records_.add(record);
 }
 
 BleuScore Bleu::score() const {
-  BleuScore result{.length = length_, .reference_length = reference_length_};
-  if (length_ < reference_length_) {
-    result.brevity_penalty =
-        length_ > 0
-            ? std::exp(1 - static_cast<double>(reference_length_) / static_cast<double>(length_))
-            : 0.0;
+  const auto sum = records_.sum();
+  BleuScore result{.length = sum.length, .reference_length = sum.reference_length};
+  if (sum.length < sum.reference_length) {
+    result.brevity_penalty = sum.length > 0
+                                 ? std::exp(1 - static_cast<double>(sum.reference_length) /
+                                                    static_cast<double>(sum.length))
+                                 : 0.0;
   }
-  if (std::all_of(matches_.begin(), matches_.end(), [](auto matches) { return matches == 0; })) {
+  if (sum.matches == decltype(sum.matches){}) {
     return result;
   }
   double halved = 1;
@@ -103,8 +127,8 @@ BleuScore Bleu::score() const {
   for (std::size_t n = 0; n < kBleuOrder; ++n) {
     const double added =
         options_.smoothing == BleuSmoothing::kAdd && n > 0 ? smoothing_value(options_) : 0;
-    const double matches = static_cast<double>(matches_[n]) + added;
-    const double total = static_cast<double>(totals_[n]) + added;
+    const double matches = static_cast<double>(sum.matches[n]) + added;
+    const double total = static_cast<double>(sum.totals[n]) + added;
     if (total == 0) {
       break;
     }
@@ -127,20 +151,8 @@ BleuScore Bleu::score() const {
 }
 
 std::string Bleu::signature() const {
-  std::string smoothing;
-  for (const auto& [word, value] : bleu_smoothings()) {
-    smoothing = value == options_.smoothing ? std::string(word) : smoothing;
-  }
-  if (options_.smoothing == BleuSmoothing::kFloor || options_.smoothing == BleuSmoothing::kAdd) {
-    std::array<char, 32> number{};
-    std::snprintf(number.data(), number.size(), "[%.2f]", smoothing_value(options_));
-    smoothing += number.data();
-  }
-  return str_cat("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
-                 "|case:", options_.is_lowercased ? "lc" : "mixed",
-                 "|eff:", options_.has_effective_order ? "yes" : "no",
-                 "|tok:", signature_of(options_.tokenizer), "|smooth:", smoothing,
-                 "|version:", kSacrebleuVersion);
+  return str_cat("nrefs:", number_of_references(records_.in_item_order()), "|",
+                 bleu_options_signature(options_));
 }
 
 }  // namespace weft::metrics

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "metrics/bleu_tokenizer.h"
+#include "metrics/item_records.h"
 
 namespace weft::metrics {
 
@@ -39,25 +41,41 @@ struct BleuScore {
   int64_t reference_length = 0;  // words in the references closest in length
 };
 
+/// Counts of one line.
+struct BleuRecord {
+  int64_t item = 0;
+  int64_t references = 0;
+  int64_t length = 0;            // words of the hypothesis
+  int64_t reference_length = 0;  // words of the reference closest in length
+  std::array<int64_t, kBleuOrder> matches{};
+  std::array<int64_t, kBleuOrder> totals{};
+
+  static constexpr auto kFields = std::tuple(&BleuRecord::references,
+                                             &BleuRecord::length,
+                                             &BleuRecord::reference_length,
+                                             &BleuRecord::matches,
+                                             &BleuRecord::totals);
+};
+
 /// Corpus BLEU (Papineni et al., ACL 2002), accumulated line by line; equal to sacreBLEU.
 class Bleu {
  public:
-  explicit Bleu(const BleuOptions& options = {}) : options_(options) {}
+  explicit Bleu(const BleuOptions& options = {});
 
   /// Adds a line with one or more references.
-  void add(std::string_view hypothesis, const std::vector<std::string>& references);
+  void add(int64_t line, std::string_view hypothesis, const std::vector<std::string>& references);
   BleuScore score() const;
   /// `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`, where the version is that of the
   /// sacreBLEU with equal scores.
   std::string signature() const;
 
+  /// As those of ItemRecords; only lines scored with equal options are merged.
+  std::string serialize() const { return records_.serialize(); }
+  void merge(std::string_view serialized) { records_.merge(serialized); }
+
  private:
   BleuOptions options_;
-  int64_t references_ = 0;  // references per line; -1: varies
-  int64_t length_ = 0;
-  int64_t reference_length_ = 0;
-  std::array<int64_t, kBleuOrder> matches_{};
-  std::array<int64_t, kBleuOrder> totals_{};
+  ItemRecords<BleuRecord> records_;
 };
 
 /// sacreBLEU version given in signatures.

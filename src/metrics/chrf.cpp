@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/character_kind.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "metrics/bleu.h"
-#include "metrics/bleu_tokenizer.h"
+#include "metrics/reference_count.h"
 
 namespace weft::metrics {
 namespace {
@@ -70,25 +71,27 @@ ChrfCounts word_ngrams(const std::vector<ChrfText>& words, std::size_t order) {
 }  // namespace
 
 Chrf::Chrf(const ChrfOptions& options)
-    : options_(options),
-      sums_(static_cast<std::size_t>(options.character_order + options.word_order)) {}
+    : options_(options), records_(str_cat("chrf|", options.beta, "|", options_signature())) {}
 
-std::vector<Chrf::Matches> Chrf::compare(const ChrfText& hypothesis,
-                                         const ChrfText& reference) const {
-  std::vector<Matches> result;
+ChrfRecord Chrf::compare(const ChrfText& hypothesis, const ChrfText& reference) const {
+  ChrfRecord result;
   const auto compare_counts = [&](const ChrfCounts& hypothesis_counts,
                                   const ChrfCounts& reference_counts) {
-    Matches matches;
+    int64_t hypothesis_ngrams = 0;
+    int64_t reference_ngrams = 0;
+    int64_t common = 0;
     for (const auto& [ngram, count] : hypothesis_counts) {
-      matches.hypothesis_ngrams +=
+      hypothesis_ngrams +=
           reference_counts.empty() ? 0 : count;  // ignored if the reference has none
       const auto at = reference_counts.find(ngram);
-      matches.common += at == reference_counts.end() ? 0 : std::min(count, at->second);
+      common += at == reference_counts.end() ? 0 : std::min(count, at->second);
     }
     for (const auto& [ngram, count] : reference_counts) {
-      matches.reference_ngrams += count;
+      reference_ngrams += count;
     }
-    result.push_back(matches);
+    result.hypothesis_ngrams.push_back(hypothesis_ngrams);
+    result.reference_ngrams.push_back(reference_ngrams);
+    result.common.push_back(common);
   };
   const auto left = characters_of(hypothesis, options_.keeps_whitespace);
   const auto right = characters_of(reference, options_.keeps_whitespace);
@@ -107,14 +110,15 @@ std::vector<Chrf::Matches> Chrf::compare(const ChrfText& hypothesis,
   return result;
 }
 
-double Chrf::score_of(const std::vector<Matches>& matches) const {
+double Chrf::score_of(const ChrfRecord& record) const {
   double precision = 0;
   double recall = 0;
   int64_t orders = 0;  // orders with n-grams on both sides
-  for (const auto& order : matches) {
-    if (order.hypothesis_ngrams > 0 && order.reference_ngrams > 0) {
-      precision += static_cast<double>(order.common) / static_cast<double>(order.hypothesis_ngrams);
-      recall += static_cast<double>(order.common) / static_cast<double>(order.reference_ngrams);
+  for (std::size_t n = 0; n < record.common.size(); ++n) {
+    if (record.hypothesis_ngrams[n] > 0 && record.reference_ngrams[n] > 0) {
+      const auto common = static_cast<double>(record.common[n]);
+      precision += common / static_cast<double>(record.hypothesis_ngrams[n]);
+      recall += common / static_cast<double>(record.reference_ngrams[n]);
       ++orders;
     }
   }
@@ -127,38 +131,40 @@ double Chrf::score_of(const std::vector<Matches>& matches) const {
   return 100 * ((1 + factor) * precision * recall / (factor * precision + recall));
 }
 
-void Chrf::add(std::string_view hypothesis, const std::vector<std::string>& references) {
-  const auto read = [&](std::string_view line) {
-    const auto decoded = utf8::decode(line);
+void Chrf::add(int64_t line,
+               std::string_view hypothesis,
+               const std::vector<std::string>& references) {
+  const auto read = [&](std::string_view text) {
+    const auto decoded = utf8::decode(text);
     return options_.is_lowercased ? python_lower(decoded) : decoded;
   };
   const auto left = read(hypothesis);
-  std::vector<Matches> best;
+  ChrfRecord best;
   double best_score = -1;
   for (const auto& reference : references) {
-    auto matches = compare(left, read(reference));
-    if (const double score = score_of(matches); score > best_score) {
+    auto record = compare(left, read(reference));
+    if (const double score = score_of(record); score > best_score) {
       best_score = score;
-      best = std::move(matches);
+      best = std::move(record);
     }
   }
-  for (std::size_t n = 0; n < best.size(); ++n) {
-    sums_[n].hypothesis_ngrams += best[n].hypothesis_ngrams;
-    sums_[n].reference_ngrams += best[n].reference_ngrams;
-    sums_[n].common += best[n].common;
-  }
-  const auto given = static_cast<int64_t>(references.size());
-  references_ = references_ == 0 || references_ == given ? given : -1;
+  best.item = line;
+  best.references = static_cast<int64_t>(references.size());
+  records_.add(std::move(best));
 }
 
-double Chrf::score() const { return score_of(sums_); }
+double Chrf::score() const { return score_of(records_.sum()); }
 
-std::string Chrf::signature() const {
-  return str_cat("nrefs:", references_ < 0 ? "var" : std::to_string(references_),
-                 "|case:", options_.is_lowercased ? "lc" : "mixed",
+std::string Chrf::options_signature() const {
+  return str_cat("case:", options_.is_lowercased ? "lc" : "mixed",
                  "|eff:yes|nc:", options_.character_order, "|nw:", options_.word_order,
                  "|space:", options_.keeps_whitespace ? "yes" : "no",
                  "|version:", kSacrebleuVersion);
+}
+
+std::string Chrf::signature() const {
+  return str_cat("nrefs:", number_of_references(records_.in_item_order()), "|",
+                 options_signature());
 }
 
 std::string Chrf::name() const {

@@ -164,14 +164,6 @@ RougeScore rouge_lsum(const std::vector<Words>& hypothesis, const std::vector<Wo
                   static_cast<double>(reference_words));
 }
 
-template <class Change>
-void for_each_score(RougeScores& scores, const Change& change) {
-  change(scores.rouge_1, &RougeScores::rouge_1);
-  change(scores.rouge_2, &RougeScores::rouge_2);
-  change(scores.rouge_l, &RougeScores::rouge_l);
-  change(scores.rouge_lsum, &RougeScores::rouge_lsum);
-}
-
 }  // namespace
 
 RougeScores rouge(std::string_view hypothesis, std::string_view reference, bool use_stemmer) {
@@ -184,33 +176,30 @@ RougeScores rouge(std::string_view hypothesis, std::string_view reference, bool 
               rouge_lsum(lines_of(hypothesis, use_stemmer), lines_of(reference, use_stemmer))};
 }
 
-void Rouge::add(std::string_view hypothesis, const std::vector<std::string>& references) {
-  std::vector<RougeScores> all;
+void Rouge::add(int64_t line,
+                std::string_view hypothesis,
+                const std::vector<std::string>& references) {
+  RougeRecord best;
+  best.item = line;
   for (const auto& reference : references) {
-    all.push_back(rouge(hypothesis, reference, use_stemmer_));
+    const auto scores = rouge(hypothesis, reference, use_stemmer_);
+    const auto keep_better = [&](const auto member) {
+      if ((scores.*member).f1 > (best.*member).f1) {
+        best.*member = scores.*member;
+      }
+    };
+    std::apply([&](const auto... members) { (keep_better(members), ...); }, RougeScores::kFields);
   }
-  ++texts_;
-  for_each_score(sums_, [&](RougeScore& sum, auto member) {
-    const auto best = std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-      return (a.*member).f1 < (b.*member).f1;
-    });
-    if (best != all.end()) {
-      sum.precision += ((*best).*member).precision;
-      sum.recall += ((*best).*member).recall;
-      sum.f1 += ((*best).*member).f1;
-    }
-  });
+  records_.add(best);
 }
 
 RougeScores Rouge::mean() const {
-  RougeScores result = sums_;
-  const auto texts = static_cast<double>(texts_);
-  for_each_score(result, [&](RougeScore& score, auto) {
-    score.precision = safe_divide(score.precision, texts);
-    score.recall = safe_divide(score.recall, texts);
-    score.f1 = safe_divide(score.f1, texts);
+  RougeScores mean = records_.sum();
+  const auto texts = static_cast<double>(records_.size());
+  formats::visit_fields(mean, [&](RougeScore& score) {
+    formats::visit_fields(score, [&](double& value) { value = safe_divide(value, texts); });
   });
-  return result;
+  return mean;
 }
 
 }  // namespace weft::metrics

@@ -32,7 +32,8 @@ std::map<std::string, at::Tensor> CarriedState::tensors() const {
   return result;
 }
 
-void CarriedState::load(const std::map<std::string, at::Tensor>& tensors) {
+void CarriedState::load(const std::map<std::string, at::Tensor>& tensors,
+                        const at::Device& device) {
   committed_.clear();
   pending_.clear();
   for (const auto& [path, value] : tensors) {
@@ -43,7 +44,7 @@ void CarriedState::load(const std::map<std::string, at::Tensor>& tensors) {
     TORCH_CHECK(slash != std::string::npos && parsed.ec == std::errc() &&
                     parsed.ptr == number.data() + number.size(),
                 "found carried state '", path, "', expected STREAM/NAME");
-    committed_[{stream, path.substr(slash + 1)}] = value;
+    committed_[{stream, path.substr(slash + 1)}] = value.to(device);
   }
 }
 

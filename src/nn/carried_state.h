@@ -27,7 +27,7 @@ class CarriedState {
   bool empty() const { return committed_.empty(); }
   /// The committed values by `STREAM/NAME`, for a checkpoint; load() restores them.
   std::map<std::string, at::Tensor> tensors() const;
-  void load(const std::map<std::string, at::Tensor>& tensors);
+  void load(const std::map<std::string, at::Tensor>& tensors, const at::Device& device);
 
  private:
   using Key = std::pair<int64_t, std::string>;

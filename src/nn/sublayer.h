@@ -15,7 +15,8 @@ class Sublayer : public torch::nn::Module {
   /// (N, D) -> (N, D)
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
-  /// Whether a row of the output depends on other rows of the input.
+  /// Whether a row of the output depends on other rows of the input, or an auxiliary loss is a sum
+  /// over all of them. Otherwise only the rows that are read are computed.
   virtual bool mixes_tokens() const = 0;
 
   /// The selected rows of forward(): (N, D) -> (M, D). Override it to skip work for the others.

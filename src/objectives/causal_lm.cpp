@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <numeric>
+#include <utility>
 
 #include "batching/hidden_states.h"
 #include "data/text/text_counts.h"
@@ -14,24 +14,35 @@ namespace weft::objectives {
 
 namespace {
 
-class CausalLmEvaluation : public Evaluation {
+struct CausalRecord : TokenRecord {
+  std::array<double, data::kTextCounts> text{};
+
+  static constexpr auto kFields =
+      std::tuple_cat(TokenRecord::kFields, std::tuple(&CausalRecord::text));
+};
+
+class CausalLmEvaluation : public RecordEvaluation<CausalRecord> {
  public:
+  CausalLmEvaluation() : RecordEvaluation("causal") {}
+
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
-    tokens_->add(model, batch, context);
-    targets_ += static_cast<int64_t>(batch.targets.size());
-    constexpr std::size_t kWidth = data::kTextCounts;
+    auto records = make_records(batch);
+    add_targets(token_predictions(model, batch, context), batch, records);
     for (std::size_t i = 0; i < batch.values.size(); ++i) {
-      counts_[i % kWidth] += batch.values[i];
+      records[i / data::kTextCounts].text[i % data::kTextCounts] += batch.values[i];
     }
+    add_records(std::move(records));
   }
 
   std::map<std::string, double> result() const override {
-    auto metrics = tokens_->result();
-    const double nats = metrics.at("eval_loss") * static_cast<double>(targets_);
-    metrics["eval_tokens"] = static_cast<double>(targets_);
-    const auto counts = data::text_counts(counts_);
+    const auto sum = records().sum();
+    const auto targets = static_cast<double>(sum.targets);
+    auto metrics = token_results(sum);
+    const double nats = metrics.at("eval_loss") * targets;
+    metrics["eval_tokens"] = targets;
+    const auto counts = data::text_counts(sum.text);
     if (counts.words > 0 && counts.bytes > 0) {
       metrics["eval_words"] = counts.words;
       metrics["eval_word_perplexity"] = std::exp(nats / counts.words);
@@ -40,11 +51,6 @@ class CausalLmEvaluation : public Evaluation {
     }
     return metrics;
   }
-
- private:
-  std::unique_ptr<Evaluation> tokens_ = make_token_evaluation();
-  int64_t targets_ = 0;
-  std::array<double, data::kTextCounts> counts_{};  // integers: exact in any order of summation
 };
 
 class CausalLmObjective : public Objective {

@@ -1,6 +1,7 @@
 #include "objectives/masked_image.h"
 
-#include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -8,7 +9,9 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "kernels/to_device.h"
+#include "metrics/metrics.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/evaluation/record_evaluation.h"
 
 namespace weft::objectives {
 
@@ -44,38 +47,36 @@ at::Tensor differences(models::Model& model,
   return (predictions - target).abs();
 }
 
+struct PixelRecord {
+  int64_t item = 0;
+  double error = 0;  // sum over the values of its masked patches
+  int64_t values = 0;
+
+  static constexpr auto kFields = std::tuple(&PixelRecord::error, &PixelRecord::values);
+};
+
 /// Mean over all values of all masked patches.
-class PixelEvaluation : public Evaluation {
+class PixelEvaluation : public RecordEvaluation<PixelRecord> {
  public:
+  PixelEvaluation() : RecordEvaluation("masked_image") {}
+
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
     const auto rows = differences(model, batch, context).to(at::kDouble).sum(1).cpu();  // (M)
     const auto* sums = rows.const_data_ptr<double>();
-    std::size_t row = 0;
-    for (std::size_t b = 0; b < batch.items.size(); ++b) {
-      double sum = 0;
-      int64_t count = 0;
-      for (; row < batch.target_rows.size() && batch.target_rows[row] < batch.offsets[b + 1];
-           ++row, ++count) {
-        sum += sums[row];
-      }
-      items_[batch.items[b]] = {sum, count * batch.patch_width};
-    }
+    auto records = make_records(batch);
+    visit_targets(batch, [&](std::size_t sequence, std::size_t row) {
+      records[sequence].error += sums[row];
+      records[sequence].values += batch.patch_width;
+    });
+    add_records(std::move(records));
   }
 
   std::map<std::string, double> result() const override {
-    double sum = 0;
-    int64_t count = 0;
-    for (const auto& [item, metrics] : items_) {  // in item order: independent of batching
-      sum += metrics.first;
-      count += metrics.second;
-    }
-    return {{"eval_loss", sum / static_cast<double>(std::max<int64_t>(1, count))}};
+    const auto sum = records().sum();
+    return {{"eval_loss", metrics::safe_divide(sum.error, static_cast<double>(sum.values))}};
   }
-
- private:
-  std::map<int64_t, std::pair<double, int64_t>> items_;
 };
 
 class MaskedImageObjective : public Objective {

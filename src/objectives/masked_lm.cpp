@@ -1,7 +1,7 @@
 #include "objectives/masked_lm.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include <ATen/Functions.h>
 
@@ -18,15 +18,14 @@ namespace weft::objectives {
 
 namespace {
 
-/// Per-sequence contribution to the metrics.
-struct MaskedRecord {
-  int64_t item = 0;
-  double loss = 0;  // sum over its targets
-  int64_t targets = 0;
-  int64_t right = 0;
+struct MaskedRecord : TokenRecord {
   double pair_loss = 0;
   int64_t pairs = 0;
   int64_t pairs_right = 0;
+
+  static constexpr auto kFields = std::tuple_cat(
+      TokenRecord::kFields,
+      std::tuple(&MaskedRecord::pair_loss, &MaskedRecord::pairs, &MaskedRecord::pairs_right));
 };
 
 /// The last hidden states used by the terms.
@@ -66,67 +65,42 @@ States states_of(models::Model& model,
              : States{.targets = batching::target_states(model, batch, context), .pooled = {}};
 }
 
-class MaskedLmEvaluation : public Evaluation {
+class MaskedLmEvaluation : public RecordEvaluation<MaskedRecord> {
  public:
-  explicit MaskedLmEvaluation(std::string pair_term) : pair_term_(std::move(pair_term)) {}
+  explicit MaskedLmEvaluation(std::string pair_term)
+      : RecordEvaluation("masked_lm " + pair_term), pair_term_(std::move(pair_term)) {}
 
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
     const auto states = states_of(model, batch, context, !pair_term_.empty());
-    auto records = empty_sums(batch);
-    add_predictions(batching::lm_token_metrics(model, states.targets, batch.targets), batch,
-                    records);
+    auto records = make_records(batch);
+    add_targets(batching::lm_token_metrics(model, states.targets, batch.targets), batch, records);
     if (!pair_term_.empty()) {
       add_pairs(model.next_sentence_logits(states.pooled), batch, records);
     }
-    records_.insert(records_.end(), records.begin(), records.end());
+    add_records(std::move(records));
   }
 
   std::map<std::string, double> result() const override {
-    const auto sum = in_item_order();
-    const double loss = metrics::safe_divide(sum.loss, static_cast<double>(sum.targets));
-    std::map<std::string, double> metrics = {
-        {"eval_loss", loss},
-        {"eval_perplexity", std::exp(loss)},
-        {"eval_mlm_accuracy",
-         metrics::safe_divide(static_cast<double>(sum.right), static_cast<double>(sum.targets))},
-    };
+    const auto sum = records().sum();
+    auto metrics = token_results(sum);
+    auto accuracy = metrics.extract("eval_accuracy");
+    accuracy.key() = "eval_mlm_accuracy";
+    metrics.insert(std::move(accuracy));
     if (!pair_term_.empty()) {
-      const double pair_loss = metrics::safe_divide(sum.pair_loss, static_cast<double>(sum.pairs));
-      metrics["eval_mlm_loss"] = loss;
+      const auto pairs = static_cast<double>(sum.pairs);
+      const double pair_loss = metrics::safe_divide(sum.pair_loss, pairs);
+      metrics["eval_mlm_loss"] = metrics.at("eval_loss");
       metrics["eval_" + pair_term_ + "_loss"] = pair_loss;
-      metrics["eval_loss"] = loss + pair_loss;
-      metrics["eval_" + pair_term_ + "_accuracy"] = metrics::safe_divide(
-          static_cast<double>(sum.pairs_right), static_cast<double>(sum.pairs));
+      metrics["eval_loss"] += pair_loss;
+      metrics["eval_" + pair_term_ + "_accuracy"] =
+          metrics::safe_divide(static_cast<double>(sum.pairs_right), pairs);
     }
     return metrics;
   }
 
  private:
-  static std::vector<MaskedRecord> empty_sums(const data::Batch& batch) {
-    std::vector<MaskedRecord> records(batch.items.size());
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      records[i].item = batch.items[i];
-    }
-    return records;
-  }
-
-  static void add_predictions(const batching::TokenMetrics& metrics,
-                              const data::Batch& batch,
-                              std::vector<MaskedRecord>& records) {
-    std::size_t sequence = 0;
-    for (std::size_t i = 0; i < batch.targets.size(); ++i) {
-      while (batch.target_rows[i] >= batch.offsets[sequence + 1]) {
-        ++sequence;
-      }
-      auto& record = records[sequence];
-      record.loss += metrics.losses[i];
-      record.targets += 1;
-      record.right += metrics.predictions[i] == batch.targets[i] ? 1 : 0;
-    }
-  }
-
   static void add_pairs(const at::Tensor& logits,
                         const data::Batch& batch,
                         std::vector<MaskedRecord>& records) {
@@ -144,25 +118,7 @@ class MaskedLmEvaluation : public Evaluation {
     }
   }
 
-  /// The order of summation must not depend on batching.
-  MaskedRecord in_item_order() const {
-    auto records = records_;
-    std::stable_sort(records.begin(), records.end(),
-                     [](const auto& a, const auto& b) { return a.item < b.item; });
-    MaskedRecord sum;
-    for (const auto& record : records) {
-      sum.loss += record.loss;
-      sum.targets += record.targets;
-      sum.right += record.right;
-      sum.pair_loss += record.pair_loss;
-      sum.pairs += record.pairs;
-      sum.pairs_right += record.pairs_right;
-    }
-    return sum;
-  }
-
   std::string pair_term_;
-  std::vector<MaskedRecord> records_;
 };
 
 class MaskedLmObjective : public Objective {

@@ -15,31 +15,11 @@
 #include "data/dataset.h"
 #include "data/datasets/language_dataset.h"
 #include "data/tokenizer.h"
-#include "formats/json.h"
 #include "models/model.h"
-#include "objectives/evaluation/example_result.h"
+#include "objectives/evaluation/evaluation.h"
 #include "objectives/options.h"
 
 namespace weft::objectives {
-
-/// Accumulates metrics over evaluation batches. The result does not depend on how the data are
-/// split into batches.
-class Evaluation {
- public:
-  virtual ~Evaluation() = default;
-  virtual void add(models::Model& model,
-                   const data::Batch& batch,
-                   const nn::ForwardContext& context) = 0;
-  /// Names as in transformers, with the prefix `eval_`: eval_loss, eval_accuracy, eval_f1, ...
-  virtual std::map<std::string, double> result() const = 0;
-  /// Results that are not single numbers, as a JSON object: per-class metrics, confusion matrix.
-  virtual formats::Json details() const { return formats::Json::object(); }
-  /// The items with the greatest loss, worst first, at most `limit`; nullopt if the objective does
-  /// not score single items.
-  virtual std::optional<std::vector<ExampleResult>> hardest_examples(int64_t /*limit*/) const {
-    return std::nullopt;
-  }
-};
 
 struct Datasets;
 

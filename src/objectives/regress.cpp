@@ -1,10 +1,10 @@
-#include <cmath>
-#include <utility>
+#include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "base/string_util.h"
 #include "kernels/deterministic_sum.h"
-#include "metrics/metrics.h"
+#include "metrics/metric.h"
 #include "metrics/ranking_metrics.h"
 #include "objectives/data/sample_example.h"
 #include "objectives/evaluation/eval_prediction.h"
@@ -16,33 +16,15 @@ namespace weft::objectives {
 namespace {
 
 using formats::Json;
-using Metrics = std::map<std::string, double>;
 
-/// Metrics of one target over all rows.
-struct RegressionMetrics {
-  double mse = 0;  // mean squared error
-  double mae = 0;  // mean absolute error
-  double pearson = 0;
-  double spearman = 0;
-};
-
-RegressionMetrics regression_metrics(const std::vector<EvalPrediction>& rows, std::size_t index) {
-  std::vector<double> targets;
-  std::vector<double> predicted;
-  RegressionMetrics fit;
+/// Of the target with this index.
+metrics::ValuePredictions values_of(const std::vector<EvalPrediction>& rows, std::size_t index) {
+  metrics::ValuePredictions values;
   for (const auto& row : rows) {
-    targets.push_back(row.values[index]);
-    predicted.push_back(row.outputs[index]);
-    const double gap = targets.back() - predicted.back();
-    fit.mse += gap * gap;
-    fit.mae += std::abs(gap);
+    values.targets.push_back(row.values[index]);
+    values.predictions.push_back(row.outputs[index]);
   }
-  const auto count = static_cast<double>(std::max<std::size_t>(rows.size(), 1));
-  fit.mse /= count;
-  fit.mae /= count;
-  fit.pearson = metrics::pearson(predicted, targets);
-  fit.spearman = metrics::spearman(predicted, targets);
-  return fit;
+  return values;
 }
 
 double squared_error_of(const EvalPrediction& row) {
@@ -53,66 +35,64 @@ double squared_error_of(const EvalPrediction& row) {
   return sum / static_cast<double>(row.outputs.size());
 }
 
-class RegressEvaluation : public Evaluation {
+class RegressEvaluation : public PredictionEvaluation {
  public:
+  RegressEvaluation() : PredictionEvaluation("regress") {}
+
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
-    predictions_.add(model, batch, context);
-    check_values(batch, predictions_.outputs());
+    PredictionEvaluation::add(model, batch, context);
+    check_values(batch, outputs());
   }
 
-  Metrics result() const override {
-    const auto rows = predictions_.rows();
-    std::vector<double> squares;
-    std::vector<double> distances;
-    std::vector<double> pearsons;
-    std::vector<double> spearmans;
-    for (std::size_t index = 0; index < static_cast<std::size_t>(predictions_.outputs()); ++index) {
-      const auto fit = regression_metrics(rows, index);
-      squares.push_back(fit.mse);
-      distances.push_back(fit.mae);
-      pearsons.push_back(fit.pearson);
-      spearmans.push_back(fit.spearman);
+  /// Means over the targets.
+  std::map<std::string, double> result() const override {
+    const auto rows = this->rows();
+    const auto targets = static_cast<std::size_t>(std::max<int64_t>(outputs(), 1));
+    std::map<std::string, std::vector<double>> values;
+    for (std::size_t index = 0; index < targets; ++index) {
+      for (const auto& [name, value] : metrics::compute_metrics(values_of(rows, index))) {
+        values[name].push_back(value);
+      }
     }
-    const double by_value = metrics::nan_mean(pearsons);
-    const double by_rank = metrics::nan_mean(spearmans);
-    return {{"eval_loss", squares.empty() ? 0 : metrics::nan_mean(squares)},
-            {"eval_mae", distances.empty() ? 0 : metrics::nan_mean(distances)},
-            {"eval_pearson", by_value},
-            {"eval_spearmanr", by_rank},
-            {"eval_combined_score", (by_value + by_rank) / 2}};  // as in GLUE for STS-B
+    std::map<std::string, double> metrics;
+    for (const auto& [name, list] : values) {
+      metrics[name] = metrics::nan_mean(list);
+    }
+    metrics["loss"] = metrics.at("mse");
+    metrics["combined_score"] =
+        (metrics.at("pearson") + metrics.at("spearmanr")) / 2;  // as in GLUE for STS-B
+    return metrics::with_eval_prefix(metrics);
   }
 
   Json details() const override {
     Json details = Json::object();
-    if (predictions_.outputs() < 2) {
+    if (outputs() < 2) {
       return details;
     }
-    const auto rows = predictions_.rows();
-    details["labels"] = predictions_.names();
-    for (int64_t index = 0; index < predictions_.outputs(); ++index) {
-      const auto fit = regression_metrics(rows, static_cast<std::size_t>(index));
-      details["per_label"][predictions_.name(index)] = {{"mse", fit.mse},
-                                                        {"mae", fit.mae},
-                                                        {"pearson", fit.pearson},
-                                                        {"spearmanr", fit.spearman}};
+    const auto rows = this->rows();
+    details["labels"] = labels();
+    for (int64_t index = 0; index < outputs(); ++index) {
+      details["per_label"][label_name(index)] =
+          metrics::compute_metrics(values_of(rows, static_cast<std::size_t>(index)));
     }
     return details;
   }
 
   std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override {
-    const auto rows = predictions_.rows();
-    return hardest_examples_of(rows, limit, squared_error_of, [&](std::size_t index) -> Json {
+    const auto rows = this->rows();
+    std::vector<double> losses;
+    for (const auto& row : rows) {
+      losses.push_back(squared_error_of(row));
+    }
+    return hardest_examples_of(rows, losses, limit, [&](std::size_t index) -> Json {
       const auto& row = rows[index];
       const bool is_one = row.outputs.size() == 1;
       return {{"label", is_one ? Json(row.values[0]) : Json(row.values)},
               {"prediction", is_one ? Json(row.outputs[0]) : Json(row.outputs)}};
     });
   }
-
- private:
-  PredictionCollector predictions_;
 };
 
 class RegressObjective : public Objective {

@@ -1,7 +1,8 @@
 #include "objectives/replaced_token.h"
 
 #include <algorithm>
-#include <array>
+#include <tuple>
+#include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -16,9 +17,11 @@
 #include "kernels/linear/linear.h"
 #include "kernels/sample_categorical.h"
 #include "kernels/to_device.h"
+#include "metrics/metric.h"
 #include "metrics/metrics.h"
 #include "models/generator.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/evaluation/record_evaluation.h"
 
 namespace weft::objectives {
 
@@ -35,26 +38,20 @@ struct RunningSums {
   double predicted = 0;       // predicted as replaced
   double true_positives = 0;  // predicted and replaced
 
-  static constexpr std::size_t kSize = 8;
-  std::array<double, kSize> numbers() const {
-    return {generator_loss, masked,   generator_correct, discriminator_loss,
-            tokens,         replaced, predicted,         true_positives};
-  }
+  static constexpr auto kFields = std::tuple(&RunningSums::generator_loss,
+                                             &RunningSums::masked,
+                                             &RunningSums::generator_correct,
+                                             &RunningSums::discriminator_loss,
+                                             &RunningSums::tokens,
+                                             &RunningSums::replaced,
+                                             &RunningSums::predicted,
+                                             &RunningSums::true_positives);
+  static constexpr std::size_t kSize = std::tuple_size_v<decltype(kFields)>;
   static RunningSums of(const std::vector<double>& numbers) {
     TORCH_CHECK(numbers.size() == kSize, "replaced_token counts ", kSize, " numbers, got ",
                 numbers.size());
     return {numbers[0], numbers[1], numbers[2], numbers[3],
             numbers[4], numbers[5], numbers[6], numbers[7]};
-  }
-  void add(const RunningSums& more) {
-    generator_loss += more.generator_loss;
-    masked += more.masked;
-    generator_correct += more.generator_correct;
-    discriminator_loss += more.discriminator_loss;
-    tokens += more.tokens;
-    replaced += more.replaced;
-    predicted += more.predicted;
-    true_positives += more.true_positives;
   }
 };
 
@@ -155,15 +152,20 @@ at::Tensor token_losses(const at::Tensor& logits, const at::Tensor& labels) {
                                               at::Reduction::None);
 }
 
-class ReplacedTokenEvaluation : public Evaluation {
+struct ReplacedTokenRecord : RunningSums {
+  int64_t item = 0;
+};
+
+class ReplacedTokenEvaluation : public RecordEvaluation<ReplacedTokenRecord> {
  public:
-  explicit ReplacedTokenEvaluation(double weight) : weight_(weight) {}
+  explicit ReplacedTokenEvaluation(double weight)
+      : RecordEvaluation("replaced_token"), weight_(weight) {}
 
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
     const at::NoGradGuard no_grad;
-    std::vector<RunningSums> sums(batch.items.size());
+    auto records = make_records(batch);
     const auto masked = batching::input_to_device(batch, context.layout.positions.device());
     at::Tensor sampled;
     if (!batch.targets.empty()) {
@@ -175,39 +177,22 @@ class ReplacedTokenEvaluation : public Evaluation {
             const auto first = batch.targets.begin() + begin;
             metrics.append(batching::token_metrics(logits, {first, first + logits.size(0)}));
           });
-      add_predictions(metrics, batch, sums);
+      add_predictions(metrics, batch, records);
     }
     const auto corrupted = corrupt_input(masked, batch, sampled);
     add_discriminator_sums(discriminator_logits(model, corrupted.input, context), corrupted.labels,
-                           batch, sums);
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      records_.push_back({.item = batch.items[i], .sums = sums[i]});
-    }
+                           batch, records);
+    add_records(std::move(records));
   }
 
   std::map<std::string, double> result() const override {
-    auto records = records_;  // the order of summation must not depend on batching
-    std::stable_sort(records.begin(), records.end(),
-                     [](const auto& a, const auto& b) { return a.item < b.item; });
-    RunningSums sums;
-    for (const auto& record : records) {
-      sums.add(record.sums);
-    }
-    std::map<std::string, double> result;
-    for (const auto& [name, value] : metrics_of(sums)) {
-      result["eval_" + name] = value;
-    }
+    auto result = metrics::with_eval_prefix(metrics_of(records().sum()));
     result["eval_loss"] =
         result.at("eval_generator_loss") + weight_ * result.at("eval_discriminator_loss");
     return result;
   }
 
  private:
-  struct Record {
-    int64_t item = 0;
-    RunningSums sums;
-  };
-
   /// A pure function of the item and the position in it, independent of batching.
   static at::Tensor uniforms(const data::Batch& batch) {
     constexpr uint64_t kSeed = 0;
@@ -222,20 +207,9 @@ class ReplacedTokenEvaluation : public Evaluation {
     return at::tensor(numbers, at::kDouble);
   }
 
-  template <class Visit>
-  static void visit_targets(const data::Batch& batch, const Visit& visit) {
-    std::size_t sequence = 0;
-    for (std::size_t target = 0; target < batch.targets.size(); ++target) {
-      while (batch.target_rows[target] >= batch.offsets[sequence + 1]) {
-        ++sequence;
-      }
-      visit(sequence, target);
-    }
-  }
-
   static void add_predictions(const batching::TokenMetrics& metrics,
                               const data::Batch& batch,
-                              std::vector<RunningSums>& sums) {
+                              std::vector<ReplacedTokenRecord>& sums) {
     visit_targets(batch, [&](std::size_t sequence, std::size_t target) {
       auto& sum = sums[sequence];
       sum.generator_loss += metrics.losses[target];
@@ -247,7 +221,7 @@ class ReplacedTokenEvaluation : public Evaluation {
   static void add_discriminator_sums(const at::Tensor& logits,
                                      const at::Tensor& labels,
                                      const data::Batch& batch,
-                                     std::vector<RunningSums>& sums) {
+                                     std::vector<ReplacedTokenRecord>& sums) {
     const auto losses = token_losses(logits, labels).cpu();
     const auto predicted = at::gt(logits, 0).cpu();
     const auto actual = labels.cpu();
@@ -267,7 +241,6 @@ class ReplacedTokenEvaluation : public Evaluation {
   }
 
   double weight_;
-  std::vector<Record> records_;
 };
 
 class ReplacedTokenObjective : public Objective {

@@ -1,8 +1,11 @@
 #include <cstdlib>
+#include <functional>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "formats/error.h"
 #include "formats/json.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
@@ -67,9 +70,9 @@ void expect_bleu(const std::vector<std::string>& found,
   for (const auto& wanted : group["bleu"]) {
     Bleu corpus(bleu_options(wanted));
     for (std::size_t i = 0; i < found.size(); ++i) {
-      corpus.add(found[i], references_of(group, i));
+      corpus.add(static_cast<int64_t>(i), found[i], references_of(group, i));
       Bleu line(bleu_options(wanted));
-      line.add(found[i], references_of(group, i));
+      line.add(0, found[i], references_of(group, i));
       EXPECT_NEAR(line.score().score, wanted["lines"][i].get<double>(), kNear)
           << wanted["signature"] << " " << found[i];
     }
@@ -109,7 +112,7 @@ TEST(Bleu, OfJapaneseEqualsSacrebleu) {
 TEST(Bleu, EmptyInputGivesEmptyOutput) {
   EXPECT_EQ(Bleu().score().score, 0);
   Bleu bleu;
-  bleu.add("", {"a b c d"});
+  bleu.add(0, "", {"a b c d"});
   EXPECT_EQ(bleu.score().score, 0);
   EXPECT_EQ(bleu.score().brevity_penalty, 0);
 }
@@ -125,9 +128,9 @@ TEST(Chrf, EqualsSacrebleu) {
                                 .keeps_whitespace = wanted.value("whitespace", false)};
       Chrf corpus(options);
       for (std::size_t i = 0; i < found.size(); ++i) {
-        corpus.add(found[i], references_of(group, i));
+        corpus.add(static_cast<int64_t>(i), found[i], references_of(group, i));
         Chrf line(options);
-        line.add(found[i], references_of(group, i));
+        line.add(0, found[i], references_of(group, i));
         EXPECT_NEAR(line.score(), wanted["lines"][i].get<double>(), kNear) << found[i];
       }
       EXPECT_NEAR(corpus.score(), wanted["score"].get<double>(), kNear);
@@ -149,7 +152,7 @@ TEST(Rouge, EqualsRougeScore) {
     for (const auto& wanted : group["rouge"]) {
       for (std::size_t i = 0; i < found.size(); ++i) {
         Rouge line(wanted["stems"].get<bool>());
-        line.add(found[i], references_of(group, i));
+        line.add(0, found[i], references_of(group, i));
         const auto& row = wanted["rows"][i];
         const auto scores = line.mean();
         expect_rouge(scores.rouge_1, row["rouge1"], found[i]);
@@ -163,10 +166,52 @@ TEST(Rouge, EqualsRougeScore) {
 
 TEST(Rouge, MeanIsThatOfTheTexts) {
   Rouge rouge;
-  rouge.add("a b", {"a b"});
-  rouge.add("a b", {"c d"});
+  rouge.add(0, "a b", {"a b"});
+  rouge.add(1, "a b", {"c d"});
   EXPECT_DOUBLE_EQ(rouge.mean().rouge_1.f1, 0.5);
   EXPECT_DOUBLE_EQ(Rouge().mean().rouge_1.f1, 0);
+}
+
+/// Scores all hypotheses in one object, and in three that are merged out of order.
+template <class Metric, class Result>
+void expect_equal_when_merged(const std::function<Metric()>& make, const Result& result) {
+  const auto found = hypotheses();
+  const auto group = reference()["groups"][0];
+  auto whole = make();
+  std::vector<Metric> parts = {make(), make(), make()};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto line = static_cast<int64_t>(i);
+    whole.add(line, found[i], references_of(group, i));
+    parts[(i * i) % parts.size()].add(line, found[i], references_of(group, i));
+  }
+  auto merged = make();
+  for (const auto part : {2, 0, 1}) {
+    merged.merge(parts[static_cast<std::size_t>(part)].serialize());
+  }
+  EXPECT_EQ(result(merged), result(whole));
+  EXPECT_THROW(merged.merge(parts[0].serialize()), formats::Error);  // these lines are there
+  const auto bytes = whole.serialize();
+  EXPECT_THROW(make().merge(bytes.substr(0, bytes.size() / 2)), formats::Error);
+  EXPECT_THROW(Rouge(true).merge(bytes), formats::Error);
+}
+
+TEST(TextMetrics, MergedPartsAreTheWhole) {
+  expect_equal_when_merged<Bleu>([] { return Bleu(); },
+                                 [](const Bleu& bleu) {
+                                   return std::tuple(bleu.score().score, bleu.score().length,
+                                                     bleu.signature());
+                                 });
+  expect_equal_when_merged<Chrf>(
+      [] { return Chrf({.word_order = 2}); },
+      [](const Chrf& chrf) { return std::pair(chrf.score(), chrf.signature()); });
+  expect_equal_when_merged<Rouge>([] { return Rouge(); },
+                                  [](const Rouge& rouge) {
+                                    const auto mean = rouge.mean();
+                                    return std::tuple(mean.rouge_1.f1, mean.rouge_2.recall,
+                                                      mean.rouge_l.f1, mean.rouge_lsum.f1);
+                                  });
+  EXPECT_THROW(Chrf().merge(Chrf({.word_order = 2}).serialize()), formats::Error);
+  EXPECT_THROW(Bleu().merge(Bleu({.is_lowercased = true}).serialize()), formats::Error);
 }
 
 TEST(PorterStemmer, StemsAsNltk) {

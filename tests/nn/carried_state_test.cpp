@@ -41,12 +41,12 @@ TEST(CarriedState, IsSavedAndRestored) {
   CarriedState restored;
   restored.set(5, "h", at::zeros({1}));
   restored.commit();
-  restored.load(state.tensors());
+  restored.load(state.tensors(), at::kCPU);
   EXPECT_TRUE(at::equal(restored.get(12, "layers.0/memory"), at::arange(3)));
   EXPECT_TRUE(at::equal(restored.get(0, "h"), at::ones({2})));
   EXPECT_FALSE(restored.get(5, "h").defined());
-  EXPECT_THROW(restored.load({{"memory", at::ones({1})}}), c10::Error);
-  EXPECT_THROW(restored.load({{"1x/memory", at::ones({1})}}), c10::Error);
+  EXPECT_THROW(restored.load({{"memory", at::ones({1})}}, at::kCPU), c10::Error);
+  EXPECT_THROW(restored.load({{"1x/memory", at::ones({1})}}, at::kCPU), c10::Error);
 }
 
 }  // namespace

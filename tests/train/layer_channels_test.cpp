@@ -13,6 +13,7 @@
 #include "nn/carried_state.h"
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/run/train.h"
 #include "train/small_run.h"
 
@@ -30,6 +31,8 @@ class SwitchFeedForward : public nn::FeedForward {
           register_module("expert_" + std::to_string(i), nn::make_standard_feed_forward(options)));
     }
   }
+
+  bool mixes_tokens() const override { return true; }  // the z-loss is of all tokens
 
   at::Tensor forward(const at::Tensor& x, const nn::ForwardContext& context) override {
     const auto logits = router_->forward(x, context).to(at::kFloat);  // (N, experts)
@@ -61,6 +64,36 @@ nn::FeedForwardMaker read_switch(config::Section& section) {
   };
 }
 
+/// A feed-forward whose output grows with the number of steps, which it carries as state.
+class CountingFeedForward : public nn::FeedForward {
+ public:
+  explicit CountingFeedForward(const nn::FeedForwardOptions& options)
+      : name_("layers." + std::to_string(options.layer)) {
+    inner_ = register_module("inner", nn::make_standard_feed_forward(options));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const nn::ForwardContext& context) override {
+    auto steps = at::zeros({}, at::kFloat);
+    if (context.carried_state != nullptr) {
+      const auto carried = context.carried_state->get(kStream, name_);
+      steps = carried.defined() ? carried : steps;
+      context.carried_state->set(kStream, name_, steps + 1);
+    }
+    return inner_->forward(x, context) * (1 + 0.1 * steps);
+  }
+
+ private:
+  static constexpr int64_t kStream = 3;
+  std::string name_;
+  std::shared_ptr<nn::FeedForward> inner_;
+};
+
+nn::FeedForwardMaker read_counting(config::Section& /*section*/) {
+  return [](const nn::FeedForwardOptions& options) {
+    return std::make_shared<CountingFeedForward>(options);
+  };
+}
+
 const std::string kSwitch = "model.feed_forward={type: switch, experts: 3, width: 16}";
 
 class LayerChannels : public ::testing::Test {
@@ -68,13 +101,26 @@ class LayerChannels : public ::testing::Test {
   LayerChannels() {
     log::set_level(log::Level::kError);
     static std::once_flag once;
-    std::call_once(once, [] { nn::register_feed_forward({"switch", read_switch}); });
+    std::call_once(once, [] {
+      nn::register_feed_forward({"switch", read_switch});
+      nn::register_feed_forward({"counting", read_counting});
+    });
   }
 
   void train(const std::string& directory, const std::vector<std::string>& overrides) const {
     auto all = overrides;
     all.push_back(kSwitch);
     run_training(small_.config("mlm", directory, all), {});
+  }
+
+  /// A run that stops after 4 of 8 steps and is resumed equals one that does not.
+  void expect_exact_resume(const std::vector<std::string>& overrides) const {
+    run_training(small_.config("mlm", "straight", overrides), {});
+    ASSERT_TRUE(test::train_until(small_.config("mlm", "resumed", overrides), 4));
+    run_training(small_.config("mlm", "resumed", overrides), {});
+    EXPECT_EQ(small_.metrics("straight"), small_.metrics("resumed"));
+    EXPECT_TRUE(small_.file("straight/checkpoint-8/model.safetensors") ==
+                small_.file("resumed/checkpoint-8/model.safetensors"));
   }
 
   test::SmallRun small_;
@@ -102,14 +148,23 @@ TEST_F(LayerChannels, AuxiliaryLossesDoNotDependOnMicroBatches) {
   }
 }
 
-TEST_F(LayerChannels, AuxiliaryLossesResumeExactly) {
-  const std::vector<std::string> overrides = {kSwitch};
-  run_training(small_.config("mlm", "straight", overrides), {});
-  ASSERT_TRUE(test::train_until(small_.config("mlm", "resumed", overrides), 4));
-  run_training(small_.config("mlm", "resumed", overrides), {});
-  EXPECT_EQ(small_.metrics("straight"), small_.metrics("resumed"));
-  EXPECT_TRUE(small_.file("straight/checkpoint-8/model.safetensors") ==
-              small_.file("resumed/checkpoint-8/model.safetensors"));
+TEST_F(LayerChannels, AuxiliaryLossesResumeExactly) { expect_exact_resume({kSwitch}); }
+
+TEST_F(LayerChannels, CarriedStateIsSavedAndResumesExactly) {
+  const std::string counting = "model.feed_forward={type: counting, width: 16}";
+  expect_exact_resume({counting, "train.micro_batch_tokens=40"});
+  const auto state = load_carried_state(small_.path("resumed/checkpoint-8"));
+  ASSERT_EQ(state.size(), 2U);
+  EXPECT_EQ(state.at("3/layers.1").item<float>(), 8);
+}
+
+TEST_F(LayerChannels, CarriedStateIsThatOfCommittedStepsWithActivationCheckpointing) {
+  const std::string counting = "model.feed_forward={type: counting, width: 16}";
+  run_training(small_.config("mlm", "plain", {counting}), {});
+  run_training(
+      small_.config("mlm", "recomputed", {counting, "train.gradient_checkpointing=layers"}), {});
+  EXPECT_TRUE(small_.file("plain/checkpoint-8/model.safetensors") ==
+              small_.file("recomputed/checkpoint-8/model.safetensors"));
 }
 
 }  // namespace

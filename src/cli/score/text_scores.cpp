@@ -95,18 +95,18 @@ class Scores {
         rouge_(wanted.uses_stems) {}
 
   void add(const std::string& hypothesis, const std::vector<std::string>& references) {
-    ++lines_;
+    const auto line = lines_++;
     if (has("bleu")) {
-      bleu_.add(hypothesis, references);
+      bleu_.add(line, hypothesis, references);
     }
     if (has("chrf")) {
-      chrf_.add(hypothesis, references);
+      chrf_.add(line, hypothesis, references);
     }
     if (has("chrf++")) {
-      chrf_words_.add(hypothesis, references);
+      chrf_words_.add(line, hypothesis, references);
     }
     if (has("rouge")) {
-      rouge_.add(hypothesis, references);
+      rouge_.add(line, hypothesis, references);
     }
   }
 

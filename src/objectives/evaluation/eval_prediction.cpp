@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -11,7 +12,6 @@
 #include "batching/device_batch.h"
 #include "batching/token_metrics.h"
 #include "kernels/to_device.h"
-#include "objectives/objective.h"
 
 namespace weft::objectives {
 
@@ -36,32 +36,26 @@ at::Tensor target_values(const data::Batch& batch, const at::Tensor& outputs) {
       .view({batch.sequences(), outputs.size(1)});
 }
 
-void PredictionCollector::add(models::Model& model,
-                              const data::Batch& batch,
-                              const nn::ForwardContext& context) {
+void PredictionEvaluation::add(models::Model& model,
+                               const data::Batch& batch,
+                               const nn::ForwardContext& context) {
   const auto outputs =
       sequence_outputs(model, batch, context).detach().to(at::kFloat).cpu().contiguous();  // (B, C)
-  outputs_ = outputs.size(1);
-  names_ = model.options().labels;
-  for (auto i = static_cast<int64_t>(names_.size()); i < outputs_; ++i) {
-    names_.push_back(str_cat("LABEL_", i));
+  auto names = model.options().labels;
+  for (auto i = static_cast<int64_t>(names.size()); i < outputs.size(1); ++i) {
+    names.push_back(str_cat("LABEL_", i));
   }
+  set_labels(std::move(names));
   const auto* begin = outputs.const_data_ptr<float>();
   const std::size_t width = batch.items.empty() ? 0 : batch.values.size() / batch.items.size();
-  for (std::size_t i = 0; i < batch.items.size(); ++i, begin += outputs_) {
+  auto rows = make_records(batch);
+  for (std::size_t i = 0; i < rows.size(); ++i, begin += outputs.size(1)) {
     const auto* const values = batch.values.data() + i * width;
-    rows_.push_back({.item = batch.items[i],
-                     .label = batch.labels[i],
-                     .values = {values, values + width},
-                     .outputs = {begin, begin + outputs_}});
+    rows[i].label = batch.labels[i];
+    rows[i].values = {values, values + width};
+    rows[i].outputs = {begin, begin + outputs.size(1)};
   }
-}
-
-std::vector<EvalPrediction> PredictionCollector::rows() const {
-  auto rows = rows_;
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.item < b.item; });
-  return rows;
+  add_records(std::move(rows));
 }
 
 std::vector<double> softmax_of(const std::vector<float>& logits) {
@@ -104,32 +98,21 @@ double bce_loss_of(const std::vector<float>& logits, const std::vector<double>& 
   return sum / static_cast<double>(logits.size());
 }
 
-std::vector<double> column_of(const std::vector<std::vector<double>>& rows, int64_t index) {
-  std::vector<double> column;
-  column.reserve(rows.size());
-  for (const auto& row : rows) {
-    column.push_back(row[static_cast<std::size_t>(index)]);
-  }
-  return column;
-}
-
 std::vector<ExampleResult> hardest_examples_of(
     const std::vector<EvalPrediction>& rows,
+    const std::vector<double>& losses,
     int64_t limit,
-    const std::function<double(const EvalPrediction&)>& loss_of,
     const std::function<formats::Json(std::size_t)>& fields_of) {
-  std::vector<std::pair<double, std::size_t>> order;  // loss and index
-  order.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    order.emplace_back(loss_of(rows[i]), i);
-  }
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+                   [&](std::size_t a, std::size_t b) { return losses[a] > losses[b]; });
   order.resize(std::min(order.size(), static_cast<std::size_t>(limit)));
   std::vector<ExampleResult> results;
   results.reserve(order.size());
-  for (const auto& [loss, index] : order) {
-    results.push_back({.item = rows[index].item, .loss = loss, .fields = fields_of(index)});
+  for (const std::size_t index : order) {
+    results.push_back(
+        {.item = rows[index].item, .loss = losses[index], .fields = fields_of(index)});
   }
   return results;
 }

@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "data/batch.h"
 #include "formats/json.h"
 #include "models/model.h"
-#include "objectives/evaluation/example_result.h"
+#include "objectives/evaluation/record_evaluation.h"
 
 namespace weft::objectives {
 
@@ -30,24 +31,27 @@ struct EvalPrediction {
   int64_t label = 0;
   std::vector<double> values = {};  // target numbers, or 1 and 0 per class
   std::vector<float> outputs = {};  // of the head
+
+  static constexpr auto kFields =
+      std::tuple(&EvalPrediction::label, &EvalPrediction::values, &EvalPrediction::outputs);
 };
 
-/// Collects the rows of an evaluation. Metrics computed from them do not depend on batching.
-class PredictionCollector {
+/// Evaluation of a sequence-level head: collects its outputs.
+class PredictionEvaluation : public RecordEvaluation<EvalPrediction> {
  public:
-  void add(models::Model& model, const data::Batch& batch, const nn::ForwardContext& context);
+  using RecordEvaluation::RecordEvaluation;
 
-  /// In item order.
-  std::vector<EvalPrediction> rows() const;
-  int64_t outputs() const { return outputs_; }
+  void add(models::Model& model,
+           const data::Batch& batch,
+           const nn::ForwardContext& context) override;
+
+ protected:
+  std::vector<EvalPrediction> rows() const { return records().in_item_order(); }
+  int64_t outputs() const { return static_cast<int64_t>(labels().size()); }
   /// Name of the class or number; `LABEL_0` if the model has none.
-  const std::string& name(int64_t index) const { return names_[static_cast<std::size_t>(index)]; }
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::vector<EvalPrediction> rows_;
-  std::vector<std::string> names_;
-  int64_t outputs_ = 0;
+  const std::string& label_name(int64_t index) const {
+    return labels()[static_cast<std::size_t>(index)];
+  }
 };
 
 /// In double precision, of the logits of one row.
@@ -58,15 +62,12 @@ double cross_entropy_of(const std::vector<float>& logits, int64_t label);
 /// Binary cross-entropy, averaged over the classes.
 double bce_loss_of(const std::vector<float>& logits, const std::vector<double>& targets);
 
-/// Column `index` of rows of metrics.
-std::vector<double> column_of(const std::vector<std::vector<double>>& rows, int64_t index);
-
 /// The `limit` rows with the greatest loss, worst first; `fields_of` returns the fields of a row
 /// by its index, and is called only for these rows.
 std::vector<ExampleResult> hardest_examples_of(
     const std::vector<EvalPrediction>& rows,
+    const std::vector<double>& losses,
     int64_t limit,
-    const std::function<double(const EvalPrediction&)>& loss_of,
     const std::function<formats::Json(std::size_t)>& fields_of);
 
 }  // namespace weft::objectives

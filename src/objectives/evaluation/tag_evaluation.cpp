@@ -79,38 +79,28 @@ void TagEvaluation::add(models::Model& model,
                            batching::input_to_device(batch, context.layout.positions.device()),
                            batch, context),
       batch.targets);
-  std::size_t target = 0;
-  for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    TaggedSentence sentence{.item = batch.items[i], .labels = {}, .predictions = {}, .scores = {}};
-    for (; target < batch.targets.size() && batch.target_rows[target] < batch.offsets[i + 1];
-         ++target) {
-      sentence.loss += metrics.losses[target];
-      sentence.labels.push_back(batch.targets[target]);
-      sentence.predictions.push_back(metrics.predictions[target]);
-      sentence.scores.push_back(metrics.scores[target]);
-    }
-    add(std::move(sentence), model.options().labels);
-  }
+  auto sentences = make_records(batch);
+  visit_targets(batch, [&](std::size_t i, std::size_t target) {
+    sentences[i].loss += metrics.losses[target];
+    sentences[i].labels.push_back(batch.targets[target]);
+    sentences[i].predictions.push_back(metrics.predictions[target]);
+    sentences[i].scores.push_back(metrics.scores[target]);
+  });
+  set_labels(model.options().labels);
+  add_records(std::move(sentences));
 }
 
 void TagEvaluation::add(TaggedSentence sentence, const std::vector<std::string>& labels) {
-  labels_ = labels;
-  sentences_.push_back(std::move(sentence));
-}
-
-std::vector<TaggedSentence> TagEvaluation::in_item_order() const {
-  auto sentences = sentences_;
-  std::stable_sort(sentences.begin(), sentences.end(),
-                   [](const auto& a, const auto& b) { return a.item < b.item; });
-  return sentences;
+  set_labels(labels);
+  add_records({std::move(sentence)});
 }
 
 std::map<std::string, double> TagEvaluation::result() const {
-  const metrics::TagScheme scheme(labels_);
+  const metrics::TagScheme scheme(labels());
   double loss = 0;
   double words = 0;
   double right = 0;
-  const auto sentences = in_item_order();
+  const auto sentences = records().in_item_order();
   for (const TaggedSentence& sentence : sentences) {
     loss += sentence.loss;
     for (std::size_t i = 0; i < sentence.labels.size(); ++i) {
@@ -120,7 +110,7 @@ std::map<std::string, double> TagEvaluation::result() const {
   }
   const auto scores = scheme.marks_entities()
                           ? entity_counts(scheme, sentences).back().scores()
-                          : count_confusion(sentences, labels_.size()).macro_over_present();
+                          : count_confusion(sentences, labels().size()).macro_over_present();
   return {{"eval_loss", metrics::safe_divide(loss, words)},
           {"eval_accuracy", metrics::safe_divide(right, words)},
           {"eval_precision", scores.precision},
@@ -129,22 +119,23 @@ std::map<std::string, double> TagEvaluation::result() const {
 }
 
 Json TagEvaluation::details() const {
-  const metrics::TagScheme scheme(labels_);
+  const metrics::TagScheme scheme(labels());
+  const auto sentences = records().in_item_order();
   Json classes = Json::object();
   if (scheme.marks_entities()) {
-    const auto counts = entity_counts(scheme, sentences_);
+    const auto counts = entity_counts(scheme, sentences);
     for (std::size_t type = 0; type < scheme.types().size(); ++type) {
       classes[scheme.types()[type]] =
           metrics::score_json(counts[type].scores(), counts[type].actual);
     }
-    return {{"labels", labels_}, {"per_class", classes}};
+    return {{"labels", labels()}, {"per_class", classes}};
   }
-  const auto counts = count_confusion(sentences_, labels_.size());
-  for (std::size_t i = 0; i < labels_.size(); ++i) {
+  const auto counts = count_confusion(sentences, labels().size());
+  for (std::size_t i = 0; i < labels().size(); ++i) {
     const auto id = static_cast<int64_t>(i);
-    classes[labels_[i]] = metrics::score_json(counts.class_scores(id), counts.support(id));
+    classes[labels()[i]] = metrics::score_json(counts.class_scores(id), counts.support(id));
   }
-  return {{"labels", labels_}, {"per_class", classes}};
+  return {{"labels", labels()}, {"per_class", classes}};
 }
 
 std::optional<std::vector<ExampleResult>> TagEvaluation::hardest_examples(int64_t limit) const {
@@ -152,11 +143,11 @@ std::optional<std::vector<ExampleResult>> TagEvaluation::hardest_examples(int64_
     Json list = Json::array();
     for (const int64_t tag : tags) {
       const auto id = static_cast<std::size_t>(tag);
-      list.push_back(id < labels_.size() ? labels_[id] : str_cat("LABEL_", id));
+      list.push_back(id < labels().size() ? labels()[id] : str_cat("LABEL_", id));
     }
     return list;
   };
-  auto sentences = in_item_order();
+  auto sentences = records().in_item_order();
   std::stable_sort(sentences.begin(), sentences.end(),
                    [](const auto& a, const auto& b) { return a.loss > b.loss; });
   std::vector<ExampleResult> results;

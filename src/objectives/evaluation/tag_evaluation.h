@@ -4,10 +4,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "metrics/tag_scheme.h"
-#include "objectives/objective.h"
+#include "objectives/evaluation/record_evaluation.h"
 
 namespace weft::objectives {
 
@@ -18,12 +19,19 @@ struct TaggedSentence {
   std::vector<int64_t> labels;
   std::vector<int64_t> predictions;
   std::vector<double> scores = {};  // probabilities of the predictions
+
+  static constexpr auto kFields = std::tuple(&TaggedSentence::loss,
+                                             &TaggedSentence::labels,
+                                             &TaggedSentence::predictions,
+                                             &TaggedSentence::scores);
 };
 
 /// Tag accuracy, and precision, recall and F1: micro-averaged over whole entities (seqeval's
 /// default) if the tags mark entities, else macro-averaged over the tags that occur.
-class TagEvaluation : public Evaluation {
+class TagEvaluation : public RecordEvaluation<TaggedSentence> {
  public:
+  TagEvaluation() : RecordEvaluation("tag") {}
+
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override;
@@ -34,12 +42,6 @@ class TagEvaluation : public Evaluation {
   /// `per_class`: the same metrics for each entity type, or for each tag.
   formats::Json details() const override;
   std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override;
-
- private:
-  std::vector<TaggedSentence> in_item_order() const;
-
-  std::vector<std::string> labels_;
-  std::vector<TaggedSentence> sentences_;
 };
 
 }  // namespace weft::objectives

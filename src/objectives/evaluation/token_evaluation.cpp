@@ -1,13 +1,12 @@
 #include "objectives/evaluation/token_evaluation.h"
 
-#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
 #include "batching/hidden_states.h"
-#include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/label_smoothing.h"
 #include "kernels/to_device.h"
@@ -17,62 +16,39 @@ namespace weft::objectives {
 
 namespace {
 
-/// Per-sequence contribution to the metrics.
-struct TokenRecord {
-  int64_t item = 0;
-  double loss = 0;  // sum over its targets
-  int64_t targets = 0;
-  int64_t right = 0;
-};
-
-class TokenEvaluation : public Evaluation {
+class TokenEvaluation : public RecordEvaluation<TokenRecord> {
  public:
+  TokenEvaluation() : RecordEvaluation("tokens") {}
+
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
-    std::vector<TokenRecord> records(batch.items.size());
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      records[i].item = batch.items[i];
-    }
-    if (!batch.targets.empty()) {
-      const auto metrics = batching::lm_token_metrics(
-          model, batching::target_states(model, batch, context), batch.targets);
-      std::size_t sequence = 0;
-      for (std::size_t i = 0; i < batch.targets.size(); ++i) {
-        while (batch.target_rows[i] >= batch.offsets[sequence + 1]) {
-          ++sequence;
-        }
-        auto& record = records[sequence];
-        record.loss += metrics.losses[i];
-        record.targets += 1;
-        record.right += metrics.predictions[i] == batch.targets[i] ? 1 : 0;
-      }
-    }
-    records_.insert(records_.end(), records.begin(), records.end());
+    auto records = make_records(batch);
+    add_targets(token_predictions(model, batch, context), batch, records);
+    add_records(std::move(records));
   }
 
-  std::map<std::string, double> result() const override {
-    auto records = records_;  // the order of summation must not depend on batching
-    std::stable_sort(records.begin(), records.end(),
-                     [](const auto& a, const auto& b) { return a.item < b.item; });
-    TokenRecord sum;
-    for (const auto& record : records) {
-      sum.loss += record.loss;
-      sum.targets += record.targets;
-      sum.right += record.right;
-    }
-    const auto targets = static_cast<double>(sum.targets);
-    const double loss = metrics::safe_divide(sum.loss, targets);
-    return {{"eval_loss", loss},
-            {"eval_perplexity", std::exp(loss)},
-            {"eval_accuracy", metrics::safe_divide(static_cast<double>(sum.right), targets)}};
-  }
-
- private:
-  std::vector<TokenRecord> records_;
+  std::map<std::string, double> result() const override { return token_results(records().sum()); }
 };
 
 }  // namespace
+
+batching::TokenMetrics token_predictions(models::Model& model,
+                                         const data::Batch& batch,
+                                         const nn::ForwardContext& context) {
+  return batch.targets.empty()
+             ? batching::TokenMetrics{}
+             : batching::lm_token_metrics(model, batching::target_states(model, batch, context),
+                                          batch.targets);
+}
+
+std::map<std::string, double> token_results(const TokenRecord& sum) {
+  const auto targets = static_cast<double>(sum.targets);
+  const double loss = metrics::safe_divide(sum.loss, targets);
+  return {{"eval_loss", loss},
+          {"eval_perplexity", std::exp(loss)},
+          {"eval_accuracy", metrics::safe_divide(static_cast<double>(sum.right), targets)}};
+}
 
 std::unique_ptr<Evaluation> make_token_evaluation() { return std::make_unique<TokenEvaluation>(); }
 

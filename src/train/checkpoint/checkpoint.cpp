@@ -14,6 +14,7 @@
 #include "base/string_util.h"
 #include "formats/safetensors.h"
 #include "models/generator.h"
+#include "models/weights/tensors.h"
 #include "train/checkpoint/manifest.h"
 #include "train/optimizer/lora_run.h"
 
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr auto kOptimizer = "/training/optimizer.safetensors";
+constexpr auto kCarriedState = "/training/carried_state.safetensors";
 constexpr auto kWeights = "/training/weights.safetensors";  // only if the model is an average
 
 void write_plain(const std::string& path, std::string_view text) {
@@ -82,6 +84,16 @@ void read_flat_tensors(const std::string& path,
   }
 }
 
+void write_carried_state(const std::string& path, const std::map<std::string, at::Tensor>& state) {
+  std::vector<at::Tensor> kept;  // storage of the views below
+  std::vector<formats::NamedTensor> tensors;
+  for (const auto& [name, tensor] : state) {
+    kept.push_back(tensor.cpu().contiguous());
+    tensors.push_back({name, models::view_of(kept.back())});
+  }
+  formats::write_safetensors(path, tensors, {{"format", "pt"}}, FileWriter::Mode::kPlain);
+}
+
 // Writes the model's generator as a complete model directory.
 void write_generator(const std::string& directory,
                      const CheckpointParts& parts,
@@ -117,6 +129,9 @@ void write_files(const std::string& directory,
     const auto trained = parts.master.narrow(0, 0, parts.flat_parameters.trained_size());
     write_flat_tensors(directory + kWeights, parts.flat_parameters, {{"weight", trained}});
   }
+  if (!parts.carried_state.empty()) {
+    write_carried_state(directory + kCarriedState, parts.carried_state);
+  }
   write_plain(directory + "/training/state.json", to_json(state));
   write_manifest(directory);
   flush_directory(directory + "/training");
@@ -150,13 +165,17 @@ int64_t expected_bytes(const CheckpointParts& parts) {
   constexpr int64_t kBytesOfConfigs = 1 << 16;  // configs, state
   int64_t flats = static_cast<int64_t>(parts.moments.size());
   flats += (parts.ema.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
+  int64_t carried = 0;
+  for (const auto& [name, tensor] : parts.carried_state) {
+    carried += static_cast<int64_t>(tensor.nbytes());
+  }
   const auto names = static_cast<int64_t>(parts.flat_parameters.entries().size()) * (flats + 1);
   // A generator stores the shared embeddings and the tokenizer again.
   const int64_t models = models::generator_of(parts.model) != nullptr ? 2 : 1;
   return kBytesPerFp32 * (models * parts.flat_parameters.parameters() +
                           flats * parts.flat_parameters.trained_parameters()) +
          models * (kBytesPerToken * parts.tokenizer.size() + kBytesOfConfigs) +
-         kBytesPerTensorName * names;
+         kBytesPerTensorName * names + carried;
 }
 
 void check_free_space(const std::string& directory, int64_t bytes) {
@@ -227,6 +246,17 @@ void load_optimizer(const std::string& checkpoint,
                     const FlatParameters& flat_parameters,
                     Optimizer& optimizer) {
   read_flat_tensors(checkpoint + kOptimizer, flat_parameters, optimizer.moments());
+}
+
+std::map<std::string, at::Tensor> load_carried_state(const std::string& checkpoint) {
+  std::map<std::string, at::Tensor> state;
+  if (fs::exists(checkpoint + kCarriedState)) {
+    const formats::SafetensorsFile file(checkpoint + kCarriedState);
+    for (const auto& [name, view] : file.tensors()) {
+      state[name] = models::tensor_of(view).clone();
+    }
+  }
+  return state;
 }
 
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ struct CheckpointParts {
   at::Tensor master;                      // all weights, fp32
   std::vector<std::pair<std::string, at::Tensor>> moments;  // of the optimizer
   at::Tensor ema;                                           // of the trained weights, if any
+  std::map<std::string, at::Tensor> carried_state = {};     // nn::CarriedState::tensors
   const models::Lora* lora = nullptr;                       // LoRA adapters, if any
   const std::string& resolved_config;
 };
@@ -48,6 +50,10 @@ void load_weights(const std::string& checkpoint, FlatParameters& flat_parameters
 void load_optimizer(const std::string& checkpoint,
                     const FlatParameters& flat_parameters,
                     Optimizer& optimizer);
+
+/// The state that layers carry from step to step; empty if the checkpoint has none. Throws
+/// formats::Error.
+std::map<std::string, at::Tensor> load_carried_state(const std::string& checkpoint);
 
 /// Steps of the checkpoints in the directory, ascending, without verifying them. Throws FileError.
 std::vector<int64_t> checkpoint_steps(const std::string& run_directory);

@@ -201,8 +201,8 @@ void read_intervals(config::Section& section, TrainOptions& options) {
   section.read(
       "best_by", options.metric_for_best_model,
       {.help =
-           "Evaluation metric that selects the best checkpoint; the lowest value is best for "
-           "losses, the highest for other metrics. null: the default metric of the objective."});
+           "Evaluation metric that selects the best checkpoint, in the direction of the metric "
+           "(lower for losses, perplexities and errors). null: the objective's default metric."});
 }
 
 EmaOptions read_ema(config::Section section) {

@@ -6,10 +6,10 @@ namespace weft::train {
 
 void update_early_stopping(EarlyStopping& early_stopping,
                            double value,
-                           bool lower_is_better,
+                           bool greater_is_better,
                            const EarlyStoppingOptions& options) {
-  const double gain = early_stopping.best ? (lower_is_better ? *early_stopping.best - value
-                                                             : value - *early_stopping.best)
+  const double gain = early_stopping.best ? (greater_is_better ? value - *early_stopping.best
+                                                               : *early_stopping.best - value)
                                           : 0;
   if (std::isfinite(value) && (!early_stopping.best || gain > options.min_delta)) {
     early_stopping = {.best = value, .num_bad_evaluations = 0};

@@ -16,7 +16,7 @@ struct EarlyStopping {
 /// Records one evaluation; a metric that is not finite never counts as an improvement.
 void update_early_stopping(EarlyStopping& early_stopping,
                            double value,
-                           bool lower_is_better,
+                           bool greater_is_better,
                            const EarlyStoppingOptions& options);
 
 bool should_stop_early(const EarlyStopping& early_stopping, const EarlyStoppingOptions& options);

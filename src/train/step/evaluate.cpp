@@ -1,7 +1,6 @@
 #include "train/step/evaluate.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -50,15 +49,6 @@ Metrics evaluate(const objectives::Objective& objective,
                  std::shared_ptr<const data::Dataset> dataset,
                  const EvaluationSettings& settings) {
   return run_evaluation(objective, model, std::move(dataset), settings)->result();
-}
-
-bool lower_is_better(const std::string& metric) {
-  for (const std::string_view word : {"loss", "perplexity", "mse", "mae", "_ece", "brier"}) {
-    if (metric.find(word) != std::string::npos) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace weft::train

@@ -37,7 +37,4 @@ Metrics evaluate(const objectives::Objective& objective,
                  std::shared_ptr<const data::Dataset> dataset,
                  const EvaluationSettings& settings);
 
-/// Whether lower is better for this metric: losses, perplexities, errors.
-bool lower_is_better(const std::string& metric);
-
 }  // namespace weft::train

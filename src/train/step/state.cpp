@@ -117,6 +117,10 @@ TrainState parse_state(const Json& json) {
   if (json.at("window").contains("tallies")) {
     state.window_sums = json.at("window").at("tallies").get<std::vector<double>>();
   }
+  if (json.at("window").contains("auxiliary_losses")) {
+    state.window_auxiliary_losses =
+        json.at("window").at("auxiliary_losses").get<std::map<std::string, double>>();
+  }
   if (!json.at("warmup_end").is_null()) {
     state.warmup_end = json.at("warmup_end").get<double>();
   }
@@ -157,6 +161,9 @@ std::string to_json(const TrainState& state) {
   json["window"] = {{"loss", state.window_loss}, {"steps", state.window_steps}};
   if (!state.window_sums.empty()) {
     json["window"]["tallies"] = state.window_sums;
+  }
+  if (!state.window_auxiliary_losses.empty()) {
+    json["window"]["auxiliary_losses"] = state.window_auxiliary_losses;
   }
   json["warmup_end"] = state.warmup_end ? Json(*state.warmup_end) : Json(nullptr);
   json["owes_evaluation"] = state.pending_evaluation;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ struct TrainState {
   std::optional<int64_t> micro_batch_tokens;  // reduced after out-of-memory; nullopt: as configured
   double window_loss = 0;                     // sum over the steps since the last log line
   int64_t window_steps = 0;
-  std::vector<double> window_sums;  // of the objective, likewise
+  std::vector<double> window_sums;                        // of the objective, likewise
+  std::map<std::string, double> window_auxiliary_losses;  // of layers, by name, likewise
   std::optional<double> warmup_end;
   bool pending_evaluation = false;       // stopped during an evaluation due at this step
   std::vector<ScoredCheckpoint> scored;  // evaluated checkpoints that are kept, best first

@@ -80,6 +80,7 @@ class TrainStep {
   const StepTimings& timings() const { return timings_; }
   /// State that layers carry from step to step; `update` commits that of the step.
   nn::CarriedState& carried_state() { return carried_state_; }
+  const nn::CarriedState& carried_state() const { return carried_state_; }
 
  private:
   /// Denominators of the losses, over all micro-batches of the step.

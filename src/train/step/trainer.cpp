@@ -1,16 +1,14 @@
 #include "train/step/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "train/optimizer/layer_wise_lr_decay.h"
-#include "train/run/device.h"
+#include "train/step/initial_state.h"
 
 namespace weft::train {
 
@@ -18,77 +16,6 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
-
-TrainState first_state(const RunConfig& config,
-                       const RunComponents& components,
-                       const TrainerOptions& options) {
-  TrainState state;
-  state.seed = config.run.seed;
-  state.precision = precision_name(options.precision);
-  state.threads = options.threads;
-  state.data = components.data.train->fingerprint();
-  state.evaluation_data = components.data.evaluate ? components.data.evaluate->fingerprint() : 0;
-  state.versions = versions();
-  state.decision.threshold = config.objective.classes.threshold;
-  return state;
-}
-
-// Handles data that differs from the checkpoint's: an error, unless the user allows it.
-void take_changed_data(const RunComponents& components,
-                       const TrainerOptions& options,
-                       const ResumePoint& from,
-                       TrainState& state) {
-  const auto found = components.data.train->fingerprint();
-  const auto what = str_cat("the training data differ from those of this checkpoint (fingerprint ",
-                            to_hex(found), ", checkpoint ", to_hex(state.data), ")");
-  if (!options.allows_changed_data) {
-    throw UserError(str_cat(from.directory, ": ", what,
-                            "; restore them, resume with the new data using --allow-changed-data, "
-                            "or restart with --resume never"));
-  }
-  log::warning("[run] " + what + "; training continues with the new data, as requested");
-  state.data = found;
-}
-
-// Initial state: the checkpoint's, updated with the properties of this process.
-TrainState begin_state(const RunConfig& config,
-                       const RunComponents& components,
-                       const TrainerOptions& options,
-                       const std::optional<ResumePoint>& from) {
-  const auto fresh = first_state(config, components, options);
-  auto state = from ? from->state : fresh;
-  if (const auto& kept = options.after_rollback) {
-    state.rollbacks = kept->rollbacks;
-    state.micro_batch_tokens = kept->micro_batch_tokens;
-    state.progress.minutes = kept->minutes;
-  }
-  if (!from) {
-    return state;
-  }
-  if (state.data != fresh.data) {
-    take_changed_data(components, options, *from, state);
-  }
-  if (state.evaluation_data != fresh.evaluation_data) {
-    log::warning("[run] the evaluation data changed: metrics before and after are not comparable");
-  }
-  if (state.threads != fresh.threads) {
-    // If that changes bits, set_determinism has warned.
-    log::info(str_cat("[run] ", fresh.threads, " threads, before ", state.threads));
-  }
-  if (state.versions != fresh.versions) {
-    log::warning(str_cat("[run] ", fresh.versions, ", before ", state.versions));
-  }
-  state.precision = fresh.precision;
-  state.threads = fresh.threads;
-  state.evaluation_data = fresh.evaluation_data;
-  state.versions = fresh.versions;
-  return state;
-}
-
-bool allows_rollback(const TrainOptions& options) {
-  return options.nan_policy.action == StepFailureAction::kRollback ||
-         options.spike.action == StepFailureAction::kRollback;
-}
 
 }  // namespace
 
@@ -132,37 +59,55 @@ Trainer::Trainer(const RunConfig& config,
                    .recomputes_layers =
                        config.train.gradient_checkpointing == ActivationCheckpointing::kLayers,
                    .measures_time = options.measures_time}),
-      state_(begin_state(config, components, options, from)),
+      failures_(config.train, components, flat_parameters_, train_step_),
+      evaluation_(config, components, options.device),
+      state_(initial_state(config, components, options, from)),
       loader_(make_loader()),
-      metrics_log_(directory.path(), state_.progress.steps, state_.pending_evaluation),
-      progress_line_(state_.progress, config.train.duration),
-      metric_for_best_model_(config.train.metric_for_best_model.value_or(
-          components.objective->metric_for_best_model())),
+      log_(directory.path(), state_, config.train.duration),
       minutes_before_(state_.progress.minutes),
       begin_(Steady::now()),
-      checkpointer_(directory,
-                    {.is_async = config.train.saves_async,
-                     .run = config.run,
-                     .keeps_rollback_checkpoints = allows_rollback(config.train)}) {
+      checkpoints_(directory, config, from ? state_.progress.steps : -1) {
   if (config.train.ema.decay) {
     ema_.emplace(config.train.ema, flat_parameters_);  // when resuming: the checkpoint's model
   }
   if (from) {
     restore(*from);
   }
-  check_metric_for_best_model();
+  evaluation_.check_metric_for_best_model();
 }
 
 void Trainer::restore(const ResumePoint& from) {
   load_weights(from.directory, flat_parameters_);
   load_optimizer(from.directory, flat_parameters_, *optimizer_);
   optimizer_->resume(state_.updates);
+  train_step_.carried_state().load(load_carried_state(from.directory), options_.device);
   learning_rate_.set_warmup_end(state_.warmup_end);
-  saved_step_ = state_.progress.steps;
   const auto steps = checkpoint_steps(directory_.path());
   std::erase_if(state_.scored, [&](const ScoredCheckpoint& scored) {
     return !std::binary_search(steps.begin(), steps.end(), scored.step);
   });
+}
+
+std::unique_ptr<data::DataLoader> Trainer::make_loader() const {
+  auto options = loader_options(config_);
+  options.skipped_ranges = state_.rollbacks.skipped_ranges;
+  if (const auto less = state_.micro_batch_tokens) {
+    options.micro_batch_tokens =
+        options.micro_batch_tokens > 0 ? std::min(options.micro_batch_tokens, *less) : *less;
+  }
+  return std::make_unique<data::DataLoader>(components_.data.train, options, state_.cursor);
+}
+
+CheckpointParts Trainer::checkpoint_parts() const {
+  return {.model = *components_.model,
+          .tokenizer = *components_.tokenizer,
+          .flat_parameters = flat_parameters_,
+          .master = flat_parameters_.master(),
+          .moments = optimizer_->moments(),
+          .ema = ema_ ? ema_->values() : at::Tensor(),
+          .carried_state = train_step_.carried_state().tensors(),
+          .lora = components_.lora ? &*components_.lora : nullptr,
+          .resolved_config = config_.resolved};
 }
 
 double Trainer::minutes_now() const {
@@ -200,78 +145,182 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
       save_and_stop();
     }
   }
-  if (has_evaluation() && evaluated_step_ != state_.progress.steps) {
+  if (evaluation_.is_enabled() && evaluation_.evaluated_step() != state_.progress.steps) {
     evaluate_now();
   }
-  finish_save();
-  if (saved_step_ != state_.progress.steps) {
+  checkpoints_.finish(state_);
+  if (checkpoints_.saved_step() != state_.progress.steps) {
     save_final();
   }
 }
 
+bool Trainer::step() {
+  const auto begin = Steady::now();
+  auto batches = loader_->next();
+  if (!batches) {
+    return false;
+  }
+  const double lr = learning_rate_.at(state_.progress);
+  compute(*batches);
+  if (const auto failure =
+          failures_.detect(state_, *batches, result_, [&] { compute(*batches); })) {
+    reject(*batches, *failure);
+  } else {
+    apply(*batches, lr);
+  }
+  state_.progress = progress_after(*batches);
+  state_.cursor = batches->end;
+  state_.updates = optimizer_->updates();
+  state_.warmup_end = learning_rate_.warmup_end();
+  log_.add_step(result_, lr, Seconds(Steady::now() - begin).count());
+  return true;
+}
+
+// Computes the step's gradient, in smaller micro-batches if memory runs out.
+void Trainer::compute(data::StepBatches& batches) {
+  for (;;) {
+    try {
+      result_ = train_step_.compute(batches, state_.progress.steps);
+      return;
+    } catch (const MicroBatchOutOfMemory& shortage) {
+      shrink_micro_batches(shortage);
+    }
+    batches = *loader_->next();
+  }
+}
+
+void Trainer::shrink_micro_batches(const MicroBatchOutOfMemory& shortage) {
+  const auto step = str_cat("step ", state_.progress.steps + 1, ": ", shortage.what());
+  if (shortage.sequences() < 2) {
+    throw OutOfMemoryError(
+        str_cat("train: out of memory in ", step,
+                "; a single sequence cannot be split. To reduce memory, change data.length",
+                config_.train.gradient_checkpointing == ActivationCheckpointing::kNone
+                    ? ", train.gradient_checkpointing: layers"
+                    : "",
+                ", train.precision: bf16, train.lora, or use a smaller model (weft inspect CONFIG "
+                "shows the memory). The weights were not changed by this step"));
+  }
+  state_.micro_batch_tokens = std::max<int64_t>(1, shortage.tokens() / 2);
+  log::warning(str_cat("[train] out of memory in ", step,
+                       "; the step is repeated with micro-batches of at most ",
+                       with_commas(*state_.micro_batch_tokens),
+                       " tokens, as is the rest of the run (train.micro_batch_tokens)"));
+  loader_ = make_loader();
+}
+
+void Trainer::apply(const data::StepBatches& batches, double lr) {
+  if (!result_.has_targets) {
+    train_step_.discard_gradients();
+    return;
+  }
+  if (!train_step_.update(result_, lr)) {
+    reject(batches, failures_.overflow(state_, batches, result_, lr));
+    return;
+  }
+  state_.skipped_in_row = 0;
+  if (ema_) {
+    ema_->update(optimizer_->updates());
+  }
+  record_step(state_.loss_history, result_, config_.train.spike);
+  add_to_window(state_, result_);
+}
+
+// Handles a step that must not update the weights.
+void Trainer::reject(const data::StepBatches& batches, const StepFailure& failure) {
+  if (failures_.reject(state_, failure) == StepFailureAction::kRollback) {
+    checkpoints_.finish(state_);
+    throw RollbackRequested(failure.what,
+                            {.rollbacks = state_.rollbacks,
+                             .micro_batch_tokens = state_.micro_batch_tokens,
+                             .minutes = minutes_now()},
+                            state_.progress.steps, {.begin = batches.begin, .end = batches.end});
+  }
+}
+
+TrainingProgress Trainer::progress_after(const data::StepBatches& batches) const {
+  auto progress = state_.progress;
+  ++progress.steps;
+  progress.tokens += result_.tokens;
+  progress.epochs = static_cast<double>(batches.end.epoch);
+  if (batches.end.position > 0) {
+    progress.epochs += static_cast<double>(batches.end.position) /
+                       static_cast<double>(components_.data.train->size(batches.end.epoch));
+  }
+  progress.minutes = minutes_now();
+  return progress;
+}
+
 void Trainer::after_step(const TrainingProgress& before) {
   const bool is_last = is_over(state_.progress, config_.train.duration);
-  progress_line_.show(state_.progress, progress_metrics());
-  if (checkpointer_.is_done()) {
-    finish_save();
-  }
+  log_.show(state_);
+  checkpoints_.finish_if_done(state_);
   if (is_last || is_due(before, state_.progress, config_.train.log_every)) {
-    log_metrics(is_last);
+    log_.write(state_, *components_.objective, is_last);
   }
   const bool saves =
       config_.train.save_every && is_due(before, state_.progress, *config_.train.save_every);
   if (saves) {
     record_save_step(state_.rollbacks, state_.progress.steps, config_.run.keep_last);
   }
-  if (is_evaluation_due(before)) {
+  if (evaluation_.is_due(before, state_.progress)) {
     evaluate_now();
   }
-  const bool is_best = is_best_at_this_step();
+  const bool is_best = EvaluationDriver::is_best_at_this_step(state_);
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
-    log_metrics(true);
+    log_.write(state_, *components_.objective, true);
   }
   if ((saves || is_best) && !is_finished(state_, config_.train)) {
-    start_save(is_best ? scored_before_ : state_.scored);
+    start_save(is_best ? evaluation_.scored_before() : state_.scored);
   }
 }
 
-ProgressMetrics Trainer::progress_metrics() const {
-  return {.loss = result_.loss, .learning_rate = last_lr_, .tokens_per_second = tokens_per_second_};
+void Trainer::evaluate_now() {
+  state_.pending_evaluation = true;
+  Metrics metrics;
+  try {
+    metrics = evaluation_.evaluate(ema_);
+  } catch (const Stopped&) {
+    save_and_stop();
+  }
+  state_.pending_evaluation = false;
+  log_.write_evaluation(state_.progress.steps, metrics);
+  checkpoints_.finish(state_);  // only saved checkpoints compete
+  evaluation_.update(state_, metrics);
 }
 
-void Trainer::log_metrics(bool is_last) {
-  MetricsLog::Metrics metrics;
-  auto shown = progress_metrics();
-  if (state_.window_steps > 0) {
-    shown.loss = state_.window_loss / static_cast<double>(state_.window_steps);
-    metrics.emplace_back("train/loss", shown.loss);
+// What precedes every save.
+void Trainer::prepare_save() {
+  checkpoints_.finish(state_);
+  state_.progress.minutes = minutes_now();
+  log_.sync();
+}
+
+void Trainer::save() {
+  prepare_save();
+  checkpoints_.save(checkpoint_parts(), state_);
+}
+
+void Trainer::start_save(std::vector<ScoredCheckpoint> scored_if_save_fails) {
+  prepare_save();
+  checkpoints_.start(checkpoint_parts(), state_, std::move(scored_if_save_fails));
+}
+
+void Trainer::save_final() {
+  prepare_save();
+  checkpoints_.save_final(checkpoint_parts(), state_);
+}
+
+void Trainer::save_and_stop() {
+  checkpoints_.finish(state_);
+  if (state_.progress.steps == 0) {
+    throw Stopped("stopped before the end of the first step");
   }
-  if (!state_.window_sums.empty()) {
-    for (const auto& [name, value] : components_.objective->metrics(state_.window_sums)) {
-      metrics.emplace_back("train/" + name, value);
-    }
+  if (checkpoints_.saved_step() != state_.progress.steps || state_.pending_evaluation) {
+    save_final();
   }
-  metrics.emplace_back("train/learning_rate", last_lr_);
-  metrics.emplace_back("train/grad_norm", result_.norm);
-  metrics.emplace_back("train/epoch", state_.progress.epochs);
-  metrics.emplace_back("train/tokens", static_cast<double>(state_.progress.tokens));
-  if (state_.skipped > 0) {
-    metrics.emplace_back("train/skipped_steps", static_cast<double>(state_.skipped));
-  }
-  if (state_.spikes > 0) {
-    metrics.emplace_back("train/spikes", static_cast<double>(state_.spikes));
-  }
-  if (state_.rollbacks.count > 0) {
-    metrics.emplace_back("train/rollbacks", static_cast<double>(state_.rollbacks.count));
-  }
-  metrics.emplace_back("throughput/tokens_per_second", tokens_per_second_);
-  metrics_log_.write(state_.progress.steps, metrics);
-  progress_line_.write_line(state_.progress, shown, is_last);
-  state_.window_loss = 0;
-  state_.window_steps = 0;
-  state_.window_sums.clear();
-  window_seconds_ = 0;
-  window_tokens_ = 0;
+  throw Stopped(str_cat("stopped after step ", state_.progress.steps,
+                        " and saved; the same command resumes from there"));
 }
 
 }  // namespace weft::train

@@ -1,51 +1,36 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-
-#include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
+#include <vector>
 
 #include "data/data_loader.h"
-#include "train/checkpoint/async_checkpointer.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/log/metrics_log.h"
-#include "train/log/progress_line.h"
 #include "train/optimizer/ema_weights.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
 #include "train/optimizer/schedule.h"
 #include "train/run/run_config.h"
 #include "train/run/run_directory.h"
-#include "train/step/evaluate.h"
+#include "train/step/checkpoint_driver.h"
+#include "train/step/evaluation_driver.h"
 #include "train/step/out_of_memory.h"
 #include "train/step/run_components.h"
 #include "train/step/state.h"
+#include "train/step/step_failure_policy.h"
+#include "train/step/step_log.h"
 #include "train/step/train_step.h"
+#include "train/step/trainer_options.h"
 
 namespace weft::train {
-
-struct TrainerOptions {
-  c10::Device device = c10::DeviceType::CPU;
-  c10::ScalarType precision = c10::ScalarType::Float;
-  int64_t threads = 1;
-  bool measures_time = false;
-  bool allows_changed_data = false;  // when resuming
-  std::optional<StateKeptAcrossRollback> after_rollback = std::nullopt;
-};
-
-/// Reason why a step must not update the weights.
-struct StepFailure {
-  bool is_spike = false;  // otherwise it is not finite
-  std::string what;       // with the step and the cause
-};
 
 /// Token budget of a step and seed of the data order, from the config.
 data::DataLoaderOptions loader_options(const RunConfig& config);
 
-/// Trains one run in its directory, from scratch or from a checkpoint to its end.
+/// Trains one run in its directory, from scratch or from a checkpoint to its end: the loop over
+/// steps, after which it evaluates, saves and logs.
 class Trainer {
  public:
   /// `from`: the checkpoint to resume from. All references must outlive the trainer. Throws
@@ -79,32 +64,19 @@ class Trainer {
 
  private:
   void restore(const ResumePoint& from);
-  void check_metric_for_best_model();
-  TrainingProgress progress_after(const data::StepBatches& batches, const StepResult& result) const;
   std::unique_ptr<data::DataLoader> make_loader() const;
   void compute(data::StepBatches& batches);
   void shrink_micro_batches(const MicroBatchOutOfMemory& shortage);
-  std::optional<StepFailure> detect_failure(data::StepBatches& batches);
-  StepFailure describe_nonfinite(const data::StepBatches& batches);
   void apply(const data::StepBatches& batches, double lr);
-  void reject_step(const data::StepBatches& batches, const StepFailure& failure);
+  void reject(const data::StepBatches& batches, const StepFailure& failure);
+  TrainingProgress progress_after(const data::StepBatches& batches) const;
   void after_step(const TrainingProgress& before);
-  void log_metrics(bool is_last);
-  bool is_evaluation_due(const TrainingProgress& before) const;
   void evaluate_now();
-  Metrics evaluate_model();
-  void log_evaluation(const Metrics& metrics);
-  void update_best_and_early_stopping(double value);
-  bool has_evaluation() const;
-  bool is_new_best(double value) const;
-  bool is_best_at_this_step() const;
+  void prepare_save();
   void start_save(std::vector<ScoredCheckpoint> scored_if_save_fails);
-  void finish_save();
-  void log_saved() const;
   void save_final();
   void save_and_stop();
   double minutes_now() const;
-  ProgressMetrics progress_metrics() const;
 
   const RunConfig& config_;
   const RunDirectory& directory_;
@@ -115,25 +87,15 @@ class Trainer {
   std::optional<EmaWeights> ema_;
   LearningRate learning_rate_;
   TrainStep train_step_;
+  StepFailurePolicy failures_;
+  EvaluationDriver evaluation_;
   TrainState state_;
   std::unique_ptr<data::DataLoader> loader_;
-  MetricsLog metrics_log_;
-  ProgressLine progress_line_;
-  std::string metric_for_best_model_;
-
+  StepLog log_;
   StepResult result_;
-  double last_lr_ = 0;
   double minutes_before_ = 0;  // of earlier processes
   std::chrono::steady_clock::time_point begin_;
-  double window_seconds_ = 0;  // spent in steps since the last log line
-  int64_t window_tokens_ = 0;
-  double tokens_per_second_ = 0;
-  int64_t saved_step_ = -1;
-  std::vector<ScoredCheckpoint> scored_before_;  // before the last evaluation
-  std::vector<ScoredCheckpoint>
-      scored_if_save_fails_;  // `scored` to restore if the pending save fails
-  int64_t evaluated_step_ = -1;
-  AsyncCheckpointer checkpointer_;  // last, so that a running save ends before what it reads
+  CheckpointDriver checkpoints_;  // last, so that a running save ends before what it reads
 };
 
 }  // namespace weft::train

@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "formats/json.h"
+#include "metrics/metric.h"
 #include "objectives/objective.h"
 #include "train/log/run_metrics.h"
 #include "train/run/device.h"
@@ -120,10 +121,10 @@ void summarize(SweepGroup& group) {
 }
 
 /// Best first; groups without the metric come last.
-void sort_groups(SweepResult& result) {
+void sort_groups(SweepResult& result, bool greater_is_better) {
   const auto value = [&](const SweepGroup& group) {
     const auto found = group.metrics.find(result.metric_for_best_model);
-    const double sign = lower_is_better(result.metric_for_best_model) ? 1 : -1;
+    const double sign = greater_is_better ? -1 : 1;
     return found == group.metrics.end() || !std::isfinite(found->second.mean)
                ? std::numeric_limits<double>::infinity()
                : sign * found->second.mean;
@@ -187,6 +188,8 @@ SweepResult run_sweep(const SweepRequest& request) {
   SweepResult result{.directory = base.run.directory,
                      .metric_for_best_model = metric_for_best_model_of(base),
                      .groups = {}};
+  const bool greater_is_better =
+      metrics::greater_is_better(result.metric_for_best_model, "train.best_by");
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto& run = runs[i];
     throw_if_stopped("sweep: between two runs");
@@ -203,7 +206,7 @@ SweepResult run_sweep(const SweepRequest& request) {
   for (auto& group : result.groups) {
     summarize(group);
   }
-  sort_groups(result);
+  sort_groups(result, greater_is_better);
   write_file(file_of(request, result), to_json(result) + "\n");
   log::info(str_cat("[sweep] done: ", runs.size(), " runs; ", file_of(request, result)));
   return result;

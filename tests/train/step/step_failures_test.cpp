@@ -249,7 +249,7 @@ TEST_F(StepFailuresTest, RollsBackAndSkipsTheBadBatch) {
   EXPECT_TRUE(holds(words, "rolled back: step 8: loss inf")) << words;
   EXPECT_TRUE(holds(words, "[run] rollback 1 of 3: back to " +
                                small_.path("straight/checkpoint-6") +
-                               ", without the data of the failed step"))
+                               ", skipping the data of the failed step"))
       << words;
   EXPECT_TRUE(holds(words, "rollback 2 of 3")) << words;
   const auto state = last_state("straight");
@@ -279,7 +279,7 @@ TEST_F(StepFailuresTest, RollbackMaySkipAllDataSinceTheCheckpoint) {
   auto overrides = kRollback;
   overrides.emplace_back("train.rollback.skip=since_checkpoint");
   const auto words = warnings(regression("straight", overrides, kOneBad));
-  EXPECT_TRUE(holds(words, "without all data since then")) << words;
+  EXPECT_TRUE(holds(words, "skipping all data since then")) << words;
   const auto state = last_state("straight");
   ASSERT_FALSE(state.rollbacks.skipped_ranges.empty());
   EXPECT_EQ(state.rollbacks.skipped_ranges[0].begin,

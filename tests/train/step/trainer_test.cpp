@@ -230,9 +230,12 @@ TEST_F(TrainerTest, StepsThatAreNotFiniteNeverReachTheWeights) {
 }
 
 TEST_F(TrainerTest, UnknownMetricForTheBestIsRefusedAtOnce) {
-  EXPECT_THROW(train(small_.config("classify", "run",
-                                   {"train.best_by=eval_acuracy", "train.evaluate_every=4 steps"})),
-               UserError);
+  const auto message = test::message_of<UserError>([&] {
+    train(small_.config("classify", "run",
+                        {"train.best_by=eval_acuracy", "train.evaluate_every=4 steps"}));
+  });
+  EXPECT_TRUE(message.starts_with("train.best_by: 'eval_acuracy' is not one of eval_accuracy, "));
+  EXPECT_TRUE(message.ends_with(", did you mean 'eval_accuracy'?")) << message;
 }
 
 TEST_F(TrainerTest, FineTunesWhatItPretrained) {

@@ -217,6 +217,15 @@ TEST_F(Sweep, SortsTheGridByTheDecidingMetric) {
   EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/grid.json")));
 }
 
+TEST_F(Sweep, AnUnknownDecidingMetricIsRefusedBeforeTheFirstRun) {
+  const auto message =
+      test::message_of<UserError>([&] { run_sweep(request({"train.best_by=eval_acuracy"})); });
+  EXPECT_TRUE(message.starts_with(
+      "train.best_by: unknown metric 'eval_acuracy', did you mean 'eval_accuracy'?"))
+      << message;
+  EXPECT_FALSE(std::filesystem::exists(small_.path("sweep")));
+}
+
 TEST_F(Sweep, ATfIdfRunResumesExactly) {
   auto config = [&](const std::string& directory) {
     auto wanted = request({"run.directory=" + small_.path(directory), "train.save_every=1 steps"});

@@ -1,0 +1,163 @@
+#include "metrics/metric.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "base/error.h"
+#include "base/string_util.h"
+#include "metrics/balanced_accuracy.h"
+#include "metrics/class_metrics.h"
+#include "metrics/multi_label_metrics.h"
+#include "metrics/value_metrics.h"
+
+namespace weft::metrics {
+
+namespace {
+
+constexpr bool kLower = false;  // lower is better
+constexpr bool kGreater = true;
+
+// clang-format off
+std::vector<Metric> built_in_metrics() {
+  return {
+      // Name, description, direction; functions of classes, of several labels, of values.
+      {"loss", "the objective's loss", kLower, class_loss, label_loss},
+      {"accuracy", "fraction of right rows", kGreater, class_accuracy, subset_accuracy},
+      {"balanced_accuracy", "mean recall over the classes that occur", kGreater, balanced_accuracy},
+      {"precision", "of the second class, or averaged", kGreater, class_precision, micro_precision},
+      {"recall", "of the second class, or averaged", kGreater, class_recall, micro_recall},
+      {"f1", "F1 of the second class, or averaged", kGreater, class_f1, micro_f1},
+      {"f1_macro", "mean F1 over the classes", kGreater, class_f1_macro, label_f1_macro},
+      {"f1_weighted", "mean F1 weighted by rows", kGreater, class_f1_weighted, label_f1_weighted},
+      {"matthews_correlation", "Matthews correlation coefficient", kGreater, class_matthews},
+      {"top5_accuracy", "label among the five likeliest classes", kGreater, top5_accuracy},
+      {"combined_score", "mean of two metrics, as in GLUE", kGreater, class_combined_score},
+      {"roc_auc", "area under the ROC curve", kGreater, class_roc_auc, label_roc_auc},
+      {"average_precision", "mean precision", kGreater, class_average_precision, label_average_precision},
+      {"ece", "expected calibration error", kLower, class_ece, label_ece},
+      {"brier_score", "Brier score", kLower, class_brier_score, label_brier_score},
+      {"hamming_loss", "fraction of wrong decisions", kLower, {}, hamming_loss},
+      {"threshold", "probability from which on the answer is yes", kGreater},
+      {"mse", "mean squared error", kLower, {}, {}, mean_squared_error},
+      {"mae", "mean absolute error", kLower, {}, {}, mean_absolute_error},
+      {"pearson", "Pearson correlation", kGreater, {}, {}, value_pearson},
+      {"spearmanr", "Spearman rank correlation", kGreater, {}, {}, value_spearman},
+      {"perplexity", "exp of the loss per token", kLower},
+      {"tokens", "number of tokens with a loss", kGreater},
+      {"words", "number of words of the texts", kGreater},
+      {"word_perplexity", "exp of the loss per word", kLower},
+      {"bits_per_byte", "loss per byte of the texts", kLower},
+      {"bits_per_character", "loss per character of the texts", kLower},
+      {"mlm_loss", "loss of the masked tokens", kLower},
+      {"mlm_accuracy", "fraction of masked tokens found", kGreater},
+      {"next_sentence_loss", "loss of next sentence prediction", kLower},
+      {"next_sentence_accuracy", "accuracy of next sentence prediction", kGreater},
+      {"sentence_order_loss", "loss of sentence order prediction", kLower},
+      {"sentence_order_accuracy", "accuracy of sentence order prediction", kGreater},
+      {"generator_loss", "loss of the generator", kLower},
+      {"generator_accuracy", "masked tokens that the generator finds", kGreater},
+      {"discriminator_loss", "loss of the discriminator", kLower},
+      {"discriminator_accuracy", "tokens that the discriminator judges right", kGreater},
+      {"discriminator_precision", "precision for replaced tokens", kGreater},
+      {"discriminator_recall", "recall of replaced tokens", kGreater},
+      {"replaced_share", "fraction of tokens that were replaced", kGreater},
+      {"lines", "number of generated texts", kGreater},
+      {"bleu", "BLEU of the generated texts", kGreater},
+      {"chrf", "chrF of the generated texts", kGreater},
+      {"chrf++", "chrF++ of the generated texts", kGreater},
+      {"rouge1", "F1 of ROUGE-1", kGreater},
+      {"rouge2", "F1 of ROUGE-2", kGreater},
+      {"rougeL", "F1 of ROUGE-L", kGreater},
+      {"rougeLsum", "F1 of ROUGE-Lsum", kGreater},
+  };
+}
+// clang-format on
+
+std::vector<Metric>& mutable_table() {
+  static std::vector<Metric> table = built_in_metrics();
+  return table;
+}
+
+std::string_view without_prefix(std::string_view name) {
+  for (const std::string_view prefix : {"eval_", "test_"}) {
+    if (name.starts_with(prefix)) {
+      return name.substr(prefix.size());
+    }
+  }
+  return name;
+}
+
+template <class Predictions>
+std::map<std::string, double> metrics_of(const Predictions& predictions,
+                                         MetricFunction<Predictions> Metric::*function) {
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : metric_table()) {
+    if (const auto& compute = metric.*function) {
+      if (const auto value = compute(predictions)) {
+        metrics[metric.name] = *value;
+      }
+    }
+  }
+  return metrics;
+}
+
+}  // namespace
+
+const std::vector<Metric>& metric_table() { return mutable_table(); }
+
+void register_metric(Metric metric) {
+  if (without_prefix(metric.name) != metric.name || metric.name.empty()) {
+    throw std::invalid_argument(str_cat("register_metric: '", metric.name,
+                                        "' must be a name without the prefix eval_ or test_"));
+  }
+  if (find_metric(metric.name) != nullptr) {
+    throw std::invalid_argument(
+        str_cat("register_metric: there is a metric '", metric.name, "' already"));
+  }
+  mutable_table().push_back(std::move(metric));
+}
+
+const Metric* find_metric(std::string_view name) {
+  const auto& table = metric_table();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const Metric& metric) {
+    return metric.name == without_prefix(name);
+  });
+  return found == table.end() ? nullptr : &*found;
+}
+
+bool greater_is_better(std::string_view name, std::string_view place) {
+  if (const auto* metric = find_metric(name)) {
+    return metric->greater_is_better;
+  }
+  std::vector<std::string> names;
+  for (const Metric& metric : metric_table()) {
+    names.push_back("eval_" + metric.name);
+  }
+  const auto near = did_you_mean(name, names);
+  throw UserError(str_cat(place, ": unknown metric '", name, "'",
+                          near.empty() ? "" : ", did you mean '" + near + "'?",
+                          " allowed: ", join(names)));
+}
+
+std::map<std::string, double> compute_metrics(const ClassPredictions& predictions) {
+  return metrics_of(predictions, &Metric::of_classes);
+}
+
+std::map<std::string, double> compute_metrics(const MultiLabelPredictions& predictions) {
+  return metrics_of(predictions, &Metric::of_multi_label);
+}
+
+std::map<std::string, double> compute_metrics(const ValuePredictions& predictions) {
+  return metrics_of(predictions, &Metric::of_values);
+}
+
+std::map<std::string, double> with_eval_prefix(const std::map<std::string, double>& metrics) {
+  std::map<std::string, double> result;
+  for (const auto& [name, value] : metrics) {
+    result["eval_" + name] = value;
+  }
+  return result;
+}
+
+}  // namespace weft::metrics

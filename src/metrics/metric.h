@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "metrics/predictions.h"
+
+namespace weft::metrics {
+
+/// Computes a metric from predictions; nullopt: it is not defined for them and is left out.
+template <class Predictions>
+using MetricFunction = std::function<std::optional<double>(const Predictions&)>;
+
+/// A metric of an evaluation. Where it is computed from predictions it has the functions; others
+/// are computed by their objective.
+struct Metric {
+  std::string name;  // without the prefix `eval_` or `test_`
+  std::string description;
+  bool greater_is_better = true;
+  MetricFunction<ClassPredictions> of_classes = {};
+  MetricFunction<MultiLabelPredictions> of_multi_label = {};
+  MetricFunction<ValuePredictions> of_values = {};  // of one number; the mean over all is reported
+};
+
+/// All metrics: those of the table in metric.cpp, and the registered ones.
+const std::vector<Metric>& metric_table();
+
+/// Adds a metric; for programs that link Weft, before they start a run. Throws
+/// std::invalid_argument for a name that is taken, or that has one of the prefixes.
+void register_metric(Metric metric);
+
+/// The metric of this name, with or without its prefix; nullptr if there is none.
+const Metric* find_metric(std::string_view name);
+
+/// Whether greater is better for the metric. Throws UserError for an unknown one, with the nearest
+/// name, saying that it stands at `place`.
+bool greater_is_better(std::string_view name, std::string_view place);
+
+/// All metrics that are computed from these predictions, by name without prefix.
+std::map<std::string, double> compute_metrics(const ClassPredictions& predictions);
+std::map<std::string, double> compute_metrics(const MultiLabelPredictions& predictions);
+std::map<std::string, double> compute_metrics(const ValuePredictions& predictions);
+
+/// The same values, their names with the prefix `eval_`.
+std::map<std::string, double> with_eval_prefix(const std::map<std::string, double>& metrics);
+
+}  // namespace weft::metrics

@@ -1,0 +1,82 @@
+#include "train/step/checkpoint_driver.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/string_util.h"
+
+namespace weft::train {
+
+namespace {
+
+bool allows_rollback(const TrainOptions& options) {
+  return options.nan_policy.action == StepFailureAction::kRollback ||
+         options.spike.action == StepFailureAction::kRollback;
+}
+
+}  // namespace
+
+CheckpointDriver::CheckpointDriver(const RunDirectory& directory,
+                                   const RunConfig& config,
+                                   int64_t saved_step)
+    : directory_(directory),
+      saved_step_(saved_step),
+      checkpointer_(directory,
+                    {.is_async = config.train.saves_async,
+                     .run = config.run,
+                     .keeps_rollback_checkpoints = allows_rollback(config.train)}) {}
+
+void CheckpointDriver::save(const CheckpointParts& parts, const TrainState& state) {
+  checkpointer_.save(parts, state);
+  saved_step_ = state.progress.steps;
+}
+
+void CheckpointDriver::save_final(const CheckpointParts& parts, const TrainState& state) {
+  try {
+    save(parts, state);
+    log_saved();
+  } catch (const FileError& error) {
+    throw FileError(
+        str_cat(error.what(), "; step ", state.progress.steps, " of ", directory_.path(),
+                " is not saved, the same command resumes from the previous checkpoint"));
+  }
+}
+
+void CheckpointDriver::start(const CheckpointParts& parts,
+                             TrainState& state,
+                             std::vector<ScoredCheckpoint> scored_if_save_fails) {
+  scored_if_save_fails_ = std::move(scored_if_save_fails);
+  checkpointer_.start(parts, state);
+  finish_if_done(state);
+}
+
+void CheckpointDriver::finish(TrainState& state) {
+  const auto saved = checkpointer_.wait();
+  if (!saved) {
+    return;
+  }
+  try {
+    if (saved->failure) {
+      std::rethrow_exception(saved->failure);
+    }
+    saved_step_ = saved->step;
+    log_saved();
+  } catch (const FileError& error) {
+    state.scored = scored_if_save_fails_;
+    log::error(str_cat("[checkpoint] not saved, training continues: ", error.what()));
+  }
+}
+
+void CheckpointDriver::finish_if_done(TrainState& state) {
+  if (checkpointer_.is_done()) {
+    finish(state);
+  }
+}
+
+void CheckpointDriver::log_saved() const {
+  log::info(str_cat("[checkpoint] saved ", directory_.path(), "/", checkpoint_name(saved_step_)));
+}
+
+}  // namespace weft::train

@@ -1,0 +1,136 @@
+#include "train/step/evaluation_driver.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/core/grad_mode.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/string_util.h"
+#include "batching/device_batch.h"
+#include "data/data_loader.h"
+#include "metrics/metric.h"
+
+namespace weft::train {
+
+EvaluationDriver::EvaluationDriver(const RunConfig& config,
+                                   const RunComponents& components,
+                                   const c10::Device& device)
+    : config_(config),
+      components_(components),
+      device_(device),
+      metric_(config.train.metric_for_best_model.value_or(
+          components.objective->metric_for_best_model())) {}
+
+void EvaluationDriver::check_metric_for_best_model() const {
+  const bool is_used = config_.train.early_stopping.patience ||
+                       (config_.train.metric_for_best_model && config_.run.keep_best > 0);
+  if (!is_used) {
+    return;
+  }
+  if (!components_.data.evaluate) {
+    log::warning("[train] best_by has no effect: there is no data.evaluate");
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  data::DataLoader loader(components_.data.evaluate,
+                          {.shuffles = false, .batch_sequences = 2, .workers = 0});
+  const auto evaluation = components_.objective->evaluation();
+  const auto batch = loader.next()->micro_batches.front();
+  evaluation->add(*components_.model, batch, batching::context_of(batch, device_));
+  std::vector<std::string> names;
+  for (const auto& item : evaluation->result()) {
+    names.push_back(item.first);
+  }
+  if (std::find(names.begin(), names.end(), metric_) == names.end()) {
+    const auto near = did_you_mean(metric_, names);
+    throw UserError(str_cat("train.best_by: '", metric_, "' is not one of ", join(names),
+                            near.empty() ? "" : ", did you mean '" + near + "'?"));
+  }
+  greater_is_better();  // throws for a metric of the evaluation that is not registered
+}
+
+bool EvaluationDriver::is_enabled() const {
+  return components_.data.evaluate != nullptr && config_.train.evaluate_every.has_value();
+}
+
+bool EvaluationDriver::is_due(const TrainingProgress& before, const TrainingProgress& after) const {
+  return is_enabled() && train::is_due(before, after, *config_.train.evaluate_every);
+}
+
+Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema) const {
+  std::optional<EmaWeights::EmaScope> ema_scope;
+  if (ema) {
+    ema_scope.emplace(*ema);
+  }
+  return train::evaluate(
+      *components_.objective, *components_.model, components_.data.evaluate,
+      {.inference = {.device = device_},
+       .batch_tokens = std::max<int64_t>(config_.train.batch_tokens.value_or(0), 4096),
+       .workers = config_.data.workers});
+}
+
+void EvaluationDriver::update(TrainState& state, const Metrics& metrics) {
+  evaluated_step_ = state.progress.steps;
+  if (const auto tuned = metrics.find("eval_threshold"); tuned != metrics.end()) {
+    state.decision = {.threshold = tuned->second,
+                      .tuned_by = objectives::name_of(*config_.objective.classes.tune_threshold)};
+  }
+  scored_before_ = state.scored;
+  if (const auto found = metrics.find(metric_); found != metrics.end()) {
+    update_best(state, found->second);
+    update_stopping(state, found->second);
+  }
+  if (is_best_at_this_step(state)) {
+    record_save_step(state.rollbacks, state.progress.steps, config_.run.keep_last);
+  }
+}
+
+bool EvaluationDriver::is_best_at_this_step(const TrainState& state) {
+  return std::any_of(state.scored.begin(), state.scored.end(), [&](const ScoredCheckpoint& scored) {
+    return scored.step == state.progress.steps;
+  });
+}
+
+void EvaluationDriver::update_best(TrainState& state, double value) const {
+  if (!is_new_best(state, value)) {
+    return;
+  }
+  state.scored.push_back({.step = state.progress.steps, .value = value});
+  std::stable_sort(state.scored.begin(), state.scored.end(),
+                   [&](const ScoredCheckpoint& a, const ScoredCheckpoint& b) {
+                     return is_better(a.value, b.value);
+                   });
+  state.scored.resize(
+      std::min(state.scored.size(), static_cast<std::size_t>(config_.run.keep_best)));
+}
+
+void EvaluationDriver::update_stopping(TrainState& state, double value) const {
+  const auto& options = config_.train.early_stopping;
+  auto& stopping = state.early_stopping;
+  update_early_stopping(stopping, value, greater_is_better(), options);
+  if (should_stop_early(stopping, options)) {
+    log::info(str_cat("[train] early stopping: ", stopping.num_bad_evaluations,
+                      " evaluations without improvement of ", metric_,
+                      stopping.best ? " than " + shortest_repr(*stopping.best) : ""));
+  }
+}
+
+bool EvaluationDriver::is_new_best(const TrainState& state, double value) const {
+  if (!std::isfinite(value) || config_.run.keep_best == 0) {
+    return false;
+  }
+  return static_cast<int64_t>(state.scored.size()) < config_.run.keep_best ||
+         is_better(value, state.scored.back().value);
+}
+
+bool EvaluationDriver::is_better(double a, double b) const {
+  return greater_is_better() ? a > b : a < b;
+}
+
+bool EvaluationDriver::greater_is_better() const {
+  return metrics::greater_is_better(metric_, "train.best_by");
+}
+
+}  // namespace weft::train

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/Device.h>
+
+#include "train/optimizer/ema_weights.h"
+#include "train/run/run_config.h"
+#include "train/step/evaluate.h"
+#include "train/step/run_components.h"
+#include "train/step/state.h"
+
+namespace weft::train {
+
+/// Evaluations during training: when they are due, on which weights, and what follows from their
+/// metrics for the best checkpoints and early stopping.
+class EvaluationDriver {
+ public:
+  /// The references must outlive the driver.
+  EvaluationDriver(const RunConfig& config,
+                   const RunComponents& components,
+                   const c10::Device& device);
+
+  /// Metric names are known only after an evaluation: evaluates a small part of the data to check
+  /// train.best_by before hours are spent. Throws UserError.
+  void check_metric_for_best_model() const;
+
+  /// Whether the run is evaluated at all.
+  bool is_enabled() const;
+  /// Whether an evaluation is due after the steps from `before` to `after`.
+  bool is_due(const TrainingProgress& before, const TrainingProgress& after) const;
+
+  /// Evaluates the average of the weights if there is one. Throws Stopped.
+  Metrics evaluate(std::optional<EmaWeights>& ema) const;
+  /// Updates decision threshold, best checkpoints and early stopping with the metrics of a step.
+  void update(TrainState& state, const Metrics& metrics);
+
+  /// Step of the last evaluation by this process; -1: none.
+  int64_t evaluated_step() const { return evaluated_step_; }
+  /// Whether the current step is among the best checkpoints.
+  static bool is_best_at_this_step(const TrainState& state);
+  /// The best checkpoints before the last evaluation.
+  const std::vector<ScoredCheckpoint>& scored_before() const { return scored_before_; }
+
+ private:
+  void update_best(TrainState& state, double value) const;
+  void update_stopping(TrainState& state, double value) const;
+  bool is_new_best(const TrainState& state, double value) const;
+  bool is_better(double a, double b) const;
+  bool greater_is_better() const;
+
+  const RunConfig& config_;
+  const RunComponents& components_;
+  c10::Device device_;
+  std::string metric_;  // that selects the best model
+  std::vector<ScoredCheckpoint> scored_before_;
+  int64_t evaluated_step_ = -1;
+};
+
+}  // namespace weft::train

@@ -1,0 +1,79 @@
+#include "train/step/initial_state.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/string_util.h"
+#include "train/run/device.h"
+
+namespace weft::train {
+
+namespace {
+
+TrainState first_state(const RunConfig& config,
+                       const RunComponents& components,
+                       const TrainerOptions& options) {
+  TrainState state;
+  state.seed = config.run.seed;
+  state.precision = precision_name(options.precision);
+  state.threads = options.threads;
+  state.data = components.data.train->fingerprint();
+  state.evaluation_data = components.data.evaluate ? components.data.evaluate->fingerprint() : 0;
+  state.versions = versions();
+  state.decision.threshold = config.objective.classes.threshold;
+  return state;
+}
+
+// Handles data that differs from the checkpoint's: an error, unless the user allows it.
+void take_changed_data(const RunComponents& components,
+                       const TrainerOptions& options,
+                       const ResumePoint& from,
+                       TrainState& state) {
+  const auto found = components.data.train->fingerprint();
+  const auto what = str_cat("the training data differ from those of this checkpoint (fingerprint ",
+                            to_hex(found), ", checkpoint ", to_hex(state.data), ")");
+  if (!options.allows_changed_data) {
+    throw UserError(str_cat(from.directory, ": ", what,
+                            "; restore them, resume with the new data using --allow-changed-data, "
+                            "or restart with --resume never"));
+  }
+  log::warning("[run] " + what + "; training continues with the new data, as requested");
+  state.data = found;
+}
+
+}  // namespace
+
+TrainState initial_state(const RunConfig& config,
+                         const RunComponents& components,
+                         const TrainerOptions& options,
+                         const std::optional<ResumePoint>& from) {
+  const auto fresh = first_state(config, components, options);
+  auto state = from ? from->state : fresh;
+  if (const auto& kept = options.after_rollback) {
+    state.rollbacks = kept->rollbacks;
+    state.micro_batch_tokens = kept->micro_batch_tokens;
+    state.progress.minutes = kept->minutes;
+  }
+  if (!from) {
+    return state;
+  }
+  if (state.data != fresh.data) {
+    take_changed_data(components, options, *from, state);
+  }
+  if (state.evaluation_data != fresh.evaluation_data) {
+    log::warning("[run] the evaluation data changed: metrics before and after are not comparable");
+  }
+  if (state.threads != fresh.threads) {
+    // If that changes bits, set_determinism has warned.
+    log::info(str_cat("[run] ", fresh.threads, " threads, before ", state.threads));
+  }
+  if (state.versions != fresh.versions) {
+    log::warning(str_cat("[run] ", fresh.versions, ", before ", state.versions));
+  }
+  state.precision = fresh.precision;
+  state.threads = fresh.threads;
+  state.evaluation_data = fresh.evaluation_data;
+  state.versions = fresh.versions;
+  return state;
+}
+
+}  // namespace weft::train

@@ -1,0 +1,98 @@
+#include "train/step/step_log.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "base/log.h"
+#include "base/string_util.h"
+
+namespace weft::train {
+
+void add_to_window(TrainState& state, const StepResult& result) {
+  state.window_loss += result.loss;
+  state.window_sums.resize(result.running_sums.size(), 0);
+  std::transform(result.running_sums.begin(), result.running_sums.end(), state.window_sums.begin(),
+                 state.window_sums.begin(), std::plus<>());
+  for (const auto& [name, loss] : result.auxiliary_losses) {
+    state.window_auxiliary_losses[name] += loss;
+  }
+  ++state.window_steps;
+}
+
+StepLog::StepLog(const std::string& directory,
+                 const TrainState& state,
+                 const config::Duration& duration)
+    : metrics_log_(directory, state.progress.steps, state.pending_evaluation),
+      progress_line_(state.progress, duration) {}
+
+void StepLog::add_step(const StepResult& result, double lr, double seconds) {
+  loss_ = result.loss;
+  norm_ = result.norm;
+  lr_ = lr;
+  window_seconds_ += seconds;
+  window_tokens_ += result.tokens;
+  tokens_per_second_ = static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9);
+}
+
+ProgressMetrics StepLog::progress_metrics() const {
+  return {.loss = loss_, .learning_rate = lr_, .tokens_per_second = tokens_per_second_};
+}
+
+void StepLog::show(const TrainState& state) {
+  progress_line_.show(state.progress, progress_metrics());
+}
+
+void StepLog::write(TrainState& state, const objectives::Objective& objective, bool is_last) {
+  MetricsLog::Metrics metrics;
+  auto shown = progress_metrics();
+  if (state.window_steps > 0) {
+    shown.loss = state.window_loss / static_cast<double>(state.window_steps);
+    metrics.emplace_back("train/loss", shown.loss);
+  }
+  for (const auto& [name, sum] : state.window_auxiliary_losses) {
+    metrics.emplace_back("train/" + name, sum / static_cast<double>(state.window_steps));
+  }
+  if (!state.window_sums.empty()) {
+    for (const auto& [name, value] : objective.metrics(state.window_sums)) {
+      metrics.emplace_back("train/" + name, value);
+    }
+  }
+  metrics.emplace_back("train/learning_rate", lr_);
+  metrics.emplace_back("train/grad_norm", norm_);
+  metrics.emplace_back("train/epoch", state.progress.epochs);
+  metrics.emplace_back("train/tokens", static_cast<double>(state.progress.tokens));
+  if (state.skipped > 0) {
+    metrics.emplace_back("train/skipped_steps", static_cast<double>(state.skipped));
+  }
+  if (state.spikes > 0) {
+    metrics.emplace_back("train/spikes", static_cast<double>(state.spikes));
+  }
+  if (state.rollbacks.count > 0) {
+    metrics.emplace_back("train/rollbacks", static_cast<double>(state.rollbacks.count));
+  }
+  metrics.emplace_back("throughput/tokens_per_second", tokens_per_second_);
+  metrics_log_.write(state.progress.steps, metrics);
+  progress_line_.write_line(state.progress, shown, is_last);
+  state.window_loss = 0;
+  state.window_steps = 0;
+  state.window_sums.clear();
+  state.window_auxiliary_losses.clear();
+  window_seconds_ = 0;
+  window_tokens_ = 0;
+}
+
+void StepLog::write_evaluation(int64_t step, const Metrics& metrics) {
+  MetricsLog::Metrics tagged;
+  std::vector<std::string> words;
+  for (const auto& [name, value] : metrics) {
+    tagged.emplace_back(name.starts_with("eval_") ? "eval/" + name.substr(5) : "eval/" + name,
+                        value);
+    words.push_back(name + " " + shortest_repr(std::round(value * 1e5) / 1e5));
+  }
+  metrics_log_.write(step, tagged);
+  log::info(str_cat("[evaluate] step ", step, "  ", join(words, "  ")));
+}
+
+}  // namespace weft::train

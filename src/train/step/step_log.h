@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "objectives/objective.h"
+#include "train/log/metrics_log.h"
+#include "train/log/progress_line.h"
+#include "train/step/evaluate.h"
+#include "train/step/state.h"
+#include "train/step/train_step.h"
+
+namespace weft::train {
+
+/// Adds a step that updated the weights to the averages since the last log line.
+void add_to_window(TrainState& state, const StepResult& result);
+
+/// Log of a run: the progress line, and metrics.jsonl with its TensorBoard events.
+class StepLog {
+ public:
+  /// Resumes the log of the run directory `directory` at this state. Throws FileError.
+  StepLog(const std::string& directory, const TrainState& state, const config::Duration& duration);
+
+  /// Records a step that took so many seconds.
+  void add_step(const StepResult& result, double lr, double seconds);
+  /// Updates the progress line.
+  void show(const TrainState& state);
+  /// Writes the training metrics and begins a new window. `is_last`: of this process.
+  void write(TrainState& state, const objectives::Objective& objective, bool is_last);
+  void write_evaluation(int64_t step, const Metrics& metrics);
+  /// Waits until everything is on disk, so that a run resumed from a checkpoint has all lines.
+  void sync() { metrics_log_.sync(); }
+
+ private:
+  ProgressMetrics progress_metrics() const;
+
+  MetricsLog metrics_log_;
+  ProgressLine progress_line_;
+  double loss_ = 0;  // of the last step, as are norm and learning rate
+  double norm_ = 0;
+  double lr_ = 0;
+  double window_seconds_ = 0;  // spent in steps since the last log line
+  int64_t window_tokens_ = 0;
+  double tokens_per_second_ = 0;
+};
+
+}  // namespace weft::train
