@@ -14,10 +14,7 @@
 #include "models/families/baselines.h"
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
-#include "objectives/data/image_datasets.h"
-#include "objectives/loss/teacher.h"
 #include "objectives/objective.h"
-#include "objectives/replaced_token.h"
 #include "train/checkpoint/manifest.h"
 #include "train/cost/cost.h"
 #include "train/run/device.h"
@@ -155,8 +152,7 @@ void print_cost(const train::Cost& cost, int64_t length) {
 
 void inspect_config(const std::string& path, const std::vector<std::string>& overrides) {
   auto run = train::read_run_config(config::Document::load(path, overrides));
-  run.model.head =
-      objectives::head_for(objectives::make_objective(run.objective)->head(), run.model);
+  run.model.head = run.objective->head(run.model);
   if (run.model.vocabulary == 0 && !models::reads_images(run.model)) {
     run.model.vocabulary = run.tokenizer.vocab_size;
     if (run.tokenizer.file) {
@@ -168,19 +164,19 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
   }
   print_model(run.model);
   print_parameters(run.model);
-  if (const auto generator = objectives::generator_model_options(run.model, run.objective)) {
+  if (const auto generator = run.objective->generator_options(run.model)) {
     print_generator(*generator);
   }
-  if (const auto teacher = objectives::teacher_model_options(run.model, run.objective)) {
+  if (const auto teacher = run.objective->teacher_options(run.model)) {
     std::cout << "\nTeacher, ";
     print_model(*teacher);
   }
   const auto length = run.data.length.value_or(run.model.length);
+  const auto precision = train::determined_precision(run.train.precision, run.model);
   for (const bool is_bf16 : {false, true}) {
-    if (run.train.precision == train::Precision::kAuto ||
-        is_bf16 == (run.train.precision == train::Precision::kBf16)) {
+    if (precision == train::Precision::kAuto || is_bf16 == (precision == train::Precision::kBf16)) {
       std::cout << "\n" << (is_bf16 ? "bf16" : "fp32") << "\n";
-      print_cost(train::cost_of(run.model, run.objective, run.train, length, is_bf16), length);
+      print_cost(train::cost_of(run.model, *run.objective, run.train, length, is_bf16), length);
     }
   }
 }

@@ -1,110 +1,12 @@
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <iostream>
-#include <new>
-#include <string>
-#include <vector>
 
-#include "base/error.h"
-#include "base/log.h"
-#include "base/stop.h"
-#include "base/string_util.h"
 #include "cli/environment_defaults.h"
-#include "cli/verbs.h"
+#include "cli/run.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr int kDone = 0;
-constexpr int kInternal = 1;
-constexpr int kUser = 2;
-constexpr int kStopped = 143;
-constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
-
-void print_help() {
-  std::cout << "Weft " WEFT_VERSION
-               ": trains transformers.\n\nUsage: weft VERB [arguments]   (weft VERB --help)\n\n";
-  for (const auto& verb : verbs()) {
-    std::cout << "  " << verb.name << std::string(12 - verb.name.size(), ' ') << verb.summary
-              << "\n";
-  }
-  std::cout << "\nExamples:\n"
-               "  weft train configs/quickstart_pretrain.yaml\n"
-               "  echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam\n";
-}
-
-const Verb& find_verb(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& verb : verbs()) {
-    if (verb.name == name) {
-      return verb;
-    }
-    names.push_back(verb.name);
-  }
-  const auto near = did_you_mean(name, names);
-  throw UsageError(str_cat("weft: unknown verb '", name, "', ",
-                           near.empty() ? "" : "did you mean '" + near + "'? ",
-                           "allowed: ", join(names)));
-}
-
-int run(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments[0] == "help" || arguments[0] == "--help" ||
-      arguments[0] == "-h") {
-    if (arguments.size() > 1) {
-      return find_verb(arguments[1]).run({"--help"});
-    }
-    print_help();
-    return arguments.empty() ? kUser : kDone;
-  }
-  if (arguments[0] == "--version" || arguments[0] == "version") {
-    std::cout << "weft " WEFT_VERSION "\n";
-    return kDone;
-  }
-  const auto& verb = find_verb(arguments[0]);
-  arguments.erase(arguments.begin());
-  const int status = verb.run(std::move(arguments));
-  std::cout.flush();
-  if (!std::cout) {
-    throw std::runtime_error("standard output: cannot write (closed or full)");
-  }
-  return status;
-}
-
-/// Prints the message as one line: exceptions of libraries may have several, and a stack trace
-/// after the first.
-void print_error(std::string_view message) {
-  std::string line(message.substr(0, message.find("\nException raised from")));
-  for (auto& sign : line) {
-    if (static_cast<unsigned char>(sign) < ' ') {
-      sign = ' ';
-    }
-  }
-  if (line.size() > kMaxErrorLength) {
-    line = line.substr(0, kMaxErrorLength) + " ...";
-  }
-  log::set_progress_line("");
-  std::cerr << "error: " << line << "\n";
-}
-
-int guarded(std::vector<std::string> arguments) {
-  try {
-    return run(std::move(arguments));
-  } catch (const UserError& error) {
-    print_error(error.what());
-    return kUser;
-  } catch (const Stopped& stop) {
-    log::warning(stop.what());
-    return kStopped;
-  } catch (const std::bad_alloc&) {
-    print_error("out of memory");
-    return kInternal;
-  } catch (const std::exception& error) {
-    print_error(error.what());
-    return kInternal;
-  }
-}
 
 /// Exits without the destructors of static objects: LibTorch's take a tenth of a second to free
 /// memory that the system reclaims anyway.
@@ -121,8 +23,4 @@ int guarded(std::vector<std::string> arguments) {
 }  // namespace
 }  // namespace weft::cli
 
-int main(int count, char** values) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, not a crash
-  weft::install_signal_handlers();
-  weft::cli::leave(weft::cli::guarded(std::vector<std::string>(values + 1, values + count)));
-}
+int main(int count, char** values) { weft::cli::leave(weft::run(count, values)); }

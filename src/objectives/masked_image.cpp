@@ -8,6 +8,8 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "kernels/to_device.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/image_datasets.h"
 
 namespace weft::objectives {
 
@@ -79,7 +81,21 @@ class PixelEvaluation : public Evaluation {
 
 class MaskedImageObjective : public Objective {
  public:
-  models::Head head() const override { return models::Head::kMaskedImage; }
+  explicit MaskedImageObjective(const data::MaskedImageOptions& mask) : mask_(mask) {}
+
+  std::string_view name() const override { return "masked_image"; }
+  models::Head head(const models::ModelOptions& /*model*/) const override {
+    return models::Head::kMaskedImage;
+  }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    if (!models::reads_images(model)) {
+      return cannot_train(name(), model, "has no image input");
+    }
+    return std::nullopt;
+  }
+  ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
+    return {.states_read = StatesRead::kTargets};
+  }
   std::vector<std::string> terms() const override { return {"masked_image"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.target_rows.size()) * batch.patch_width};
@@ -92,24 +108,37 @@ class MaskedImageObjective : public Objective {
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<PixelEvaluation>();
   }
+  void check_training(const TrainingSetup& setup) const override {
+    if (setup.data.augment.mixes()) {
+      setup.data_section.fail("augment",
+                              "mixup and cutmix are for classes, objective.type is masked_image");
+    }
+  }
+
+ private:
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return image_datasets(inputs, mask_);
+  }
+
+  data::MaskedImageOptions mask_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& /*options*/) {
-  return std::make_unique<MaskedImageObjective>();
+std::unique_ptr<Objective> make_masked_image(const data::MaskedImageOptions& mask) {
+  return std::make_unique<MaskedImageObjective>(mask);
 }
 
-void read_masked_image(config::Section& section, data::MaskedImageOptions& options) {
-  section.read("mask_ratio", options.fraction,
+std::unique_ptr<Objective> read_masked_image(config::Section& section) {
+  data::MaskedImageOptions mask;
+  section.read("mask_ratio", mask.fraction,
                {.help = "Share of an image's patches that are hidden and to be guessed.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                .only_if = "type: masked_image"});
-  section.read("mask_block_size", options.unit,
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read("mask_block_size", mask.unit,
                {.help = "Patches are hidden together in squares of so many a side.",
                 .unit = "patches",
-                .range = config::between(1, 64),
-                .only_if = "type: masked_image"});
+                .range = config::between(1, 64)});
+  return make_masked_image(mask);
 }
 
 }  // namespace weft::objectives

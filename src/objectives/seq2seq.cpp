@@ -1,91 +1,59 @@
 #include "objectives/seq2seq.h"
 
-#include "batching/hidden_states.h"
-#include "data/datasets/parallel_dataset.h"
-#include "objectives/evaluation/token_evaluation.h"
+#include "objectives/conditional_lm.h"
+#include "objectives/data/training_texts.h"
+#include "objectives/loss/class_options.h"
 
 namespace weft::objectives {
 
 namespace {
 
-class Seq2SeqObjective : public Objective {
+class Seq2SeqObjective : public ConditionalLmObjective {
  public:
-  Seq2SeqObjective(const ObjectiveOptions& options, std::string name)
-      : smoothing_(options.seq2seq.label_smoothing), name_(std::move(name)) {}
+  explicit Seq2SeqObjective(const Seq2SeqOptions& options)
+      : ConditionalLmObjective(options.label_smoothing), pairs_(options.pairs) {}
 
-  models::Head head() const override { return models::Head::kConditional; }
-  std::vector<std::string> terms() const override { return {name_}; }
-  std::vector<int64_t> counts(const data::Batch& batch) const override {
-    return {static_cast<int64_t>(batch.targets.size())};
+  std::string_view name() const override { return "seq2seq"; }
+  ObjectiveTraits traits(const models::ModelOptions& model) const override {
+    auto traits = ConditionalLmObjective::traits(model);
+    traits.target_fraction = 0.5;
+    return traits;
   }
-
-  std::vector<at::Tensor> losses(models::Model& model,
-                                 const data::Batch& batch,
-                                 const nn::ForwardContext& context) const override {
-    return {token_loss(model, batching::target_states(model, batch, context), batch, smoothing_)};
+  bool reads_pairs(const data::DataOptions& /*data*/,
+                   const models::ModelOptions& /*model*/) const override {
+    return true;
   }
-
-  std::unique_ptr<Evaluation> evaluation() const override { return make_token_evaluation(); }
+  data::LanguageCodes language_codes(const data::DataOptions& data) const override {
+    return language_codes_of(data, pairs_.source_language, pairs_.target_language);
+  }
 
  private:
-  double smoothing_;
-  std::string name_;
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return parallel_datasets(inputs, pairs_);
+  }
+
+  PairOptions pairs_;
 };
 
 }  // namespace
 
-void read_seq2seq_options(config::Section& section, Seq2SeqOptions& options) {
-  constexpr std::string_view kOnly = "type: seq2seq";
-  section.read("source_prefix", options.prefix,
+std::unique_ptr<Objective> make_seq2seq(const Seq2SeqOptions& options) {
+  return std::make_unique<Seq2SeqObjective>(options);
+}
+
+std::unique_ptr<Objective> read_seq2seq(config::Section& section) {
+  Seq2SeqOptions options;
+  read_label_smoothing(section, options.label_smoothing);
+  section.read("source_prefix", options.pairs.source_prefix,
                {.help = "Text that stands before every source text, as T5 was trained with: "
-                        "`\"translate English to German: \"`.",
-                .only_if = kOnly});
-  section.read("source_language", options.source_language,
+                        "`\"translate English to German: \"`."});
+  section.read("source_language", options.pairs.source_language,
                {.help = "Token of the sources' language where the tokenizer puts one beside each "
                         "text (mbart: en_XX) and an item of the data names none (`language`, "
-                        "`target_language`); empty: the tokenizer's own.",
-                .only_if = kOnly});
-  section.read("target_language", options.target_language,
-               {.help = "Token of the targets' language, likewise.", .only_if = kOnly});
-}
-
-std::unique_ptr<Objective> make_seq2seq_objective(const ObjectiveOptions& options,
-                                                  const std::string& name) {
-  return std::make_unique<Seq2SeqObjective>(options, name);
-}
-
-Datasets parallel_datasets(const ObjectiveOptions& objective,
-                           const data::DataOptions& options,
-                           const models::ModelOptions& model,
-                           const std::shared_ptr<const data::Tokenizer>& tokenizer,
-                           int64_t length,
-                           const data::ProgressVisitor& progress) {
-  // mBART's decoder begins with the last token of its text, the language (arXiv:2001.08210).
-  const bool begins_with_last = model.family == models::Family::kMbart;
-  const data::ParallelSettings settings{
-      .length = length,
-      .truncation = options.truncation.value_or(data::Truncation::kTruncate),
-      .prefix = objective.seq2seq.prefix,
-      .start_id = begins_with_last ? -1 : model.decoder.decoder_start_id,
-      .source_language = objective.seq2seq.source_language,
-      .target_language = objective.seq2seq.target_language,
-      .takes_item_languages = begins_with_last,
-      .is_joined = model.decoder.is_prefix_lm};
-  const auto make = [&](const std::vector<data::DataItem>& items, const std::string& which,
-                        Datasets& result) -> std::shared_ptr<const data::Dataset> {
-    if (items.empty()) {
-      return nullptr;
-    }
-    const auto dataset = data::make_parallel_dataset(items, options, settings, tokenizer, progress);
-    for (const auto& remark : dataset->remarks()) {
-      result.remarks.push_back(which + ": " + remark);
-    }
-    return dataset;
-  };
-  Datasets result;
-  result.train = make(options.train, "train", result);
-  result.evaluate = make(options.evaluate, "evaluate", result);
-  return result;
+                        "`target_language`); empty: the tokenizer's own."});
+  section.read("target_language", options.pairs.target_language,
+               {.help = "Token of the targets' language, likewise."});
+  return make_seq2seq(options);
 }
 
 }  // namespace weft::objectives

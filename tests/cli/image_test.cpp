@@ -159,7 +159,7 @@ TEST_F(Images, WrongConfigsAreRefused) {
   const auto error = [&](const std::string& set) { return train("run", "1", {"--set", set}).err; };
   EXPECT_NE(error("model.image_size=9").find("no whole number of patches of 4"), std::string::npos);
   EXPECT_NE(error("objective={type: mlm}")
-                .find("reads images: allowed is classify, distill, masked_image"),
+                .find("reads images; allowed are classify, distill, masked_image"),
             std::string::npos);
   EXPECT_NE(error("tokenizer={type: wordpiece}").find("reads no text"), std::string::npos);
   EXPECT_NE(error("data.pack=stream").find("data.pack"), std::string::npos);

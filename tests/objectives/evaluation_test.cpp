@@ -10,7 +10,7 @@
 #include "fixed_model.h"
 #include "formats/json.h"
 #include "objectives/evaluation/class_evaluation.h"
-#include "objectives/sequence_objectives.h"
+#include "objectives/regress.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -209,7 +209,7 @@ TEST(MultiLabelEvaluation, TheWorstComeFirstWithTheirFacts) {
 }
 
 TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
-  const auto objective = make_regress_objective({});
+  const auto objective = make_regress();
   const auto evaluation = objective->evaluation();
   const std::vector<std::vector<double>> wanted = {{1, 5}, {2, 4}, {3, 7}};
   show(*evaluation, {{1, 1}, {2, 2}, {4, 3}},
@@ -226,7 +226,7 @@ TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
 }
 
 TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
-  const auto evaluation = make_regress_objective({})->evaluation();
+  const auto evaluation = make_regress()->evaluation();
   EXPECT_EQ(test::message_of<UserError>([&] {
               show(*evaluation, {{1, 1}, {2, 2}}, [](std::size_t, data::Example& example) {
                 example.values = {1, 2, 3};

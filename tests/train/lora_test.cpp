@@ -139,7 +139,7 @@ TEST_F(LoraRunTest, CostCountsWhatIsTrained) {
   auto run = config("run");
   run.model.head = models::Head::kSequence;
   run.model.labels = {"no", "yes"};
-  const auto cost = cost_of(run.model, run.objective, run.train, 32, false);
+  const auto cost = cost_of(run.model, *run.objective, run.train, 32, false);
   const int64_t trained = 2 * 2 * 2 * (16 + 16) + 2 * 16 + 2;  // layers, targets, rank; head
   EXPECT_EQ(cost.trained_parameters, trained);
   EXPECT_EQ(cost.optimizer_bytes, 8.0 * static_cast<double>(trained));

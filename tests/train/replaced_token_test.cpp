@@ -213,15 +213,13 @@ TEST_F(ReplacedTokenRun, CostCountsEachParameterOnce) {
   given.model.vocabulary = 70;
   given.model.head = models::Head::kReplacedToken;
   const auto model = models::make_model(given.model, 1);
-  models::make_generator(
-      *model, objectives::generator_options(given.objective.replaced_token.generator, given.model),
-      1);
+  models::make_generator(*model, *given.objective->generator_options(given.model), 1);
   const FlatParameters flat_parameters(*model, at::kFloat, DecayOn::kMatrices);
-  const auto cost = cost_of(given.model, given.objective, given.train, 32, false);
+  const auto cost = cost_of(given.model, *given.objective, given.train, 32, false);
   EXPECT_EQ(cost.parameters, flat_parameters.parameters());
   EXPECT_EQ(cost.trained_parameters, flat_parameters.trained_parameters());
   given.train.freeze = {"generator.layers", "embeddings"};
-  const auto frozen = cost_of(given.model, given.objective, given.train, 32, false);
+  const auto frozen = cost_of(given.model, *given.objective, given.train, 32, false);
   EXPECT_LT(frozen.trained_parameters, cost.trained_parameters);
   EXPECT_LT(frozen.training_flops, cost.training_flops);
 }

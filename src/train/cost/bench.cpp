@@ -132,13 +132,13 @@ double expected_activations(ProbeRun& probe, const RunConfig& config) {
   const auto& model = probe.components().model->options();
   const auto& result = probe.trainer().result();
   auto shape =
-      step_shape(model, config.objective, config.train, probe.precision().type == at::kBFloat16);
+      step_shape(model, *config.objective, config.train, probe.precision().type == at::kBFloat16);
   const auto tokens = static_cast<double>(result.tokens);
   const auto piece = static_cast<double>(config.train.micro_batch_tokens.value_or(result.tokens));
   const double share = std::min(1.0, piece / std::max(1.0, tokens));
   shape.rows = bench_rows_of(share * tokens, share * static_cast<double>(result.sequences),
                              share * static_cast<double>(result.targets), model.head);
-  return step_memory(model, config.objective, shape).peak;
+  return step_memory(model, *config.objective, shape).peak;
 }
 
 /// Counts in some more steps, which no time is taken of.
@@ -181,7 +181,7 @@ BenchMemory measure_memory(ProbeRun& probe, const RunConfig& config) {
 }  // namespace
 
 std::vector<Product> linear_products(const models::ModelOptions& options,
-                                     const objectives::ObjectiveOptions& objective,
+                                     const objectives::Objective& objective,
                                      const StepRows& rows) {
   if (models::is_baseline(options.family)) {
     return baseline_products(options, rows);
@@ -278,10 +278,11 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   const at::NoGradGuard no_grad;
   const auto rows = bench_rows_of(measured.tokens / count, measured.sequences / count,
                                   measured.targets / count, options.head);
-  auto products = linear_products(options, config.objective, rows);
+  auto products = linear_products(options, *config.objective, rows);
   if (const auto* generator = models::generator_of(*probe.components().model)) {
     const auto its_products = linear_products(
-        generator->options(), objectives::generator_objective(config.objective), rows);
+        generator->options(),
+        *objectives::make_generator_objective(config.objective->traits(options)), rows);
     products.insert(products.end(), its_products.begin(), its_products.end());
   }
   for (const auto& product : products) {

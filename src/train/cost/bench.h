@@ -61,7 +61,7 @@ struct Product {
 
 /// The products of a model's linear layers in one forward pass.
 std::vector<Product> linear_products(const models::ModelOptions& options,
-                                     const objectives::ObjectiveOptions& objective,
+                                     const objectives::Objective& objective,
                                      const StepRows& rows);
 
 }  // namespace weft::train

@@ -15,7 +15,6 @@
 #include "models/families/baselines.h"
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
-#include "objectives/loss/teacher.h"
 #include "objectives/replaced_token.h"
 #include "train/cost/baseline_cost.h"
 #include "train/cost/step_rows.h"
@@ -164,10 +163,8 @@ double encoder_decoder_flops(const models::ModelOptions& model, int64_t length) 
 }
 
 /// Of so many tokens, in sequences of this length.
-StepRows cost_rows_of(const objectives::ObjectiveOptions& objective,
-                      int64_t tokens,
-                      int64_t length) {
-  const double targets = objectives::target_fraction(objective) * static_cast<double>(tokens);
+StepRows cost_rows_of(double target_fraction, int64_t tokens, int64_t length) {
+  const double targets = target_fraction * static_cast<double>(tokens);
   return {.tokens = tokens,
           .targets = std::llround(targets),
           .sequences = std::max<int64_t>(1, tokens / std::max<int64_t>(1, length))};
@@ -176,7 +173,7 @@ StepRows cost_rows_of(const objectives::ObjectiveOptions& objective,
 /// Of one token, forward: projections, feed-forward, scores and weighted values, and the share of
 /// the head.
 double forward_flops(const models::ModelOptions& model,
-                     const objectives::ObjectiveOptions& objective,
+                     const objectives::Objective& objective,
                      int64_t length) {
   if (models::is_baseline(model.family)) {
     return baseline_flops(model, length);
@@ -187,19 +184,20 @@ double forward_flops(const models::ModelOptions& model,
   // Encoders of BERT's kind pool once a sequence, and transform what guesses words.
   const bool is_plain = !models::definition_of(model.family).uses_bert_head;
   double head = is_plain ? 0 : 2.0 * dim * dim / static_cast<double>(length);
-  if (objectives::predicts_tokens(objective)) {
-    head += objectives::target_fraction(objective) * 2.0 * features *
+  const auto traits = objective.traits(model);
+  if (traits.predicts_tokens) {
+    head += traits.target_fraction * 2.0 * features *
             ((is_plain ? 0 : dim) + static_cast<double>(model.vocabulary));
   }
-  if (objective.type == objectives::ObjectiveType::kReplacedToken) {
+  if (objective.generator_options(model)) {
     head += 2.0 * dim * (dim + 1);  // of every token
   }
   if (models::is_encoder_decoder(model) && model.decoder.layers > 0) {
     return encoder_decoder_flops(model, length) + head;
   }
   const double block = block_flops(model, model.heads, model.width);
-  const double read =
-      static_cast<double>(rows_read(model, objective, cost_rows_of(objective, length, length)));
+  const double read = static_cast<double>(
+      rows_read(model, objective, cost_rows_of(traits.target_fraction, length, length)));
   const double unread = model.layers > 0 ? 1 - read / static_cast<double>(length) : 0;
   return static_cast<double>(model.layers) * block + 4.0 * attended_keys(model, length) * own +
          head - unread * unused_output_flops(model, length);
@@ -226,13 +224,13 @@ struct Parts {
 };
 
 Parts parts_of(const models::ModelOptions& model,
-               const objectives::ObjectiveOptions& objective,
+               const objectives::Objective& objective,
                const TrainOptions& train) {
   const auto frozen = frozen_parameters(train.freeze, parameter_names(model, objective));
   Parts parts{.model = trained_part_of(model, train, frozen),
-              .generator_options = objectives::generator_model_options(model, objective),
+              .generator_options = objective.generator_options(model),
               .generator = {},
-              .teacher = objectives::teacher_model_options(model, objective)};
+              .teacher = objective.teacher_options(model)};
   if (const auto& generator = parts.generator_options) {
     const auto spared = frozen_generator_parameters(frozen);
     parts.generator = trained_part_of(*generator, train, spared);
@@ -255,7 +253,7 @@ StepShape shape_of(const Parts& parts, const TrainOptions& train, bool is_bf16) 
 
 /// The products of a step for one token, forward, and with those of the backward pass.
 void add_flops(const models::ModelOptions& model,
-               const objectives::ObjectiveOptions& objective,
+               const objectives::Objective& objective,
                const Trained& trained,
                int64_t length,
                bool recomputes,
@@ -267,14 +265,15 @@ void add_flops(const models::ModelOptions& model,
 
 /// The generator guesses hidden words, and a second time to draw what takes their places.
 void add_generator_flops(const models::ModelOptions& generator,
-                         const objectives::ObjectiveOptions& objective,
+                         const objectives::Objective& objective,
                          const Trained& trained,
                          int64_t length,
                          bool recomputes,
                          Cost& cost) {
-  const auto prediction = objectives::generator_objective(objective);
-  add_flops(generator, prediction, trained, length, recomputes, cost);
-  const double sampling = objectives::target_fraction(prediction) * 2.0 *
+  const auto traits = objective.traits(generator);
+  add_flops(generator, *objectives::make_generator_objective(traits), trained, length, recomputes,
+            cost);
+  const double sampling = traits.target_fraction * 2.0 *
                           static_cast<double>(models::embedding_width(generator)) *
                           static_cast<double>(generator.vocabulary);
   cost.forward_flops += sampling;
@@ -283,7 +282,7 @@ void add_generator_flops(const models::ModelOptions& generator,
 
 /// A teacher only answers, with weights in the precision of the run.
 void add_teacher(const models::ModelOptions& teacher,
-                 const objectives::ObjectiveOptions& objective,
+                 const objectives::Objective& objective,
                  int64_t length,
                  bool is_bf16,
                  Cost& cost) {
@@ -295,14 +294,14 @@ void add_teacher(const models::ModelOptions& teacher,
 }  // namespace
 
 StepShape step_shape(const models::ModelOptions& model,
-                     const objectives::ObjectiveOptions& objective,
+                     const objectives::Objective& objective,
                      const TrainOptions& train,
                      bool is_bf16) {
   return shape_of(parts_of(model, objective, train), train, is_bf16);
 }
 
 Cost cost_of(const models::ModelOptions& model,
-             const objectives::ObjectiveOptions& objective,
+             const objectives::Objective& objective,
              const TrainOptions& train,
              int64_t length,
              bool is_bf16) {
@@ -334,7 +333,8 @@ Cost cost_of(const models::ModelOptions& model,
   }
   result.is_estimate = models::is_encoder_decoder(model) || models::reads_images(model);
   auto shape = shape_of(parts, train, is_bf16);
-  shape.rows = cost_rows_of(objective, largest_micro_batch(train, length), length);
+  shape.rows = cost_rows_of(objective.traits(model).target_fraction,
+                            largest_micro_batch(train, length), length);
   result.step = step_memory(model, objective, shape);
   return result;
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/config/options.h"
-#include "objectives/options.h"
+#include "objectives/objective.h"
 #include "train/cost/step_memory.h"
 #include "train/optimizer/train_options.h"
 
@@ -34,14 +34,14 @@ struct Cost {
 
 /// How a step of a run goes, all but its rows.
 StepShape step_shape(const models::ModelOptions& model,
-                     const objectives::ObjectiveOptions& objective,
+                     const objectives::Objective& objective,
                      const TrainOptions& train,
                      bool is_bf16);
 
 /// `length`: tokens of the sequences (attention grows with it); `is_bf16`: precision of the run. A
 /// tensor stored for a fused parameter counts once; tied matrices count once.
 Cost cost_of(const models::ModelOptions& model,
-             const objectives::ObjectiveOptions& objective,
+             const objectives::Objective& objective,
              const TrainOptions& train,
              int64_t length,
              bool is_bf16);

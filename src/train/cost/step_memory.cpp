@@ -7,7 +7,6 @@
 #include "kernels/cross_entropy.h"
 #include "models/config/family_definition.h"
 #include "models/families/baselines.h"
-#include "objectives/distill.h"
 #include "objectives/replaced_token.h"
 #include "train/cost/baseline_cost.h"
 #include "train/cost/layer_memory.h"
@@ -18,8 +17,6 @@ namespace weft::train {
 
 namespace {
 
-using objectives::ObjectiveType;
-
 constexpr double kId = 8;
 constexpr double kStatistics = 8;  // mean and deviation of a row, fp32
 constexpr double kVerdict = 24;    // label, logit and loss of a token, with what they are made of
@@ -28,7 +25,7 @@ constexpr double kVerdict = 24;    // label, logit and loss of a token, with wha
 class Walk {
  public:
   Walk(const models::ModelOptions& model,
-       const objectives::ObjectiveOptions& objective,
+       const objectives::Objective& objective,
        const StepShape& shape,
        int64_t rows_read,
        Ledger& ledger)
@@ -87,7 +84,7 @@ class Walk {
   }
 
   /// What this student and its teacher say of words.
-  LessonSizes lesson(const Walk& teacher, const objectives::DistillOptions& options) const {
+  LessonSizes lesson(const Walk& teacher, const objectives::Objective& objective) const {
     const auto kept_rows = [](const Walk& of) {
       return (of.read_ > of.targets_ ? of.targets_ * of.dim_ * of.element_ : 0) + of.transformed();
     };
@@ -99,14 +96,16 @@ class Walk {
     sizes.rows_of_teacher = kept_rows(teacher);
     sizes.output_gradient = tied_gradient();
     sizes.element = element_;
-    const double pairs = options.layer_map == objectives::LayerMap::kLast ? 1 : layers_.size();
-    if (options.alpha_attention > 0) {
-      sizes.squares = pairs * static_cast<double>(model_.heads) * tokens_ * tokens_ / sequences_;
-      sizes.projected = pairs * layers_.front().qkv / element_;
-    }
-    sizes.has_soft = options.alpha_kd > 0;
-    sizes.has_hard = options.alpha_ce > 0;
-    sizes.has_hidden = options.alpha_cos > 0;
+    const auto pairs = static_cast<double>(objective.traits(model_).recorded_layers);
+    sizes.squares = pairs * static_cast<double>(model_.heads) * tokens_ * tokens_ / sequences_;
+    sizes.projected = pairs * layers_.front().qkv / element_;
+    const auto terms = objective.terms();
+    const auto has = [&](const char* term) {
+      return std::find(terms.begin(), terms.end(), term) != terms.end();
+    };
+    sizes.has_soft = has("soft");
+    sizes.has_hard = has("hard");
+    sizes.has_hidden = has("hidden");
     return sizes;
   }
 
@@ -164,8 +163,7 @@ class Walk {
 
   /// The gradient of the matrix that is the table of words too waits for the table's own.
   double tied_gradient() const {
-    return objectives::predicts_tokens(objective_) && model_.tie_word_embeddings &&
-                   trains_embeddings()
+    return traits_.predicts_tokens && model_.tie_word_embeddings && trains_embeddings()
                ? output_gradient()
                : 0;
   }
@@ -176,14 +174,14 @@ class Walk {
   }
 
   void head_forward() {
-    if (objectives::predicts_tokens(objective_)) {
+    if (traits_.predicts_tokens) {
       return words_forward();
     }
-    if (objectives::is_sequence_level(objective_.type)) {
+    if (traits_.is_sequence_level) {
       ledger_.hold(pooled());
       return ledger_.release(model_.modern.uses_mean_pooling && shape_.is_bf16 ? hidden() : 0);
     }
-    if (objective_.type == ObjectiveType::kReplacedToken) {
+    if (objective_.generator_options(model_)) {
       return ledger_.hold(2 * stream() + kVerdict * tokens_);  // a layer, and its activation
     }
     ledger_.hold(hidden() + 2 * kId * read_);  // tags, or pixels
@@ -191,13 +189,13 @@ class Walk {
   }
 
   void head_backward() {
-    if (objectives::predicts_tokens(objective_)) {
+    if (traits_.predicts_tokens) {
       return words_backward();
     }
-    if (objectives::is_sequence_level(objective_.type)) {
+    if (traits_.is_sequence_level) {
       return class_backward();
     }
-    if (objective_.type == ObjectiveType::kReplacedToken) {
+    if (objective_.generator_options(model_)) {
       return verdicts_backward();
     }
     ledger_.hold(2 * hidden());
@@ -276,17 +274,22 @@ class Walk {
 
   /// Targets among the rows that are read, where these are more.
   double gathered() const {
-    return objective_.pair == data::PairTask::kNone ? 0 : targets_ * dim_ * element_;
+    return traits_.states_read != objectives::StatesRead::kTargetsAndSequences
+               ? 0
+               : targets_ * dim_ * element_;
   }
 
   /// First tokens and their pooled ones.
   double pairs() const {
     constexpr double kVectors = 3;
-    return objective_.pair == data::PairTask::kNone ? 0 : kVectors * sequences_ * dim_ * element_;
+    return traits_.states_read != objectives::StatesRead::kTargetsAndSequences
+               ? 0
+               : kVectors * sequences_ * dim_ * element_;
   }
 
   const models::ModelOptions& model_;
-  const objectives::ObjectiveOptions& objective_;
+  const objectives::Objective& objective_;
+  const objectives::ObjectiveTraits traits_ = objective_.traits(model_);
   const StepShape& shape_;
   const double element_ = shape_.is_bf16 ? 2 : 4;
   const double tokens_ = static_cast<double>(shape_.rows.tokens);
@@ -304,11 +307,12 @@ class Walk {
 /// A generator, draws from its guesses, then the discriminator; backward the other way round.
 StepMemory memory_of_pair(const models::ModelOptions& model,
                           const models::ModelOptions& generator,
-                          const objectives::ObjectiveOptions& objective,
+                          const objectives::Objective& objective,
                           const StepShape& shape) {
   constexpr double kDrawnAtOnce = 512;                     // rows of logits
   const double bytes = shape.is_bf16 ? 2 + 4 + 4 : 4 + 4;  // logits, in fp32 too, probabilities
-  const auto guessing = objectives::generator_objective(objective);
+  const auto generator_objective = objectives::make_generator_objective(objective.traits(model));
+  const auto& guessing = *generator_objective;
   auto its_shape = shape;
   its_shape.first_trained_depth = shape.first_trained_depth_of_generator;
   Ledger ledger;
@@ -328,9 +332,9 @@ StepMemory memory_of_pair(const models::ModelOptions& model,
 /// A teacher is asked while the student's activations are held.
 StepMemory memory_of_lesson(const models::ModelOptions& model,
                             const models::ModelOptions& teacher,
-                            const objectives::ObjectiveOptions& objective,
+                            const objectives::Objective& objective,
                             const StepShape& shape) {
-  const auto task = objectives::student_objective_options(objective);
+  const auto& task = objective.student();
   auto its_shape = shape;
   its_shape.first_trained_depth = teacher.layers + 2;  // nothing of it is kept
   its_shape.lora = nullptr;
@@ -338,14 +342,14 @@ StepMemory memory_of_lesson(const models::ModelOptions& model,
   Walk walk(model, task, shape, rows_read(model, objective, shape.rows), ledger);
   Walk its_walk(teacher, task, its_shape, rows_read(teacher, objective, shape.rows), ledger);
   StepMemory memory;
-  if (!objectives::predicts_tokens(task)) {
+  if (!task.traits(model).predicts_tokens) {
     walk.forward();
     memory.kept = ledger.live();
     its_walk.forward();
     ledger.release(ledger.live() - memory.kept);
     walk.backward();
   } else {
-    const auto sizes = walk.lesson(its_walk, objective.distill);
+    const auto sizes = walk.lesson(its_walk, objective);
     walk.states_forward();
     its_walk.states_forward();
     lesson_forward(ledger, sizes);
@@ -360,12 +364,12 @@ StepMemory memory_of_lesson(const models::ModelOptions& model,
 }  // namespace
 
 StepMemory step_memory(const models::ModelOptions& model,
-                       const objectives::ObjectiveOptions& objective,
+                       const objectives::Objective& objective,
                        const StepShape& shape) {
   if (models::is_baseline(model.family)) {
     return baseline_memory(model, shape);
   }
-  if (const auto generator = objectives::generator_model_options(model, objective)) {
+  if (const auto generator = objective.generator_options(model)) {
     return memory_of_pair(model, *generator, objective, shape);
   }
   if (shape.teacher) {
@@ -373,13 +377,12 @@ StepMemory step_memory(const models::ModelOptions& model,
   }
   Ledger ledger;
   Walk walk(model, objective, shape, rows_read(model, objective, shape.rows), ledger);
-  const bool is_twice = !objectives::predicts_tokens(objective) && objective.r_drop > 0;
-  const int passes = is_twice ? 2 : 1;
-  for (int pass = 0; pass < passes; ++pass) {
+  const int64_t passes = objective.traits(model).passes;
+  for (int64_t pass = 0; pass < passes; ++pass) {
     walk.forward();
   }
   StepMemory memory{.kept = ledger.live(), .head = walk.head()};
-  for (int pass = 0; pass < passes; ++pass) {
+  for (int64_t pass = 0; pass < passes; ++pass) {
     walk.backward();
   }
   memory.peak = ledger.peak();

@@ -5,7 +5,7 @@
 
 #include "models/adapters/lora_options.h"
 #include "models/config/options.h"
-#include "objectives/options.h"
+#include "objectives/objective.h"
 #include "train/cost/step_rows.h"
 
 namespace weft::train {
@@ -32,7 +32,7 @@ struct StepMemory {
 
 /// Goes through a step as its kernels allocate. What the libraries below use inside is not in it.
 StepMemory step_memory(const models::ModelOptions& model,
-                       const objectives::ObjectiveOptions& objective,
+                       const objectives::Objective& objective,
                        const StepShape& shape);
 
 }  // namespace weft::train

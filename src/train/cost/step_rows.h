@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/config/options.h"
-#include "objectives/options.h"
+#include "objectives/objective.h"
 
 namespace weft::train {
 
@@ -17,7 +17,7 @@ struct StepRows {
 /// Of the tokens those whose last hidden states someone reads. In the last layer the others cost
 /// keys and values alone.
 int64_t rows_read(const models::ModelOptions& model,
-                  const objectives::ObjectiveOptions& objective,
+                  const objectives::Objective& objective,
                   const StepRows& rows);
 
 /// Whether that spares their queries too: where attention is blind to places (nn::FullAttention).

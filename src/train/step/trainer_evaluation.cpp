@@ -73,7 +73,7 @@ void Trainer::evaluate_now() {
   log_evaluation(metrics);
   if (const auto tuned = metrics.find("eval_threshold"); tuned != metrics.end()) {
     state_.decision = {.threshold = tuned->second,
-                       .tuned_by = objectives::name_of(*config_.objective.classes.tune_threshold)};
+                       .tuned_by = components_.objective->decision_threshold().tuned_by};
   }
   finish_save();  // only saved checkpoints compete
   scored_before_ = state_.scored;

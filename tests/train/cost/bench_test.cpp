@@ -5,20 +5,25 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "objectives/causal_lm.h"
+#include "objectives/classify.h"
+#include "objectives/masked_lm.h"
+#include "objectives/seq2seq.h"
 #include "train/small_run.h"
 
 namespace weft::train {
 namespace {
 
-using objectives::ObjectiveType;
+using objectives::make_causal_lm;
+using objectives::make_classify;
+using objectives::make_masked_lm;
+using objectives::make_seq2seq;
 
 int64_t multiplications(const models::ModelOptions& options,
-                        objectives::ObjectiveType type,
+                        const std::unique_ptr<objectives::Objective>& objective,
                         const StepRows& rows) {
-  objectives::ObjectiveOptions objective;
-  objective.type = type;
   int64_t sum = 0;
-  for (const auto& product : linear_products(options, objective, rows)) {
+  for (const auto& product : linear_products(options, *objective, rows)) {
     sum += product.rows * product.inputs * product.outputs * product.times;
   }
   return sum;
@@ -38,11 +43,11 @@ models::ModelOptions small_options(models::Head head) {
 TEST(Bench, CountsTheProductsOfEveryLayer) {
   // 12 D^2 for each token and layer where F = 4 D, in the last one 2 D^2 for the tokens that are no
   // targets; the head's transform and the vocabulary for each target.
-  EXPECT_EQ(multiplications(small_options(models::Head::kMaskedLm), ObjectiveType::kMlm,
+  EXPECT_EQ(multiplications(small_options(models::Head::kMaskedLm), make_masked_lm(),
                             {.tokens = 50, .targets = 7, .sequences = 2}),
             50 * 2 * 12 * 64 + 7 * 12 * 64 + 43 * 2 * 64 + 7 * (64 + 800));
   // The vocabulary alone.
-  EXPECT_EQ(multiplications(small_options(models::Head::kCausalLm), ObjectiveType::kCausal,
+  EXPECT_EQ(multiplications(small_options(models::Head::kCausalLm), make_causal_lm(),
                             {.tokens = 50, .targets = 50, .sequences = 2}),
             50 * 3 * 12 * 64 + 50 * 800);
 }
@@ -53,8 +58,7 @@ TEST(Bench, CountsTheProductsOfBothStacks) {
   options.decoder.width = 16;
   // The encoder as above; in the decoder 8 D^2 where F = 2 D, query and output of its attention to
   // the source, key and value for each token of that.
-  EXPECT_EQ(multiplications(options, ObjectiveType::kSeq2Seq,
-                            {.tokens = 50, .targets = 20, .sequences = 2}),
+  EXPECT_EQ(multiplications(options, make_seq2seq(), {.tokens = 50, .targets = 20, .sequences = 2}),
             30 * 3 * 12 * 64 + 20 * 2 * (8 + 2) * 64 + 30 * 2 * 2 * 64 + 20 * 800);
 }
 
@@ -65,9 +69,9 @@ TEST(Bench, CountsTheProductsOfGatesAndSharedHeads) {
   options.decoder.head_dim = 3;
   options.decoder.key_value_heads = 2;
   // Queries and output 12 wide, keys and values 6 each; three matrices of the feed-forward.
-  EXPECT_EQ(multiplications(options, ObjectiveType::kCausal,
-                            {.tokens = 50, .targets = 50, .sequences = 2}),
-            50 * 3 * 8 * (2 * 12 + 2 * 6 + 3 * 32) + 50 * 800);
+  EXPECT_EQ(
+      multiplications(options, make_causal_lm(), {.tokens = 50, .targets = 50, .sequences = 2}),
+      50 * 3 * 8 * (2 * 12 + 2 * 6 + 3 * 32) + 50 * 800);
 }
 
 TEST(Bench, CountsTheProductsOfPatches) {
@@ -77,8 +81,7 @@ TEST(Bench, CountsTheProductsOfPatches) {
   // 12 pixels of each patch; an image's first token is none, but has the head's product. In the
   // last layer the other tokens have keys and values.
   options.family = models::Family::kVit;
-  EXPECT_EQ(multiplications(options, ObjectiveType::kClassify,
-                            {.tokens = 34, .targets = 2, .sequences = 2}),
+  EXPECT_EQ(multiplications(options, make_classify(), {.tokens = 34, .targets = 2, .sequences = 2}),
             34 * 2 * 12 * 64 + 34 * 2 * 64 + 2 * 10 * 64 + 32 * 12 * 8 + 2 * 64);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/config/modernbert.h"
+#include "objectives/classify.h"
 
 namespace weft::train {
 namespace {
@@ -20,11 +21,9 @@ models::ModelOptions small(models::ModelOptions options) {
 }
 
 Cost cost(const models::ModelOptions& model, int64_t length) {
-  objectives::ObjectiveOptions objective;
-  objective.type = objectives::ObjectiveType::kClassify;
   TrainOptions train;
   train.batch_tokens = 1000;
-  return cost_of(model, objective, train, length, false);
+  return cost_of(model, *objectives::make_classify(), train, length, false);
 }
 
 TEST(Cost, CountsTheProductsOfAToken) {

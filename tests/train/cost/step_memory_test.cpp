@@ -13,10 +13,14 @@
 #include "models/config/modernbert.h"
 #include "models/directory.h"
 #include "models/generator.h"
-#include "objectives/data/image_datasets.h"
+#include "objectives/causal_lm.h"
+#include "objectives/classify.h"
 #include "objectives/distill.h"
+#include "objectives/masked_lm.h"
 #include "objectives/objective.h"
+#include "objectives/regress.h"
 #include "objectives/replaced_token.h"
+#include "objectives/tag.h"
 #include "support/folder.h"
 #include "train/cost/allocation_tracker.h"
 #include "train/cost/cost.h"
@@ -28,20 +32,23 @@ namespace weft::train {
 namespace {
 
 using models::Family;
-using objectives::ObjectiveType;
+using objectives::make_causal_lm;
+using objectives::make_classify;
+using objectives::make_masked_lm;
+using Objective = std::shared_ptr<const objectives::Objective>;
 using objectives::StudentObjective;
 
 /// A model, an objective and the rows of a step.
 struct Case {
   models::ModelOptions model;
-  objectives::ObjectiveOptions objective;
+  Objective objective;
   TrainOptions train;
   int64_t sequences = 16;
   int64_t length = 64;
   bool is_bf16 = false;
 };
 
-Case base(Family family, ObjectiveType type) {
+Case base(Family family, const Objective& objective) {
   Case result;
   auto& model = result.model;
   if (family == Family::kModernBert) {
@@ -65,8 +72,8 @@ Case base(Family family, ObjectiveType type) {
     model.type_vocab_size = 1;
     model.pad_id = 1;
   }
-  result.objective.type = type;
-  if (type == ObjectiveType::kClassify || type == ObjectiveType::kTag) {
+  result.objective = objective;
+  if (objective->name() == "classify" || objective->name() == "tag") {
     model.labels = {"no", "perhaps", "yes"};
   }
   return result;
@@ -75,13 +82,10 @@ Case base(Family family, ObjectiveType type) {
 data::StepBatches batches_of(const Case& given) {
   data::StepBatches batches;
   batches.micro_batches.emplace_back();
-  const auto objective = given.objective.type == ObjectiveType::kDistill
-                             ? objectives::student_objective_options(given.objective)
-                             : given.objective;
-  const bool is_mlm =
-      objective.type == ObjectiveType::kMlm || objective.type == ObjectiveType::kReplacedToken;
-  const bool is_tag = objective.type == ObjectiveType::kTag;
-  const bool reads_on = objective.type == ObjectiveType::kCausal;
+  const auto objective = given.objective->student().name();
+  const bool is_mlm = objective == "mlm" || objective == "replaced_token";
+  const bool is_tag = objective == "tag";
+  const bool reads_on = objective == "causal";
   for (int64_t number = 0; number < given.sequences; ++number) {
     data::Example example;
     for (int64_t i = 0; i < given.length; ++i) {
@@ -98,7 +102,7 @@ data::StepBatches batches_of(const Case& given) {
       }
     }
     example.label = number % 2;
-    if (given.objective.type == ObjectiveType::kRegress) {
+    if (objective == "regress") {
       example.values = {0.5};
     }
     batches.micro_batches.front().add(number, example);
@@ -119,8 +123,8 @@ struct Found {
 };
 
 Found run(Case given) {
-  const auto objective = objectives::make_objective(given.objective);
-  given.model.head = objectives::head_for(objective->head(), given.model);
+  const auto& objective = given.objective;
+  given.model.head = objective->head(given.model);
   const auto model = models::make_model(given.model, 1);
   if (given.train.lora) {
     models::Lora lora;
@@ -129,7 +133,7 @@ Found run(Case given) {
     lora.modules_to_save = models::modules_to_save_of(given.model, lora.options, {});
     models::attach_lora(*model, lora, 1);
   }
-  if (const auto generator = objectives::generator_model_options(given.model, given.objective)) {
+  if (const auto generator = objective->generator_options(given.model)) {
     models::make_generator(*model, *generator, 1);
   }
   freeze(*model, given.train.freeze);
@@ -141,7 +145,7 @@ Found run(Case given) {
   options.recomputes_layers = recomputes;
   TrainStep train_step(*objective, *model, flat_parameters, *optimizer, options);
   const auto batches = batches_of(given);
-  if (given.objective.type == ObjectiveType::kDistill) {
+  if (objective->name() == "distill") {
     train_step.compute(batches, 0);  // loads the teacher
     train_step.discard_gradients();
   }
@@ -153,9 +157,9 @@ Found run(Case given) {
     EXPECT_TRUE(result.is_finite());
     found.measured = static_cast<double>(memory.counts().peak - before);
   }
-  auto shape = step_shape(given.model, given.objective, given.train, given.is_bf16);
+  auto shape = step_shape(given.model, *objective, given.train, given.is_bf16);
   shape.rows = step_memory_rows_of(batches.micro_batches.front());
-  const auto expected = step_memory(given.model, given.objective, shape);
+  const auto expected = step_memory(given.model, *objective, shape);
   found.expected = expected.peak;
   found.kept = expected.kept;
   return found;
@@ -167,7 +171,7 @@ void expect_stated(Case given, const std::string& what, double tolerance = 0.1) 
     for (const auto checkpointing :
          {ActivationCheckpointing::kNone, ActivationCheckpointing::kLayers}) {
       if (checkpointing == ActivationCheckpointing::kLayers &&
-          given.objective.distill.alpha_attention > 0) {
+          given.objective->traits(given.model).recorded_layers > 0) {
         continue;  // a config may not have both
       }
       given.is_bf16 = is_bf16;
@@ -185,7 +189,7 @@ void expect_stated(Case given, const std::string& what, double tolerance = 0.1) 
 
 TEST(StepMemory, OfBertMiniThatGuessesWords) {
   for (const int64_t sequences : {4, 24}) {
-    auto given = base(Family::kBert, ObjectiveType::kMlm);
+    auto given = base(Family::kBert, make_masked_lm());
     given.model.vocabulary = 8000;
     given.model.dim = 256;
     given.model.layers = 4;
@@ -197,7 +201,7 @@ TEST(StepMemory, OfBertMiniThatGuessesWords) {
 
 TEST(StepMemory, OfMiniLmThatClassifies) {
   for (const int64_t sequences : {6, 20}) {
-    auto given = base(Family::kBert, ObjectiveType::kClassify);
+    auto given = base(Family::kBert, make_classify());
     given.model.dim = 384;
     given.model.layers = 6;
     given.model.heads = 12;
@@ -209,39 +213,41 @@ TEST(StepMemory, OfMiniLmThatClassifies) {
 
 TEST(StepMemory, OfEveryFamily) {
   for (const auto family : {Family::kRoberta, Family::kModernBert, Family::kDistilBert}) {
-    for (const auto type : {ObjectiveType::kMlm, ObjectiveType::kClassify, ObjectiveType::kTag}) {
-      expect_stated(base(family, type), std::string(models::word_of(family)) + " " +
-                                            std::to_string(static_cast<int>(type)));
+    for (const auto& objective : {Objective(make_masked_lm()), Objective(make_classify()),
+                                  Objective(objectives::make_tag())}) {
+      expect_stated(base(family, objective),
+                    std::string(models::word_of(family)) + " " + std::string(objective->name()));
     }
   }
-  auto narrow = base(Family::kElectra, ObjectiveType::kMlm);
+  auto narrow = base(Family::kElectra, make_masked_lm());
   narrow.model.embedding_size = 64;
   expect_stated(narrow, "electra");
 }
 
 TEST(StepMemory, OfAGeneratorAndItsDiscriminator) {
-  auto given = base(Family::kElectra, ObjectiveType::kReplacedToken);
+  auto given =
+      base(Family::kElectra, objectives::make_replaced_token({.generator = {.size_ratio = 1}}));
   given.model.embedding_size = 64;
-  given.objective.replaced_token.generator.size_ratio = 1;
   expect_stated(given, "a generator as large");
-  given.objective.replaced_token.generator.size_ratio = 0.25;
+  given.objective = objectives::make_replaced_token({.generator = {.size_ratio = 0.25}});
   given.model.vocabulary = 8000;
   expect_stated(given, "a small generator of many words");
 }
 
 /// A student of a teacher that is twice as deep, and stored in the folder.
-Case taught(Family family, StudentObjective task, int64_t vocabulary, const test::Folder& folder) {
-  auto given = base(family, ObjectiveType::kDistill);
+Case taught(Family family,
+            objectives::DistillOptions options,
+            int64_t vocabulary,
+            const test::Folder& folder) {
+  options.teacher = folder.path();
+  auto given = base(family, objectives::make_distill(options));
   given.sequences = 8;
-  given.objective.distill.student_objective = task;
-  given.objective.distill.teacher = folder.path();
   given.model.vocabulary = vocabulary;
-  if (task == StudentObjective::kClassify) {
+  if (options.student_objective == StudentObjective::kClassify) {
     given.model.labels = {"no", "yes"};
   }
   auto teacher = given.model;
-  teacher.head =
-      objectives::head_for(objectives::make_objective(given.objective)->head(), given.model);
+  teacher.head = given.objective->head(given.model);
   teacher.layers = 2 * given.model.layers;
   models::save_model(folder.path(), *models::make_model(teacher, 2), formats::DType::kF32);
   return given;
@@ -251,38 +257,41 @@ TEST(StepMemory, OfATeacherAndItsStudent) {
   const test::Folder folder;
   for (const int64_t vocabulary : {500, 4000}) {
     const auto words = std::to_string(vocabulary) + " words";
-    auto given = taught(Family::kBert, StudentObjective::kMlm, vocabulary, folder);
-    expect_stated(given, words);
-    given.objective.distill.alpha_cos = 0;
-    given.objective.distill.alpha_ce = 0;
-    expect_stated(given, words + ", their distribution alone");
-    given.objective.distill.alpha_attention = 1;
-    expect_stated(given, words + ", and the last attention");
-    given.objective.distill.layer_map = objectives::LayerMap::kUniform;
-    expect_stated(given, words + ", and all attention");
-    expect_stated(taught(Family::kGpt2, StudentObjective::kCausal, vocabulary, folder),
-                  words + ", the next");
+    objectives::DistillOptions options;
+    expect_stated(taught(Family::kBert, options, vocabulary, folder), words);
+    options.alpha_cos = 0;
+    options.alpha_ce = 0;
+    expect_stated(taught(Family::kBert, options, vocabulary, folder),
+                  words + ", their distribution alone");
+    options.alpha_attention = 1;
+    expect_stated(taught(Family::kBert, options, vocabulary, folder),
+                  words + ", and the last attention");
+    options.layer_map = objectives::LayerMap::kUniform;
+    expect_stated(taught(Family::kBert, options, vocabulary, folder),
+                  words + ", and all attention");
+    expect_stated(
+        taught(Family::kGpt2, {.student_objective = StudentObjective::kCausal}, vocabulary, folder),
+        words + ", the next");
   }
-  expect_stated(taught(Family::kBert, StudentObjective::kClassify, 500, folder), "classes");
+  expect_stated(
+      taught(Family::kBert, {.student_objective = StudentObjective::kClassify}, 500, folder),
+      "classes");
 }
 
 TEST(StepMemory, OfModelsThatReadFromLeftToRight) {
   for (const auto family : {Family::kGpt2, Family::kLlama, Family::kGptNeoX}) {
-    for (const auto type : {ObjectiveType::kCausal, ObjectiveType::kClassify}) {
-      expect_stated(base(family, type), std::string(models::word_of(family)) + " " +
-                                            std::to_string(static_cast<int>(type)));
+    for (const auto& objective : {Objective(make_causal_lm()), Objective(make_classify())}) {
+      expect_stated(base(family, objective),
+                    std::string(models::word_of(family)) + " " + std::string(objective->name()));
     }
   }
 }
 
 TEST(StepMemory, OfOtherObjectives) {
-  auto pairs = base(Family::kBert, ObjectiveType::kMlm);
-  pairs.objective.pair = data::PairTask::kNextSentence;
-  expect_stated(pairs, "pairs");
-  auto twice = base(Family::kBert, ObjectiveType::kClassify);
-  twice.objective.r_drop = 1;
-  expect_stated(twice, "two passes");
-  auto plain = base(Family::kBert, ObjectiveType::kRegress);
+  expect_stated(base(Family::kBert, make_masked_lm({.pair = data::PairTask::kNextSentence})),
+                "pairs");
+  expect_stated(base(Family::kBert, make_classify({.r_drop = 1})), "two passes");
+  auto plain = base(Family::kBert, objectives::make_regress());
   plain.model.is_regression = true;
   plain.model.dropout = 0;
   plain.model.attention_dropout = 0;
@@ -290,16 +299,16 @@ TEST(StepMemory, OfOtherObjectives) {
 }
 
 TEST(StepMemory, OfWhatIsTrainedInPart) {
-  auto frozen = base(Family::kBert, ObjectiveType::kClassify);
+  auto frozen = base(Family::kBert, make_classify());
   frozen.train.freeze = {"embeddings", "layers.0"};
   expect_stated(frozen, "frozen layers");
-  auto adapted = base(Family::kBert, ObjectiveType::kClassify);
+  auto adapted = base(Family::kBert, make_classify());
   adapted.train.lora = models::LoraOptions{.rank = 8, .dropout = 0.1};
   expect_stated(adapted, "adapters");
 }
 
 TEST(StepMemory, CheckpointingFallsAsStated) {
-  auto given = base(Family::kBert, ObjectiveType::kMlm);
+  auto given = base(Family::kBert, make_masked_lm());
   given.model.layers = 8;
   const auto plain = run(given);
   given.train.gradient_checkpointing = ActivationCheckpointing::kLayers;

@@ -203,7 +203,7 @@ TEST_F(FineTuningTest, WrongPairsAreRefused) {
                   "objective.r_drop: compares passes under other dropout"));
   EXPECT_TRUE(has(
       test::message_of<config::Error>([&] { small_.config("mlm", "run", {"objective.r_drop=1"}); }),
-      "only with type: classify or regress"));
+      "belongs to objectives of type classify or regress"));
 }
 
 TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
@@ -257,7 +257,7 @@ TEST_F(FineTuningTest, CostCountsWhatIsTrained) {
     auto config = small_.config("classify", "run", overrides);
     config.model.head = models::Head::kSequence;
     config.model.vocabulary = 70;
-    return cost_of(config.model, config.objective, config.train, 16, false);
+    return cost_of(config.model, *config.objective, config.train, 16, false);
   };
   const auto whole = cost({});
   EXPECT_EQ(whole.trained_parameters, whole.parameters);
