@@ -29,9 +29,8 @@ endif()
 install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Every library but `cli` is installed; `cli` is the program.
+# `cli` too: a program with objectives of its own calls weft::run (cli/run.h).
 get_property(libraries GLOBAL PROPERTY WEFT_LIBRARIES)
-list(REMOVE_ITEM libraries weft_cli)
 foreach(library ${libraries})
   string(REPLACE "weft_" "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})

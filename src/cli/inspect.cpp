@@ -13,8 +13,7 @@
 #include "models/families/baselines.h"
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
-#include "objectives/loss/teacher.h"
-#include "objectives/replaced_token.h"
+#include "objectives/objective.h"
 #include "train/checkpoint/manifest.h"
 #include "train/cost/cost.h"
 #include "train/run/device.h"
@@ -167,10 +166,10 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
   run.model = train::options_without_data(run);
   print_model(run.model);
   print_parameters(run.model);
-  if (const auto generator = objectives::generator_model_options(run.model, run.objective)) {
+  if (const auto generator = run.objective->generator_options(run.model)) {
     print_generator(*generator);
   }
-  if (const auto teacher = objectives::teacher_model_options(run.model, run.objective)) {
+  if (const auto teacher = run.objective->teacher_options(run.model)) {
     std::cout << "\nTeacher, ";
     print_model(*teacher);
   }

@@ -140,6 +140,9 @@ class Section {
   bool has(std::string_view key) const;
   bool is_list(std::string_view key) const;
   bool is_documenting() const;
+  /// In documentation mode, declares keys that were collected elsewhere, with paths relative to
+  /// this section.
+  void declare(const Declarations& keys);
   /// `model.attention`; empty for the root.
   std::string path() const;
 

@@ -1,5 +1,6 @@
 // Section members for the section tree: nested sections, their location, unread keys.
 #include <algorithm>
+#include <utility>
 
 #include "base/string_util.h"
 #include "config/renamed_keys.h"
@@ -133,6 +134,13 @@ bool Section::has(std::string_view key) const {
 }
 
 bool Section::is_documenting() const { return state_->declarations != nullptr; }
+
+void Section::declare(const Declarations& keys) {
+  for (auto key : keys.keys) {
+    key.path = state_->path_of(key.path);
+    state_->declarations->add(std::move(key));
+  }
+}
 
 std::string Section::path() const { return state_->path; }
 

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "batching/hidden_states.h"
+#include "data/datasets/causal_dataset.h"
 #include "data/text/text_counts.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
 
 namespace weft::objectives {
@@ -55,7 +57,16 @@ class CausalLmEvaluation : public RecordEvaluation<CausalRecord> {
 
 class CausalLmObjective : public Objective {
  public:
-  models::Head head() const override { return models::Head::kCausalLm; }
+  std::string_view name() const override { return "causal"; }
+  models::Head head(const models::ModelOptions& /*model*/) const override {
+    return models::Head::kCausalLm;
+  }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    return requires_text_head(name(), model, models::Head::kCausalLm, "head for the next token");
+  }
+  ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
+    return {.reads_raw_text = true};
+  }
   std::vector<std::string> terms() const override { return {"causal"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.targets.size())};
@@ -73,12 +84,24 @@ class CausalLmObjective : public Objective {
     add_sample_targets(example, 1, model.vocabulary);
     return example;
   }
+  data::DataOptions store_options(const data::DataOptions& data,
+                                  const models::ModelOptions& /*model*/) const override {
+    return data::whole_documents(data);
+  }
+  void check_training(const TrainingSetup& setup) const override {
+    check_causal_data(setup.data_section, setup.data);
+  }
+
+ private:
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return causal_datasets(inputs);
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_causal_lm_objective(const ObjectiveOptions& /*options*/) {
-  return std::make_unique<CausalLmObjective>();
-}
+std::unique_ptr<Objective> make_causal_lm() { return std::make_unique<CausalLmObjective>(); }
+
+std::unique_ptr<Objective> read_causal_lm(config::Section& /*section*/) { return make_causal_lm(); }
 
 }  // namespace weft::objectives

@@ -1,14 +1,21 @@
+#include "objectives/classify.h"
+
 #include <numeric>
 
+#include "base/string_util.h"
 #include "kernels/deterministic_sum.h"
 #include "kernels/to_device.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/image_datasets.h"
+#include "objectives/data/labelled_datasets.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/data/training_texts.h"
 #include "objectives/evaluation/class_evaluation.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/class_loss.h"
 #include "objectives/loss/class_weights.h"
 #include "objectives/loss/r_drop.h"
-#include "objectives/sequence_objectives.h"
+#include "objectives/sequence_objective.h"
 
 namespace weft::objectives {
 
@@ -18,14 +25,92 @@ ClassLossOptions loss_options_of(const ClassOptions& options) {
   return {.smoothing = options.label_smoothing, .focal_gamma = options.focal_gamma};
 }
 
-class ClassifyObjective : public Objective {
+/// What one class and any number of classes have in common.
+class ClassObjective : public SequenceObjective {
  public:
-  explicit ClassifyObjective(const ObjectiveOptions& options)
-      : options_(options.classes),
-        loss_options_(loss_options_of(options.classes)),
-        r_drop_(options.r_drop) {}
+  explicit ClassObjective(const ClassOptions& options)
+      : SequenceObjective(options.r_drop),
+        options_(options),
+        loss_options_(loss_options_of(options)) {}
 
-  models::Head head() const override { return models::Head::kSequence; }
+  std::string_view name() const override { return "classify"; }
+  DecisionThreshold decision_threshold() const override {
+    return {.threshold = options_.threshold,
+            .tuned_by = options_.tune_threshold ? name_of(*options_.tune_threshold) : ""};
+  }
+  void set_decision_threshold(const DecisionThreshold& decision) override {
+    options_.tune_threshold.reset();
+    if (decision.threshold) {
+      options_.threshold = decision.threshold;
+    }
+  }
+  void init_from_data(const Datasets& data) override {
+    loss_options_.weights = class_weights(options_, data.labels, data.class_counts, data.rows);
+  }
+  data::LabelFormat label_format(const data::DataOptions& data) const override {
+    auto format = SequenceObjective::label_format(data);
+    format.is_multi_label = options_.multi_label;
+    return format;
+  }
+  void check_training(const TrainingSetup& setup) const override;
+
+ protected:
+  const ClassOptions& options() const { return options_; }
+  const ClassLossOptions& loss_options() const { return loss_options_; }
+
+ private:
+  Datasets read_datasets(const DatasetInputs& inputs) const override;
+  void check_threshold(const Datasets& data) const;
+
+  ClassOptions options_;
+  ClassLossOptions loss_options_;
+};
+
+void ClassObjective::check_training(const TrainingSetup& setup) const {
+  if (options_.tune_threshold && !setup.is_evaluated) {
+    setup.objective_section.fail(
+        "tune_threshold",
+        "train.evaluate_every is never, but the threshold is found in an evaluation");
+  }
+  if (options_.tune_threshold && setup.data.evaluate.empty() && !setup.data.folds) {
+    setup.objective_section.fail(
+        "tune_threshold", "there is no data.evaluate, but the threshold is found in an evaluation");
+  }
+}
+
+Datasets ClassObjective::read_datasets(const DatasetInputs& inputs) const {
+  const bool is_of_images = models::reads_images(inputs.model);
+  auto data =
+      is_of_images ? image_datasets(inputs) : labelled_datasets(inputs, label_format(inputs.data));
+  if (data.labels.size() < 2 && !options_.multi_label) {
+    throw config::Error(str_cat("objective.type: classify, but the ",
+                                is_of_images ? "images" : "data", " have one class only (",
+                                join(data.labels), "), there must be two"));
+  }
+  check_threshold(data);
+  return data;
+}
+
+/// A threshold is for one decision at a time.
+void ClassObjective::check_threshold(const Datasets& data) const {
+  const bool has_threshold = options_.threshold || options_.tune_threshold;
+  if (has_threshold && !options_.multi_label && data.labels.size() != 2) {
+    throw config::Error(
+        str_cat("objective.", options_.threshold ? "threshold" : "tune_threshold", ": there are ",
+                data.labels.size(),
+                " classes, of which the likeliest is found; allowed with two classes "
+                "or with multi_label: true"));
+  }
+  if (options_.tune_threshold && !data.evaluate) {
+    throw config::Error(
+        "objective.tune_threshold: there is no data.evaluate to find the threshold on");
+  }
+}
+
+class SingleLabelObjective : public ClassObjective {
+ public:
+  using ClassObjective::ClassObjective;
+
   std::vector<std::string> terms() const override { return {"classify"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {batch.sequences()};
@@ -33,17 +118,13 @@ class ClassifyObjective : public Objective {
 
   std::vector<double> weights(const data::Batch& batch) const override {
     const bool has_soft_targets = !batch.values.empty();
-    if (loss_options_.weights.empty() || has_soft_targets) {
+    if (loss_options().weights.empty() || has_soft_targets) {
       return {static_cast<double>(batch.sequences())};
     }
     return {std::accumulate(batch.labels.begin(), batch.labels.end(), 0.0,
                             [&](double sum, int64_t label) {
-                              return sum + loss_options_.weights[static_cast<std::size_t>(label)];
+                              return sum + loss_options().weights[static_cast<std::size_t>(label)];
                             })};
-  }
-
-  void init_from_data(const Datasets& data) override {
-    loss_options_.weights = class_weights(options_, data.labels, data.class_counts, data.rows);
   }
 
   std::vector<at::Tensor> losses(models::Model& model,
@@ -51,24 +132,24 @@ class ClassifyObjective : public Objective {
                                  const nn::ForwardContext& context) const override {
     const auto labels = kernels::to_device(batch.labels, context.layout.positions.device());
     return {r_drop_loss(
-        model, batch, context, r_drop_,
+        model, batch, context, r_drop(),
         [&](const auto& logits) {
           return batch.values.empty()
-                     ? class_loss_sum(logits, labels, loss_options_)
-                     : soft_target_loss_sum(logits, target_values(batch, logits), loss_options_);
+                     ? class_loss_sum(logits, labels, loss_options())
+                     : soft_target_loss_sum(logits, target_values(batch, logits), loss_options());
         },
         [&](const auto& first, const auto& second) {
           const auto rows = symmetric_kl(first, second);  // (B)
-          return loss_options_.weights.empty()
+          return loss_options().weights.empty()
                      ? kernels::deterministic_sum(rows)
                      : kernels::deterministic_sum(
-                           rows * kernels::to_device(loss_options_.weights, rows.device())
+                           rows * kernels::to_device(loss_options().weights, rows.device())
                                       .index_select(0, labels));
         })};
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {
-    return make_class_evaluation(options_);
+    return make_class_evaluation(options());
   }
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
     auto example = sample_input(model, length);
@@ -76,38 +157,31 @@ class ClassifyObjective : public Objective {
     return example;
   }
   std::string metric_for_best_model() const override { return "eval_accuracy"; }
-
- private:
-  ClassOptions options_;
-  ClassLossOptions loss_options_;
-  double r_drop_;
 };
 
 /// Binary decision per class: transformers' problem type multi_label_classification.
-class MultiLabelObjective : public Objective {
+class MultiLabelObjective : public ClassObjective {
  public:
-  explicit MultiLabelObjective(const ObjectiveOptions& options)
-      : options_(options.classes),
-        loss_options_(loss_options_of(options.classes)),
-        r_drop_(options.r_drop) {}
+  using ClassObjective::ClassObjective;
 
-  models::Head head() const override { return models::Head::kSequence; }
-  std::vector<std::string> terms() const override { return {"classify"}; }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    if (models::reads_images(model)) {
+      return Incompatibility{"multi_label", "true, but an image has one class, allowed is false"};
+    }
+    return ClassObjective::incompatibility(model);
+  }
+  std::vector<std::string> terms() const override { return {"multi_label"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.values.size())};
-  }
-
-  void init_from_data(const Datasets& data) override {
-    loss_options_.weights = class_weights(options_, data.labels, data.class_counts, data.rows);
   }
 
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::ForwardContext& context) const override {
     return {r_drop_loss(
-        model, batch, context, r_drop_,
+        model, batch, context, r_drop(),
         [&](const auto& logits) {
-          return bce_loss_sum(logits, target_values(batch, logits), loss_options_);
+          return bce_loss_sum(logits, target_values(batch, logits), loss_options());
         },
         [](const auto& first, const auto& second) {
           return kernels::deterministic_sum(bernoulli_kl(first, second));
@@ -115,7 +189,7 @@ class MultiLabelObjective : public Objective {
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {
-    return make_multi_label_evaluation(options_);
+    return make_multi_label_evaluation(options());
   }
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
     auto example = sample_input(model, length);
@@ -123,20 +197,21 @@ class MultiLabelObjective : public Objective {
     return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
-
- private:
-  ClassOptions options_;
-  ClassLossOptions loss_options_;
-  double r_drop_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_classify_objective(const ObjectiveOptions& options) {
-  if (options.classes.multi_label) {
+std::unique_ptr<Objective> make_classify(const ClassOptions& options) {
+  if (options.multi_label) {
     return std::make_unique<MultiLabelObjective>(options);
   }
-  return std::make_unique<ClassifyObjective>(options);
+  return std::make_unique<SingleLabelObjective>(options);
+}
+
+std::unique_ptr<Objective> read_classify(config::Section& section) {
+  auto options = read_class_options(section);
+  options.r_drop = read_r_drop(section);
+  return make_classify(options);
 }
 
 }  // namespace weft::objectives

@@ -1,5 +1,8 @@
 #include "objectives/distill.h"
 
+#include <filesystem>
+#include <stdexcept>
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -7,16 +10,21 @@
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
+#include "batching/image_settings.h"
 #include "batching/token_metrics.h"
 #include "kernels/deterministic_sum.h"
 #include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
+#include "models/directory.h"
+#include "models/families/baselines.h"
+#include "objectives/causal_lm.h"
+#include "objectives/classify.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/attention_distillation.h"
 #include "objectives/loss/class_loss.h"
-#include "objectives/loss/class_options.h"
 #include "objectives/loss/teacher.h"
+#include "objectives/masked_lm.h"
 
 namespace weft::objectives {
 
@@ -73,17 +81,46 @@ struct RecordingContext {
   }
 };
 
+std::unique_ptr<Objective> make_student(StudentObjective student, const DistillOptions& options) {
+  switch (student) {
+    case StudentObjective::kMlm:
+      return make_masked_lm({.mask = options.mask});
+    case StudentObjective::kCausal:
+      return make_causal_lm();
+    case StudentObjective::kClassify:
+      return make_classify();
+  }
+  throw std::logic_error("a student that no objective trains");
+}
+
+/// What students of the model can learn.
+std::vector<std::string> possible_students(const models::ModelOptions& model) {
+  std::vector<std::string> names;
+  for (const auto student :
+       {StudentObjective::kMlm, StudentObjective::kCausal, StudentObjective::kClassify}) {
+    const auto objective = make_student(student, {});
+    if (!objective->incompatibility(model)) {
+      names.emplace_back(objective->name());
+    }
+  }
+  return names;
+}
+
 class DistillObjective : public Objective {
  public:
-  explicit DistillObjective(const ObjectiveOptions& options)
-      : options_(options.distill),
-        student_objective_(make_objective(student_objective_options(options))),
-        teacher_(options.distill.teacher) {}
+  explicit DistillObjective(const DistillOptions& options)
+      : options_(options),
+        student_(make_student(options.student_objective, options)),
+        teacher_(options.teacher) {}
 
-  /// Uses a head with a distillation classifier if the family has one.
-  models::Head head() const override {
-    return is_classification() ? models::Head::kDistilledImage : student_objective_->head();
+  std::string_view name() const override { return "distill"; }
+  models::Head head(const models::ModelOptions& model) const override;
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override;
+  std::optional<models::ModelOptions> teacher_options(
+      const models::ModelOptions& model) const override {
+    return read_teacher_options(options_.teacher, model.head);
   }
+  ObjectiveTraits traits(const models::ModelOptions& model) const override;
 
   std::vector<std::string> terms() const override {
     std::vector<std::string> names;
@@ -97,12 +134,12 @@ class DistillObjective : public Objective {
     std::vector<int64_t> counts;
     for (const auto& [name, weight] : weighted_terms()) {
       const bool is_of_tokens = name == kHidden || name == kAttention;
-      counts.push_back(is_of_tokens ? batch.tokens() : student_objective_->counts(batch).front());
+      counts.push_back(is_of_tokens ? batch.tokens() : student_->counts(batch).front());
     }
     return counts;
   }
 
-  void init_from_data(const Datasets& data) override { student_objective_->init_from_data(data); }
+  void init_from_data(const Datasets& data) override { student_->init_from_data(data); }
 
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
@@ -111,15 +148,18 @@ class DistillObjective : public Objective {
                                : token_losses(model, batch, context);
   }
 
-  std::unique_ptr<Evaluation> evaluation() const override {
-    return student_objective_->evaluation();
-  }
+  std::unique_ptr<Evaluation> evaluation() const override { return student_->evaluation(); }
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
-    return student_objective_->sample_example(model, length);
+    return student_->sample_example(model, length);
   }
-  std::string metric_for_best_model() const override {
-    return student_objective_->metric_for_best_model();
+  std::string metric_for_best_model() const override { return student_->metric_for_best_model(); }
+
+  const Objective& student() const override { return *student_; }
+  data::DataOptions store_options(const data::DataOptions& data,
+                                  const models::ModelOptions& model) const override {
+    return student_->store_options(data, model);
   }
+  void check_training(const TrainingSetup& setup) const override;
 
  private:
   struct WeightedTerm {
@@ -249,126 +289,74 @@ class DistillObjective : public Objective {
                : soft_target_loss_sum(logits, target_values(batch, logits), shape);
   }
 
+  Datasets read_datasets(const DatasetInputs& inputs) const override;
+
   DistillOptions options_;
-  std::unique_ptr<Objective> student_objective_;
+  std::unique_ptr<Objective> student_;
   Teacher teacher_;
 };
 
-}  // namespace
-
-ObjectiveOptions student_objective_options(const ObjectiveOptions& distillation) {
-  auto task = distillation;
-  switch (distillation.distill.student_objective) {
-    case StudentObjective::kMlm:
-      task.type = ObjectiveType::kMlm;
-      break;
-    case StudentObjective::kCausal:
-      task.type = ObjectiveType::kCausal;
-      break;
-    case StudentObjective::kClassify:
-      task.type = ObjectiveType::kClassify;
-      break;
-  }
-  return task;
+/// A family with a classifier for the teacher uses both.
+models::Head DistillObjective::head(const models::ModelOptions& model) const {
+  const bool has_both =
+      models::reads_images(model) && models::has_head(model.family, models::Head::kDistilledImage);
+  return is_classification() && has_both ? models::Head::kDistilledImage : student_->head(model);
 }
 
-namespace {
-
-constexpr std::string_view kDistillOnly = "type: distill";
-constexpr config::Range kWeight = {.min = 0, .max = 1e6};
-
-void read_attention(config::Section& section, DistillOptions& options) {
-  static const config::Choices<LayerMap> kPairs = {{"last", LayerMap::kLast},
-                                                   {"uniform", LayerMap::kUniform}};
-  section.read("alpha_attention", options.alpha_attention,
-               {.help = "Weight of the attention distillation loss (KL divergence of the attention "
-                        "weights, MiniLM, arXiv:2002.10957), for token-level objectives; teacher "
-                        "and student need the same number of heads. 0: off.",
-                .range = kWeight,
-                .only_if = kDistillOnly});
-  section.read_choice(
-      "layer_map", options.layer_map, kPairs,
-      {.help = "Layers for attention distillation. last: the last layer (MiniLM). uniform: every "
-               "student layer with the teacher layer at the same relative depth (TinyBERT).",
-       .only_if = "alpha_attention above 0"});
+std::optional<Incompatibility> DistillObjective::incompatibility(
+    const models::ModelOptions& model) const {
+  if (models::is_baseline(model.family)) {
+    return cannot_train(name(), model, "only predicts labels of whole texts");
+  }
+  const auto wrong = student_->incompatibility(model);
+  if (!wrong) {
+    return std::nullopt;
+  }
+  const auto allowed = possible_students(model);
+  return allowed.empty() ? cannot_train(name(), model, "no student objective can train")
+                         : Incompatibility{"student_objective",
+                                           str_cat(wrong->message, "; ", allowed_are(allowed))};
 }
 
-void check(const config::Section& section, const DistillOptions& options) {
-  if (options.teacher.empty()) {
-    section.fail("teacher", "missing, must be a model directory");
+ObjectiveTraits DistillObjective::traits(const models::ModelOptions& model) const {
+  auto traits = student_->traits(model);
+  traits.is_sequence_level = false;  // folds and rows without a label are not for students
+  traits.records_attention = options_.alpha_attention > 0;
+  return traits;
+}
+
+/// A student in training needs its teacher; one that is only evaluated does not.
+void DistillObjective::check_training(const TrainingSetup& setup) const {
+  const auto& section = setup.objective_section;
+  if (!std::filesystem::exists(options_.teacher)) {
+    section.fail("teacher",
+                 str_cat("'", options_.teacher, "' does not exist, must be a model directory"));
   }
-  const bool is_classification = options.student_objective == StudentObjective::kClassify;
-  if (is_classification && options.alpha_attention > 0) {
-    section.fail("alpha_attention",
-                 "has no effect here, only with a token-level student_objective");
+  const auto width = models::read_model_config(models::model_directory(options_.teacher)).dim;
+  if (!is_classification() && options_.alpha_cos > 0 && width != setup.model.dim) {
+    section.fail("alpha_cos", str_cat(options_.alpha_cos, ", but hidden states of ",
+                                      setup.model.dim, " and the teacher's of ", width,
+                                      " features cannot be compared, allowed is 0"));
   }
-  if (options.alpha_attention == 0 && options.layer_map != LayerMap::kLast) {
-    section.fail("layer_map", "has no effect here, only with alpha_attention above 0");
+}
+
+Datasets DistillObjective::read_datasets(const DatasetInputs& inputs) const {
+  if (models::reads_images(inputs.model) && !inputs.data.train.empty()) {
+    check_image_normalization(
+        options_.teacher,
+        batching::image_settings(inputs.model, inputs.data.images, *inputs.tokenizer).format);
   }
-  if (!is_classification && options.distillation_type != DistillationType::kSoft) {
-    section.fail("distillation_type", "has no effect here, only with student_objective: classify");
-  }
-  if (options.alpha_kd == 0 &&
-      (is_classification || options.alpha_cos + options.alpha_attention == 0)) {
-    section.fail("alpha_kd", "0, so the teacher has no effect: must be above 0");
-  }
+  return student_->make_datasets(inputs);
 }
 
 }  // namespace
 
-void read_distill_options(config::Section& section, DistillOptions& options) {
-  static const config::Choices<StudentObjective> kTasks = {
-      {"mlm", StudentObjective::kMlm},
-      {"causal", StudentObjective::kCausal},
-      {"classify", StudentObjective::kClassify}};
-  static const config::Choices<DistillationType> kAnswers = {{"soft", DistillationType::kSoft},
-                                                             {"hard", DistillationType::kHard}};
-  section.read_choice(
-      "student_objective", options.student_objective, kTasks,
-      {.help = "Objective of the student besides distillation; it also determines the data format.",
-       .only_if = kDistillOnly});
-  section.read("teacher", options.teacher,
-               {.help = "Teacher model directory. It must have the same tokenizer and the head "
-                        "that student_objective requires.",
-                .only_if = kDistillOnly});
-  section.read(
-      "temperature", options.temperature,
-      {.help = "Temperature: teacher and student logits are divided by it before the softmax.",
-       .range = {.min = 0, .max = 1000, .is_min_exclusive = true},
-       .only_if = kDistillOnly});
-  section.read(
-      "alpha_kd", options.alpha_kd,
-      {.help = "Weight of the distillation loss (KL divergence from the teacher's distribution).",
-       .range = kWeight,
-       .only_if = kDistillOnly});
-  section.read("alpha_ce", options.alpha_ce,
-               {.help = "Weight of the cross-entropy loss on the labels.",
-                .range = kWeight,
-                .only_if = kDistillOnly});
-  section.read("alpha_cos", options.alpha_cos,
-               {.help = "Weight of the cosine loss on the last hidden states, for token-level "
-                        "objectives. Default: 0 if the hidden sizes differ.",
-                .range = kWeight,
-                .only_if = kDistillOnly});
-  read_attention(section, options);
-  section.read_choice(
-      "distillation_type", options.distillation_type, kAnswers,
-      {.help = "Distillation target for classification. soft: the teacher's distribution. hard: "
-               "the teacher's predicted class as a label (DeiT, arXiv:2012.12877).",
-       .only_if = "student_objective: classify"});
-  if (section.is_documenting()) {
-    return;
-  }
-  if (options.student_objective == StudentObjective::kClassify) {
-    read_label_smoothing(section, options.label_smoothing);
-  } else if (section.has("label_smoothing")) {
-    section.fail("label_smoothing", "has no effect here, only with student_objective: classify");
-  }
-  check(section, options);
-}
-
-std::unique_ptr<Objective> make_distill_objective(const ObjectiveOptions& options) {
+std::unique_ptr<Objective> make_distill(const DistillOptions& options) {
   return std::make_unique<DistillObjective>(options);
+}
+
+std::unique_ptr<Objective> read_distill(config::Section& section) {
+  return make_distill(read_distill_options(section));
 }
 
 }  // namespace weft::objectives

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "config/section.h"
+#include "data/datasets/masking.h"
+
 namespace weft::objectives {
 
 /// What a student learns besides matching its teacher.
@@ -29,6 +32,10 @@ struct DistillOptions {
   LayerMap layer_map = LayerMap::kLast;
   DistillationType distillation_type = DistillationType::kSoft;  // classify
   double label_smoothing = 0;                                    // of the labels; classify
+  data::MaskOptions mask = {};                                   // mlm
 };
+
+/// Throws config::Error.
+DistillOptions read_distill_options(config::Section& section);
 
 }  // namespace weft::objectives

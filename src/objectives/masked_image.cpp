@@ -10,6 +10,8 @@
 #include "batching/hidden_states.h"
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/image_datasets.h"
 #include "objectives/data/sample_example.h"
 #include "objectives/evaluation/record_evaluation.h"
 
@@ -81,10 +83,18 @@ class PixelEvaluation : public RecordEvaluation<PixelRecord> {
 
 class MaskedImageObjective : public Objective {
  public:
-  explicit MaskedImageObjective(const ObjectiveOptions& options)
-      : mask_fraction_(options.masked_image.fraction) {}
+  explicit MaskedImageObjective(const data::MaskedImageOptions& mask) : mask_(mask) {}
 
-  models::Head head() const override { return models::Head::kMaskedImage; }
+  std::string_view name() const override { return "masked_image"; }
+  models::Head head(const models::ModelOptions& /*model*/) const override {
+    return models::Head::kMaskedImage;
+  }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    if (!models::reads_images(model)) {
+      return cannot_train(name(), model, "has no image input");
+    }
+    return std::nullopt;
+  }
   std::vector<std::string> terms() const override { return {"masked_image"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.target_rows.size()) * batch.patch_width};
@@ -101,35 +111,44 @@ class MaskedImageObjective : public Objective {
     auto example = sample_input(model, length);
     const auto patches = std::find_if(example.ids.begin(), example.ids.end(),
                                       [](int64_t id) { return id >= 0; });  // after special tokens
-    add_sample_targets(example, mask_fraction_, 1, patches - example.ids.begin());
+    add_sample_targets(example, mask_.fraction, 1, patches - example.ids.begin());
     example.token_type_ids.assign(example.ids.size(), 0);
     for (const auto position : example.target_positions) {
       example.token_type_ids[static_cast<std::size_t>(position)] = 1;
     }
     return example;
   }
+  void check_training(const TrainingSetup& setup) const override {
+    if (setup.data.augment.mixes()) {
+      setup.data_section.fail("augment",
+                              "mixup and cutmix are for classes, objective.type is masked_image");
+    }
+  }
 
  private:
-  double mask_fraction_;
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return image_datasets(inputs, mask_);
+  }
+
+  data::MaskedImageOptions mask_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_masked_image_objective(const ObjectiveOptions& options) {
-  return std::make_unique<MaskedImageObjective>(options);
+std::unique_ptr<Objective> make_masked_image(const data::MaskedImageOptions& mask) {
+  return std::make_unique<MaskedImageObjective>(mask);
 }
 
-void read_masked_image(config::Section& section, data::MaskedImageOptions& options) {
-  section.read(
-      "mask_ratio", options.fraction,
-      {.help = "Masking ratio: fraction of the image patches that are masked and predicted.",
-       .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-       .only_if = "type: masked_image"});
-  section.read("mask_block_size", options.unit,
-               {.help = "Side length of the masked squares, in patches.",
+std::unique_ptr<Objective> read_masked_image(config::Section& section) {
+  data::MaskedImageOptions mask;
+  section.read("mask_ratio", mask.fraction,
+               {.help = "Share of an image's patches that are hidden and to be guessed.",
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read("mask_block_size", mask.unit,
+               {.help = "Patches are hidden together in squares of so many a side.",
                 .unit = "patches",
-                .range = config::between(1, 64),
-                .only_if = "type: masked_image"});
+                .range = config::between(1, 64)});
+  return make_masked_image(mask);
 }
 
 }  // namespace weft::objectives

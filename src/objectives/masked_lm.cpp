@@ -5,14 +5,19 @@
 
 #include <ATen/Functions.h>
 
+#include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
+#include "models/config/family.h"
+#include "models/config/family_definition.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
+#include "objectives/mask_options.h"
 
 namespace weft::objectives {
 
@@ -121,76 +126,123 @@ class MaskedLmEvaluation : public RecordEvaluation<MaskedRecord> {
   std::string pair_term_;
 };
 
-class MaskedLmObjective : public Objective {
- public:
-  explicit MaskedLmObjective(const ObjectiveOptions& options)
-      : mask_fraction_(options.mask.fraction), pair_(options.pair) {}
-
-  models::Head head() const override {
-    return has_pairs() ? models::Head::kPretraining : models::Head::kMaskedLm;
+std::string term_of(data::PairTask pair) {
+  switch (pair) {
+    case data::PairTask::kNone:
+      return "";
+    case data::PairTask::kNextSentence:
+      return "next_sentence";
+    case data::PairTask::kSentenceOrder:
+      return "sentence_order";
   }
+  return "";
+}
 
-  std::vector<std::string> terms() const override {
-    return has_pairs() ? std::vector<std::string>{"mlm", pair_term()}
-                       : std::vector<std::string>{"mlm"};
+data::PairTask read_pair(config::Section& section) {
+  bool has_next = false;
+  bool has_order = false;
+  section.read(
+      "next_sentence", has_next,
+      {.help = "Whether the model also tells if the second text follows the first (BERT)."});
+  section.read(
+      "sentence_order", has_order,
+      {.help = "Whether the model also tells if two texts stand in their order (ALBERT)."});
+  if (has_next && has_order) {
+    section.fail("sentence_order",
+                 "true together with next_sentence: true, only one of the two is allowed");
   }
-
-  std::vector<int64_t> counts(const data::Batch& batch) const override {
-    std::vector<int64_t> counts = {static_cast<int64_t>(batch.targets.size())};
-    if (has_pairs()) {
-      const auto ignored = std::count(batch.labels.begin(), batch.labels.end(), data::kIgnoreIndex);
-      counts.push_back(static_cast<int64_t>(batch.labels.size()) - ignored);
-    }
-    return counts;
-  }
-
-  std::vector<at::Tensor> losses(models::Model& model,
-                                 const data::Batch& batch,
-                                 const nn::ForwardContext& context) const override {
-    const auto states = states_of(model, batch, context, has_pairs());
-    std::vector<at::Tensor> losses = {token_loss(model, states.targets, batch)};
-    if (has_pairs()) {
-      const auto logits = model.next_sentence_logits(states.pooled);  // (B, 2)
-      losses.push_back(
-          kernels::cross_entropy_sum(logits, kernels::to_device(batch.labels, logits.device())));
-    }
-    return losses;
-  }
-
-  std::unique_ptr<Evaluation> evaluation() const override {
-    return std::make_unique<MaskedLmEvaluation>(pair_term());
-  }
-
-  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
-    auto example = sample_input(model, length);
-    add_sample_targets(example, mask_fraction_, model.vocabulary);
-    example.label = 0;  // of the pair
-    return example;
-  }
-
- private:
-  bool has_pairs() const { return pair_ != data::PairTask::kNone; }
-
-  std::string pair_term() const {
-    switch (pair_) {
-      case data::PairTask::kNone:
-        return "";
-      case data::PairTask::kNextSentence:
-        return "next_sentence";
-      case data::PairTask::kSentenceOrder:
-        return "sentence_order";
-    }
-    return "";
-  }
-
-  double mask_fraction_;
-  data::PairTask pair_;
-};
+  return has_next    ? data::PairTask::kNextSentence
+         : has_order ? data::PairTask::kSentenceOrder
+                     : data::PairTask::kNone;
+}
 
 }  // namespace
 
-std::unique_ptr<Objective> make_masked_lm_objective(const ObjectiveOptions& options) {
+models::Head MaskedLmObjective::head(const models::ModelOptions& /*model*/) const {
+  return has_pairs() ? models::Head::kPretraining : models::Head::kMaskedLm;
+}
+
+std::optional<Incompatibility> MaskedLmObjective::incompatibility(
+    const models::ModelOptions& model) const {
+  auto wrong = requires_text_head(name(), model, models::Head::kMaskedLm, "head for masked tokens");
+  if (!wrong && has_pairs() && !models::has_head(model.family, models::Head::kPretraining)) {
+    return Incompatibility{term_of(options_.pair),
+                           str_cat("true, but ", models::word_of(model.family),
+                                   " has no head for pairs of texts, allowed is false")};
+  }
+  return wrong;
+}
+
+ObjectiveTraits MaskedLmObjective::traits(const models::ModelOptions& /*model*/) const {
+  return {.reads_raw_text = true};
+}
+
+data::Example MaskedLmObjective::sample_example(const models::ModelOptions& model,
+                                                int64_t length) const {
+  auto example = sample_input(model, length);
+  add_sample_targets(example, options_.mask.fraction, model.vocabulary);
+  example.label = 0;  // of the pair
+  return example;
+}
+
+std::vector<std::string> MaskedLmObjective::terms() const {
+  return has_pairs() ? std::vector<std::string>{"mlm", term_of(options_.pair)}
+                     : std::vector<std::string>{"mlm"};
+}
+
+std::vector<int64_t> MaskedLmObjective::counts(const data::Batch& batch) const {
+  std::vector<int64_t> counts = {static_cast<int64_t>(batch.targets.size())};
+  if (has_pairs()) {
+    const auto ignored = std::count(batch.labels.begin(), batch.labels.end(), data::kIgnoreIndex);
+    counts.push_back(static_cast<int64_t>(batch.labels.size()) - ignored);
+  }
+  return counts;
+}
+
+std::vector<at::Tensor> MaskedLmObjective::losses(models::Model& model,
+                                                  const data::Batch& batch,
+                                                  const nn::ForwardContext& context) const {
+  const auto states = states_of(model, batch, context, has_pairs());
+  std::vector<at::Tensor> losses = {token_loss(model, states.targets, batch)};
+  if (has_pairs()) {
+    const auto logits = model.next_sentence_logits(states.pooled);  // (B, 2)
+    losses.push_back(
+        kernels::cross_entropy_sum(logits, kernels::to_device(batch.labels, logits.device())));
+  }
+  return losses;
+}
+
+std::unique_ptr<Evaluation> MaskedLmObjective::evaluation() const {
+  return std::make_unique<MaskedLmEvaluation>(term_of(options_.pair));
+}
+
+void MaskedLmObjective::check_training(const TrainingSetup& setup) const {
+  if (has_pairs() && setup.data.pack != data::Pack::kDocument) {
+    setup.data_section.fail("pack",
+                            "pairs of texts are drawn from documents: `document` is "
+                            "allowed");
+  }
+}
+
+Datasets MaskedLmObjective::read_datasets(const DatasetInputs& inputs) const {
+  auto datasets = masked_datasets(inputs, options_.mask, options_.pair);
+  if (options_.pair == data::PairTask::kNextSentence) {
+    datasets.label_meanings = {"0: the second text is the next", "1: it is another's"};
+  } else if (options_.pair == data::PairTask::kSentenceOrder) {
+    datasets.label_meanings = {"0: in order", "1: swapped"};
+  }
+  return datasets;
+}
+
+std::unique_ptr<Objective> make_masked_lm(const MaskedLmOptions& options) {
   return std::make_unique<MaskedLmObjective>(options);
+}
+
+std::unique_ptr<Objective> read_masked_lm(config::Section& section) {
+  MaskedLmOptions options;
+  read_mask_options(section, options.mask);
+  options.pair = read_pair(section);
+  return make_masked_lm(options);
 }
 
 }  // namespace weft::objectives

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -12,26 +13,64 @@
 #include "config/section.h"
 #include "data/batch.h"
 #include "data/data_options.h"
-#include "data/dataset.h"
-#include "data/datasets/language_dataset.h"
-#include "data/tokenizer.h"
+#include "data/label_form.h"
+#include "data/tokenizer_options.h"
+#include "formats/json.h"
 #include "models/model.h"
+#include "objectives/data/datasets.h"
+#include "objectives/data/training_texts.h"
+#include "objectives/evaluation/decision_threshold.h"
 #include "objectives/evaluation/evaluation.h"
-#include "objectives/options.h"
+#include "objectives/incompatibility.h"
+#include "objectives/objective_traits.h"
 
 namespace weft::objectives {
 
-struct Datasets;
+/// The config of a training run, against which an objective checks itself.
+struct TrainingSetup {
+  const config::Section& objective_section;  // for errors
+  const config::Section& data_section;
+  const models::ModelOptions& model;
+  const data::DataOptions& data;
+  bool is_evaluated = false;  // train.evaluate_every is not `never`
+};
 
 /// Training objective: which data the model sees, and its loss. A step's loss is the sum over terms
 /// of (sum over all targets of the step) / (their weight in the step: their count, unless targets
 /// are weighted).
+///
+/// Nothing outside asks which objective it is. A new one overrides what is pure here, and of the
+/// rest what differs from plain text; the registry (objective_registry.h) has a line for it.
 class Objective {
  public:
   virtual ~Objective() = default;
 
-  /// The head that the model needs.
-  virtual models::Head head() const = 0;
+  /// `objective.type` in a config.
+  virtual std::string_view name() const = 0;
+
+  /// The head that a model of these options needs; the options' own head is the stored model's.
+  virtual models::Head head(const models::ModelOptions& model) const = 0;
+  /// Why a model of these options cannot be trained, if so.
+  virtual std::optional<Incompatibility> incompatibility(
+      const models::ModelOptions& /*model*/) const {
+    return std::nullopt;
+  }
+  /// A generator that is trained beside the model and shares its embeddings; nullopt: none.
+  virtual std::optional<models::ModelOptions> generator_options(
+      const models::ModelOptions& /*model*/) const {
+    return std::nullopt;
+  }
+  /// A teacher that is only used for inference, with the model's head; nullopt: none. Throws
+  /// UserError if its directory cannot be read.
+  virtual std::optional<models::ModelOptions> teacher_options(
+      const models::ModelOptions& /*model*/) const {
+    return std::nullopt;
+  }
+  /// The objective that the student of a distillation learns; itself for others.
+  virtual const Objective& student() const { return *this; }
+  /// What others ask to check a config.
+  virtual ObjectiveTraits traits(const models::ModelOptions& /*model*/) const { return {}; }
+
   /// Names of the terms: {"mlm", "next_sentence"}.
   virtual std::vector<std::string> terms() const = 0;
   /// Number of targets of each term in the batch.
@@ -41,9 +80,6 @@ class Objective {
     const auto numbers = counts(batch);
     return {numbers.begin(), numbers.end()};
   }
-  /// Takes from the data what the loss needs, such as class weights; called once, before `weights`
-  /// and `losses`. Throws config::Error.
-  virtual void init_from_data(const Datasets& /*data*/) {}
   /// Sum of each term over the batch's targets: fp32 scalars with gradient. The batch's layout in
   /// `context` determines the model's device. If there are running sums, they follow as one tensor
   /// of doubles without gradient.
@@ -63,28 +99,47 @@ class Objective {
   /// `eval_loss`, lower is better, unless the objective has a better one; `train.best_by` overrides
   /// it.
   virtual std::string metric_for_best_model() const { return "eval_loss"; }
+  /// The threshold of a classifier as configured, and the metric that tunes it.
+  virtual DecisionThreshold decision_threshold() const { return {}; }
+  /// Evaluates with this threshold, tuning none; one that is nullopt leaves the configured one.
+  virtual void set_decision_threshold(const DecisionThreshold& /*decision*/) {}
+
+  /// Reads (and tokenises) data.train and data.evaluate. Throws config::Error if the model is
+  /// incompatible.
+  Datasets make_datasets(const DatasetInputs& inputs) const;
+  /// Takes from the data what the loss needs, such as class weights, instead of what earlier data
+  /// had; called before `weights` and `losses`. Throws config::Error.
+  virtual void init_from_data(const Datasets& /*data*/) {}
+  /// Whether the examples of these data are pairs of a source and a target.
+  virtual bool reads_pairs(const data::DataOptions& /*data*/,
+                           const models::ModelOptions& /*model*/) const {
+    return false;
+  }
+  /// Format of the labels in the data.
+  virtual data::LabelFormat label_format(const data::DataOptions& data) const;
+  /// Languages named by the data and the objective, for a tokenizer with language tokens: that of
+  /// the sources, of the targets if these have only one, and all others.
+  virtual data::LanguageCodes language_codes(const data::DataOptions& data) const;
+  /// Options for opening the token stores of running text.
+  virtual data::DataOptions store_options(const data::DataOptions& data,
+                                          const models::ModelOptions& /*model*/) const {
+    return data;
+  }
+  /// Visits the texts that a run trains on, as seen by a tokenizer trained on them: a held-out fold
+  /// is not included.
+  virtual void visit_training_texts(const TrainingTexts& texts,
+                                    const data::TextVisitor& visit) const;
+
+  /// Takes from the model directory that a run starts from what it fixes, such as the shape of a
+  /// generator. Throws config::Error for keys that contradict it.
+  virtual void init_from_model(const config::Section& /*section*/,
+                               const std::string& /*directory*/) {}
+  /// Throws config::Error if the rest of the config does not go with the objective. Only a run that
+  /// trains is checked.
+  virtual void check_training(const TrainingSetup& /*setup*/) const {}
+
+ private:
+  virtual Datasets read_datasets(const DatasetInputs& inputs) const = 0;
 };
-
-/// The data of a run, prepared for the objective.
-struct Datasets {
-  std::shared_ptr<const data::Dataset> train;
-  std::shared_ptr<const data::Dataset> evaluate;  // or nullptr
-  std::vector<std::string> labels;                // class names, for classification
-  std::vector<int64_t> class_counts;              // rows of `train` per class
-  int64_t rows = 0;                               // of `train`
-  std::vector<std::string> remarks;               // for the log
-  std::vector<std::string> warnings;              // for the log: possible mistakes
-};
-
-/// Reads (and tokenises) data.train and data.evaluate. Class names already known (init_from of a
-/// classifier) are `model.labels`.
-Datasets make_datasets(const ObjectiveOptions& objective,
-                       const data::DataOptions& options,
-                       const models::ModelOptions& model,
-                       std::shared_ptr<const data::Tokenizer> tokenizer,
-                       uint64_t seed,
-                       const data::ProgressVisitor& progress);
-
-std::unique_ptr<Objective> make_objective(const ObjectiveOptions& options);
 
 }  // namespace weft::objectives

@@ -1,15 +1,22 @@
+
+#include "objectives/regress.h"
+
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/string_util.h"
 #include "kernels/deterministic_sum.h"
 #include "metrics/metric.h"
 #include "metrics/ranking_metrics.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/labelled_datasets.h"
 #include "objectives/data/sample_example.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/r_drop.h"
-#include "objectives/sequence_objectives.h"
+#include "objectives/sequence_objective.h"
 
 namespace weft::objectives {
 
@@ -95,11 +102,22 @@ class RegressEvaluation : public PredictionEvaluation {
   }
 };
 
-class RegressObjective : public Objective {
+class RegressObjective : public SequenceObjective {
  public:
-  explicit RegressObjective(const ObjectiveOptions& options) : r_drop_(options.r_drop) {}
+  using SequenceObjective::SequenceObjective;
 
-  models::Head head() const override { return models::Head::kSequence; }
+  std::string_view name() const override { return "regress"; }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    if (models::reads_images(model)) {
+      return cannot_train(name(), model, "reads images");
+    }
+    return SequenceObjective::incompatibility(model);
+  }
+  data::LabelFormat label_format(const data::DataOptions& data) const override {
+    auto format = SequenceObjective::label_format(data);
+    format.is_regression = true;
+    return format;
+  }
   std::vector<std::string> terms() const override { return {"regress"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.values.size())};
@@ -109,7 +127,7 @@ class RegressObjective : public Objective {
                                  const data::Batch& batch,
                                  const nn::ForwardContext& context) const override {
     return {r_drop_loss(
-        model, batch, context, r_drop_,
+        model, batch, context, r_drop(),
         [&](const auto& outputs) {
           const auto values = outputs.to(at::kFloat);  // (B, T)
           return kernels::deterministic_sum((values - target_values(batch, values)).square());
@@ -131,13 +149,19 @@ class RegressObjective : public Objective {
   }
 
  private:
-  double r_drop_;
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return labelled_datasets(inputs, label_format(inputs.data));
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_regress_objective(const ObjectiveOptions& options) {
-  return std::make_unique<RegressObjective>(options);
+std::unique_ptr<Objective> make_regress(double r_drop) {
+  return std::make_unique<RegressObjective>(r_drop);
+}
+
+std::unique_ptr<Objective> read_regress(config::Section& section) {
+  return make_regress(read_r_drop(section));
 }
 
 }  // namespace weft::objectives

@@ -21,7 +21,9 @@
 #include "metrics/metrics.h"
 #include "models/generator.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/record_evaluation.h"
+#include "objectives/masked_lm.h"
 
 namespace weft::objectives {
 
@@ -245,10 +247,27 @@ class ReplacedTokenEvaluation : public RecordEvaluation<ReplacedTokenRecord> {
 
 class ReplacedTokenObjective : public Objective {
  public:
-  explicit ReplacedTokenObjective(const ObjectiveOptions& options)
-      : mask_fraction_(options.mask.fraction), weight_(options.replaced_token.weight) {}
+  explicit ReplacedTokenObjective(const ReplacedTokenOptions& options) : options_(options) {}
 
-  models::Head head() const override { return models::Head::kReplacedToken; }
+  std::string_view name() const override { return "replaced_token"; }
+  models::Head head(const models::ModelOptions& /*model*/) const override {
+    return models::Head::kReplacedToken;
+  }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    const auto wrong =
+        requires_text_head(name(), model, models::Head::kReplacedToken, "discriminator");
+    return wrong ? wrong : generator_incompatibility(options_.generator, model);
+  }
+  std::optional<models::ModelOptions> generator_options(
+      const models::ModelOptions& model) const override {
+    return objectives::generator_options(options_.generator, model);
+  }
+  ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
+    return {.reads_raw_text = true};
+  }
+  void init_from_model(const config::Section& section, const std::string& directory) override {
+    match_stored_generator(section, directory, options_.generator);
+  }
   std::vector<std::string> terms() const override { return {"generator", "discriminator"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.targets.size()), batch.tokens()};
@@ -278,7 +297,7 @@ class ReplacedTokenObjective : public Objective {
     const auto logits = discriminator_logits(model, corrupted.input, context);  // (N)
     const auto discriminator_loss =
         kernels::deterministic_sum(token_losses(logits, corrupted.labels));
-    return {loss, discriminator_loss * weight_,
+    return {loss, discriminator_loss * options_.weight,
             at::cat({sums_of(loss, batch.targets.size(), generator_correct),
                      sums_of(discriminator_loss, batch.ids.size(), corrupted.labels.sum()),
                      at::stack(predicted_counts(logits, corrupted.labels)).to(at::kDouble)})};
@@ -290,16 +309,20 @@ class ReplacedTokenObjective : public Objective {
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {
-    return std::make_unique<ReplacedTokenEvaluation>(weight_);
+    return std::make_unique<ReplacedTokenEvaluation>(options_.weight);
   }
 
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
     auto example = sample_input(model, length);
-    add_sample_targets(example, mask_fraction_, model.vocabulary);
+    add_sample_targets(example, options_.mask.fraction, model.vocabulary);
     return example;
   }
 
  private:
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return masked_datasets(inputs, options_.mask, data::PairTask::kNone);
+  }
+
   /// A pure function of seed, step and the row in the step, independent of micro-batches.
   static at::Tensor uniforms(const data::Batch& batch, const nn::ForwardContext& context) {
     std::vector<double> numbers;
@@ -326,14 +349,17 @@ class ReplacedTokenObjective : public Objective {
     return {predicted.sum(), at::logical_and(predicted, labels).sum()};
   }
 
-  double mask_fraction_;
-  double weight_;
+  ReplacedTokenOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_replaced_token_objective(const ObjectiveOptions& options) {
+std::unique_ptr<Objective> make_replaced_token(const ReplacedTokenOptions& options) {
   return std::make_unique<ReplacedTokenObjective>(options);
+}
+
+std::unique_ptr<Objective> read_replaced_token(config::Section& section) {
+  return make_replaced_token(read_replaced_token_options(section));
 }
 
 }  // namespace weft::objectives

@@ -1,13 +1,16 @@
+#include "objectives/replaced_token_options.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "objectives/replaced_token.h"
+#include "base/string_util.h"
+#include "models/directory.h"
+#include "models/generator.h"
+#include "objectives/mask_options.h"
 
 namespace weft::objectives {
 
 namespace {
-
-constexpr std::string_view kReplacedTokenOnly = "type: replaced_token";
 
 /// Sizes of the generators (arXiv:2003.10555, table 6): a third for ELECTRA-Base, a quarter for
 /// Small and Large.
@@ -20,19 +23,15 @@ void read_size(config::Section& section,
                std::string_view key,
                std::optional<int64_t>& value,
                std::string_view help) {
-  section.read(key, value,
-               {.help = help,
-                .range = config::between(1, int64_t{1} << 20U),
-                .only_if = kReplacedTokenOnly});
+  section.read(key, value, {.help = help, .range = config::between(1, int64_t{1} << 20U)});
 }
 
 GeneratorOptions read_generator(config::Section section) {
   GeneratorOptions options;
   section.read("size_ratio", options.size_ratio,
-               {.help = "Generator width, heads and feed-forward width as a fraction of the "
-                        "discriminator's. null: 1/3 at a width of 768, else 1/4, as published.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                .only_if = kReplacedTokenOnly});
+               {.help = "The generator's width, heads and feed-forward as a size_ratio of the "
+                        "discriminator's; null: 1/3 at a width of 768, else 1/4, as published.",
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   read_size(section, "dim", options.dim,
             "Hidden size of the generator; a multiple of its heads. null: from size_ratio.");
   read_size(section, "heads", options.heads,
@@ -47,16 +46,18 @@ GeneratorOptions read_generator(config::Section section) {
 
 }  // namespace
 
-void read_replaced_token(config::Section& section, ReplacedTokenOptions& options) {
+ReplacedTokenOptions read_replaced_token_options(config::Section& section) {
+  ReplacedTokenOptions options;
+  read_mask_options(section, options.mask);
   section.read("discriminator_weight", options.weight,
-               {.help = "Weight of the discriminator loss relative to the generator loss.",
-                .range = {.min = 0, .max = 1e6, .is_min_exclusive = true},
-                .only_if = kReplacedTokenOnly});
+               {.help = "Weight of the discriminator's loss beside the generator's.",
+                .range = {.min = 0, .max = 1e6, .is_min_exclusive = true}});
   options.generator = read_generator(section.section(
       "generator",
-      {.help = "ELECTRA generator that proposes replacement tokens; it shares the discriminator's "
-               "embeddings. With init_from, the directory `generator` in it is used if it exists.",
-       .only_if = kReplacedTokenOnly}));
+      {.help = "The model that puts tokens in the places of hidden ones; it shares the "
+               "discriminator's embeddings. With init_from, a directory `generator` there brings "
+               "its own."}));
+  return options;
 }
 
 models::ModelOptions generator_options(const GeneratorOptions& wanted,
@@ -78,11 +79,37 @@ models::ModelOptions generator_options(const GeneratorOptions& wanted,
   return options;
 }
 
-std::optional<models::ModelOptions> generator_model_options(const models::ModelOptions& model,
-                                                            const ObjectiveOptions& objective) {
-  return objective.type == ObjectiveType::kReplacedToken
-             ? std::optional(generator_options(objective.replaced_token.generator, model))
-             : std::nullopt;
+std::optional<Incompatibility> generator_incompatibility(const GeneratorOptions& wanted,
+                                                         const models::ModelOptions& model) {
+  const auto generator = generator_options(wanted, model);
+  if (generator.dim % generator.heads != 0) {
+    return Incompatibility{"generator", str_cat("dim ", generator.dim, " with ", generator.heads,
+                                                " heads, must be a multiple of them")};
+  }
+  return std::nullopt;
+}
+
+void match_stored_generator(const config::Section& section,
+                            const std::string& directory,
+                            GeneratorOptions& generator) {
+  if (!models::has_generator(directory)) {
+    return;
+  }
+  const auto stored = models::read_model_config(models::generator_directory(directory));
+  const auto match = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
+    if (wanted.value_or(found) != found) {
+      section.fail("generator", str_cat(key, " ", *wanted, ", but that of init_from has ", found,
+                                        ": leave it out"));
+    }
+    wanted = found;
+  };
+  if (generator.size_ratio) {
+    section.fail("generator", "size_ratio: init_from brings a generator of its own: leave it out");
+  }
+  match("dim", generator.dim, stored.dim);
+  match("heads", generator.heads, stored.heads);
+  match("width", generator.width, stored.width);
+  match("layers", generator.layers, stored.layers);
 }
 
 }  // namespace weft::objectives

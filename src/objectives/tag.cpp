@@ -3,18 +3,57 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/token_metrics.h"
+#include "batching/token_type_ids.h"
+#include "data/datasets/tagged_dataset.h"
+#include "data/rows/tagged_rows.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
+#include "models/config/family_definition.h"
 #include "objectives/data/sample_example.h"
+#include "objectives/data/training_texts.h"
 #include "objectives/evaluation/tag_evaluation.h"
 
 namespace weft::objectives {
 
 namespace {
 
+Datasets tagged_datasets(const DatasetInputs& inputs, bool label_all_tokens) {
+  data::TaggedSettings settings{
+      .length = inputs.length(),
+      .truncation = inputs.data.truncation.value_or(data::Truncation::kTruncate),
+      .has_token_type_ids = models::uses_token_type_ids(inputs.model),
+      .label_all_tokens = label_all_tokens,
+      .labels = inputs.model.labels,
+      .languages = batching::languages_of(inputs.model)};
+  Datasets result;
+  if (!inputs.data.train.empty()) {
+    const auto train = make_tagged_dataset(inputs.data.train, settings, inputs.tokenizer);
+    settings.labels = train->labels();
+    add_remarks("train", *train, result);
+    result.train = train;
+  }
+  if (!inputs.data.evaluate.empty()) {
+    settings.label_all_tokens = false;  // metrics are per word
+    const auto evaluate = make_tagged_dataset(inputs.data.evaluate, settings, inputs.tokenizer);
+    settings.labels = evaluate->labels();
+    add_remarks("evaluate", *evaluate, result);
+    result.evaluate = evaluate;
+  }
+  result.labels = settings.labels;
+  return result;
+}
+
 class TagObjective : public Objective {
  public:
-  models::Head head() const override { return models::Head::kToken; }
+  explicit TagObjective(bool label_all_tokens) : label_all_tokens_(label_all_tokens) {}
+
+  std::string_view name() const override { return "tag"; }
+  models::Head head(const models::ModelOptions& /*model*/) const override {
+    return models::Head::kToken;
+  }
+  std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    return requires_text_head(name(), model, models::Head::kToken, "head for single words");
+  }
   std::vector<std::string> terms() const override { return {"tag"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.targets.size())};
@@ -42,12 +81,32 @@ class TagObjective : public Objective {
     return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
+  void visit_training_texts(const TrainingTexts& texts,
+                            const data::TextVisitor& visit) const override {
+    data::visit_tagged_texts(texts.data.train, visit);
+  }
+
+ private:
+  Datasets read_datasets(const DatasetInputs& inputs) const override {
+    return tagged_datasets(inputs, label_all_tokens_);
+  }
+
+  bool label_all_tokens_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_tag_objective(const ObjectiveOptions& /*options*/) {
-  return std::make_unique<TagObjective>();
+std::unique_ptr<Objective> make_tag(bool label_all_tokens) {
+  return std::make_unique<TagObjective>(label_all_tokens);
+}
+
+std::unique_ptr<Objective> read_tag(config::Section& section) {
+  bool label_all_tokens = false;
+  section.read("label_all_tokens", label_all_tokens,
+               {.help = "Whether every token of a word is labelled in training, or the first "
+                        "alone (I-X after the first of B-X). Metrics are of words: there it "
+                        "is the first."});
+  return make_tag(label_all_tokens);
 }
 
 }  // namespace weft::objectives

@@ -160,7 +160,7 @@ TEST_F(Images, WrongConfigsAreRefused) {
   EXPECT_NE(error("model.image_size=9").find("not a multiple of the patch size 4"),
             std::string::npos);
   EXPECT_NE(error("objective={type: mlm}")
-                .find("reads images: allowed is classify, distill, masked_image"),
+                .find("reads images; allowed are classify, distill, masked_image"),
             std::string::npos);
   EXPECT_NE(error("tokenizer={type: wordpiece}").find("has no tokenizer"), std::string::npos);
   EXPECT_NE(error("data.pack=stream").find("data.pack"), std::string::npos);

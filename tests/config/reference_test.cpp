@@ -59,6 +59,17 @@ TEST(Describe, MergesTheConditionsOfAKeyReadTwice) {
   EXPECT_EQ(both.keys[0].only_if, "type: a or type: b");
 }
 
+TEST(Describe, KeysDeclaredElsewhereBelongToTheirSection) {
+  const auto inner = collect_declarations([](Section root) {
+    double value = 2;
+    root.section("curve", {.help = "A curve."}).read("power", value, {.help = "Exponent."});
+  });
+  const auto outer = collect_declarations(
+      [&](Section root) { root.section("schedule", {.help = "Rates."}).declare(inner); });
+  ASSERT_NE(outer.find("schedule.curve.power"), nullptr);
+  EXPECT_EQ(outer.find("schedule.curve.power")->default_value, "2");
+}
+
 TEST(Explain, DescribesAKey) {
   EXPECT_EQ(explain(declarations(), "model.dim"),
             "model.dim\n  Width of the model.\n  type: integer in [1, 65536] (channels)\n"

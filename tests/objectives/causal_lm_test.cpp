@@ -54,7 +54,7 @@ class CausalLmObjectiveTest : public ::testing::Test {
         .item<double>();
   }
 
-  std::unique_ptr<Objective> objective_ = make_causal_lm_objective({});
+  std::unique_ptr<Objective> objective_ = make_causal_lm();
   std::shared_ptr<models::Model> model_ = models::make_model(tiny_decoder(), 3);
 };
 

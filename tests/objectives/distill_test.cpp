@@ -10,9 +10,9 @@
 #include "formats/image_patches.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/image_datasets.h"
 #include "objectives/loss/attention_distillation.h"
 #include "objectives/loss/teacher.h"
+#include "objectives/objective_registry.h"
 #include "support/config.h"
 #include "support/folder.h"
 
@@ -30,12 +30,8 @@ class DistillTest : public ::testing::Test {
     return made;
   }
 
-  ObjectiveOptions options(StudentObjective task) const {
-    ObjectiveOptions made;
-    made.type = ObjectiveType::kDistill;
-    made.distill.student_objective = task;
-    made.distill.teacher = folder_.path();
-    return made;
+  DistillOptions options(StudentObjective task) const {
+    return {.student_objective = task, .teacher = folder_.path()};
   }
 
   static std::vector<at::Tensor> losses(const Objective& objective,
@@ -56,7 +52,7 @@ class DistillTest : public ::testing::Test {
 
 TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
   const auto teaching = teacher(models::Head::kMaskedLm);
-  const auto objective = make_objective(options(StudentObjective::kMlm));
+  const auto objective = make_distill(options(StudentObjective::kMlm));
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard", "hidden"}));
   const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto batch = test::batch_of({1, 2, 3});
@@ -92,8 +88,8 @@ std::vector<at::Tensor> attention_by_hand(models::Model& model,
 TEST_F(DistillTest, AttentionIsComparedAsMiniLmDoes) {
   const auto teaching = teacher(models::Head::kMaskedLm);
   auto wanted = options(StudentObjective::kMlm);
-  wanted.distill.alpha_attention = 3;
-  const auto objective = make_objective(wanted);
+  wanted.alpha_attention = 3;
+  const auto objective = make_distill(wanted);
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard", "hidden", "attention"}));
   const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto batch = test::batch_of({1, 2, 3});
@@ -127,27 +123,41 @@ TEST_F(DistillTest, UniformLayersArePairedByDepth) {
 TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
   teacher(models::Head::kMaskedLm);
   auto wanted = options(StudentObjective::kMlm);
-  wanted.distill.alpha_attention = 1;
+  wanted.alpha_attention = 1;
   auto narrow = test::tiny_model(models::Head::kMaskedLm);
   narrow.heads = 4;
   const auto student = models::make_model(narrow, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
-              losses(*make_objective(wanted), *student, test::batch_of({1}));
-            }).find("the student's 4 heads and the teacher's 2 cannot be compared"),
+              losses(*make_distill(wanted), *student, test::batch_of({1}));
+            }).find("attention of 4 heads and the teacher's of 2 cannot be compared"),
             std::string::npos);
 }
 
 TEST_F(DistillTest, ATeacherThatIsTheStudentAgreesWithItself) {
   const auto teaching = teacher(models::Head::kMaskedLm);
-  const auto objective = make_objective(options(StudentObjective::kMlm));
+  const auto objective = make_distill(options(StudentObjective::kMlm));
   const auto found = losses(*objective, *teaching, test::batch_of({1, 2}));
   EXPECT_NEAR(found[0].item<double>(), 0, 1e-4);
   EXPECT_NEAR(found[2].item<double>(), 0, 1e-4);
 }
 
+TEST_F(DistillTest, ATeacherFollowsItsStudentsNumberFormat) {
+  teacher(models::Head::kMaskedLm);
+  const Teacher loaded(folder_.path());
+  const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
+  const auto type = [&] {
+    return loaded.model_for(*student).named_parameters().values().front().scalar_type();
+  };
+  EXPECT_EQ(type(), at::kFloat);
+  for (auto& parameter : student->named_parameters().values()) {
+    parameter.set_data(parameter.detach().to(at::kBFloat16));
+  }
+  EXPECT_EQ(type(), at::kBFloat16);
+}
+
 TEST_F(DistillTest, OnlyTheStudentHasGradients) {
   teacher(models::Head::kMaskedLm);
-  const auto objective = make_objective(options(StudentObjective::kMlm));
+  const auto objective = make_distill(options(StudentObjective::kMlm));
   const auto student = models::make_model(test::tiny_model(models::Head::kMaskedLm), 3);
   const auto found = losses(*objective, *student, test::batch_of({1, 2}));
   (found[0] + found[1] + found[2]).backward();
@@ -158,7 +168,7 @@ TEST_F(DistillTest, OnlyTheStudentHasGradients) {
 
 TEST_F(DistillTest, ClassesAreDistilledToo) {
   teacher(models::Head::kSequence);
-  const auto objective = make_objective(options(StudentObjective::kClassify));
+  const auto objective = make_distill(options(StudentObjective::kClassify));
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"soft", "hard"}));
   const auto student = models::make_model(test::tiny_model(models::Head::kSequence), 3);
   const auto batch = test::batch_of({1, 2, 3});
@@ -211,8 +221,8 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   auto wanted = options(StudentObjective::kClassify);
   const auto batch = images({2, 0, 1});
   auto bare = tiny_vision(models::Family::kDeit, models::Head::kNone);
-  EXPECT_FALSE(incompatibility(wanted, bare));
-  bare.head = head_for(make_objective(wanted)->head(), bare);
+  EXPECT_FALSE(make_distill(wanted)->incompatibility(bare));
+  bare.head = make_distill(wanted)->head(bare);
   ASSERT_EQ(bare.head, models::Head::kDistilledImage);
   const auto student = models::make_model(bare, 3);
   const auto device_batch = batching::to_device(batch, at::kCPU);
@@ -227,18 +237,18 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   const auto entropy = [](const at::Tensor& logits, const at::Tensor& right) {
     return at::cross_entropy_loss(logits, right, {}, at::Reduction::Sum).item<double>();
   };
-  const auto soft = losses(*make_objective(wanted), *student, batch);
+  const auto soft = losses(*make_distill(wanted), *student, batch);
   const auto divergence =
       at::kl_div(at::log_softmax(both[1] / 2, -1), at::softmax(said / 2, -1), at::Reduction::Sum) *
       4;
   EXPECT_NEAR(soft[0].item<double>(), 5 * divergence.item<double>(), 1e-3);
   EXPECT_NEAR(soft[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
-  wanted.distill.distillation_type = DistillationType::kHard;
-  const auto hard = losses(*make_objective(wanted), *student, batch);
+  wanted.distillation_type = DistillationType::kHard;
+  const auto hard = losses(*make_distill(wanted), *student, batch);
   EXPECT_NEAR(hard[0].item<double>(), 5 * entropy(both[1], said.argmax(-1)), 1e-3);
   EXPECT_NEAR(hard[1].item<double>(), 2 * entropy(both[0], labels), 1e-3);
-  wanted.distill.label_smoothing = 0.1;
-  const auto smooth = losses(*make_objective(wanted), *student, batch);
+  wanted.label_smoothing = 0.1;
+  const auto smooth = losses(*make_distill(wanted), *student, batch);
   EXPECT_NEAR(smooth[0].item<double>(), hard[0].item<double>(), 1e-4);
   EXPECT_NEAR(
       smooth[1].item<double>(),
@@ -257,7 +267,7 @@ TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
   const auto logits = student->classify(device_batch.input, device_batch.context);
   const auto shares = at::tensor(batch.values).view({2, 3}).to(at::kFloat);
   const auto wanted = -(shares * at::log_softmax(logits, -1)).sum();
-  const auto found = losses(*make_objective(options(StudentObjective::kClassify)), *student, batch);
+  const auto found = losses(*make_distill(options(StudentObjective::kClassify)), *student, batch);
   EXPECT_NEAR(found[1].item<double>(), 2 * wanted.item<double>(), 1e-4);
 }
 
@@ -268,7 +278,7 @@ TEST_F(DistillTest, ATeacherOfOtherImagesIsRefused) {
   const auto student =
       models::make_model(tiny_vision(models::Family::kDeit, models::Head::kDistilledImage), 3);
   EXPECT_NE(test::message_of<UserError>([&] {
-              losses(*make_objective(options(StudentObjective::kClassify)), *student, images({0}));
+              losses(*make_distill(options(StudentObjective::kClassify)), *student, images({0}));
             })
                 .find("reads 3 x 8 x 8 pixels in patches of 2, but the student reads 3 x 4 x 4 "
                       "pixels in patches of 2: both must read the same images"),
@@ -279,7 +289,7 @@ TEST_F(DistillTest, ATeacherOfAnotherKindIsRefused) {
   teacher(models::Head::kMaskedLm);
   auto other = test::tiny_model(models::Head::kMaskedLm);
   other.vocabulary = 31;
-  const auto objective = make_objective(options(StudentObjective::kMlm));
+  const auto objective = make_distill(options(StudentObjective::kMlm));
   const auto student = models::make_model(other, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*objective, *student, test::batch_of({1}));
@@ -292,7 +302,7 @@ TEST_F(DistillTest, ATeacherOfOtherLanguagesIsRefused) {
   auto xlm = test::tiny_model(models::Head::kMaskedLm);
   xlm.family = models::Family::kXlm;
   xlm.xlm.languages = {"de", "en"};
-  const auto objective = make_objective(options(StudentObjective::kMlm));
+  const auto objective = make_distill(options(StudentObjective::kMlm));
   const auto student = models::make_model(xlm, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*objective, *student, test::batch_of({1}));
@@ -303,7 +313,7 @@ TEST_F(DistillTest, ATeacherOfOtherLanguagesIsRefused) {
 TEST_F(DistillTest, KeysAreChecked) {
   const auto message = [](const std::vector<std::pair<std::string, std::string>>& keys) {
     auto section = test::section("objective", keys);
-    return test::message_of<config::Error>([&] { read_objective_options(section); });
+    return test::message_of<config::Error>([&] { read_objective(section); });
   };
   EXPECT_NE(
       message({{"type", "distill"}}).find("objective.teacher: missing, must be a model directory"),

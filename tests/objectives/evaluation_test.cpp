@@ -10,7 +10,7 @@
 #include "fixed_model.h"
 #include "formats/json.h"
 #include "objectives/evaluation/class_evaluation.h"
-#include "objectives/sequence_objectives.h"
+#include "objectives/regress.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -209,7 +209,7 @@ TEST(MultiLabelEvaluation, TheWorstComeFirstWithTheirFacts) {
 }
 
 TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
-  const auto objective = make_regress_objective({});
+  const auto objective = make_regress();
   const auto evaluation = objective->evaluation();
   const std::vector<std::vector<double>> wanted = {{1, 5}, {2, 4}, {3, 7}};
   show(*evaluation, {{1, 1}, {2, 2}, {4, 3}},
@@ -225,8 +225,8 @@ TEST(RegressEvaluation, SeveralNumbersHaveFiguresEach) {
   EXPECT_EQ(evaluation->hardest_examples(1).value()[0].fields["label"], Json::array({3.0, 7.0}));
 }
 
-TEST(RegressEvaluation, WrongNumberOfTargetsIsRefused) {
-  const auto evaluation = make_regress_objective({})->evaluation();
+TEST(RegressEvaluation, AnotherCountOfNumbersThanTheModelsIsRefused) {
+  const auto evaluation = make_regress()->evaluation();
   EXPECT_EQ(test::message_of<UserError>([&] {
               show(*evaluation, {{1, 1}, {2, 2}}, [](std::size_t, data::Example& example) {
                 example.values = {1, 2, 3};

@@ -9,46 +9,50 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "kernels/linear/linear.h"
+#include "objectives/classify.h"
+#include "objectives/masked_lm.h"
+#include "objectives/regress.h"
 
 namespace weft::objectives {
 namespace {
 
 struct Case {
-  ObjectiveOptions options;
-  std::unique_ptr<Objective> objective;
+  std::shared_ptr<Objective> objective;
   std::shared_ptr<models::Model> model;
+  bool is_regression = false;
+  bool is_smoothed = false;
 };
 
-Case case_of(ObjectiveType type,
-             data::PairTask pair = data::PairTask::kNone,
-             double smoothing = 0) {
-  Case made;
-  made.options.type = type;
-  made.options.pair = pair;
-  made.options.classes.label_smoothing = smoothing;
-  made.objective = make_objective(made.options);
-  auto model = test::tiny_model(made.objective->head());
-  if (type == ObjectiveType::kRegress) {
+Case case_of(std::shared_ptr<Objective> objective) {
+  auto model = test::tiny_model(objective->head({}));
+  const bool is_regression = objective->label_format({}).is_regression;
+  if (is_regression) {
     model.labels.clear();
     model.is_regression = true;
   }
-  made.model = models::make_model(model, 3);
+  return {.objective = std::move(objective),
+          .model = models::make_model(model, 3),
+          .is_regression = is_regression};
+}
+
+Case smoothed_case(double smoothing) {
+  auto made = case_of(make_classify({.label_smoothing = smoothing}));
+  made.is_smoothed = true;
   return made;
 }
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  cases.push_back(case_of(ObjectiveType::kMlm));
-  cases.push_back(case_of(ObjectiveType::kMlm, data::PairTask::kNextSentence));
-  cases.push_back(case_of(ObjectiveType::kClassify));
-  cases.push_back(case_of(ObjectiveType::kClassify, data::PairTask::kNone, 0.2));
-  cases.push_back(case_of(ObjectiveType::kRegress));
+  cases.push_back(case_of(make_masked_lm()));
+  cases.push_back(case_of(make_masked_lm({.pair = data::PairTask::kNextSentence})));
+  cases.push_back(case_of(make_classify()));
+  cases.push_back(smoothed_case(0.2));
+  cases.push_back(case_of(make_regress()));
   return cases;
 }
 
 data::Batch objective_batch_of(const Case& made, const std::vector<int64_t>& numbers) {
-  return made.options.type == ObjectiveType::kRegress ? test::regression_batch_of(numbers)
-                                                      : test::batch_of(numbers);
+  return made.is_regression ? test::regression_batch_of(numbers) : test::batch_of(numbers);
 }
 
 std::vector<at::Tensor> objective_losses(const Case& made, const data::Batch& batch) {
@@ -120,7 +124,7 @@ TEST(Objective, EvaluationDoesNotDependOnMicroBatches) {
 
 TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
   for (const auto& made : all_cases()) {
-    if (made.options.classes.label_smoothing > 0) {
+    if (made.is_smoothed) {
       continue;  // smoothing is of training only
     }
     const auto batch = objective_batch_of(made, {1, 2, 3});
@@ -135,8 +139,8 @@ TEST(Objective, EvaluationsLossIsTheMeanOfTrainings) {
   }
 }
 
-TEST(MaskedLmObjective, IsTheCrossEntropyOfTheMaskedTokens) {
-  const auto made = case_of(ObjectiveType::kMlm);
+TEST(MaskedLmObjective, IsTheCrossEntropyOfTheHiddenTokensAlone) {
+  const auto made = case_of(make_masked_lm());
   const auto batch = objective_batch_of(made, {4, 9});
   const auto device_batch = batching::to_device(batch, at::kCPU);
   const auto hidden = made.model->hidden(device_batch.input, device_batch.context);
@@ -151,8 +155,8 @@ TEST(MaskedLmObjective, IsTheCrossEntropyOfTheMaskedTokens) {
   EXPECT_NEAR(metrics.at("eval_perplexity"), std::exp(expected / 4), 1e-2);
 }
 
-TEST(MaskedLmObjective, BatchWithoutTargetsHasZeroLossAndAGradient) {
-  const auto made = case_of(ObjectiveType::kMlm);
+TEST(MaskedLmObjective, ABatchWithoutTargetsCostsNothingAndHasAGradient) {
+  const auto made = case_of(make_masked_lm());
   auto example = test::example(1);
   example.targets.clear();
   example.target_positions.clear();
@@ -164,7 +168,7 @@ TEST(MaskedLmObjective, BatchWithoutTargetsHasZeroLossAndAGradient) {
 }
 
 TEST(MaskedLmObjective, IgnoredPairsDoNotCount) {
-  const auto made = case_of(ObjectiveType::kMlm, data::PairTask::kSentenceOrder);
+  const auto made = case_of(make_masked_lm({.pair = data::PairTask::kSentenceOrder}));
   EXPECT_EQ(made.objective->terms(), (std::vector<std::string>{"mlm", "sentence_order"}));
   auto batch = objective_batch_of(made, {1, 2, 3});
   const double whole = objective_losses(made, objective_batch_of(made, {1, 3}))[1].item<double>();
@@ -176,8 +180,8 @@ TEST(MaskedLmObjective, IgnoredPairsDoNotCount) {
 }
 
 TEST(ClassifyObjective, SmoothingSpreadsTheTarget) {
-  const auto plain = case_of(ObjectiveType::kClassify);
-  const auto smooth = case_of(ObjectiveType::kClassify, data::PairTask::kNone, 0.3);
+  const auto plain = case_of(make_classify());
+  const auto smooth = smoothed_case(0.3);
   const auto batch = test::batch_of({1, 2});
   const auto device_batch = batching::to_device(batch, at::kCPU);
   const auto logits = plain.model->class_logits(
@@ -187,8 +191,8 @@ TEST(ClassifyObjective, SmoothingSpreadsTheTarget) {
   EXPECT_NEAR(test::loss_sum(objective_losses(smooth, batch)), expected.item<double>(), 1e-4);
 }
 
-TEST(ClassifyObjective, MetricsHaveTheGlueNames) {
-  const auto made = case_of(ObjectiveType::kClassify);
+TEST(ClassifyObjective, FiguresHaveTheNamesOfGlue) {
+  const auto made = case_of(make_classify());
   const auto metrics =
       test::evaluate(*made.objective, *made.model, {objective_batch_of(made, {1, 2, 3})});
   for (const auto* name : {"eval_loss", "eval_accuracy", "eval_f1", "eval_precision", "eval_recall",
@@ -198,7 +202,7 @@ TEST(ClassifyObjective, MetricsHaveTheGlueNames) {
 }
 
 TEST(RegressObjective, IsTheSumOfSquares) {
-  const auto made = case_of(ObjectiveType::kRegress);
+  const auto made = case_of(make_regress());
   const auto batch = objective_batch_of(made, {1, 2});
   const auto device_batch = batching::to_device(batch, at::kCPU);
   const auto values = made.model->class_logits(
@@ -230,7 +234,7 @@ TEST(Objective, HalfPrecisionStaysNear) {
 // values.
 TEST(Objective, LearnsAFewSequencesByHeart) {
   for (const auto& made : all_cases()) {
-    if (made.options.classes.label_smoothing > 0) {
+    if (made.is_smoothed) {
       continue;
     }
     auto batch = objective_batch_of(made, {1, 2, 3, 4});

@@ -13,6 +13,7 @@
 #include "models/generator.h"
 #include "models/weights/weight_layout.h"
 #include "models/weights/weight_map.h"
+#include "objectives/masked_lm.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/parity.h"
@@ -40,17 +41,11 @@ models::ModelOptions discriminator_options() {
   return options;
 }
 
-ObjectiveOptions objective_options() {
-  ObjectiveOptions options;
-  options.type = ObjectiveType::kReplacedToken;
-  options.replaced_token.generator.size_ratio = 0.5;
-  return options;
-}
+ReplacedTokenOptions objective_options() { return {.generator = {.size_ratio = 0.5}}; }
 
 std::shared_ptr<models::Model> pair_of(models::ModelOptions options = discriminator_options()) {
   auto model = models::make_model(options, 5);
-  models::make_generator(
-      *model, generator_options(objective_options().replaced_token.generator, options), 5);
+  models::make_generator(*model, generator_options(objective_options().generator, options), 5);
   return model;
 }
 
@@ -62,7 +57,7 @@ struct Losses {
 Losses replaced_token_losses(models::Model& model,
                              const data::Batch& batch,
                              nn::ForwardContext context = {}) {
-  const auto objective = make_objective(objective_options());
+  const auto objective = make_replaced_token(objective_options());
   context.layout = batching::to_device(batch, at::kCPU).context.layout;
   const auto found = objective->losses(model, batch, context);
   EXPECT_EQ(found.size(), 3U);
@@ -124,8 +119,8 @@ TEST(ReplacedToken, TheGeneratorIsAFractionOfTheDiscriminator) {
   EXPECT_EQ(odd.layers, 2);
 }
 
-TEST(ReplacedToken, CountsTheTargetsOfTheLosses) {
-  const auto objective = make_objective(objective_options());
+TEST(ReplacedToken, CountsWhatTheLossesStandOn) {
+  const auto objective = make_replaced_token(objective_options());
   EXPECT_EQ(objective->terms(), (std::vector<std::string>{"generator", "discriminator"}));
   const auto batch = test::batch_of({1, 2, 3});
   EXPECT_EQ(objective->counts(batch), (std::vector<int64_t>{6, batch.tokens()}));
@@ -248,7 +243,7 @@ TEST(ReplacedToken, TheGeneratorDropsOtherFeatures) {
   context.is_training = true;
   const auto batch = test::batch_of({1, 2});
   context.layout = batching::to_device(batch, at::kCPU).context.layout;
-  const auto mlm = make_objective(ObjectiveOptions{});
+  const auto mlm = make_masked_lm();
   const auto with_its_own = replaced_token_losses(*model, batch, context).generator.item<double>();
   const auto alone = mlm->losses(*models::generator_of(*model), batch, context);
   EXPECT_NE(with_its_own, alone[0].item<double>());
@@ -271,7 +266,7 @@ TEST(ReplacedToken, BatchWithoutMaskedTokensTrainsOnlyTheDiscriminator) {
 
 TEST(ReplacedToken, EvaluationDoesNotDependOnBatches) {
   const auto model = pair_of();
-  const auto objective = make_objective(objective_options());
+  const auto objective = make_replaced_token(objective_options());
   const auto together = test::evaluate(*objective, *model, {test::batch_of({1, 2, 3, 4, 5})});
   const auto apart = test::evaluate(
       *objective, *model, {test::batch_of({5, 2}), test::batch_of({4}), test::batch_of({1, 3})});
@@ -286,15 +281,14 @@ TEST(ReplacedToken, EvaluationDoesNotDependOnBatches) {
 }
 
 TEST(ReplacedToken, ConfigsThatMakeNoPairAreRefused) {
-  auto options = objective_options();
-  EXPECT_FALSE(incompatibility(options, discriminator_options()));
-  const auto bert = incompatibility(options, test::tiny_model(models::Head::kMaskedLm));
+  const auto objective = make_replaced_token(objective_options());
+  EXPECT_FALSE(objective->incompatibility(discriminator_options()));
+  const auto bert = objective->incompatibility(test::tiny_model(models::Head::kMaskedLm));
   ASSERT_TRUE(bert);
   EXPECT_EQ(bert->message,
-            "replaced_token is nothing for bert, which has no discriminator: allowed with "
-            "model.type: electra");
-  options.replaced_token.generator = {.dim = 9, .heads = 2};
-  const auto odd = incompatibility(options, discriminator_options());
+            "replaced_token cannot train a model of type bert, which has no discriminator");
+  const auto odd = make_replaced_token({.generator = {.dim = 9, .heads = 2}})
+                       ->incompatibility(discriminator_options());
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->key, "generator");
 }

@@ -9,8 +9,9 @@
 #include "models/config/presets.h"
 #include "models/encoder_decoder_parts.h"
 #include "objectives/batches.h"
-#include "objectives/data/image_datasets.h"
+#include "objectives/data/training_texts.h"
 #include "objectives/evaluation/token_evaluation.h"
+#include "objectives/prefix_lm.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -52,10 +53,7 @@ data::Batch pairs_of(const std::vector<int64_t>& numbers) {
 }
 
 std::unique_ptr<Objective> objective_of(double smoothing = 0) {
-  ObjectiveOptions options;
-  options.type = ObjectiveType::kSeq2Seq;
-  options.seq2seq.label_smoothing = smoothing;
-  return make_objective(options);
+  return make_seq2seq({.label_smoothing = smoothing});
 }
 
 TEST(Seq2Seq, LossIsTorchsWithSmoothing) {
@@ -127,12 +125,10 @@ data::Batch prefixed(const data::Example& pair) {
 
 TEST(PrefixOfADecoder, LossIsOnTheTokensAfterABidirectionalPrefix) {
   auto options = models::family_defaults(models::Family::kGpt2);
-  ObjectiveOptions wanted;
-  wanted.type = ObjectiveType::kPrefix;
-  const auto objective = make_objective(wanted);
-  options.head = head_for(objective->head(), options);
+  const auto objective = make_prefix_lm();
+  options.head = objective->head(options);
   EXPECT_EQ(options.head, models::Head::kCausalLm);
-  EXPECT_FALSE(incompatibility(wanted, options));
+  EXPECT_FALSE(objective->incompatibility(options));
   options.vocabulary = 30;
   options.dim = 16;
   options.layers = 2;
@@ -183,20 +179,12 @@ TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
   }
 }
 
-TEST(Seq2SeqOptions, ReadsItsKeysAndRefusesThemElsewhere) {
-  auto section = test::section("objective", {{"type", "seq2seq"},
-                                             {"label_smoothing", "0.1"},
-                                             {"source_prefix", "'translate: '"},
-                                             {"target_language", "de_DE"}});
-  const auto options = read_objective_options(section);
-  EXPECT_EQ(options.seq2seq.label_smoothing, 0.1);
-  EXPECT_EQ(options.seq2seq.prefix, "translate: ");
-  EXPECT_EQ(options.seq2seq.target_language, "de_DE");
-  auto wrong = test::section("objective", {{"type", "mlm"}, {"source_prefix", "a"}});
-  EXPECT_NE(test::message_of<config::Error>([&] {
-              read_objective_options(wrong);
-            }).find("objective.source_prefix: belongs to objectives of type seq2seq"),
-            std::string::npos);
+TEST(Seq2Seq, ReadsItsLanguages) {
+  auto section = test::section(
+      "objective", {{"source_prefix", "'translate: '"}, {"target_language", "de_DE"}});
+  data::DataOptions data;
+  data.train.emplace_back();
+  EXPECT_EQ(read_seq2seq(section)->language_codes(data).target, "de_DE");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "batching/hidden_states.h"
 #include "metrics/tag_scheme.h"
 #include "objectives/evaluation/tag_evaluation.h"
+#include "objectives/tag.h"
 #include "support/folder.h"
 
 namespace weft::objectives {
@@ -100,13 +101,7 @@ class TagObjectiveTest : public ::testing::Test {
     return made;
   }
 
-  static std::unique_ptr<Objective> make() {
-    ObjectiveOptions options;
-    options.type = ObjectiveType::kTag;
-    return make_objective(options);
-  }
-
-  std::unique_ptr<Objective> objective_ = make();
+  std::unique_ptr<Objective> objective_ = make_tag();
   std::shared_ptr<models::Model> model_ = models::make_model(options(), 1);
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "objectives/batches.h"
+#include "objectives/translation_lm.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
@@ -51,10 +52,10 @@ data::Example translated(const models::ModelOptions& model) {
   data::DataOptions options;
   options.train = {item};
   options.cache = folder.path("cache");
-  ObjectiveOptions objective;
-  objective.type = ObjectiveType::kTranslationLm;
   const auto tokenizer = std::make_shared<test::ToyTokenizer>(std::vector<std::string>{"a", "b"});
-  return make_datasets(objective, options, model, tokenizer, 1, {}).train->example(0, 0);
+  return make_translation_lm()
+      ->make_datasets({.data = options, .model = model, .tokenizer = tokenizer})
+      .train->example(0, 0);
 }
 
 TEST(TokenTypeIds, TranslationsRestartPositionsWithLanguageEmbeddings) {

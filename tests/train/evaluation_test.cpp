@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "data/datasets/labelled_dataset.h"
 #include "models/directory.h"
+#include "objectives/classify.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "support/config.h"
 #include "support/toy_tokenizer.h"
@@ -76,10 +77,7 @@ TEST_F(EvaluationTest, IsTheSameForEveryBudgetAndNumberOfThreads) {
     auto options = model_options(3);
     options.is_multi_label = is_multi;
     const auto model = models::make_model(options, 5);
-    objectives::ObjectiveOptions task;
-    task.type = objectives::ObjectiveType::kClassify;
-    task.classes.multi_label = is_multi;
-    const auto objective = objectives::make_objective(task);
+    const auto objective = objectives::make_classify({.multi_label = is_multi});
     const auto data = dataset(3, {.is_multi_label = is_multi});
     Metrics first;
     for (const int64_t threads : {1, 2}) {

@@ -213,9 +213,7 @@ TEST_F(ReplacedTokenRun, CostCountsEachParameterOnce) {
   auto given = config("run");
   given.model = options_without_data(given);
   const auto model = models::make_model(given.model, 1);
-  models::make_generator(
-      *model, objectives::generator_options(given.objective.replaced_token.generator, given.model),
-      1);
+  models::make_generator(*model, *given.objective->generator_options(given.model), 1);
   const FlatParameters flat_parameters(*model, at::kFloat, DecayOn::kMatrices);
   const auto cost = cost_of(given, 32, at::kFloat);
   EXPECT_EQ(cost.parameters, flat_parameters.parameters());

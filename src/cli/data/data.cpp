@@ -22,8 +22,6 @@
 #include "data/store/store_file.h"
 #include "data/store/token_store.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/raw_text_datasets.h"
-#include "objectives/data/training_texts.h"
 #include "objectives/objective.h"
 #include "train/run/run_config.h"
 #include "train/step/run_components.h"
@@ -39,8 +37,8 @@ struct Source {
   std::shared_ptr<const data::Tokenizer> tokenizer;
 
   bool is_running_text() const {
-    return objectives::reads_raw_text(config.objective) &&
-           !objectives::reads_pairs(config.objective, config.data);
+    return config.objective->traits(config.model).reads_raw_text &&
+           !config.objective->reads_pairs(config.data, config.model);
   }
 };
 
@@ -53,19 +51,8 @@ Source open_source(const Arguments& arguments) {
 }
 
 objectives::Datasets open_data(const Source& source) {
-  const auto objective = objectives::make_objective(source.config.objective);
-  const auto model = train::complete_options(source.config, *objective, *source.tokenizer);
-  auto data = objectives::make_datasets(
-      source.config.objective, source.config.data, model, source.tokenizer,
-      static_cast<uint64_t>(source.config.run.seed), train::show_progress());
-  log::set_progress_line("");
-  for (const std::string& remark : data.remarks) {
-    log::info("[data] " + remark);
-  }
-  for (const std::string& warning : data.warnings) {
-    log::warning("[data] " + warning);
-  }
-  return data;
+  const auto model = train::complete_options(source.config, *source.tokenizer);
+  return train::prepare_data(source.config, model, source.tokenizer);
 }
 
 /// Calls visit(name, store) for each store of the config. Remarks on them come from open_data.
@@ -74,8 +61,8 @@ void visit_stores(const Source& source, const Visit& visit) {
   const auto open = [&](const std::string& which, const std::vector<data::DataItem>& items) {
     for (const data::DataItem& item : items) {
       std::vector<std::string> remarks;
-      const auto options = objectives::store_options(source.config.objective, source.config.data,
-                                                     source.config.model);
+      const auto options =
+          source.config.objective->store_options(source.config.data, source.config.model);
       const auto store =
           data::open_token_store(item, options, *source.tokenizer, train::show_progress(), remarks);
       log::set_progress_line("");
@@ -163,20 +150,20 @@ void inspect(const Arguments& arguments) {
 
 /// `, label spam`; empty if the example has none.
 std::string label_of(const data::Example& example,
-                     const objectives::ObjectiveOptions& objective,
-                     const std::vector<std::string>& labels) {
-  if (objective.type == objectives::ObjectiveType::kRegress) {
+                     const data::LabelFormat& format,
+                     const objectives::Datasets& data) {
+  if (format.is_regression) {
     std::vector<std::string> values;
     for (const double value : example.values) {
       values.push_back(shortest_repr(value));
     }
     return (values.size() == 1 ? ", value " : ", values ") + join(values);
   }
-  if (objective.classes.multi_label) {
+  if (format.is_multi_label) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < example.values.size(); ++i) {
       if (example.values[i] != 0) {
-        names.push_back(labels.at(i));
+        names.push_back(data.labels.at(i));
       }
     }
     return names.empty() ? ", no label" : ", labels " + join(names);
@@ -184,18 +171,9 @@ std::string label_of(const data::Example& example,
   if (example.label == data::kIgnoreIndex) {
     return "";
   }
-  const bool is_first = example.label == 0;
-  switch (objective.pair) {
-    case data::PairTask::kNextSentence:
-      return is_first ? ", label 0: the second text is the next sentence"
-                      : ", label 1: the second text is from another document";
-    case data::PairTask::kSentenceOrder:
-      return is_first ? ", label 0: in order" : ", label 1: swapped";
-    case data::PairTask::kNone:
-      break;
-  }
+  const auto& names = data.label_meanings.empty() ? data.labels : data.label_meanings;
   const auto index = static_cast<std::size_t>(example.label);
-  return ", label " + (index < labels.size() ? labels[index] : str_cat(example.label));
+  return ", label " + (index < names.size() ? names[index] : str_cat(example.label));
 }
 
 std::string share_of(int64_t part, int64_t whole) {
@@ -208,6 +186,8 @@ void preview(const Arguments& arguments) {
   const int64_t epoch = arguments.integer("epoch", 0, 0, 1'000'000'000);
   const Source source = open_source(arguments);
   const auto data = open_data(source);
+  const auto head = source.config.objective->head(source.config.model);
+  const auto label_format = source.config.objective->label_format(source.config.data);
   const bool is_evaluation = arguments.has("evaluate");
   const auto& dataset = is_evaluation ? data.evaluate : data.train;
   if (!dataset) {
@@ -226,14 +206,14 @@ void preview(const Arguments& arguments) {
                 << show_image(example, source.config.model.vision.patch_size) << "\n";
       continue;
     }
-    const bool is_tagged = source.config.objective.type == objectives::ObjectiveType::kTag;
+    const bool is_tagged = head == models::Head::kToken;
     const bool is_masked = !is_tagged && !predicts_next_token(example);
     if (is_masked) {
       count_masks(example, *source.tokenizer, counts);
     }
     std::cout << "# " << dataset->location(epoch, item) << ": "
               << example.source_ids.size() + example.ids.size() << " tokens"
-              << label_of(example, source.config.objective, data.labels) << "\n"
+              << label_of(example, label_format, data) << "\n"
               << (is_tagged   ? show_tagged(example, *source.tokenizer, data.labels)
                   : is_masked ? show_example(example, *source.tokenizer, has_colors)
                               : show_generation(example, *source.tokenizer, has_colors))

@@ -1,24 +1,15 @@
 #pragma once
 
-#include <cstdint>
+#include <optional>
 
-#include "data/data_options.h"
-#include "data/images/image_dataset.h"
-#include "data/tokenizer.h"
-#include "objectives/objective.h"
+#include "data/images/image_options.h"
+#include "objectives/data/datasets.h"
 
 namespace weft::objectives {
 
-/// data.train and data.evaluate of an image model.
-Datasets image_datasets(const ObjectiveOptions& objective,
-                        const data::DataOptions& options,
-                        const models::ModelOptions& model,
-                        const data::Tokenizer& pixels,
-                        uint64_t seed);
-
-/// Maps the head that an objective needs to one of the model's family: for images a sequence
-/// classifier becomes an image classifier, possibly with a separate one for the teacher; without an
-/// encoder, a conditional head becomes a causal one.
-models::Head head_for(models::Head wanted, const models::ModelOptions& model);
+/// Images with their classes or, with `mask`, with hidden patches and no classes. The tokenizer of
+/// the inputs is that of pixels.
+Datasets image_datasets(const DatasetInputs& inputs,
+                        const std::optional<data::MaskedImageOptions>& mask = {});
 
 }  // namespace weft::objectives

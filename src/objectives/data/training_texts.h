@@ -1,35 +1,33 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "data/data_options.h"
 #include "data/fold.h"
-#include "data/label_form.h"
 #include "data/tokenizer_options.h"
-#include "objectives/options.h"
+#include "models/config/options.h"
 
 namespace weft::objectives {
 
-/// Format of the labels in the data.
-data::LabelFormat label_format(const ObjectiveOptions& objective, const data::DataOptions& options);
+/// The texts that a run trains on.
+struct TrainingTexts {
+  const data::DataOptions& data;
+  const models::ModelOptions& model;
+  uint64_t seed = 1;  // of the run, for folds
+};
 
 /// The fold that the run holds out; count is 0 if the data have no folds.
 data::Fold fold_of_run(const data::DataOptions& options, uint64_t seed);
 
-/// Whether examples are pairs of a source and a target; for objectives that also accept plain
-/// texts, whether an item names either.
-bool reads_pairs(const ObjectiveOptions& objective, const data::DataOptions& options);
+/// Whether any of the items names a source or a target.
+bool names_pairs(const std::vector<data::DataItem>& items);
 
-/// Languages named by the data and the objective, for a tokenizer with language tokens: that of the
-/// sources, of the targets if these have only one, and all others.
-data::LanguageCodes language_codes(const ObjectiveOptions& objective,
-                                   const data::DataOptions& options);
-
-/// Visits the texts that the run trains on, as seen by a tokenizer trained on them: a held-out fold
-/// is not included.
-void visit_training_texts(const ObjectiveOptions& objective,
-                          const data::DataOptions& options,
-                          uint64_t seed,
-                          const data::TextVisitor& visit);
+/// Languages named by the items of the data. `source` and `target`: of items that name none; empty:
+/// none.
+data::LanguageCodes language_codes_of(const data::DataOptions& options,
+                                      const std::string& source = {},
+                                      const std::string& target = {});
 
 }  // namespace weft::objectives

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "config/section.h"
 #include "metrics/ranking_metrics.h"
@@ -17,12 +18,16 @@ struct ClassOptions {
   // (two classes: the likelier one).
   std::optional<double> threshold = {};
   std::optional<metrics::ThresholdMetric> tune_threshold = {};  // nullopt: it is not tuned
+  double r_drop = 0;  // weight of R-Drop's divergence; 0: one pass
 };
 
 /// Reads the key that classify shares with seq2seq and with distillation of a classifier.
-void read_label_smoothing(config::Section& section, double& smoothing);
+/// `only_if`: a condition for the key to exist.
+void read_label_smoothing(config::Section& section,
+                          double& smoothing,
+                          std::string_view only_if = "");
 
-/// Throws config::Error.
+/// Reads all keys but `r_drop`. Throws config::Error.
 ClassOptions read_class_options(config::Section& section);
 
 }  // namespace weft::objectives

@@ -40,8 +40,15 @@ bool classifies(Head head) {
   return head == Head::kSequence || head == Head::kImage || head == Head::kDistilledImage;
 }
 
-/// Reads the teacher in the directory, with the student's head.
-ModelOptions read_teacher(const std::string& path, Head head) {
+bool has_same_format(const models::Model& a, const models::Model& b) {
+  const auto first = a.named_parameters().values().front();
+  const auto second = b.named_parameters().values().front();
+  return first.device() == second.device() && first.scalar_type() == second.scalar_type();
+}
+
+}  // namespace
+
+ModelOptions read_teacher_options(const std::string& path, Head head) {
   auto options = models::read_model_config(models::model_directory(path));
   if (options.head != Head::kDistilledImage || head == Head::kSequence) {
     options.head = head == Head::kDistilledImage ? Head::kImage : head;
@@ -49,15 +56,16 @@ ModelOptions read_teacher(const std::string& path, Head head) {
   return options;
 }
 
-}  // namespace
-
 models::Model& Teacher::model_for(const models::Model& student) const {
-  std::call_once(loaded_, [&] { load(student); });
+  const std::scoped_lock lock(mutex_);
+  if (!model_ || !has_same_format(*model_, student)) {
+    load(student);
+  }
   return *model_;
 }
 
 ModelOptions Teacher::options_for(const ModelOptions& student) const {
-  auto options = read_teacher(path_, student.head);
+  auto options = read_teacher_options(path_, student.head);
   if (models::reads_images(student)) {
     check_images(path_, options, student);
   } else if (options.vocabulary != student.vocabulary) {
@@ -89,13 +97,6 @@ void Teacher::load(const models::Model& student) const {
   models::prepare_for_inference(*loaded.model,
                                 {.device = parameter.device(), .type = parameter.scalar_type()});
   model_ = loaded.model;
-}
-
-std::optional<ModelOptions> teacher_model_options(const ModelOptions& model,
-                                                  const ObjectiveOptions& objective) {
-  return objective.type == ObjectiveType::kDistill
-             ? std::optional(read_teacher(objective.distill.teacher, model.head))
-             : std::nullopt;
 }
 
 data::Batch with_special_tokens(const data::Batch& batch, const models::VisionOptions& vision) {

@@ -2,18 +2,16 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "data/batch.h"
 #include "data/images/image_format.h"
 #include "models/model.h"
-#include "objectives/options.h"
 
 namespace weft::objectives {
 
 /// A model used only for inference, on the student's device and in its number format. It is loaded
-/// on first use.
+/// on first use, and again for a student of another device or format.
 class Teacher {
  public:
   explicit Teacher(std::string path) : path_(std::move(path)) {}
@@ -26,14 +24,13 @@ class Teacher {
   models::ModelOptions options_for(const models::ModelOptions& student) const;
 
   std::string path_;
-  mutable std::once_flag loaded_;
+  mutable std::mutex mutex_;
   mutable std::shared_ptr<models::Model> model_;
 };
 
-/// The teacher of a distillation, with the model's head; nullopt for other objectives. Throws
-/// UserError if its directory cannot be read.
-std::optional<models::ModelOptions> teacher_model_options(const models::ModelOptions& model,
-                                                          const ObjectiveOptions& objective);
+/// The teacher in the model directory, with the student's head as far as it has one. Throws
+/// UserError if the directory cannot be read.
+models::ModelOptions read_teacher_options(const std::string& directory, models::Head head);
 
 /// A batch of images with another model's special tokens before the patches.
 data::Batch with_special_tokens(const data::Batch& batch, const models::VisionOptions& vision);

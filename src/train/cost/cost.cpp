@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/string_util.h"
 #include "models/directory.h"
-#include "objectives/loss/teacher.h"
 #include "train/optimizer/ema_weights.h"
 #include "train/optimizer/layer_wise_lr_decay.h"
 #include "train/step/out_of_memory.h"
@@ -78,7 +77,7 @@ bool sums_gradients(const TrainOptions& train, at::ScalarType precision) {
 
 /// A teacher has weights in the precision of the run, and nothing else.
 double teacher_bytes(const RunConfig& config, at::ScalarType precision) {
-  const auto options = objectives::teacher_model_options(config.model, config.objective);
+  const auto options = config.objective->teacher_options(config.model);
   double parameters = 0;
   if (options) {
     for (const auto& parameter : models::make_uninitialized_model(*options)->parameters()) {

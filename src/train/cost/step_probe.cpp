@@ -48,7 +48,7 @@ StepProbe::StepProbe(const RunConfig& config,
                      const StepProbeOptions& options)
     : options_(options),
       model_(model),
-      objective_(objectives::make_objective(config.objective)),
+      objective_(config.objective),
       example_(objective_->sample_example(model.options(), options.length)),
       flat_parameters_(
           with_zero_weights(model), options.precision, config.train.optimizer.decay_on),

@@ -54,7 +54,7 @@ class StepProbe {
 
   StepProbeOptions options_;
   models::Model& model_;
-  std::unique_ptr<objectives::Objective> objective_;
+  std::shared_ptr<objectives::Objective> objective_;
   data::Example example_;
   int64_t tokens_per_sequence_ = 0;
   FlatParameters flat_parameters_;

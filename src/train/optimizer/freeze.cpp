@@ -12,7 +12,6 @@
 #include "base/string_util.h"
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
-#include "objectives/replaced_token.h"
 #include "train/optimizer/layer_wise_lr_decay.h"
 
 namespace weft::train {
@@ -156,9 +155,9 @@ std::vector<std::string> parameter_names(const models::ModelOptions& options) {
 }
 
 std::vector<std::string> parameter_names(const models::ModelOptions& options,
-                                         const objectives::ObjectiveOptions& objective) {
+                                         const objectives::Objective& objective) {
   auto names = parameter_names(options);
-  if (const auto generator = objectives::generator_model_options(options, objective)) {
+  if (const auto generator = objective.generator_options(options)) {
     for (const auto& name : parameter_names(*generator)) {
       names.push_back(str_cat(models::kGeneratorPrefix, name));
     }

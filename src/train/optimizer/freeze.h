@@ -7,7 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "models/config/options.h"
-#include "objectives/options.h"
+#include "objectives/objective.h"
 
 namespace weft::train {
 
@@ -22,7 +22,7 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
 std::vector<std::string> parameter_names(const models::ModelOptions& options);
 /// Also with the objective's generator; shared embeddings appear under both names.
 std::vector<std::string> parameter_names(const models::ModelOptions& options,
-                                         const objectives::ObjectiveOptions& objective);
+                                         const objectives::Objective& objective);
 
 /// Freezes these parameters in the model. Throws UserError.
 void freeze(torch::nn::Module& model, const std::vector<std::string>& items);

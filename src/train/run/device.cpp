@@ -91,11 +91,17 @@ void synchronize(const c10::Device& device) {
   }
 }
 
+Precision determined_precision(Precision requested, const models::ModelOptions& model) {
+  return requested == Precision::kAuto && model.family == models::Family::kBagOfWords
+             ? Precision::kFp32
+             : requested;
+}
+
 PrecisionChoice choose_precision(Precision requested,
                                  const std::optional<std::string>& earlier,
-                                 int64_t width,
+                                 const models::ModelOptions& model,
                                  const c10::Device& device) {
-  switch (requested) {
+  switch (determined_precision(requested, model)) {
     case Precision::kFp32:
       return {.type = at::kFloat, .reason = "as configured"};
     case Precision::kBf16:
@@ -105,7 +111,7 @@ PrecisionChoice choose_precision(Precision requested,
         return {.type = *earlier == "bf16" ? at::kBFloat16 : at::kFloat,
                 .reason = "as at the start of the run"};
       }
-      return measure_precision(width, device);
+      return measure_precision(model.dim, device);
   }
   return {};
 }

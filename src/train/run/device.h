@@ -7,6 +7,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include "models/config/options.h"
 #include "train/optimizer/train_options.h"
 
 namespace weft::train {
@@ -26,11 +27,15 @@ struct PrecisionChoice {
   std::string reason;
 };
 
+/// The precision as far as config and model determine it: kAuto only where a benchmark decides. A
+/// bag of words has no matrix products, so that bf16 would gain nothing.
+Precision determined_precision(Precision requested, const models::ModelOptions& model);
+
 /// auto: the precision of the run being resumed (`earlier`), otherwise the faster one in a short
 /// benchmark of matrix products of the model's width.
 PrecisionChoice choose_precision(Precision requested,
                                  const std::optional<std::string>& earlier,
-                                 int64_t width,
+                                 const models::ModelOptions& model,
                                  const c10::Device& device);
 
 /// `fp32` or `bf16`.

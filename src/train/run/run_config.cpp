@@ -7,9 +7,7 @@
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/families/baselines.h"
-#include "models/generator.h"
-#include "objectives/data/image_datasets.h"
-#include "objectives/objective.h"
+#include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
 #include "train/run/unused_keys.h"
 #include "train/sweep/sweep_grid.h"
@@ -60,15 +58,12 @@ void check_lora(const config::Section& train, const RunConfig& config) {
   if (!config.init_from) {
     train.fail("lora", "LoRA needs existing weights: init_from is missing");
   }
-  if (config.objective.type == objectives::ObjectiveType::kReplacedToken) {
-    train.fail(
-        "lora",
-        "is not supported by objective.type: replaced_token, whose generator is fully trained");
+  if (config.objective->generator_options(config.model)) {
+    train.fail("lora", str_cat("does not go with objective.type: ", config.objective->name(),
+                               ", whose generator is trained whole"));
   }
   try {
-    auto model = config.model;
-    model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-    models::lora_layers(model, *config.train.lora);
+    models::lora_layers(trained_model(config), *config.train.lora);
   } catch (const std::invalid_argument& error) {
     train.fail("lora", str_cat("target_modules: ", error.what()));
   }
@@ -87,67 +82,17 @@ void check_fine_tuning(const config::Section& train, const RunConfig& config) {
   }
   if (!config.train.freeze.empty()) {
     try {
-      auto model = config.model;
-      model.head =
-          objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-      frozen_parameters(config.train.freeze, parameter_names(model, config.objective));
+      frozen_parameters(config.train.freeze,
+                        parameter_names(trained_model(config), *config.objective));
     } catch (const std::invalid_argument& error) {
       train.fail("freeze", error.what());
     }
   }
 }
 
-/// A student in training needs its teacher; one that is only evaluated does not.
-void check_teacher(const config::Section& section, const RunConfig& config) {
-  const auto& distill = config.objective.distill;
-  if (config.objective.type != objectives::ObjectiveType::kDistill || section.is_documenting()) {
-    return;
-  }
-  if (!std::filesystem::exists(distill.teacher)) {
-    section.fail("teacher",
-                 str_cat("'", distill.teacher, "' does not exist, must be a model directory"));
-  }
-  const auto width = models::read_model_config(models::model_directory(distill.teacher)).dim;
-  if (distill.student_objective != objectives::StudentObjective::kClassify &&
-      distill.alpha_cos > 0 && width != config.model.dim) {
-    section.fail("alpha_cos",
-                 str_cat(distill.alpha_cos, ", but the hidden sizes of student (", config.model.dim,
-                         ") and teacher (", width, ") differ, allowed is 0"));
-  }
-}
-
-/// The generator stored with init_from's discriminator fixes the shape: keys may only repeat it.
-void match_generator_shape(const config::Section& objective, RunConfig& config) {
-  if (config.objective.type != objectives::ObjectiveType::kReplacedToken || !config.init_from ||
-      objective.is_documenting()) {
-    return;
-  }
-  const auto directory = models::model_directory(*config.init_from);
-  if (!models::has_generator(directory)) {
-    return;
-  }
-  const auto stored = models::read_model_config(models::generator_directory(directory));
-  const auto match = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
-    if (wanted.value_or(found) != found) {
-      objective.fail("generator", str_cat(key, " ", *wanted, ", but that of init_from has ", found,
-                                          ": omit it"));
-    }
-    wanted = found;
-  };
-  auto& generator = config.objective.replaced_token.generator;
-  if (generator.size_ratio) {
-    objective.fail("generator", "size_ratio: init_from brings its own generator: omit it");
-  }
-  match("dim", generator.dim, stored.dim);
-  match("heads", generator.heads, stored.heads);
-  match("width", generator.width, stored.width);
-  match("layers", generator.layers, stored.layers);
-}
-
 /// Layers whose attention is recorded are not recomputed.
 void check_recorded_attention(const config::Section& train, const RunConfig& config) {
-  const bool is_recorded = config.objective.type == objectives::ObjectiveType::kDistill &&
-                           config.objective.distill.alpha_attention > 0;
+  const bool is_recorded = config.objective->traits(config.model).records_attention;
   if (is_recorded && !train.is_documenting() &&
       config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
     train.fail("gradient_checkpointing",
@@ -155,14 +100,20 @@ void check_recorded_attention(const config::Section& train, const RunConfig& con
   }
 }
 
-void check_baselines(const config::Section& train, RunConfig& config) {
+void check_baselines(const config::Section& train, const RunConfig& config) {
   if (models::is_baseline(config.model.family) && !train.is_documenting() &&
       config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
     train.fail("gradient_checkpointing", "layers, but this model has no layers, must be none");
   }
-  if (config.model.family == models::Family::kBagOfWords &&
-      config.train.precision == Precision::kAuto) {
-    config.train.precision = Precision::kFp32;  // it has no matrix products
+}
+
+void read_objective_of_run(config::Section& section, RunConfig& config) {
+  config.objective = objectives::read_objective(section);
+  if (config.init_from) {
+    config.objective->init_from_model(section, models::model_directory(*config.init_from));
+  }
+  if (const auto wrong = objectives::find_incompatibility(*config.objective, config.model)) {
+    section.fail(wrong->key, wrong->message);
   }
 }
 
@@ -192,25 +143,15 @@ void read_all(config::Section root, RunConfig& config) {
   auto data = root.section("data", {.help = "Training and evaluation data.", .is_required = true});
   config.data = data::read_data_options(data);
   auto objective = root.section("objective", {.help = "Training objective.", .is_required = true});
-  config.objective = objectives::read_objective_options(objective);
-  match_generator_shape(objective, config);
-  if (const auto wrong = objectives::incompatibility(config.objective, config.model)) {
-    objective.fail(wrong->key, wrong->message);
-  }
-  check_teacher(objective, config);
-  if (config.objective.pair != data::PairTask::kNone && config.data.pack != data::Pack::kDocument) {
-    data.fail("pack", "sentence pairs are drawn from documents, must be document");
-  }
+  read_objective_of_run(objective, config);
   auto train = root.section("train", {.help = "Training settings."});
   config.train = read_train_options(train);
-  if (config.objective.classes.tune_threshold && !config.train.evaluate_every) {
-    objective.fail("tune_threshold",
-                   "train.evaluate_every is never, but tuning the threshold needs evaluations");
-  }
-  if (config.objective.classes.tune_threshold && config.data.evaluate.empty() &&
-      !config.data.folds && !root.is_documenting()) {
-    objective.fail("tune_threshold",
-                   "there is no data.evaluate, but tuning the threshold needs evaluation data");
+  if (!root.is_documenting()) {
+    config.objective->check_training({.objective_section = objective,
+                                      .data_section = data,
+                                      .model = config.model,
+                                      .data = config.data,
+                                      .is_evaluated = config.train.evaluate_every.has_value()});
   }
   check_fine_tuning(train, config);
   reject_unused_keys(data, train, config);
@@ -227,6 +168,12 @@ void read_all(config::Section root, RunConfig& config) {
 }
 
 }  // namespace
+
+models::ModelOptions trained_model(const RunConfig& config) {
+  auto model = config.model;
+  model.head = config.objective->head(model);
+  return model;
+}
 
 RunConfig read_run_config(const config::Document& document) {
   RunConfig config;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +10,7 @@
 #include "data/data_options.h"
 #include "data/tokenizer_options.h"
 #include "models/config/options.h"
-#include "objectives/options.h"
+#include "objectives/objective.h"
 #include "train/optimizer/train_options.h"
 
 namespace weft::train {
@@ -21,7 +22,8 @@ struct RunConfig {
   data::TokenizerOptions
       tokenizer;  // with init_from: only `file` counts, which must be the same tokenizer
   data::DataOptions data;
-  objectives::ObjectiveOptions objective;
+  /// Made when the config is read; a run that is prepared takes what it needs from its data.
+  std::shared_ptr<objectives::Objective> objective;
   TrainOptions train;
   RunOptions run;
   std::vector<config::GridAxis> grid;  // keys and their values, for several runs
@@ -31,6 +33,9 @@ struct RunConfig {
 /// Reads every section and checks their consistency. Loads only the config.json of init_from.
 /// Throws config::Error.
 RunConfig read_run_config(const config::Document& document);
+
+/// The model's options with the head that the objective needs.
+models::ModelOptions trained_model(const RunConfig& config);
 
 /// Declares every key on `root`, which must be a describing section: used for the reference page,
 /// `config explain` and the schema.

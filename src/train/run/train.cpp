@@ -150,7 +150,7 @@ void train_from(const RunConfig& config,
   const auto threads = set_threads(config.train.threads);
   const auto precision = choose_precision(
       config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
-      config.model.dim, device);
+      config.model, device);
   set_determinism(config.run.deterministic, device, precision.type, threads);
   auto components =
       prepare_run(config, from ? std::optional(from->directory) : std::nullopt, device);

@@ -12,8 +12,7 @@
 #include "data/text/languages.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/image_datasets.h"
-#include "objectives/data/raw_text_datasets.h"
+#include "objectives/data/training_texts.h"
 #include "objectives/objective.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/layer_wise_lr_decay.h"
@@ -23,42 +22,19 @@ namespace weft::train {
 namespace {
 
 using config::Section;
-using objectives::ObjectiveType;
 
 constexpr std::string_view kPairs =
     "text pairs given by source and target (objective.type: seq2seq, translation_lm, or prefix_lm "
     "with a decoder)";
 
-bool has_pairs(const std::vector<data::DataItem>& items) {
-  return std::any_of(items.begin(), items.end(),
-                     [](const auto& item) { return item.source || item.target; });
-}
-
-/// A decoder's prefixes are followed by the rest of the text, or by the target of a pair.
-void check_prefixes(const Section& data, const data::DataOptions& options) {
-  auto items = options.train;
-  items.insert(items.end(), options.evaluate.begin(), options.evaluate.end());
-  const bool is_mixed = std::any_of(items.begin(), items.end(), [&](const auto& item) {
-    return has_pairs({item}) != has_pairs(options.train);
-  });
-  if (is_mixed) {
-    data.fail("train",
-              "some items here or in data.evaluate have source or target, others do not: all must "
-              "be text pairs, or all running text");
-  }
-}
-
 /// Keys for splitting running text, and keys of labels.
 void reject_unused_data_keys(const Section& data, const RunConfig& config) {
   const data::DataOptions defaults;
   const auto& options = config.data;
-  const auto type = config.objective.type;
-  const bool is_decoder_prefix = objectives::is_decoder_prefix_lm(config.objective, config.model);
-  const bool is_parallel = type == ObjectiveType::kSeq2Seq ||
-                           type == ObjectiveType::kTranslationLm ||
-                           (is_decoder_prefix && has_pairs(options.train));
-  const bool is_running_text = objectives::reads_raw_text(config.objective) && !is_parallel;
-  const bool is_table = objectives::is_sequence_level(type);
+  const auto traits = config.objective->traits(config.model);
+  const bool is_parallel = config.objective->reads_pairs(options, config.model);
+  const bool is_running_text = traits.reads_raw_text && !is_parallel;
+  const bool is_table = traits.is_sequence_level;
   const auto reject = [&](bool is_unused, std::string_view key, std::string_view only) {
     if (is_unused) {
       data.fail(key, str_cat("has no effect here, only with ", only));
@@ -70,19 +46,6 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
     reject(options.document != defaults.document, "document_boundary", kOnly);
     reject(options.sentence != defaults.sentence, "sentence_boundary", kOnly);
   }
-  if (is_decoder_prefix) {
-    check_prefixes(data, options);
-  }
-  if (type == ObjectiveType::kCausal || (is_decoder_prefix && is_running_text)) {
-    reject(options.sentence != defaults.sentence, "sentence_boundary",
-           "other objectives: documents are not split into sentences here");
-    reject(options.truncation && options.pack == data::Pack::kStream, "overflow",
-           "data.pack: document");
-    if (options.pack == data::Pack::kNone) {
-      data.fail("pack",
-                "none is not supported by causal language modelling, must be document or stream");
-    }
-  }
   if (!is_running_text) {
     reject(options.languages.alpha.has_value(), "sampling_alpha",
            "running text (objective.type: mlm, causal, ...)");
@@ -92,10 +55,9 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
     reject(options.folds.has_value(), "folds", kOnly);
     reject(options.unlabelled != defaults.unlabelled, "unlabelled", kOnly);
   }
-  reject(!is_parallel && has_pairs(options.train), "train", kPairs);
-  reject(!is_parallel && has_pairs(options.evaluate), "evaluate", kPairs);
-  const bool takes_several =
-      type == ObjectiveType::kRegress || config.objective.classes.multi_label;
+  reject(!is_parallel && objectives::names_pairs(options.train), "train", kPairs);
+  reject(!is_parallel && objectives::names_pairs(options.evaluate), "evaluate", kPairs);
+  const bool takes_several = config.objective->label_format(options).allows_multiple();
   reject(options.label_separator && !(is_table && takes_several), "label_separator",
          "objective.multi_label: true or objective.type: regress");
 }
@@ -145,9 +107,6 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   if (options.images.native_resolution && (augment.crop_scale || augment.pad_crop > 0)) {
     data.fail("augment", "random crops cannot be combined with images.native_resolution: true");
   }
-  if (config.objective.type == ObjectiveType::kMaskedImage && augment.mixes()) {
-    data.fail("augment", "mixup and cutmix need classes, but objective.type is masked_image");
-  }
 }
 
 /// Items need a language that the model knows if it is multilingual. mBART's languages are tokens:
@@ -157,11 +116,10 @@ void check_languages(const Section& data,
                      const std::vector<data::DataItem>& items,
                      const RunConfig& config) {
   const auto known = batching::languages_of(config.model);
-  const bool is_translation = config.objective.type == ObjectiveType::kTranslationLm;
   const bool is_mbart = config.model.family == models::Family::kMbart;
-  const bool has_pairs = is_mbart && config.objective.type == ObjectiveType::kSeq2Seq;
+  const bool has_pairs = config.objective->reads_pairs(config.data, config.model);
   for (const auto& item : items) {
-    if (!item.target_language.empty() && (known.empty() || !is_translation) && !has_pairs) {
+    if (!item.target_language.empty() && !(has_pairs && (is_mbart || !known.empty()))) {
       data.fail(key,
                 "target_language has no effect here, only with objective.type: translation_lm and "
                 "a model with language embeddings (model.type: xlm), or seq2seq and a model with "
@@ -181,7 +139,7 @@ void check_languages(const Section& data,
     if (!known.empty()) {
       check("language", item.language);
     }
-    if (!known.empty() && is_translation) {
+    if (!known.empty() && has_pairs) {
       check("target_language", item.target_language);
     }
   }
@@ -202,9 +160,7 @@ void reject_unused_metric_for_best_model(const Section& train, const RunConfig& 
 }
 
 std::vector<std::string> trained_parameters(const RunConfig& config) {
-  auto model = config.model;
-  model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-  auto names = parameter_names(model, config.objective);
+  auto names = parameter_names(trained_model(config), *config.objective);
   const auto frozen = frozen_parameters(config.train.freeze, names);
   std::erase_if(names, [&](const auto& name) { return frozen.contains(name); });
   return names;

@@ -19,36 +19,27 @@
 #include "models/directory.h"
 #include "models/generator.h"
 #include "models/inference.h"
-#include "objectives/options.h"
+#include "objectives/objective_registry.h"
 #include "train/step/run_components.h"
 
 namespace weft::train {
 
 namespace {
 
-std::string objective_for_head(const models::ModelOptions& options, const std::string& directory) {
-  switch (options.head) {
-    case models::Head::kMaskedLm:
-    case models::Head::kPretraining:
-    case models::Head::kNextSentence:
-      return "mlm";
-    case models::Head::kSequence:
-    case models::Head::kImage:
-    case models::Head::kDistilledImage:
-      return "classify";
-    case models::Head::kMaskedImage:
-      return "masked_image";
-    case models::Head::kToken:
-      return "tag";
-    case models::Head::kReplacedToken:
-      return "replaced_token";
-    case models::Head::kNone:
-    case models::Head::kSpan:
-      break;
-    case models::Head::kCausalLm:
-      return options.is_prefix_lm ? "prefix_lm" : "causal";
-    case models::Head::kConditional:
-      return "seq2seq";
+// The type of the first objective that trains such a model, for a directory that Weft did not
+// write.
+std::string objective_type_for(models::ModelOptions options, const std::string& directory) {
+  using models::Head;
+  if (options.head == Head::kPretraining || options.head == Head::kNextSentence) {
+    options.head = Head::kMaskedLm;
+  }
+  for (const auto& definition : objectives::objective_definitions()) {
+    const auto objective = objectives::make_default_objective(definition);
+    if (!objective->incompatibility(options) && objective->head(options) == options.head &&
+        objective->traits(options).is_prefix_lm == options.is_prefix_lm &&
+        objective->label_format({}).is_regression == options.is_regression) {
+      return std::string(objective->name());
+    }
   }
   throw UserError(directory +
                   ": no head to evaluate, must be a model for language modelling, classification "
@@ -156,7 +147,7 @@ config::Document evaluation_config(const std::string& directory,
   if (std::filesystem::exists(path)) {
     return config::Document::load(path, all);
   }
-  const auto word = options.is_regression ? "regress" : objective_for_head(options, directory);
+  const auto word = objective_type_for(options, directory);
   return config::Document::parse(
       str_cat("objective: {type: ", word, options.is_multi_label ? ", multi_label: true" : "",
               "}\ndata: {}\n"),
@@ -169,22 +160,14 @@ uint64_t seed_of(config::Section root) {
   return static_cast<uint64_t>(seed);
 }
 
-// Uses the model's threshold; tuning one on the evaluation data would be cheating.
-void set_decision_threshold(const objectives::DecisionThreshold& decision,
-                            objectives::ClassOptions& options) {
-  options.tune_threshold.reset();
-  if (decision.threshold) {
-    options.threshold = decision.threshold;
-  }
-}
-
 /// Texts are generated for the sources of pairs.
 void require_pair_objective(const std::string& directory,
-                            const objectives::ObjectiveOptions& objective,
+                            const objectives::Objective& objective,
+                            const data::DataOptions& data,
                             const models::ModelOptions& model) {
   const bool joins_pairs = model.prefix_end_id >= 0;  // of a decoder
-  if (objective.type != objectives::ObjectiveType::kSeq2Seq && !joins_pairs) {
-    throw UserError(str_cat(directory, ": its objective is ", objectives::name_of(objective.type),
+  if (!joins_pairs && !(models::is_encoder_decoder(model) && objective.reads_pairs(data, model))) {
+    throw UserError(str_cat(directory, ": its objective is ", objective.name(),
                             "; --generate needs a model trained on pairs of source and target "
                             "(seq2seq, or prefix_lm with a decoder)"));
   }
@@ -203,7 +186,7 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   }
   const auto document = evaluation_config(directory, options, files, settings.language, overrides);
   auto objective_section = document.root().section("objective", {.help = "The objective."});
-  auto objective_options = objectives::read_objective_options(objective_section);
+  const auto objective = objectives::read_objective(objective_section);
   auto data_section = document.root().section("data", {.help = "The data."});
   auto data_options = data::read_data_options(data_section);
   data_options.train.clear();  // named the same files
@@ -211,11 +194,10 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
 
   DirectoryEvaluation result;
   result.decision = objectives::read_decision_threshold(directory);
-  set_decision_threshold(result.decision, objective_options.classes);
+  objective->set_decision_threshold(result.decision);
   if (settings.needs_pairs) {
-    require_pair_objective(directory, objective_options, options);
+    require_pair_objective(directory, *objective, data_options, options);
   }
-  const auto objective = objectives::make_objective(objective_options);
   if (settings.needs_example_results && !objective->evaluation()->hardest_examples(0)) {
     throw UserError(str_cat(directory,
                             ": its objective has no per-example results; --hardest works with "
@@ -224,9 +206,11 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   result.directory = directory;
   result.tokenizer = data::load_tokenizer(directory);
   result.items = data_options.evaluate;
-  const auto data =
-      objectives::make_datasets(objective_options, data_options, options, result.tokenizer,
-                                seed_of(document.root()), show_progress());
+  const auto data = objective->make_datasets({.data = data_options,
+                                              .model = options,
+                                              .tokenizer = result.tokenizer,
+                                              .seed = seed_of(document.root()),
+                                              .progress = show_progress()});
   log::set_progress_line("");
   for (const auto& remark : data.remarks) {
     log::info("[data] " + remark);
@@ -235,7 +219,7 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   if (!loaded.missing_keys.empty()) {
     throw UserError(str_cat(directory, ": missing keys: ", join(loaded.missing_keys)));
   }
-  if (objective_options.type == objectives::ObjectiveType::kReplacedToken) {
+  if (objective->generator_options(options)) {
     models::load_generator(*loaded.model, directory);
   }
   models::prepare_for_inference(*loaded.model, settings.inference);

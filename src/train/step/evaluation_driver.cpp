@@ -75,7 +75,7 @@ void EvaluationDriver::update(TrainState& state, const Metrics& metrics) {
   evaluated_step_ = state.progress.steps;
   if (const auto tuned = metrics.find("eval_threshold"); tuned != metrics.end()) {
     state.decision = {.threshold = tuned->second,
-                      .tuned_by = objectives::name_of(*config_.objective.classes.tune_threshold)};
+                      .tuned_by = components_.objective->decision_threshold().tuned_by};
   }
   scored_before_ = state.scored;
   if (const auto found = metrics.find(metric_); found != metrics.end()) {

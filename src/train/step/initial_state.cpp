@@ -19,7 +19,7 @@ TrainState first_state(const RunConfig& config,
   state.data = components.data.train->fingerprint();
   state.evaluation_data = components.data.evaluate ? components.data.evaluate->fingerprint() : 0;
   state.versions = versions();
-  state.decision.threshold = config.objective.classes.threshold;
+  state.decision.threshold = components.objective->decision_threshold().threshold;
   return state;
 }
 

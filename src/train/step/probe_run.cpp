@@ -19,7 +19,7 @@ RunConfig endless(RunConfig config) {
 ProbeRun::ProbeRun(const RunConfig& config, bool measures_time)
     : config_(endless(config)), device_(choose_device(config.run.device)) {
   const auto threads = set_threads(config.train.threads);
-  precision_ = choose_precision(config.train.precision, std::nullopt, config.model.dim, device_);
+  precision_ = choose_precision(config.train.precision, std::nullopt, config.model, device_);
   components_ = prepare_run(config, std::nullopt, device_);
   directory_ = std::make_unique<RunDirectory>(temporary_directory_.path());
   trainer_ = std::make_unique<Trainer>(config_, *directory_, components_,

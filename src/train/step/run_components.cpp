@@ -18,10 +18,7 @@
 #include "models/families/baselines.h"
 #include "models/generator.h"
 #include "objectives/data/image_datasets.h"
-#include "objectives/data/raw_text_datasets.h"
 #include "objectives/data/training_texts.h"
-#include "objectives/loss/teacher.h"
-#include "objectives/replaced_token.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/lora_run.h"
 #include "train/step/document_frequencies.h"
@@ -41,14 +38,14 @@ data::DataItem task_item_of(const std::string& pattern) {
 data::DataOptions tokenizer_data_options(const RunConfig& config) {
   const bool keeps_line_feeds = config.tokenizer.type == data::TokenizerType::kByteLevelBpe ||
                                 config.tokenizer.type == data::TokenizerType::kCharacters;
-  return keeps_line_feeds ? objectives::store_options(config.objective, config.data, config.model)
+  return keeps_line_feeds ? config.objective->store_options(config.data, config.model)
                           : config.data;
 }
 
 std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) {
   const auto seed = static_cast<uint64_t>(config.run.seed);
   auto options = config.tokenizer;
-  options.languages = objectives::language_codes(config.objective, config.data);
+  options.languages = config.objective->language_codes(config.data);
   log::set_progress_line("training the tokenizer");
   data::TokenizerReport report;
   const auto data_options = tokenizer_data_options(config);
@@ -56,7 +53,7 @@ std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) 
       options, models::definition_of(config.model.family).style, seed,
       [&](const data::TextVisitor& visit) {
         config.tokenizer.train_on == "data"
-            ? objectives::visit_training_texts(config.objective, data_options, seed, visit)
+            ? config.objective->visit_training_texts({data_options, config.model, seed}, visit)
             : data::visit_texts({task_item_of(config.tokenizer.train_on)}, data_options, visit);
       },
       report);
@@ -111,7 +108,7 @@ models::LoadedModel make_model(const RunConfig& config,
 void prepare_generator(const RunConfig& config,
                        const std::optional<std::string>& checkpoint,
                        models::Model& model) {
-  const auto wanted = objectives::generator_model_options(model.options(), config.objective);
+  const auto wanted = config.objective->generator_options(model.options());
   if (!wanted) {
     return;
   }
@@ -147,18 +144,17 @@ std::shared_ptr<const data::Tokenizer> prepare_image_tokenizer(
 void set_prompt(const RunConfig& config,
                 const data::Tokenizer& tokenizer,
                 models::ModelOptions& options) {
-  options.is_prefix_lm = config.objective.type == objectives::ObjectiveType::kPrefix &&
-                         options.head == models::Head::kCausalLm;
+  options.is_prefix_lm = config.objective->traits(options).is_prefix_lm;
   const bool has_pairs =
-      options.is_prefix_lm && objectives::reads_pairs(config.objective, config.data);
+      options.is_prefix_lm && config.objective->reads_pairs(config.data, options);
   options.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
 }
 
 /// Sets the head that the objective needs, and what its outputs mean.
-void set_head(const RunConfig& config,
-              const objectives::Objective& objective,
+void set_head(const objectives::Objective& objective,
+              const data::DataOptions& data,
               models::ModelOptions& options) {
-  const auto head = objectives::head_for(objective.head(), options);
+  const auto head = objective.head(options);
   if (options.head != head) {
     options.labels.clear();  // of another head
   }
@@ -166,9 +162,9 @@ void set_head(const RunConfig& config,
   if (head == models::Head::kSequence && options.pad_id < 0) {
     options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
   }
-  options.is_regression = config.objective.type == objectives::ObjectiveType::kRegress;
-  options.is_multi_label = config.objective.type == objectives::ObjectiveType::kClassify &&
-                           config.objective.classes.multi_label;
+  const auto label_format = objective.label_format(data);
+  options.is_regression = label_format.is_regression;
+  options.is_multi_label = label_format.is_multi_label;
 }
 
 /// An mBART decoder begins with the language token of its text. If all texts share one, config.json
@@ -180,8 +176,8 @@ void set_language(const RunConfig& config,
   for (const auto& item : config.data.train) {
     targets.insert(item.target_language);
   }
-  const auto codes = objectives::language_codes(config.objective, config.data);
-  const bool has_pairs = objectives::reads_pairs(config.objective, config.data);
+  const auto codes = config.objective->language_codes(config.data);
+  const bool has_pairs = config.objective->reads_pairs(config.data, options);
   if (!has_pairs && !config.data.train.empty() && !config.data.train.front().language.empty()) {
     const auto& language = config.data.train.front().language;
     if (data::language_tokens(tokenizer, language, "language") !=
@@ -253,9 +249,7 @@ void check_vocabulary(const std::string& location,
   }
 }
 
-models::ModelOptions complete_options(const RunConfig& config,
-                                      const objectives::Objective& objective,
-                                      const data::Tokenizer& tokenizer) {
+models::ModelOptions complete_options(const RunConfig& config, const data::Tokenizer& tokenizer) {
   auto options = config.model;
   if (!config.init_from) {
     set_vocabulary_size(tokenizer, options);
@@ -274,20 +268,20 @@ models::ModelOptions complete_options(const RunConfig& config,
     set_language(config, tokenizer, options);
   }
   check_vocabulary(config.init_from.value_or("tokenizer"), tokenizer, options);
-  if (!objectives::reads_pairs(config.objective, config.data) &&
+  if (!config.objective->reads_pairs(config.data, options) &&
       tokenizer.has_separate_vocabularies()) {
     throw UserError(
         "objective.type: must be seq2seq, because the tokenizer has separate vocabularies for "
         "sources and targets (separate_vocabs)");
   }
-  set_head(config, objective, options);
+  set_head(*config.objective, config.data, options);
   set_prompt(config, tokenizer, options);
   return options;
 }
 
 models::ModelOptions options_without_data(const RunConfig& config) {
   auto options = config.model;
-  set_head(config, *objectives::make_objective(config.objective), options);
+  set_head(*config.objective, config.data, options);
   if (options.vocabulary == 0 && !models::reads_images(options)) {
     options.vocabulary = config.tokenizer.vocab_size;
     if (config.tokenizer.file) {
@@ -297,7 +291,7 @@ models::ModelOptions options_without_data(const RunConfig& config) {
   if (options.eos_id < 0) {
     options.eos_id = options.vocabulary - 1;
   }
-  if (const auto teacher = objectives::teacher_model_options(options, config.objective);
+  if (const auto teacher = config.objective->teacher_options(options);
       teacher && options.labels.empty()) {
     options.labels = teacher->labels;
   }
@@ -313,7 +307,7 @@ std::shared_ptr<models::Model> make_untrained_model(const RunConfig& config) {
                            .missing_keys = {},
                            .unexpected_keys = {},
                            .loaded_tensors = {}};
-  if (const auto generator = objectives::generator_model_options(config.model, config.objective)) {
+  if (const auto generator = config.objective->generator_options(config.model)) {
     models::make_generator(*made.model, *generator, static_cast<uint64_t>(config.run.seed));
   }
   prepare_lora(config, made, std::nullopt);
@@ -321,23 +315,32 @@ std::shared_ptr<models::Model> make_untrained_model(const RunConfig& config) {
   return made.model;
 }
 
+objectives::Datasets prepare_data(const RunConfig& config,
+                                  const models::ModelOptions& options,
+                                  const std::shared_ptr<const data::Tokenizer>& tokenizer) {
+  auto data = config.objective->make_datasets({.data = config.data,
+                                               .model = options,
+                                               .tokenizer = tokenizer,
+                                               .seed = static_cast<uint64_t>(config.run.seed),
+                                               .progress = show_progress()});
+  log::set_progress_line("");
+  for (const auto& remark : data.remarks) {
+    log::info("[data] " + remark);
+  }
+  for (const std::string& warning : data.warnings) {
+    log::warning("[data] " + warning);
+  }
+  return data;
+}
+
 RunComponents prepare_run(const RunConfig& config,
                           const std::optional<std::string>& checkpoint,
                           const c10::Device& device) {
   RunComponents components;
-  components.objective = objectives::make_objective(config.objective);
+  components.objective = config.objective;
   components.tokenizer = prepare_tokenizer(config, checkpoint);
-  auto options = complete_options(config, *components.objective, *components.tokenizer);
-  components.data =
-      objectives::make_datasets(config.objective, config.data, options, components.tokenizer,
-                                static_cast<uint64_t>(config.run.seed), show_progress());
-  log::set_progress_line("");
-  for (const auto& remark : components.data.remarks) {
-    log::info("[data] " + remark);
-  }
-  for (const std::string& warning : components.data.warnings) {
-    log::warning("[data] " + warning);
-  }
+  auto options = complete_options(config, *components.tokenizer);
+  components.data = prepare_data(config, options, components.tokenizer);
   log::info(str_cat("[data] ", with_commas(components.data.train->size(0)), " items per epoch"));
   if (!components.data.labels.empty() || options.is_regression) {
     options.labels = components.data.labels;

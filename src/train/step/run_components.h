@@ -16,7 +16,7 @@ namespace weft::train {
 
 /// Objective, tokenizer, data and model of a run.
 struct RunComponents {
-  std::unique_ptr<objectives::Objective> objective;
+  std::shared_ptr<objectives::Objective> objective;  // the config's
   std::shared_ptr<const data::Tokenizer> tokenizer;
   objectives::Datasets data;
   std::shared_ptr<models::Model> model;  // on its device, in fp32
@@ -42,9 +42,12 @@ void check_vocabulary(const std::string& location,
                       const models::ModelOptions& options);
 
 /// Model options of the config, completed from tokenizer and data: vocabulary, ids, labels.
-models::ModelOptions complete_options(const RunConfig& config,
-                                      const objectives::Objective& objective,
-                                      const data::Tokenizer& tokenizer);
+models::ModelOptions complete_options(const RunConfig& config, const data::Tokenizer& tokenizer);
+
+/// Datasets of the config for a model of these options, whose remarks and warnings are logged.
+objectives::Datasets prepare_data(const RunConfig& config,
+                                  const models::ModelOptions& options,
+                                  const std::shared_ptr<const data::Tokenizer>& tokenizer);
 
 /// Model options of the config, completed without reading data: the vocabulary of a tokenizer that
 /// is still to be trained has the size it may have at most, and unknown classes are two.

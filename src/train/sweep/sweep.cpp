@@ -86,8 +86,7 @@ void check_measured(const SweepRequest& request, const PlannedRun& run) {
 }
 
 std::string metric_for_best_model_of(const RunConfig& config) {
-  return config.train.metric_for_best_model.value_or(
-      objectives::make_objective(config.objective)->metric_for_best_model());
+  return config.train.metric_for_best_model.value_or(config.objective->metric_for_best_model());
 }
 
 SweepRun measure_run(const SweepRequest& request, const PlannedRun& run) {

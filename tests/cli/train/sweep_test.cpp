@@ -79,7 +79,8 @@ TEST_F(SweepCommand, RefusesWhatIsForOneRun) {
   EXPECT_EQ(train({"--folds", "1"}).status, 2);
   const auto mlm = train({"--set", "objective.type=mlm"});
   EXPECT_EQ(mlm.status, 2);
-  EXPECT_NE(mlm.err.find("objective.type: mlm is nothing for bag_of_words"), std::string::npos)
+  EXPECT_NE(mlm.err.find("objective.type: mlm cannot train a model of type bag_of_words"),
+            std::string::npos)
       << mlm.err;
 }
 

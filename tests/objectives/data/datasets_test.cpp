@@ -2,6 +2,9 @@
 
 #include "models/config/presets.h"
 #include "objectives/batches.h"
+#include "objectives/classify.h"
+#include "objectives/masked_lm.h"
+#include "objectives/regress.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
@@ -21,7 +24,7 @@ struct Files {
     folder.write("text.txt", "good film\nbad film film\n\ngood good good bad\n");
   }
 
-  Datasets read(ObjectiveType type,
+  Datasets read(const std::shared_ptr<const Objective>& objective,
                 const std::string& name,
                 models::ModelOptions model = test::tiny_model(models::Head::kSequence),
                 std::optional<int64_t> length = {}) const {
@@ -32,23 +35,19 @@ struct Files {
     options.train = {item};
     options.length = length;
     options.cache = folder.path("cache");
-    if (type != ObjectiveType::kMlm) {
+    if (!objective->traits(model).reads_raw_text) {
       options.evaluate = {item};
     }
     model.labels = labels;
-    ObjectiveOptions objective;
-    objective.type = type;
-    objective.pair = pair;
-    return make_datasets(objective, options, model, tokenizer(), 1, {});
+    return objective->make_datasets({.data = options, .model = model, .tokenizer = tokenizer()});
   }
 
   test::Folder folder;
   std::vector<std::string> labels;
-  data::PairTask pair = data::PairTask::kNone;
 };
 
 TEST(Datasets, ClassesAreFoundInTheTrainingDataAndSorted) {
-  const auto data = Files().read(ObjectiveType::kClassify, "rows.tsv");
+  const auto data = Files().read(make_classify(), "rows.tsv");
   EXPECT_EQ(data.labels, (std::vector<std::string>{"no", "yes"}));
   ASSERT_EQ(data.train->size(0), 3);
   EXPECT_EQ(data.train->example(0, 1).label, 0);
@@ -58,50 +57,51 @@ TEST(Datasets, ClassesAreFoundInTheTrainingDataAndSorted) {
 TEST(Datasets, ClassesOfTheModelKeepTheirOrder) {
   Files files;
   files.labels = {"yes", "no"};
-  const auto data = files.read(ObjectiveType::kClassify, "rows.tsv");
+  const auto data = files.read(make_classify(), "rows.tsv");
   EXPECT_EQ(data.labels, files.labels);
   EXPECT_EQ(data.train->example(0, 0).label, 0);
 }
 
 TEST(Datasets, RegressionReadsNumbers) {
-  const auto data = Files().read(ObjectiveType::kRegress, "values.tsv");
+  const auto data = Files().read(make_regress(), "values.tsv");
   EXPECT_EQ(data.train->example(0, 1).values, std::vector<double>{-1});
   EXPECT_TRUE(data.labels.empty());
 }
 
 TEST(Datasets, RunningTextHasTargetsAndNoEvaluationUnlessNamed) {
-  const auto data = Files().read(ObjectiveType::kMlm, "text.txt");
+  const auto data = Files().read(make_masked_lm(), "text.txt");
   EXPECT_GT(data.train->size(0), 0);
   EXPECT_FALSE(data.train->example(0, 0).targets.empty());
   EXPECT_EQ(data.evaluate, nullptr);
 }
 
-TEST(Datasets, OnlyFamiliesWithSegmentsGetTokenTypes) {
+TEST(Datasets, LabelsOfPairsSayWhatTheyMean) {
+  const auto data = Files().read(make_masked_lm({.pair = data::PairTask::kNextSentence}),
+                                 "text.txt", test::tiny_model(models::Head::kPretraining));
+  EXPECT_EQ(data.label_meanings,
+            (std::vector<std::string>{"0: the second text is the next", "1: it is another's"}));
+}
+
+TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
   auto model = test::tiny_model(models::Head::kSequence);
-  EXPECT_FALSE(Files()
-                   .read(ObjectiveType::kClassify, "rows.tsv", model)
-                   .train->example(0, 0)
-                   .token_type_ids.empty());
+  EXPECT_FALSE(
+      Files().read(make_classify(), "rows.tsv", model).train->example(0, 0).token_type_ids.empty());
   model.type_vocab_size = 1;
-  EXPECT_TRUE(Files()
-                  .read(ObjectiveType::kClassify, "rows.tsv", model)
-                  .train->example(0, 0)
-                  .token_type_ids.empty());
+  EXPECT_TRUE(
+      Files().read(make_classify(), "rows.tsv", model).train->example(0, 0).token_type_ids.empty());
 }
 
 TEST(Datasets, LengthsBeyondTheModelAndMismatchesAreRefused) {
   const auto model = test::tiny_model(models::Head::kSequence);
   EXPECT_EQ(test::message_of<config::Error>(
-                [&] { Files().read(ObjectiveType::kClassify, "rows.tsv", model, 13); }),
-            "data.length: 13 is more than the maximum of 12 positions of the model");
-  Files files;
-  files.pair = data::PairTask::kNextSentence;
-  EXPECT_EQ(
-      test::message_of<config::Error>([&] {
-        files.read(ObjectiveType::kMlm, "text.txt",
-                   models::family_defaults(models::Family::kRoberta));
-      }),
-      "objective.next_sentence: true, but roberta has no head for text pairs, allowed is false");
+                [&] { Files().read(make_classify(), "rows.tsv", model, 13); }),
+            "data.length: 13 is more than the 12 positions of the model");
+  EXPECT_EQ(test::message_of<config::Error>([&] {
+              Files().read(make_masked_lm({.pair = data::PairTask::kNextSentence}), "text.txt",
+                           models::family_defaults(models::Family::kRoberta));
+            }),
+            "objective.next_sentence: true, but roberta has no head for pairs of texts, allowed is "
+            "false");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ data::DataItem item(const std::string& language, const std::string& target_langu
 TEST(LanguageCodes, AreTheLanguagesOfTheItems) {
   data::DataOptions options;
   options.train = {item("de_DE", "fr_XX"), item("cs_CZ", "fr_XX")};
-  const auto codes = language_codes({}, options);
+  const auto codes = language_codes_of(options);
   EXPECT_EQ(codes.source, "de_DE");
   EXPECT_EQ(codes.target, "fr_XX");
   EXPECT_EQ(std::count(codes.others.begin(), codes.others.end(), "cs_CZ"), 1);
@@ -26,26 +26,23 @@ TEST(LanguageCodes, AreTheLanguagesOfTheItems) {
 TEST(LanguageCodes, SeveralTargetsAreNone) {
   data::DataOptions options;
   options.train = {item("de_DE", "fr_XX"), item("fr_XX", "de_DE")};
-  EXPECT_EQ(language_codes({}, options).target, "");
+  EXPECT_EQ(language_codes_of(options).target, "");
 }
 
-TEST(LanguageCodes, TheObjectiveIsTheDefaultForItems) {
-  ObjectiveOptions objective;
-  objective.seq2seq.source_language = "en_XX";
-  objective.seq2seq.target_language = "de_DE";
+TEST(LanguageCodes, TheObjectiveSpeaksForItemsThatNameNone) {
   data::DataOptions options;
   options.train = {item("", "")};
-  EXPECT_EQ(language_codes(objective, options).target, "de_DE");
+  EXPECT_EQ(language_codes_of(options, "en_XX", "de_DE").target, "de_DE");
   options.train.push_back(item("ro_RO", "de_DE"));
-  const auto codes = language_codes(objective, options);
+  const auto codes = language_codes_of(options, "en_XX", "de_DE");
   EXPECT_EQ(codes.source, "en_XX");
   EXPECT_EQ(codes.target, "de_DE");
   EXPECT_EQ(std::count(codes.others.begin(), codes.others.end(), "ro_RO"), 1);
 }
 
 TEST(LanguageCodes, UnnamedSourcesAreEnglish) {
-  EXPECT_EQ(language_codes({}, {}).source, "en_XX");
-  EXPECT_EQ(language_codes({}, {}).target, "");
+  EXPECT_EQ(language_codes_of({}).source, "en_XX");
+  EXPECT_EQ(language_codes_of({}).target, "");
 }
 
 }  // namespace

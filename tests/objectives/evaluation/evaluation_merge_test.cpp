@@ -17,9 +17,18 @@
 #include "models/encoder_decoder_parts.h"
 #include "models/generator.h"
 #include "objectives/batches.h"
+#include "objectives/causal_lm.h"
+#include "objectives/classify.h"
+#include "objectives/distill.h"
 #include "objectives/evaluation/evaluation.h"
+#include "objectives/masked_image.h"
+#include "objectives/masked_lm.h"
+#include "objectives/regress.h"
 #include "objectives/replaced_token.h"
+#include "objectives/seq2seq.h"
+#include "objectives/tag.h"
 #include "objectives/tiny_gpt.h"
+#include "objectives/translation_lm.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -30,7 +39,7 @@ using Edit = std::function<void(int64_t number, data::Example& example)>;
 /// A kind of evaluation, with a model for it and how its examples differ from the common ones.
 struct Kind {
   std::string name;
-  ObjectiveOptions options;
+  std::function<std::unique_ptr<Objective>()> make_objective;
   models::ModelOptions model;
   Edit edit = [](int64_t, data::Example&) {};
 };
@@ -89,19 +98,14 @@ void make_image(int64_t number, data::Example& example) {
   }
 }
 
-ObjectiveOptions options_of(ObjectiveType type, data::PairTask pair = data::PairTask::kNone) {
-  ObjectiveOptions options;
-  options.type = type;
-  options.pair = pair;
-  return options;
+/// Classification with a tuned threshold.
+std::unique_ptr<Objective> make_tuned(bool is_multi_label) {
+  return make_classify(
+      {.multi_label = is_multi_label, .tune_threshold = metrics::ThresholdMetric::kF1});
 }
 
-/// Classification with a tuned threshold.
-ObjectiveOptions tuned_options(bool is_multi_label) {
-  auto options = options_of(ObjectiveType::kClassify);
-  options.classes = {.multi_label = is_multi_label,
-                     .tune_threshold = metrics::ThresholdMetric::kF1};
-  return options;
+std::unique_ptr<Objective> make_with_pairs(data::PairTask pair) {
+  return make_masked_lm({.pair = pair});
 }
 
 std::vector<Kind> all_kinds() {
@@ -116,54 +120,50 @@ std::vector<Kind> all_kinds() {
   auto gpt = test::tiny_gpt_options();
   gpt.vocabulary = 30;
   return {
-      {"mlm", options_of(ObjectiveType::kMlm), test::tiny_model(Head::kMaskedLm)},
-      {"next_sentence", options_of(ObjectiveType::kMlm, data::PairTask::kNextSentence),
+      {"mlm", [] { return make_masked_lm(); }, test::tiny_model(Head::kMaskedLm)},
+      {"next_sentence", [] { return make_with_pairs(data::PairTask::kNextSentence); },
        test::tiny_model(Head::kPretraining)},
-      {"sentence_order", options_of(ObjectiveType::kMlm, data::PairTask::kSentenceOrder),
+      {"sentence_order", [] { return make_with_pairs(data::PairTask::kSentenceOrder); },
        test::tiny_model(Head::kPretraining)},
-      {"translation_lm", options_of(ObjectiveType::kTranslationLm),
-       test::tiny_model(Head::kMaskedLm)},
-      {"classify_two", tuned_options(false), labelled(Head::kSequence, {"no", "yes"})},
-      {"classify_six", options_of(ObjectiveType::kClassify),
+      {"translation_lm", [] { return make_translation_lm(); }, test::tiny_model(Head::kMaskedLm)},
+      {"classify_two", [] { return make_tuned(false); }, labelled(Head::kSequence, {"no", "yes"})},
+      {"classify_six", [] { return make_classify(); },
        labelled(Head::kSequence, {"a", "b", "c", "d", "e", "f"}),
        [](int64_t number, data::Example& example) { example.label = number % 6; }},
-      {"multi_label", tuned_options(true), labelled(Head::kSequence, {"a", "b"}),
+      {"multi_label", [] { return make_tuned(true); }, labelled(Head::kSequence, {"a", "b"}),
        [](int64_t number, data::Example& example) {
          example.values = {number % 2 == 0 ? 1.0 : 0.0, number % 3 == 0 ? 1.0 : 0.0};
        }},
-      {"regress", options_of(ObjectiveType::kRegress), regression,
+      {"regress", [] { return make_regress(); }, regression,
        [](int64_t number, data::Example& example) {
          example.values = {std::sin(static_cast<double>(number))};
        }},
-      {"tag", options_of(ObjectiveType::kTag), labelled(Head::kToken, {"B-X", "I-X", "O"}),
+      {"tag", [] { return make_tag(); }, labelled(Head::kToken, {"B-X", "I-X", "O"}),
        [](int64_t number, data::Example& example) {
          example.targets = {number % 3, (number + 1) % 3};
        }},
-      {"seq2seq", options_of(ObjectiveType::kSeq2Seq), tiny_translator(),
+      {"seq2seq", [] { return make_seq2seq(); }, tiny_translator(),
        [](int64_t number, data::Example& example) {
          example.source_ids = {5 + number, 7, 6 + number};
          example.token_type_ids.clear();
        }},
-      {"causal", options_of(ObjectiveType::kCausal), gpt,
+      {"causal", [] { return make_causal_lm(); }, gpt,
        [](int64_t number, data::Example& example) {
          example.token_type_ids.clear();
          example.values = {static_cast<double>(number + 1), 30, 40};
        }},
-      {"distill", options_of(ObjectiveType::kDistill), test::tiny_model(Head::kMaskedLm)},
-      {"masked_image", options_of(ObjectiveType::kMaskedImage), tiny_vision(), make_image},
-      {"replaced_token", options_of(ObjectiveType::kReplacedToken), tiny_electra()},
+      {"distill", [] { return make_distill({}); }, test::tiny_model(Head::kMaskedLm)},
+      {"masked_image", [] { return make_masked_image(); }, tiny_vision(), make_image},
+      {"replaced_token", [] { return make_replaced_token(); }, tiny_electra()},
   };
 }
 
 class EvaluationMergeTest : public ::testing::TestWithParam<Kind> {
  protected:
   EvaluationMergeTest()
-      : objective_(make_objective(GetParam().options)),
-        model_(models::make_model(GetParam().model, 3)) {
-    if (GetParam().options.type == ObjectiveType::kReplacedToken) {
-      models::make_generator(
-          *model_, generator_options(GetParam().options.replaced_token.generator, GetParam().model),
-          5);
+      : objective_(GetParam().make_objective()), model_(models::make_model(GetParam().model, 3)) {
+    if (const auto generator = objective_->generator_options(GetParam().model)) {
+      models::make_generator(*model_, *generator, 5);
     }
     // Not in item order, so that an order of arrival shows.
     for (const auto& items :
@@ -281,7 +281,7 @@ TEST(Evaluation, OtherKindsAndLabelsAreRefused) {
   const auto of = [](const std::string& name) {
     for (const auto& kind : all_kinds()) {
       if (kind.name == name) {
-        return make_objective(kind.options)->evaluation();
+        return kind.make_objective()->evaluation();
       }
     }
     throw std::logic_error("no kind " + name);

@@ -9,8 +9,8 @@
 #include "batching/token_metrics.h"
 #include "kernels/to_device.h"
 #include "objectives/batches.h"
+#include "objectives/classify.h"
 #include "objectives/loss/class_weights.h"
-#include "objectives/sequence_objectives.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -136,15 +136,10 @@ TEST(ClassWeights, GivenOnesAreFoundByName) {
   EXPECT_TRUE(class_weights({}, {"ham", "spam"}, {1, 1}, 2).empty());
 }
 
-ObjectiveOptions weighted() {
-  ObjectiveOptions options;
-  options.type = ObjectiveType::kClassify;
-  options.classes.class_weights.numbers = {{"no", 0.25}, {"perhaps", 3}};
-  return options;
-}
+ClassOptions weighted() { return {.class_weights = {.numbers = {{"no", 0.25}, {"perhaps", 3}}}}; }
 
-TEST(ClassifyObjective, WeightedStepLossIsTheWeightedMeanForAllMicroBatchSizes) {
-  const auto objective = make_objective(weighted());
+TEST(ClassifyObjective, AWeightedStepIsTheWeightedMeanHoweverItIsCut) {
+  const auto objective = make_classify(weighted());
   Datasets data;
   data.labels = {"no", "perhaps", "yes"};
   data.class_counts = {1, 1, 1};
@@ -173,9 +168,7 @@ TEST(ClassifyObjective, WeightedStepLossIsTheWeightedMeanForAllMicroBatchSizes) 
 }
 
 TEST(ClassifyObjective, AMixedBatchIsDividedByItsRowsAlsoWithClassWeights) {
-  ObjectiveOptions options;
-  options.classes.class_weights = {.word = "balanced"};
-  const auto objective = make_classify_objective(options);
+  const auto objective = make_classify({.class_weights = {.word = "balanced"}});
   Datasets data;
   data.labels = {"a", "b"};
   data.class_counts = {3, 1};
@@ -190,11 +183,25 @@ TEST(ClassifyObjective, AMixedBatchIsDividedByItsRowsAlsoWithClassWeights) {
   EXPECT_EQ(objective->weights(batch), std::vector<double>{2});
 }
 
+TEST(ClassifyObjective, TakesOnlyTheLastDataItWasShown) {
+  const auto objective = make_classify({.class_weights = {.word = "balanced"}});
+  data::Batch batch;
+  batch.offsets = {0, 1};
+  batch.items = {0};
+  batch.labels = {1};
+  Datasets data;
+  data.labels = {"a", "b"};
+  data.rows = 4;
+  for (const auto& [counts, weight] : std::vector<std::pair<std::vector<int64_t>, double>>{
+           {{3, 1}, 2}, {{3, 1}, 2}, {{2, 2}, 1}}) {
+    data.class_counts = counts;
+    objective->init_from_data(data);
+    EXPECT_EQ(objective->weights(batch), std::vector<double>{weight});
+  }
+}
+
 TEST(ClassifyObjective, FlagsCountEachDecision) {
-  ObjectiveOptions options;
-  options.type = ObjectiveType::kClassify;
-  options.classes.multi_label = true;
-  const auto objective = make_objective(options);
+  const auto objective = make_classify({.multi_label = true});
   auto shape = test::tiny_model(models::Head::kSequence);
   shape.is_multi_label = true;
   const auto model = models::make_model(shape, 3);
@@ -204,6 +211,7 @@ TEST(ClassifyObjective, FlagsCountEachDecision) {
     example.values = {1, number == 1 ? 1.0 : 0.0, 0};
     batch.add(number, example);
   }
+  EXPECT_EQ(objective->terms(), std::vector<std::string>{"multi_label"});
   EXPECT_EQ(objective->counts(batch).front(), 9);
   const auto device_batch = batching::to_device(batch, at::kCPU);
   const auto logits = model->class_logits(model->hidden(device_batch.input, device_batch.context),

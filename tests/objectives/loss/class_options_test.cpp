@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "objectives/options.h"
 #include "support/config.h"
 
 namespace weft::objectives {
@@ -10,10 +9,9 @@ namespace {
 
 using ClassOptionsKeys = std::vector<std::pair<std::string, std::string>>;
 
-ClassOptions read_class_keys(ClassOptionsKeys keys) {
-  keys.emplace_back("type", "classify");
+ClassOptions read_class_keys(const ClassOptionsKeys& keys) {
   auto section = test::section("objective", keys);
-  return read_objective_options(section).classes;
+  return read_class_options(section);
 }
 
 std::string mistake(const ClassOptionsKeys& keys) {

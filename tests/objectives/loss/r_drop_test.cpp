@@ -7,7 +7,9 @@
 
 #include "batching/device_batch.h"
 #include "objectives/batches.h"
+#include "objectives/classify.h"
 #include "objectives/evaluation/eval_prediction.h"
+#include "objectives/regress.h"
 
 namespace weft::objectives {
 namespace {
@@ -47,16 +49,16 @@ TEST(RDrop, LossIsTheMeanOfBothPassesAndWhatTheyDifferBy) {
   auto context = batching::to_device(test::batch_of({1, 2, 3, 4}), at::kCPU).context;
   context.is_training = true;
   context.seed = 5;
-  for (const auto type : {ObjectiveType::kClassify, ObjectiveType::kRegress}) {
-    const auto batch = type == ObjectiveType::kRegress ? test::regression_batch_of({1, 2, 3, 4})
-                                                       : test::batch_of({1, 2, 3, 4});
-    ObjectiveOptions options;
-    options.type = type;
-    const auto plain = make_objective(options);
-    options.r_drop = 0.7;
-    const auto objective = make_objective(options);
-    auto shape = test::tiny_model(objective->head());
-    shape.is_regression = type == ObjectiveType::kRegress;
+  for (const bool is_regression : {false, true}) {
+    const auto batch =
+        is_regression ? test::regression_batch_of({1, 2, 3, 4}) : test::batch_of({1, 2, 3, 4});
+    const auto made = [&](double r_drop) {
+      return is_regression ? make_regress(r_drop) : make_classify({.r_drop = r_drop});
+    };
+    const auto plain = made(0);
+    const auto objective = made(0.7);
+    auto shape = test::tiny_model(objective->head({}));
+    shape.is_regression = is_regression;
     shape.labels.resize(shape.is_regression ? 0 : 3);
     const auto model = models::make_model(shape, 3);
 

@@ -205,7 +205,7 @@ TEST_F(FineTuningTest, WrongPairsAreRefused) {
                   "objective.r_drop: compares passes under other dropout"));
   EXPECT_TRUE(has(
       test::message_of<config::Error>([&] { small_.config("mlm", "run", {"objective.r_drop=1"}); }),
-      "only with type: classify or regress"));
+      "belongs to objectives of type classify or regress"));
 }
 
 TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {

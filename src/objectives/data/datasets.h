@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/data_options.h"
+#include "data/dataset.h"
+#include "data/datasets/language_dataset.h"
+#include "data/tokenizer.h"
+#include "models/config/options.h"
+
+namespace weft::objectives {
+
+/// The data of a run, prepared for its objective.
+struct Datasets {
+  std::shared_ptr<const data::Dataset> train;
+  std::shared_ptr<const data::Dataset> evaluate;  // or nullptr
+  std::vector<std::string> labels;                // class names, for classification
+  std::vector<std::string> label_meanings;  // of each label, for previews; empty: class or number
+  std::vector<int64_t> class_counts;        // rows of `train` per class
+  int64_t rows = 0;                         // of `train`
+  std::vector<std::string> remarks;         // for the log
+  std::vector<std::string> warnings;        // for the log: possible mistakes
+};
+
+/// What datasets are made of. Class names already known (init_from of a classifier) are
+/// `model.labels`.
+struct DatasetInputs {
+  const data::DataOptions& data;
+  const models::ModelOptions& model;
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+  uint64_t seed = 1;
+  data::ProgressVisitor progress = {};
+
+  /// Longest sequence: as configured, at most the model's. Throws config::Error.
+  int64_t length() const;
+};
+
+/// Makes a dataset of data.train or data.evaluate, with these options.
+using DatasetMaker = std::function<std::shared_ptr<const data::Dataset>(
+    const std::vector<data::DataItem>& items, const data::DataOptions& options, bool is_training)>;
+
+/// data.train and data.evaluate by `make`, as far as they are named. An evaluation sees each text
+/// once, whatever data.sampling_alpha is.
+Datasets datasets_by(const DatasetInputs& inputs, const DatasetMaker& make);
+
+/// Adds the remarks of a dataset, behind the name of its data: `train: ...`.
+void add_remarks(const std::string& which, const data::Dataset& dataset, Datasets& datasets);
+
+}  // namespace weft::objectives

@@ -1,0 +1,61 @@
+#include "objectives/mask_options.h"
+
+#include "base/string_util.h"
+
+namespace weft::objectives {
+
+namespace {
+
+constexpr config::Range kMaskShare = {.min = 0, .max = 1};
+
+void read_spans(config::Section& section, data::MaskOptions& mask) {
+  section.read("mean_span", mask.mean_span,
+               {.help = "Mean length of masked spans (geometric).",
+                .unit = "words",
+                .range = config::between(1, 100),
+                .only_if = "mask_unit: span"});
+  section.read("max_span", mask.max_span,
+               {.help = "Longest masked span.",
+                .unit = "words",
+                .range = config::between(1, 1000),
+                .only_if = "mask_unit: span"});
+  const data::MaskOptions plain;
+  if (mask.unit != data::MaskUnit::kSpan && mask.mean_span != plain.mean_span) {
+    section.fail("mean_span", "has no effect here, only with mask_unit: span");
+  }
+  if (mask.unit != data::MaskUnit::kSpan && mask.max_span != plain.max_span) {
+    section.fail("max_span", "has no effect here, only with mask_unit: span");
+  }
+}
+
+}  // namespace
+
+void read_mask_options(config::Section& section, data::MaskOptions& mask) {
+  static const config::Choices<data::MaskUnit> kUnits = {{"token", data::MaskUnit::kToken},
+                                                         {"word", data::MaskUnit::kWord},
+                                                         {"span", data::MaskUnit::kSpan}};
+  section.read(
+      "mask_fraction", mask.fraction,
+      {.help = "Share of a sequence's tokens that are to be guessed; special ones do not count.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read("mask_token_prob", mask.mask_token_prob,
+               {.help = "Of the tokens to be guessed, the share replaced by the mask token; of "
+                        "replaced_token all, where it is not given.",
+                .range = kMaskShare});
+  section.read("random_token_prob", mask.random_token_prob,
+               {.help = "Of the tokens to be guessed, the share replaced by random ones (of "
+                        "replaced_token none, where it is not given); the rest stay as they are.",
+                .range = kMaskShare});
+  if (mask.mask_token_prob + mask.random_token_prob > 1.0 + 1e-9) {
+    section.fail("random_token_prob", str_cat(mask.random_token_prob, " and mask_token_prob ",
+                                              mask.mask_token_prob, " are more than 1 together"));
+  }
+  section.read_choice(
+      "mask_unit", mask.unit, kUnits,
+      {.help = "What is masked as one: single tokens, whole words, or spans of words."});
+  read_spans(section, mask);
+  section.read("static_masking", mask.is_static,
+               {.help = "Whether every epoch masks the same tokens."});
+}
+
+}  // namespace weft::objectives

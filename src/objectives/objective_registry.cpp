@@ -1,0 +1,196 @@
+#include "objectives/objective_registry.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "base/string_util.h"
+#include "config/reference.h"
+#include "objectives/causal_lm.h"
+#include "objectives/classify.h"
+#include "objectives/denoise.h"
+#include "objectives/distill.h"
+#include "objectives/masked_image.h"
+#include "objectives/masked_lm.h"
+#include "objectives/prefix_lm.h"
+#include "objectives/regress.h"
+#include "objectives/replaced_token.h"
+#include "objectives/seq2seq.h"
+#include "objectives/span_corruption.h"
+#include "objectives/tag.h"
+#include "objectives/translation_lm.h"
+
+namespace weft::objectives {
+
+namespace {
+
+std::vector<ObjectiveDefinition>& registered_objectives() {
+  static std::vector<ObjectiveDefinition> table = {
+      {"mlm", "masked tokens", read_masked_lm},
+      {"classify", "classes of texts or images", read_classify},
+      {"regress", "a number for a text", read_regress},
+      {"tag", "labels of words: named entities, parts of speech", read_tag},
+      {"seq2seq", "a target text for a source text", read_seq2seq},
+      {"causal", "the next token", read_causal_lm},
+      {"prefix_lm",
+       "the rest of a text, or the target of a pair, after a prefix with bidirectional attention",
+       read_prefix_lm},
+      {"span_corruption", "T5's corrupted spans", read_span_corruption},
+      {"denoise", "a text without BART's noise", read_denoise},
+      {"translation_lm", "masked tokens of pairs of parallel texts", read_translation_lm},
+      {"distill", "the predictions of a teacher", read_distill},
+      {"masked_image", "pixels of masked patches", read_masked_image},
+      {"replaced_token", "ELECTRA: which tokens a small generator replaced", read_replaced_token},
+  };
+  return table;
+}
+
+/// The keys of one type, with paths relative to `objective:`.
+config::Declarations keys_of(const ObjectiveDefinition& definition) {
+  return config::collect_declarations([&](config::Section section) { definition.read(section); });
+}
+
+/// `a, b or c`.
+std::string alternatives(const std::vector<std::string>& words) {
+  const std::vector<std::string> before(words.begin(), words.end() - 1);
+  return before.empty() ? words.back() : join(before) + " or " + words.back();
+}
+
+/// A key, and the types that have it, by the further condition that they state.
+struct SharedKey {
+  config::Declaration declaration;
+  std::vector<std::pair<std::string, std::vector<std::string>>> types_by_condition;
+
+  void add(std::string_view type, const std::string& condition) {
+    const auto known = std::find_if(types_by_condition.begin(), types_by_condition.end(),
+                                    [&](const auto& entry) { return entry.first == condition; });
+    if (known == types_by_condition.end()) {
+      types_by_condition.push_back({condition, {std::string(type)}});
+    } else {
+      known->second.emplace_back(type);
+    }
+  }
+
+  std::string condition() const {
+    std::vector<std::string> all;
+    for (const auto& [condition, types] : types_by_condition) {
+      all.push_back(
+          str_cat("type: ", alternatives(types), condition.empty() ? "" : " with ", condition));
+    }
+    return join(all, ", or ");
+  }
+};
+
+/// The keys of all types; each names the types that have it.
+config::Declarations keys_of_all_types() {
+  std::vector<SharedKey> keys;
+  for (const auto& definition : objective_definitions()) {
+    for (const auto& declaration : keys_of(definition).keys) {
+      auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& known) {
+        return known.declaration.path == declaration.path;
+      });
+      if (key == keys.end()) {
+        key = keys.insert(keys.end(), {.declaration = declaration, .types_by_condition = {}});
+      }
+      key->add(definition.name, declaration.only_if);
+    }
+  }
+  config::Declarations all;
+  for (auto& key : keys) {
+    key.declaration.only_if = key.condition();
+    all.keys.push_back(std::move(key.declaration));
+  }
+  return all;
+}
+
+/// The types that have the key.
+std::vector<std::string> types_with(std::string_view key) {
+  std::vector<std::string> types;
+  for (const auto& definition : objective_definitions()) {
+    if (keys_of(definition).find(key) != nullptr) {
+      types.emplace_back(definition.name);
+    }
+  }
+  return types;
+}
+
+void refuse_foreign_keys(const config::Section& section, const ObjectiveDefinition& chosen) {
+  const auto own = keys_of(chosen);
+  for (const auto& definition : objective_definitions()) {
+    for (const auto& key : keys_of(definition).keys) {
+      if (section.has(key.path) && own.find(key.path) == nullptr) {
+        section.fail(key.path,
+                     str_cat("belongs to objectives of type ", alternatives(types_with(key.path)),
+                             ", this one is ", chosen.name));
+      }
+    }
+  }
+}
+
+const ObjectiveDefinition& read_type(config::Section& section) {
+  config::Choices<const ObjectiveDefinition*> choices;
+  std::vector<std::string> lessons;
+  for (const auto& definition : objective_definitions()) {
+    choices.emplace_back(definition.name, &definition);
+    lessons.push_back(str_cat(definition.name, " (", definition.help, ")"));
+  }
+  const auto* chosen = choices.front().second;
+  section.read_choice("type", chosen, choices,
+                      {.help = str_cat("What the model learns to predict: ", join(lessons), "."),
+                       .is_required = true});
+  return *chosen;
+}
+
+/// The types whose objective, with default options, has nothing against the model's type.
+std::vector<std::string> types_for(const models::ModelOptions& model) {
+  std::vector<std::string> types;
+  for (const auto& definition : objective_definitions()) {
+    const auto wrong = make_default_objective(definition)->incompatibility(model);
+    if (!wrong || wrong->key != "type") {
+      types.emplace_back(definition.name);
+    }
+  }
+  return types;
+}
+
+}  // namespace
+
+const std::vector<ObjectiveDefinition>& objective_definitions() { return registered_objectives(); }
+
+void register_objective(const ObjectiveDefinition& definition) {
+  for (const auto& known : objective_definitions()) {
+    if (known.name == definition.name) {
+      throw std::invalid_argument(
+          str_cat("register_objective: there is an objective '", definition.name, "' already"));
+    }
+  }
+  registered_objectives().push_back(definition);
+}
+
+std::unique_ptr<Objective> make_default_objective(const ObjectiveDefinition& definition) {
+  auto section = config::Section::for_documentation();
+  return definition.read(section);
+}
+
+std::unique_ptr<Objective> read_objective(config::Section& section) {
+  const auto& definition = read_type(section);
+  if (section.is_documenting()) {
+    section.declare(keys_of_all_types());
+    return make_default_objective(definition);
+  }
+  refuse_foreign_keys(section, definition);
+  auto objective = definition.read(section);
+  section.reject_unread();
+  return objective;
+}
+
+std::optional<Incompatibility> find_incompatibility(const Objective& objective,
+                                                    const models::ModelOptions& model) {
+  auto wrong = objective.incompatibility(model);
+  if (wrong && wrong->key == "type") {
+    wrong->message += "; " + allowed_are(types_for(model));
+  }
+  return wrong;
+}
+
+}  // namespace weft::objectives

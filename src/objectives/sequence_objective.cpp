@@ -1,0 +1,63 @@
+#include "objectives/sequence_objective.h"
+
+#include "data/datasets/language_dataset.h"
+#include "data/folds.h"
+#include "models/config/family_definition.h"
+#include "objectives/data/training_texts.h"
+
+namespace weft::objectives {
+
+models::Head sequence_head(const models::ModelOptions& model) {
+  using models::Head;
+  if (!models::reads_images(model)) {
+    return Head::kSequence;
+  }
+  const bool is_distilled =
+      model.head == Head::kDistilledImage && models::has_head(model.family, Head::kDistilledImage);
+  return is_distilled ? Head::kDistilledImage : Head::kImage;
+}
+
+double read_r_drop(config::Section& section) {
+  double r_drop = 0;
+  section.read("r_drop", r_drop,
+               {.help = "R-Drop (arXiv:2106.14448): every text passes twice under other dropout, "
+                        "and this times what the outputs differ by (symmetric divergence; squared "
+                        "distance of numbers) joins the loss; 0: one pass.",
+                .range = config::at_least(0)});
+  return r_drop;
+}
+
+models::Head SequenceObjective::head(const models::ModelOptions& model) const {
+  return sequence_head(model);
+}
+
+std::optional<Incompatibility> SequenceObjective::incompatibility(
+    const models::ModelOptions& model) const {
+  if (!models::reads_images(model)) {
+    if (auto wrong = requires_sequence_head(name(), model)) {
+      return wrong;
+    }
+  }
+  const bool drops = model.dropout > 0 || model.attention_dropout > 0 ||
+                     model.classifier_dropout.value_or(model.dropout) > 0;
+  if (r_drop_ > 0 && !drops) {
+    return Incompatibility{"r_drop", "compares passes under other dropout, but the model has none"};
+  }
+  return std::nullopt;
+}
+
+ObjectiveTraits SequenceObjective::traits(const models::ModelOptions& /*model*/) const {
+  return {.is_sequence_level = true};
+}
+
+void SequenceObjective::visit_training_texts(const TrainingTexts& texts,
+                                             const data::TextVisitor& visit) const {
+  if (texts.data.folds) {
+    data::visit_texts_excluding_fold(fold_of_run(texts.data, texts.seed), texts.data.train,
+                                     label_format(texts.data), visit);
+  } else {
+    data::visit_texts(texts.data.train, texts.data, visit);
+  }
+}
+
+}  // namespace weft::objectives
