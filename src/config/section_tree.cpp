@@ -34,7 +34,7 @@ void declare_section(const Section::State& state,
   declaration.type = type;
   declaration.is_required = spec.is_required;
   declaration.help = spec.help;
-  declaration.only_if = spec.only_if;
+  declaration.only_if = state.only_if(spec);
   state.declarations->add(std::move(declaration));
 }
 
@@ -95,6 +95,15 @@ std::vector<Section> Section::sections(std::string_view key, const KeySpec& spec
     members.push_back(Section(std::move(child)));
   }
   return members;
+}
+
+Section Section::only_with(std::string_view condition) const {
+  if (!state_->declarations) {
+    return *this;
+  }
+  auto conditional = std::make_shared<State>(*state_);
+  conditional->condition = condition;
+  return Section(std::move(conditional));
 }
 
 bool Section::has(std::string_view key) const {

@@ -327,8 +327,7 @@ Cost cost_of(const models::ModelOptions& model,
   result.gradient_bytes =
       trained_parameters * (width + (accumulates_gradients(train, is_bf16) ? 4 : 0));
   result.ema_bytes = train.ema.decay ? 4.0 * trained_parameters : 0;
-  result.optimizer_bytes =
-      trained_parameters * (train.optimizer.type == OptimizerType::kAdamw ? 8.0 : 4.0);
+  result.optimizer_bytes = trained_parameters * optimizer_state_bytes(train.optimizer);
   if (train.saves_async) {
     result.save_bytes = 4 * parameters + result.optimizer_bytes + result.ema_bytes;
   }

@@ -11,6 +11,7 @@
 #include "objectives/data/image_datasets.h"
 #include "objectives/objective.h"
 #include "train/optimizer/freeze.h"
+#include "train/optimizer/parameter_groups.h"
 #include "train/run/unused_keys.h"
 #include "train/sweep/sweep_grid.h"
 
@@ -72,6 +73,29 @@ void check_lora(const config::Section& train, const RunConfig& config) {
   }
 }
 
+// Checks that train.freeze and train.optimizer.groups name parameters of the model. With adapters,
+// the parameters are only known when the model is loaded.
+void check_parameter_patterns(const config::Section& train, const RunConfig& config) {
+  const auto& groups = config.train.optimizer.groups;
+  if (config.train.lora || (config.train.freeze.empty() && groups.empty())) {
+    return;
+  }
+  auto model = config.model;
+  model.head = objectives::head_for(objectives::make_objective(config.objective)->head(), model);
+  const auto names = parameter_names(model, config.objective);
+  std::set<std::string> frozen;
+  try {
+    frozen = frozen_parameters(config.train.freeze, names);
+  } catch (const std::invalid_argument& error) {
+    train.fail("freeze", error.what());
+  }
+  try {
+    parameter_groups(groups, names, frozen);
+  } catch (const std::invalid_argument& error) {
+    train.fail("optimizer", error.what());
+  }
+}
+
 // Checks that model and data support freezing and early stopping.
 void check_fine_tuning(const config::Section& train, const RunConfig& config) {
   if (train.is_documenting()) {
@@ -83,16 +107,7 @@ void check_fine_tuning(const config::Section& train, const RunConfig& config) {
   if (config.train.lora) {
     check_lora(train, config);
   }
-  if (!config.train.freeze.empty()) {
-    try {
-      auto model = config.model;
-      model.head =
-          objectives::head_for(objectives::make_objective(config.objective)->head(), model);
-      frozen_parameters(config.train.freeze, parameter_names(model, config.objective));
-    } catch (const std::invalid_argument& error) {
-      train.fail("freeze", error.what());
-    }
-  }
+  check_parameter_patterns(train, config);
 }
 
 /// A student in training needs its teacher; one that is only evaluated does not.
