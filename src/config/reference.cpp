@@ -153,6 +153,10 @@ void Declarations::add(Declaration declaration) {
     keys.push_back(std::move(declaration));
     return;
   }
+  if (declaration.is_of_variant && declaration.default_value != known->default_value) {
+    known->help += str_cat(" With ", declaration.only_if, " the default is `",
+                           declaration.default_value, "`.");
+  }
   if (known->only_if.empty() || declaration.only_if.empty()) {
     known->only_if.clear();
   } else if (known->only_if.find(declaration.only_if) == std::string::npos) {

@@ -34,6 +34,7 @@ struct Declaration {
   std::string help = {};
   std::string unit = {};
   std::string only_if = {};
+  bool is_of_variant = false;  // declared in a section of Section::only_with
   Range range = {};
   std::vector<std::string> choices = {};
 };
@@ -43,7 +44,8 @@ struct Declarations {
   std::vector<Declaration> keys;
 
   const Declaration* find(std::string_view path) const;
-  /// Adds a declaration; a repeated path only adds its `only_if` condition.
+  /// Adds a declaration; a repeated path only adds its `only_if` condition, and that of a variant
+  /// also its default, to the help, if it is another one.
   void add(Declaration declaration);
 };
 

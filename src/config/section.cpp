@@ -167,7 +167,8 @@ Declaration declared(const Section::State& state,
           .default_value = {},
           .help = std::string(spec.help),
           .unit = std::string(spec.unit),
-          .only_if = std::string(spec.only_if),
+          .only_if = state.only_if(spec),
+          .is_of_variant = !state.condition.empty(),
           .range = spec.range,
           .choices = {}};
 }
@@ -279,8 +280,9 @@ std::size_t Section::read_choice_index(std::string_view key,
     const auto at = std::find(words.begin(), words.end(), node->scalar);
     if (at == words.end()) {
       constexpr std::size_t kFew = 8;  // short lists need no suggestion
-      const std::string near =
-          words.size() > kFew ? did_you_mean(node->scalar, words) : std::string();
+      const std::string near = spec.suggests_nearest || words.size() > kFew
+                                   ? did_you_mean(node->scalar, words)
+                                   : std::string();
       state_->fail_at(*node, key,
                       str_cat(quote(node->scalar), " is not one of ", join(words),
                               near.empty() ? "" : ", did you mean " + quote(near) + "?"));

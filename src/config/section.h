@@ -45,6 +45,7 @@ struct KeySpec {
   Range range = {};            // numbers only
   bool is_required = false;
   std::string_view only_if = "";  // condition for the key to exist: "type: polynomial"
+  bool suggests_nearest = false;  // of a choice: the error does so even if the list is short
 };
 
 /// A word or named numbers: `balanced`, `{ham: 1, spam: 6.5}`. Both empty: none.
@@ -136,6 +137,9 @@ class Section {
   /// them as a JSON object.
   std::size_t recorded() const;
   std::string json_since(std::size_t first) const;
+  /// The same section, whose keys are declared to exist only with this condition (`type: sgd`), as
+  /// if every KeySpec had it as `only_if`.
+  Section only_with(std::string_view condition) const;
 
   bool has(std::string_view key) const;
   bool is_list(std::string_view key) const;

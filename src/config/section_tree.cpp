@@ -35,7 +35,7 @@ void declare_section(const Section::State& state,
   declaration.type = type;
   declaration.is_required = spec.is_required;
   declaration.help = spec.help;
-  declaration.only_if = spec.only_if;
+  declaration.only_if = state.only_if(spec);
   state.declarations->add(std::move(declaration));
 }
 
@@ -126,6 +126,15 @@ std::string Section::json_since(std::size_t first) const {
 bool Section::is_list(std::string_view key) const {
   const Entry* entry = state_->node == nullptr ? nullptr : state_->node->find(key);
   return entry != nullptr && entry->value.kind == Node::Kind::kList;
+}
+
+Section Section::only_with(std::string_view condition) const {
+  if (!state_->declarations) {
+    return *this;
+  }
+  auto conditional = std::make_shared<State>(*state_);
+  conditional->condition = condition;
+  return Section(std::move(conditional));
 }
 
 bool Section::has(std::string_view key) const {

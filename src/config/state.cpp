@@ -25,6 +25,10 @@ std::string Section::State::path_of(std::string_view key) const {
   return str_cat(path, ".", key);
 }
 
+std::string Section::State::only_if(const KeySpec& spec) const {
+  return spec.only_if.empty() ? condition : std::string(spec.only_if);
+}
+
 bool Section::State::was_requested(std::string_view key) const {
   return std::find(requested_keys.begin(), requested_keys.end(), key) != requested_keys.end();
 }

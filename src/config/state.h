@@ -37,10 +37,13 @@ struct Section::State {
   const Node* node = nullptr;  // null: the file does not contain this section
   SourceLocation location;     // of the section, or of its nearest ancestor in the file
   std::string path;
+  std::string condition = {};  // of Section::only_with
   std::vector<std::string> requested_keys;
   std::shared_ptr<Record> record = std::make_shared<Record>();
 
   std::string path_of(std::string_view key) const;
+  /// The key's condition, else that of the section.
+  std::string only_if(const KeySpec& spec) const;
   /// Returns the key's value, or null. Records that the key was requested.
   const Node* lookup(std::string_view key);
   /// Throws Error for a missing required key.

@@ -49,17 +49,6 @@ void aten_sgd(const UpdateSlice& slice, const cpu::SgdSlice<float>& rule) {
   slice.master.add_(slice.first.defined() ? slice.first : gradient, -rule.lr);
 }
 
-// Updates that the vector kernels do in the same pass.
-void finish(const UpdateSlice& slice) {
-  if (slice.compute.defined()) {
-    slice.compute.copy_(slice.master);
-  }
-  slice.gradient.zero_();
-  if (slice.nonzero_moments != nullptr) {
-    std::fill_n(slice.nonzero_moments, block_count(slice.master.size(0)), uint8_t{1});
-  }
-}
-
 // The rule without tensors, in the precision of the step: double up to here, float afterwards.
 template <class T>
 cpu::AdamwSlice<T> adamw_slice(const AdamwRule& rule, double gradient_scale) {
@@ -204,13 +193,24 @@ void vector_sgd(const UpdateSlice& given, const cpu::SgdSlice<T>& rule) {
 
 }  // namespace
 
+void finish_update(const UpdateSlice& slice) {
+  const at::NoGradGuard no_grad;
+  if (slice.compute.defined()) {
+    slice.compute.copy_(slice.master);
+  }
+  slice.gradient.zero_();
+  if (slice.nonzero_moments != nullptr) {
+    std::fill_n(slice.nonzero_moments, block_count(slice.master.size(0)), uint8_t{1});
+  }
+}
+
 void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scale) {
   check_optimizer(slice);
   TORCH_CHECK(slice.first.defined() && slice.second.defined(), "adamw expects two moments");
   const at::NoGradGuard no_grad;
   if (!has_vector_kernel(slice.master) || !has_vector_kernel(slice.gradient)) {
     aten_adamw(slice, rule, gradient_scale);
-    finish(slice);
+    finish_update(slice);
     return;
   }
   dispatch_element_type(slice.gradient, [&](auto element) {
@@ -228,7 +228,7 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
   }
   if (!has_vector_kernel(slice.master) || !has_vector_kernel(slice.gradient)) {
     aten_sgd(used, sgd_slice<float>(rule, gradient_scale));
-    finish(used);
+    finish_update(used);
     return;
   }
   dispatch_element_type(slice.gradient, [&](auto element) {

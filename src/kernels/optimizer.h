@@ -32,6 +32,10 @@ struct UpdateSlice {
   uint8_t* nonzero_moments = nullptr;
 };
 
+/// What remains to be done after an update has changed `master` and the state: refreshes `compute`,
+/// zeroes the gradient and marks all moments as nonzero. The vector kernels do it in the same pass.
+void finish_update(const UpdateSlice& slice);
+
 struct AdamwRule {
   double lr = 0;
   double beta1 = 0.9;

@@ -70,6 +70,20 @@ TEST(Describe, KeysDeclaredElsewhereBelongToTheirSection) {
   EXPECT_EQ(outer.find("schedule.curve.power")->default_value, "2");
 }
 
+TEST(Describe, SectionOfAVariantGivesItsKeysItsCondition) {
+  const auto both = collect_declarations([](const Section& root) {
+    for (const auto& [condition, rate] :
+         {std::pair("type: a", 0.5), std::pair("type: b", 0.5), std::pair("type: c", 0.25)}) {
+      auto variant = root.only_with(condition);
+      double value = rate;
+      variant.read("rate", value, {.help = "Rate."});
+    }
+  });
+  ASSERT_EQ(both.keys.size(), 1U);
+  EXPECT_EQ(both.keys[0].only_if, "type: a or type: b or type: c");
+  EXPECT_EQ(both.keys[0].help, "Rate. With type: c the default is `0.25`.");
+}
+
 TEST(Explain, DescribesAKey) {
   EXPECT_EQ(explain(declarations(), "model.dim"),
             "model.dim\n  Width of the model.\n  type: integer in [1, 65536] (channels)\n"

@@ -12,7 +12,7 @@
 #include "base/string_util.h"
 #include "models/directory.h"
 #include "train/optimizer/ema_weights.h"
-#include "train/optimizer/layer_wise_lr_decay.h"
+#include "train/optimizer/parameter_groups.h"
 #include "train/step/out_of_memory.h"
 #include "train/step/run_components.h"
 
@@ -46,18 +46,15 @@ class ParameterShapes : public torch::nn::Module {
 
 /// Flat parameters and optimizer of a model without memory, for their sizes.
 struct StateShapes {
-  StateShapes(const models::Model& model, const OptimizerOptions& options, at::ScalarType precision)
+  StateShapes(models::Model& model, const OptimizerOptions& options, at::ScalarType precision)
       : shapes(model),
-        flat_parameters(shapes,
-                        precision,
-                        options.decay_on,
-                        scales_of(layer_wise_lr_scales(options, model)),
-                        segmentation_of(options)),
+        flat_parameters(shapes, precision, settings_of(parameter_settings(options, model))),
         optimizer(make_optimizer(options, flat_parameters)) {}
 
-  static LrScaleFunction scales_of(const LrScaleFunction& scales) {
-    return scales ? [scales](const std::string& name) { return scales(replaced(name, '/', '.')); }
-                  : LrScaleFunction();
+  static ParameterSettingsFunction settings_of(const ParameterSettingsFunction& settings) {
+    return [settings](const std::string& name, const at::Tensor& parameter) {
+      return settings(replaced(name, '/', '.'), parameter);
+    };
   }
 
   ParameterShapes shapes;

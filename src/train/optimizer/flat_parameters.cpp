@@ -1,5 +1,6 @@
 #include "train/optimizer/flat_parameters.h"
 
+#include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
@@ -21,14 +22,16 @@ int64_t aligned(int64_t count, int64_t unit = kAlignment) {
 
 }  // namespace
 
+at::Tensor SegmentParameter::view(const at::Tensor& segment_tensor) const {
+  return segment_tensor.narrow(0, begin, count).view(shape);
+}
+
 FlatParameters::FlatParameters(torch::nn::Module& module,
                                at::ScalarType compute_type,
-                               DecayOn decay_on,
-                               const LrScaleFunction& lr_scale_of,
-                               Segmentation segmentation) {
-  collect(module, decay_on, lr_scale_of);
+                               const ParameterSettingsFunction& settings_of) {
+  collect(module, settings_of);
   TORCH_CHECK(!entries_.empty(), "FlatParameters: the module has no parameters");
-  const int64_t size = assign_offsets(segmentation);
+  const int64_t size = assign_offsets();
   const int64_t trained = segments_.empty() ? 0 : segments_.back().begin + segments_.back().count;
   const at::NoGradGuard no_grad;
   const auto options = entries_.front().parameter.options().requires_grad(false);
@@ -43,9 +46,18 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
   bind();
 }
 
+FlatParameters::FlatParameters(torch::nn::Module& module,
+                               at::ScalarType compute_type,
+                               DecayOn decay_on)
+    : FlatParameters(
+          module,
+          compute_type,
+          [decay_on](const std::string& /*name*/, const at::Tensor& parameter) {
+            return ParameterSettings{.decays = decay_on == DecayOn::kAll || parameter.dim() >= 2};
+          }) {}
+
 void FlatParameters::collect(torch::nn::Module& module,
-                             DecayOn decay_on,
-                             const LrScaleFunction& lr_scale_of) {
+                             const ParameterSettingsFunction& settings_of) {
   std::unordered_map<const void*, std::size_t> seen;  // tied weights are one tensor under two names
   for (const auto& item : module.named_parameters()) {
     const auto& parameter = item.value();
@@ -57,47 +69,59 @@ void FlatParameters::collect(torch::nn::Module& module,
                           .begin = 0,
                           .count = parameter.numel(),
                           .is_trained = parameter.requires_grad(),
-                          .decays = decay_on == DecayOn::kAll || parameter.dim() >= 2,
-                          .lr_scale = lr_scale_of ? lr_scale_of(item.key()) : 1.0});
+                          .settings = settings_of(item.key(), parameter)});
     }
   }
 }
 
 // Assigns an offset to every parameter; returns the total size.
-int64_t FlatParameters::assign_offsets(Segmentation segmentation) {
-  int64_t end = assign_group_offsets(true, true, 0, segmentation);
-  end = assign_group_offsets(true, false, end, segmentation);
-  end = assign_group_offsets(false, true, end, segmentation);
-  return assign_group_offsets(false, false, end, segmentation);
+int64_t FlatParameters::assign_offsets() {
+  std::size_t groups = 0;
+  for (const auto& entry : entries_) {
+    groups = std::max(groups, entry.settings.group + 1);
+  }
+  int64_t end = 0;
+  for (std::size_t group = 0; group < groups; ++group) {
+    end = append_trained(group, true, end);
+    end = append_trained(group, false, end);
+  }
+  end = append_frozen(true, end);
+  return append_frozen(false, end);
 }
 
-// Assigns the offsets of one group of parameters, from `begin`; returns its end.
-int64_t FlatParameters::assign_group_offsets(bool is_trained,
-                                             bool decays,
-                                             int64_t begin,
-                                             Segmentation segmentation) {
+// Assigns offsets and segments to the trained parameters of one group that decay, or to those that
+// do not; returns their end.
+int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t begin) {
   int64_t end = begin;
   for (auto& entry : entries_) {
-    if (entry.is_trained != is_trained || entry.decays != decays) {
+    const auto& settings = entry.settings;
+    if (!entry.is_trained || settings.group != group || settings.decays != decays) {
       continue;
     }
-    const bool begins_segment =
-        is_trained &&
-        (segmentation == Segmentation::kPerParameter || segments_.empty() ||
-         segments_.back().decays != decays || segments_.back().lr_scale != entry.lr_scale);
-    if (begins_segment) {
+    if (settings.has_own_segment || segments_.empty() || segments_.back().settings != settings) {
       end = aligned(end, kernels::kUpdateBlock);
-      segments_.push_back({.begin = end,
-                           .count = 0,
-                           .parameters = 0,
-                           .decays = decays,
-                           .lr_scale = entry.lr_scale});
+      segments_.push_back({.begin = end, .settings = settings});
     }
+    auto& segment = segments_.back();
+    segment.members.push_back({.name = entry.name,
+                               .begin = end - segment.begin,
+                               .count = entry.count,
+                               .shape = entry.parameter.sizes().vec()});
     entry.begin = end;
     end += aligned(entry.count);
-    if (is_trained) {
-      segments_.back().count = end - segments_.back().begin;
-      segments_.back().parameters += entry.count;
+    segment.count = end - segment.begin;
+    segment.parameters += entry.count;
+  }
+  return end;
+}
+
+// The same for the frozen ones, which have no segments.
+int64_t FlatParameters::append_frozen(bool decays, int64_t begin) {
+  int64_t end = begin;
+  for (auto& entry : entries_) {
+    if (!entry.is_trained && entry.settings.decays == decays) {
+      entry.begin = end;
+      end += aligned(entry.count);
     }
   }
   return end;

@@ -9,9 +9,23 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include "train/optimizer/train_options.h"
+#include "train/optimizer/optimizer_options.h"
 
 namespace weft::train {
+
+/// How one parameter is updated.
+struct ParameterSettings {
+  std::size_t group = 0;         // of the optimizer: 0 for train.optimizer, i + 1 for its groups[i]
+  bool decays = false;           // whether weight decay applies
+  double lr_scale = 1;           // multiplies the learning rate
+  bool has_own_segment = false;  // shared with no other parameter
+
+  bool operator==(const ParameterSettings&) const = default;
+};
+
+/// Settings of a parameter, by its name and tensor.
+using ParameterSettingsFunction =
+    std::function<ParameterSettings(const std::string& name, const at::Tensor& parameter)>;
 
 /// One parameter and its position in the flat parameter buffer.
 struct ParameterEntry {
@@ -20,41 +34,45 @@ struct ParameterEntry {
   int64_t begin = 0;  // in elements
   int64_t count = 0;
   bool is_trained = true;  // false: frozen
-  bool decays = false;
-  double lr_scale = 1;  // multiplies the learning rate
+  ParameterSettings settings = {};
 };
 
-/// Contiguous part of the trained parameters that share lr scale and weight decay. Begins at a
+/// A parameter of a segment.
+struct SegmentParameter {
+  std::string name;
+  int64_t begin = 0;  // in elements, from the beginning of the segment
+  int64_t count = 0;
+  std::vector<int64_t> shape = {};
+
+  /// View of the parameter in a 1-D tensor of the segment, in the parameter's shape.
+  at::Tensor view(const at::Tensor& segment_tensor) const;
+};
+
+/// Contiguous part of the trained parameters that are updated with the same settings. Begins at a
 /// multiple of kernels::kUpdateBlock.
 struct ParameterSegment {
   int64_t begin = 0;
   int64_t count = 0;       // including alignment gaps
   int64_t parameters = 0;  // excluding them
-  bool decays = false;
-  double lr_scale = 1;
+  ParameterSettings settings = {};
+  std::vector<SegmentParameter> members = {};  // in order
 };
 
-/// Learning rate factor of a parameter, by its name.
-using LrScaleFunction = std::function<double(const std::string&)>;
-
-/// Which neighbouring trained parameters form one segment: those with equal settings, or none.
-enum class Segmentation { kPerParameterGroup, kPerParameter };
-
-/// All parameters of a model in one flat buffer: first the trained ones with weight decay, then the
-/// other trained ones, then the frozen ones, each group in layer order, each parameter aligned to
-/// 64 bytes. The module's parameters become views of it. The gradients of the trained ones become
-/// views of a second buffer, into which autograd accumulates. A parameter with requires_grad =
-/// false is frozen: only its weights are stored. In bf16 the module computes on a bf16 copy of the
-/// fp32 master weights, otherwise on the master weights themselves.
+/// All parameters of a model in one flat buffer: first the trained ones, by group of the optimizer,
+/// in each group those with weight decay first, then the frozen ones, all in layer order, each
+/// parameter aligned to 64 bytes. The module's parameters become views of it. The gradients of the
+/// trained ones become views of a second buffer, into which autograd accumulates. A parameter with
+/// requires_grad = false is frozen: only its weights are stored. In bf16 the module computes on a
+/// bf16 copy of the fp32 master weights, otherwise on the master weights themselves.
 class FlatParameters {
  public:
   /// The module must be on its device already and have run no backward pass. Which parameters are
-  /// frozen is fixed here. Without `lr_scale_of` all train at the same rate.
+  /// frozen is fixed here.
   FlatParameters(torch::nn::Module& module,
                  at::ScalarType compute_type,
-                 DecayOn decay_on,
-                 const LrScaleFunction& lr_scale_of = {},
-                 Segmentation segmentation = Segmentation::kPerParameterGroup);
+                 const ParameterSettingsFunction& settings_of);
+  /// All parameters in one group, at the same rate.
+  FlatParameters(torch::nn::Module& module, at::ScalarType compute_type, DecayOn decay_on);
 
   const std::vector<ParameterEntry>& entries() const {
     return entries_;
@@ -84,12 +102,10 @@ class FlatParameters {
   void refresh_compute_copy();
 
  private:
-  void collect(torch::nn::Module& module, DecayOn decay_on, const LrScaleFunction& lr_scale_of);
-  int64_t assign_offsets(Segmentation segmentation);
-  int64_t assign_group_offsets(bool is_trained,
-                               bool decays,
-                               int64_t begin,
-                               Segmentation segmentation);
+  void collect(torch::nn::Module& module, const ParameterSettingsFunction& settings_of);
+  int64_t assign_offsets();
+  int64_t append_trained(std::size_t group, bool decays, int64_t begin);
+  int64_t append_frozen(bool decays, int64_t begin);
   void bind();
 
   std::vector<ParameterEntry> entries_;

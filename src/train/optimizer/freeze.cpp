@@ -126,14 +126,21 @@ std::vector<std::string> expand_range(const std::string& item,
 
 }  // namespace
 
+std::set<std::string> selected_parameters(const std::string& item,
+                                          const std::vector<std::string>& parameters) {
+  std::set<std::string> selected;
+  for (const auto& name : expand_range(item, parameters)) {
+    const auto found = matching_parameters(name, parameters);
+    selected.insert(found.begin(), found.end());
+  }
+  return selected;
+}
+
 std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
                                         const std::vector<std::string>& parameters) {
   std::set<std::string> frozen;
   for (const auto& item : items) {
-    for (const auto& name : expand_range(item, parameters)) {
-      const auto found = matching_parameters(name, parameters);
-      frozen.insert(found.begin(), found.end());
-    }
+    frozen.merge(selected_parameters(item, parameters));
   }
   const bool is_any_trained =
       std::any_of(parameters.begin(), parameters.end(),

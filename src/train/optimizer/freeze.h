@@ -11,10 +11,15 @@
 
 namespace weft::train {
 
-/// Parameters selected by `train.freeze`. An item is a parameter or a part of the model
+/// Parameters selected by an item of `train.freeze`: a parameter or a part of the model
 /// (`embeddings`, `layers.3`), a range of layers (`layers.0-5`), a parameter pattern (`*.bias`), or
-/// `backbone`: all but pooler and head. Throws std::invalid_argument for an item that matches
-/// nothing, with the nearest valid name, and if nothing is left to train.
+/// `backbone`: all but pooler and head. Throws std::invalid_argument if it matches nothing, with
+/// the nearest valid name.
+std::set<std::string> selected_parameters(const std::string& item,
+                                          const std::vector<std::string>& parameters);
+
+/// Parameters selected by all items of `train.freeze`. Throws std::invalid_argument also if nothing
+/// is left to train.
 std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
                                         const std::vector<std::string>& parameters);
 

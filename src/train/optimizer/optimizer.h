@@ -10,15 +10,19 @@
 
 #include "kernels/optimizer.h"
 #include "train/optimizer/flat_parameters.h"
-#include "train/optimizer/train_options.h"
+#include "train/optimizer/optimizer_definition.h"
+#include "train/optimizer/optimizer_options.h"
 
 namespace weft::train {
 
-/// Updates the trained part of the flat parameters from the gradient, and keeps the optimizer state
-/// in flat tensors.
+/// Updates the trained part of the flat parameters from the gradient, each segment by the optimizer
+/// of its group, and keeps the optimizer state in flat tensors.
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  /// The flat parameters must outlive the optimizer, and their segments' groups must be those of
+  /// the options. Moments are initialised to zero. Throws std::invalid_argument for an unknown
+  /// type.
+  Optimizer(const OptimizerOptions& options, const FlatParameters& flat_parameters);
 
   /// Does one update at rate `lr`, times each segment's factor and, with scale_parameter, the RMS
   /// of its weights, at least 1e-3 (arXiv:1804.04235, section 8; on a GPU this synchronizes).
@@ -30,41 +34,35 @@ class Optimizer {
               double gradient_scale,
               const kernels::NonzeroBlocks& nonzero_blocks = {});
 
-  /// State tensors with their names in a checkpoint; fp32, (trained_size).
-  virtual std::vector<std::pair<std::string, at::Tensor>> moments() const = 0;
+  /// State tensors of all groups with their names in a checkpoint; fp32, (trained_size).
+  const std::vector<std::pair<std::string, at::Tensor>>& moments() const { return moments_; }
 
-  double weight_decay() const { return options_.weight_decay; }
+  /// Weight decay of the segment's group, whether or not the segment decays.
+  double weight_decay(const ParameterSegment& segment) const;
   /// Updates done so far.
   int64_t updates() const { return updates_; }
   /// Sets the number of updates done, after the moments were loaded.
   void resume(int64_t updates);
 
- protected:
-  /// Moments are initialised to zero.
-  Optimizer(const OptimizerOptions& options, const FlatParameters& flat_parameters);
-  /// Learning rate and weight decay of one segment.
-  struct UpdateSettings {
-    double lr = 0;
-    double weight_decay = 0;
-    double gradient_scale = 1;
-  };
-  /// `slice` comes without the moments, which depend on the optimizer type.
-  virtual void update_segment(const ParameterSegment& segment,
-                              kernels::UpdateSlice slice,
-                              const UpdateSettings& settings) = 0;
-
-  OptimizerOptions options_;
-  const FlatParameters& flat_parameters_;
-  int64_t updates_ = 0;
-
  private:
+  /// How one group is updated.
+  struct Rule {
+    OptimizerOptions options;  // `own` is set
+    OptimizerDefinition definition;
+    std::vector<at::Tensor> state;  // of moments_, in the definition's order
+  };
+  Rule make_rule(const OptimizerOptions& options) const;
   std::vector<double> parameter_scales() const;
 
+  const FlatParameters& flat_parameters_;
+  std::vector<std::pair<std::string, at::Tensor>> moments_;
+  std::vector<Rule> rules_;  // by group
+  int64_t updates_ = 0;
   kernels::NonzeroBlocks nonzero_moment_blocks_;
 };
 
-/// Segmentation that make_optimizer requires of the flat parameters.
-Segmentation segmentation_of(const OptimizerOptions& options);
+/// Names of the state tensors of all groups, each once.
+std::vector<std::string> optimizer_state_names(const OptimizerOptions& options);
 
 /// The flat parameters must outlive the optimizer.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,

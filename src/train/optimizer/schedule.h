@@ -1,35 +1,20 @@
 #pragma once
 
-#include <memory>
+#include <any>
 #include <optional>
 
-#include "train/optimizer/train_options.h"
+#include "config/duration.h"
+#include "train/optimizer/schedule_definition.h"
+#include "train/optimizer/schedule_options.h"
 #include "train/step/training_progress.h"
 
 namespace weft::train {
-
-/// Span of a run that a schedule covers, in one unit: warmup ends at `warmup`, the run at `total`.
-struct ScheduleSpan {
-  double warmup = 0;
-  double total = 0;
-};
-
-/// Learning rate after warmup, as a fraction of the full rate. A pure function; the values match
-/// transformers.get_scheduler.
-class Schedule {
- public:
-  virtual ~Schedule() = default;
-  virtual double factor(double at, const ScheduleSpan& span) const = 0;
-  /// Whether the shape depends on the number of steps, independent of the length of the run.
-  virtual bool counts_steps() const { return false; }
-};
-
-std::unique_ptr<Schedule> make_schedule(const ScheduleOptions& options);
 
 /// Learning rate of each step: linear warmup, then the schedule. Warmup and run may be given in
 /// different units; the point where warmup ended is then recorded as part of the training state.
 class LearningRate {
  public:
+  /// Throws std::invalid_argument for an unknown schedule.
   LearningRate(const ScheduleOptions& options, const config::Duration& duration, double lr);
 
   /// Returns the learning rate of the step that begins at `progress`.
@@ -39,7 +24,8 @@ class LearningRate {
   void set_warmup_end(std::optional<double> at) { warmup_end_ = at; }
 
  private:
-  std::unique_ptr<Schedule> schedule_;
+  ScheduleDefinition schedule_;
+  std::any schedule_options_;
   config::Duration warmup_;
   config::Duration duration_;
   config::DurationUnit unit_;  // of the schedule

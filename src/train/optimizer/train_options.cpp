@@ -9,17 +9,6 @@ namespace weft::train {
 
 namespace {
 
-const config::Choices<OptimizerType> kOptimizers = {{"adamw", OptimizerType::kAdamw},
-                                                    {"sgd", OptimizerType::kSgd}};
-const config::Choices<DecayOn> kDecayOn = {{"matrices", DecayOn::kMatrices},
-                                           {"all", DecayOn::kAll}};
-const config::Choices<ScheduleType> kSchedules = {
-    {"constant", ScheduleType::kConstant},
-    {"linear", ScheduleType::kLinear},
-    {"cosine", ScheduleType::kCosine},
-    {"polynomial", ScheduleType::kPolynomial},
-    {"inverse_sqrt", ScheduleType::kInverseSquareRoot},
-    {"warmup_stable_decay", ScheduleType::kWarmupStableDecay}};
 const config::Choices<Precision> kPrecisions = {
     {"auto", Precision::kAuto}, {"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}};
 const config::Choices<ActivationCheckpointing> kCheckpointing = {
@@ -47,113 +36,6 @@ bool applies(config::Section& section,
     section.fail(key, str_cat("has no effect here, only with ", only));
   }
   return false;
-}
-
-OptimizerOptions read_optimizer(config::Section section) {
-  OptimizerOptions options;
-  section.read_choice("type", options.type, kOptimizers, {.help = "Optimizer."});
-  section.read(
-      "lr", options.lr,
-      {.help = "Peak learning rate, reached after the warm-up.", .range = config::above(0)});
-  const bool is_adamw = options.type == OptimizerType::kAdamw;
-  if (applies(section, "betas", is_adamw, "type: adamw")) {
-    std::vector<double> betas(options.betas.begin(), options.betas.end());
-    section.read(
-        "betas", betas,
-        {.help =
-             "Adam betas: decay rates of the running averages of the gradient and of its square.",
-         .range = config::half_open(0, 1),
-         .only_if = "type: adamw"});
-    if (betas.size() != 2) {
-      section.fail("betas", str_cat("a list of ", betas.size(), ", must have 2 numbers"));
-    }
-    options.betas = {betas[0], betas[1]};
-  }
-  if (applies(section, "epsilon", is_adamw, "type: adamw")) {
-    section.read("epsilon", options.epsilon,
-                 {.help = "Adam epsilon, added to the denominator for numerical stability.",
-                  .range = config::above(0),
-                  .only_if = "type: adamw"});
-  }
-  if (applies(section, "momentum", !is_adamw, "type: sgd")) {
-    section.read("momentum", options.momentum,
-                 {.help = "Momentum.", .range = config::half_open(0, 1), .only_if = "type: sgd"});
-  }
-  section.read("weight_decay", options.weight_decay,
-               {.help = "Weight decay: decoupled (AdamW) for adamw; added to the gradient (L2 "
-                        "regularization) for sgd.",
-                .range = config::at_least(0)});
-  section.read_choice("decay_on", options.decay_on, kDecayOn,
-                      {.help = "Parameters with weight decay. matrices: tensors with two or more "
-                               "dimensions, including embeddings. all: all parameters."});
-  section.read("layer_decay", options.layer_decay,
-               {.help = "Layer-wise learning rate decay (LLRD), a factor per layer from top to "
-                        "bottom: with factor d and L layers the head uses lr, the top layer lr * "
-                        "d, and the embeddings lr * d^(L + 1). 1: off.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
-  section.read("head_lr", options.head_lr,
-               {.help = "Learning rate of the pooler and head after the warm-up. null: same as lr.",
-                .range = config::above(0)});
-  section.read("scale_parameter", options.scale_parameter,
-               {.help = "Scales the learning rate of each parameter by the root mean square of its "
-                        "values (at least 0.001), as in Adafactor (arXiv:1804.04235). T5 is "
-                        "trained in this way with an lr of about 0.01."});
-  section.reject_unread();
-  return options;
-}
-
-void read_schedule_shape(config::Section& section, ScheduleOptions& options) {
-  if (applies(section, "power", options.type == ScheduleType::kPolynomial, "type: polynomial")) {
-    section.read("power", options.power,
-                 {.help = "Exponent of the polynomial decay.",
-                  .range = config::above(0),
-                  .only_if = "type: polynomial"});
-  }
-  const bool decays_to_min_lr =
-      options.type != ScheduleType::kConstant && options.type != ScheduleType::kInverseSquareRoot;
-  const std::string_view falling = "type: linear, cosine, polynomial or warmup_stable_decay";
-  if (applies(section, "min_lr_ratio", decays_to_min_lr, falling)) {
-    section.read("min_lr_ratio", options.min_lr_ratio,
-                 {.help = "Minimum learning rate at the end of the decay, as a fraction of lr.",
-                  .range = config::between(0, 1),
-                  .only_if = falling});
-  }
-  const std::string_view stable = "type: warmup_stable_decay";
-  if (applies(section, "decay", options.type == ScheduleType::kWarmupStableDecay, stable)) {
-    section.read(
-        "decay", options.decay,
-        {.help = "Length of the final decay phase. null: 10% of the run.", .only_if = stable});
-  }
-}
-
-ScheduleOptions read_schedule(config::Section section, const config::Duration& duration) {
-  ScheduleOptions options;
-  section.read_choice("type", options.type, kSchedules,
-                      {.help = "Learning rate schedule after the warm-up."});
-  section.read("warmup", options.warmup,
-               {.help = "Learning rate warm-up: length of the linear increase from zero to lr. `0 "
-                        "steps`: no warm-up.",
-                .range = config::at_least(0)});
-  if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
-    section.fail("warmup", str_cat("the warm-up of ", config::to_string(options.warmup),
-                                   " is longer than the run, whose duration is ",
-                                   config::to_string(duration)));
-  }
-  read_schedule_shape(section, options);
-  if (options.decay) {
-    const double rest =
-        duration.amount - (options.warmup.unit == duration.unit ? options.warmup.amount : 0);
-    if (options.decay->unit != duration.unit) {
-      section.fail("decay", "must have the unit of train.duration, " + config::to_string(duration));
-    }
-    if (options.decay->amount > rest) {
-      section.fail("decay",
-                   str_cat(config::to_string(*options.decay),
-                           " is longer than the rest of train.duration after the warm-up"));
-    }
-  }
-  section.reject_unread();
-  return options;
 }
 
 void read_batch(config::Section& section, TrainOptions& options) {
@@ -336,9 +218,10 @@ TrainOptions read_train_options(config::Section& section) {
       "duration", options.duration,
       {.help = "Training duration: `2000 steps`, `3 epochs`, `10M tokens` or `45 minutes`."});
   read_batch(section, options);
-  options.optimizer = read_optimizer(section.section("optimizer", {.help = "The optimizer."}));
-  options.schedule = read_schedule(section.section("schedule", {.help = "Learning rate schedule."}),
-                                   options.duration);
+  options.optimizer =
+      read_optimizer_options(section.section("optimizer", {.help = "The optimizer."}));
+  options.schedule = read_schedule_options(
+      section.section("schedule", {.help = "Learning rate schedule."}), options.duration);
   section.read("clip_norm", options.clip_norm,
                {.help = "Gradient clipping: maximum global gradient norm; larger gradients are "
                         "scaled down to it. null: no clipping.",

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,44 +8,10 @@
 #include "config/duration.h"
 #include "config/section.h"
 #include "models/adapters/lora_options.h"
+#include "train/optimizer/optimizer_options.h"
+#include "train/optimizer/schedule_options.h"
 
 namespace weft::train {
-
-enum class OptimizerType { kAdamw, kSgd };
-enum class DecayOn { kMatrices, kAll };
-
-/// `train.optimizer:`
-struct OptimizerOptions {
-  OptimizerType type = OptimizerType::kAdamw;
-  double lr = 1e-4;
-  std::array<double, 2> betas = {0.9, 0.999};  // adamw
-  double epsilon = 1e-8;                       // adamw
-  double momentum = 0.9;                       // sgd
-  double weight_decay = 0.01;
-  DecayOn decay_on = DecayOn::kMatrices;         // parameters with at least two dimensions, or all
-  double layer_decay = 1;                        // lr factor from each layer to the one below
-  std::optional<double> head_lr = std::nullopt;  // of pooler and head; nullopt: lr
-  bool scale_parameter = false;                  // scales the lr by the RMS of the weights
-};
-
-enum class ScheduleType {
-  kConstant,
-  kLinear,
-  kCosine,
-  kPolynomial,
-  kInverseSquareRoot,
-  kWarmupStableDecay,
-};
-
-/// `train.schedule:`
-struct ScheduleOptions {
-  ScheduleType type = ScheduleType::kLinear;
-  config::Duration warmup = {};  // from 0 to the full rate
-  double power = 1.0;            // polynomial
-  double min_lr_ratio = 0.0;     // minimum rate, as a fraction of lr
-  // warmup_stable_decay: length of the decay phase; nullopt: a tenth of the run
-  std::optional<config::Duration> decay = std::nullopt;
-};
 
 /// Activations kept for the backward pass: all, or only the input of each layer.
 enum class ActivationCheckpointing { kNone, kLayers };

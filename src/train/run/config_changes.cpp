@@ -78,6 +78,11 @@ bool may_change(const std::string& key) {
     return key.starts_with(prefix) &&
            (key.size() == prefix.size() || key[prefix.size()] == '.' || key[prefix.size()] == '[');
   };
+  // Of a group of parameters, which they are and the type; settings may change, as
+  // train.optimizer.lr.
+  if (key.starts_with("train.optimizer.groups")) {
+    return !key.ends_with(".parameters") && !key.ends_with(".type");
+  }
   return std::any_of(kFree.begin(), kFree.end(), is_at_or_below) ||
          std::none_of(kFixed.begin(), kFixed.end(), is_at_or_below);
 }

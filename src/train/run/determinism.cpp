@@ -84,11 +84,9 @@ void set_determinism(Determinism requested,
 }
 
 std::string wall_clock_key(const TrainOptions& options) {
-  const auto& schedule = options.schedule;
   const std::vector<std::pair<const char*, std::optional<config::Duration>>> lengths = {
       {"train.duration", options.duration},
-      {"train.schedule.warmup", schedule.warmup},
-      {"train.schedule.decay", schedule.decay},
+      {"train.schedule.warmup", options.schedule.warmup},
       {"train.evaluate_every", options.evaluate_every},
       {"train.log_every", options.log_every}};
   for (const auto& [key, length] : lengths) {

@@ -9,6 +9,7 @@
 #include "models/families/baselines.h"
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
+#include "train/optimizer/parameter_groups.h"
 #include "train/run/unused_keys.h"
 #include "train/sweep/sweep_grid.h"
 
@@ -69,6 +70,27 @@ void check_lora(const config::Section& train, const RunConfig& config) {
   }
 }
 
+// Checks that train.freeze and train.optimizer.groups name parameters of the model. With adapters,
+// the parameters are only known when the model is loaded.
+void check_parameter_patterns(const config::Section& train, const RunConfig& config) {
+  const auto& groups = config.train.optimizer.groups;
+  if (config.train.lora || (config.train.freeze.empty() && groups.empty())) {
+    return;
+  }
+  const auto names = parameter_names(trained_model(config), *config.objective);
+  std::set<std::string> frozen;
+  try {
+    frozen = frozen_parameters(config.train.freeze, names);
+  } catch (const std::invalid_argument& error) {
+    train.fail("freeze", error.what());
+  }
+  try {
+    parameter_groups(groups, names, frozen);
+  } catch (const std::invalid_argument& error) {
+    train.fail("optimizer", error.what());
+  }
+}
+
 // Checks that model and data support freezing and early stopping.
 void check_fine_tuning(const config::Section& train, const RunConfig& config) {
   if (train.is_documenting()) {
@@ -80,14 +102,7 @@ void check_fine_tuning(const config::Section& train, const RunConfig& config) {
   if (config.train.lora) {
     check_lora(train, config);
   }
-  if (!config.train.freeze.empty()) {
-    try {
-      frozen_parameters(config.train.freeze,
-                        parameter_names(trained_model(config), *config.objective));
-    } catch (const std::invalid_argument& error) {
-      train.fail("freeze", error.what());
-    }
-  }
+  check_parameter_patterns(train, config);
 }
 
 /// Layers whose attention is recorded are not recomputed.

@@ -130,13 +130,14 @@ void log_model(const RunConfig& config, const Trainer& trainer, const std::strin
                 ? str_cat("[model] ", all, " parameters")
                 : str_cat("[model] ", with_commas(flat_parameters.trained_parameters()), " of ",
                           all, " parameters are trainable"));
-  const auto [low, high] =
-      std::minmax_element(flat_parameters.segments().begin(), flat_parameters.segments().end(),
-                          [](const auto& a, const auto& b) { return a.lr_scale < b.lr_scale; });
-  if (low->lr_scale != high->lr_scale) {
-    log::info(str_cat(std::setprecision(3), "[optimizer] layer-wise learning rates: from ",
-                      config.train.optimizer.lr * low->lr_scale, " to ",
-                      config.train.optimizer.lr * high->lr_scale));
+  const auto [low, high] = std::minmax_element(
+      flat_parameters.segments().begin(), flat_parameters.segments().end(),
+      [](const auto& a, const auto& b) { return a.settings.lr_scale < b.settings.lr_scale; });
+  if (low->settings.lr_scale != high->settings.lr_scale) {
+    log::info(str_cat(std::setprecision(3), "[optimizer] learning rates by layer",
+                      config.train.optimizer.groups.empty() ? "" : " and group", ": from ",
+                      config.train.optimizer.lr * low->settings.lr_scale, " to ",
+                      config.train.optimizer.lr * high->settings.lr_scale));
   }
 }
 

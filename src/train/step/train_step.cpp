@@ -198,8 +198,8 @@ bool TrainStep::update(const StepResult& result, double lr) {
   const bool is_safe =
       std::all_of(flat_parameters_.segments().begin(), flat_parameters_.segments().end(),
                   [&](const auto& segment) {
-                    const double rate = lr * segment.lr_scale;
-                    return rate <= kSafeLr && rate * optimizer_.weight_decay() <= kSafeDecay;
+                    const double rate = lr * segment.settings.lr_scale;
+                    return rate <= kSafeLr && rate * optimizer_.weight_decay(segment) <= kSafeDecay;
                   });
   bool is_done = true;
   if (is_safe) {

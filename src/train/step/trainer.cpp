@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
-#include "train/optimizer/layer_wise_lr_decay.h"
+#include "train/optimizer/parameter_groups.h"
 #include "train/step/initial_state.h"
 
 namespace weft::train {
@@ -44,9 +44,7 @@ Trainer::Trainer(const RunConfig& config,
       options_(options),
       flat_parameters_(*components.model,
                        options.precision,
-                       config.train.optimizer.decay_on,
-                       layer_wise_lr_scales(config.train.optimizer, *components.model),
-                       segmentation_of(config.train.optimizer)),
+                       parameter_settings(config.train.optimizer, *components.model)),
       optimizer_(make_optimizer(config.train.optimizer, flat_parameters_)),
       learning_rate_(config.train.schedule, config.train.duration, config.train.optimizer.lr),
       train_step_(*components.objective,

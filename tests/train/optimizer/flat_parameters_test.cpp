@@ -35,13 +35,13 @@ TEST(FlatParameters, PutsDecayedParametersFirstAlignedTo64Bytes) {
   ArenaToy toy;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
   ASSERT_EQ(flat_parameters.entries().size(), 3);
-  EXPECT_TRUE(flat_parameters.at("weight").decays);
-  EXPECT_FALSE(flat_parameters.at("bias").decays);
+  EXPECT_TRUE(flat_parameters.at("weight").settings.decays);
+  EXPECT_FALSE(flat_parameters.at("bias").settings.decays);
   EXPECT_LT(flat_parameters.at("weight").begin, flat_parameters.at("last").begin);
   ASSERT_EQ(flat_parameters.segments().size(), 2);
-  EXPECT_TRUE(flat_parameters.segments()[0].decays);
+  EXPECT_TRUE(flat_parameters.segments()[0].settings.decays);
   EXPECT_EQ(flat_parameters.segments()[0].begin, 0);
-  EXPECT_FALSE(flat_parameters.segments()[1].decays);
+  EXPECT_FALSE(flat_parameters.segments()[1].settings.decays);
   EXPECT_EQ(flat_parameters.segments()[1].begin,
             kernels::kUpdateBlock);  // at a block of the update
   EXPECT_EQ(flat_parameters.at("bias").begin, flat_parameters.segments()[1].begin);
@@ -62,7 +62,7 @@ TEST(FlatParameters, CountsATiedWeightOnce) {
 TEST(FlatParameters, AllParametersDecayWithDecayOnAll) {
   ArenaToy toy;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kAll);
-  EXPECT_TRUE(flat_parameters.at("bias").decays);
+  EXPECT_TRUE(flat_parameters.at("bias").settings.decays);
   ASSERT_EQ(flat_parameters.segments().size(), 1);
   EXPECT_EQ(flat_parameters.segments()[0].count, flat_parameters.size());
 }
@@ -138,15 +138,17 @@ TEST(FlatParameters, FrozenParametersHaveWeightsAndNothingElse) {
 TEST(FlatParameters, SplitsTheTrainedRangeWhereLearningRatesChange) {
   ArenaToy toy;
   const FlatParameters flat_parameters(
-      toy, at::kFloat, DecayOn::kMatrices,
-      [](const std::string& name) { return name == "last" ? 0.5 : 2.0; });
+      toy, at::kFloat, [](const std::string& name, const at::Tensor& parameter) {
+        return ParameterSettings{.decays = parameter.dim() >= 2,
+                                 .lr_scale = name == "last" ? 0.5 : 2.0};
+      });
   ASSERT_EQ(flat_parameters.segments().size(), 3);  // weight, last; bias
-  EXPECT_EQ(flat_parameters.segments()[0].lr_scale, 2.0);
-  EXPECT_EQ(flat_parameters.segments()[1].lr_scale, 0.5);
+  EXPECT_EQ(flat_parameters.segments()[0].settings.lr_scale, 2.0);
+  EXPECT_EQ(flat_parameters.segments()[1].settings.lr_scale, 0.5);
   EXPECT_EQ(flat_parameters.segments()[1].begin, flat_parameters.at("last").begin);
-  EXPECT_TRUE(flat_parameters.segments()[1].decays);
-  EXPECT_EQ(flat_parameters.segments()[2].lr_scale, 2.0);
-  EXPECT_FALSE(flat_parameters.segments()[2].decays);
+  EXPECT_TRUE(flat_parameters.segments()[1].settings.decays);
+  EXPECT_EQ(flat_parameters.segments()[2].settings.lr_scale, 2.0);
+  EXPECT_FALSE(flat_parameters.segments()[2].settings.decays);
   int64_t end = 0;
   for (const auto& segment : flat_parameters.segments()) {
     EXPECT_EQ(segment.begin, kernels::block_count(end) * kernels::kUpdateBlock);
@@ -157,8 +159,10 @@ TEST(FlatParameters, SplitsTheTrainedRangeWhereLearningRatesChange) {
 
 TEST(FlatParameters, GivesEachParameterASegmentWhereAsked) {
   ArenaToy toy;
-  const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices, {},
-                                       Segmentation::kPerParameter);
+  const FlatParameters flat_parameters(
+      toy, at::kFloat, [](const std::string& /*name*/, const at::Tensor& parameter) {
+        return ParameterSettings{.decays = parameter.dim() >= 2, .has_own_segment = true};
+      });
   ASSERT_EQ(flat_parameters.segments().size(), flat_parameters.entries().size());
   int64_t parameters = 0;
   for (const auto& segment : flat_parameters.segments()) {
@@ -172,6 +176,34 @@ TEST(FlatParameters, GivesEachParameterASegmentWhereAsked) {
     parameters += segment.parameters;
   }
   EXPECT_EQ(parameters, flat_parameters.trained_parameters());
+}
+
+TEST(FlatParameters, CutsTheTrainedPartAtGroups) {
+  ArenaToy toy;
+  const FlatParameters flat_parameters(
+      toy, at::kFloat, [](const std::string& name, const at::Tensor& parameter) {
+        return ParameterSettings{.group = name == "weight" ? 1U : 0U,
+                                 .decays = parameter.dim() >= 2};
+      });
+  ASSERT_EQ(flat_parameters.segments().size(), 3);  // last, bias; weight
+  EXPECT_EQ(flat_parameters.segments()[0].members.front().name, "last");
+  EXPECT_EQ(flat_parameters.segments()[1].members.front().name, "bias");
+  EXPECT_EQ(flat_parameters.segments()[2].members.front().name, "weight");
+  EXPECT_EQ(flat_parameters.segments()[2].settings.group, 1);
+  EXPECT_EQ(flat_parameters.segments()[2].begin % kernels::kUpdateBlock, 0);
+  EXPECT_EQ(flat_parameters.segments()[2].begin, flat_parameters.at("weight").begin);
+}
+
+TEST(FlatParameters, SegmentsKnowTheShapesOfTheirParameters) {
+  ArenaToy toy;
+  const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
+  const auto& segment = flat_parameters.segments()[0];
+  ASSERT_EQ(segment.members.size(), 2);
+  EXPECT_EQ(segment.members[0].shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(segment.members[1].shape, (std::vector<int64_t>{2, 2}));
+  const auto weights = flat_parameters.master().narrow(0, segment.begin, segment.count);
+  EXPECT_TRUE(at::equal(segment.members[0].view(weights), toy.weight_));
+  EXPECT_TRUE(at::equal(segment.members[1].view(weights), toy.last_));
 }
 
 }  // namespace

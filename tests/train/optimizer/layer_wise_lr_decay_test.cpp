@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/directory.h"
+#include "train/optimizer/parameter_groups.h"
 
 namespace weft::train {
 namespace {
@@ -41,11 +42,11 @@ TEST(LayerWiseLrDecay, HeadHasItsOwn) {
 
 TEST(LayerWiseLrDecay, SegmentTheParametersLayerByLayer) {
   const auto model = classifier();
-  const FlatParameters flat_parameters(*model, at::kFloat, DecayOn::kMatrices,
-                                       layer_wise_lr_scales({.layer_decay = 0.5}, *model));
+  const FlatParameters flat_parameters(*model, at::kFloat,
+                                       parameter_settings({.layer_decay = 0.5}, *model));
   std::vector<double> rates;
   for (const auto& segment : flat_parameters.segments()) {
-    rates.push_back(segment.lr_scale);
+    rates.push_back(segment.settings.lr_scale);
   }
   EXPECT_EQ(rates, (std::vector<double>{0.125, 0.25, 0.5, 1, 0.125, 0.25, 0.5, 1}));
 }

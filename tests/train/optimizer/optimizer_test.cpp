@@ -9,8 +9,20 @@
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
+#include "support/config.h"
+#include "train/optimizer/parameter_groups.h"
+
 namespace weft::train {
 namespace {
+
+using OptimizerKeys = std::vector<std::pair<std::string, std::string>>;
+
+OptimizerOptions options_of(const OptimizerKeys& keys) {
+  return read_optimizer_options(test::section("train.optimizer", keys));
+}
+
+const OptimizerKeys kAdamwKeys = {
+    {"betas", "[0.8, 0.95]"}, {"epsilon", "1e-6"}, {"weight_decay", "0.3"}};
 
 class OptimizerToy : public torch::nn::Module {
  public:
@@ -58,8 +70,7 @@ TEST_F(OptimizerTest, AdamwEqualsTheLibrarysFusedOne) {
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
-  const auto optimizer =
-      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, flat_parameters);
+  const auto optimizer = make_optimizer(options_of(kAdamwKeys), flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
     fill_gradients(flat_parameters, step);
     const double lr = 0.01 * static_cast<double>(step);
@@ -79,7 +90,7 @@ TEST_F(OptimizerTest, SgdEqualsTheLibrarysFusedOne) {
   const at::NoGradGuard no_grad;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
   const auto optimizer = make_optimizer(
-      {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0.2}, flat_parameters);
+      options_of({{"type", "sgd"}, {"momentum", "0.9"}, {"weight_decay", "0.2"}}), flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
     fill_gradients(flat_parameters, step);
     matrix.sgd(toy.matrix_.grad() * 0.5, 0.05, 0.2, step == 1);
@@ -90,18 +101,52 @@ TEST_F(OptimizerTest, SgdEqualsTheLibrarysFusedOne) {
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
 }
 
-TEST_F(OptimizerTest, RefreshesTheBf16Copy) {
+TEST_F(OptimizerTest, RefreshesTheBf16CopyAndZeroesTheGradient) {
+  for (const auto* type : {"adamw", "sgd", "lion"}) {
+    OptimizerToy toy;
+    const at::NoGradGuard no_grad;
+    const FlatParameters flat_parameters(toy, at::kBFloat16, DecayOn::kMatrices);
+    const auto before = flat_parameters.compute().clone();
+    const auto optimizer = make_optimizer({.type = type}, flat_parameters);
+    fill_gradients(flat_parameters, 1);
+    optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
+    EXPECT_FALSE(at::equal(flat_parameters.compute(), before)) << type;
+    EXPECT_TRUE(at::equal(flat_parameters.compute(), flat_parameters.master().to(at::kBFloat16)))
+        << type;
+    EXPECT_EQ(flat_parameters.gradient().count_nonzero().item<int64_t>(), 0) << type;
+  }
+}
+
+TEST_F(OptimizerTest, EachGroupFollowsItsOwnRuleRateAndDecay) {
   OptimizerToy toy;
+  Reference matrix(toy.matrix_);
+  Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
-  const FlatParameters flat_parameters(toy, at::kBFloat16, DecayOn::kMatrices);
-  const auto optimizer = make_optimizer({}, flat_parameters);
-  fill_gradients(flat_parameters, 1);
-  optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
-  EXPECT_TRUE(at::equal(flat_parameters.compute(), flat_parameters.master().to(at::kBFloat16)));
+  auto keys = kAdamwKeys;
+  keys.emplace_back("lr", "0.02");
+  keys.emplace_back("groups",
+                    "[{parameters: vector, type: sgd, lr: 0.1, weight_decay: 0.2, decay_on: all}]");
+  const auto options = options_of(keys);
+  const FlatParameters flat_parameters(toy, at::kFloat, parameter_settings(options, toy));
+  const auto optimizer = make_optimizer(options, flat_parameters);
+  for (int64_t step = 1; step <= 5; ++step) {
+    fill_gradients(flat_parameters, step);
+    const double factor = 1.0 / static_cast<double>(step);  // of the schedule
+    matrix.adamw(toy.matrix_.grad(), 0.02 * factor, 0.3, step);
+    vector.sgd(toy.vector_.grad(), 0.1 * factor, 0.2, step == 1);
+    optimizer->update(flat_parameters.gradient(), 0.02 * factor, 1.0);
+  }
+  EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
+  std::vector<std::string> names;
+  for (const auto& [name, flat] : optimizer->moments()) {
+    names.push_back(name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"first_moment", "second_moment", "momentum"}));
 }
 
 TEST_F(OptimizerTest, FrozenParametersDoNotMoveByABitAndHaveNoState) {
-  for (const auto type : {OptimizerType::kAdamw, OptimizerType::kSgd}) {
+  for (const auto* type : {"adamw", "sgd", "lion"}) {
     OptimizerToy toy;
     toy.matrix_.set_requires_grad(false);
     const auto before = toy.matrix_.detach().clone();
@@ -127,10 +172,11 @@ TEST_F(OptimizerTest, RateOfASegmentMultipliesRateAndDecay) {
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
   const FlatParameters flat_parameters(
-      toy, at::kFloat, DecayOn::kMatrices,
-      [](const std::string& name) { return name == "matrix" ? 0.25 : 3.0; });
-  const auto optimizer =
-      make_optimizer({.betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3}, flat_parameters);
+      toy, at::kFloat, [](const std::string& name, const at::Tensor& /*parameter*/) {
+        return ParameterSettings{.decays = name == "matrix",
+                                 .lr_scale = name == "matrix" ? 0.25 : 3.0};
+      });
+  const auto optimizer = make_optimizer(options_of(kAdamwKeys), flat_parameters);
   for (int64_t step = 1; step <= 3; ++step) {
     fill_gradients(flat_parameters, step);
     matrix.adamw(toy.matrix_.grad(), 0.25 * 0.02, 0.3, step);
@@ -160,10 +206,10 @@ TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
     references.emplace_back(parameter);
   }
   const at::NoGradGuard no_grad;
-  const OptimizerOptions options = {
-      .betas = {0.8, 0.95}, .epsilon = 1e-6, .weight_decay = 0.3, .scale_parameter = true};
-  const FlatParameters flat_parameters(pair, at::kFloat, DecayOn::kMatrices, {},
-                                       segmentation_of(options));
+  auto keys = kAdamwKeys;
+  keys.emplace_back("scale_parameter", "true");
+  const auto options = options_of(keys);
+  const FlatParameters flat_parameters(pair, at::kFloat, parameter_settings(options, pair));
   const auto optimizer = make_optimizer(options, flat_parameters);
   for (int64_t step = 1; step <= 4; ++step) {
     fill_gradients(flat_parameters, step);
@@ -202,7 +248,7 @@ struct Training {
   std::unique_ptr<Optimizer> optimizer;
 
   Training(const OptimizerOptions& options, at::ScalarType type)
-      : flat_parameters(table, type, DecayOn::kMatrices),
+      : flat_parameters(table, type, parameter_settings(options, table)),
         optimizer(make_optimizer(options, flat_parameters)) {}
 
   // Steps have the gradient of a few rows that differ from step to step.
@@ -242,15 +288,18 @@ void expect_same_bits(const Training& actual, const Training& expected) {
   }
 }
 
-const std::vector<OptimizerOptions> kOptimizers = {
-    {.weight_decay = 0.1},
-    {.weight_decay = 0},
-    {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0.1},
-    {.type = OptimizerType::kSgd, .momentum = 0.9, .weight_decay = 0},
-    {.type = OptimizerType::kSgd, .momentum = 0, .weight_decay = 0}};
+const std::vector<OptimizerKeys> kOptimizers = {
+    {{"weight_decay", "0.1"}},
+    {{"weight_decay", "0"}},
+    {{"type", "sgd"}, {"momentum", "0.9"}, {"weight_decay", "0.1"}},
+    {{"type", "sgd"}, {"momentum", "0.9"}, {"weight_decay", "0"}},
+    {{"type", "sgd"}, {"momentum", "0"}, {"weight_decay", "0"}},
+    {{"type", "lion"}, {"weight_decay", "0"}},
+    {{"type", "sgd"}, {"groups", "[{parameters: rows, type: adamw, lr: 1e-3, weight_decay: 0}]"}}};
 
-TEST_F(OptimizerTest, SkippedBlocksEqualUpdatedOnes) {
-  for (const auto& options : kOptimizers) {
+TEST_F(OptimizerTest, BlocksThatRestEqualThoseThatAreUpdated) {
+  for (const auto& keys : kOptimizers) {
+    const auto options = options_of(keys);
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       Training knows(options, type);
       Training plods(options, type);
@@ -264,7 +313,8 @@ TEST_F(OptimizerTest, SkippedBlocksEqualUpdatedOnes) {
 }
 
 TEST_F(OptimizerTest, ResumesWithTheMomentsThatWereLoaded) {
-  for (const auto& options : kOptimizers) {
+  for (const auto& keys : kOptimizers) {
+    const auto options = options_of(keys);
     Training whole(options, at::kBFloat16);
     for (int64_t step = 0; step < 4; ++step) {
       whole.step(step, true);
@@ -276,6 +326,26 @@ TEST_F(OptimizerTest, ResumesWithTheMomentsThatWereLoaded) {
       resumed.step(step, true);
     }
     expect_same_bits(resumed, whole);
+  }
+}
+
+// Each number's update depends on that number alone, so groups of equal settings change no bit.
+TEST_F(OptimizerTest, GroupsOfEqualSettingsEqualOneGroup) {
+  for (const OptimizerKeys& keys :
+       {OptimizerKeys{{"betas", "[0.5, 0.6]"}, {"epsilon", "1e-3"}, {"weight_decay", "0.1"}},
+        OptimizerKeys{{"type", "sgd"}, {"momentum", "0.4"}, {"weight_decay", "0.1"}},
+        OptimizerKeys{{"type", "lion"}, {"betas", "[0.5, 0.6]"}, {"weight_decay", "0.1"}}}) {
+    auto split = keys;
+    split.emplace_back("groups", "[{parameters: rows}]");
+    Training one(options_of(keys), at::kBFloat16);
+    Training two(options_of(split), at::kBFloat16);
+    EXPECT_NE(one.flat_parameters.at("rows").begin, two.flat_parameters.at("rows").begin);
+    for (int64_t step = 0; step < 4; ++step) {
+      one.step(step, true);
+      two.step(step, true);
+    }
+    EXPECT_TRUE(at::equal(one.table.rows_, two.table.rows_)) << keys.front().second;
+    EXPECT_TRUE(at::equal(one.table.bias_, two.table.bias_)) << keys.front().second;
   }
 }
 

@@ -19,14 +19,16 @@ TEST(ConfigChanges, NamesEachKeyWithBothValues) {
   EXPECT_EQ(changes[2].after, "128");
 }
 
-TEST(ConfigChanges, OnlyTrainingDurationAndScheduleMayChange) {
-  for (const auto* key : {"train.duration", "train.batch_tokens", "run.directory",
-                          "data.num_workers", "data.evaluate[0].path", "train.optimizer.lr"}) {
+TEST(ConfigChanges, LetsOnlyTheCourseOfTrainingChange) {
+  for (const auto* key :
+       {"train.duration", "train.batch_tokens", "run.directory", "data.num_workers",
+        "data.evaluate[0].path", "train.optimizer.lr", "train.optimizer.groups[0].lr"}) {
     EXPECT_TRUE(may_change(key)) << key;
   }
   for (const auto* key :
        {"model.dim", "data.train[0].path", "data.shuffle", "objective.type", "run.seed",
-        "tokenizer.vocab_size", "train.optimizer.type", "init_from"}) {
+        "tokenizer.vocab_size", "train.optimizer.type", "train.optimizer.groups[1].type",
+        "train.optimizer.groups[0].parameters", "init_from"}) {
     EXPECT_FALSE(may_change(key)) << key;
   }
 }

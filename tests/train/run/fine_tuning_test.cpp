@@ -249,6 +249,15 @@ TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
                                  "train.optimizer.head_lr=1e-3"}));
 }
 
+TEST_F(FineTuningTest, GroupsOfTheOptimizerThatChangeNothingAreRefused) {
+  EXPECT_NE(test::message_of<config::Error>([&] {
+              small_.config("classify", "run",
+                            {"train.freeze=[embeddings]",
+                             "train.optimizer.groups=[{parameters: embeddings.word}]"});
+            }).find("train.optimizer: groups.0.parameters: 'embeddings.word' has no effect"),
+            std::string::npos);
+}
+
 TEST_F(FineTuningTest, FreezeMayNotChangeOnResume) {
   ASSERT_TRUE(test::train_until(small_.config("classify", "run"), 4));
   EXPECT_THROW(train(small_.config("classify", "run", {"train.freeze=[embeddings]"})), UserError);

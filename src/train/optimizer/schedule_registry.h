@@ -1,0 +1,15 @@
+#pragma once
+
+#include "train/optimizer/registry.h"
+#include "train/optimizer/schedule_definition.h"
+
+namespace weft::train {
+
+/// All schedules.
+const Registry<ScheduleDefinition>& schedule_registry();
+
+/// Adds a schedule of the program's own, before the first config is read. Throws
+/// std::invalid_argument if the name is taken.
+void register_schedule(ScheduleDefinition definition);
+
+}  // namespace weft::train
