@@ -153,7 +153,7 @@ class Builder : public YAML::EventHandler {
     }
     if (open_.size() >= kMaxDepth) {
       fail(locator_.at(mark),
-           str_cat("lists and maps are nested deeper than ", kMaxDepth, " deep"));
+           str_cat("lists and maps are nested deeper than ", kMaxDepth, " levels"));
     }
     open_.push_back({.node = {.kind = kind, .location = locator_.at(mark), .entries = {}},
                      .anchor = anchor,

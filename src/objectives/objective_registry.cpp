@@ -24,24 +24,28 @@ namespace weft::objectives {
 
 namespace {
 
-std::vector<ObjectiveDefinition>& registered_objectives() {
-  static std::vector<ObjectiveDefinition> table = {
-      {"mlm", "masked tokens", read_masked_lm},
-      {"classify", "classes of texts or images", read_classify},
-      {"regress", "a number for a text", read_regress},
-      {"tag", "labels of words: named entities, parts of speech", read_tag},
-      {"seq2seq", "a target text for a source text", read_seq2seq},
-      {"causal", "the next token", read_causal_lm},
-      {"prefix_lm",
-       "the rest of a text, or the target of a pair, after a prefix with bidirectional attention",
-       read_prefix_lm},
-      {"span_corruption", "T5's corrupted spans", read_span_corruption},
-      {"denoise", "a text without BART's noise", read_denoise},
-      {"translation_lm", "masked tokens of pairs of parallel texts", read_translation_lm},
-      {"distill", "the predictions of a teacher", read_distill},
-      {"masked_image", "pixels of masked patches", read_masked_image},
-      {"replaced_token", "ELECTRA: which tokens a small generator replaced", read_replaced_token},
-  };
+Registry<ObjectiveDefinition>& registered_objectives() {
+  static Registry<ObjectiveDefinition> table(
+      "objective",
+      {
+          {"mlm", "masked tokens", read_masked_lm},
+          {"classify", "classes of texts or images", read_classify},
+          {"regress", "a number for a text", read_regress},
+          {"tag", "labels of words: named entities, parts of speech", read_tag},
+          {"seq2seq", "a target text for a source text", read_seq2seq},
+          {"causal", "the next token", read_causal_lm},
+          {"prefix_lm",
+           "the rest of a text, or the target of a pair, after a prefix with bidirectional "
+           "attention",
+           read_prefix_lm},
+          {"span_corruption", "T5's corrupted spans", read_span_corruption},
+          {"denoise", "a text without BART's noise", read_denoise},
+          {"translation_lm", "masked tokens of pairs of parallel texts", read_translation_lm},
+          {"distill", "the predictions of a teacher", read_distill},
+          {"masked_image", "pixels of masked patches", read_masked_image},
+          {"replaced_token", "ELECTRA: which tokens a small generator replaced",
+           read_replaced_token},
+      });
   return table;
 }
 
@@ -155,16 +159,12 @@ std::vector<std::string> types_for(const models::ModelOptions& model) {
 
 }  // namespace
 
-const std::vector<ObjectiveDefinition>& objective_definitions() { return registered_objectives(); }
+const std::deque<ObjectiveDefinition>& objective_definitions() {
+  return registered_objectives().all();
+}
 
 void register_objective(const ObjectiveDefinition& definition) {
-  for (const auto& known : objective_definitions()) {
-    if (known.name == definition.name) {
-      throw std::invalid_argument(
-          str_cat("register_objective: there is an objective '", definition.name, "' already"));
-    }
-  }
-  registered_objectives().push_back(definition);
+  registered_objectives().add(definition);
 }
 
 std::unique_ptr<Objective> make_default_objective(const ObjectiveDefinition& definition) {

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/registry.h"
 #include "config/section.h"
 #include "objectives/objective.h"
 
@@ -22,7 +23,7 @@ struct ObjectiveDefinition {
 };
 
 /// The objectives of Weft, then those that were registered, in the order of the documentation.
-const std::vector<ObjectiveDefinition>& objective_definitions();
+const std::deque<ObjectiveDefinition>& objective_definitions();
 
 /// Adds an objective of a program that links Weft, before `weft::run` (cli/run.h) or anything else
 /// reads a config. Throws std::invalid_argument if the name is taken.

@@ -257,8 +257,8 @@ TEST(ConfigErrors, RefuseFilesThatAreNotMaps) {
   EXPECT_EQ(message(""), "test.yaml:1:1: the file is empty" + rest);
   EXPECT_EQ(message("# only a comment\n"), "test.yaml:1:1: the file is empty" + rest);
   EXPECT_EQ(message("---\n...\n"), "test.yaml:1:1: the file is empty" + rest);
-  EXPECT_EQ(message("- a\n- b\n"), "test.yaml:1:1: a list at the top" + rest);
-  EXPECT_EQ(message("words\n"), "test.yaml:1:1: 'words' at the top" + rest);
+  EXPECT_EQ(message("- a\n- b\n"), "test.yaml:1:1: a list at the top level" + rest);
+  EXPECT_EQ(message("words\n"), "test.yaml:1:1: 'words' at the top level" + rest);
 }
 
 TEST(ConfigErrors, CountColumnsInCharacters) {
@@ -294,13 +294,13 @@ TEST(ConfigErrors, KeepAnchorsFromGrowing) {
             "test.yaml:1:17: model.dim: an alias inside of its own anchor, must refer to a "
             "completed value");
   EXPECT_NE(message("model: " + std::string(20000, '[') + std::string(20000, ']'))
-                .find("more than 64 deep"),
+                .find("nested deeper than 64 levels"),
             std::string::npos);
   std::string nested;
   for (int depth = 0; depth < 200; ++depth) {
     nested += std::string(static_cast<std::size_t>(depth), ' ') + "k:\n";
   }
-  EXPECT_NE(message(nested).find("more than 64 deep"), std::string::npos);
+  EXPECT_NE(message(nested).find("nested deeper than 64 levels"), std::string::npos);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 

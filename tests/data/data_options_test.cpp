@@ -94,7 +94,7 @@ TEST_F(DataOptionsTest, NamesWhatIsMissing) {
                 .find("text: 'boddy' is not a column of DIR/t.tsv (did you mean 'body'?), which "
                       "has 'label', 'body'"),
             std::string::npos);
-  EXPECT_NE(message({{"train", item("a.txt", ", label: x")}}).find("has no columns"),
+  EXPECT_NE(message({{"train", item("a.txt", ", label: x")}}).find("has no column names"),
             std::string::npos);
 }
 

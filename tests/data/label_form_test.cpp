@@ -114,7 +114,7 @@ TEST_F(LabelFormTest, ARegressionMayHaveSeveralNumbers) {
 TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrSkippedAndCounted) {
   const auto from = item("x.tsv", "label\ttext\n0\ta\n\tb\n1\tc\n");
   EXPECT_EQ(mistake(from, {}),
-            "x.tsv:3: an empty `label`, every row must have a label; data.unlabelled: drop skips "
+            "x.tsv:3: an empty field `label`, every row must have a label; data.unlabelled: drop skips "
             "such rows");
   const auto dataset = make(from, {.unlabelled = Unlabelled::kDrop});
   ASSERT_EQ(dataset->size(0), 2);

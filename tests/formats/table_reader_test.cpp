@@ -142,7 +142,7 @@ TEST_F(TableReaderTest, MissingColumnsAreNamedWithTheNearest) {
   EXPECT_EQ(refusal("t.tsv", "text\tlabel\n", {"labl"}),
             ":1: no column 'labl', did you mean 'label'? The columns are 'text', 'label'");
   EXPECT_EQ(refusal("t.jsonl", "{\"text\": 1}\n", {"zzzzzz"}),
-            ":1: no column 'zzzzzz', there are 'text'");
+            ":1: no column 'zzzzzz', the columns are 'text'");
   EXPECT_EQ(refusal("t.csv", "a,a,b\n", {"a"}), ":1: two columns have the name 'a'");
   EXPECT_EQ(refusal("t.csv", "a,a,b\n", {"b"}), "");
 }

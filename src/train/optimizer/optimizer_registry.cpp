@@ -17,14 +17,14 @@ std::vector<OptimizerDefinition> built_in_optimizers() {
   };
 }
 
-Registry<OptimizerDefinition>& mutable_optimizer_registry() {
-  static Registry<OptimizerDefinition> registry("optimizer", built_in_optimizers());
+VariantRegistry<OptimizerDefinition>& mutable_optimizer_registry() {
+  static VariantRegistry<OptimizerDefinition> registry("optimizer", built_in_optimizers());
   return registry;
 }
 
 }  // namespace
 
-const Registry<OptimizerDefinition>& optimizer_registry() { return mutable_optimizer_registry(); }
+const VariantRegistry<OptimizerDefinition>& optimizer_registry() { return mutable_optimizer_registry(); }
 
 void register_optimizer(OptimizerDefinition definition) {
   mutable_optimizer_registry().add(std::move(definition));

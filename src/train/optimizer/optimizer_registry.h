@@ -6,7 +6,7 @@
 namespace weft::train {
 
 /// All optimizers.
-const Registry<OptimizerDefinition>& optimizer_registry();
+const VariantRegistry<OptimizerDefinition>& optimizer_registry();
 
 /// Adds an optimizer of the program's own, before the first config is read. Throws
 /// std::invalid_argument if the name is taken.

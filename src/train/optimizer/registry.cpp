@@ -1,6 +1,9 @@
 #include "train/optimizer/registry.h"
 
+#include <algorithm>
 #include <iterator>
+
+#include "base/string_util.h"
 
 namespace weft::train {
 
@@ -17,12 +20,6 @@ bool has_key(const VariantKeys& variant, const std::string& key) {
 }
 
 }  // namespace
-
-std::string unknown_type(std::string_view type, const std::vector<std::string>& known) {
-  const auto near = did_you_mean(type, known);
-  return str_cat("'", type, "' is not one of ", join(known),
-                 near.empty() ? "" : str_cat(", did you mean '", near, "'?"));
-}
 
 void reject_keys_of_others(const config::Section& section,
                            std::string_view type,

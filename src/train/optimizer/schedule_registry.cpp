@@ -21,14 +21,14 @@ std::vector<ScheduleDefinition> built_in_schedules() {
   };
 }
 
-Registry<ScheduleDefinition>& mutable_schedule_registry() {
-  static Registry<ScheduleDefinition> registry("schedule", built_in_schedules());
+VariantRegistry<ScheduleDefinition>& mutable_schedule_registry() {
+  static VariantRegistry<ScheduleDefinition> registry("schedule", built_in_schedules());
   return registry;
 }
 
 }  // namespace
 
-const Registry<ScheduleDefinition>& schedule_registry() { return mutable_schedule_registry(); }
+const VariantRegistry<ScheduleDefinition>& schedule_registry() { return mutable_schedule_registry(); }
 
 void register_schedule(ScheduleDefinition definition) {
   mutable_schedule_registry().add(std::move(definition));

@@ -6,7 +6,7 @@
 namespace weft::train {
 
 /// All schedules.
-const Registry<ScheduleDefinition>& schedule_registry();
+const VariantRegistry<ScheduleDefinition>& schedule_registry();
 
 /// Adds a schedule of the program's own, before the first config is read. Throws
 /// std::invalid_argument if the name is taken.

@@ -175,11 +175,11 @@ TEST_F(LabelledDatasetTest, NamesTheRowOfAMistake) {
             "x.tsv, row 2: 'span' is not one of the classes ham, spam (did you mean 'spam'?)");
   EXPECT_NE(message([&] {
               make({item("x.tsv", "label\ttext\nham\ta\n \tb\n")});
-            }).find("an empty `label`"),
+            }).find("an empty field `label`"),
             std::string::npos);
   EXPECT_NE(message([&] {
               make({item("x.jsonl", "{\"text\": \"a\", \"label\": \"x\"}\n{\"text\": \"a\"}\n")});
-            }).find("no `label`"),
+            }).find("no field `label`"),
             std::string::npos);
   EXPECT_NE(message([&] { make({item("x.tsv", "label\tbody\nham\ta\n")}); })
                 .find("x.tsv: no column text or sentence1 or sentence, choose one of 'label', "
