@@ -21,7 +21,7 @@ struct Files {
   Files() {
     folder.write("rows.tsv", "label\ttext\nyes\tgood film\nno\tbad film film\nyes\tgood\n");
     folder.write("values.tsv", "label\ttext\n0.5\tgood film\n-1\tbad\n");
-    folder.write("text.txt", "good film\nbad film film\n\ngood good good bad\n");
+    folder.write("text.txt", "good film\nbad film film\n\ngood good good bad\nbad film\n");
   }
 
   Datasets read(const std::shared_ptr<const Objective>& objective,
