@@ -154,7 +154,6 @@ class DistillObjective : public Objective {
   }
   std::string metric_for_best_model() const override { return student_->metric_for_best_model(); }
 
-  const Objective& student() const override { return *student_; }
   data::DataOptions store_options(const data::DataOptions& data,
                                   const models::ModelOptions& model) const override {
     return student_->store_options(data, model);

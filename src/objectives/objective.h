@@ -66,8 +66,6 @@ class Objective {
       const models::ModelOptions& /*model*/) const {
     return std::nullopt;
   }
-  /// The objective that the student of a distillation learns; itself for others.
-  virtual const Objective& student() const { return *this; }
   /// What others ask to check a config.
   virtual ObjectiveTraits traits(const models::ModelOptions& /*model*/) const { return {}; }
 
