@@ -26,21 +26,25 @@ namespace {
 
 std::vector<ObjectiveDefinition>& registered_objectives() {
   static std::vector<ObjectiveDefinition> table = {
-      {"mlm", "masked tokens", read_masked_lm},
+      {"mlm", "masked tokens: masked language modelling", read_masked_lm},
       {"classify", "classes of texts or images", read_classify},
-      {"regress", "a number for a text", read_regress},
-      {"tag", "labels of words: named entities, parts of speech", read_tag},
-      {"seq2seq", "a target text for a source text", read_seq2seq},
-      {"causal", "the next token", read_causal_lm},
+      {"regress", "a number for a text: regression", read_regress},
+      {"tag", "labels of words: token classification, such as named entities or parts of speech",
+       read_tag},
+      {"seq2seq", "a target text for a source text, such as its translation", read_seq2seq},
+      {"causal", "the next token: causal language modelling", read_causal_lm},
       {"prefix_lm",
        "the rest of a text, or the target of a pair, after a prefix with bidirectional attention",
        read_prefix_lm},
-      {"span_corruption", "T5's corrupted spans", read_span_corruption},
-      {"denoise", "a text without BART's noise", read_denoise},
-      {"translation_lm", "masked tokens of pairs of parallel texts", read_translation_lm},
-      {"distill", "the predictions of a teacher", read_distill},
-      {"masked_image", "pixels of masked patches", read_masked_image},
-      {"replaced_token", "ELECTRA: which tokens a small generator replaced", read_replaced_token},
+      {"span_corruption", "the spans removed by T5's span corruption", read_span_corruption},
+      {"denoise", "the original of a text with BART's noise", read_denoise},
+      {"translation_lm", "masked tokens of parallel text pairs: translation language modelling",
+       read_translation_lm},
+      {"distill", "the predictions of a teacher: knowledge distillation", read_distill},
+      {"masked_image", "pixels of masked patches: masked image modelling", read_masked_image},
+      {"replaced_token",
+       "which tokens a small generator replaced: replaced token detection, ELECTRA",
+       read_replaced_token},
   };
   return table;
 }
@@ -160,8 +164,8 @@ const std::vector<ObjectiveDefinition>& objective_definitions() { return registe
 void register_objective(const ObjectiveDefinition& definition) {
   for (const auto& known : objective_definitions()) {
     if (known.name == definition.name) {
-      throw std::invalid_argument(
-          str_cat("register_objective: there is an objective '", definition.name, "' already"));
+      throw std::invalid_argument(str_cat("register_objective: objective '", definition.name,
+                                          "' is already registered, choose another name"));
     }
   }
   registered_objectives().push_back(definition);
