@@ -47,7 +47,7 @@ class Registry {
   void add(Definition definition) {
     if (find(definition.name) != nullptr) {
       throw std::invalid_argument(
-          str_cat(kind_, " '", definition.name, "' is registered already, choose another name"));
+          str_cat(kind_, " '", definition.name, "' is already registered, choose another name"));
     }
     definitions_.push_back(std::move(definition));
   }

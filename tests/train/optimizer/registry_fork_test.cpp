@@ -103,9 +103,9 @@ TEST_F(RegistryTest, AnOptimizerFromOutsideHasKeysOfItsOwn) {
 
 TEST_F(RegistryTest, ANameIsTakenOnce) {
   EXPECT_EQ(test::message_of<std::invalid_argument>([] { register_optimizer({.name = "sgd"}); }),
-            "optimizer 'sgd' is registered already, choose another name");
+            "optimizer 'sgd' is already registered, choose another name");
   EXPECT_EQ(test::message_of<std::invalid_argument>([] { register_schedule({.name = "linear"}); }),
-            "schedule 'linear' is registered already, choose another name");
+            "schedule 'linear' is already registered, choose another name");
 }
 
 TEST_F(RegistryTest, AnUnknownNameIsRefusedWithTheNearest) {
