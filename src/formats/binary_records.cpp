@@ -14,8 +14,8 @@ constexpr std::string_view kRecordsMagic = "weft-records";
 constexpr uint32_t kRecordsVersion = 1;
 
 [[noreturn]] void reject_records(std::string_view kind, const std::string& what) {
-  throw Error(str_cat("serialized records: ", what, ", expected all bytes of records of the kind '",
-                      kind, "', version ", kRecordsVersion));
+  throw Error(str_cat("serialized records: ", what, ", expected complete records of kind '", kind,
+                      "', version ", kRecordsVersion));
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ BinaryReader::BinaryReader(std::string_view bytes, std::string_view kind)
   require(checksum == crc32c(content));
   rest_.remove_suffix(sizeof(checksum));
   if (const auto found = read<std::string>(); found != kind) {
-    reject_records(kind, str_cat("found the kind '", found, "'"));
+    reject_records(kind, str_cat("found kind '", found, "'"));
   }
 }
 

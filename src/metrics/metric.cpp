@@ -22,43 +22,43 @@ constexpr bool kGreater = true;
 std::vector<Metric> built_in_metrics() {
   return {
       // Name, description, direction; functions of classes, of several labels, of values.
-      {"loss", "the objective's loss", kLower, class_loss, label_loss},
-      {"accuracy", "fraction of right rows", kGreater, class_accuracy, subset_accuracy},
+      {"loss", "loss of the objective", kLower, class_loss, label_loss},
+      {"accuracy", "fraction of correct rows", kGreater, class_accuracy, subset_accuracy},
       {"balanced_accuracy", "mean recall over the classes that occur", kGreater, balanced_accuracy},
       {"precision", "of the second class, or averaged", kGreater, class_precision, micro_precision},
       {"recall", "of the second class, or averaged", kGreater, class_recall, micro_recall},
       {"f1", "F1 of the second class, or averaged", kGreater, class_f1, micro_f1},
       {"f1_macro", "mean F1 over the classes", kGreater, class_f1_macro, label_f1_macro},
-      {"f1_weighted", "mean F1 weighted by rows", kGreater, class_f1_weighted, label_f1_weighted},
+      {"f1_weighted", "mean F1 weighted by class size", kGreater, class_f1_weighted, label_f1_weighted},
       {"matthews_correlation", "Matthews correlation coefficient", kGreater, class_matthews},
-      {"top5_accuracy", "label among the five likeliest classes", kGreater, top5_accuracy},
+      {"top5_accuracy", "label among the top 5 classes", kGreater, top5_accuracy},
       {"combined_score", "mean of two metrics, as in GLUE", kGreater, class_combined_score},
       {"roc_auc", "area under the ROC curve", kGreater, class_roc_auc, label_roc_auc},
-      {"average_precision", "mean precision", kGreater, class_average_precision, label_average_precision},
+      {"average_precision", "area under the precision-recall curve", kGreater, class_average_precision, label_average_precision},
       {"ece", "expected calibration error", kLower, class_ece, label_ece},
       {"brier_score", "Brier score", kLower, class_brier_score, label_brier_score},
-      {"hamming_loss", "fraction of wrong decisions", kLower, {}, hamming_loss},
-      {"threshold", "probability from which on the answer is yes", kGreater},
+      {"hamming_loss", "fraction of wrong label decisions", kLower, {}, hamming_loss},
+      {"threshold", "decision threshold, the minimum probability of a positive", kGreater},
       {"mse", "mean squared error", kLower, {}, {}, mean_squared_error},
       {"mae", "mean absolute error", kLower, {}, {}, mean_absolute_error},
       {"pearson", "Pearson correlation", kGreater, {}, {}, value_pearson},
       {"spearmanr", "Spearman rank correlation", kGreater, {}, {}, value_spearman},
-      {"perplexity", "exp of the loss per token", kLower},
+      {"perplexity", "exponential of the mean loss per token", kLower},
       {"tokens", "number of tokens with a loss", kGreater},
-      {"words", "number of words of the texts", kGreater},
-      {"word_perplexity", "exp of the loss per word", kLower},
-      {"bits_per_byte", "loss per byte of the texts", kLower},
-      {"bits_per_character", "loss per character of the texts", kLower},
-      {"mlm_loss", "loss of the masked tokens", kLower},
-      {"mlm_accuracy", "fraction of masked tokens found", kGreater},
+      {"words", "number of words in the texts", kGreater},
+      {"word_perplexity", "exponential of the mean loss per word", kLower},
+      {"bits_per_byte", "loss in bits per byte of text", kLower},
+      {"bits_per_character", "loss in bits per character of text", kLower},
+      {"mlm_loss", "masked language modelling loss", kLower},
+      {"mlm_accuracy", "fraction of masked tokens predicted correctly", kGreater},
       {"next_sentence_loss", "loss of next sentence prediction", kLower},
       {"next_sentence_accuracy", "accuracy of next sentence prediction", kGreater},
       {"sentence_order_loss", "loss of sentence order prediction", kLower},
       {"sentence_order_accuracy", "accuracy of sentence order prediction", kGreater},
       {"generator_loss", "loss of the generator", kLower},
-      {"generator_accuracy", "masked tokens that the generator finds", kGreater},
+      {"generator_accuracy", "fraction of masked tokens predicted correctly", kGreater},
       {"discriminator_loss", "loss of the discriminator", kLower},
-      {"discriminator_accuracy", "tokens that the discriminator judges right", kGreater},
+      {"discriminator_accuracy", "fraction of tokens classified correctly", kGreater},
       {"discriminator_precision", "precision for replaced tokens", kGreater},
       {"discriminator_recall", "recall of replaced tokens", kGreater},
       {"replaced_share", "fraction of tokens that were replaced", kGreater},
@@ -112,8 +112,8 @@ void register_metric(Metric metric) {
                                         "' must be a name without the prefix eval_ or test_"));
   }
   if (find_metric(metric.name) != nullptr) {
-    throw std::invalid_argument(
-        str_cat("register_metric: there is a metric '", metric.name, "' already"));
+    throw std::invalid_argument(str_cat("register_metric: metric '", metric.name,
+                                        "' is already registered, choose another name"));
   }
   mutable_table().push_back(std::move(metric));
 }

@@ -62,7 +62,8 @@ class CausalLmObjective : public Objective {
     return models::Head::kCausalLm;
   }
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
-    return requires_text_head(name(), model, models::Head::kCausalLm, "head for the next token");
+    return requires_text_head(name(), model, models::Head::kCausalLm,
+                              "causal language modelling head");
   }
   ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
     return {.reads_raw_text = true};

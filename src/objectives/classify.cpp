@@ -70,11 +70,12 @@ void ClassObjective::check_training(const TrainingSetup& setup) const {
   if (options_.tune_threshold && !setup.is_evaluated) {
     setup.objective_section.fail(
         "tune_threshold",
-        "train.evaluate_every is never, but the threshold is found in an evaluation");
+        "train.evaluate_every is never, but tuning the threshold needs evaluations");
   }
   if (options_.tune_threshold && setup.data.evaluate.empty() && !setup.data.folds) {
     setup.objective_section.fail(
-        "tune_threshold", "there is no data.evaluate, but the threshold is found in an evaluation");
+        "tune_threshold",
+        "there is no data.evaluate, but tuning the threshold needs evaluation data");
   }
 }
 
@@ -84,8 +85,8 @@ Datasets ClassObjective::read_datasets(const DatasetInputs& inputs) const {
       is_of_images ? image_datasets(inputs) : labelled_datasets(inputs, label_format(inputs.data));
   if (data.labels.size() < 2 && !options_.multi_label) {
     throw config::Error(str_cat("objective.type: classify, but the ",
-                                is_of_images ? "images" : "data", " have one class only (",
-                                join(data.labels), "), there must be two"));
+                                is_of_images ? "images" : "data", " have only one class (",
+                                join(data.labels), "), there must be at least two"));
   }
   check_threshold(data);
   return data;
@@ -95,15 +96,14 @@ Datasets ClassObjective::read_datasets(const DatasetInputs& inputs) const {
 void ClassObjective::check_threshold(const Datasets& data) const {
   const bool has_threshold = options_.threshold || options_.tune_threshold;
   if (has_threshold && !options_.multi_label && data.labels.size() != 2) {
-    throw config::Error(
-        str_cat("objective.", options_.threshold ? "threshold" : "tune_threshold", ": there are ",
-                data.labels.size(),
-                " classes, of which the likeliest is found; allowed with two classes "
-                "or with multi_label: true"));
+    throw config::Error(str_cat("objective.", options_.threshold ? "threshold" : "tune_threshold",
+                                ": there are ", data.labels.size(),
+                                " classes, of which the most likely is predicted; allowed with two "
+                                "classes or with multi_label: true"));
   }
   if (options_.tune_threshold && !data.evaluate) {
     throw config::Error(
-        "objective.tune_threshold: there is no data.evaluate to find the threshold on");
+        "objective.tune_threshold: there is no data.evaluate to tune the threshold on");
   }
 }
 

@@ -39,26 +39,31 @@ std::unique_ptr<Objective> make_denoise(const data::DenoisingOptions& options) {
 
 std::unique_ptr<Objective> read_denoise(config::Section& section) {
   data::DenoisingOptions options;
-  section.read("permute_sentences", options.permute_sentences,
-               {.help = "Share of the texts whose sentences are put in random order.",
-                .range = kNoiseShare});
-  section.read("rotate", options.rotate,
-               {.help = "Share of the texts that begin with a random token of theirs, what was "
-                        "before it standing at the end.",
-                .range = kNoiseShare});
-  section.read("infill_fraction", options.infilling_fraction,
-               {.help = "Share of a text's tokens that give way to masks, one for each span.",
-                .range = kFraction});
-  section.read("poisson_lambda", options.infilling_span_mean,
-               {.help = "Mean length of these spans (Poisson); one of none puts a mask between two "
-                        "tokens.",
-                .unit = "tokens",
-                .range = {.min = 0.5, .max = 100}});
-  section.read("delete_fraction", options.delete_fraction,
-               {.help = "Share of a text's tokens that are deleted.", .range = kFraction});
+  section.read(
+      "permute_sentences", options.permute_sentences,
+      {.help = "Probability that the sentences of a text are shuffled.", .range = kNoiseShare});
+  section.read(
+      "rotate", options.rotate,
+      {.help = "Probability that a text is rotated to start at a random token (document rotation).",
+       .range = kNoiseShare});
+  section.read(
+      "infill_fraction", options.infilling_fraction,
+      {.help =
+           "Text infilling: fraction of the tokens that are replaced by mask tokens, one per span.",
+       .range = kFraction});
+  section.read(
+      "poisson_lambda", options.infilling_span_mean,
+      {.help =
+           "Text infilling: mean span length (Poisson). A span of length 0 inserts a mask token.",
+       .unit = "tokens",
+       .range = {.min = 0.5, .max = 100}});
+  section.read(
+      "delete_fraction", options.delete_fraction,
+      {.help = "Token deletion: fraction of the tokens that are deleted.", .range = kFraction});
   section.read(
       "token_mask_fraction", options.mask_fraction,
-      {.help = "Share of a text's tokens that are replaced by a mask each.", .range = kFraction});
+      {.help = "Token masking: fraction of the tokens that are replaced by a mask token each.",
+       .range = kFraction});
   return make_denoise(options);
 }
 

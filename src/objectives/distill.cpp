@@ -90,7 +90,7 @@ std::unique_ptr<Objective> make_student(StudentObjective student, const DistillO
     case StudentObjective::kClassify:
       return make_classify();
   }
-  throw std::logic_error("a student that no objective trains");
+  throw std::logic_error("make_student: unknown student_objective");
 }
 
 /// What students of the model can learn.
@@ -305,14 +305,14 @@ models::Head DistillObjective::head(const models::ModelOptions& model) const {
 std::optional<Incompatibility> DistillObjective::incompatibility(
     const models::ModelOptions& model) const {
   if (models::is_baseline(model.family)) {
-    return cannot_train(name(), model, "only predicts labels of whole texts");
+    return cannot_train(name(), model, "only supports sequence classification and regression");
   }
   const auto wrong = student_->incompatibility(model);
   if (!wrong) {
     return std::nullopt;
   }
   const auto allowed = possible_students(model);
-  return allowed.empty() ? cannot_train(name(), model, "no student objective can train")
+  return allowed.empty() ? cannot_train(name(), model, "supports no student_objective")
                          : Incompatibility{"student_objective",
                                            str_cat(wrong->message, "; ", allowed_are(allowed))};
 }
@@ -333,9 +333,9 @@ void DistillObjective::check_training(const TrainingSetup& setup) const {
   }
   const auto width = models::read_model_config(models::model_directory(options_.teacher)).dim;
   if (!is_classification() && options_.alpha_cos > 0 && width != setup.model.dim) {
-    section.fail("alpha_cos", str_cat(options_.alpha_cos, ", but hidden states of ",
-                                      setup.model.dim, " and the teacher's of ", width,
-                                      " features cannot be compared, allowed is 0"));
+    section.fail("alpha_cos",
+                 str_cat(options_.alpha_cos, ", but the hidden sizes of student (", setup.model.dim,
+                         ") and teacher (", width, ") differ, allowed is 0"));
   }
 }
 

@@ -13,13 +13,14 @@ void read_attention(config::Section& section, DistillOptions& options) {
   static const config::Choices<LayerMap> kPairs = {{"last", LayerMap::kLast},
                                                    {"uniform", LayerMap::kUniform}};
   section.read("alpha_attention", options.alpha_attention,
-               {.help = "Weight of the divergence from the teacher's attention, of as many heads "
-                        "(MiniLM, arXiv:2002.10957), where the task is of tokens; 0: none.",
+               {.help = "Weight of the attention distillation loss (KL divergence of the attention "
+                        "weights, MiniLM, arXiv:2002.10957), for token-level objectives; teacher "
+                        "and student need the same number of heads. 0: off.",
                 .range = kTermWeight});
   section.read_choice(
       "layer_map", options.layer_map, kPairs,
-      {.help = "Whose attention is compared: last (the last layers, MiniLM), uniform (every layer "
-               "of the student with the teacher's of the same relative depth, TinyBERT).",
+      {.help = "Layers for attention distillation. last: the last layer (MiniLM). uniform: every "
+               "student layer with the teacher layer at the same relative depth (TinyBERT).",
        .only_if = "alpha_attention above 0"});
 }
 
@@ -29,7 +30,8 @@ void check_distill_options(const config::Section& section, const DistillOptions&
   }
   const bool is_classification = options.student_objective == StudentObjective::kClassify;
   if (is_classification && options.alpha_attention > 0) {
-    section.fail("alpha_attention", "has no effect here, only where the task is of tokens");
+    section.fail("alpha_attention",
+                 "has no effect here, only with a token-level student_objective");
   }
   if (options.alpha_attention == 0 && options.layer_map != LayerMap::kLast) {
     section.fail("layer_map", "has no effect here, only with alpha_attention above 0");
@@ -39,7 +41,7 @@ void check_distill_options(const config::Section& section, const DistillOptions&
   }
   if (options.alpha_kd == 0 &&
       (is_classification || options.alpha_cos + options.alpha_attention == 0)) {
-    section.fail("alpha_kd", "0, so that the teacher says nothing: must be more");
+    section.fail("alpha_kd", "0, so the teacher has no effect: must be above 0");
   }
 }
 
@@ -55,29 +57,30 @@ DistillOptions read_distill_options(config::Section& section) {
                                                              {"hard", DistillationType::kHard}};
   section.read_choice(
       "student_objective", options.student_objective, kTasks,
-      {.help = "What the student learns beside what its teacher says; which data it "
-               "reads."});
+      {.help =
+           "Objective of the student besides distillation; it also determines the data format."});
   section.read("teacher", options.teacher,
-               {.help = "Model directory of the teacher: of the same tokenizer, with the head that "
-                        "the task needs. The student is to be smaller."});
-  section.read("temperature", options.temperature,
-               {.help = "What both logits are divided by before the distributions are compared.",
-                .range = {.min = 0, .max = 1000, .is_min_exclusive = true}});
+               {.help = "Teacher model directory. It must have the same tokenizer and the head "
+                        "that student_objective requires."});
+  section.read(
+      "temperature", options.temperature,
+      {.help = "Temperature: teacher and student logits are divided by it before the softmax.",
+       .range = {.min = 0, .max = 1000, .is_min_exclusive = true}});
   section.read(
       "alpha_kd", options.alpha_kd,
-      {.help = "Weight of the divergence from the teacher's distribution.", .range = kTermWeight});
-  section.read("alpha_ce", options.alpha_ce,
-               {.help = "Weight of the cross-entropy of the right answers.", .range = kTermWeight});
-  section.read(
-      "alpha_cos", options.alpha_cos,
-      {.help = "Weight of the cosine distance of the last hidden states, where the task is "
-               "of tokens; 0 where the widths differ.",
+      {.help = "Weight of the distillation loss (KL divergence from the teacher's distribution).",
        .range = kTermWeight});
+  section.read("alpha_ce", options.alpha_ce,
+               {.help = "Weight of the cross-entropy loss on the labels.", .range = kTermWeight});
+  section.read("alpha_cos", options.alpha_cos,
+               {.help = "Weight of the cosine loss on the last hidden states, for token-level "
+                        "objectives; must be 0 if the hidden sizes differ.",
+                .range = kTermWeight});
   read_attention(section, options);
   section.read_choice(
       "distillation_type", options.distillation_type, kAnswers,
-      {.help = "What a classifier learns of its teacher: soft (its distribution), hard (its "
-               "likeliest class, as if it were right; DeiT, arXiv:2012.12877).",
+      {.help = "Distillation target for classification. soft: the teacher's distribution. hard: "
+               "the teacher's predicted class as a label (DeiT, arXiv:2012.12877).",
        .only_if = "student_objective: classify"});
   if (section.is_documenting() || options.student_objective == StudentObjective::kMlm) {
     read_mask_options(section, options.mask);

@@ -23,7 +23,7 @@ std::optional<Incompatibility> requires_text_head(std::string_view name,
                                                   models::Head head,
                                                   std::string_view description) {
   if (models::is_baseline(model.family)) {
-    return cannot_train(name, model, "only predicts labels of whole texts");
+    return cannot_train(name, model, "only supports sequence classification and regression");
   }
   if (models::reads_images(model)) {
     return cannot_train(name, model, "reads images");
@@ -37,12 +37,12 @@ std::optional<Incompatibility> requires_text_head(std::string_view name,
 std::optional<Incompatibility> requires_sequence_head(std::string_view name,
                                                       const models::ModelOptions& model) {
   if (!models::has_head(model.family, models::Head::kSequence)) {
-    return cannot_train(name, model, "has no head for whole texts");
+    return cannot_train(name, model, "has no sequence classification head");
   }
   if (model.family == models::Family::kMbart) {
     return cannot_train(name, model,
-                        "has a head for whole texts that needs the end of the text last, where its "
-                        "tokenizer puts the language");
+                        "has a sequence classification head that needs the end-of-sequence token "
+                        "last, where its tokenizer puts the language token");
   }
   return std::nullopt;
 }

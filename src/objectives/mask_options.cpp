@@ -34,28 +34,30 @@ void read_mask_options(config::Section& section, data::MaskOptions& mask) {
   static const config::Choices<data::MaskUnit> kUnits = {{"token", data::MaskUnit::kToken},
                                                          {"word", data::MaskUnit::kWord},
                                                          {"span", data::MaskUnit::kSpan}};
-  section.read(
-      "mask_fraction", mask.fraction,
-      {.help = "Share of a sequence's tokens that are to be guessed; special ones do not count.",
-       .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read("mask_fraction", mask.fraction,
+               {.help = "Masking probability: fraction of the tokens of a sequence that are "
+                        "selected for prediction, not counting special tokens.",
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   section.read("mask_token_prob", mask.mask_token_prob,
-               {.help = "Of the tokens to be guessed, the share replaced by the mask token; of "
-                        "replaced_token all, where it is not given.",
+               {.help = "Fraction of the selected tokens that are replaced by the mask token. "
+                        "Default for replaced_token: 1.",
                 .range = kMaskShare});
   section.read("random_token_prob", mask.random_token_prob,
-               {.help = "Of the tokens to be guessed, the share replaced by random ones (of "
-                        "replaced_token none, where it is not given); the rest stay as they are.",
+               {.help = "Fraction of the selected tokens that are replaced by random tokens; the "
+                        "rest are left unchanged. Default for replaced_token: 0.",
                 .range = kMaskShare});
   if (mask.mask_token_prob + mask.random_token_prob > 1.0 + 1e-9) {
     section.fail("random_token_prob", str_cat(mask.random_token_prob, " and mask_token_prob ",
-                                              mask.mask_token_prob, " are more than 1 together"));
+                                              mask.mask_token_prob, " must add up to at most 1"));
   }
-  section.read_choice(
-      "mask_unit", mask.unit, kUnits,
-      {.help = "What is masked as one: single tokens, whole words, or spans of words."});
+  section.read_choice("mask_unit", mask.unit, kUnits,
+                      {.help = "Masking unit. token: single tokens. word: whole words (whole word "
+                               "masking). span: spans of words (SpanBERT, arXiv:1907.10529)."});
   read_spans(section, mask);
-  section.read("static_masking", mask.is_static,
-               {.help = "Whether every epoch masks the same tokens."});
+  section.read(
+      "static_masking", mask.is_static,
+      {.help =
+           "Static masking: the same tokens are masked in every epoch. false: dynamic masking."});
 }
 
 }  // namespace weft::objectives

@@ -121,7 +121,7 @@ class MaskedImageObjective : public Objective {
   void check_training(const TrainingSetup& setup) const override {
     if (setup.data.augment.mixes()) {
       setup.data_section.fail("augment",
-                              "mixup and cutmix are for classes, objective.type is masked_image");
+                              "mixup and cutmix need classes, but objective.type is masked_image");
     }
   }
 
@@ -141,11 +141,12 @@ std::unique_ptr<Objective> make_masked_image(const data::MaskedImageOptions& mas
 
 std::unique_ptr<Objective> read_masked_image(config::Section& section) {
   data::MaskedImageOptions mask;
-  section.read("mask_ratio", mask.fraction,
-               {.help = "Share of an image's patches that are hidden and to be guessed.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read(
+      "mask_ratio", mask.fraction,
+      {.help = "Masking ratio: fraction of the image patches that are masked and predicted.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   section.read("mask_block_size", mask.unit,
-               {.help = "Patches are hidden together in squares of so many a side.",
+               {.help = "Side length of the masked squares, in patches.",
                 .unit = "patches",
                 .range = config::between(1, 64)});
   return make_masked_image(mask);

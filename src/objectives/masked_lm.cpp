@@ -141,12 +141,12 @@ std::string term_of(data::PairTask pair) {
 data::PairTask read_pair(config::Section& section) {
   bool has_next = false;
   bool has_order = false;
-  section.read(
-      "next_sentence", has_next,
-      {.help = "Whether the model also tells if the second text follows the first (BERT)."});
-  section.read(
-      "sentence_order", has_order,
-      {.help = "Whether the model also tells if two texts stand in their order (ALBERT)."});
+  section.read("next_sentence", has_next,
+               {.help = "Next sentence prediction (NSP, BERT): the model also predicts whether the "
+                        "second text follows the first."});
+  section.read("sentence_order", has_order,
+               {.help = "Sentence order prediction (SOP, ALBERT): the model also predicts whether "
+                        "two texts are in the original order or swapped."});
   if (has_next && has_order) {
     section.fail("sentence_order",
                  "true together with next_sentence: true, only one of the two is allowed");
@@ -164,11 +164,13 @@ models::Head MaskedLmObjective::head(const models::ModelOptions& /*model*/) cons
 
 std::optional<Incompatibility> MaskedLmObjective::incompatibility(
     const models::ModelOptions& model) const {
-  auto wrong = requires_text_head(name(), model, models::Head::kMaskedLm, "head for masked tokens");
+  auto wrong =
+      requires_text_head(name(), model, models::Head::kMaskedLm, "masked language modelling head");
   if (!wrong && has_pairs() && !models::has_head(model.family, models::Head::kPretraining)) {
-    return Incompatibility{term_of(options_.pair),
-                           str_cat("true, but ", models::word_of(model.family),
-                                   " has no head for pairs of texts, allowed is false")};
+    return Incompatibility{
+        term_of(options_.pair),
+        str_cat("true, but ", models::word_of(model.family),
+                " has no pretraining head for sentence pairs, allowed is false")};
   }
   return wrong;
 }
@@ -218,16 +220,15 @@ std::unique_ptr<Evaluation> MaskedLmObjective::evaluation() const {
 
 void MaskedLmObjective::check_training(const TrainingSetup& setup) const {
   if (has_pairs() && setup.data.pack != data::Pack::kDocument) {
-    setup.data_section.fail("pack",
-                            "pairs of texts are drawn from documents: `document` is "
-                            "allowed");
+    setup.data_section.fail("pack", "sentence pairs are drawn from documents, must be document");
   }
 }
 
 Datasets MaskedLmObjective::read_datasets(const DatasetInputs& inputs) const {
   auto datasets = masked_datasets(inputs, options_.mask, options_.pair);
   if (options_.pair == data::PairTask::kNextSentence) {
-    datasets.label_meanings = {"0: the second text is the next", "1: it is another's"};
+    datasets.label_meanings = {"0: the second text is the next sentence",
+                               "1: the second text is from another document"};
   } else if (options_.pair == data::PairTask::kSentenceOrder) {
     datasets.label_meanings = {"0: in order", "1: swapped"};
   }

@@ -23,8 +23,8 @@ void refuse_mixed_items(const config::Section& section, const data::DataOptions&
   });
   if (is_mixed) {
     section.fail("train",
-                 "some items here or of evaluate name source or target, others neither: all "
-                 "must be pairs, or all running text");
+                 "some items here or in data.evaluate have source or target, others do not: all "
+                 "must be text pairs, or all running text");
   }
 }
 
@@ -35,7 +35,7 @@ class PrefixLmObjective : public ConditionalLmObjective {
   std::string_view name() const override { return "prefix_lm"; }
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
     return requires_text_head(name(), model, head(model),
-                              "head for the next token, nor an encoder and decoder");
+                              "causal language modelling head and no encoder and decoder");
   }
   ObjectiveTraits traits(const models::ModelOptions& model) const override {
     return {.reads_raw_text = true, .is_prefix_lm = !models::is_encoder_decoder(model)};

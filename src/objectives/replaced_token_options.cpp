@@ -29,8 +29,8 @@ void read_size(config::Section& section,
 GeneratorOptions read_generator(config::Section section) {
   GeneratorOptions options;
   section.read("size_ratio", options.size_ratio,
-               {.help = "The generator's width, heads and feed-forward as a size_ratio of the "
-                        "discriminator's; null: 1/3 at a width of 768, else 1/4, as published.",
+               {.help = "Generator width, heads and feed-forward width as a fraction of the "
+                        "discriminator's. null: 1/3 at a width of 768, else 1/4, as published.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   read_size(section, "dim", options.dim,
             "Hidden size of the generator; a multiple of its heads. null: from size_ratio.");
@@ -50,13 +50,13 @@ ReplacedTokenOptions read_replaced_token_options(config::Section& section) {
   ReplacedTokenOptions options;
   read_mask_options(section, options.mask);
   section.read("discriminator_weight", options.weight,
-               {.help = "Weight of the discriminator's loss beside the generator's.",
+               {.help = "Weight of the discriminator loss relative to the generator loss.",
                 .range = {.min = 0, .max = 1e6, .is_min_exclusive = true}});
   options.generator = read_generator(section.section(
       "generator",
-      {.help = "The model that puts tokens in the places of hidden ones; it shares the "
-               "discriminator's embeddings. With init_from, a directory `generator` there brings "
-               "its own."}));
+      {.help =
+           "ELECTRA generator that proposes replacement tokens; it shares the discriminator's "
+           "embeddings. With init_from, the directory `generator` in it is used if it exists."}));
   return options;
 }
 
@@ -98,13 +98,13 @@ void match_stored_generator(const config::Section& section,
   const auto stored = models::read_model_config(models::generator_directory(directory));
   const auto match = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
     if (wanted.value_or(found) != found) {
-      section.fail("generator", str_cat(key, " ", *wanted, ", but that of init_from has ", found,
-                                        ": leave it out"));
+      section.fail("generator",
+                   str_cat(key, " ", *wanted, ", but that of init_from has ", found, ": omit it"));
     }
     wanted = found;
   };
   if (generator.size_ratio) {
-    section.fail("generator", "size_ratio: init_from brings a generator of its own: leave it out");
+    section.fail("generator", "size_ratio: init_from brings its own generator: omit it");
   }
   match("dim", generator.dim, stored.dim);
   match("heads", generator.heads, stored.heads);

@@ -48,14 +48,14 @@ std::unique_ptr<Objective> read_seq2seq(config::Section& section) {
   Seq2SeqOptions options;
   read_label_smoothing(section, options.label_smoothing);
   section.read("source_prefix", options.pairs.source_prefix,
-               {.help = "Text that stands before every source text, as T5 was trained with: "
-                        "`\"translate English to German: \"`."});
+               {.help = "Text put before every source text (task prefix), as in T5: `\"translate "
+                        "English to German: \"`."});
   section.read("source_language", options.pairs.source_language,
-               {.help = "Token of the sources' language where the tokenizer puts one beside each "
-                        "text (mbart: en_XX) and an item of the data names none (`language`, "
-                        "`target_language`); empty: the tokenizer's own."});
+               {.help = "Language token of the sources, for tokenizers with language tokens "
+                        "(mbart: en_XX); items with `language` or `target_language` override it. "
+                        "Empty: the tokenizer's default."});
   section.read("target_language", options.pairs.target_language,
-               {.help = "Token of the targets' language, likewise."});
+               {.help = "Language token of the targets; see source_language."});
   return make_seq2seq(options);
 }
 

@@ -20,9 +20,9 @@ models::Head sequence_head(const models::ModelOptions& model) {
 double read_r_drop(config::Section& section) {
   double r_drop = 0;
   section.read("r_drop", r_drop,
-               {.help = "R-Drop (arXiv:2106.14448): every text passes twice under other dropout, "
-                        "and this times what the outputs differ by (symmetric divergence; squared "
-                        "distance of numbers) joins the loss; 0: one pass.",
+               {.help = "R-Drop (arXiv:2106.14448): weight of the consistency loss between two "
+                        "forward passes with different dropout masks (symmetric KL divergence; for "
+                        "regression the squared difference). 0: off, one pass.",
                 .range = config::at_least(0)});
   return r_drop;
 }
@@ -41,7 +41,9 @@ std::optional<Incompatibility> SequenceObjective::incompatibility(
   const bool drops = model.dropout > 0 || model.attention_dropout > 0 ||
                      model.classifier_dropout.value_or(model.dropout) > 0;
   if (r_drop_ > 0 && !drops) {
-    return Incompatibility{"r_drop", "compares passes under other dropout, but the model has none"};
+    return Incompatibility{"r_drop",
+                           "compares two passes with different dropout masks, but the model has no "
+                           "dropout: allowed is 0"};
   }
   return std::nullopt;
 }

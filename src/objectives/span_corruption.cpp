@@ -37,10 +37,11 @@ std::unique_ptr<Objective> make_span_corruption(const data::SpanCorruptionOption
 std::unique_ptr<Objective> read_span_corruption(config::Section& section) {
   data::SpanCorruptionOptions options;
   section.read("noise_density", options.fraction,
-               {.help = "Share of a text's tokens that give way to sentinels.",
+               {.help = "Corruption rate: fraction of the tokens of a text that are replaced by "
+                        "sentinel tokens.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true, .is_max_exclusive = true}});
   section.read("mean_noise_span_length", options.span_mean,
-               {.help = "Mean length of the spans that a sentinel stands for.",
+               {.help = "Mean length of the corrupted spans in tokens.",
                 .unit = "tokens",
                 .range = config::between(1, 1000)});
   return make_span_corruption(options);

@@ -52,7 +52,7 @@ class TagObjective : public Objective {
     return models::Head::kToken;
   }
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
-    return requires_text_head(name(), model, models::Head::kToken, "head for single words");
+    return requires_text_head(name(), model, models::Head::kToken, "token classification head");
   }
   std::vector<std::string> terms() const override { return {"tag"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
@@ -103,9 +103,9 @@ std::unique_ptr<Objective> make_tag(bool label_all_tokens) {
 std::unique_ptr<Objective> read_tag(config::Section& section) {
   bool label_all_tokens = false;
   section.read("label_all_tokens", label_all_tokens,
-               {.help = "Whether every token of a word is labelled in training, or the first "
-                        "alone (I-X after the first of B-X). Metrics are of words: there it "
-                        "is the first."});
+               {.help = "Trains on every token of a word; after the first token of a B-X word the "
+                        "label is I-X. false: only the first token of a word has a label. Metrics "
+                        "count words by their first token."});
   return make_tag(label_all_tokens);
 }
 

@@ -48,11 +48,11 @@ TEST(BinaryRecords, AnErrorSaysWhatWasFoundAndExpected) {
   const auto message = [](std::string_view bytes) {
     return test::message_of<Error>([&] { BinaryReader(bytes, "points").finish(); });
   };
-  const std::string expected = ", expected all bytes of records of the kind 'points', version 1";
+  const std::string expected = ", expected complete records of kind 'points', version 1";
   EXPECT_EQ(message("{\"a\": 1}"),
             "serialized records: found 8 bytes of another format" + expected);
   auto bytes = BinaryWriter("lines").finish();
-  EXPECT_EQ(message(bytes), "serialized records: found the kind 'lines'" + expected);
+  EXPECT_EQ(message(bytes), "serialized records: found kind 'lines'" + expected);
   EXPECT_EQ(message(bytes.substr(0, bytes.size() - 1)),
             "serialized records: found damaged or truncated bytes" + expected);
   bytes[12] = 2;

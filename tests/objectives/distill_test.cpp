@@ -129,7 +129,7 @@ TEST_F(DistillTest, AttentionOfOtherHeadsIsRefused) {
   const auto student = models::make_model(narrow, 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*make_distill(wanted), *student, test::batch_of({1}));
-            }).find("attention of 4 heads and the teacher's of 2 cannot be compared"),
+            }).find("the student's 4 heads and the teacher's 2 cannot be compared"),
             std::string::npos);
 }
 

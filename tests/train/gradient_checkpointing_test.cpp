@@ -58,7 +58,8 @@ TEST_F(CheckpointActivations, ModelsWithoutLayersRefuseIt) {
     small_.config("classify", "run",
                   {kLayers, "model={type: bag_of_words}", "train.precision=auto"});
   });
-  EXPECT_NE(message.find("train.gradient_checkpointing: layers, but this model has none"),
+  EXPECT_NE(message.find(
+                "train.gradient_checkpointing: layers, but this model has no layers, must be none"),
             std::string::npos)
       << message;
 }

@@ -15,8 +15,8 @@ void check_pairs(const DatasetInputs& inputs, const data::LabelledDataset& texts
   if (inputs.model.family == models::Family::kDecomposableAttention &&
       texts.texts(0, 0).size() < 2) {
     throw config::Error(
-        "model.type: decomposable_attention compares two texts, the training data have one in a "
-        "row: name the column of the second by `text_pair:`");
+        "model.type: decomposable_attention needs two texts, but the training data have one per "
+        "row: set the column of the second text with `text_pair:`");
   }
 }
 

@@ -41,13 +41,15 @@ void check_causal_data(const config::Section& section, const data::DataOptions& 
   const data::DataOptions defaults;
   if (options.sentence != defaults.sentence) {
     section.fail("sentence_boundary",
-                 "has no effect here, only with other objectives: documents are whole");
+                 "has no effect here, only with other objectives: documents are not split into "
+                 "sentences here");
   }
   if (options.truncation && options.pack == data::Pack::kStream) {
     section.fail("overflow", "has no effect here, only with data.pack: document");
   }
   if (options.pack == data::Pack::kNone) {
-    section.fail("pack", "none is nothing for the next token, must be document or stream");
+    section.fail("pack",
+                 "none is not supported by causal language modelling, must be document or stream");
   }
 }
 

@@ -25,7 +25,7 @@ std::string name_of(metrics::ThresholdMetric metric) {
     case metrics::ThresholdMetric::kMatthews:
       return "matthews_correlation";
   }
-  throw std::logic_error("a goal without a word");
+  throw std::logic_error("threshold metric without a name");
 }
 
 DecisionThreshold read_decision_threshold(const std::string& directory) {

@@ -117,8 +117,8 @@ Cost cost_of(const RunConfig& config, int64_t length, c10::ScalarType precision)
   const double weights = master + cost.weight_bytes + cost.gradient_bytes + cost.teacher_bytes;
   const auto free = static_cast<double>(available_memory());
   if (weights >= free) {
-    cost.why_not_measured = str_cat("the weights need ", format_bytes(weights), " for it, and ",
-                                    format_bytes(free), " are free");
+    cost.why_not_measured = str_cat("the weights need ", format_bytes(weights),
+                                    " of memory, but only ", format_bytes(free), " are free");
     return cost;
   }
   try {

@@ -14,13 +14,14 @@ const config::Choices<DecayOn> kDecayOn = {{"matrices", DecayOn::kMatrices},
                                            {"all", DecayOn::kAll}};
 
 void read_optimizer_type(config::Section& section, OptimizerOptions& options) {
-  optimizer_registry().read_type(section, options.type, "How gradients change the weights.");
+  optimizer_registry().read_type(section, options.type, "Optimization algorithm.");
 }
 
 // The keys of the type, and those that all types share.
 void read_update_keys(config::Section& section, OptimizerOptions& options) {
-  section.read("lr", options.lr,
-               {.help = "Learning rate after the warm-up.", .range = config::above(0)});
+  section.read(
+      "lr", options.lr,
+      {.help = "Peak learning rate, reached after the warm-up.", .range = config::above(0)});
   optimizer_registry().read_own_keys(
       section, options.type, options.own,
       [](const OptimizerDefinition& definition, config::Section& keys, std::any& own) {
@@ -29,40 +30,41 @@ void read_update_keys(config::Section& section, OptimizerOptions& options) {
         }
       });
   section.read("weight_decay", options.weight_decay,
-               {.help = "Pull of the weights towards zero; added to the gradient in sgd, decoupled "
-                        "from it in the others.",
+               {.help = "Weight decay: added to the gradient (L2 regularization) for sgd; "
+                        "decoupled (AdamW) for the other optimizers.",
                 .range = config::at_least(0)});
-  section.read_choice(
-      "decay_on", options.decay_on, kDecayOn,
-      {.help = "Which parameters decay: those of two or more dimensions, embeddings too, or all."});
+  section.read_choice("decay_on", options.decay_on, kDecayOn,
+                      {.help = "Parameters with weight decay. matrices: tensors with two or more "
+                               "dimensions, including embeddings. all: all parameters."});
   section.read("layer_decay", options.layer_decay,
-               {.help = "Factor of the learning rate from each layer to the one below: with d and "
-                        "L layers the head has lr, the top layer lr * d, the embeddings "
-                        "lr * d^(L + 1).",
+               {.help = "Layer-wise learning rate decay (LLRD), a factor per layer from top to "
+                        "bottom: with factor d and L layers the head uses lr, the top layer lr * "
+                        "d, and the embeddings lr * d^(L + 1). 1: off.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   section.read("head_lr", options.head_lr,
-               {.help = "Learning rate of what stands on the layers, pooler and head, after the "
-                        "warm-up; null: lr.",
+               {.help = "Learning rate of the pooler and head after the warm-up. null: same as lr.",
                 .range = config::above(0)});
   section.read("scale_parameter", options.scale_parameter,
-               {.help = "Whether each parameter learns at lr times the root of the mean square of "
-                        "its numbers, at least 0.001 of it: Adafactor's way (arXiv:1804.04235), by "
-                        "which T5 is trained, with an lr of about 0.01."});
+               {.help = "Scales the learning rate of each parameter by the root mean square of its "
+                        "values (at least 0.001), as in Adafactor (arXiv:1804.04235). T5 is "
+                        "trained in this way with an lr of about 0.01."});
 }
 
 OptimizerOptions read_group(config::Section section, const OptimizerOptions& outer) {
   OptimizerOptions group = outer;
   group.groups.clear();
   section.read("parameters", group.parameters,
-               {.help = "Which parameters: a part or a parameter by name, a range of layers or a "
-                        "pattern, as an item of train.freeze.",
+               {.help = "Parameters of the group: one module or parameter name, range of layers or "
+                        "pattern, as in train.freeze.",
                 .is_required = true});
   read_optimizer_type(section, group);
   if (group.type != outer.type) {
     group = {.type = group.type, .parameters = group.parameters};
     if (!section.has("lr")) {
-      section.fail("lr", str_cat("missing, must be given: that of train.optimizer is for ",
-                                 outer.type, ", this group is for ", group.type));
+      section.fail(
+          "lr",
+          str_cat("missing, required because the group has another type than train.optimizer: ",
+                  outer.type, ", the group ", group.type));
     }
   }
   if (section.has("lr")) {
@@ -80,10 +82,11 @@ OptimizerOptions read_optimizer_options(config::Section section) {
   read_optimizer_type(section, options);
   read_update_keys(section, options);
   for (auto& group : section.sections(
-           "groups", {.help = "Parameters with an optimizer or settings of their own; the first "
-                              "item that matches a parameter decides, the rest have the settings "
-                              "above. Keys left out are those above where the type is the same, "
-                              "else the defaults of the type."})) {
+           "groups",
+           {.help = "Parameter groups with their own optimizer or settings. A parameter belongs to "
+                    "the first group that matches it; parameters without a group use the settings "
+                    "above. Omitted keys default to the settings above if the type is the same, "
+                    "else to the defaults of the type."})) {
     options.groups.push_back(read_group(std::move(group), options));
   }
   section.reject_unread();

@@ -54,9 +54,9 @@ std::map<std::string, std::size_t> parameter_groups(const std::vector<OptimizerO
       throw std::invalid_argument(place + error.what());
     }
     if (!has_parameters) {
-      throw std::invalid_argument(
-          str_cat(place, "'", groups[i].parameters,
-                  "' has no effect, all that it names is frozen or in an earlier group"));
+      throw std::invalid_argument(str_cat(
+          place, "'", groups[i].parameters,
+          "' has no effect: all parameters that it matches are frozen or in an earlier group"));
     }
   }
   return group_of;

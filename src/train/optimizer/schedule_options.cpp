@@ -7,16 +7,15 @@ namespace weft::train {
 
 ScheduleOptions read_schedule_options(config::Section section, const config::Duration& duration) {
   ScheduleOptions options;
-  schedule_registry().read_type(section, options.type,
-                                "How the learning rate goes over the run, after the warm-up.");
+  schedule_registry().read_type(section, options.type, "Learning rate schedule after the warm-up.");
   section.read("warmup", options.warmup,
-               {.help = "Length of the first part, in which the rate rises from zero in a straight "
-                        "line; `0 steps`: none.",
+               {.help = "Learning rate warm-up: length of the linear increase from zero to lr. `0 "
+                        "steps`: no warm-up.",
                 .range = config::at_least(0)});
   if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
-    section.fail("warmup",
-                 str_cat("a warm-up of ", config::to_string(options.warmup),
-                         " is longer than the run, which is ", config::to_string(duration)));
+    section.fail("warmup", str_cat("the warm-up of ", config::to_string(options.warmup),
+                                   " is longer than the run, whose duration is ",
+                                   config::to_string(duration)));
   }
   const ScheduleLimits limits{.duration = duration, .warmup = options.warmup};
   schedule_registry().read_own_keys(

@@ -80,11 +80,10 @@ void read_intervals(config::Section& section, TrainOptions& options) {
                         "for each save. The files are identical."});
   section.read("log_every", options.log_every,
                {.help = "Interval for logging metrics to the log and to metrics.jsonl."});
-  section.read(
-      "best_by", options.metric_for_best_model,
-      {.help =
-           "Evaluation metric that selects the best checkpoint, in the direction of the metric "
-           "(lower for losses, perplexities and errors). null: the objective's default metric."});
+  section.read("best_by", options.metric_for_best_model,
+               {.help = "Evaluation metric that selects the best checkpoint: lower is better for "
+                        "losses, perplexities and errors, higher for other metrics. null: the "
+                        "default metric of the objective."});
 }
 
 EmaOptions read_ema(config::Section section) {

@@ -60,8 +60,8 @@ void check_lora(const config::Section& train, const RunConfig& config) {
     train.fail("lora", "LoRA needs existing weights: init_from is missing");
   }
   if (config.objective->generator_options(config.model)) {
-    train.fail("lora", str_cat("does not go with objective.type: ", config.objective->name(),
-                               ", whose generator is trained whole"));
+    train.fail("lora", str_cat("is not supported by objective.type: ", config.objective->name(),
+                               ", whose generator is fully trained"));
   }
   try {
     models::lora_layers(trained_model(config), *config.train.lora);

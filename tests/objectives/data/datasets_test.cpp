@@ -79,7 +79,8 @@ TEST(Datasets, LabelsOfPairsSayWhatTheyMean) {
   const auto data = Files().read(make_masked_lm({.pair = data::PairTask::kNextSentence}),
                                  "text.txt", test::tiny_model(models::Head::kPretraining));
   EXPECT_EQ(data.label_meanings,
-            (std::vector<std::string>{"0: the second text is the next", "1: it is another's"}));
+            (std::vector<std::string>{"0: the second text is the next sentence",
+                                      "1: the second text is from another document"}));
 }
 
 TEST(Datasets, OnlyFamiliesThatTellSegmentsApartGetTypes) {
@@ -100,8 +101,8 @@ TEST(Datasets, LengthsBeyondTheModelAndMismatchesAreRefused) {
               Files().read(make_masked_lm({.pair = data::PairTask::kNextSentence}), "text.txt",
                            models::family_defaults(models::Family::kRoberta));
             }),
-            "objective.next_sentence: true, but roberta has no head for pairs of texts, allowed is "
-            "false");
+            "objective.next_sentence: true, but roberta has no pretraining head for sentence "
+            "pairs, allowed is false");
 }
 
 }  // namespace

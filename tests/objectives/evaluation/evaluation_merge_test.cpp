@@ -288,8 +288,8 @@ TEST(Evaluation, OtherKindsAndLabelsAreRefused) {
   };
   EXPECT_EQ(
       test::message_of<formats::Error>([&] { of("mlm")->merge(of("next_sentence")->serialize()); }),
-      "serialized records: found the kind 'masked_lm next_sentence', expected all bytes of "
-      "records of the kind 'masked_lm ', version 1");
+      "serialized records: found kind 'masked_lm next_sentence', expected complete records of kind "
+      "'masked_lm ', version 1");
   EXPECT_THROW(of("regress")->merge(of("multi_label")->serialize()), formats::Error);
   const auto labelled = [&](const std::vector<std::string>& labels) {
     auto model_options = test::tiny_model(models::Head::kSequence);

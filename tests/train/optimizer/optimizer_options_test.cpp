@@ -55,10 +55,9 @@ TEST(OptimizerOptions, GroupOfAnotherTypeBeginsWithTheDefaultsAndNeedsARate) {
   EXPECT_EQ(options.groups[0].parameters, "a");
   EXPECT_EQ(options.groups[0].lr, 0.1);
   EXPECT_EQ(options.groups[0].weight_decay, OptimizerOptions{}.weight_decay);
-  EXPECT_TRUE(
-      message_has(optimizer_mistake({{"groups", "[{parameters: a, type: sgd}]"}}),
-                  "train.optimizer.groups.0.lr: missing, must be given: that of train.optimizer "
-                  "is for adamw, this group is for sgd"));
+  EXPECT_TRUE(message_has(optimizer_mistake({{"groups", "[{parameters: a, type: sgd}]"}}),
+                          "train.optimizer.groups.0.lr: missing, required because the group has "
+                          "another type than train.optimizer: adamw, the group sgd"));
 }
 
 TEST(OptimizerOptions, KeysOfOtherTypesAreRefusedWithTheirTypes) {

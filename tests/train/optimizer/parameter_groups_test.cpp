@@ -40,11 +40,11 @@ TEST(ParameterGroups, FirstMatchWins) {
 
 TEST(ParameterGroups, PatternsWithoutEffectAreRefused) {
   EXPECT_EQ(group_mistake({"head", "embedings"}),
-            "groups.1.parameters: 'embedings' names nothing in the model, whose parts are "
+            "groups.1.parameters: 'embedings' matches no parameter of the model, whose modules are "
             "embeddings, head, layers; did you mean 'embeddings'?");
   constexpr auto kUseless =
-      "groups.1.parameters: 'head' has no effect, all that it names is frozen or in an earlier "
-      "group";
+      "groups.1.parameters: 'head' has no effect: all parameters that it matches are frozen or in "
+      "an earlier group";
   EXPECT_EQ(group_mistake({"*.bias", "head"}), kUseless);
   EXPECT_EQ(group_mistake({"*.weight", "head"}, {"head.output.bias"}), kUseless);
 }

@@ -202,7 +202,7 @@ TEST_F(FineTuningTest, WrongPairsAreRefused) {
   EXPECT_TRUE(has(refusal({"train.optimizer.head_lr=0"}), "head_lr"));
   EXPECT_TRUE(has(refusal({"objective.r_drop=-1"}), "r_drop"));
   EXPECT_TRUE(has(refusal({"objective.r_drop=1", "model.dropout=0", "model.attention.dropout=0"}),
-                  "objective.r_drop: compares passes under other dropout"));
+                  "objective.r_drop: compares two passes with different dropout masks"));
   EXPECT_TRUE(has(
       test::message_of<config::Error>([&] { small_.config("mlm", "run", {"objective.r_drop=1"}); }),
       "belongs to objectives of type classify or regress"));
@@ -239,7 +239,7 @@ TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
   expect("mlm", {"objective.mean_span=5"}, "objective.mean_span: has no effect here");
   expect("mlm", {"objective.max_span=5"}, "only with mask_unit: span");
   expect("classify", {"model={type: bag_of_words}", "train.optimizer.layer_decay=0.9"},
-         "layer_decay: has no effect, bag_of_words has no layers");
+         "layer_decay: has no effect, bag_of_words has no trainable layers");
   expect("classify", {"train.freeze=[backbone]", "train.optimizer.layer_decay=0.9"},
          "layer_decay: has no effect");
   expect("classify", {"train.freeze=[head, pooler]", "train.optimizer.head_lr=1e-3"},

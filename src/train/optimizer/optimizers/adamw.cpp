@@ -11,9 +11,9 @@ struct AdamwOptions {
 
 void read_adamw(config::Section& section, AdamwOptions& options) {
   read_betas(section, options.betas,
-             "Decay of the running mean of gradients and of their squares.");
+             "Adam betas: decay rates of the running averages of the gradient and of its square.");
   section.read("epsilon", options.epsilon,
-               {.help = "Added to the root of the mean square, against division by nothing.",
+               {.help = "Adam epsilon, added to the denominator for numerical stability.",
                 .range = config::above(0)});
 }
 

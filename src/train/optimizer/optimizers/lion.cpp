@@ -17,7 +17,8 @@ struct LionOptions {
 
 void read_lion(config::Section& section, LionOptions& options) {
   read_betas(section, options.betas,
-             "Share of the momentum in the update's sign, and its decay from step to step.");
+             "Lion betas: weight of the momentum in the update direction, and decay rate of the "
+             "momentum.");
 }
 
 // arXiv:2302.06675, algorithm 2, in ATen operations: a vector kernel would need a dozen lines in

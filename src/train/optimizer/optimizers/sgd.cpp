@@ -9,9 +9,9 @@ struct SgdOptions {
 };
 
 void read_sgd(config::Section& section, SgdOptions& options) {
-  section.read(
-      "momentum", options.momentum,
-      {.help = "Share of the last update that is kept.", .range = config::half_open(0, 1)});
+  section.read("momentum", options.momentum,
+               {.help = "Momentum: fraction of the previous update that is added to the gradient.",
+                .range = config::half_open(0, 1)});
 }
 
 void update_sgd(const SgdOptions& options, const SegmentUpdate& update) {

@@ -14,7 +14,8 @@ void read_restarts(config::Section& section,
                    RestartOptions& options,
                    const ScheduleLimits& /*limits*/) {
   section.read("num_cycles", options.num_cycles,
-               {.help = "How often the rate falls from lr to zero along half a cosine.",
+               {.help = "Number of cosine cycles with hard restarts; each decays the learning rate "
+                        "from lr to zero.",
                 .unit = "cycles",
                 .range = config::between(1, 1e9)});
 }

@@ -7,9 +7,9 @@
 namespace weft::train {
 
 void read_min_lr_ratio(config::Section& section, double& min_lr_ratio) {
-  section.read(
-      "min_lr_ratio", min_lr_ratio,
-      {.help = "Least rate at the end, as a share of lr.", .range = config::between(0, 1)});
+  section.read("min_lr_ratio", min_lr_ratio,
+               {.help = "Minimum learning rate at the end of the decay, as a fraction of lr.",
+                .range = config::between(0, 1)});
 }
 
 double decay_progress(double at, const ScheduleSpan& span) {

@@ -15,7 +15,7 @@ void read_polynomial(config::Section& section,
                      PolynomialOptions& options,
                      const ScheduleLimits& /*limits*/) {
   section.read("power", options.power,
-               {.help = "Exponent of the falling curve.", .range = config::above(0)});
+               {.help = "Exponent of the polynomial decay.", .range = config::above(0)});
   read_min_lr_ratio(section, options.min_lr_ratio);
 }
 

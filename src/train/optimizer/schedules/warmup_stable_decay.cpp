@@ -23,7 +23,7 @@ void check_decay(const config::Section& section,
   }
   if (decay.amount > rest) {
     section.fail("decay", str_cat(config::to_string(decay),
-                                  " are longer than what train.duration leaves after the warm-up"));
+                                  " is longer than the rest of train.duration after the warm-up"));
   }
 }
 
@@ -31,9 +31,8 @@ void read_stable_decay(config::Section& section,
                        StableDecayOptions& options,
                        const ScheduleLimits& limits) {
   read_min_lr_ratio(section, options.min_lr_ratio);
-  section.read(
-      "decay", options.decay,
-      {.help = "Length of the last part, in which the rate falls; null: a tenth of the run."});
+  section.read("decay", options.decay,
+               {.help = "Length of the final decay phase. null: 10% of the run."});
   if (options.decay) {
     check_decay(section, *options.decay, limits);
   }
