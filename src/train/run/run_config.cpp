@@ -6,7 +6,6 @@
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
-#include "models/families/baselines.h"
 #include "models/generator.h"
 #include "objectives/data/image_datasets.h"
 #include "objectives/objective.h"
@@ -160,9 +159,9 @@ void check_baselines(const config::Section& train, RunConfig& config) {
       config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
     train.fail("gradient_checkpointing", "layers, but this model has no layers, must be none");
   }
-  if (config.model.family == models::Family::kBagOfWords &&
+  if (!models::capabilities_of(config.model.family).has_matrix_products &&
       config.train.precision == Precision::kAuto) {
-    config.train.precision = Precision::kFp32;  // it has no matrix products
+    config.train.precision = Precision::kFp32;
   }
 }
 

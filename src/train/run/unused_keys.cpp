@@ -150,16 +150,16 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   }
 }
 
-/// Items need a language that the model knows if it is multilingual. mBART's languages are tokens:
-/// pairs name theirs, other texts use the tokenizer's.
+/// Items need a language that the model knows if it is multilingual. Where languages are tokens
+/// (mBART), pairs name theirs, other texts use the tokenizer's.
 void check_languages(const Section& data,
                      std::string_view key,
                      const std::vector<data::DataItem>& items,
                      const RunConfig& config) {
   const auto known = batching::languages_of(config.model);
   const bool is_translation = config.objective.type == ObjectiveType::kTranslationLm;
-  const bool is_mbart = config.model.family == models::Family::kMbart;
-  const bool has_pairs = is_mbart && config.objective.type == ObjectiveType::kSeq2Seq;
+  const bool has_tokens = models::capabilities_of(config.model.family).has_language_tokens;
+  const bool has_pairs = has_tokens && config.objective.type == ObjectiveType::kSeq2Seq;
   for (const auto& item : items) {
     if (!item.target_language.empty() && (known.empty() || !is_translation) && !has_pairs) {
       data.fail(key,
@@ -167,7 +167,7 @@ void check_languages(const Section& data,
                 "a model with language embeddings (model.type: xlm), or seq2seq and a model with "
                 "language tokens (model.type: mbart)");
     }
-    if (is_mbart && !has_pairs && item.language != items.front().language) {
+    if (has_tokens && !has_pairs && item.language != items.front().language) {
       data.fail(key,
                 str_cat(item.path, ": language: '", item.language, "', but an earlier item has '",
                         items.front().language,

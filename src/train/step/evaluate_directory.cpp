@@ -16,6 +16,7 @@
 #include "formats/json.h"
 #include "formats/table_reader.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "models/generator.h"
 #include "models/inference.h"
@@ -27,32 +28,14 @@ namespace weft::train {
 namespace {
 
 std::string objective_for_head(const models::ModelOptions& options, const std::string& directory) {
-  switch (options.head) {
-    case models::Head::kMaskedLm:
-    case models::Head::kPretraining:
-    case models::Head::kNextSentence:
-      return "mlm";
-    case models::Head::kSequence:
-    case models::Head::kImage:
-    case models::Head::kDistilledImage:
-      return "classify";
-    case models::Head::kMaskedImage:
-      return "masked_image";
-    case models::Head::kToken:
-      return "tag";
-    case models::Head::kReplacedToken:
-      return "replaced_token";
-    case models::Head::kNone:
-    case models::Head::kSpan:
-      break;
-    case models::Head::kCausalLm:
-      return options.decoder.is_prefix_lm ? "prefix_lm" : "causal";
-    case models::Head::kConditional:
-      return "seq2seq";
+  const auto& head = models::head_of(options);
+  if (head.objective.empty()) {
+    throw UserError(directory +
+                    ": no head to evaluate, must be a model for language modelling, "
+                    "classification or token classification");
   }
-  throw UserError(directory +
-                  ": no head to evaluate, must be a model for language modelling, classification "
-                  "or token classification");
+  const bool has_prefixes = head.takes_prefixes() && options.decoder.is_prefix_lm;
+  return std::string(has_prefixes ? "prefix_lm" : head.objective);
 }
 
 // Columns that the run configured for its training data, as `key: value` of an item.

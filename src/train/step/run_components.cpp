@@ -13,9 +13,9 @@
 #include "data/images/pixel_tokenizer.h"
 #include "data/tokenizer_options.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/families/baselines.h"
 #include "models/generator.h"
 #include "objectives/data/image_datasets.h"
 #include "objectives/data/raw_text_datasets.h"
@@ -148,14 +148,14 @@ void set_prompt(const RunConfig& config,
                 models::ModelOptions& options) {
   auto& decoder = options.decoder;
   decoder.is_prefix_lm = config.objective.type == objectives::ObjectiveType::kPrefix &&
-                         options.head == models::Head::kCausalLm;
+                         models::head_of(options).takes_prefixes();
   const bool has_pairs =
       decoder.is_prefix_lm && objectives::reads_pairs(config.objective, config.data);
   decoder.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
 }
 
-/// An mBART decoder begins with the language token of its text. If all texts share one, config.json
-/// records it.
+/// The decoder begins with the language token of its text (mBART). If all texts share one,
+/// config.json records it.
 void set_language(const RunConfig& config,
                   const data::Tokenizer& tokenizer,
                   models::ModelOptions& options) {
@@ -253,7 +253,7 @@ models::ModelOptions complete_options(const RunConfig& config,
     }
     models::set_decoding_ids(options);
   }
-  if (options.family == models::Family::kMbart) {
+  if (models::capabilities_of(options.family).has_language_tokens) {
     set_language(config, tokenizer, options);
   }
   check_vocabulary(config.init_from.value_or("tokenizer"), tokenizer, options);
@@ -268,7 +268,7 @@ models::ModelOptions complete_options(const RunConfig& config,
     options.labels.clear();  // of another head
   }
   options.head = head;
-  if (head == models::Head::kSequence && options.pad_id < 0) {
+  if (models::head_of(options).classifies_sequences && options.pad_id < 0) {
     options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
   }
   set_prompt(config, tokenizer, options);
