@@ -13,6 +13,7 @@
 #include "data/tokenizer.h"
 #include "models/adapters/adapter_reader.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "train/step/run_components.h"
 
@@ -22,38 +23,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::pair<std::string, models::Head>>& heads() {
-  static const std::vector<std::pair<std::string, models::Head>> kHeads = {
-      {"none", models::Head::kNone},
-      {"mlm", models::Head::kMaskedLm},
-      {"pretraining", models::Head::kPretraining},
-      {"next_sentence", models::Head::kNextSentence},
-      {"sequence", models::Head::kSequence},
-      {"token", models::Head::kToken},
-      {"span", models::Head::kSpan},
-      {"replaced_token", models::Head::kReplacedToken},
-      {"causal_lm", models::Head::kCausalLm},
-      {"conditional", models::Head::kConditional},
-      {"image", models::Head::kImage},
-      {"taught_image", models::Head::kDistilledImage},
-      {"masked_image", models::Head::kMaskedImage}};
-  return kHeads;
-}
-
 models::Head read_head(const Arguments& arguments, models::Family family) {
   const auto word = arguments.get("head");
   std::vector<std::string> allowed;
-  for (const auto& [name, head] : heads()) {
-    if (!models::has_head(family, head)) {
+  for (const auto& definition : models::head_table()) {
+    if (!models::has_head(family, definition.head)) {
       continue;
     }
-    if (name == word) {
-      return head;
+    if (definition.name == word) {
+      return definition.head;
     }
-    allowed.push_back(name);
+    allowed.emplace_back(definition.name);
   }
   throw UsageError(str_cat("weft import: --head: '", word, "' is not one of ", join(allowed),
                            ", the supported heads of ", models::word_of(family)));
+}
+
+std::vector<std::string> head_names() {
+  std::vector<std::string> names;
+  for (const auto& definition : models::head_table()) {
+    names.emplace_back(definition.name);
+  }
+  return names;
+}
+
+/// Names of a family's heads that have classes.
+std::vector<std::string> heads_with_classes(models::Family family) {
+  std::vector<std::string> names;
+  for (const auto& definition : models::head_table()) {
+    if (models::has_head(family, definition.head) && definition.has_classes()) {
+      names.emplace_back(definition.name);
+    }
+  }
+  return names;
 }
 
 std::vector<std::string> read_labels(const Arguments& arguments) {
@@ -78,11 +80,11 @@ models::ModelOptions wanted_options(const Arguments& arguments,
   if (arguments.has("head")) {
     options.head = read_head(arguments, stored.family);
   }
-  const bool has_classes =
-      options.head == models::Head::kSequence || options.head == models::Head::kToken;
+  const bool has_classes = models::head_of(options).has_classes();
   if (arguments.has("labels")) {
     if (!has_classes) {
-      throw UsageError("weft import: --labels: only the heads sequence and token have classes");
+      throw UsageError(str_cat("weft import: --labels: only the heads ",
+                               join(heads_with_classes(stored.family), " and "), " have classes"));
     }
     options.labels = read_labels(arguments);
     options.is_regression = false;
@@ -149,8 +151,8 @@ int run_import(std::vector<std::string> raw) {
       1, 1);
   arguments.value("output", "DIR", "Output directory; must be new or empty")
       .value("head", "HEAD",
-             "Replace the stored head: none, mlm, pretraining, next_sentence, sequence, token, "
-             "span, replaced_token; missing keys are newly initialised")
+             str_cat("Replace the stored head: ", join(head_names()),
+                     "; missing keys are newly initialised"))
       .value("labels", "NAMES", "Class names, comma-separated")
       .value("base", "DIR",
              "For a LoRA adapter in PEFT format: directory of the base model it is merged into")

@@ -9,8 +9,8 @@
 #include "config/section.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
-#include "models/families/baselines.h"
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
 #include "objectives/objective.h"
@@ -45,8 +45,8 @@ std::string grouped_text(const models::ModelOptions& model) {
 
 void print_model(const models::ModelOptions& model) {
   std::cout << models::architecture_of(model) << "\n";
-  if (models::is_baseline(model.family)) {
-    for (const auto& [name, value] : models::baseline_description(model)) {
+  if (const auto describe = models::definition_of(model.family).describe) {
+    for (const auto& [name, value] : describe(model)) {
       print_inspect_line(name, value);
     }
   } else {
@@ -201,7 +201,7 @@ void inspect_model(const std::string& path) {
   std::cout << directory << ": ";
   print_model(options);
   print_parameters(options);
-  if (options.head == models::Head::kReplacedToken && models::has_generator(directory)) {
+  if (models::head_of(options).detects_replaced_tokens && models::has_generator(directory)) {
     models::load_generator(*loaded.model, directory);
     print_generator(models::generator_of(*loaded.model)->options());
   }

@@ -15,6 +15,7 @@
 #include "cli/forward/forward_inputs.h"
 #include "cli/forward/forward_pass.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "models/generator.h"
 #include "models/sentence.h"
@@ -92,7 +93,7 @@ ForwardInputs synthetic_inputs(const models::ModelOptions& options) {
                        .remainder(source > 0 ? source : options.vocabulary)
                        .view({2, columns});
   std::map<std::string, at::Tensor> inputs = {{"input_ids", ids}, {"attention_mask", mask}};
-  if (options.head == models::Head::kConditional) {
+  if (models::head_of(options).reads_source) {
     inputs["decoder_input_ids"] = ids.flip(1).remainder(options.vocabulary);
     inputs["decoder_attention_mask"] = mask;
   } else if (models::is_encoder_decoder(options) && options.eos_id >= 0) {
@@ -169,7 +170,7 @@ void copy_auxiliary_files(const std::string& from,
                           AuxiliaryFiles which) {
   const auto of_sentences = models::sentence_files(from);
   // modules.json only fits a bare encoder; a model with a head does not produce sentence vectors.
-  const bool embeds = model.options().head == models::Head::kNone;
+  const bool embeds = models::head_of(model.options()).is_bare;
   for (const auto& entry : fs::directory_iterator(from)) {
     const auto name = entry.path().filename().string();
     const bool is_of_sentences =
@@ -191,7 +192,7 @@ void write_generator(const std::string& from,
                      const std::string& to,
                      const models::Model& model,
                      formats::DType dtype) {
-  if (model.options().head != models::Head::kReplacedToken || !models::has_generator(from)) {
+  if (!models::head_of(model.options()).detects_replaced_tokens || !models::has_generator(from)) {
     return;
   }
   const auto source = models::generator_directory(from);

@@ -18,12 +18,20 @@
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 
 namespace weft::inference {
 
 namespace {
 
-using models::Head;
+void require_text_head(const models::ModelOptions& options) {
+  const auto& head = models::head_of(options);
+  const bool is_of_texts =
+      head.classifies_sequences || head.predicts_next_sentence || head.predicts_masked_tokens();
+  if (!is_of_texts) {
+    throw UserError(models::architecture_of(options) + ": this head does not predict whole texts");
+  }
+}
 
 /// A tokenised request.
 struct EncodedRequest {
@@ -113,36 +121,19 @@ class BatchPredictor {
     auto device_batch = batching::to_device(batch, model_.device());
     nn::AttentionRecorder recorder(options_.attention_layers);
     device_batch.context.attention_recorder = &recorder;
-    const auto head = model_.options().head;
-    const bool is_class =
-        head == Head::kSequence || head == Head::kImage || head == Head::kDistilledImage;
-    const auto output = is_class
+    const auto& head = models::head_of(model_.options());
+    const auto output = head.classifies_sequences
                             ? model_.classify(device_batch.input, device_batch.context)  // (B, C)
                             : model_.hidden(device_batch.input, device_batch.context);   // (N, D)
     keep_attention(attention_maps(recorder, batch), batch);
-    switch (head) {
-      case Head::kMaskedLm:
-        return predict_masks(output, batch);
-      case Head::kPretraining:
-        classes(model_.next_sentence_logits(model_.pooled(output, device_batch.context)), batch);
-        return predict_masks(output, batch);
-      case Head::kNextSentence:
-        return classes(model_.next_sentence_logits(model_.pooled(output, device_batch.context)),
-                       batch);
-      case Head::kSequence:
-        return sequences(output, batch);
-      case Head::kImage:
-      case Head::kDistilledImage:
-        return classes(output, batch);
-      case Head::kNone:
-      case Head::kToken:
-      case Head::kSpan:
-      case Head::kReplacedToken:
-      case Head::kCausalLm:
-      case Head::kConditional:
-      case Head::kMaskedImage:
-        throw UserError(models::architecture_of(model_.options()) +
-                        ": this head does not predict whole texts");
+    if (head.classifies_sequences) {
+      sequences(output, batch);
+    }
+    if (head.predicts_next_sentence) {
+      classes(model_.next_sentence_logits(model_.pooled(output, device_batch.context)), batch);
+    }
+    if (head.predicts_masked_tokens()) {
+      predict_masks(output, batch);
     }
   }
 
@@ -169,10 +160,10 @@ class BatchPredictor {
 
   void classes(const at::Tensor& logits, const data::Batch& batch) {
     const auto scores = logits.to(at::kDouble);
-    const bool is_multi_label =
-        model_.options().head == Head::kSequence && model_.options().is_multi_label;
     const auto probabilities =
-        (is_multi_label ? scores.sigmoid() : scores.softmax(1)).cpu().contiguous();  // (B, C)
+        (model_.options().is_multi_label ? scores.sigmoid() : scores.softmax(1))
+            .cpu()
+            .contiguous();  // (B, C)
     const auto* data = probabilities.const_data_ptr<double>();
     for (std::size_t i = 0; i < batch.items.size(); ++i, data += probabilities.size(1)) {
       result(batch, i).scores.assign(data, data + probabilities.size(1));
@@ -236,6 +227,7 @@ std::vector<Prediction> predict(models::Model& model,
                                 const PredictOptions& options) {
   const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
+  require_text_head(model.options());
   const batching::TokenTypeIds types(model.options(), options.language);
   const auto texts = encode_all(requests, tokenizer, model.options(), types);
   std::vector<Prediction> results(requests.size());

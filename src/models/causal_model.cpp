@@ -4,6 +4,7 @@
 
 #include "kernels/dropout.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
@@ -42,8 +43,6 @@ nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t la
           .has_output_bias = options.biases.attention_output,
           .dropout = options.attention_dropout};
 }
-
-bool is_causal_classifying(Head head) { return head == Head::kSequence || head == Head::kToken; }
 
 nn::StackOptions causal_stack_of(const ModelOptions& options) {
   nn::StackOptions stack;
@@ -92,14 +91,15 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
   embeddings_ = register_module("embeddings", nn::Embeddings(causal_embeddings_of(options)));
   layers_ = register_module("layers", nn::Stack(causal_stack_of(options)));
-  if (options.head == Head::kCausalLm && !options.tie_word_embeddings) {
+  const auto& head = head_of(options);
+  if (head.predicts_tokens && !options.tie_word_embeddings) {
     output_ = register_module(
         "head", nn::Linear(nn::LinearOptions{options.dim, options.vocabulary, false}));
-  } else if (is_causal_classifying(options.head)) {
+  } else if (head.has_classes()) {
     // In transformers token classifiers have a bias, sequence classifiers do not.
-    output_ =
-        register_module("head", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options),
-                                                             options.head == Head::kToken}));
+    output_ = register_module(
+        "head",
+        nn::Linear(nn::LinearOptions{options.dim, head_outputs(options), head.classifies_tokens}));
   }
 }
 
@@ -115,19 +115,19 @@ at::Tensor CausalModel::selected_hidden_states(const TextInput& input,
 }
 
 at::Tensor CausalModel::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
   return rows;
 }
 
 at::Tensor CausalModel::output_weight() {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
   return output_ ? output_->weight() : embeddings_->word_weight();
 }
 
 at::Tensor CausalModel::output_bias() {
-  TORCH_CHECK(options_.head == Head::kCausalLm, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
   return {};
 }
@@ -139,13 +139,13 @@ at::Tensor CausalModel::logits_of(const at::Tensor& rows, const nn::ForwardConte
 }
 
 at::Tensor CausalModel::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
-  TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
   return logits_of(nn::RowSelection::last_tokens(context).select(hidden), context);
 }
 
 at::Tensor CausalModel::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (options_.head != Head::kSequence) {
+  if (!head_of(options_).classifies_sequences) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(selected_hidden_states(input, context, nn::RowSelection::last_tokens(context)),
@@ -153,7 +153,7 @@ at::Tensor CausalModel::classify(const TextInput& input, const nn::ForwardContex
 }
 
 at::Tensor CausalModel::token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
-  TORCH_CHECK(options_.head == Head::kToken, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).classifies_tokens, architecture_of(options_),
               " does not classify tokens");
   return output_->forward(kernels::dropout(hidden,
                                            context.rate(options_.classifier_dropout.value_or(0.1)),

@@ -11,6 +11,7 @@
 #include "models/adapters/adapter_reader.h"
 #include "models/config/config_json.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/config/infer_config.h"
 #include "models/vision.h"
 #include "models/weights/initialize.h"
@@ -38,7 +39,7 @@ std::set<Part> optional_parts(const ModelOptions& wanted, const ModelOptions& st
   if (head_outputs(wanted) != head_outputs(stored)) {
     return {Part::kHead};
   }
-  if (wanted.head == Head::kNone) {
+  if (head_of(wanted).is_bare) {
     parts.insert(Part::kPooler);  // saved with add_pooling_layer=False
   }
   return parts;

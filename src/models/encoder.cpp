@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/config/modernbert.h"
 #include "models/config/traits.h"
@@ -32,8 +33,8 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
 
 nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
   const bool is_full = is_global_attention_layer(options, layer);
-  // ModernBERT has no rate for sub-layer outputs: the attention's output uses the attention rate.
-  const bool is_new = is_modernbert(options.family);
+  const auto& capabilities = capabilities_of(options.family);
+  const bool has_own_rate = capabilities.has_sublayer_dropout;
   return {.attention = {.dim = options.dim,
                         .heads = options.heads,
                         .has_bias = options.biases.attention,
@@ -51,9 +52,9 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
                    .epsilon = options.norm_epsilon,
                    .has_bias = options.biases.norm},
           .norm_placement = options.norm_placement,
-          .has_first_norm = layer > 0 || !is_new,
-          .dropout = is_new ? options.attention_dropout : options.dropout,
-          .feed_forward_dropout = is_new ? 0 : options.dropout};
+          .has_first_norm = layer > 0 || capabilities.has_first_norm,
+          .dropout = has_own_rate ? options.dropout : options.attention_dropout,
+          .feed_forward_dropout = has_own_rate ? options.dropout : 0};
 }
 
 nn::StackOptions encoder_stack_of(const ModelOptions& options) {
@@ -93,43 +94,19 @@ Encoder& Encoder::add_generator(const ModelOptions& options) {
 }
 
 void Encoder::register_head() {
-  const auto& capabilities = capabilities_of(options_.family);
-  const auto pool = [this] { pooler_ = register_module("pooler", nn::Pooler(options_.dim)); };
-  const auto mlm = [this] { mlm_head_ = register_module("head", MlmHead(options_)); };
-  const auto classify = [this] {
+  const auto& head = head_of(options_);
+  if (has_pooler(options_)) {
+    pooler_ = register_module("pooler", nn::Pooler(options_.dim));
+  }
+  if (head.predicts_tokens) {
+    mlm_head_ = register_module("head", MlmHead(options_));
+  }
+  if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));
-  };
-  const auto nsp = [this] {
-    next_sentence_ =
-        register_module("next_sentence", nn::Linear(nn::LinearOptions{options_.dim, 2}));
-  };
-  switch (options_.head) {
-    case Head::kNone:
-      return capabilities.has_pooler ? pool() : void();
-    case Head::kMaskedLm:
-      return mlm();
-    case Head::kPretraining:
-      pool();
-      mlm();
-      return nsp();
-    case Head::kNextSentence:
-      pool();
-      return nsp();
-    case Head::kSequence:
-      if (capabilities.classifier_uses_pooler) {
-        pool();
-      }
-      return classify();
-    case Head::kToken:
-    case Head::kSpan:
-    case Head::kReplacedToken:
-      return classify();
-    case Head::kCausalLm:
-    case Head::kConditional:
-    case Head::kImage:
-    case Head::kDistilledImage:
-    case Head::kMaskedImage:
-      return;  // not a head of these families
+  }
+  if (head.predicts_next_sentence) {
+    next_sentence_ = register_module(
+        "next_sentence", nn::Linear(nn::LinearOptions{options_.dim, head.fixed_outputs}));
   }
 }
 
@@ -182,7 +159,7 @@ at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::ForwardContext& 
 }
 
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
-  TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
   if (!options_.uses_mean_pooling) {
     return logits_of(nn::first_tokens(hidden, context.layout), context);
@@ -193,7 +170,7 @@ at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardCont
 }
 
 at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (options_.head != Head::kSequence || options_.uses_mean_pooling) {
+  if (!head_of(options_).classifies_sequences || options_.uses_mean_pooling) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(selected_hidden_states(input, context, nn::RowSelection::first_tokens(context)),
@@ -201,11 +178,9 @@ at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& c
 }
 
 at::Tensor Encoder::token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
-  const auto head = options_.head;
-  TORCH_CHECK(head == Head::kSpan || head == Head::kToken || head == Head::kReplacedToken,
-              architecture_of(options_), " does not classify tokens");
-  const double dropout = head == Head::kReplacedToken ? 0.0 : classifier_dropout(options_);
-  return classification_head_->forward(hidden, context.rate(dropout),
+  TORCH_CHECK(head_of(options_).has_token_logits(), architecture_of(options_),
+              " does not classify tokens");
+  return classification_head_->forward(hidden, context.rate(classifier_dropout(options_)),
                                        context.rng_key(nn::site_id(nn::DropoutSite::kHead)),
                                        context.rng_key(nn::site_id(nn::DropoutSite::kHeadInner)));
 }

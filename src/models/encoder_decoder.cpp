@@ -8,6 +8,7 @@
 #include "kernels/dropout.h"
 #include "models/causal_model.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "nn/dropout_sites.h"
 
@@ -92,7 +93,7 @@ EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) 
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
   embeddings_ = register_module("embeddings", nn::Embeddings(seq2seq_embeddings_of(options)));
   layers_ = register_module("layers", nn::Stack(seq2seq_stack_of(options, false)));
-  if (options.head != Head::kNone) {
+  if (!head_of(options).is_bare) {
     register_decoder();
     register_head();
   }
@@ -113,7 +114,7 @@ void EncoderDecoder::register_decoder() {
 }
 
 void EncoderDecoder::register_head() {
-  if (options_.head == Head::kSequence) {
+  if (head_of(options_).classifies_sequences) {
     classification_head_ = register_module("head", ClassificationHead(options_));
     return;
   }
@@ -150,10 +151,11 @@ at::Tensor EncoderDecoder::decode(const at::Tensor& ids, const nn::ForwardContex
 }
 
 at::Tensor EncoderDecoder::hidden(const TextInput& input, const nn::ForwardContext& context) {
-  if (options_.head == Head::kNone) {
+  const auto& head = head_of(options_);
+  if (head.is_bare) {
     return encode({.ids = input.ids, .patches = {}}, context);
   }
-  if (options_.head != Head::kSequence || context.encoder_states != nullptr) {
+  if (!head.classifies_sequences || context.encoder_states != nullptr) {
     return decode(input.ids, context);
   }
   const auto ends = context.layout.device_offsets.slice(0, 1) - 1;
@@ -175,7 +177,7 @@ at::Tensor EncoderDecoder::shifted(const at::Tensor& ids, const kernels::Layout&
 }
 
 at::Tensor EncoderDecoder::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
   return options_.decoder.scale_decoder_outputs
              ? rows / std::sqrt(static_cast<double>(options_.dim))
@@ -183,20 +185,20 @@ at::Tensor EncoderDecoder::token_features(const at::Tensor& rows) {
 }
 
 at::Tensor EncoderDecoder::output_weight() {
-  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
   return output_ ? output_->weight() : decoder_embeddings_->word_weight();
 }
 
 at::Tensor EncoderDecoder::output_bias() {
-  TORCH_CHECK(options_.head == Head::kConditional, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
   return bias_.defined() ? bias_.squeeze(0) : at::Tensor();
 }
 
 at::Tensor EncoderDecoder::class_logits(const at::Tensor& hidden,
                                         const nn::ForwardContext& context) {
-  TORCH_CHECK(options_.head == Head::kSequence, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
   const auto ends = context.layout.device_offsets.slice(0, 1) - 1;
   return classification_head_->forward(

@@ -175,15 +175,15 @@ void set_decoding_ids(ModelOptions& options) {
   if (!is_encoder_decoder(options)) {
     return;
   }
-  const bool begins_with_end = options.family == Family::kBart || options.family == Family::kMbart;
-  decoder.decoder_start_id = begins_with_end ? options.eos_id : options.pad_id;
+  decoder.decoder_start_id =
+      capabilities_of(options.family).decoder_starts_with_eos ? options.eos_id : options.pad_id;
   if (options.relative.buckets == 0) {  // T5 forces none
     decoder.forced_eos_id = options.eos_id;
   }
 }
 
 formats::Json encoder_decoder_generation(const ModelOptions& options) {
-  if (options.head != Head::kConditional) {
+  if (!generates(options)) {
     return nullptr;
   }
   formats::Json json = {{"_from_model_config", true}};

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/string_util.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/encoder.h"
 #include "nn/modules.h"
 
@@ -20,7 +21,7 @@ constexpr uint64_t kGeneratorStream = 2;
 
 Encoder& encoder_of(Model& discriminator) {
   auto* encoder = dynamic_cast<Encoder*>(&discriminator);
-  TORCH_CHECK(encoder != nullptr && discriminator.options().head == Head::kReplacedToken,
+  TORCH_CHECK(encoder != nullptr && head_of(discriminator.options()).detects_replaced_tokens,
               architecture_of(discriminator.options()), " is not a discriminator");
   return *encoder;
 }
@@ -50,7 +51,7 @@ void expect_equal(const std::string& directory,
 
 ModelOptions options_in(const std::string& directory, const ModelOptions& discriminator) {
   auto options = read_model_config(directory);
-  if (options.family != Family::kElectra || options.head != Head::kMaskedLm) {
+  if (options.family != discriminator.family || !head_of(options).predicts_tokens) {
     throw UserError(str_cat(directory, ": ", architecture_of(options),
                             ", the generator must be ElectraForMaskedLM"));
   }

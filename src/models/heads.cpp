@@ -3,7 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/dropout.h"
-#include "models/config/modernbert.h"
+#include "models/config/heads.h"
 #include "models/config/traits.h"
 
 namespace weft::models {
@@ -11,9 +11,10 @@ namespace weft::models {
 namespace {
 
 kernels::Activation mlm_activation(const ModelOptions& options) {
-  return is_modernbert(options.family)
+  const auto& capabilities = capabilities_of(options.family);
+  return capabilities.has_prediction_head
              ? options.head_activation
-             : capabilities_of(options.family).mlm_activation.value_or(options.activation);
+             : capabilities.mlm_activation.value_or(options.activation);
 }
 
 }  // namespace
@@ -46,28 +47,15 @@ namespace {
 
 /// Activation of the hidden layer before the classifier, if there is one.
 std::optional<kernels::Activation> inner_activation(const ModelOptions& options) {
-  if (is_modernbert(options.family)) {
+  const auto& head = head_of(options);
+  const auto& capabilities = capabilities_of(options.family);
+  if (capabilities.has_prediction_head) {
     return options.head_activation;
   }
-  switch (options.head) {
-    case Head::kSequence:
-      return capabilities_of(options.family).classifier_activation;
-    case Head::kReplacedToken:
-      return options.activation;
-    case Head::kToken:
-    case Head::kSpan:
-    case Head::kNone:
-    case Head::kMaskedLm:
-    case Head::kPretraining:
-    case Head::kNextSentence:
-    case Head::kCausalLm:
-    case Head::kConditional:
-    case Head::kImage:
-    case Head::kDistilledImage:
-    case Head::kMaskedImage:
-      return {};
+  if (head.detects_replaced_tokens) {
+    return options.activation;
   }
-  return {};
+  return head.classifies_sequences ? capabilities.classifier_activation : std::nullopt;
 }
 
 }  // namespace
@@ -79,7 +67,7 @@ ClassificationHeadImpl::ClassificationHeadImpl(const ModelOptions& options)
     dense_ = register_module(
         "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.biases.head}));
   }
-  if (is_modernbert(options.family)) {
+  if (capabilities_of(options.family).has_prediction_head) {
     norm_ = register_module("norm", nn::make_norm({.dim = options.dim,
                                                    .epsilon = options.norm_epsilon,
                                                    .has_bias = options.biases.norm}));

@@ -48,7 +48,7 @@ class ClassificationHeadImpl : public torch::nn::Module {
   std::optional<kernels::Activation> activation_;
   bool has_input_dropout_;
   nn::Linear dense_{nullptr};       // hidden layer of some classifiers
-  std::shared_ptr<nn::Norm> norm_;  // norm after it, ModernBERT only
+  std::shared_ptr<nn::Norm> norm_;  // norm after it, of prediction heads only
   nn::Linear output_{nullptr};
 };
 TORCH_MODULE(ClassificationHead);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/linear/blocked_product.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "nn/linear.h"
 
 namespace weft::models {
@@ -34,10 +35,8 @@ void visit_linears(torch::nn::Module& part, const Visit& visit) {
 /// Visits the linear layers except an output matrix over the vocabulary.
 template <class Visit>
 void visit_inner_linears(Model& model, const Visit& visit) {
-  const auto head = model.options().head;
-  const bool guesses = head == Head::kMaskedLm || head == Head::kPretraining ||
-                       head == Head::kCausalLm || head == Head::kConditional;
-  const auto excluded = guesses ? model.output_weight() : at::Tensor();
+  const auto excluded =
+      head_of(model.options()).predicts_tokens ? model.output_weight() : at::Tensor();
   visit_linears(model, [&](nn::LinearImpl& linear) {
     if (!linear.weight().is_same(excluded)) {
       visit(linear);

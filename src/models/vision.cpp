@@ -7,6 +7,7 @@
 #include "formats/image_patches.h"
 #include "kernels/dropout.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "nn/dropout_sites.h"
 
@@ -21,7 +22,7 @@ nn::PatchEmbeddingsOptions vision_embeddings_of(const ModelOptions& options) {
           .grid = vision.grid(),
           .has_class_token = vision.has_class_token,
           .has_distillation_token = vision.has_distillation_token,
-          .has_mask_token = options.head == Head::kMaskedImage,
+          .has_mask_token = head_of(options).predicts_pixels,
           .dropout = options.dropout};
 }
 
@@ -73,15 +74,18 @@ Vision::Vision(const ModelOptions& options) : options_(options) {
   const auto linear = [&](const char* name, int64_t outputs) {
     return register_module(name, nn::Linear(nn::LinearOptions{options.dim, outputs}));
   };
-  if (options.head == Head::kNone) {
+  const auto& head = head_of(options);
+  if (has_pooler(options)) {
     pooler_ = register_module("pooler", nn::Pooler(options.dim));
-  } else if (options.head == Head::kMaskedImage) {
+  }
+  if (head.predicts_pixels) {
     head_ = linear("head", options.vision.patch_width());
-  } else {
+  }
+  if (head.classifies_sequences) {
     head_ = linear("head", head_outputs(options));
-    if (options.head == Head::kDistilledImage) {
-      distillation_head_ = linear("distillation_head", head_outputs(options));
-    }
+  }
+  if (head.classifiers > 1) {
+    distillation_head_ = linear("distillation_head", head_outputs(options));
   }
 }
 
@@ -113,7 +117,7 @@ at::Tensor Vision::pooled(const at::Tensor& hidden, const nn::ForwardContext& co
 
 std::vector<at::Tensor> Vision::logits_of(const at::Tensor& hidden,
                                           const nn::ForwardContext& context) {
-  TORCH_CHECK(head_ && options_.head != Head::kMaskedImage, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify images");
   const auto first = nn::first_tokens(hidden, context.layout);  // (B, D)
   const auto dropped =
@@ -139,7 +143,7 @@ std::vector<at::Tensor> Vision::classifier_logits(const TextInput& input,
 }
 
 at::Tensor Vision::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (options_.head != Head::kImage) {
+  if (!head_of(options_).classifies_sequences || distillation_head_) {
     return class_logits(hidden(input, context), context);
   }
   const auto first =
@@ -150,7 +154,7 @@ at::Tensor Vision::classify(const TextInput& input, const nn::ForwardContext& co
 }
 
 at::Tensor Vision::token_features(const at::Tensor& rows) {
-  TORCH_CHECK(options_.head == Head::kMaskedImage, architecture_of(options_),
+  TORCH_CHECK(head_of(options_).predicts_pixels, architecture_of(options_),
               " does not predict pixels");
   return head_->forward(rows);
 }

@@ -7,13 +7,13 @@
 #include "data/batch.h"
 #include "formats/image_patches.h"
 #include "kernels/cross_entropy.h"
+#include "models/config/heads.h"
 #include "models/weights/tensors.h"
 
 namespace weft::cli {
 
 namespace {
 
-using models::Head;
 using Outputs = std::map<std::string, at::Tensor>;
 
 int64_t own_tokens(const models::VisionOptions& vision) {
@@ -66,27 +66,12 @@ class ImagePassage {
   }
 
   Outputs outputs() {
-    switch (model_.options().head) {
-      case Head::kNone:
-        return {{"last_hidden_state", hidden_.view({images_, tokens_, -1})},
-                {"pooler_output", model_.pooled(hidden_, context_)}};
-      case Head::kImage:
-      case Head::kDistilledImage:
-        return classes();
-      case Head::kMaskedImage:
-        return pixels();
-      case Head::kMaskedLm:
-      case Head::kPretraining:
-      case Head::kNextSentence:
-      case Head::kSequence:
-      case Head::kToken:
-      case Head::kSpan:
-      case Head::kReplacedToken:
-      case Head::kCausalLm:
-      case Head::kConditional:
-        break;
+    const auto& head = models::head_of(model_.options());
+    if (head.is_bare) {
+      return {{"last_hidden_state", hidden_.view({images_, tokens_, -1})},
+              {"pooler_output", model_.pooled(hidden_, context_)}};
     }
-    return {};
+    return head.predicts_pixels ? pixels() : classes();
   }
 
  private:

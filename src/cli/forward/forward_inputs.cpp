@@ -11,41 +11,12 @@
 #include "data/batch.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/traits.h"
+#include "models/config/heads.h"
 #include "models/weights/tensors.h"
 
 namespace weft::cli {
 
 namespace {
-
-using models::Head;
-
-/// Inputs of a head beside the text.
-std::vector<std::string> targets_of(Head head) {
-  switch (head) {
-    case Head::kNone:
-      return {};
-    case Head::kPretraining:
-      return {"labels", "next_sentence_label"};
-    case Head::kSpan:
-      return {"start_positions", "end_positions"};
-    case Head::kMaskedLm:
-    case Head::kNextSentence:
-    case Head::kSequence:
-    case Head::kToken:
-    case Head::kReplacedToken:
-    case Head::kImage:
-    case Head::kDistilledImage:
-      return {"labels"};
-    case Head::kCausalLm:
-      return {"prefix_lengths", "labels"};
-    case Head::kConditional:
-      return {"decoder_input_ids", "decoder_attention_mask", "labels"};
-    case Head::kMaskedImage:
-      return {"bool_masked_pos"};
-  }
-  return {};
-}
 
 std::vector<std::string> names_of(const models::ModelOptions& options) {
   const bool is_of_images = models::reads_images(options);
@@ -59,15 +30,23 @@ std::vector<std::string> names_of(const models::ModelOptions& options) {
   if (capabilities.resets_positions) {
     names.emplace_back("position_ids");
   }
-  for (auto& name : targets_of(options.head)) {
-    names.push_back(std::move(name));
-  }
+  const auto& head = models::head_of(options);
+  names.insert(names.end(), head.inputs.begin(), head.inputs.end());
+  names.insert(names.end(), head.targets.begin(), head.targets.end());
   return names;
 }
 
 bool takes_numbers(const std::string& name, const models::ModelOptions& options) {
-  return name == "pixel_values" || (name == "labels" && options.head == Head::kSequence &&
+  return name == "pixel_values" || (name == "labels" && models::head_of(options).has_problem_type &&
                                     (options.is_regression || options.is_multi_label));
+}
+
+/// End of the range of `labels`.
+int64_t label_count(const models::ModelOptions& options) {
+  const auto& head = models::head_of(options);
+  return head.predicts_tokens           ? options.vocabulary
+         : head.detects_replaced_tokens ? 2
+                                        : models::head_outputs(options);
 }
 
 }  // namespace
@@ -162,49 +141,28 @@ void ForwardInputs::check(const models::ModelOptions& options) {
 }
 
 void ForwardInputs::check_labels(const models::ModelOptions& options) const {
-  const int64_t outputs = models::head_outputs(options);
-  switch (options.head) {
-    case Head::kNone:
-      return;
-    case Head::kMaskedLm:
-    case Head::kPretraining:
-    case Head::kCausalLm:
-      check_shape("prefix_lengths", {rows_});
-      check_range("prefix_lengths", columns_ + 1);
-      check_shape("labels", {rows_, columns_});
-      check_range("labels", options.vocabulary, true);
-      check_shape("next_sentence_label", {rows_});
-      return check_range("next_sentence_label", 2, true);
-    case Head::kConditional:
-      return check_seq2seq_inputs(*this, options);
-    case Head::kMaskedImage:
-      return;  // checked with the images
-    case Head::kImage:
-    case Head::kDistilledImage:
-      check_shape("labels", {rows_});
-      return check_range("labels", outputs, true);
-    case Head::kToken:
-      check_shape("labels", {rows_, columns_});
-      return check_range("labels", outputs, true);
-    case Head::kReplacedToken:
-      check_shape("labels", {rows_, columns_});
-      return check_range("labels", 2, true);
-    case Head::kNextSentence:
-      check_shape("labels", {rows_});
-      return check_range("labels", 2, true);
-    case Head::kSequence:
-      if (takes_numbers("labels", options)) {
-        const bool is_flat = options.is_regression && outputs == 1;
-        return check_shape(
-            "labels", is_flat ? std::vector<int64_t>{rows_} : std::vector<int64_t>{rows_, outputs});
-      }
-      check_shape("labels", {rows_});
-      return check_range("labels", outputs, true);
-    case Head::kSpan:
-      for (const auto* name : {"start_positions", "end_positions"}) {
-        check_shape(name, {rows_});
-        check_range(name, columns_);
-      }
+  const auto& head = models::head_of(options);
+  if (head.reads_source) {
+    return check_seq2seq_inputs(*this, options);
+  }
+  check_shape("prefix_lengths", {rows_});
+  check_range("prefix_lengths", columns_ + 1);
+  if (takes_numbers("labels", options)) {
+    const int64_t outputs = models::head_outputs(options);
+    const bool is_flat = options.is_regression && outputs == 1;
+    check_shape("labels",
+                is_flat ? std::vector<int64_t>{rows_} : std::vector<int64_t>{rows_, outputs});
+  } else {
+    const bool is_per_token = head.predicts_tokens || head.has_token_logits();
+    check_shape("labels",
+                is_per_token ? std::vector<int64_t>{rows_, columns_} : std::vector<int64_t>{rows_});
+    check_range("labels", label_count(options), true);
+  }
+  check_shape("next_sentence_label", {rows_});
+  check_range("next_sentence_label", 2, true);
+  for (const auto* name : {"start_positions", "end_positions"}) {
+    check_shape(name, {rows_});
+    check_range(name, columns_);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "cli/forward/forward_pass.h"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -13,21 +15,24 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family_definition.h"
-#include "models/config/traits.h"
+#include "models/config/heads.h"
 
 namespace weft::cli {
 
 namespace {
 
-using models::Head;
 using Outputs = std::map<std::string, at::Tensor>;
 
-/// One forward pass, and the inputs of its heads.
+/// One forward pass, and the inputs of its head.
 class TextPassage {
  public:
   TextPassage(models::Model& model, const ForwardInputs& inputs)
       : model_(model),
         inputs_(inputs),
+        head_(models::head_of(model.options())),
+        has_targets_(std::all_of(head_.targets.begin(),
+                                 head_.targets.end(),
+                                 [&](auto name) { return inputs.has(std::string(name)); })),
         padded_(inputs.rows(), inputs.columns(), inputs.get("attention_mask"), inputs.path()) {
     context_.layout = padded_.layout();
     const bool has_end = model.options().relative.buckets == 0;
@@ -55,45 +60,41 @@ class TextPassage {
   }
 
   Outputs outputs() {
-    switch (model_.options().head) {
-      case Head::kNone:
-        return base_model();
-      case Head::kMaskedLm:
-        return with_loss({{"logits", token_logits()}}, token_loss());
-      case Head::kPretraining:
-        return pretraining();
-      case Head::kNextSentence:
-        return classes(model_.next_sentence_logits(model_.pooled(hidden_, context_)), "labels");
-      case Head::kSequence:
-        return sequence();
-      case Head::kToken:
-        return tokens();
-      case Head::kSpan:
-        return spans();
-      case Head::kReplacedToken:
-        return replaced_tokens();
-      case Head::kCausalLm:
-        return causal();
-      case Head::kConditional:
-      case Head::kImage:
-      case Head::kDistilledImage:
-      case Head::kMaskedImage:
-        break;
+    if (head_.is_bare) {
+      return base_model();
     }
-    return {};
-  }
-
- private:
-  static Outputs with_loss(Outputs outputs, const at::Tensor& loss) {
-    if (loss.defined()) {
-      outputs["loss"] = loss;
+    if (head_.predicts_tokens) {
+      predict_tokens();
+    }
+    if (head_.predicts_next_sentence) {
+      add_classes(model_.next_sentence_logits(model_.pooled(hidden_, context_)));
+    }
+    if (head_.classifies_sequences) {
+      classify_sequences();
+    }
+    if (head_.classifies_tokens) {
+      classify_tokens();
+    }
+    if (head_.predicts_spans) {
+      predict_spans();
+    }
+    if (head_.detects_replaced_tokens) {
+      detect_replaced_tokens();
+    }
+    Outputs outputs;
+    for (std::size_t i = 0; i < logits_.size(); ++i) {
+      outputs[std::string(head_.outputs.at(i))] = logits_[i];
+    }
+    if (loss_.defined()) {
+      outputs["loss"] = loss_;
     }
     return outputs;
   }
 
+ private:
   Outputs base_model() {
     Outputs outputs = {{"last_hidden_state", padded_.unpack(hidden_)}};
-    if (models::capabilities_of(model_.options().family).has_pooler) {
+    if (models::has_pooler(model_.options())) {
       outputs["pooler_output"] = model_.pooled(hidden_, context_);
     }
     return outputs;
@@ -120,24 +121,8 @@ class TextPassage {
     return packed;
   }
 
-  at::Tensor token_loss() {
-    if (!inputs_.has("labels")) {
-      return {};
-    }
-    const auto labels = packed_labels();
-    const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
-    const auto features = model_.token_features(hidden_.index_select(0, rows));
-    const auto sum = kernels::linear_cross_entropy(
-        features, model_.output_weight(), model_.output_bias(), labels.index_select(0, rows));
-    return sum / rows.size(0);
-  }
-
   /// Each token predicts the next one's label: the loss shifts them, as in transformers.
-  Outputs causal() {
-    Outputs outputs = {{"logits", token_logits()}};
-    if (!inputs_.has("labels")) {
-      return outputs;
-    }
+  at::Tensor next_labels() {
     const auto labels = packed_labels();
     auto next = at::full_like(labels, data::kIgnoreIndex);
     const auto& offsets = context_.layout.offsets;
@@ -145,14 +130,23 @@ class TextPassage {
       const int64_t rest = offsets[b + 1] - offsets[b] - 1;
       next.narrow(0, offsets[b], rest).copy_(labels.narrow(0, offsets[b] + 1, rest));
     }
-    const auto rows = (next != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
-    if (rows.size(0) == 0) {
+    if ((next == data::kIgnoreIndex).all().item<bool>()) {
       inputs_.fail("labels", "no token has a label after it, at least one target is required");
     }
+    return next;
+  }
+
+  void predict_tokens() {
+    logits_.push_back(token_logits());
+    if (!has_targets_) {
+      return;
+    }
+    const auto labels = head_.generates ? next_labels() : packed_labels();
+    const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
     const auto features = model_.token_features(hidden_.index_select(0, rows));
     const auto sum = kernels::linear_cross_entropy(
-        features, model_.output_weight(), model_.output_bias(), next.index_select(0, rows));
-    return with_loss(std::move(outputs), sum / rows.size(0));
+        features, model_.output_weight(), model_.output_bias(), labels.index_select(0, rows));
+    add_loss(sum / rows.size(0));
   }
 
   /// Mean over the labels that are not ignored.
@@ -160,63 +154,58 @@ class TextPassage {
     return kernels::cross_entropy_sum(logits, labels) / (labels != data::kIgnoreIndex).sum();
   }
 
-  Outputs classes(const at::Tensor& logits, const std::string& labels) {
-    return with_loss({{"logits", logits}},
-                     inputs_.has(labels) ? class_loss(logits, inputs_.get(labels)) : at::Tensor());
+  void add_loss(const at::Tensor& loss) { loss_ = loss_.defined() ? loss_ + loss : loss; }
+
+  /// Classes of sequences, whose labels are the last of the targets.
+  void add_classes(const at::Tensor& logits) {
+    logits_.push_back(logits);
+    if (has_targets_) {
+      add_loss(class_loss(logits, inputs_.get(std::string(head_.targets.back()))));
+    }
   }
 
-  Outputs pretraining() {
-    const auto pair = model_.next_sentence_logits(model_.pooled(hidden_, context_));
-    Outputs outputs = {{"prediction_logits", token_logits()}, {"seq_relationship_logits", pair}};
-    const bool has_loss = inputs_.has("labels") && inputs_.has("next_sentence_label");
-    return with_loss(std::move(outputs),
-                     has_loss ? token_loss() + class_loss(pair, inputs_.get("next_sentence_label"))
-                              : at::Tensor());
-  }
-
-  Outputs sequence() {
+  void classify_sequences() {
     const auto logits = model_.class_logits(hidden_, context_);
     const auto& options = model_.options();
-    if (!inputs_.has("labels") || !(options.is_regression || options.is_multi_label)) {
-      return classes(logits, "labels");
+    if (!has_targets_ || !(options.is_regression || options.is_multi_label)) {
+      return add_classes(logits);
     }
     const auto labels = inputs_.get("labels").view_as(logits);
-    return with_loss({{"logits", logits}},
-                     options.is_regression ? at::mse_loss(logits, labels)
-                                           : at::binary_cross_entropy_with_logits(logits, labels));
+    logits_.push_back(logits);
+    add_loss(options.is_regression ? at::mse_loss(logits, labels)
+                                   : at::binary_cross_entropy_with_logits(logits, labels));
   }
 
-  Outputs tokens() {
+  void classify_tokens() {
     const auto logits = model_.token_logits(hidden_, context_);  // (N, C)
-    return with_loss({{"logits", padded_.unpack(logits)}},
-                     inputs_.has("labels") ? class_loss(logits, packed_labels()) : at::Tensor());
+    logits_.push_back(padded_.unpack(logits));
+    if (has_targets_) {
+      add_loss(class_loss(logits, packed_labels()));
+    }
   }
 
-  Outputs spans() {
+  void predict_spans() {
     const auto logits = model_.token_logits(hidden_, context_);  // (N, 2)
-    Outputs outputs = {{"start_logits", padded_.unpack(logits.select(1, 0))},
-                       {"end_logits", padded_.unpack(logits.select(1, 1))}};
-    if (!inputs_.has("start_positions") || !inputs_.has("end_positions")) {
-      return outputs;
+    logits_.push_back(padded_.unpack(logits.select(1, 0)));
+    logits_.push_back(padded_.unpack(logits.select(1, 1)));
+    if (has_targets_) {
+      add_loss((span_loss(logits.select(1, 0), "start_positions") +
+                span_loss(logits.select(1, 1), "end_positions")) /
+               2);
     }
-    const auto loss = (span_loss(logits.select(1, 0), "start_positions") +
-                       span_loss(logits.select(1, 1), "end_positions")) /
-                      2;
-    return with_loss(std::move(outputs), loss);
   }
 
   /// One logit per token, and the mean over those that have a label.
-  Outputs replaced_tokens() {
+  void detect_replaced_tokens() {
     const auto logits = model_.token_logits(hidden_, context_).squeeze(1);  // (N)
-    Outputs outputs = {{"logits", padded_.unpack(logits)}};
-    if (!inputs_.has("labels")) {
-      return outputs;
+    logits_.push_back(padded_.unpack(logits));
+    if (!has_targets_) {
+      return;
     }
     const auto labels = packed_labels();
     const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);
-    return with_loss(std::move(outputs), at::binary_cross_entropy_with_logits(
-                                             logits.index_select(0, rows),
-                                             labels.index_select(0, rows).to(at::kFloat)));
+    add_loss(at::binary_cross_entropy_with_logits(logits.index_select(0, rows),
+                                                  labels.index_select(0, rows).to(at::kFloat)));
   }
 
   /// Cross-entropy over the real positions of each sequence; padding is excluded as an answer.
@@ -233,9 +222,13 @@ class TextPassage {
 
   models::Model& model_;
   const ForwardInputs& inputs_;
+  const models::HeadDefinition& head_;
+  bool has_targets_;
   PaddedBatch padded_;
   nn::ForwardContext context_;
-  at::Tensor hidden_;  // (N, D)
+  at::Tensor hidden_;               // (N, D)
+  std::vector<at::Tensor> logits_;  // in the order of the head's outputs
+  at::Tensor loss_;                 // undefined without targets
 };
 
 }  // namespace
@@ -244,7 +237,7 @@ Outputs forward_pass(models::Model& model, const ForwardInputs& inputs) {
   if (models::reads_images(model.options())) {
     return image_forward_pass(model, inputs);
   }
-  if (model.options().head == Head::kConditional) {
+  if (models::head_of(model.options()).reads_source) {
     return seq2seq_forward_pass(model, inputs);
   }
   return TextPassage(model, inputs).outputs();

@@ -12,6 +12,7 @@
 #include "data/batch.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
+#include "models/config/traits.h"
 
 namespace weft::cli {
 
@@ -34,15 +35,15 @@ at::Tensor mask_of_labels(const at::Tensor& labels) {
   return counted.flip(1).cumsum(1).clamp_max(1).flip(1).contiguous();
 }
 
-/// Labels shifted right by one position, after the decoder's start token: for mBART the last token
-/// of its text, the language.
+/// Labels shifted right by one position, after the decoder's start token: with language tokens
+/// (mBART) the last token of its text.
 at::Tensor shifted(const at::Tensor& labels,
                    const ForwardInputs& inputs,
                    const ModelOptions& options) {
   const auto filled =
       labels.masked_fill(labels == data::kIgnoreIndex, std::max<int64_t>(0, options.pad_id));
   auto first = at::full({labels.size(0), 1}, options.decoder.decoder_start_id, at::kLong);
-  if (options.family == models::Family::kMbart) {
+  if (models::capabilities_of(options.family).has_language_tokens) {
     const auto last = (filled != options.pad_id).sum(1, true) - 1;  // (B, 1)
     first = filled.gather(1, last.clamp_min(0));
   } else if (options.decoder.decoder_start_id < 0) {

@@ -9,6 +9,7 @@
 #include "cli/score/text_scores.h"
 #include "data/rows/parallel_reader.h"
 #include "inference/generate.h"
+#include "models/config/traits.h"
 
 namespace weft::cli {
 
@@ -34,10 +35,11 @@ EvaluationLines lines_of(const std::vector<data::DataItem>& items) {
   return lines;
 }
 
-/// Languages named by the data, for a model that uses language tokens.
+/// Languages named by the data, for a model with language tokens.
 TextLanguages languages_of(const train::DirectoryEvaluation& done) {
   TextLanguages found;
-  if (done.model->options().family != models::Family::kMbart || done.items.empty()) {
+  const auto family = done.model->options().family;
+  if (!models::capabilities_of(family).has_language_tokens || done.items.empty()) {
     return found;
   }
   found = {done.items.front().language, done.items.front().target_language};

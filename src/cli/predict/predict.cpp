@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "train/run/device.h"
@@ -55,7 +56,7 @@ class Predictor {
   std::size_t block() const { return options_.attention_layers.empty() ? kPredictBlock : 1; }
 
   bool reads_images() const { return models::reads_images(model_->options()); }
-  bool is_tagger() const { return model_->options().head == models::Head::kToken; }
+  bool is_tagger() const { return models::head_of(model_->options()).classifies_tokens; }
   /// Tags all lines of the file.
   void tag(const std::string& input, OutputWriter& writer) {
     const TagRequest request{.input = input,

@@ -68,7 +68,7 @@ Json prediction_json(const inference::Prediction& prediction,
     line["value"] = prediction.values.front();
   } else if (prediction.scores.empty()) {
     line["fills"] = fills_of(prediction);
-  } else if (model.head == models::Head::kSequence && model.is_multi_label) {
+  } else if (model.is_multi_label) {
     line = several(prediction.scores, labels, decision);
   } else {
     const auto best = answer_chosen(prediction.scores, decision);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "models/adapters/lora.h"
 #include "models/config/config_json.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/weights/tensors.h"
 #include "models/weights/weight_layout.h"
 
@@ -66,16 +66,9 @@ std::vector<std::string> target_modules(const ModelOptions& model, const Lora& l
 }
 
 /// PEFT's task type, for models with a special PEFT wrapper; null: any model.
-Json task_type(Head head) {
-  constexpr std::array kTypes = {std::pair{Head::kSequence, "SEQ_CLS"},
-                                 std::pair{Head::kToken, "TOKEN_CLS"},
-                                 std::pair{Head::kSpan, "QUESTION_ANS"}};
-  for (const auto& [known, word] : kTypes) {
-    if (known == head) {
-      return word;
-    }
-  }
-  return nullptr;
+Json task_type(const ModelOptions& model) {
+  const auto type = head_of(model).peft_task_type;
+  return type.empty() ? Json(nullptr) : Json(type);
 }
 
 /// Whether the base stores its matrices transposed, as GPT-2 does.
@@ -96,7 +89,7 @@ Json adapter_config(const ModelOptions& model, const Lora& lora) {
     }
   }
   Json json = {{"peft_type", "LORA"},
-               {"task_type", task_type(model.head)},
+               {"task_type", task_type(model)},
                {"base_model_name_or_path", lora.base},
                {"r", lora.options.rank},
                {"lora_alpha", lora.options.alpha},

@@ -12,6 +12,7 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/config/config_json.h"
+#include "models/config/heads.h"
 #include "models/config/json_fields.h"
 #include "models/weights/tensors.h"
 #include "models/weights/weight_layout.h"
@@ -82,14 +83,13 @@ AdapterConfig read_config(const std::string& directory) {
   return read_fields(JsonFields(json, path));
 }
 
-Head head_of(const std::string& task, Head otherwise) {
-  if (task == "SEQ_CLS") {
-    return Head::kSequence;
+Head head_of_task(const std::string& task, Head otherwise) {
+  for (const auto& definition : head_table()) {
+    if (!task.empty() && definition.peft_task_type == task) {
+      return definition.head;
+    }
   }
-  if (task == "TOKEN_CLS") {
-    return Head::kToken;
-  }
-  return task == "QUESTION_ANS" ? Head::kSpan : otherwise;
+  return otherwise;
 }
 
 std::vector<std::string> numbered_labels(int64_t count) {
@@ -202,9 +202,9 @@ ModelOptions adapter_options(const std::string& path, const ModelOptions& base) 
   const auto json = formats::read_json(path + kAdapterConfig, kAdapterLongest);
   const JsonFields fields(json, path + kAdapterConfig);
   auto options = base;
-  options.head = head_of(read_fields(fields).task, base.head);
+  options.head = head_of_task(read_fields(fields).task, base.head);
   read_prompt(fields, options);
-  if (options.head != Head::kSequence && options.head != Head::kToken) {
+  if (!head_of(options).has_classes()) {
     return options;
   }
   if (options.labels.empty() && !options.is_regression) {

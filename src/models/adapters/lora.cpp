@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/string_util.h"
 #include "formats/safetensors.h"
+#include "models/config/heads.h"
 #include "models/weights/tensors.h"
 #include "nn/dropout_sites.h"
 #include "nn/linear.h"
@@ -39,10 +40,6 @@ nn::LinearImpl& linear_of(Model& model, const std::string& name) {
   auto* linear = dynamic_cast<nn::LinearImpl*>(nn::find_module(model, name));
   TORCH_CHECK(linear != nullptr, name, " is no linear layer of the model");
   return *linear;
-}
-
-bool is_lora_classifying(Head head) {
-  return head == Head::kSequence || head == Head::kToken || head == Head::kSpan;
 }
 
 std::string lora_word_of(Part part) { return part == Part::kPooler ? "pooler" : "head"; }
@@ -107,6 +104,7 @@ std::set<Part> modules_to_save_of(const ModelOptions& model,
                                   const std::vector<std::string>& missing_keys) {
   std::set<Part> modules_to_save;
   const auto parts = parts_of(model);
+  const bool may_save = !head_of(model).peft_task_type.empty();
   for (const auto& parameter : missing_keys) {
     modules_to_save.insert(parts.at(parameter));
   }
@@ -115,11 +113,11 @@ std::set<Part> modules_to_save_of(const ModelOptions& model,
                                     lora_word_of(part)) != options.modules_to_save.end();
     const bool is_there = std::any_of(parts.begin(), parts.end(),
                                       [&](const auto& item) { return item.second == part; });
-    if (is_named && is_there && is_lora_classifying(model.head)) {
+    if (is_named && is_there && may_save) {
       modules_to_save.insert(part);
     }
   }
-  if (!is_lora_classifying(model.head) && !modules_to_save.empty()) {
+  if (!may_save && !modules_to_save.empty()) {
     throw std::invalid_argument(
         "init_from has no head for this objective: LoRA needs an existing head, or a "
         "classification head");

@@ -5,6 +5,7 @@
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
 #include "models/config/label_json.h"
@@ -69,7 +70,7 @@ std::string_view torch_name(formats::DType dtype) {
 }  // namespace
 
 void read_prompt(const JsonFields& fields, ModelOptions& options) {
-  if (options.head == Head::kCausalLm) {
+  if (head_of(options).takes_prefixes()) {
     fields.read("is_prefix_lm", options.is_prefix_lm);
     fields.read("prefix_end_token_id", options.prefix_end_id, 0, options.vocabulary - 1);
   }

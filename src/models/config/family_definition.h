@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/section.h"
@@ -74,11 +75,16 @@ struct FamilyDefinition {
   /// Template of a tokenizer trained for the family.
   formats::TokenizerTemplate style = formats::TokenizerTemplate::kBert;
 
+  /// Human-readable sizes and their names, where these are not layers x dim. May be absent.
+  std::vector<std::pair<std::string, std::string>> (*describe)(const ModelOptions& options) =
+      nullptr;
+
   bool is_encoder_decoder = false;  // an encoder reads a second stream
   bool reads_images = false;
   /// As BERT: embeddings end in a norm, the MLM head starts with a transform, and classifiers read
   /// the first token.
   bool uses_bert_head = false;
+  bool is_baseline = false;  // not a transformer: has no layers, and classifies sequences only
 };
 
 template <class Kind>
@@ -91,9 +97,10 @@ std::span<const FamilyDefinition* const> family_table();
 
 const FamilyDefinition& definition_of(Family family);
 
-/// Properties of the family definition, or false.
+/// Properties of the definitions of family and head.
 bool generates(const ModelOptions& options);           // has a head that generates left to right
 bool is_encoder_decoder(const ModelOptions& options);  // is an encoder-decoder
 bool reads_images(const ModelOptions& options);
+bool is_baseline(Family family);
 
 }  // namespace weft::models

@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/families/bart.h"
 #include "models/families/baselines.h"
 #include "models/families/bert.h"
@@ -42,9 +43,7 @@ const FamilyCapabilities& capabilities_of(Family family) {
 
 ModelOptions family_defaults(Family family) { return definition_of(family).defaults(); }
 
-bool generates(const ModelOptions& options) {
-  return options.head == Head::kCausalLm || options.head == Head::kConditional;
-}
+bool generates(const ModelOptions& options) { return head_of(options).generates; }
 
 bool is_encoder_decoder(const ModelOptions& options) {
   return definition_of(options.family).is_encoder_decoder;
@@ -53,5 +52,7 @@ bool is_encoder_decoder(const ModelOptions& options) {
 bool reads_images(const ModelOptions& options) {
   return definition_of(options.family).reads_images;
 }
+
+bool is_baseline(Family family) { return definition_of(family).is_baseline; }
 
 }  // namespace weft::models

@@ -12,6 +12,7 @@
 
 #include "base/string_util.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 
 namespace weft::models {
 
@@ -140,7 +141,7 @@ void write_ids(Json& json, const ModelOptions& options) {
 }
 
 Json plain_generation_json(const ModelOptions& options) {
-  if (options.head != Head::kCausalLm && options.head != Head::kMaskedLm) {
+  if (!head_of(options).predicts_tokens) {
     return nullptr;
   }
   Json json = {{"_from_model_config", true}};

@@ -1,12 +1,12 @@
 #include "models/config/infer_config.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
+#include <cstddef>
 #include <utility>
 
 #include "models/config/config_json.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/weights/weight_map.h"
 #include "models/weights/weights.h"
 
@@ -15,12 +15,6 @@ namespace weft::models {
 using formats::Json;
 
 namespace {
-
-// Most specific first: a head's tensors include all that a later head needs.
-constexpr std::array kHeadsMostSpecificFirst = {
-    Head::kPretraining, Head::kMaskedLm,       Head::kNextSentence,  Head::kSequence,
-    Head::kToken,       Head::kSpan,           Head::kReplacedToken, Head::kConditional,
-    Head::kCausalLm,    Head::kDistilledImage, Head::kImage,         Head::kMaskedImage};
 
 bool has(const Json& json, std::string_view key) {
   const auto found = json.find(key);
@@ -69,37 +63,42 @@ const formats::TensorView* find(const SafetensorsShards& files,
   return nullptr;
 }
 
-/// Rows of the last tensor of the head, where the files contain all of head and pooler.
-std::optional<int64_t> head_rows(const SafetensorsShards& files, const ModelOptions& options) {
-  std::optional<int64_t> rows;
+/// Tensors of head and pooler that the files contain; none unless they contain all.
+struct FoundHead {
+  std::size_t tensors = 0;
+  int64_t rows = 0;  // of the last one
+};
+
+FoundHead find_head(const SafetensorsShards& files, const ModelOptions& options) {
+  FoundHead found;
   for (const auto& tensor : weight_map(options)) {
     if (tensor.part == Part::kBackbone) {
       continue;
     }
     const auto* view = find(files, tensor, options);
     if (view == nullptr || view->shape.empty()) {
-      return std::nullopt;
+      return {};
     }
-    rows = view->shape[0];
+    found = {.tensors = found.tensors + 1, .rows = view->shape[0]};
   }
-  return rows;
+  return found;
 }
 
+/// The head with the most tensors: its tensors may include all of another head.
 void infer_head(Json& json, const std::string& directory, const SafetensorsShards& files) {
   json.erase("architectures");
   auto options = options_from_json(json, directory + "/config.json");
-  for (const auto head : kHeadsMostSpecificFirst) {
-    if (!has_head(options.family, head)) {
-      continue;
-    }
+  FoundHead best;
+  for (const auto& [head, suffix] : heads_of(options.family)) {
     options.head = head;
-    if (const auto rows = head_rows(files, options)) {
+    const auto found = head_of(options).is_bare ? FoundHead() : find_head(files, options);
+    if (found.tensors > best.tensors) {
+      best = found;
       json["architectures"] = Json::array({architecture_of(options)});
-      if (!has(json, "id2label") && !has(json, "num_labels")) {
-        json["num_labels"] = *rows;
-      }
-      return;
     }
+  }
+  if (best.tensors > 0 && !has(json, "id2label") && !has(json, "num_labels")) {
+    json["num_labels"] = best.rows;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/string_util.h"
+#include "models/config/heads.h"
 
 namespace weft::models {
 
@@ -57,15 +58,10 @@ std::string_view problem_of(const ModelOptions& options) {
                                   : "single_label_classification";
 }
 
-bool has_classes(Head head) {
-  return head == Head::kSequence || head == Head::kToken || head == Head::kImage ||
-         head == Head::kDistilledImage;
-}
-
 }  // namespace
 
 void read_labels(const JsonFields& fields, ModelOptions& options) {
-  if (!has_classes(options.head)) {
+  if (!head_of(options).has_classes()) {
     return;
   }
   options.labels = labels_of(fields);
@@ -80,17 +76,17 @@ void read_labels(const JsonFields& fields, ModelOptions& options) {
         "found " + label_json_quote(problem.substr(0, 80)) +
             ", allowed is regression, single_label_classification, multi_label_classification");
   }
-  const bool is_sequence = options.head == Head::kSequence;
+  const bool has_problem = head_of(options).has_problem_type;
   options.is_regression =
-      is_sequence && (problem == "regression" || (problem.empty() && options.labels.size() == 1));
-  options.is_multi_label = is_sequence && problem == "multi_label_classification";
+      has_problem && (problem == "regression" || (problem.empty() && options.labels.size() == 1));
+  options.is_multi_label = has_problem && problem == "multi_label_classification";
   if (options.is_regression && options.labels.size() == 1) {
     options.labels.clear();  // the name of a single output carries no information
   }
 }
 
 void write_labels(Json& json, const ModelOptions& options) {
-  if (!has_classes(options.head)) {
+  if (!head_of(options).has_classes()) {
     return;
   }
   auto labels = options.labels;
@@ -105,7 +101,7 @@ void write_labels(Json& json, const ModelOptions& options) {
   }
   json["id2label"] = names;
   json["label2id"] = ids;
-  if (options.head == Head::kSequence) {
+  if (head_of(options).has_problem_type) {
     json["problem_type"] = problem_of(options);
   }
 }

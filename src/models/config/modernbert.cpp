@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/config/traits.h"
+
 namespace weft::models {
 
 namespace {
@@ -41,7 +43,8 @@ bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
 }
 
 bool has_parameter(const ModelOptions& options, const std::string& parameter) {
-  if (is_modernbert(options.family) && parameter.starts_with("layers.0.attention_norm.")) {
+  const bool has_first_norm = capabilities_of(options.family).has_first_norm;
+  if (!has_first_norm && parameter.starts_with("layers.0.attention_norm.")) {
     return false;
   }
   if (ends(parameter, "norm.bias")) {

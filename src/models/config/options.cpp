@@ -5,7 +5,7 @@
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/modernbert.h"
+#include "models/config/heads.h"
 #include "models/config/presets.h"
 #include "models/config/traits.h"
 
@@ -65,28 +65,11 @@ ModelOptions starting_point(Section& section, const ModelOptions* base) {
 }  // namespace
 
 int64_t head_outputs(const ModelOptions& options) {
-  switch (options.head) {
-    case Head::kSequence:
-    case Head::kToken:
-    case Head::kImage:
-    case Head::kDistilledImage:
-      return options.is_regression
-                 ? std::max<int64_t>(1, static_cast<int64_t>(options.labels.size()))
-                 : static_cast<int64_t>(options.labels.size());
-    case Head::kSpan:
-    case Head::kNextSentence:
-      return 2;
-    case Head::kReplacedToken:
-      return 1;
-    case Head::kNone:
-    case Head::kMaskedLm:
-    case Head::kPretraining:
-    case Head::kCausalLm:
-    case Head::kConditional:
-    case Head::kMaskedImage:
-      return 0;
-  }
-  return 0;
+  const auto& head = head_of(options);
+  const auto classes = static_cast<int64_t>(options.labels.size());
+  return !head.has_classes()     ? head.fixed_outputs
+         : options.is_regression ? std::max<int64_t>(1, classes)
+                                 : classes;
 }
 
 int64_t key_value_heads(const ModelOptions& options) {
@@ -116,16 +99,20 @@ int64_t embedding_width(const ModelOptions& options) {
 }
 
 double classifier_dropout(const ModelOptions& options) {
-  if (is_modernbert(options.family)) {
+  const auto& head = head_of(options);
+  const auto& capabilities = capabilities_of(options.family);
+  if (capabilities.has_prediction_head) {
     return options.classifier_dropout.value_or(options.dropout);
   }
-  const bool is_own = capabilities_of(options.family).has_separate_head_dropouts;
-  if (options.head == Head::kSpan) {
+  if (head.detects_replaced_tokens) {
+    return 0.0;
+  }
+  const bool is_own = capabilities.has_separate_head_dropouts;
+  if (head.predicts_spans) {
     return is_own ? options.classifier_dropout.value_or(options.span_dropout) : 0.0;
   }
-  const bool is_sequence = options.head == Head::kSequence;
-  return options.classifier_dropout.value_or(is_own && is_sequence ? options.sequence_dropout
-                                                                   : options.dropout);
+  return options.classifier_dropout.value_or(
+      is_own && head.classifies_sequences ? options.sequence_dropout : options.dropout);
 }
 
 int64_t position_offset(const ModelOptions& options) {

@@ -8,10 +8,7 @@
 
 namespace weft::models {
 
-bool can_generate(const Model& model) {
-  const auto head = model.options().head;
-  return generates(model.options()) && (head == Head::kCausalLm || head == Head::kConditional);
-}
+bool can_generate(const Model& model) { return generates(model.options()); }
 
 ModelDecoder::ModelDecoder(Model& model,
                            const kernels::PackedMatrix& output,

@@ -256,6 +256,7 @@ FamilyDefinition bart_definition() {
   made.defaults = bart_defaults;
   made.presets = bart_presets;
   made.read_keys = read_bart_keys;
+  made.capabilities.decoder_starts_with_eos = true;
   return made;
 }
 
@@ -265,6 +266,8 @@ FamilyDefinition mbart_definition() {
   made.presets = mbart_presets;
   made.read_keys = read_mbart_keys;
   made.style = formats::TokenizerTemplate::kMbart;
+  made.capabilities.decoder_starts_with_eos = true;  // where the language is unknown
+  made.capabilities.has_language_tokens = true;
   return made;
 }
 

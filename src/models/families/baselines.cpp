@@ -272,6 +272,21 @@ Initializer decomposable_initial(const std::string& /*parameter*/, const ModelOp
   return {.init_std = options.init_std};
 }
 
+std::vector<std::pair<std::string, std::string>> describe_bag(const ModelOptions& options) {
+  return {{"weighting", baselines_word_of(options.bag.weighting)},
+          {"features", str_cat("words", options.bag.ngrams > 1
+                                            ? str_cat(" and bigrams in ",
+                                                      with_commas(options.bag.buckets), " buckets")
+                                            : "")}};
+}
+
+std::vector<std::pair<std::string, std::string>> describe_decomposable(
+    const ModelOptions& options) {
+  return {{"widths", str_cat("embeddings ", options.embedding_size, ", projected to ", options.dim,
+                             ", networks ", options.decomposable.hidden)},
+          {"intra-attention", options.decomposable.intra_attention ? "yes" : "no"}};
+}
+
 }  // namespace
 
 const FamilyDefinition& bag_of_words() {
@@ -280,14 +295,16 @@ const FamilyDefinition& bag_of_words() {
       .hf_names = {Family::kBagOfWords, NormPlacement::kPost, "weft-bag-of-words", "",
                    "WeftBagOfWords"},
       .heads = {{Head::kSequence, "ForSequenceClassification"}},
-      .capabilities = {.has_pooler = false},
+      .capabilities = {.has_pooler = false, .has_matrix_products = false},
       .defaults = bag_defaults,
       .read_keys = read_bag_keys,
       .read_json = read_bag_json,
       .write_json = write_bag_json,
       .tensors = bag_tensors,
       .initializer = bag_initial,
-      .make = construct<BagOfWords>};
+      .make = construct<BagOfWords>,
+      .describe = describe_bag,
+      .is_baseline = true};
   return kDefinition;
 }
 
@@ -304,30 +321,14 @@ const FamilyDefinition& decomposable_attention() {
       .write_json = write_decomposable_json,
       .tensors = decomposable_tensors,
       .initializer = decomposable_initial,
-      .make = construct<DecomposableAttention>};
+      .make = construct<DecomposableAttention>,
+      .describe = describe_decomposable,
+      .is_baseline = true};
   return kDefinition;
-}
-
-bool is_baseline(Family family) {
-  return family == Family::kBagOfWords || family == Family::kDecomposableAttention;
 }
 
 int64_t bag_rows(const ModelOptions& options) {
   return options.vocabulary + (options.bag.ngrams > 1 ? options.bag.buckets : 0);
-}
-
-std::vector<std::pair<std::string, std::string>> baseline_description(const ModelOptions& options) {
-  if (options.family == Family::kBagOfWords) {
-    return {
-        {"weighting", baselines_word_of(options.bag.weighting)},
-        {"features", str_cat("words", options.bag.ngrams > 1
-                                          ? str_cat(" and bigrams in ",
-                                                    with_commas(options.bag.buckets), " buckets")
-                                          : "")}};
-  }
-  return {{"widths", str_cat("embeddings ", options.embedding_size, ", projected to ", options.dim,
-                             ", networks ", options.decomposable.hidden)},
-          {"intra-attention", options.decomposable.intra_attention ? "yes" : "no"}};
 }
 
 }  // namespace weft::models

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
+#include <cstdint>
 
 #include "models/config/family_definition.h"
 
@@ -13,12 +11,6 @@ const FamilyDefinition& bag_of_words();
 
 /// Decomposable attention over two texts (arXiv:1606.01933).
 const FamilyDefinition& decomposable_attention();
-
-/// Whether a family is not a transformer and classifies whole sequences only.
-bool is_baseline(Family family);
-
-/// Human-readable sizes of a baseline.
-std::vector<std::pair<std::string, std::string>> baseline_description(const ModelOptions& options);
 
 /// Rows of the table of a bag of words: one per word, then the buckets.
 int64_t bag_rows(const ModelOptions& options);

@@ -285,7 +285,12 @@ const FamilyDefinition& modernbert() {
   static const FamilyDefinition kDefinition = [] {
     auto made = bert_definition(
         {Family::kModernBert, NormPlacement::kPre, "modernbert", "model", "ModernBert"},
-        {.has_pooler = false, .has_segments = false, .has_classifier_input_dropout = false});
+        {.has_pooler = false,
+         .has_segments = false,
+         .has_classifier_input_dropout = false,
+         .has_prediction_head = true,
+         .has_first_norm = false,
+         .has_sublayer_dropout = false});
     made.defaults = modernbert_defaults;
     made.presets = modernbert_presets;
     made.read_json = read_modernbert_json;

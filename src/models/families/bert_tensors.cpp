@@ -3,6 +3,7 @@
 
 #include "base/string_util.h"
 #include "models/config/family.h"
+#include "models/config/heads.h"
 #include "models/config/modernbert.h"
 #include "models/config/traits.h"
 #include "models/families/bert_kind.h"
@@ -87,30 +88,7 @@ class Builder {
 };
 
 std::string prefix_of(const ModelOptions& options) {
-  return options.head == Head::kNone ? "" : std::string(hf_names_of(options).prefix) + ".";
-}
-
-bool has_pooler(const ModelOptions& options) {
-  switch (options.head) {
-    case Head::kNone:
-      return capabilities_of(options.family).has_pooler;
-    case Head::kPretraining:
-    case Head::kNextSentence:
-      return true;
-    case Head::kSequence:
-      return capabilities_of(options.family).classifier_uses_pooler;
-    case Head::kMaskedLm:
-    case Head::kToken:
-    case Head::kSpan:
-    case Head::kReplacedToken:
-    case Head::kCausalLm:
-    case Head::kConditional:
-    case Head::kImage:
-    case Head::kDistilledImage:
-    case Head::kMaskedImage:
-      return false;
-  }
-  return false;
+  return head_of(options).is_bare ? "" : std::string(hf_names_of(options).prefix) + ".";
 }
 
 void add_backbone(Builder& builder, const ModelOptions& options, const BertWeightNames& table) {
@@ -127,31 +105,18 @@ void add_backbone(Builder& builder, const ModelOptions& options, const BertWeigh
 }
 
 void add_bert_head(Builder& builder, const ModelOptions& options, const BertWeightNames& table) {
-  switch (options.head) {
-    case Head::kNone:
-      return;
-    case Head::kMaskedLm:
-      return builder.add(table.mlm, Part::kHead);
-    case Head::kPretraining:
-      builder.add(table.mlm, Part::kHead);
-      return builder.add(table.nsp, Part::kHead);
-    case Head::kNextSentence:
-      return builder.add(table.nsp, Part::kHead);
-    case Head::kSequence:
-      return builder.add(table.sequence, Part::kHead);
-    case Head::kToken:
-      return builder.add(table.token, Part::kHead);
-    case Head::kSpan:
-      return builder.add(table.span, Part::kHead);
-    case Head::kReplacedToken:
-      return builder.add(table.replaced, Part::kHead);
-    case Head::kCausalLm:
-    case Head::kConditional:
-    case Head::kImage:
-    case Head::kDistilledImage:
-    case Head::kMaskedImage:
-      return;  // not a head of these families
-  }
+  const auto& head = head_of(options);
+  const auto add = [&](bool is_there, WeightNames names) {
+    if (is_there) {
+      builder.add(names, Part::kHead);
+    }
+  };
+  add(head.predicts_tokens, table.mlm);
+  add(head.predicts_next_sentence, table.nsp);
+  add(head.classifies_sequences, table.sequence);
+  add(head.classifies_tokens, table.token);
+  add(head.predicts_spans, table.span);
+  add(head.detects_replaced_tokens, table.replaced);
 }
 
 /// Removes tensors that the model lacks: a tied decoder is the word embedding and is not stored;
@@ -166,8 +131,8 @@ void drop_absent_tensors(std::vector<StoredTensor>& tensors, const ModelOptions&
   for (auto& tensor : tensors) {
     const bool is_shared =
         tensor.parameter.starts_with("head.dense.") || tensor.parameter.starts_with("head.norm.");
-    if (is_modernbert(options.family) && is_shared) {
-      tensor.part = Part::kPooler;  // all its heads share these layers, so weights transfer
+    if (capabilities_of(options.family).has_prediction_head && is_shared) {
+      tensor.part = Part::kPooler;  // all heads share these layers, so weights transfer
     }
     if (tensor.parameter == "head.bias" && !options.tie_word_embeddings) {
       tensor.duplicate_name = bert_weight_names(options).bias_copy;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/string_util.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/vision.h"
@@ -49,7 +50,7 @@ void add_embeddings(WeightMapBuilder& builder,
     add("distillation_token", "distillation_token", 1);
     ++own;
   }
-  if (options.head == Head::kMaskedImage) {
+  if (head_of(options).predicts_pixels) {
     add("mask_token", "mask_token", 1);
     builder.result.back().part = Part::kHead;  // other heads mask no patches
   }
@@ -83,28 +84,18 @@ void add_vision_head(WeightMapBuilder& builder, const ModelOptions& options) {
     builder.linear(parameter, hf_name,
                    {.inputs = options.dim, .outputs = head_outputs(options), .part = Part::kHead});
   };
-  switch (options.head) {
-    case Head::kNone:
-      return builder.linear("pooler.dense", "pooler.dense",
-                            {.inputs = options.dim, .outputs = options.dim, .part = Part::kPooler});
-    case Head::kImage:
-      return linear("head", "classifier");
-    case Head::kDistilledImage:
-      linear("head", "cls_classifier");
-      return linear("distillation_head", "distillation_classifier");
-    case Head::kMaskedImage:
-      return add_convolution(builder, "head", "decoder.0",
-                             {options.vision.patch_width(), options.dim, 1, 1}, Part::kHead);
-    case Head::kMaskedLm:
-    case Head::kPretraining:
-    case Head::kNextSentence:
-    case Head::kSequence:
-    case Head::kToken:
-    case Head::kSpan:
-    case Head::kReplacedToken:
-    case Head::kCausalLm:
-    case Head::kConditional:
-      return;
+  const auto& head = head_of(options);
+  if (head.is_bare) {
+    builder.linear("pooler.dense", "pooler.dense",
+                   {.inputs = options.dim, .outputs = options.dim, .part = Part::kPooler});
+  } else if (head.predicts_pixels) {
+    add_convolution(builder, "head", "decoder.0", {options.vision.patch_width(), options.dim, 1, 1},
+                    Part::kHead);
+  } else if (head.classifiers == 1) {
+    linear("head", "classifier");
+  } else {
+    linear("head", "cls_classifier");
+    linear("distillation_head", "distillation_classifier");
   }
 }
 
@@ -280,7 +271,7 @@ std::string hf_module_name(const StoredTensor& tensor) {
 
 std::vector<StoredTensor> vision_tensors(const ModelOptions& options) {
   const std::string prefix =
-      options.head == Head::kNone ? "" : std::string(hf_names_of(options).prefix) + ".";
+      head_of(options).is_bare ? "" : std::string(hf_names_of(options).prefix) + ".";
   WeightMapBuilder builder;
   add_embeddings(builder, options, prefix);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -294,7 +285,7 @@ std::vector<StoredTensor> vision_tensors(const ModelOptions& options) {
 
 /// Ignores the mask token of bare models that were saved with one.
 bool is_vision_harmless(std::string_view name, const ModelOptions& options) {
-  return options.head != Head::kMaskedImage && name.ends_with("embeddings.mask_token");
+  return !head_of(options).predicts_pixels && name.ends_with("embeddings.mask_token");
 }
 
 Initializer vision_initial(const std::string& parameter, const ModelOptions& options) {

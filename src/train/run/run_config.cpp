@@ -6,7 +6,6 @@
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
-#include "models/families/baselines.h"
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/parameter_groups.h"

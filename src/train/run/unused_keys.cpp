@@ -109,23 +109,23 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   }
 }
 
-/// Items need a language that the model knows if it is multilingual. mBART's languages are tokens:
-/// pairs name theirs, other texts use the tokenizer's.
+/// Items need a language that the model knows if it is multilingual. Where languages are tokens
+/// (mBART), pairs name theirs, other texts use the tokenizer's.
 void check_languages(const Section& data,
                      std::string_view key,
                      const std::vector<data::DataItem>& items,
                      const RunConfig& config) {
   const auto known = batching::languages_of(config.model);
-  const bool is_mbart = config.model.family == models::Family::kMbart;
+  const bool has_tokens = models::capabilities_of(config.model.family).has_language_tokens;
   const bool has_pairs = config.objective->reads_pairs(config.data, config.model);
   for (const auto& item : items) {
-    if (!item.target_language.empty() && !(has_pairs && (is_mbart || !known.empty()))) {
+    if (!item.target_language.empty() && !(has_pairs && (has_tokens || !known.empty()))) {
       data.fail(key,
                 "target_language has no effect here, only with objective.type: translation_lm and "
                 "a model with language embeddings (model.type: xlm), or seq2seq and a model with "
                 "language tokens (model.type: mbart)");
     }
-    if (is_mbart && !has_pairs && item.language != items.front().language) {
+    if (has_tokens && !has_pairs && item.language != items.front().language) {
       data.fail(key,
                 str_cat(item.path, ": language: '", item.language, "', but an earlier item has '",
                         items.front().language,

@@ -13,18 +13,18 @@
 namespace weft::train {
 
 void fit_document_frequencies(models::Model& model, const data::Dataset& texts) {
-  const auto& options = model.options();
-  if (options.family != models::Family::kBagOfWords ||
-      options.bag.weighting != models::Weighting::kTfidf) {
-    return;
+  const auto parameters = model.named_parameters();
+  if (!parameters.contains("idf")) {
+    return;  // its weights do not depend on document frequencies
   }
   const at::NoGradGuard no_grad;
-  auto idf = model.named_parameters()["idf"];
+  auto idf = parameters["idf"];
   std::vector<double> counts(static_cast<std::size_t>(idf.size(0)), 0.0);
   const int64_t count = texts.size(0);
   for (int64_t item = 0; item < count; ++item) {
     const auto ids = texts.example(0, item).ids;
-    auto rows = models::bag_features(ids, {0, static_cast<int64_t>(ids.size())}, options).rows;
+    auto rows =
+        models::bag_features(ids, {0, static_cast<int64_t>(ids.size())}, model.options()).rows;
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     for (const auto row : rows) {

@@ -16,6 +16,7 @@
 #include "formats/json.h"
 #include "formats/table_reader.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "models/generator.h"
 #include "models/inference.h"
@@ -26,24 +27,17 @@ namespace weft::train {
 
 namespace {
 
-// The type of the first objective that trains such a model, for a directory that Weft did not
-// write.
-std::string objective_type_for(models::ModelOptions options, const std::string& directory) {
-  using models::Head;
-  if (options.head == Head::kPretraining || options.head == Head::kNextSentence) {
-    options.head = Head::kMaskedLm;
+// The objective that evaluates such a model, for a directory that Weft did not write.
+std::string objective_type_for(const models::ModelOptions& options, const std::string& directory) {
+  const auto& head = models::head_of(options);
+  if (head.objective.empty()) {
+    throw UserError(directory +
+                    ": no head to evaluate, must be a model for language modelling, "
+                    "classification or token classification");
   }
-  for (const auto& definition : objectives::objective_definitions()) {
-    const auto objective = objectives::make_default_objective(definition);
-    if (!objective->incompatibility(options) && objective->head(options) == options.head &&
-        objective->traits(options).is_prefix_lm == options.is_prefix_lm &&
-        objective->label_format({}).is_regression == options.is_regression) {
-      return std::string(objective->name());
-    }
-  }
-  throw UserError(directory +
-                  ": no head to evaluate, must be a model for language modelling, classification "
-                  "or token classification");
+  const bool has_prefixes = head.takes_prefixes() && options.is_prefix_lm;
+  const bool is_regression = head.classifies_sequences && options.is_regression;
+  return std::string(has_prefixes ? "prefix_lm" : is_regression ? "regress" : head.objective);
 }
 
 // Columns that the run configured for its training data, as `key: value` of an item.

@@ -13,9 +13,9 @@
 #include "data/images/pixel_tokenizer.h"
 #include "data/tokenizer_options.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/families/baselines.h"
 #include "models/generator.h"
 #include "objectives/data/image_datasets.h"
 #include "objectives/data/training_texts.h"
@@ -167,8 +167,8 @@ void set_head(const objectives::Objective& objective,
   options.is_multi_label = label_format.is_multi_label;
 }
 
-/// An mBART decoder begins with the language token of its text. If all texts share one, config.json
-/// records it.
+/// The decoder begins with the language token of its text (mBART). If all texts share one,
+/// config.json records it.
 void set_language(const RunConfig& config,
                   const data::Tokenizer& tokenizer,
                   models::ModelOptions& options) {
@@ -264,7 +264,7 @@ models::ModelOptions complete_options(const RunConfig& config, const data::Token
     }
     models::set_decoding_ids(options);
   }
-  if (options.family == models::Family::kMbart) {
+  if (models::capabilities_of(options.family).has_language_tokens) {
     set_language(config, tokenizer, options);
   }
   check_vocabulary(config.init_from.value_or("tokenizer"), tokenizer, options);

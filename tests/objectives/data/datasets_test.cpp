@@ -96,7 +96,7 @@ TEST(Datasets, LengthsBeyondTheModelAndMismatchesAreRefused) {
   const auto model = test::tiny_model(models::Head::kSequence);
   EXPECT_EQ(test::message_of<config::Error>(
                 [&] { Files().read(make_classify(), "rows.tsv", model, 13); }),
-            "data.length: 13 is more than the 12 positions of the model");
+            "data.length: 13 is more than the maximum of 12 positions of the model");
   EXPECT_EQ(test::message_of<config::Error>([&] {
               Files().read(make_masked_lm({.pair = data::PairTask::kNextSentence}), "text.txt",
                            models::family_defaults(models::Family::kRoberta));
