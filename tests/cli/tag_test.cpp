@@ -196,7 +196,7 @@ TEST(Attention, ShowsTheLayersThatAreAskedFor) {
   for (const std::string wrong : {"2", "-1", "first", "", "0,,1"}) {
     const auto done = test::weft({"predict", tagger().model(), "--attention=" + wrong}, "");
     EXPECT_EQ(done.status, 2) << wrong;
-    EXPECT_NE(done.err.find("allowed is all, last, or the indices must be 0 to 1"),
+    EXPECT_NE(done.err.find("allowed is all, last, or layer numbers from 0 to 1"),
               std::string::npos)
         << done.err;
   }
