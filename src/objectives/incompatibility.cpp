@@ -39,7 +39,7 @@ std::optional<Incompatibility> requires_sequence_head(std::string_view name,
   if (!models::has_head(model.family, models::Head::kSequence)) {
     return cannot_train(name, model, "has no sequence classification head");
   }
-  if (model.family == models::Family::kMbart) {
+  if (models::capabilities_of(model.family).has_language_tokens) {
     return cannot_train(name, model,
                         "has a sequence classification head that needs the end-of-sequence token "
                         "last, where its tokenizer puts the language token");

@@ -31,6 +31,7 @@ struct FamilyCapabilities {
   bool has_language_tokens = false;      // the decoder starts with the language token of its text
   bool decoder_starts_with_eos = false;  // else with the padding token
   bool has_matrix_products = true;
+  bool requires_text_pairs = false;  // compares two texts
 };
 
 const FamilyCapabilities& capabilities_of(Family family);

@@ -314,7 +314,7 @@ const FamilyDefinition& decomposable_attention() {
       .hf_names = {Family::kDecomposableAttention, NormPlacement::kPost,
                    "weft-decomposable-attention", "", "WeftDecomposableAttention"},
       .heads = {{Head::kSequence, "ForSequenceClassification"}},
-      .capabilities = {.has_pooler = false},
+      .capabilities = {.has_pooler = false, .requires_text_pairs = true},
       .defaults = decomposable_defaults,
       .read_keys = read_decomposable_keys,
       .read_json = read_decomposable_json,

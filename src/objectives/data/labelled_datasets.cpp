@@ -1,9 +1,11 @@
 #include "objectives/data/labelled_datasets.h"
 
+#include "base/string_util.h"
 #include "batching/token_type_ids.h"
 #include "config/section.h"
 #include "data/datasets/labelled_dataset.h"
 #include "data/text/near_duplicates.h"
+#include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "objectives/data/training_texts.h"
 
@@ -12,11 +14,12 @@ namespace weft::objectives {
 namespace {
 
 void check_pairs(const DatasetInputs& inputs, const data::LabelledDataset& texts) {
-  if (inputs.model.family == models::Family::kDecomposableAttention &&
+  if (models::capabilities_of(inputs.model.family).requires_text_pairs &&
       texts.texts(0, 0).size() < 2) {
-    throw config::Error(
-        "model.type: decomposable_attention needs two texts, but the training data have one per "
-        "row: set the column of the second text with `text_pair:`");
+    throw config::Error(str_cat(
+        "model.type: ", models::word_of(inputs.model.family),
+        " needs two texts, but the training data have one per row: set the column of the second "
+        "text with `text_pair:`"));
   }
 }
 

@@ -72,7 +72,7 @@ Datasets corrupted_datasets(const DatasetInputs& inputs, const CorruptionMaker& 
 
 Datasets parallel_datasets(const DatasetInputs& inputs, const PairOptions& options) {
   // mBART's decoder begins with the last token of its text, the language (arXiv:2001.08210).
-  const bool begins_with_last = inputs.model.family == models::Family::kMbart;
+  const bool begins_with_last = models::capabilities_of(inputs.model.family).has_language_tokens;
   const auto& decoder = inputs.model.decoder;
   const data::ParallelSettings settings{
       .length = inputs.length(),

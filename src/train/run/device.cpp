@@ -16,6 +16,7 @@
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "kernels/linear/product.h"
+#include "models/config/traits.h"
 
 namespace weft::train {
 
@@ -92,7 +93,7 @@ void synchronize(const c10::Device& device) {
 }
 
 Precision determined_precision(Precision requested, const models::ModelOptions& model) {
-  return requested == Precision::kAuto && model.family == models::Family::kBagOfWords
+  return requested == Precision::kAuto && !models::capabilities_of(model.family).has_matrix_products
              ? Precision::kFp32
              : requested;
 }

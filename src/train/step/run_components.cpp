@@ -159,7 +159,7 @@ void set_head(const objectives::Objective& objective,
     options.labels.clear();  // of another head
   }
   options.head = head;
-  if (head == models::Head::kSequence && options.pad_id < 0) {
+  if (models::head_of(options).classifies_sequences && options.pad_id < 0) {
     options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
   }
   const auto label_format = objective.label_format(data);
