@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/string_util.h"
+#include "cli/support_page.h"
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "config/section.h"
@@ -17,11 +18,12 @@ HelpText help() {
               "weft config check FILE [--set key=value]...\n"
               "       weft config show FILE [--set key=value]...\n"
               "       weft config explain [KEY]\n"
-              "       weft config reference | schema",
+              "       weft config reference | schema | support",
           .description =
               "check validates a config. show prints it with all defaults filled in. explain "
               "describes one key (without KEY: lists all\nkeys). reference prints docs/config.md. "
-              "schema prints a JSON schema for editors.",
+              "schema prints a JSON schema for editors.\nsupport prints docs/support.md: which "
+              "families, heads and objectives go together.",
           .examples = {"weft config check configs/quickstart_pretrain.yaml",
                        "weft config show configs/quickstart_pretrain.yaml --set run.seed=2",
                        "weft config explain train.optimizer.lr"}};
@@ -76,17 +78,21 @@ void schema(const Arguments& arguments) {
   std::cout << config::json_schema(config::collect_declarations(train::describe_run_config));
 }
 
+void support(const Arguments& arguments) {
+  reject_set(arguments, "support");
+  rest_of(arguments.positional(), 0, 0, "weft config support");
+  std::cout << support_page();
+}
+
 struct Action {
   std::string name;
   void (*run)(const Arguments& arguments);
 };
 
 const std::vector<Action>& actions() {
-  static const std::vector<Action> kActions = {{"check", check},
-                                               {"show", show},
-                                               {"explain", explain},
-                                               {"reference", reference},
-                                               {"schema", schema}};
+  static const std::vector<Action> kActions = {{"check", check},     {"show", show},
+                                               {"explain", explain}, {"reference", reference},
+                                               {"schema", schema},   {"support", support}};
   return kActions;
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "cli/support_page.h"
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "support/folder.h"
@@ -31,6 +32,11 @@ TEST(ConfigReference, IsCurrentInDocs) {
 TEST(ConfigReference, HasACurrentSchemaBesideIt) {
   EXPECT_TRUE(read_file(source("docs/config.schema.json")) == config::json_schema(declarations()))
       << "regenerate it: weft config schema > docs/config.schema.json";
+}
+
+TEST(SupportPage, IsCurrentInDocs) {
+  EXPECT_TRUE(read_file(source("docs/support.md")) == support_page())
+      << "regenerate it: weft config support > docs/support.md";
 }
 
 TEST(ConfigReference, DescribesEveryKey) {
