@@ -24,7 +24,7 @@ struct FamilyCapabilities {
   bool has_mlm_transform = true;             // the MLM head transforms the hidden state
   /// Activation of that transform; nullopt: as in the stack.
   std::optional<kernels::Activation> mlm_activation = {};
-  /// Every head starts with a dense layer, the activation modern.head_activation and a norm.
+  /// Every head starts with a dense layer, the activation head_activation and a norm.
   bool has_prediction_head = false;
   bool has_first_norm = true;            // before the attention of the first layer, if pre-norm
   bool has_sublayer_dropout = true;      // else the attention's output uses the attention rate
