@@ -1,9 +1,13 @@
 #include "models/config/heads.h"
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
+#include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
 #include "models/directory.h"
@@ -48,31 +52,76 @@ struct HeadCase {
   at::Tensor hidden;  // (N, D)
 };
 
-TEST(Heads, ModelsSupportWhatTheirHeadIsDefinedToPredict) {
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+/// Shapes of what the functions of a model return, without those that it does not support.
+Shapes shapes_of(HeadCase& it) {
+  auto& model = *it.model;
+  const auto& context = it.sequences.context;
+  const std::map<std::string, std::function<at::Tensor()>> functions = {
+      {"tokens",
+       [&] { return at::matmul(model.token_features(it.hidden), model.output_weight().t()); }},
+      {"features", [&] { return model.token_features(it.hidden); }},
+      {"pair", [&] { return model.next_sentence_logits(model.pooled(it.hidden, context)); }},
+      {"classes", [&] { return model.classify(it.sequences.input, context); }},
+      {"token_logits", [&] { return model.token_logits(it.hidden, context); }}};
+  Shapes shapes;
+  for (const auto& [name, function] : functions) {
+    if (const auto shape = shape_of(function)) {
+      shapes[name] = *shape;
+    }
+  }
+  return shapes;
+}
+
+/// Of the class in transformers, for N tokens or patches, 2 sequences, and 3 classes.
+Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
+  const int64_t vocabulary = options.vocabulary;
+  const int64_t features = embedding_width(options);
+  const int64_t pixels = options.vision.patch_width();
+  const Shapes words = {{"tokens", {tokens, vocabulary}}, {"features", {tokens, features}}};
+  const Shapes pair = {{"pair", {2, 2}}};
+  auto words_and_pair = words;
+  words_and_pair.insert(pair.begin(), pair.end());
+  const Shapes classes = {{"classes", {2, 3}}};
+  const Shapes span = {{"token_logits", {tokens, 2}}};
+  const std::map<std::string, Shapes> table = {
+      {"Model", {}},
+      {"EncoderModel", {}},
+      {"ForMaskedLM", words},
+      {"WithLMHeadModel", words},
+      {"ForCausalLM", words},
+      {"LMHeadModel", words},
+      {"ForConditionalGeneration", words},
+      {"MTModel", words},
+      {"ForNextSentencePrediction", pair},
+      {"ForSequenceClassification", classes},
+      {"ForImageClassification", classes},
+      {"ForImageClassificationWithTeacher", classes},
+      {"ForTokenClassification", {{"token_logits", {tokens, 3}}}},
+      {"ForQuestionAnswering", span},
+      {"ForQuestionAnsweringSimple", span},
+      {"ForMaskedImageModeling", {{"features", {tokens, pixels}}}}};
+  const auto name = architecture_of(options);
+  return name == "BertForPreTraining" ? words_and_pair
+         : name == "ElectraForPreTraining"
+             ? Shapes{{"token_logits", {tokens, 1}}}
+             : table.at(name.substr(hf_names_of(options).class_prefix.size()));
+}
+
+TEST(Heads, ModelsReturnWhatTheirClassInTransformersReturns) {
   for (const auto& options : test::every_head()) {
     SCOPED_TRACE(architecture_of(options));
     HeadCase it(options);
-    auto& model = *it.model;
-    const auto& context = it.sequences.context;
-    const auto tokens = it.hidden.size(0);
-    const auto outputs = head_outputs(options);
-    EXPECT_EQ(shape_of([&] {
-                return at::matmul(model.token_features(it.hidden), model.output_weight().t());
-              }),
-              shape_if(it.head.predicts_tokens, {tokens, options.vocabulary}));
-    EXPECT_EQ(shape_of([&] { return model.token_features(it.hidden); }).has_value(),
-              it.head.predicts_tokens || it.head.predicts_pixels);
-    if (it.head.predicts_pixels) {
-      EXPECT_EQ(model.token_features(it.hidden).size(1), options.vision.patch_width());
-    }
-    EXPECT_EQ(
-        shape_of([&] { return model.next_sentence_logits(model.pooled(it.hidden, context)); }),
-        shape_if(it.head.predicts_next_sentence, {2, outputs}));
-    EXPECT_EQ(shape_of([&] { return model.classify(it.sequences.input, context); }),
-              shape_if(it.head.classifies_sequences, {2, outputs}));
-    EXPECT_EQ(shape_of([&] { return model.token_logits(it.hidden, context); }),
-              shape_if(it.head.has_token_logits(), {tokens, outputs}));
-    EXPECT_EQ(shape_of([&] { return model.pooled(it.hidden, context); }),
+    const auto shapes = shapes_of(it);
+    EXPECT_EQ(shapes, expected_shapes(options, it.hidden.size(0)));
+    EXPECT_EQ(it.head.predicts_tokens, shapes.contains("tokens"));
+    EXPECT_EQ(it.head.predicts_pixels, shapes.contains("features") && !shapes.contains("tokens"));
+    EXPECT_EQ(it.head.predicts_next_sentence, shapes.contains("pair"));
+    EXPECT_EQ(it.head.classifies_sequences, shapes.contains("classes"));
+    EXPECT_EQ(it.head.has_token_logits(), shapes.contains("token_logits"));
+    EXPECT_EQ(it.head.is_bare, shapes.empty());
+    EXPECT_EQ(shape_of([&] { return it.model->pooled(it.hidden, it.sequences.context); }),
               shape_if(has_pooler(options), {2, options.dim}));
   }
 }
@@ -83,6 +132,7 @@ TEST(Heads, EveryClassifierHasItsOwnLogits) {
       SCOPED_TRACE(architecture_of(options));
       HeadCase it(options);
       const auto all = it.model->classifier_logits(it.sequences.input, it.sequences.context);
+      EXPECT_EQ(all.size(), architecture_of(options).ends_with("WithTeacher") ? 2U : 1U);
       EXPECT_EQ(static_cast<int64_t>(all.size()), it.head.classifiers);
     }
   }
