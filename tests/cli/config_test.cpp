@@ -109,7 +109,7 @@ TEST(ConfigVerb, RefusesWhatItDoesNotKnow) {
               run_config({"chek", "a"});
             }),
             "weft config: unknown action 'chek', did you mean 'check'? allowed: check, show, "
-            "explain, reference, schema");
+            "explain, reference, schema, support");
   EXPECT_EQ(message_of<UsageError>([] { run_config({"check"}); }),
             "weft config check: 0 arguments, must be: weft config check FILE [--set key=value]");
   EXPECT_EQ(message_of<UsageError>([] {
