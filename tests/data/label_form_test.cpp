@@ -113,9 +113,10 @@ TEST_F(LabelFormTest, ARegressionMayHaveSeveralNumbers) {
 
 TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrSkippedAndCounted) {
   const auto from = item("x.tsv", "label\ttext\n0\ta\n\tb\n1\tc\n");
-  EXPECT_EQ(mistake(from, {}),
-            "x.tsv:3: an empty field `label`, every row must have a label; data.unlabelled: drop skips "
-            "such rows");
+  EXPECT_EQ(
+      mistake(from, {}),
+      "x.tsv:3: an empty field `label`, every row must have a label; data.unlabelled: drop skips "
+      "such rows");
   const auto dataset = make(from, {.unlabelled = Unlabelled::kDrop});
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));

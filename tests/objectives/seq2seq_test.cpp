@@ -180,8 +180,8 @@ TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
 }
 
 TEST(Seq2Seq, ReadsItsLanguages) {
-  auto section = test::section(
-      "objective", {{"source_prefix", "'translate: '"}, {"target_language", "de_DE"}});
+  auto section = test::section("objective",
+                               {{"source_prefix", "'translate: '"}, {"target_language", "de_DE"}});
   data::DataOptions data;
   data.train.emplace_back();
   EXPECT_EQ(read_seq2seq(section)->language_codes(data).target, "de_DE");

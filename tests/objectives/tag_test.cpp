@@ -1,3 +1,5 @@
+#include "objectives/tag.h"
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -8,7 +10,6 @@
 #include "batching/hidden_states.h"
 #include "metrics/tag_scheme.h"
 #include "objectives/evaluation/tag_evaluation.h"
-#include "objectives/tag.h"
 #include "support/folder.h"
 
 namespace weft::objectives {

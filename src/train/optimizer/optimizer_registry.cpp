@@ -24,7 +24,9 @@ VariantRegistry<OptimizerDefinition>& mutable_optimizer_registry() {
 
 }  // namespace
 
-const VariantRegistry<OptimizerDefinition>& optimizer_registry() { return mutable_optimizer_registry(); }
+const VariantRegistry<OptimizerDefinition>& optimizer_registry() {
+  return mutable_optimizer_registry();
+}
 
 void register_optimizer(OptimizerDefinition definition) {
   mutable_optimizer_registry().add(std::move(definition));

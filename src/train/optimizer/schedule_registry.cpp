@@ -28,7 +28,9 @@ VariantRegistry<ScheduleDefinition>& mutable_schedule_registry() {
 
 }  // namespace
 
-const VariantRegistry<ScheduleDefinition>& schedule_registry() { return mutable_schedule_registry(); }
+const VariantRegistry<ScheduleDefinition>& schedule_registry() {
+  return mutable_schedule_registry();
+}
 
 void register_schedule(ScheduleDefinition definition) {
   mutable_schedule_registry().add(std::move(definition));

@@ -58,8 +58,9 @@ TEST(TokenizerOptions, RefusesAFileWithTrainingOptions) {
                 .find("tokenizer.file: an existing tokenizer is used as is, so it cannot be "
                       "combined with train_on"),
             std::string::npos);
-  EXPECT_NE(tokenizer_message({{"vocab_size", "400"}, {"file", file}}).find("combined with vocab_size"),
-            std::string::npos);
+  EXPECT_NE(
+      tokenizer_message({{"vocab_size", "400"}, {"file", file}}).find("combined with vocab_size"),
+      std::string::npos);
   EXPECT_EQ(read_tokenizer({{"file", file}}).file, file);
 }
 
