@@ -66,6 +66,15 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return result;
 }
 
+std::string join_alternatives(std::vector<std::string> words) {
+  if (words.size() < 2) {
+    return join(words);
+  }
+  const auto last = words.back();
+  words.pop_back();
+  return join(words) + " or " + last;
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (true) {

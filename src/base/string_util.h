@@ -19,6 +19,9 @@ std::string str_cat(const Parts&... parts) {
 /// Joins words: `a, b, c`.
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
+/// Joins words: `a, b or c`.
+std::string join_alternatives(std::vector<std::string> words);
+
 /// Splits at each `separator`; an empty text gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
 

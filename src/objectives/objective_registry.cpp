@@ -58,12 +58,6 @@ config::Declarations keys_of(const ObjectiveDefinition& definition) {
   return config::collect_declarations([&](config::Section section) { definition.read(section); });
 }
 
-/// `a, b or c`.
-std::string alternatives(const std::vector<std::string>& words) {
-  const std::vector<std::string> before(words.begin(), words.end() - 1);
-  return before.empty() ? words.back() : join(before) + " or " + words.back();
-}
-
 /// A key, and the types that have it, by the further condition that they state.
 struct SharedKey {
   config::Declaration declaration;
@@ -82,8 +76,8 @@ struct SharedKey {
   std::string condition() const {
     std::vector<std::string> all;
     for (const auto& [condition, types] : types_by_condition) {
-      all.push_back(
-          str_cat("type: ", alternatives(types), condition.empty() ? "" : " with ", condition));
+      all.push_back(str_cat("type: ", join_alternatives(types), condition.empty() ? "" : " with ",
+                            condition));
     }
     return join(all, ", or ");
   }
@@ -127,9 +121,9 @@ void refuse_foreign_keys(const config::Section& section, const ObjectiveDefiniti
   for (const auto& definition : objective_definitions()) {
     for (const auto& key : keys_of(definition).keys) {
       if (section.has(key.path) && own.find(key.path) == nullptr) {
-        section.fail(key.path,
-                     str_cat("belongs to objectives of type ", alternatives(types_with(key.path)),
-                             ", this one is ", chosen.name));
+        section.fail(key.path, str_cat("belongs to objectives of type ",
+                                       join_alternatives(types_with(key.path)), ", this one is ",
+                                       chosen.name));
       }
     }
   }
@@ -137,15 +131,16 @@ void refuse_foreign_keys(const config::Section& section, const ObjectiveDefiniti
 
 const ObjectiveDefinition& read_type(config::Section& section) {
   config::Choices<const ObjectiveDefinition*> choices;
-  std::vector<std::string> lessons;
+  std::vector<std::string> descriptions;
   for (const auto& definition : objective_definitions()) {
     choices.emplace_back(definition.name, &definition);
-    lessons.push_back(str_cat(definition.name, " (", definition.help, ")"));
+    descriptions.push_back(str_cat(definition.name, " (", definition.help, ")"));
   }
   const auto* chosen = choices.front().second;
-  section.read_choice("type", chosen, choices,
-                      {.help = str_cat("What the model learns to predict: ", join(lessons), "."),
-                       .is_required = true});
+  section.read_choice(
+      "type", chosen, choices,
+      {.help = str_cat("What the model learns to predict: ", join(descriptions), "."),
+       .is_required = true});
   return *chosen;
 }
 

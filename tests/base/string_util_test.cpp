@@ -14,6 +14,10 @@ TEST(Text, JoinsAndSplits) {
   EXPECT_EQ(join({"a"}), "a");
   EXPECT_EQ(join({}), "");
   EXPECT_EQ(join({"", ""}, "-"), "-");
+  EXPECT_EQ(join_alternatives({"a", "b", "c"}), "a, b or c");
+  EXPECT_EQ(join_alternatives({"a", "b"}), "a or b");
+  EXPECT_EQ(join_alternatives({"a"}), "a");
+  EXPECT_EQ(join_alternatives({}), "");
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
   EXPECT_EQ(split("", ','), (std::vector<std::string_view>{""}));
   EXPECT_EQ(split("a,", ','), (std::vector<std::string_view>{"a", ""}));
