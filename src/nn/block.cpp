@@ -35,21 +35,29 @@ std::shared_ptr<Sublayer> make_feed_forward(const BlockOptions& options, int64_t
   return options.make_feed_forward(feed_forward);
 }
 
+double dropout_of(const BlockOptions& options) { return options.dropout; }
+
+double feed_forward_dropout_of(const BlockOptions& options) {
+  return options.feed_forward_dropout.value_or(options.dropout);
+}
+
 /// A letter of BlockOptions::order.
 struct SublayerKind {
   char letter;
-  std::string_view name;  // of the registered module
+  std::string_view name;         // of the registered module
+  std::string_view description;  // for messages
   std::shared_ptr<Sublayer> (*make)(const BlockOptions& options, int64_t layer);
+  double (*output_dropout)(const BlockOptions& options);
   BlockDropoutSite output_site;
   BlockDropoutSite drop_path_site;
 };
 constexpr std::array kSublayerKinds = {
-    SublayerKind{'a', "attention", make_self_attention, BlockDropoutSite::kAttentionOutput,
-                 BlockDropoutSite::kAttentionDropPath},
-    SublayerKind{'c', "cross_attention", make_cross_attention,
+    SublayerKind{'a', "attention", "attention", make_self_attention, dropout_of,
+                 BlockDropoutSite::kAttentionOutput, BlockDropoutSite::kAttentionDropPath},
+    SublayerKind{'c', "cross_attention", "cross attention", make_cross_attention, dropout_of,
                  BlockDropoutSite::kCrossAttentionOutput, BlockDropoutSite::kAttentionDropPath},
-    SublayerKind{'f', "feed_forward", make_feed_forward, BlockDropoutSite::kFeedForwardOutput,
-                 BlockDropoutSite::kFeedForwardDropPath},
+    SublayerKind{'f', "feed_forward", "feed-forward", make_feed_forward, feed_forward_dropout_of,
+                 BlockDropoutSite::kFeedForwardOutput, BlockDropoutSite::kFeedForwardDropPath},
 };
 
 const SublayerKind* find_kind(char letter) {
@@ -82,10 +90,8 @@ class SublayerBlock : public Block {
     }
     const auto stream = run(0, last, x, context);
     const auto selected_context = selection.select(context);
-    auto& step = steps_[last];
-    record_attention(step, normalized(step, stream), context);
-    const auto branch =
-        step.sublayer->forward_selected(normalized(step, stream), context, selection);
+    const auto& step = steps_[last];
+    const auto branch = selected_branch_of(step, stream, context, selection);
     return run(last + 1, steps_.size(),
                add_branch(step, selection.select(stream), branch, selected_context),
                selected_context);
@@ -93,9 +99,9 @@ class SublayerBlock : public Block {
 
  protected:
   struct Step {
-    const SublayerKind* kind = nullptr;
     std::shared_ptr<Sublayer> sublayer;
     std::shared_ptr<Norm> norm;  // may be null
+    double dropout = 0;          // on the output
     uint32_t output_site = 0;
     uint32_t drop_path_site = 0;
   };
@@ -112,18 +118,24 @@ class SublayerBlock : public Block {
     return step.sublayer->forward(input, context);
   }
 
+  at::Tensor selected_branch_of(const Step& step,
+                                const at::Tensor& x,
+                                const ForwardContext& context,
+                                const RowSelection& selection) const {
+    const auto input = normalized(step, x);
+    record_attention(step, input, context);
+    return step.sublayer->forward_selected(input, context, selection);
+  }
+
   /// The residual sum, and its norm in post-norm blocks.
   at::Tensor add_branch(const Step& step,
                         const at::Tensor& stream,
                         const at::Tensor& branch,
                         const ForwardContext& context) const {
-    const bool is_feed_forward = step.kind->letter == 'f';
     const Residual residual{
         .stream = stream,
         .branch = drop_path(branch, options_.drop_path_rate, step.drop_path_site, context),
-        .dropout =
-            context.rate(is_feed_forward ? options_.feed_forward_dropout.value_or(options_.dropout)
-                                         : options_.dropout),
+        .dropout = context.rate(step.dropout),
         .rng_key = context.rng_key(step.output_site)};
     return is_pre_norm() ? kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
                                                 residual.rng_key)
@@ -164,11 +176,11 @@ class SublayerBlock : public Block {
         std::count(begin, begin + static_cast<std::ptrdiff_t>(index), letter);  // 0: the first
     const auto layer = options_.layer + repetition * kRepeatedSublayer;
     const auto name = str_cat(kind->name, repetition > 0 ? str_cat("_", repetition + 1) : "");
-    Step step{.kind = kind,
-              .sublayer = kind->make(options_, layer),
+    Step step{.sublayer = kind->make(options_, layer),
               .norm = index > 0 || options_.has_first_norm || !is_pre_norm()
                           ? make_norm(options_.norm)
                           : nullptr,
+              .dropout = kind->output_dropout(options_),
               .output_site = site_id(layer, kind->output_site),
               .drop_path_site = site_id(layer, kind->drop_path_site)};
     // In order of computation.
@@ -210,13 +222,9 @@ class ParallelBlock : public SublayerBlock {
     const auto selected = selection.select(x);
     const auto selected_context = selection.select(context);
     for (const auto& step : steps()) {
-      if (step.sublayer->mixes_tokens()) {
-        const auto input = normalized(step, x);
-        record_attention(step, input, context);
-        branches.push_back(step.sublayer->forward_selected(input, context, selection));
-      } else {
-        branches.push_back(branch_of(step, selected, selected_context));
-      }
+      branches.push_back(step.sublayer->mixes_tokens()
+                             ? selected_branch_of(step, x, context, selection)
+                             : branch_of(step, selected, selected_context));
     }
     return add_branches(selected, branches, selected_context);
   }
@@ -242,8 +250,11 @@ std::optional<std::string> order_error(const std::string& order) {
   const auto unknown = std::find_if(order.begin(), order.end(),
                                     [](char letter) { return find_kind(letter) == nullptr; });
   if (unknown != order.end()) {
-    return str_cat("has the letter '", std::string(1, *unknown),
-                   "', allowed are a (attention), c (cross attention), f (feed-forward)");
+    std::vector<std::string> known;
+    for (const auto& kind : kSublayerKinds) {
+      known.push_back(str_cat(kind.letter, " (", kind.description, ")"));
+    }
+    return str_cat("has the letter '", *unknown, "', allowed are ", join(known));
   }
   return std::nullopt;
 }

@@ -147,7 +147,8 @@ TEST(Block, RejectsAnOrderOfUnknownSublayers) {
   auto options = block_options_of(NormPlacement::kPre);
   options.order = "axf";
   EXPECT_THROW(make_block(options), c10::Error);
-  EXPECT_TRUE(order_error("axf"));
+  EXPECT_EQ(order_error("axf"),
+            "has the letter 'x', allowed are a (attention), c (cross attention), f (feed-forward)");
   EXPECT_TRUE(order_error(""));
   EXPECT_FALSE(order_error("faf"));
 }
