@@ -93,9 +93,4 @@ OptimizerOptions read_optimizer_options(config::Section section) {
   return options;
 }
 
-double optimizer_state_bytes(const OptimizerOptions& options) {
-  constexpr double kBytesPerFp32 = 4;
-  return kBytesPerFp32 * static_cast<double>(optimizer_state_names(options).size());
-}
-
 }  // namespace weft::train

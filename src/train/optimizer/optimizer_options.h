@@ -30,8 +30,4 @@ struct OptimizerOptions {
 /// known. Throws config::Error.
 OptimizerOptions read_optimizer_options(config::Section section);
 
-/// Bytes of optimizer state for each trained parameter. State tensors cover the trained part
-/// whole, also where only one group uses them.
-double optimizer_state_bytes(const OptimizerOptions& options);
-
 }  // namespace weft::train
