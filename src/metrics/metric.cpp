@@ -1,10 +1,11 @@
 #include "metrics/metric.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/registry.h"
 #include "base/string_util.h"
 #include "metrics/balanced_accuracy.h"
 #include "metrics/class_metrics.h"
@@ -74,8 +75,8 @@ std::vector<Metric> built_in_metrics() {
 }
 // clang-format on
 
-std::vector<Metric>& mutable_table() {
-  static std::vector<Metric> table = built_in_metrics();
+Registry<Metric>& registered_metrics() {
+  static Registry<Metric> table("metric", built_in_metrics());
   return table;
 }
 
@@ -104,26 +105,18 @@ std::map<std::string, double> metrics_of(const Predictions& predictions,
 
 }  // namespace
 
-const std::vector<Metric>& metric_table() { return mutable_table(); }
+const std::deque<Metric>& metric_table() { return registered_metrics().all(); }
 
 void register_metric(Metric metric) {
   if (without_prefix(metric.name) != metric.name || metric.name.empty()) {
     throw std::invalid_argument(str_cat("register_metric: '", metric.name,
                                         "' must be a name without the prefix eval_ or test_"));
   }
-  if (find_metric(metric.name) != nullptr) {
-    throw std::invalid_argument(str_cat("register_metric: metric '", metric.name,
-                                        "' is already registered, choose another name"));
-  }
-  mutable_table().push_back(std::move(metric));
+  registered_metrics().add(std::move(metric));
 }
 
 const Metric* find_metric(std::string_view name) {
-  const auto& table = metric_table();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const Metric& metric) {
-    return metric.name == without_prefix(name);
-  });
-  return found == table.end() ? nullptr : &*found;
+  return registered_metrics().find(without_prefix(name));
 }
 
 bool greater_is_better(std::string_view name, std::string_view place) {

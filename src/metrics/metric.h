@@ -1,11 +1,11 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "metrics/predictions.h"
 
@@ -27,7 +27,7 @@ struct Metric {
 };
 
 /// All metrics: those of the table in metric.cpp, and the registered ones.
-const std::vector<Metric>& metric_table();
+const std::deque<Metric>& metric_table();
 
 /// Adds a metric; for programs that link Weft, before they start a run. Throws
 /// std::invalid_argument for a name that is taken, or that has one of the prefixes.
