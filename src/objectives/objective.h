@@ -15,7 +15,6 @@
 #include "data/data_options.h"
 #include "data/label_form.h"
 #include "data/tokenizer_options.h"
-#include "formats/json.h"
 #include "models/model.h"
 #include "objectives/data/datasets.h"
 #include "objectives/data/training_texts.h"

@@ -22,6 +22,7 @@
 #include "data/store/store_file.h"
 #include "data/store/token_store.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "objectives/objective.h"
 #include "train/run/run_config.h"
 #include "train/step/run_components.h"
@@ -206,7 +207,7 @@ void preview(const Arguments& arguments) {
                 << show_image(example, source.config.model.vision.patch_size) << "\n";
       continue;
     }
-    const bool is_tagged = head == models::Head::kToken;
+    const bool is_tagged = models::definition_of(head).classifies_tokens;
     const bool is_masked = !is_tagged && !predicts_next_token(example);
     if (is_masked) {
       count_masks(example, *source.tokenizer, counts);

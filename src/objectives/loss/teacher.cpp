@@ -6,6 +6,7 @@
 #include "config/section.h"
 #include "formats/image_patches.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "models/inference.h"
 
@@ -34,10 +35,6 @@ void check_images(const std::string& path, const ModelOptions& teacher, const Mo
     reject(path, str_cat("reads ", shape(vision), ", but the student reads ", shape(own.vision),
                          ": both must read the same images"));
   }
-}
-
-bool classifies(Head head) {
-  return head == Head::kSequence || head == Head::kImage || head == Head::kDistilledImage;
 }
 
 bool has_same_format(const models::Model& a, const models::Model& b) {
@@ -73,14 +70,14 @@ ModelOptions Teacher::options_for(const ModelOptions& student) const {
                           student.vocabulary, ": both must have the same tokenizer"));
   }
   if (batching::languages_of(options) != batching::languages_of(student)) {
-    const auto told = [](const ModelOptions& of) {
+    const auto language_names = [](const ModelOptions& of) {
       const auto languages = batching::languages_of(of);
       return languages.empty() ? std::string("none") : join(languages);
     };
-    reject(path_, str_cat("has the languages ", told(options), "; the student has ", told(student),
-                          "; both must have the same"));
+    reject(path_, str_cat("has the languages ", language_names(options), "; the student has ",
+                          language_names(student), "; both must have the same"));
   }
-  if (classifies(student.head) && options.labels != student.labels) {
+  if (models::head_of(student).classifies_sequences && options.labels != student.labels) {
     reject(path_, str_cat("has the classes ", join(options.labels), ", but the data have ",
                           join(student.labels)));
   }
