@@ -128,13 +128,13 @@ TEST_F(PixelRowsTest, DamagedTablesNameTheLine) {
 }
 
 TEST_F(PixelRowsTest, ChangedBytesNeverCrash) {
-  std::mt19937 chance(2);
+  std::mt19937 random(2);
   std::string table = "1,2,3,4,0\n5,6,7,8,1\n";
   for (int round = 0; round < 100; ++round) {
     auto images = idx_images();
     auto text = table;
-    images[chance() % images.size()] = static_cast<char>(chance());
-    text[chance() % text.size()] = static_cast<char>(chance());
+    images[random() % images.size()] = static_cast<char>(random());
+    text[random() % text.size()] = static_cast<char>(random());
     message_of([&] { read_idx_images(written(images)); });
     message_of([&] { read_image_csv(written(text), {}); });
     message_of([&] { read_cifar(written(images), CifarKind::kCifar10); });

@@ -49,14 +49,14 @@ TEST(Image, TruncatedFilesAreReportedByName) {
 /// A damaged file gives an image or an error, nothing else, and allocates no memory for what
 /// it claims to be.
 TEST(Image, ChangedBytesNeverCrash) {
-  std::mt19937 chance(1);
+  std::mt19937 random(1);
   int errors = 0;
   for (const auto& [name, wanted] : image_reference()["files"].items()) {
     const auto bytes = read_file(image_folder() + name);
     for (int round = 0; round < 150; ++round) {
       auto damaged = bytes;
       for (int i = 0; i < 1 + round % 4; ++i) {
-        damaged[chance() % damaged.size()] = static_cast<char>(chance());
+        damaged[random() % damaged.size()] = static_cast<char>(random());
       }
       try {
         const auto image = decode_image(damaged, name);

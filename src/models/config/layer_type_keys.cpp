@@ -80,10 +80,14 @@ class TypeReader {
     }
   }
 
+  static auto range_sections(Section& shared) {
+    return shared.named_sections("layers",
+                                 {.help = "Types of single layers or ranges of layers, as in "
+                                          "{\"0-3\": {type: window, window: 64}}."});
+  }
+
   void read_ranges(Section& shared) {
-    for (auto& [range, section] : shared.named_sections(
-             "layers", {.help = "Types of single layers or ranges of layers, as in "
-                                "{\"0-3\": {type: window, window: 64}}."})) {
+    for (auto& [range, section] : range_sections(shared)) {
       const auto layers = parse_layer_range(range);
       if (!layers || layers->second >= keys_.layers) {
         section.fail("", str_cat("found layers '", range,
@@ -98,8 +102,7 @@ class TypeReader {
     for (const auto& definition : registry_.all()) {
       definition.read(shared);
     }
-    shared.named_sections("layers", {.help = "Types of single layers or ranges of layers, as in "
-                                             "{\"0-3\": {type: window, window: 64}}."});
+    range_sections(shared);
   }
 
   const Registry<nn::ComponentDefinition<Part, Options>>& registry_;
