@@ -15,7 +15,7 @@ using formats::Json;
 
 constexpr int64_t kLargestMatrix = 1000;  // classes; no confusion matrix is reported for more
 
-struct ClassJudged {
+struct ScoredClasses {
   std::vector<EvalPrediction> rows;
   metrics::ClassPredictions predictions;
   double threshold = 0.5;
@@ -46,9 +46,9 @@ class ClassEvaluation : public PredictionEvaluation {
   Json details() const override {
     const auto scored = score_examples().predictions;
     Json details = {{"labels", labels()}, {"per_class", Json::object()}};
-    for (int64_t name = 0; name < scored.classes; ++name) {
-      details["per_class"][label_name(name)] =
-          metrics::score_json(scored.counts.class_scores(name), scored.counts.support(name));
+    for (int64_t id = 0; id < scored.classes; ++id) {
+      details["per_class"][label_name(id)] =
+          metrics::score_json(scored.counts.class_scores(id), scored.counts.support(id));
     }
     if (scored.classes <= kLargestMatrix) {
       std::vector<std::vector<int64_t>> matrix(
@@ -70,8 +70,8 @@ class ClassEvaluation : public PredictionEvaluation {
   }
 
  private:
-  ClassJudged score_examples() const {
-    ClassJudged scored{.rows = rows(), .predictions = metrics::ClassPredictions(outputs())};
+  ScoredClasses score_examples() const {
+    ScoredClasses scored{.rows = rows(), .predictions = metrics::ClassPredictions(outputs())};
     auto& predictions = scored.predictions;
     for (auto& row : scored.rows) {
       predictions.labels.push_back(row.label);

@@ -12,7 +12,7 @@ namespace {
 
 using formats::Json;
 
-struct FlagJudged {
+struct ScoredLabels {
   std::vector<EvalPrediction> rows;
   metrics::MultiLabelPredictions predictions;
   double threshold = 0.5;
@@ -44,17 +44,17 @@ class MultiLabelEvaluation : public PredictionEvaluation {
     const auto& counts = scored.counts;
     Json details = {
         {"labels", labels()}, {"per_class", Json::object()}, {"confusion_matrix", Json::object()}};
-    for (int64_t name = 0; name < scored.classes; ++name) {
-      details["per_class"][label_name(name)] =
-          metrics::score_json(counts.class_scores(name), counts.support(name));
-      const auto true_positives = std::llround(counts.true_positives(name));
-      const auto false_negatives = std::llround(counts.support(name)) - true_positives;
-      const auto false_positives = std::llround(counts.predicted(name)) - true_positives;
+    for (int64_t id = 0; id < scored.classes; ++id) {
+      details["per_class"][label_name(id)] =
+          metrics::score_json(counts.class_scores(id), counts.support(id));
+      const auto true_positives = std::llround(counts.true_positives(id));
+      const auto false_negatives = std::llround(counts.support(id)) - true_positives;
+      const auto false_positives = std::llround(counts.predicted(id)) - true_positives;
       const auto true_negatives = static_cast<int64_t>(scored.labels.size()) - true_positives -
                                   false_negatives - false_positives;
       // Rows: actual no, yes; columns: predicted no, yes.
-      details["confusion_matrix"][label_name(name)] = {{true_negatives, false_positives},
-                                                       {false_negatives, true_positives}};
+      details["confusion_matrix"][label_name(id)] = {{true_negatives, false_positives},
+                                                     {false_negatives, true_positives}};
     }
     return details;
   }
@@ -66,8 +66,8 @@ class MultiLabelEvaluation : public PredictionEvaluation {
   }
 
  private:
-  FlagJudged score_examples() const {
-    FlagJudged scored{.rows = rows(), .predictions = metrics::MultiLabelPredictions(outputs())};
+  ScoredLabels score_examples() const {
+    ScoredLabels scored{.rows = rows(), .predictions = metrics::MultiLabelPredictions(outputs())};
     auto& predictions = scored.predictions;
     for (const auto& row : scored.rows) {
       predictions.labels.emplace_back();
@@ -84,11 +84,11 @@ class MultiLabelEvaluation : public PredictionEvaluation {
     }
     for (std::size_t row = 0; row < predictions.labels.size(); ++row) {
       predictions.predictions.emplace_back();
-      for (int64_t name = 0; name < predictions.classes; ++name) {
-        const auto index = static_cast<std::size_t>(name);
+      for (int64_t id = 0; id < predictions.classes; ++id) {
+        const auto index = static_cast<std::size_t>(id);
         const bool is_predicted = predictions.probabilities[row][index] >= scored.threshold;
         predictions.predictions.back().push_back(is_predicted);
-        predictions.counts.add_binary(name, predictions.labels[row][index], is_predicted);
+        predictions.counts.add_binary(id, predictions.labels[row][index], is_predicted);
       }
     }
     return scored;
