@@ -45,10 +45,7 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
     reject(options.pack != defaults.pack, "pack", kOnly);
     reject(options.document != defaults.document, "document_boundary", kOnly);
     reject(options.sentence != defaults.sentence, "sentence_boundary", kOnly);
-  }
-  if (!is_running_text) {
-    reject(options.languages.alpha.has_value(), "sampling_alpha",
-           "running text (objective.type: mlm, causal, ...)");
+    reject(options.languages.alpha.has_value(), "sampling_alpha", kOnly);
   }
   if (!is_table) {
     constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
