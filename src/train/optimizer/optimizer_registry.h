@@ -1,7 +1,7 @@
 #pragma once
 
 #include "train/optimizer/optimizer_definition.h"
-#include "train/optimizer/registry.h"
+#include "train/optimizer/variant_registry.h"
 
 namespace weft::train {
 

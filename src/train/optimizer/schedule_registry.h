@@ -1,7 +1,7 @@
 #pragma once
 
-#include "train/optimizer/registry.h"
 #include "train/optimizer/schedule_definition.h"
+#include "train/optimizer/variant_registry.h"
 
 namespace weft::train {
 

@@ -12,9 +12,9 @@
 #include "support/config.h"
 #include "train/forked_runs.h"
 #include "train/optimizer/optimizer_registry.h"
-#include "train/optimizer/registry.h"
 #include "train/optimizer/schedule.h"
 #include "train/optimizer/schedule_registry.h"
+#include "train/optimizer/variant_registry.h"
 #include "train/run/run_comparison.h"
 
 namespace weft::train {

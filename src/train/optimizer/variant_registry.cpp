@@ -1,4 +1,4 @@
-#include "train/optimizer/registry.h"
+#include "train/optimizer/variant_registry.h"
 
 #include <algorithm>
 
