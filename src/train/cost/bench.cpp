@@ -176,14 +176,11 @@ BenchMemory measure_memory(ProbeRun& probe, const RunConfig& config) {
     const double tokens = count_allocations(probe, config, memory);
     memory.activations_expected = expected_activations(probe, config, tokens);
   }
-  const auto bytes = [](const at::Tensor& tensor) {
-    return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
-  };
   const auto& flat_parameters = probe.trainer().flat_parameters();
-  memory.weights = bytes(flat_parameters.master()) + bytes(flat_parameters.compute());
-  memory.gradients = bytes(flat_parameters.gradient());
+  memory.weights = bytes_of(flat_parameters.master()) + bytes_of(flat_parameters.compute());
+  memory.gradients = bytes_of(flat_parameters.gradient());
   for (const auto& [name, moment] : probe.trainer().optimizer().moments()) {
-    memory.optimizer += bytes(moment);
+    memory.optimizer += bytes_of(moment);
   }
   return memory;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -49,7 +48,7 @@ struct StateShapes {
   StateShapes(models::Model& model, const OptimizerOptions& options, at::ScalarType precision)
       : shapes(model),
         flat_parameters(shapes, precision, settings_of(parameter_settings(options, model))),
-        optimizer(make_optimizer(options, flat_parameters)) {}
+        optimizer(options, flat_parameters) {}
 
   static ParameterSettingsFunction settings_of(const ParameterSettingsFunction& settings) {
     return [settings](const std::string& name, const at::Tensor& parameter) {
@@ -59,12 +58,8 @@ struct StateShapes {
 
   ParameterShapes shapes;
   FlatParameters flat_parameters;
-  std::unique_ptr<Optimizer> optimizer;
+  Optimizer optimizer;
 };
-
-double bytes_of(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
-}
 
 /// Gradients of bf16 micro-batches are summed in fp32.
 bool sums_gradients(const TrainOptions& train, at::ScalarType precision) {
@@ -93,7 +88,7 @@ void add_state(const RunConfig& config, StateShapes& state, at::ScalarType preci
   cost.gradient_bytes =
       bytes_of(flat.gradient()) +
       (sums_gradients(config.train, precision) ? bytes_of(flat.zeros_like_trained()) : 0);
-  for (const auto& [name, moment] : state.optimizer->moments()) {
+  for (const auto& [name, moment] : state.optimizer.moments()) {
     cost.optimizer_bytes += bytes_of(moment);
   }
   if (config.train.ema.decay) {
@@ -106,6 +101,10 @@ void add_state(const RunConfig& config, StateShapes& state, at::ScalarType preci
 }
 
 }  // namespace
+
+double bytes_of(const at::Tensor& tensor) {
+  return tensor.defined() ? static_cast<double>(tensor.nbytes()) : 0;
+}
 
 Cost cost_of(const RunConfig& config, int64_t length, c10::ScalarType precision) {
   const auto model = make_untrained_model(config);
@@ -122,7 +121,7 @@ Cost cost_of(const RunConfig& config, int64_t length, c10::ScalarType precision)
     return cost;
   }
   try {
-    StepProbe probe(config, *model, *state.optimizer,
+    StepProbe probe(config, *model, state.optimizer,
                     {.length = length,
                      .precision = precision,
                      .max_activation_bytes = static_cast<int64_t>(free - weights)});

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
 #include "train/cost/step_probe.h"
@@ -36,5 +37,8 @@ struct Cost {
 /// `config.model` must be complete, as options_without_data returns it; `length`: tokens of the
 /// sequences. A step is measured if the model fits into the free memory.
 Cost cost_of(const RunConfig& config, int64_t length, c10::ScalarType precision);
+
+/// Memory of a tensor in bytes; 0 if it is undefined.
+double bytes_of(const at::Tensor& tensor);
 
 }  // namespace weft::train

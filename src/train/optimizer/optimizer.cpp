@@ -132,9 +132,4 @@ std::vector<std::string> optimizer_state_names(const OptimizerOptions& options) 
   return names;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
-                                          const FlatParameters& flat_parameters) {
-  return std::make_unique<Optimizer>(options, flat_parameters);
-}
-
 }  // namespace weft::train

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,9 +62,5 @@ class Optimizer {
 
 /// Names of the state tensors of all groups, each once.
 std::vector<std::string> optimizer_state_names(const OptimizerOptions& options);
-
-/// The flat parameters must outlive the optimizer.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
-                                          const FlatParameters& flat_parameters);
 
 }  // namespace weft::train

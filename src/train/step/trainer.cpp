@@ -45,12 +45,12 @@ Trainer::Trainer(const RunConfig& config,
       flat_parameters_(*components.model,
                        options.precision,
                        parameter_settings(config.train.optimizer, *components.model)),
-      optimizer_(make_optimizer(config.train.optimizer, flat_parameters_)),
+      optimizer_(config.train.optimizer, flat_parameters_),
       learning_rate_(config.train.schedule, config.train.duration, config.train.optimizer.lr),
       train_step_(*components.objective,
                   *components.model,
                   flat_parameters_,
-                  *optimizer_,
+                  optimizer_,
                   {.seed = static_cast<uint64_t>(config.run.seed),
                    .clip_norm = config.train.clip_norm,
                    .device = options.device,
@@ -76,8 +76,8 @@ Trainer::Trainer(const RunConfig& config,
 
 void Trainer::restore(const ResumePoint& from) {
   load_weights(from.directory, flat_parameters_);
-  load_optimizer(from.directory, flat_parameters_, *optimizer_);
-  optimizer_->resume(state_.updates);
+  load_optimizer(from.directory, flat_parameters_, optimizer_);
+  optimizer_.resume(state_.updates);
   train_step_.carried_state().load(load_carried_state(from.directory), options_.device);
   learning_rate_.set_warmup_end(state_.warmup_end);
   const auto steps = checkpoint_steps(directory_.path());
@@ -101,7 +101,7 @@ CheckpointParts Trainer::checkpoint_parts() const {
           .tokenizer = *components_.tokenizer,
           .flat_parameters = flat_parameters_,
           .master = flat_parameters_.master(),
-          .moments = optimizer_->moments(),
+          .moments = optimizer_.moments(),
           .ema = ema_ ? ema_->values() : at::Tensor(),
           .carried_state = train_step_.carried_state().tensors(),
           .lora = components_.lora ? &*components_.lora : nullptr,
@@ -168,7 +168,7 @@ bool Trainer::step() {
   }
   state_.progress = progress_after(*batches);
   state_.cursor = batches->end;
-  state_.updates = optimizer_->updates();
+  state_.updates = optimizer_.updates();
   state_.warmup_end = learning_rate_.warmup_end();
   log_.add_step(result_, lr, Seconds(Steady::now() - begin).count());
   return true;
@@ -218,7 +218,7 @@ void Trainer::apply(const data::StepBatches& batches, double lr) {
   }
   state_.skipped_in_row = 0;
   if (ema_) {
-    ema_->update(optimizer_->updates());
+    ema_->update(optimizer_.updates());
   }
   record_step(state_.loss_history, result_, config_.train.spike);
   add_to_window(state_, result_);

@@ -55,7 +55,7 @@ class Trainer {
 
   const TrainState& state() const { return state_; }
   const FlatParameters& flat_parameters() const { return flat_parameters_; }
-  const Optimizer& optimizer() const { return *optimizer_; }
+  const Optimizer& optimizer() const { return optimizer_; }
   CheckpointParts checkpoint_parts() const;
   const StepTimings& timings() const { return train_step_.timings(); }
   const StepResult& result() const { return result_; }
@@ -83,7 +83,7 @@ class Trainer {
   RunComponents& components_;
   TrainerOptions options_;
   FlatParameters flat_parameters_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Optimizer optimizer_;
   std::optional<EmaWeights> ema_;
   LearningRate learning_rate_;
   TrainStep train_step_;

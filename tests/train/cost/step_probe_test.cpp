@@ -47,8 +47,8 @@ class Probe {
         model_(make_untrained_model(config_)),
         shadow_(models::make_uninitialized_model(config_.model)),
         flat_(*shadow_, at::kFloat, DecayOn::kAll),
-        optimizer_(make_optimizer({}, flat_)),
-        probe_(config_, *model_, *optimizer_, options) {}
+        optimizer_({}, flat_),
+        probe_(config_, *model_, optimizer_, options) {}
 
   StepProbe& operator*() { return probe_; }
   StepProbe* operator->() { return &probe_; }
@@ -65,7 +65,7 @@ class Probe {
   std::shared_ptr<models::Model> model_;
   std::shared_ptr<models::Model> shadow_;  // only for the optimizer, which is not used
   FlatParameters flat_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Optimizer optimizer_;
   StepProbe probe_;
 };
 

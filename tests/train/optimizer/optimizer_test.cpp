@@ -70,15 +70,15 @@ TEST_F(OptimizerTest, AdamwEqualsTheLibrarysFusedOne) {
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
-  const auto optimizer = make_optimizer(options_of(kAdamwKeys), flat_parameters);
+  Optimizer optimizer(options_of(kAdamwKeys), flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
     fill_gradients(flat_parameters, step);
     const double lr = 0.01 * static_cast<double>(step);
     matrix.adamw(toy.matrix_.grad() * 0.5, lr, 0.3, step);
     vector.adamw(toy.vector_.grad() * 0.5, lr, 0.0, step);
-    optimizer->update(flat_parameters.gradient(), lr, 0.5);
+    optimizer.update(flat_parameters.gradient(), lr, 0.5);
   }
-  EXPECT_EQ(optimizer->updates(), 5);
+  EXPECT_EQ(optimizer.updates(), 5);
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
 }
@@ -89,13 +89,13 @@ TEST_F(OptimizerTest, SgdEqualsTheLibrarysFusedOne) {
   Reference vector(toy.vector_);
   const at::NoGradGuard no_grad;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
-  const auto optimizer = make_optimizer(
-      options_of({{"type", "sgd"}, {"momentum", "0.9"}, {"weight_decay", "0.2"}}), flat_parameters);
+  Optimizer optimizer(options_of({{"type", "sgd"}, {"momentum", "0.9"}, {"weight_decay", "0.2"}}),
+                      flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
     fill_gradients(flat_parameters, step);
     matrix.sgd(toy.matrix_.grad() * 0.5, 0.05, 0.2, step == 1);
     vector.sgd(toy.vector_.grad() * 0.5, 0.05, 0.0, step == 1);
-    optimizer->update(flat_parameters.gradient(), 0.05, 0.5);
+    optimizer.update(flat_parameters.gradient(), 0.05, 0.5);
   }
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
@@ -107,9 +107,9 @@ TEST_F(OptimizerTest, RefreshesTheBf16CopyAndZeroesTheGradient) {
     const at::NoGradGuard no_grad;
     const FlatParameters flat_parameters(toy, at::kBFloat16, DecayOn::kMatrices);
     const auto before = flat_parameters.compute().clone();
-    const auto optimizer = make_optimizer({.type = type}, flat_parameters);
+    Optimizer optimizer({.type = type}, flat_parameters);
     fill_gradients(flat_parameters, 1);
-    optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
+    optimizer.update(flat_parameters.gradient(), 0.1, 1.0);
     EXPECT_FALSE(at::equal(flat_parameters.compute(), before)) << type;
     EXPECT_TRUE(at::equal(flat_parameters.compute(), flat_parameters.master().to(at::kBFloat16)))
         << type;
@@ -128,18 +128,18 @@ TEST_F(OptimizerTest, EachGroupFollowsItsOwnRuleRateAndDecay) {
                     "[{parameters: vector, type: sgd, lr: 0.1, weight_decay: 0.2, decay_on: all}]");
   const auto options = options_of(keys);
   const FlatParameters flat_parameters(toy, at::kFloat, parameter_settings(options, toy));
-  const auto optimizer = make_optimizer(options, flat_parameters);
+  Optimizer optimizer(options, flat_parameters);
   for (int64_t step = 1; step <= 5; ++step) {
     fill_gradients(flat_parameters, step);
     const double factor = 1.0 / static_cast<double>(step);  // of the schedule
     matrix.adamw(toy.matrix_.grad(), 0.02 * factor, 0.3, step);
     vector.sgd(toy.vector_.grad(), 0.1 * factor, 0.2, step == 1);
-    optimizer->update(flat_parameters.gradient(), 0.02 * factor, 1.0);
+    optimizer.update(flat_parameters.gradient(), 0.02 * factor, 1.0);
   }
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
   std::vector<std::string> names;
-  for (const auto& [name, flat] : optimizer->moments()) {
+  for (const auto& [name, flat] : optimizer.moments()) {
     names.push_back(name);
   }
   EXPECT_EQ(names, (std::vector<std::string>{"first_moment", "second_moment", "momentum"}));
@@ -153,14 +153,14 @@ TEST_F(OptimizerTest, FrozenParametersDoNotMoveByABitAndHaveNoState) {
     const auto vector = toy.vector_.detach().clone();
     const at::NoGradGuard no_grad;
     const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kAll);
-    const auto optimizer = make_optimizer({.type = type, .weight_decay = 0.5}, flat_parameters);
+    Optimizer optimizer({.type = type, .weight_decay = 0.5}, flat_parameters);
     for (int step = 0; step < 3; ++step) {
       flat_parameters.gradient().fill_(1);
-      optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
+      optimizer.update(flat_parameters.gradient(), 0.1, 1.0);
     }
     EXPECT_TRUE(at::equal(toy.matrix_, before));
     EXPECT_FALSE(at::equal(toy.vector_, vector));
-    for (const auto& [name, flat] : optimizer->moments()) {
+    for (const auto& [name, flat] : optimizer.moments()) {
       EXPECT_EQ(flat.numel(), flat_parameters.trained_size()) << name;
     }
   }
@@ -176,12 +176,12 @@ TEST_F(OptimizerTest, RateOfASegmentMultipliesRateAndDecay) {
         return ParameterSettings{.decays = name == "matrix",
                                  .lr_scale = name == "matrix" ? 0.25 : 3.0};
       });
-  const auto optimizer = make_optimizer(options_of(kAdamwKeys), flat_parameters);
+  Optimizer optimizer(options_of(kAdamwKeys), flat_parameters);
   for (int64_t step = 1; step <= 3; ++step) {
     fill_gradients(flat_parameters, step);
     matrix.adamw(toy.matrix_.grad(), 0.25 * 0.02, 0.3, step);
     vector.adamw(toy.vector_.grad(), 3.0 * 0.02, 0.0, step);
-    optimizer->update(flat_parameters.gradient(), 0.02, 1.0);
+    optimizer.update(flat_parameters.gradient(), 0.02, 1.0);
   }
   EXPECT_TRUE(at::allclose(toy.matrix_, matrix.parameter, 1e-5, 1e-6));
   EXPECT_TRUE(at::allclose(toy.vector_, vector.parameter, 1e-5, 1e-6));
@@ -210,7 +210,7 @@ TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
   keys.emplace_back("scale_parameter", "true");
   const auto options = options_of(keys);
   const FlatParameters flat_parameters(pair, at::kFloat, parameter_settings(options, pair));
-  const auto optimizer = make_optimizer(options, flat_parameters);
+  Optimizer optimizer(options, flat_parameters);
   for (int64_t step = 1; step <= 4; ++step) {
     fill_gradients(flat_parameters, step);
     for (std::size_t i = 0; i < references.size(); ++i) {
@@ -222,7 +222,7 @@ TEST_F(OptimizerTest, ScalesEachRateByTheSizeOfItsParameter) {
       reference.adamw(flat_parameters.entries()[i].parameter.grad(), 0.05 * std::max(1e-3, size),
                       i < 2 ? 0.3 : 0.0, step);
     }
-    optimizer->update(flat_parameters.gradient(), 0.05, 1.0);
+    optimizer.update(flat_parameters.gradient(), 0.05, 1.0);
     for (std::size_t i = 0; i < references.size(); ++i) {
       EXPECT_TRUE(
           at::allclose(flat_parameters.entries()[i].parameter, references[i].parameter, 1e-5, 1e-8))
@@ -245,11 +245,11 @@ class Table : public torch::nn::Module {
 struct Training {
   Table table;
   FlatParameters flat_parameters;
-  std::unique_ptr<Optimizer> optimizer;
+  Optimizer optimizer;
 
   Training(const OptimizerOptions& options, at::ScalarType type)
       : flat_parameters(table, type, parameter_settings(options, table)),
-        optimizer(make_optimizer(options, flat_parameters)) {}
+        optimizer(options, flat_parameters) {}
 
   // Steps have the gradient of a few rows that differ from step to step.
   void step(int64_t step, bool knows_marks) {
@@ -262,18 +262,18 @@ struct Training {
     }
     const auto nonzero_blocks = kernels::squared_norm(flat_parameters.gradient()).nonzero_blocks;
     EXPECT_GT(std::count(nonzero_blocks.begin(), nonzero_blocks.end(), 0), 3);
-    optimizer->update(flat_parameters.gradient(), 0.01, 0.5,
-                      knows_marks ? nonzero_blocks : kernels::NonzeroBlocks{});
+    optimizer.update(flat_parameters.gradient(), 0.01, 0.5,
+                     knows_marks ? nonzero_blocks : kernels::NonzeroBlocks{});
     EXPECT_EQ(flat_parameters.gradient().count_nonzero().item<int64_t>(), 0);
   }
   void copy_from(const Training& other) {
     const at::NoGradGuard no_grad;
     flat_parameters.master().copy_(other.flat_parameters.master());
     flat_parameters.refresh_compute_copy();
-    for (std::size_t i = 0; i < optimizer->moments().size(); ++i) {
-      optimizer->moments()[i].second.copy_(other.optimizer->moments()[i].second);
+    for (std::size_t i = 0; i < optimizer.moments().size(); ++i) {
+      optimizer.moments()[i].second.copy_(other.optimizer.moments()[i].second);
     }
-    optimizer->resume(other.optimizer->updates());
+    optimizer.resume(other.optimizer.updates());
   }
 };
 
@@ -282,9 +282,9 @@ void expect_same_bits(const Training& actual, const Training& expected) {
   if (expected.flat_parameters.compute().defined()) {
     EXPECT_TRUE(at::equal(actual.flat_parameters.compute(), expected.flat_parameters.compute()));
   }
-  for (std::size_t i = 0; i < expected.optimizer->moments().size(); ++i) {
+  for (std::size_t i = 0; i < expected.optimizer.moments().size(); ++i) {
     EXPECT_TRUE(
-        at::equal(actual.optimizer->moments()[i].second, expected.optimizer->moments()[i].second));
+        at::equal(actual.optimizer.moments()[i].second, expected.optimizer.moments()[i].second));
   }
 }
 

@@ -32,16 +32,16 @@ TEST(Lion, TakesTheHandComputedSteps) {
   LionToy toy(at::tensor({1.0F, -2.0F, 0.5F}));
   const at::NoGradGuard no_grad;
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kAll);
-  const auto optimizer = make_optimizer(lion_of("0.5", "[0.5, 0.75]"), flat_parameters);
+  Optimizer optimizer(lion_of("0.5", "[0.5, 0.75]"), flat_parameters);
   toy.weights_.grad().copy_(at::tensor({2.0F, -2.0F, 0.0F}));
-  optimizer->update(flat_parameters.gradient(), 0.1, 2.0);  // scaled: 4, -4, 0
+  optimizer.update(flat_parameters.gradient(), 0.1, 2.0);  // scaled: 4, -4, 0
   EXPECT_TRUE(test::near(toy.weights_, at::tensor({0.85F, -1.8F, 0.475F}), 1e-6));
   toy.weights_.grad().copy_(at::tensor({-2.0F, -2.0F, 1.0F}));
-  optimizer->update(flat_parameters.gradient(), 0.1, 1.0);
+  optimizer.update(flat_parameters.gradient(), 0.1, 1.0);
   EXPECT_TRUE(test::near(toy.weights_, at::tensor({0.9075F, -1.61F, 0.35125F}), 1e-6));
   const auto momentum =
-      FlatParameters::parameter_view(optimizer->moments()[0].second, flat_parameters.entries()[0]);
-  EXPECT_EQ(optimizer->moments()[0].first, "momentum");
+      FlatParameters::parameter_view(optimizer.moments()[0].second, flat_parameters.entries()[0]);
+  EXPECT_EQ(optimizer.moments()[0].first, "momentum");
   EXPECT_TRUE(test::near(momentum, at::tensor({0.25F, -1.25F, 0.25F}), 1e-6));
 }
 
@@ -55,7 +55,7 @@ TEST(Lion, EqualsALoopOverNumbers) {
                              toy.weights_.const_data_ptr<float>() + kSize);
   std::vector<float> momentum(kSize, 0);
   const FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kAll);
-  const auto optimizer = make_optimizer(lion_of("0.1", "[0.9, 0.99]"), flat_parameters);
+  Optimizer optimizer(lion_of("0.1", "[0.9, 0.99]"), flat_parameters);
   for (int step = 1; step <= 4; ++step) {
     const auto gradient = at::randn({kSize});
     const auto* const g = gradient.const_data_ptr<float>();
@@ -68,13 +68,13 @@ TEST(Lion, EqualsALoopOverNumbers) {
       momentum[i] = static_cast<float>(0.99 * momentum[i] + 0.01 * g[i]);
     }
     toy.weights_.grad().copy_(gradient);
-    optimizer->update(flat_parameters.gradient(), lr, 1.0);
+    optimizer.update(flat_parameters.gradient(), lr, 1.0);
   }
   // A direction within rounding of zero may have the other sign.
   const auto difference = (toy.weights_ - at::tensor(weights)).abs();
   EXPECT_LE((difference > 1e-5).sum().item<int64_t>(), 3);
   EXPECT_TRUE(
-      test::near(optimizer->moments()[0].second.narrow(0, 0, kSize), at::tensor(momentum), 1e-5));
+      test::near(optimizer.moments()[0].second.narrow(0, 0, kSize), at::tensor(momentum), 1e-5));
 }
 
 TEST(Lion, FindsTheLeastSquares) {
@@ -84,10 +84,10 @@ TEST(Lion, FindsTheLeastSquares) {
   const auto y = x.matmul(wanted);
   LionToy toy(at::zeros({8, 3}));
   FlatParameters flat_parameters(toy, at::kFloat, DecayOn::kMatrices);
-  const auto optimizer = make_optimizer(lion_of("0", "[0.9, 0.99]"), flat_parameters);
+  Optimizer optimizer(lion_of("0", "[0.9, 0.99]"), flat_parameters);
   for (int step = 0; step < 1000; ++step) {
     (x.matmul(toy.weights_) - y).square().mean().backward();
-    optimizer->update(flat_parameters.gradient(), 0.02 * (1 - step / 1000.0), 1.0);
+    optimizer.update(flat_parameters.gradient(), 0.02 * (1 - step / 1000.0), 1.0);
   }
   EXPECT_LT((toy.weights_ - wanted).abs().max().item<float>(), 0.02);
 }
