@@ -63,7 +63,7 @@ def scores_case(rng, count, classes, skill):
     per_class = metrics.precision_recall_fscore_support(labels, found, labels=range(classes), zero_division=0)
     return {"classes": classes, "labels": labels, "logits": [row[0] for row in rows], **averages(labels, found),
             "accuracy": metrics.accuracy_score(labels, found), "matthews_correlation": metrics.matthews_corrcoef(labels, found),
-            "per_class": [list(map(float, figures)) for figures in per_class],
+            "per_class": [list(map(float, row)) for row in per_class],
             "confusion_matrix": metrics.confusion_matrix(labels, found, labels=range(classes)).tolist(),
             "roc_auc": metrics.roc_auc_score(labels, second) if classes == 2 else metrics.roc_auc_score(labels, shares, multi_class="ovr"),
             "average_precision": metrics.average_precision_score(labels, second) if classes == 2
@@ -84,7 +84,7 @@ def flags_case(rng, count, classes, skill):
     all_wanted, all_shares = sum(wanted, []), sum(shares, [])
     return {"classes": classes, "wanted": wanted, "logits": logits, **averages(wanted, found),
             "accuracy": metrics.accuracy_score(wanted, found), "hamming_loss": metrics.hamming_loss(wanted, found),
-            "per_class": [list(map(float, figures)) for figures in per_class],
+            "per_class": [list(map(float, row)) for row in per_class],
             "confusion_matrix": metrics.multilabel_confusion_matrix(wanted, found).tolist(),
             "roc_auc": metrics.roc_auc_score(wanted, shares, average="macro"),
             "average_precision": metrics.average_precision_score(wanted, shares, average="macro"),

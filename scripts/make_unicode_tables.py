@@ -37,8 +37,8 @@ def removed_by(normalizer):
 def matched_by(pattern):
     """Code points that a pattern matches, found by splitting at it."""
     split = pre_tokenizers.Split(Regex(pattern), "isolated")
-    beside = lambda c: "\x01" if c != 1 else "\x02"
-    return [c for c in POINTS if len(split.pre_tokenize_str(chr(c) + beside(c))) > 1]
+    between = lambda c: "\x01" if c != 1 else "\x02"
+    return [c for c in POINTS if len(split.pre_tokenize_str(chr(c) + between(c))) > 1]
 
 
 def pieces_of(text):

@@ -65,16 +65,16 @@ missing_headers() {
 }
 
 missing_packages() {
-  local package sign headers missing=()
+  local package provides headers missing=()
   if command -v c++ >/dev/null; then
     headers=$(echo "$needs" | sed -n 's/.*header://p' | missing_headers)
   else
     headers=$(echo "$needs" | sed -n 's/.*header://p')
   fi
-  while read -r package sign; do
-    case $sign in
-      command:*) command -v "${sign#command:}" >/dev/null || missing+=("$package") ;;
-      header:*) ! grep -qxF "${sign#header:}" <<<"$headers" || missing+=("$package") ;;
+  while read -r package provides; do
+    case $provides in
+      command:*) command -v "${provides#command:}" >/dev/null || missing+=("$package") ;;
+      header:*) ! grep -qxF "${provides#header:}" <<<"$headers" || missing+=("$package") ;;
     esac
   done < <(grep . <<<"$needs")
   echo "${missing[*]:-}"

@@ -51,7 +51,7 @@ class Learning:
     """Equal training: both train on `tokens` tokens with one schedule, then `weft evaluate` evaluates both."""
     tokens: int
     rate: float
-    figures: tuple = ("eval_loss",)
+    metrics: tuple = ("eval_loss",)
     peers: tuple = ("eager",)
     betas: tuple = (0.9, 0.999)
     decay: float = 0.01

@@ -37,7 +37,7 @@ def peer_learns(place, case, peer, seed, like):
 
 def measured(place, case, name, wanted, seeds):
     """Held-out metrics of every program and seed."""
-    keys, table = case.learning.figures, cases.peers_of(case)
+    keys, table = case.learning.metrics, cases.peers_of(case)
     peers = [peer for peer in case.learning.peers if peer in wanted]
     told = {who: {key: [] for key in keys} for who in ["weft", *peers]}
     for seed in range(1, seeds + 1):

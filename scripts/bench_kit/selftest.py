@@ -32,7 +32,7 @@ def results():
     return dict(cases={"sample": case}, growth={"length": grown})
 
 
-class Figures(unittest.TestCase):
+class Statistics(unittest.TestCase):
     def test_median_of_odd_and_even(self):
         self.assertEqual(stats.median([3, 1, 2]), 2)
         self.assertEqual(stats.median([4, 1, 2, 3]), 2.5)

@@ -160,15 +160,15 @@ def compare_task(name, folder, peer, rows_wanted, work):
 def compare_text(folder, peer, work):
     text = (DATA / "lm_wikitext2/test.txt").read_text(encoding="utf-8")[:6000]
     (work / "text.txt").write_text(text, encoding="utf-8")
-    line, figures = weft(folder, "--text", work / "text.txt")
+    line, metrics = weft(folder, "--text", work / "text.txt")
     text = (work / "text.txt").read_text(encoding="utf-8")
     text += "" if text.endswith("\n") else "\n"
     wanted, _, tokens = peer.windows(peer.begin, peer.ids(text))
     words = len(re.split(r"\s+", text))
     ok = abs(line["log_probability"] - wanted) <= 1e-4 * tokens and line["words"] == words and line["tokens"] == tokens \
-        and math.isclose(figures["word_perplexity"], math.exp(-line["log_probability"] / words), rel_tol=1e-9)
+        and math.isclose(metrics["word_perplexity"], math.exp(-line["log_probability"] / words), rel_tol=1e-9)
     print(f"{folder.name:6} text       {tokens} tokens, {abs(line['log_probability'] - wanted) / tokens:.1e} a token, "
-          f"bits per byte {figures['bits_per_byte']:.4f}" + ("" if ok else "  WRONG"), flush=True)
+          f"bits per byte {metrics['bits_per_byte']:.4f}" + ("" if ok else "  WRONG"), flush=True)
     return ok
 
 

@@ -58,22 +58,22 @@ def uniform(seed, step, place, purpose=12):
     return ((block[0] | (block[1] << 32)) >> 11) * 2.0 ** -53
 
 
-def make(cls, config, chance):
+def make(cls, config, rng):
     model = cls(transformers.ElectraConfig(**config)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_scale = parameter.dim() == 1 and name.endswith("weight")
-            parameter.copy_(0.4 * torch.randn(parameter.shape, generator=chance) + (1.0 if is_scale else 0.0))
+            parameter.copy_(0.4 * torch.randn(parameter.shape, generator=rng) + (1.0 if is_scale else 0.0))
     return model
 
 
-def batch_of(chance):
+def batch_of(rng):
     """Packed tokens: the text, the text with masked tokens, and their positions."""
-    text = torch.randint(5, VOCABULARY, (sum(LENGTHS),), generator=chance)
-    rows = torch.randperm(sum(LENGTHS), generator=chance)[:6].sort().values
+    text = torch.randint(5, VOCABULARY, (sum(LENGTHS),), generator=rng)
+    rows = torch.randperm(sum(LENGTHS), generator=rng)[:6].sort().values
     ids = text.clone()
     ids[rows] = MASK
-    types = torch.randint(0, 2, (sum(LENGTHS),), generator=chance)
+    types = torch.randint(0, 2, (sum(LENGTHS),), generator=rng)
     offsets = torch.tensor([0] + LENGTHS).cumsum(0)
     return dict(ids=ids, types=types, offsets=offsets, target_rows=rows, targets=text[rows]), text
 
@@ -108,14 +108,14 @@ def compute(discriminator, generator, batch, text, seed, step):
 
 
 def write(target, seed):
-    chance = torch.Generator().manual_seed(seed)
-    discriminator = make(transformers.ElectraForPreTraining, DISCRIMINATOR, chance)
-    generator = make(transformers.ElectraForMaskedLM, GENERATOR, chance)
+    rng = torch.Generator().manual_seed(seed)
+    discriminator = make(transformers.ElectraForPreTraining, DISCRIMINATOR, rng)
+    generator = make(transformers.ElectraForMaskedLM, GENERATOR, rng)
     with torch.no_grad():
         generator.generator_lm_head.bias[0] = -20.0  # nobody draws the padding, whose row transformers keeps from learning
     generator.electra.embeddings = discriminator.electra.embeddings
     generator.generator_lm_head.weight = generator.electra.embeddings.word_embeddings.weight
-    batch, text = batch_of(chance)
+    batch, text = batch_of(rng)
     step = (1 << 33) + seed
     for folder, model in (target, discriminator), (target / "generator", generator):
         folder.mkdir(parents=True, exist_ok=True)

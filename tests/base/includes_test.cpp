@@ -146,7 +146,7 @@ TEST(Sources, ContainNoForbiddenName) {
       {"using\\s+namespace", "opens a namespace"},
       {"torch::(save|load)\\b", "uses pickle, safetensors is the only weight format"},
       {"\\bstd::rand\\b|\\bsrand\\b|\\bmt19937|\\brandom_device\\b", "draws outside base/random.h"},
-      {"manual_seed", "sets a random state, chance is a function"},
+      {"manual_seed", "sets a global random state"},
       {"\\b(TODO|FIXME|XXX)\\b", "is not finished"},
   };
   for (const auto& [pattern, reason] : forbidden) {

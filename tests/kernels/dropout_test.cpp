@@ -12,7 +12,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr RngKey kDropoutChance{.seed = 7, .step = 3, .site = 2, .first_row = 5};
+constexpr RngKey kDropoutKey{.seed = 7, .step = 3, .site = 2, .first_row = 5};
 
 class Dropout : public comparison::EveryVariant {};
 
@@ -21,35 +21,35 @@ TEST_P(Dropout, EqualsPlainReference) {
        std::vector<std::array<int64_t, 2>>{{0, 5}, {1, 1}, {3, 17}, {5, 64}, {9, 129}, {2, 1000}}) {
     const auto x = at::randn({rows, columns});
     comparison::expect_same(
-        [](const auto& in) { return dropout(in[0], 0.3, kDropoutChance); },
-        [](const auto& in) { return reference::dropout(in[0], 0.3, kDropoutChance); }, {x}, type());
+        [](const auto& in) { return dropout(in[0], 0.3, kDropoutKey); },
+        [](const auto& in) { return reference::dropout(in[0], 0.3, kDropoutKey); }, {x}, type());
     comparison::expect_same(
-        [](const auto& in) { return add_dropout(in[0], in[1], 0.3, kDropoutChance); },
-        [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.3, kDropoutChance); },
+        [](const auto& in) { return add_dropout(in[0], in[1], 0.3, kDropoutKey); },
+        [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.3, kDropoutKey); },
         {x, at::randn({rows, columns})}, type());
   }
 }
 
 TEST_P(Dropout, SplittingDrawsTheSameBits) {
   const auto x = at::ones({11, 40}, type());
-  const auto whole = dropout(x, 0.5, kDropoutChance);
-  auto later = kDropoutChance;
+  const auto whole = dropout(x, 0.5, kDropoutKey);
+  auto later = kDropoutKey;
   later.first_row += 4;
   const auto pieces = at::cat(
-      {dropout(x.narrow(0, 0, 4), 0.5, kDropoutChance), dropout(x.narrow(0, 4, 7), 0.5, later)});
+      {dropout(x.narrow(0, 0, 4), 0.5, kDropoutKey), dropout(x.narrow(0, 4, 7), 0.5, later)});
   EXPECT_TRUE(at::equal(whole, pieces));
 }
 
 TEST_P(Dropout, KeepsTheRightShareAndTheMean) {
   const auto x = at::ones({512, 512}, type());
-  const auto y = dropout(x, 0.1, kDropoutChance).to(at::kDouble);
+  const auto y = dropout(x, 0.1, kDropoutKey).to(at::kDouble);
   EXPECT_NEAR(at::ne(y, 0.0).to(at::kDouble).mean().item<double>(), 0.9, 0.003);
   EXPECT_NEAR(y.mean().item<double>(), 1.0, 0.006);
 }
 
 TEST_P(Dropout, OtherSiteStepOrSeedDrawsOtherBits) {
   const auto x = at::ones({4, 64}, type());
-  const auto first = dropout(x, 0.5, kDropoutChance);
+  const auto first = dropout(x, 0.5, kDropoutKey);
   for (const auto& other : {RngKey{.seed = 8, .step = 3, .site = 2, .first_row = 5},
                             RngKey{.seed = 7, .step = 4, .site = 2, .first_row = 5},
                             RngKey{.seed = 7, .step = 3, .site = 3, .first_row = 5},
@@ -60,14 +60,14 @@ TEST_P(Dropout, OtherSiteStepOrSeedDrawsOtherBits) {
 
 TEST_P(Dropout, ZeroProbabilityReturnsTheInput) {
   const auto x = at::randn({3, 4}).to(type());
-  EXPECT_TRUE(dropout(x, 0.0, kDropoutChance).is_same(x));
+  EXPECT_TRUE(dropout(x, 0.0, kDropoutKey).is_same(x));
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Dropout, comparison::kVariants, comparison::variant_name);
 
 // The generator of base/ has 10 rounds, so its 7 are written out here.
 TEST(DropoutDraws, FollowPhilox) {
-  const auto rule = dropout_rule(0.5, kDropoutChance);
+  const auto rule = dropout_rule(0.5, kDropoutKey);
   const auto none = at::zeros({1, 1}, at::kLong);
   const auto draws = reference::philox_bits(rule, 3, 1, none, none);  // (128)
   std::array<uint32_t, 4> counter{3 * 16 + 5, 0, 0, 0};               // lane 5 of tile 3
@@ -88,10 +88,10 @@ TEST(DropoutDraws, FollowPhilox) {
 }
 
 TEST(DropoutDraws, ScaleBelongsToTheRoundedProbability) {
-  const auto rule = dropout_rule(0.1, kDropoutChance);
+  const auto rule = dropout_rule(0.1, kDropoutKey);
   EXPECT_EQ(rule.threshold, 6554U);  // 0.1 * 65536 = 6553.6
   EXPECT_FLOAT_EQ(rule.scale, 65536.0F / (65536.0F - 6554.0F));
-  EXPECT_THROW(dropout_rule(1.0, kDropoutChance), c10::Error);
+  EXPECT_THROW(dropout_rule(1.0, kDropoutKey), c10::Error);
 }
 
 }  // namespace

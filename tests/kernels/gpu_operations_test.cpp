@@ -16,7 +16,7 @@ namespace {
 
 using comparison::layout_of;
 
-constexpr RngKey kGpuOperationsChance{
+constexpr RngKey kGpuOperationsKey{
     .seed = 5, .step = 2, .site = 1, .first_row = 4, .first_sequence = 3};
 
 class GpuOperations : public ::testing::TestWithParam<at::ScalarType> {
@@ -48,10 +48,8 @@ TEST_P(GpuOperations, NormsEqualTheReference) {
 
 TEST_P(GpuOperations, ABranchIsAddedAsInTheReference) {
   comparison::expect_same(
-      [](const auto& in) { return gpu::add_dropout(in[0], in[1], 0.0, kGpuOperationsChance); },
-      [](const auto& in) {
-        return reference::add_dropout(in[0], in[1], 0.0, kGpuOperationsChance);
-      },
+      [](const auto& in) { return gpu::add_dropout(in[0], in[1], 0.0, kGpuOperationsKey); },
+      [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.0, kGpuOperationsKey); },
       {at::randn({7, 24}), at::randn({7, 24})}, GetParam());
 }
 
@@ -78,11 +76,11 @@ TEST_P(GpuOperations, GatesAndEmbeddingsAreThoseOfTheFormulas) {
 
 TEST_P(GpuOperations, DropsTheGivenFractionDeterministically) {
   const auto x = at::ones({200, 500}, GetParam());
-  const auto once = gpu::dropout(x, 0.3, kGpuOperationsChance);
-  EXPECT_TRUE(at::equal(once, gpu::dropout(x, 0.3, kGpuOperationsChance)));
+  const auto once = gpu::dropout(x, 0.3, kGpuOperationsKey);
+  EXPECT_TRUE(at::equal(once, gpu::dropout(x, 0.3, kGpuOperationsKey)));
   EXPECT_NEAR(at::eq(once, 0).to(at::kDouble).mean().item<double>(), 0.3, 0.01);
   EXPECT_NEAR(once.max().item<double>(), 1.0 / 0.7, 0.01);
-  EXPECT_TRUE(at::equal(gpu::dropout(x, 0.0, kGpuOperationsChance), x));
+  EXPECT_TRUE(at::equal(gpu::dropout(x, 0.0, kGpuOperationsKey), x));
   for (const auto& other : {RngKey{.seed = 6, .step = 2, .site = 1, .first_row = 4},
                             RngKey{.seed = 5, .step = 3, .site = 1, .first_row = 4},
                             RngKey{.seed = 5, .step = 2, .site = 2, .first_row = 4},
@@ -113,10 +111,10 @@ class FlashAttention : public ::testing::Test {
     comparison::expect_same(
         [&](const auto& in) {
           EXPECT_TRUE(gpu::supports_flash_attention(input(in), settings));
-          return gpu::flash_attention(input(in), queries, keys, settings, kGpuOperationsChance);
+          return gpu::flash_attention(input(in), queries, keys, settings, kGpuOperationsKey);
         },
         [&](const auto& in) {
-          return reference::attention(input(in), queries, keys, settings, kGpuOperationsChance);
+          return reference::attention(input(in), queries, keys, settings, kGpuOperationsKey);
         },
         {at::randn({queries.tokens(), settings.heads * width}),
          at::randn({keys.tokens(), groups * width}), at::randn({keys.tokens(), groups * width})},
@@ -173,17 +171,17 @@ TEST_F(FlashAttention, DropsWeightsDeterministically) {
     return gpu::flash_attention({.query = x, .key = x, .value = x}, layout, layout,
                                 {.heads = 2, .dropout = p}, rng_key);
   };
-  const auto once = attend(0.2, kGpuOperationsChance);
-  EXPECT_TRUE(at::equal(once, attend(0.2, kGpuOperationsChance)));
-  EXPECT_FALSE(at::equal(once, attend(0.0, kGpuOperationsChance)));
-  auto other = kGpuOperationsChance;
+  const auto once = attend(0.2, kGpuOperationsKey);
+  EXPECT_TRUE(at::equal(once, attend(0.2, kGpuOperationsKey)));
+  EXPECT_FALSE(at::equal(once, attend(0.0, kGpuOperationsKey)));
+  auto other = kGpuOperationsKey;
   other.first_sequence += 2;
   EXPECT_FALSE(at::equal(once, attend(0.2, other)));
   auto mean = at::zeros({110, 16}, at::kDouble);
   for (uint64_t step = 0; step < 400; ++step) {
     mean += attend(0.2, {.seed = 1, .step = step});
   }
-  comparison::expect_near(mean / 400, attend(0.0, kGpuOperationsChance),
+  comparison::expect_near(mean / 400, attend(0.0, kGpuOperationsKey),
                           {.absolute = 0.02, .relative = 0.05}, "mean");
 }
 

@@ -30,7 +30,7 @@ constexpr int64_t kHeads = 4;
 constexpr int64_t kLength = 128;
 constexpr int64_t kWords = 8192;
 constexpr double kP = 0.1;
-constexpr RngKey kKernelsBenchChance{.seed = 1, .step = 1, .site = 1};
+constexpr RngKey kKernelsBenchKey{.seed = 1, .step = 1, .site = 1};
 
 struct Pair {
   std::string name;
@@ -81,7 +81,7 @@ void add_attention(std::vector<Pair>& pairs) {
                      {at::randn({kTokens, 3 * kDim})},
                      [=](const auto& in) {
                        return attention(in[0], layout, {.heads = kHeads, .dropout = p},
-                                        kKernelsBenchChance);
+                                        kKernelsBenchKey);
                      },
                      [=](const auto& in) { return their_attention(in, p); }});
   }
@@ -90,13 +90,13 @@ void add_attention(std::vector<Pair>& pairs) {
 void add_rows(std::vector<Pair>& pairs) {
   pairs.push_back({"Dropout",
                    {at::randn({kTokens, 4 * kDim})},
-                   [](const auto& in) { return dropout(in[0], kP, kKernelsBenchChance); },
+                   [](const auto& in) { return dropout(in[0], kP, kKernelsBenchKey); },
                    [](const auto& in) { return at::dropout(in[0], kP, true); }});
   pairs.push_back(
       {"AddDropoutNorm",
        {at::randn({kTokens, kDim}), at::randn({kTokens, kDim}), at::ones({kDim}), at::ones({kDim})},
        [](const auto& in) {
-         return add_dropout_norm(in[0], in[1], {in[2], in[3], 1e-5}, kP, kKernelsBenchChance);
+         return add_dropout_norm(in[0], in[1], {in[2], in[3], 1e-5}, kP, kKernelsBenchKey);
        },
        [](const auto& in) {
          return at::layer_norm(in[0] + at::dropout(in[1], kP, true), {kDim}, in[2], in[3], 1e-5);

@@ -9,7 +9,7 @@
 namespace weft::kernels {
 namespace {
 
-constexpr RngKey kNormChance{.seed = 1, .step = 9, .site = 4, .first_row = 100};
+constexpr RngKey kNormKey{.seed = 1, .step = 9, .site = 4, .first_row = 100};
 constexpr double kEpsilon = 1e-5;
 
 const std::vector<std::array<int64_t, 2>> kShapes{{0, 8},  {1, 3},    {1, 16},
@@ -38,11 +38,11 @@ TEST_P(Norm, WithoutABiasTooEqualsPlainReference) {
         {at::randn({rows, columns}) + 3.0, at::randn({columns})}, type());
     const auto fused = [](const auto& in) {
       return add_dropout_norm(in[0], in[1], {.weight = in[2], .bias = {}, .epsilon = kEpsilon}, 0.2,
-                              kNormChance);
+                              kNormKey);
     };
     const auto plain = [](const auto& in) {
       return reference::add_dropout_norm(
-          in[0], in[1], {.weight = in[2], .bias = {}, .epsilon = kEpsilon}, 0.2, kNormChance);
+          in[0], in[1], {.weight = in[2], .bias = {}, .epsilon = kEpsilon}, 0.2, kNormKey);
     };
     comparison::expect_same(
         fused, plain,
@@ -58,11 +58,9 @@ TEST_P(Norm, AddDropoutNormEqualsPlainReference) {
       const std::vector<at::Tensor> inputs{at::randn({rows, columns}), at::randn({rows, columns}),
                                            at::randn({columns}), at::randn({columns})};
       comparison::expect_same(
+          [p](const auto& in) { return add_dropout_norm(in[0], in[1], weights(in), p, kNormKey); },
           [p](const auto& in) {
-            return add_dropout_norm(in[0], in[1], weights(in), p, kNormChance);
-          },
-          [p](const auto& in) {
-            return reference::add_dropout_norm(in[0], in[1], weights(in), p, kNormChance);
+            return reference::add_dropout_norm(in[0], in[1], weights(in), p, kNormKey);
           },
           inputs, type());
     }
@@ -80,9 +78,9 @@ TEST_P(Norm, RmsNormEqualsPlainReference) {
         return NormWeights{.weight = in[2], .bias = {}, .epsilon = kEpsilon, .is_rms = true};
       };
       comparison::expect_same(
-          [&](const auto& in) { return add_dropout_norm(in[0], in[1], norm(in), p, kNormChance); },
+          [&](const auto& in) { return add_dropout_norm(in[0], in[1], norm(in), p, kNormKey); },
           [&](const auto& in) {
-            return reference::add_dropout_norm(in[0], in[1], norm(in), p, kNormChance);
+            return reference::add_dropout_norm(in[0], in[1], norm(in), p, kNormKey);
           },
           {at::randn({rows, columns}), at::randn({rows, columns}), at::randn({columns})}, type());
     }
@@ -116,9 +114,7 @@ TEST_P(Norm, NumberOfThreadsChangesNoBit) {
                                        at::randn({200}), at::randn({200})};
   const auto once = [&] {
     return comparison::run(
-        [](const auto& in) {
-          return add_dropout_norm(in[0], in[1], weights(in), 0.1, kNormChance);
-        },
+        [](const auto& in) { return add_dropout_norm(in[0], in[1], weights(in), 0.1, kNormKey); },
         inputs, type());
   };
   EXPECT_TRUE(

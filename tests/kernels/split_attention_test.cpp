@@ -10,7 +10,7 @@ namespace {
 
 using comparison::layout_of;
 
-constexpr RngKey kSplitAttentionChance{
+constexpr RngKey kSplitAttentionKey{
     .seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 /// Attention with separate query, key and value tensors, grouped heads and position bias.
@@ -38,11 +38,11 @@ class SplitAttention : public comparison::EveryVariant {
     comparison::expect_same(
         [&](const auto& in) {
           return attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys, given(in),
-                           kSplitAttentionChance);
+                           kSplitAttentionKey);
         },
         [&](const auto& in) {
           return reference::attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys,
-                                      given(in), kSplitAttentionChance);
+                                      given(in), kSplitAttentionKey);
         },
         inputs, type());
     if (span == 0) {
@@ -58,13 +58,13 @@ class SplitAttention : public comparison::EveryVariant {
     const auto apart = comparison::run(
         [&](const auto& in) {
           return attention({.query = in[0], .key = in[1], .value = in[2]}, queries, keys, settings,
-                           kSplitAttentionChance);
+                           kSplitAttentionKey);
         },
         inputs, type());
     const auto together = comparison::run(
         [&](const auto& in) {
           return attention({.query = in[0], .key = at::cat({in[1], in[2]}, 1)}, queries, keys,
-                           settings, kSplitAttentionChance);
+                           settings, kSplitAttentionKey);
         },
         inputs, type());
     EXPECT_TRUE(comparison::same_bits(apart, together));
@@ -87,9 +87,9 @@ class SplitAttention : public comparison::EveryVariant {
       return result;
     };
     comparison::expect_same(
-        [&](const auto& in) { return attention(in[0], layout, given(in), kSplitAttentionChance); },
+        [&](const auto& in) { return attention(in[0], layout, given(in), kSplitAttentionKey); },
         [&](const auto& in) {
-          return reference::attention(in[0], layout, given(in), kSplitAttentionChance);
+          return reference::attention(in[0], layout, given(in), kSplitAttentionKey);
         },
         inputs, type());
   }
@@ -160,10 +160,10 @@ TEST_P(SplitAttention, KeysMayBeStrided) {
                                 .key = room.narrow(1, 0, 16),
                                 .value = room.narrow(1, 16, 16),
                                 .key_begins = begins},
-                               queries, keys, settings, kSplitAttentionChance);
+                               queries, keys, settings, kSplitAttentionKey);
   const auto together =
       attention({.query = query, .key = packed.narrow(1, 0, 16), .value = packed.narrow(1, 16, 16)},
-                queries, keys, settings, kSplitAttentionChance);
+                queries, keys, settings, kSplitAttentionKey);
   EXPECT_TRUE(at::equal(apart, together));
 }
 
@@ -176,7 +176,7 @@ TEST_P(SplitAttention, ThreadsChangeNoBit) {
         [&](const auto& in) {
           return attention(in[0], layout,
                            {.heads = 4, .key_heads = 2, .distance_bias = in[1].to(at::kFloat)},
-                           kSplitAttentionChance);
+                           kSplitAttentionKey);
         },
         {qkv, bias}, type());
   };
@@ -190,10 +190,10 @@ TEST(AttentionSides, MustFit) {
   const auto layout = layout_of({3});
   const auto x = at::randn({3, 16});
   EXPECT_THROW(attention({.query = x, .key = x, .value = x}, layout, layout,
-                         {.heads = 4, .key_heads = 2}, kSplitAttentionChance),
+                         {.heads = 4, .key_heads = 2}, kSplitAttentionKey),
                c10::Error);
   EXPECT_THROW(attention({.query = x, .key = x.narrow(0, 0, 2), .value = x.narrow(0, 0, 2)}, layout,
-                         layout_of({2}), {.heads = 2, .is_causal = true}, kSplitAttentionChance),
+                         layout_of({2}), {.heads = 2, .is_causal = true}, kSplitAttentionKey),
                c10::Error);
 }
 

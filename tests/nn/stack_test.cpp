@@ -192,7 +192,7 @@ TEST(Stack, MicroBatchesDrawTheDropoutOfTheWholeStep) {
   }
 }
 
-TEST(Stack, EveryLayerDrawsItsOwnChance) {
+TEST(Stack, EveryLayerHasItsOwnDropoutMask) {
   StackImpl stack(stack_options_of(NormPlacement::kPost, 0.5));
   test::fill_parameters(stack);
   auto context = test::context_of({0, 6});

@@ -14,7 +14,7 @@ namespace {
 
 using comparison::layout_of;
 
-constexpr RngKey kAttentionChance{
+constexpr RngKey kAttentionKey{
     .seed = 5, .step = 2, .site = 1, .first_row = 0, .first_sequence = 11};
 
 class Attention : public comparison::EveryVariant {
@@ -25,9 +25,9 @@ class Attention : public comparison::EveryVariant {
     const auto layout = layout_of(lengths);
     const auto qkv = at::randn({layout.tokens(), 3 * settings.heads * width});
     comparison::expect_same(
-        [&](const auto& in) { return attention(in[0], layout, settings, kAttentionChance); },
+        [&](const auto& in) { return attention(in[0], layout, settings, kAttentionKey); },
         [&](const auto& in) {
-          return reference::attention(in[0], layout, settings, kAttentionChance);
+          return reference::attention(in[0], layout, settings, kAttentionKey);
         },
         {qkv}, type());
   }
@@ -85,7 +85,7 @@ TEST_P(Attention, RotaryPositionsEncodeRelativeDistances) {
   const auto later = table.slice(0, 20).contiguous();
   const auto qkv = at::randn({40, 3 * 32}).to(type());
   const auto run = [&](const at::Tensor& angles) {
-    return attention(qkv, layout_of({40}), {.heads = 2, .rotary = angles}, kAttentionChance);
+    return attention(qkv, layout_of({40}), {.heads = 2, .rotary = angles}, kAttentionKey);
   };
   comparison::expect_near(run(later), run(table), comparison::tolerance_of(type()),
                           "moved by 20 places");
@@ -115,7 +115,7 @@ TEST_P(Attention, EmptyPrefixesChangeNoBit) {
   const auto qkv = at::randn({47, 3 * 32}).to(type());
   const auto with = [&](const std::vector<int64_t>& prefix_lengths) {
     return attention(qkv, layout, {.heads = 2, .is_causal = true, .prefix_lengths = prefix_lengths},
-                     kAttentionChance);
+                     kAttentionKey);
   };
   EXPECT_TRUE(at::equal(with({}), with({0, 0})));
   EXPECT_TRUE(at::equal(with({}), with({1, 1})));  // the first token always attends to itself
@@ -128,8 +128,8 @@ TEST_P(Attention, TokensBeyondTheWindowAreMasked) {
   const auto qkv = at::randn({40, 3 * 32}).to(type());
   auto edited = qkv.clone();
   edited.select(0, 20).add_(1.0);
-  const auto before = attention(qkv, layout, settings, kAttentionChance);
-  const auto after = attention(edited, layout, settings, kAttentionChance);
+  const auto before = attention(qkv, layout, settings, kAttentionKey);
+  const auto after = attention(edited, layout, settings, kAttentionKey);
   for (int64_t i = 0; i < 40; ++i) {
     EXPECT_EQ(at::equal(before[i], after[i]), std::abs(i - 20) > 5) << i;
   }
@@ -138,7 +138,7 @@ TEST_P(Attention, TokensBeyondTheWindowAreMasked) {
 TEST_P(Attention, LargeScoresStayFinite) {
   const auto layout = layout_of({40});
   const auto qkv = (at::randn({40, 3 * 32}) * 100.0).to(type());
-  const auto out = attention(qkv, layout, {.heads = 1}, kAttentionChance);
+  const auto out = attention(qkv, layout, {.heads = 1}, kAttentionKey);
   EXPECT_TRUE(at::isfinite(out).all().item<bool>());
 }
 
@@ -150,11 +150,11 @@ TEST_P(Attention, EmptyBatchesAndSequencesWork) {
 TEST_P(Attention, SequencesDoNotAttendToEachOther) {
   const AttentionSettings settings{.heads = 2, .dropout = 0.1};
   const auto qkv = at::randn({30, 3 * 32}).to(type());
-  const auto both = attention(qkv, layout_of({12, 18}), settings, kAttentionChance);
-  auto second = kAttentionChance;
+  const auto both = attention(qkv, layout_of({12, 18}), settings, kAttentionKey);
+  auto second = kAttentionKey;
   second.first_sequence += 1;
-  EXPECT_TRUE(at::equal(both.narrow(0, 0, 12), attention(qkv.narrow(0, 0, 12), layout_of({12}),
-                                                         settings, kAttentionChance)));
+  EXPECT_TRUE(at::equal(both.narrow(0, 0, 12),
+                        attention(qkv.narrow(0, 0, 12), layout_of({12}), settings, kAttentionKey)));
   EXPECT_TRUE(at::equal(both.narrow(0, 12, 18),
                         attention(qkv.narrow(0, 12, 18), layout_of({18}), settings, second)));
 }
@@ -165,7 +165,7 @@ TEST_P(Attention, NumberOfThreadsChangesNoBit) {
   const auto once = [&] {
     return comparison::run(
         [&](const auto& in) {
-          return attention(in[0], layout, {.heads = 4, .dropout = 0.1}, kAttentionChance);
+          return attention(in[0], layout, {.heads = 4, .dropout = 0.1}, kAttentionKey);
         },
         {qkv}, type());
   };
@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, Attention, comparison::kVariants, comparison::v
 // Two keys with equal scores: each value counts one half.
 TEST(AttentionByHand, EqualScoresAverageTheValues) {
   const auto qkv = at::tensor({0.0F, 1.0F, 2.0F, 0.0F, 1.0F, 6.0F}).view({2, 3});
-  const auto out = attention(qkv, layout_of({2}), {.heads = 1}, kAttentionChance);
+  const auto out = attention(qkv, layout_of({2}), {.heads = 1}, kAttentionKey);
   EXPECT_TRUE(at::allclose(out, at::full({2, 1}, 4.0F)));
 }
 
@@ -191,7 +191,7 @@ TEST(AttentionByHand, PrefixIsBidirectionalAndTheRestCausal) {
   const auto qkv = at::randn({15, 3 * 8});
   const auto layout = layout_of(lengths);
   const AttentionSettings settings{.heads = 1, .is_causal = true, .prefix_lengths = prefix_lengths};
-  const auto found = attention(qkv, layout, settings, kAttentionChance);
+  const auto found = attention(qkv, layout, settings, kAttentionKey);
   const auto weights = attention_weights(qkv, layout, settings);
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     const auto own = qkv.slice(0, layout.offsets[b], layout.offsets[b + 1]).chunk(3, 1);
@@ -221,7 +221,7 @@ TEST(AttentionByHand, QueriesAndKeysAreTurned) {
   const auto qkv = at::cat({token(key, 0), token(at::tensor({0.0F, -3.0F}), 1)});
   const auto out =
       attention(qkv, layout_of({2}), {.heads = 1, .scale = 5.0, .dropout = 0, .rotary = table},
-                kAttentionChance);
+                kAttentionKey);
   EXPECT_TRUE(at::allclose(out, at::tensor({1.0F, 0.0F, 1.0F, 0.0F}).view({2, 2})));
 }
 
@@ -234,7 +234,7 @@ TEST(AttentionByHand, GradientAgreesWithCentralDifferences) {
                                    .rotary = rotary_table(3, {.width = 2, .theta = 7.0}, at::kCPU)};
   const auto qkv = at::randn({5, 12}, at::kDouble);
   const auto loss = [&](const at::Tensor& x) {
-    const auto out = reference::attention(x, layout, settings, kAttentionChance);
+    const auto out = reference::attention(x, layout, settings, kAttentionKey);
     return (out * at::arange(out.numel(), at::kDouble).view_as(out).sin()).sum();
   };
   const auto leaf = qkv.clone().requires_grad_(true);
@@ -252,13 +252,13 @@ TEST(AttentionByHand, GradientAgreesWithCentralDifferences) {
 }
 
 TEST(AttentionShapes, AreChecked) {
-  EXPECT_THROW(attention(at::ones({4, 7}), layout_of({4}), {.heads = 2}, kAttentionChance),
+  EXPECT_THROW(attention(at::ones({4, 7}), layout_of({4}), {.heads = 2}, kAttentionKey),
                c10::Error);
-  EXPECT_THROW(attention(at::ones({4, 6}), layout_of({5}), {.heads = 2}, kAttentionChance),
+  EXPECT_THROW(attention(at::ones({4, 6}), layout_of({5}), {.heads = 2}, kAttentionKey),
                c10::Error);
   const auto short_table = rotary_table(3, {.width = 2, .theta = 7.0}, at::kCPU);
   EXPECT_THROW(attention(at::ones({4, 6}), layout_of({4}), {.heads = 1, .rotary = short_table},
-                         kAttentionChance),
+                         kAttentionKey),
                c10::Error);
   EXPECT_THROW(rotary_table(3, {.width = 3, .theta = 7.0}, at::kCPU), c10::Error);
 }
