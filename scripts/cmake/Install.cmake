@@ -1,5 +1,7 @@
-# `cmake --install build --prefix P`: P/bin/weft, P/lib/libweft_*.a, P/include/weft/LIBRARY/*.h and the CMake package Weft.
+# `cmake --install build --prefix P`: P/bin/weft, P/lib/libweft_*.a, the public headers
+# below P/include/weft, and the CMake package Weft.
 include(CMakePackageConfigHelpers)
+include(${CMAKE_CURRENT_LIST_DIR}/PublicHeaders.cmake)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Weft)
 # A separate directory: other programs would also load a libc10.so or libgomp.so.1 in /usr/local/lib.
 set(bundle_folder ${CMAKE_INSTALL_LIBDIR}/weft)
@@ -35,8 +37,11 @@ foreach(library ${libraries})
   string(REPLACE "weft_" "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS ${library} EXPORT WeftTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft
-    FILES_MATCHING PATTERN "*.h")
+endforeach()
+public_headers(headers)
+foreach(header ${headers})
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${CMAKE_SOURCE_DIR}/src/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft/${folder})
 endforeach()
 install(EXPORT WeftTargets NAMESPACE Weft:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/WeftConfig.cmake.in ${CMAKE_BINARY_DIR}/WeftConfig.cmake
