@@ -3,6 +3,8 @@
 // probability of the right class. Data, head and evaluation are those of Weft's classification.
 //
 //   objective: {type: poly_loss, epsilon: 1}
+#include "objectives/objective.h"
+
 #include <memory>
 #include <vector>
 
@@ -11,8 +13,7 @@
 #include "cli/run.h"
 #include "kernels/deterministic_sum.h"
 #include "kernels/to_device.h"
-#include "objectives/data/labelled_datasets.h"
-#include "objectives/data/sample_example.h"
+#include "objectives/data/datasets.h"
 #include "objectives/evaluation/class_evaluation.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/class_options.h"

@@ -13,7 +13,7 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "batching/device_batch.h"
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/activation.h"

@@ -1,5 +1,3 @@
-#include "objectives/causal_lm.h"
-
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -8,9 +6,10 @@
 #include "batching/hidden_states.h"
 #include "data/datasets/causal_dataset.h"
 #include "data/text/text_counts.h"
-#include "objectives/data/sample_example.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
+#include "objectives/objective.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

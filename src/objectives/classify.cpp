@@ -1,20 +1,17 @@
-#include "objectives/classify.h"
-
 #include <numeric>
 
 #include "base/string_util.h"
 #include "kernels/deterministic_sum.h"
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/image_datasets.h"
-#include "objectives/data/labelled_datasets.h"
-#include "objectives/data/sample_example.h"
+#include "objectives/data/datasets.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/evaluation/class_evaluation.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/class_loss.h"
-#include "objectives/loss/class_weights.h"
 #include "objectives/loss/r_drop.h"
+#include "objectives/objective.h"
+#include "objectives/objectives.h"
 #include "objectives/sequence_objective.h"
 
 namespace weft::objectives {
@@ -190,11 +187,6 @@ class MultiLabelObjective : public ClassObjective {
 
   std::unique_ptr<Evaluation> evaluation() const override {
     return make_multi_label_evaluation(options());
-  }
-  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
-    auto example = sample_input(model, length);
-    example.values.assign(static_cast<std::size_t>(models::head_outputs(model)), 0);
-    return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
 };

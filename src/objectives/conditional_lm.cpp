@@ -5,8 +5,8 @@
 
 #include "batching/hidden_states.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/sample_example.h"
 #include "objectives/evaluation/token_evaluation.h"
+#include "objectives/objective.h"
 
 namespace weft::objectives {
 

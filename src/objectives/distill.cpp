@@ -1,5 +1,3 @@
-#include "objectives/distill.h"
-
 #include <filesystem>
 #include <stdexcept>
 
@@ -10,7 +8,7 @@
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/image_settings.h"
+#include "batching/model_inputs.h"
 #include "batching/token_metrics.h"
 #include "kernels/deterministic_sum.h"
 #include "kernels/linear/linear.h"
@@ -18,13 +16,12 @@
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/families/baselines.h"
-#include "objectives/causal_lm.h"
-#include "objectives/classify.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/attention_distillation.h"
 #include "objectives/loss/class_loss.h"
 #include "objectives/loss/teacher.h"
 #include "objectives/masked_lm.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

@@ -1,7 +1,7 @@
 #include "objectives/distill_options.h"
 
 #include "objectives/loss/class_options.h"
-#include "objectives/mask_options.h"
+#include "objectives/masked_lm.h"
 
 namespace weft::objectives {
 

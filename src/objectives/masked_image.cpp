@@ -1,5 +1,3 @@
-#include "objectives/masked_image.h"
-
 #include <tuple>
 #include <utility>
 
@@ -11,9 +9,10 @@
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/image_datasets.h"
-#include "objectives/data/sample_example.h"
+#include "objectives/data/datasets.h"
 #include "objectives/evaluation/record_evaluation.h"
+#include "objectives/objective.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

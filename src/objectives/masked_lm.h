@@ -46,4 +46,8 @@ class MaskedLmObjective : public Objective {
 std::unique_ptr<Objective> make_masked_lm(const MaskedLmOptions& options = {});
 std::unique_ptr<Objective> read_masked_lm(config::Section& section);
 
+/// Reads the keys of objectives that mask tokens; what `mask` holds are the defaults. Throws
+/// config::Error.
+void read_mask_options(config::Section& section, data::MaskOptions& mask);
+
 }  // namespace weft::objectives

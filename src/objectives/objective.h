@@ -15,15 +15,23 @@
 #include "data/data_options.h"
 #include "data/label_form.h"
 #include "data/tokenizer_options.h"
+#include "models/config/options.h"
 #include "models/model.h"
 #include "objectives/data/datasets.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "objectives/evaluation/evaluation.h"
 #include "objectives/incompatibility.h"
-#include "objectives/objective_traits.h"
 
 namespace weft::objectives {
+
+/// What other code must know of an objective, of a model of given options.
+struct ObjectiveTraits {
+  bool reads_raw_text = false;     // documents of running text, split into sequences
+  bool is_sequence_level = false;  // one prediction for each text of a table of labelled rows
+  bool is_prefix_lm = false;       // a decoder sees the prefix in both directions
+  bool records_attention = false;  // compares attention weights
+};
 
 /// The config of a training run, against which an objective checks itself.
 struct TrainingSetup {
@@ -138,5 +146,14 @@ class Objective {
  private:
   virtual Datasets read_datasets(const DatasetInputs& inputs) const = 0;
 };
+
+/// A pair of texts of `length` tokens together, or an image of the model's size; without targets.
+data::Example sample_input(const models::ModelOptions& model, int64_t length);
+
+/// Adds targets below `classes` at this fraction of the positions from `first` on, evenly spread.
+void add_sample_targets(data::Example& example,
+                        double fraction,
+                        int64_t classes,
+                        int64_t first = 0);
 
 }  // namespace weft::objectives

@@ -6,19 +6,8 @@
 
 #include "base/string_util.h"
 #include "config/reference.h"
-#include "objectives/causal_lm.h"
-#include "objectives/classify.h"
-#include "objectives/denoise.h"
-#include "objectives/distill.h"
-#include "objectives/masked_image.h"
 #include "objectives/masked_lm.h"
-#include "objectives/prefix_lm.h"
-#include "objectives/regress.h"
-#include "objectives/replaced_token.h"
-#include "objectives/seq2seq.h"
-#include "objectives/span_corruption.h"
-#include "objectives/tag.h"
-#include "objectives/translation_lm.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

@@ -1,5 +1,3 @@
-#include "objectives/prefix_lm.h"
-
 #include <algorithm>
 
 #include "data/datasets/causal_dataset.h"
@@ -9,6 +7,7 @@
 #include "objectives/conditional_lm.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/data/training_texts.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

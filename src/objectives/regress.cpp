@@ -1,6 +1,4 @@
 
-#include "objectives/regress.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,10 +10,11 @@
 #include "metrics/metric.h"
 #include "metrics/ranking_metrics.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/labelled_datasets.h"
-#include "objectives/data/sample_example.h"
+#include "objectives/data/datasets.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/r_drop.h"
+#include "objectives/objective.h"
+#include "objectives/objectives.h"
 #include "objectives/sequence_objective.h"
 
 namespace weft::objectives {
@@ -45,13 +44,6 @@ double squared_error_of(const EvalPrediction& row) {
 class RegressEvaluation : public PredictionEvaluation {
  public:
   RegressEvaluation() : PredictionEvaluation("regress") {}
-
-  void add(models::Model& model,
-           const data::Batch& batch,
-           const nn::ForwardContext& context) override {
-    PredictionEvaluation::add(model, batch, context);
-    check_values(batch, outputs());
-  }
 
   /// Means over the targets.
   std::map<std::string, double> result() const override {
@@ -140,12 +132,6 @@ class RegressObjective : public SequenceObjective {
 
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<RegressEvaluation>();
-  }
-
-  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
-    auto example = sample_input(model, length);
-    example.values.assign(static_cast<std::size_t>(models::head_outputs(model)), 0);
-    return example;
   }
 
  private:

@@ -1,5 +1,3 @@
-#include "objectives/replaced_token.h"
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,10 +18,11 @@
 #include "metrics/metric.h"
 #include "metrics/metrics.h"
 #include "models/generator.h"
-#include "objectives/data/sample_example.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/record_evaluation.h"
 #include "objectives/masked_lm.h"
+#include "objectives/objective.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

@@ -6,7 +6,7 @@
 #include "base/string_util.h"
 #include "models/directory.h"
 #include "models/generator.h"
-#include "objectives/mask_options.h"
+#include "objectives/masked_lm.h"
 
 namespace weft::objectives {
 

@@ -1,5 +1,3 @@
-#include "objectives/seq2seq.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +8,7 @@
 #include "objectives/data/training_texts.h"
 #include "objectives/evaluation/token_evaluation.h"
 #include "objectives/loss/class_options.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

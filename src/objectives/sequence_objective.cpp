@@ -52,6 +52,13 @@ ObjectiveTraits SequenceObjective::traits(const models::ModelOptions& /*model*/)
   return {.is_sequence_level = true};
 }
 
+data::Example SequenceObjective::sample_example(const models::ModelOptions& model,
+                                                int64_t length) const {
+  auto example = sample_input(model, length);
+  example.values.assign(static_cast<std::size_t>(models::head_outputs(model)), 0);
+  return example;
+}
+
 void SequenceObjective::visit_training_texts(const TrainingTexts& texts,
                                              const data::TextVisitor& visit) const {
   if (texts.data.folds) {

@@ -18,6 +18,8 @@ class SequenceObjective : public Objective {
   models::Head head(const models::ModelOptions& model) const override;
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override;
   ObjectiveTraits traits(const models::ModelOptions& model) const override;
+  /// With one value per output of the head.
+  data::Example sample_example(const models::ModelOptions& model, int64_t length) const override;
   void visit_training_texts(const TrainingTexts& texts,
                             const data::TextVisitor& visit) const override;
 

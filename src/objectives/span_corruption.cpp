@@ -1,8 +1,7 @@
-#include "objectives/span_corruption.h"
-
 #include "data/datasets/corruption.h"
 #include "objectives/conditional_lm.h"
 #include "objectives/data/text_datasets.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

@@ -1,17 +1,16 @@
-#include "objectives/tag.h"
-
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
+#include "batching/model_inputs.h"
 #include "batching/token_metrics.h"
-#include "batching/token_type_ids.h"
 #include "data/datasets/tagged_dataset.h"
 #include "data/rows/tagged_rows.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/sample_example.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/evaluation/tag_evaluation.h"
+#include "objectives/objective.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

@@ -1,9 +1,7 @@
-#include "objectives/translation_lm.h"
-
 #include "data/datasets/translation_dataset.h"
 #include "objectives/data/text_datasets.h"
-#include "objectives/mask_options.h"
 #include "objectives/masked_lm.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 

@@ -1,5 +1,3 @@
-#include "objectives/causal_lm.h"
-
 #include <cmath>
 #include <numbers>
 
@@ -9,6 +7,7 @@
 #include "batches.h"
 #include "batching/device_batch.h"
 #include "kernels/linear/linear.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 namespace {

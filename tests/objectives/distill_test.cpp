@@ -1,5 +1,3 @@
-#include "objectives/distill.h"
-
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -13,6 +11,7 @@
 #include "objectives/loss/attention_distillation.h"
 #include "objectives/loss/teacher.h"
 #include "objectives/objective_registry.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 #include "support/folder.h"
 

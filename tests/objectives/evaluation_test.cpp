@@ -10,7 +10,7 @@
 #include "fixed_model.h"
 #include "formats/json.h"
 #include "objectives/evaluation/class_evaluation.h"
-#include "objectives/regress.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 
 namespace weft::objectives {

@@ -7,7 +7,7 @@
 #include "config/reference.h"
 #include "models/config/family_definition.h"
 #include "models/config/presets.h"
-#include "objectives/mask_options.h"
+#include "objectives/masked_lm.h"
 #include "support/config.h"
 
 namespace weft::objectives {

@@ -9,9 +9,8 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "kernels/linear/linear.h"
-#include "objectives/classify.h"
 #include "objectives/masked_lm.h"
-#include "objectives/regress.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 namespace {

@@ -1,5 +1,3 @@
-#include "objectives/replaced_token.h"
-
 #include <cmath>
 #include <numeric>
 
@@ -14,6 +12,7 @@
 #include "models/weights/weight_layout.h"
 #include "models/weights/weight_map.h"
 #include "objectives/masked_lm.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/parity.h"

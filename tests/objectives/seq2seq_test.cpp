@@ -1,5 +1,3 @@
-#include "objectives/seq2seq.h"
-
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,7 @@
 #include "objectives/batches.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/evaluation/token_evaluation.h"
-#include "objectives/prefix_lm.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 
 namespace weft::objectives {

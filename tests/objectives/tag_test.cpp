@@ -1,5 +1,3 @@
-#include "objectives/tag.h"
-
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -10,6 +8,7 @@
 #include "batching/hidden_states.h"
 #include "metrics/tag_scheme.h"
 #include "objectives/evaluation/tag_evaluation.h"
+#include "objectives/objectives.h"
 #include "support/folder.h"
 
 namespace weft::objectives {

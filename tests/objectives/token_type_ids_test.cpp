@@ -1,11 +1,10 @@
-#include "batching/token_type_ids.h"
-
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "batching/model_inputs.h"
 #include "objectives/batches.h"
-#include "objectives/translation_lm.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"

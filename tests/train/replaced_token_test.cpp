@@ -1,5 +1,3 @@
-#include "objectives/replaced_token.h"
-
 #include <filesystem>
 
 #include <ATen/ATen.h>
@@ -9,6 +7,7 @@
 #include "base/log.h"
 #include "formats/json.h"
 #include "models/generator.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 #include "support/tensor_file.h"
 #include "train/checkpoint/manifest.h"

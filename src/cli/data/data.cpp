@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 #include "cli/data/data_report.h"
 #include "cli/data/image_report.h"
 #include "cli/data/preview.h"

@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/data_options.h"
 #include "data/dataset.h"
 #include "data/datasets/language_dataset.h"
+#include "data/images/image_options.h"
+#include "data/label_form.h"
 #include "data/tokenizer.h"
 #include "models/config/options.h"
 
@@ -49,5 +52,14 @@ Datasets datasets_by(const DatasetInputs& inputs, const DatasetMaker& make);
 
 /// Adds the remarks of a dataset, behind the name of its data: `train: ...`.
 void add_remarks(const std::string& which, const data::Dataset& dataset, Datasets& datasets);
+
+/// Images with their classes or, with `mask`, with hidden patches and no classes. The tokenizer of
+/// the inputs is that of pixels.
+Datasets image_datasets(const DatasetInputs& inputs,
+                        const std::optional<data::MaskedImageOptions>& mask = {});
+
+/// Rows of texts with classes or numbers; with folds, the training files are also what is evaluated
+/// on. Warns of evaluation texts that nearly are training texts.
+Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat& label_format);
 
 }  // namespace weft::objectives

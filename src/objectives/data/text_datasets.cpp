@@ -1,7 +1,7 @@
 #include "objectives/data/text_datasets.h"
 
 #include "base/string_util.h"
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 #include "data/datasets/causal_dataset.h"
 #include "data/datasets/parallel_dataset.h"
 #include "models/config/family_definition.h"

@@ -1,6 +1,7 @@
 #include "objectives/evaluation/class_evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "metrics/metric.h"
@@ -15,10 +16,46 @@ using formats::Json;
 
 constexpr int64_t kLargestMatrix = 1000;  // classes; no confusion matrix is reported for more
 
-struct ScoredClasses {
+template <class Predictions>
+struct Scored {
   std::vector<EvalPrediction> rows;
-  metrics::ClassPredictions predictions;
+  Predictions predictions;
   double threshold = 0.5;
+};
+
+/// What one class and any number of classes have in common.
+template <class Predictions>
+class ClassificationEvaluation : public PredictionEvaluation {
+ public:
+  ClassificationEvaluation(std::string kind, ClassOptions options)
+      : PredictionEvaluation(std::move(kind)), options_(std::move(options)) {}
+
+  std::map<std::string, double> result() const override {
+    const auto scored = score_examples();
+    auto metrics = metrics::compute_metrics(scored.predictions);
+    if (tuned_by()) {
+      metrics["threshold"] = scored.threshold;
+    }
+    return metrics::with_eval_prefix(metrics);
+  }
+
+  std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override {
+    const auto scored = score_examples();
+    return hardest_examples_of(scored.rows, scored.predictions.losses, limit,
+                               [&](std::size_t row) { return fields_of(scored.predictions, row); });
+  }
+
+ protected:
+  virtual Scored<Predictions> score_examples() const = 0;
+  virtual Json fields_of(const Predictions& scored, std::size_t row) const = 0;
+  /// The metric that the threshold maximises; nullopt if it is given.
+  virtual std::optional<metrics::ThresholdMetric> tuned_by() const {
+    return options_.tune_threshold;
+  }
+  std::optional<double> threshold() const { return options_.threshold; }
+
+ private:
+  ClassOptions options_;
 };
 
 /// The most likely class or, with two classes and a threshold, the second from the threshold on.
@@ -29,19 +66,10 @@ int64_t choice(const std::vector<double>& probabilities, const std::optional<dou
   return std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
 }
 
-class ClassEvaluation : public PredictionEvaluation {
+class ClassEvaluation : public ClassificationEvaluation<metrics::ClassPredictions> {
  public:
   explicit ClassEvaluation(ClassOptions options)
-      : PredictionEvaluation("classes"), options_(std::move(options)) {}
-
-  std::map<std::string, double> result() const override {
-    const auto scored = score_examples();
-    auto metrics = metrics::compute_metrics(scored.predictions);
-    if (options_.tune_threshold && outputs() == 2) {
-      metrics["threshold"] = scored.threshold;
-    }
-    return metrics::with_eval_prefix(metrics);
-  }
+      : ClassificationEvaluation("classes", std::move(options)) {}
 
   Json details() const override {
     const auto scored = score_examples().predictions;
@@ -63,15 +91,10 @@ class ClassEvaluation : public PredictionEvaluation {
     return details;
   }
 
-  std::optional<std::vector<ExampleResult>> hardest_examples(int64_t limit) const override {
-    const auto scored = score_examples();
-    return hardest_examples_of(scored.rows, scored.predictions.losses, limit,
-                               [&](std::size_t row) { return fields_of(scored.predictions, row); });
-  }
-
  private:
-  ScoredClasses score_examples() const {
-    ScoredClasses scored{.rows = rows(), .predictions = metrics::ClassPredictions(outputs())};
+  Scored<metrics::ClassPredictions> score_examples() const override {
+    Scored<metrics::ClassPredictions> scored{.rows = rows(),
+                                             .predictions = metrics::ClassPredictions(outputs())};
     auto& predictions = scored.predictions;
     for (auto& row : scored.rows) {
       predictions.labels.push_back(row.label);
@@ -79,20 +102,19 @@ class ClassEvaluation : public PredictionEvaluation {
       predictions.losses.push_back(cross_entropy_of(row.outputs, row.label));
       predictions.logits.push_back(std::move(row.outputs));
     }
-    auto threshold = options_.threshold;
-    if (options_.tune_threshold && outputs() == 2) {
-      threshold = metrics::best_threshold(predictions.is_label(1), predictions.scores(1),
-                                          *options_.tune_threshold);
+    auto decision = threshold();
+    if (const auto metric = tuned_by()) {
+      decision = metrics::best_threshold(predictions.is_label(1), predictions.scores(1), *metric);
     }
-    scored.threshold = threshold.value_or(0.5);
+    scored.threshold = decision.value_or(0.5);
     for (std::size_t i = 0; i < predictions.labels.size(); ++i) {
-      predictions.predictions.push_back(choice(predictions.probabilities[i], threshold));
+      predictions.predictions.push_back(choice(predictions.probabilities[i], decision));
       predictions.counts.add(predictions.labels[i], predictions.predictions[i]);
     }
     return scored;
   }
 
-  Json fields_of(const metrics::ClassPredictions& scored, std::size_t row) const {
+  Json fields_of(const metrics::ClassPredictions& scored, std::size_t row) const override {
     const auto& probabilities = scored.probabilities[row];
     const auto label = scored.labels[row];
     const auto predicted = scored.predictions[row];
@@ -107,13 +129,93 @@ class ClassEvaluation : public PredictionEvaluation {
     return fields;
   }
 
-  ClassOptions options_;
+  std::optional<metrics::ThresholdMetric> tuned_by() const override {
+    return outputs() == 2 ? ClassificationEvaluation::tuned_by() : std::nullopt;
+  }
+};
+
+class MultiLabelEvaluation : public ClassificationEvaluation<metrics::MultiLabelPredictions> {
+ public:
+  explicit MultiLabelEvaluation(ClassOptions options)
+      : ClassificationEvaluation("multi_label", std::move(options)) {}
+
+  Json details() const override {
+    const auto scored = score_examples().predictions;
+    const auto& counts = scored.counts;
+    Json details = {
+        {"labels", labels()}, {"per_class", Json::object()}, {"confusion_matrix", Json::object()}};
+    for (int64_t id = 0; id < scored.classes; ++id) {
+      details["per_class"][label_name(id)] =
+          metrics::score_json(counts.class_scores(id), counts.support(id));
+      const auto true_positives = std::llround(counts.true_positives(id));
+      const auto false_negatives = std::llround(counts.support(id)) - true_positives;
+      const auto false_positives = std::llround(counts.predicted(id)) - true_positives;
+      const auto true_negatives = static_cast<int64_t>(scored.labels.size()) - true_positives -
+                                  false_negatives - false_positives;
+      // Rows: actual no, yes; columns: predicted no, yes.
+      details["confusion_matrix"][label_name(id)] = {{true_negatives, false_positives},
+                                                     {false_negatives, true_positives}};
+    }
+    return details;
+  }
+
+ private:
+  Scored<metrics::MultiLabelPredictions> score_examples() const override {
+    Scored<metrics::MultiLabelPredictions> scored{
+        .rows = rows(), .predictions = metrics::MultiLabelPredictions(outputs())};
+    auto& predictions = scored.predictions;
+    for (const auto& row : scored.rows) {
+      predictions.labels.emplace_back();
+      for (const double value : row.values) {
+        predictions.labels.back().push_back(value > 0);
+      }
+      predictions.probabilities.push_back(sigmoid_of(row.outputs));
+      predictions.losses.push_back(bce_loss_of(row.outputs, row.values));
+    }
+    scored.threshold = threshold().value_or(0.5);
+    if (const auto metric = tuned_by()) {
+      scored.threshold =
+          metrics::best_threshold(predictions.all_labels(), predictions.all_scores(), *metric);
+    }
+    for (std::size_t row = 0; row < predictions.labels.size(); ++row) {
+      predictions.predictions.emplace_back();
+      for (int64_t id = 0; id < predictions.classes; ++id) {
+        const auto index = static_cast<std::size_t>(id);
+        const bool is_predicted = predictions.probabilities[row][index] >= scored.threshold;
+        predictions.predictions.back().push_back(is_predicted);
+        predictions.counts.add_binary(id, predictions.labels[row][index], is_predicted);
+      }
+    }
+    return scored;
+  }
+
+  Json fields_of(const metrics::MultiLabelPredictions& scored, std::size_t row) const override {
+    Json fields = {{"labels", Json::array()},
+                   {"predictions", Json::array()},
+                   {"is_right", scored.labels[row] == scored.predictions[row]},
+                   {"scores", Json::object()}};
+    for (int64_t id = 0; id < scored.classes; ++id) {
+      const auto index = static_cast<std::size_t>(id);
+      if (scored.labels[row][index]) {
+        fields["labels"].push_back(label_name(id));
+      }
+      if (scored.predictions[row][index]) {
+        fields["predictions"].push_back(label_name(id));
+      }
+      fields["scores"][label_name(id)] = scored.probabilities[row][index];
+    }
+    return fields;
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<Evaluation> make_class_evaluation(const ClassOptions& options) {
   return std::make_unique<ClassEvaluation>(options);
+}
+
+std::unique_ptr<Evaluation> make_multi_label_evaluation(const ClassOptions& options) {
+  return std::make_unique<MultiLabelEvaluation>(options);
 }
 
 }  // namespace weft::objectives

@@ -15,6 +15,8 @@
 
 namespace weft::objectives {
 
+namespace {
+
 void check_values(const data::Batch& batch, int64_t outputs) {
   const auto values = static_cast<int64_t>(batch.values.size());
   if (values != outputs * batch.sequences()) {
@@ -22,6 +24,8 @@ void check_values(const data::Batch& batch, int64_t outputs) {
                             " numbers per row, but the model's output size is ", outputs));
   }
 }
+
+}  // namespace
 
 at::Tensor sequence_outputs(models::Model& model,
                             const data::Batch& batch,
@@ -41,6 +45,9 @@ void PredictionEvaluation::add(models::Model& model,
                                const nn::ForwardContext& context) {
   const auto outputs =
       sequence_outputs(model, batch, context).detach().to(at::kFloat).cpu().contiguous();  // (B, C)
+  if (!batch.values.empty()) {
+    check_values(batch, outputs.size(1));
+  }
   auto names = model.options().labels;
   for (auto i = static_cast<int64_t>(names.size()); i < outputs.size(1); ++i) {
     names.push_back(str_cat("LABEL_", i));

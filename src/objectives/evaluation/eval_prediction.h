@@ -19,10 +19,8 @@ at::Tensor sequence_outputs(models::Model& model,
                             const data::Batch& batch,
                             const nn::ForwardContext& context);
 
-/// Throws UserError if the data have a different number of values per row than the model.
-void check_values(const data::Batch& batch, int64_t outputs);
-
-/// The batch's values as (B, T), checked against the number of output columns.
+/// The batch's values as (B, T). Throws UserError if the data have a different number of values per
+/// row than the model.
 at::Tensor target_values(const data::Batch& batch, const at::Tensor& outputs);
 
 /// One row of an evaluation: target and model output.
@@ -41,6 +39,7 @@ class PredictionEvaluation : public RecordEvaluation<EvalPrediction> {
  public:
   using RecordEvaluation::RecordEvaluation;
 
+  /// Throws UserError if the data have a different number of values per row than the model.
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override;

@@ -10,9 +10,15 @@
 #include "data/batch.h"
 #include "formats/json.h"
 #include "models/model.h"
-#include "objectives/evaluation/example_result.h"
 
 namespace weft::objectives {
+
+/// Evaluation result of one item.
+struct ExampleResult {
+  int64_t item = 0;
+  double loss = 0;
+  formats::Json fields = {};  // label, prediction, score, ... as `evaluate --hardest` writes them
+};
 
 /// Accumulates metrics over evaluation batches. The result does not depend on how the data are
 /// split into batches, nor on how the batches are split over several objects that are merged.

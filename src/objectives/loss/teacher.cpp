@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/string_util.h"
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 #include "config/section.h"
 #include "formats/image_patches.h"
 #include "models/config/family_definition.h"

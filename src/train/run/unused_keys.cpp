@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/string_util.h"
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 #include "data/error.h"
 #include "data/images/image_source.h"
 #include "data/text/languages.h"

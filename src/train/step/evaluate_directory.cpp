@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 #include "config/section.h"
 #include "config/yaml.h"
 #include "data/rows/tagged_rows.h"

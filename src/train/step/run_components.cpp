@@ -17,7 +17,7 @@
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/generator.h"
-#include "objectives/data/image_datasets.h"
+#include "objectives/data/datasets.h"
 #include "objectives/data/training_texts.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/lora_run.h"

@@ -2,9 +2,8 @@
 
 #include "models/config/presets.h"
 #include "objectives/batches.h"
-#include "objectives/classify.h"
 #include "objectives/masked_lm.h"
-#include "objectives/regress.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"

@@ -9,8 +9,7 @@
 #include "batching/token_metrics.h"
 #include "kernels/to_device.h"
 #include "objectives/batches.h"
-#include "objectives/classify.h"
-#include "objectives/loss/class_weights.h"
+#include "objectives/objectives.h"
 #include "support/config.h"
 
 namespace weft::objectives {

@@ -7,9 +7,8 @@
 
 #include "batching/device_batch.h"
 #include "objectives/batches.h"
-#include "objectives/classify.h"
 #include "objectives/evaluation/eval_prediction.h"
-#include "objectives/regress.h"
+#include "objectives/objectives.h"
 
 namespace weft::objectives {
 namespace {

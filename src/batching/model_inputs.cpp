@@ -1,9 +1,10 @@
-#include "batching/token_type_ids.h"
+#include "batching/model_inputs.h"
 
 #include <utility>
 
 #include "base/error.h"
 #include "base/string_util.h"
+#include "data/images/pixel_tokenizer.h"
 #include "data/text/languages.h"
 #include "models/config/family.h"
 
@@ -34,6 +35,20 @@ void TokenTypeIds::assign(data::Example& example, std::vector<int64_t> segments)
   } else if (has_segments_) {
     example.token_type_ids = std::move(segments);
   }
+}
+
+data::ImageSettings image_settings(const models::ModelOptions& model,
+                                   const data::ImageOptions& options,
+                                   const data::Tokenizer& pixels) {
+  const auto& vision = model.vision;
+  data::ImageSettings settings;
+  settings.format =
+      data::make_preprocessor_config(options, data::preprocessor_config_of(pixels),
+                                     {vision.image_size, vision.grid(), vision.channels});
+  settings.patch = vision.patch_size;
+  settings.has_class_token = vision.has_class_token;
+  settings.has_distillation_token = vision.has_distillation_token;
+  return settings;
 }
 
 }  // namespace weft::batching

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "data/images/image_dataset.h"
+#include "data/images/image_options.h"
+#include "data/tokenizer.h"
 #include "models/config/options.h"
 
 namespace weft::batching {
@@ -30,5 +33,10 @@ class TokenTypeIds {
   bool has_segments_;
   std::optional<int64_t> language_;
 };
+
+/// The model's image settings, without training options. `pixels`: data/images/pixel_tokenizer.h.
+data::ImageSettings image_settings(const models::ModelOptions& model,
+                                   const data::ImageOptions& options,
+                                   const data::Tokenizer& pixels);
 
 }  // namespace weft::batching
