@@ -9,7 +9,7 @@
 #include <ATen/ATen.h>
 
 #include "cli/run.h"
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "objectives/data/labelled_datasets.h"
 #include "objectives/data/sample_example.h"

@@ -91,4 +91,7 @@ class Model : public torch::nn::Module {
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
 };
 
+/// The submodule with a dotted path (`layers.0.attention`), or nullptr.
+torch::nn::Module* find_module(const torch::nn::Module& root, const std::string& path);
+
 }  // namespace weft::models

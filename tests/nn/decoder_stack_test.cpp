@@ -3,7 +3,6 @@
 
 #include "nn/attention/kv_cache.h"
 #include "nn/attention/window_attention.h"
-#include "nn/modules.h"
 #include "nn/position/relative_bias.h"
 #include "nn/stack.h"
 #include "support/context.h"
@@ -221,10 +220,10 @@ TEST(ParallelBlock, AddsBothToTheSameStream) {
   test::fill_parameters(*block);
   const auto x = decoder_stack_rows(3);
   const auto context = test::context_of({0, 3});
-  auto& attention = dynamic_cast<Attention&>(*find_module(*block, "attention"));
-  auto& feed_forward = dynamic_cast<FeedForward&>(*find_module(*block, "feed_forward"));
-  auto& first = dynamic_cast<Norm&>(*find_module(*block, "attention_norm"));
-  auto& second = dynamic_cast<Norm&>(*find_module(*block, "feed_forward_norm"));
+  auto& attention = dynamic_cast<Attention&>(*block->named_children()["attention"]);
+  auto& feed_forward = dynamic_cast<FeedForward&>(*block->named_children()["feed_forward"]);
+  auto& first = dynamic_cast<Norm&>(*block->named_children()["attention_norm"]);
+  auto& second = dynamic_cast<Norm&>(*block->named_children()["feed_forward_norm"]);
   const auto expected = x + attention.forward(first.forward(x), context) +
                         feed_forward.forward(second.forward(x), context);
   EXPECT_TRUE(test::near(block->forward(x, context), expected));

@@ -7,7 +7,7 @@
 #include "models/decoding/decoder.h"
 #include "models/model.h"
 #include "nn/decoding_state.h"
-#include "nn/encoder_states.h"
+#include "nn/forward_context.h"
 
 namespace weft::models {
 

@@ -8,7 +8,7 @@
 #include "models/directory.h"
 #include "models/weights/weight_map.h"
 #include "nn/linear.h"
-#include "nn/sentence_pooling.h"
+#include "nn/pooling.h"
 #include "nn/stack.h"
 #include "support/config.h"
 #include "support/context.h"
