@@ -4,6 +4,7 @@
 
 #include "kernels/compare.h"
 #include "kernels/reference.h"
+#include "support/tensors.h"
 
 namespace weft::kernels {
 namespace {
