@@ -1,17 +1,12 @@
 #include "models/model.h"
 
 #include "models/config/family.h"
-#include "nn/attention/kv_cache.h"
 
 namespace weft::models {
 
 at::Device Model::device() const {
   const auto all = parameters();
   return all.empty() ? at::Device(at::kCPU) : all.front().device();
-}
-
-std::unique_ptr<nn::DecodingState> Model::make_decoding_state(int64_t sequences) const {
-  return std::make_unique<nn::KvCache>(sequences);
 }
 
 at::Tensor Model::encode(const SourceInput& /*source*/, const nn::ForwardContext& /*context*/) {

@@ -10,7 +10,6 @@
 
 #include "kernels/activation.h"
 #include "models/config/options.h"
-#include "nn/decoding_state.h"
 #include "nn/forward_context.h"
 #include "nn/row_selection.h"
 
@@ -58,9 +57,6 @@ class Model : public torch::nn::Module {
                                             const nn::RowSelection& rows) {
     return rows.select(hidden(input, context));
   }
-
-  /// What generation keeps of so many sequences; a KV cache unless the model has another memory.
-  virtual std::unique_ptr<nn::DecodingState> make_decoding_state(int64_t sequences) const;
 
   /// Pooled first tokens (B, D): `tanh(W h + b)`, the input of the next-sentence and classification
   /// heads.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "kernels/linear/product.h"
@@ -36,7 +35,7 @@ class ModelDecoder : public Decoder {
   Model& model_;
   const kernels::PackedMatrix& output_;  // (D, V)
   const std::vector<Prompt>& prompts_;
-  std::unique_ptr<nn::DecodingState> state_;
+  nn::DecodingState state_;
   nn::EncoderStates encoder_states_;
   bool has_encoder_states_ = false;
 };
