@@ -13,7 +13,7 @@
 
 #include "kernels/layout.h"
 #include "models/directory.h"
-#include "nn/pooler.h"
+#include "nn/pooling.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <ATen/ATen.h>
 
 #include "cli/run.h"
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "objectives/data/datasets.h"
 #include "objectives/evaluation/class_evaluation.h"

@@ -4,7 +4,6 @@
 #include "base/string_util.h"
 #include "data/datasets/sequence_template.h"
 #include "models/config/family.h"
-#include "nn/modules.h"
 
 namespace weft::inference {
 
@@ -37,7 +36,7 @@ void check_attention_layers(const models::Model& model, const std::vector<int64_
   if (layers.empty()) {
     return;
   }
-  if (nn::find_module(model, "layers.0.attention") == nullptr) {
+  if (models::find_module(model, "layers.0.attention") == nullptr) {
     throw UserError(
         str_cat("--attention: ", models::word_of(options.family), " has no attention heads"));
   }

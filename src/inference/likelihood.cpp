@@ -16,7 +16,7 @@
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/decoding/model_decoder.h"
-#include "nn/encoder_states.h"
+#include "nn/forward_context.h"
 
 namespace weft::inference {
 

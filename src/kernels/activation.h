@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/activation_kind.h"
+#include "kernels/cpu/types.h"
 
 namespace weft::kernels {
 

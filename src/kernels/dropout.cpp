@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/dropout_forward.h"
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
 #include "kernels/norm.h"
@@ -23,12 +22,12 @@ class Dropout : public torch::autograd::Function<Dropout> {
                             double p,
                             const RngKey& rng_key) {
     const auto rule = dropout_rule(p, rng_key);
-    save(*context, rule, rng_key.first_row);
+    save_rule(*context, rule, rng_key.first_row);
     return dropout_forward({}, x.contiguous(), rule, rng_key.first_row);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto [rule, first_row] = saved(*context);
+    const auto [rule, first_row] = saved_rule(*context);
     return {dropout_forward({}, gradients[0].contiguous(), rule, first_row), {}, {}};
   }
 };
@@ -41,12 +40,12 @@ class AddDropout : public torch::autograd::Function<AddDropout> {
                             double p,
                             const RngKey& rng_key) {
     const auto rule = dropout_rule(p, rng_key);
-    save(*context, rule, rng_key.first_row);
+    save_rule(*context, rule, rng_key.first_row);
     return dropout_forward(residual.contiguous(), branch.contiguous(), rule, rng_key.first_row);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto [rule, first_row] = saved(*context);
+    const auto [rule, first_row] = saved_rule(*context);
     at::Tensor dbranch;
     if (context->needs_input_grad(1)) {
       dbranch = rule.threshold == 0
@@ -58,6 +57,22 @@ class AddDropout : public torch::autograd::Function<AddDropout> {
 };
 
 }  // namespace
+
+void save_rule(AutogradContext& context, const DropoutRule& rule, int64_t first_row) {
+  context.saved_data["key"] =
+      static_cast<int64_t>((static_cast<uint64_t>(rule.key[1]) << 32U) | rule.key[0]);
+  context.saved_data["threshold"] = static_cast<int64_t>(rule.threshold);
+  context.saved_data["scale"] = static_cast<double>(rule.scale);
+  context.saved_data["first_row"] = first_row;
+}
+
+std::pair<DropoutRule, int64_t> saved_rule(AutogradContext& context) {
+  const auto key = static_cast<uint64_t>(context.saved_data["key"].toInt());
+  return {{.key = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32U)},
+           .threshold = static_cast<uint32_t>(context.saved_data["threshold"].toInt()),
+           .scale = static_cast<float>(context.saved_data["scale"].toDouble())},
+          context.saved_data["first_row"].toInt()};
+}
 
 at::Tensor dropout_forward(const at::Tensor& residual,
                            const at::Tensor& x,

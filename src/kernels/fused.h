@@ -72,8 +72,4 @@ void for_each_block(int64_t items, int64_t size, const Body& body) {
   });
 }
 
-/// Sum over the rows of x (N, D), contiguous fp32 or bf16 on the CPU -> (D) fp32; bit-identical for
-/// any number of threads.
-at::Tensor column_sum(const at::Tensor& x);
-
 }  // namespace weft::kernels

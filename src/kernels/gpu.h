@@ -8,7 +8,6 @@
 #include "kernels/attention/attention.h"
 #include "kernels/layout.h"
 #include "kernels/random_bits.h"
-#include "kernels/rng_key.h"
 
 /// GPU versions of this library's operations: LibTorch's most fused kernels, in the dtype of the
 /// tensors, with sums in fp32. They match `reference` on every device, except for the dropout

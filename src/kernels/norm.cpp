@@ -3,11 +3,12 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/dropout_forward.h"
+#include "kernels/dropout.h"
 #include "kernels/fused.h"
 #include "kernels/gpu.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
+#include "kernels/sum.h"
 
 namespace weft::kernels {
 namespace {
@@ -175,12 +176,12 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
     context->saved_data["is_rms"] = is_rms;
     context->saved_data["has_bias"] = bias.has_value();
     context->save_for_backward({result.x, result.mean, result.rstd, weight});
-    save(*context, rule, first_row);
+    save_rule(*context, rule, first_row);
     return result.out;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto [rule, first_row] = saved(*context);
+    const auto [rule, first_row] = saved_rule(*context);
     // Without dropout, the branch has the same gradient as the sum.
     const bool wants_branch = rule.threshold != 0 && context->needs_input_grad(1);
     const auto result = norm_backward(context->get_saved_variables(), gradients[0].contiguous(),

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "kernels/rng_key.h"
+#include "kernels/random_bits.h"
 
 namespace weft::kernels {
 

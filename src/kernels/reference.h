@@ -6,12 +6,24 @@
 #include "kernels/attention/attention.h"
 #include "kernels/layout.h"
 #include "kernels/norm.h"
-#include "kernels/rng_key.h"
+#include "kernels/random_bits.h"
 
 /// Plain ATen versions of this library's operations, differentiable by autograd and correct on
 /// every device and dtype. The fused kernels are tested against them; they also run where no fused
 /// kernel applies.
 namespace weft::kernels::reference {
+
+/// 16-bit random values of the elements of `tiles` tiles starting at `first_tile`. The counter has
+/// four words: low word of the index, high word plus `second`, `third`, and 0. second, third (...,
+/// 1, 1) int64 -> (..., tiles * 128) int64.
+at::Tensor philox_bits(const DropoutRule& rule,
+                       int64_t first_tile,
+                       int64_t tiles,
+                       const at::Tensor& second,
+                       const at::Tensor& third);
+
+/// 0 where the random value is below the threshold, else the scale; fp32.
+at::Tensor dropout_mask(const DropoutRule& rule, const at::Tensor& bits);
 
 /// 0 or the scale for each element of a (rows, columns) dropout, in fp32.
 at::Tensor dropout_mask(

@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "kernels/accumulate_type.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/parallel.h"
+#include "kernels/sum.h"
 
 namespace weft::kernels {
 namespace {

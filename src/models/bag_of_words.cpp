@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "kernels/embedding.h"
 #include "models/families/baselines.h"
-#include "nn/segment_sum.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 

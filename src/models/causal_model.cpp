@@ -8,7 +8,7 @@
 #include "models/config/layer_types.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
-#include "nn/sentence_pooling.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 

@@ -6,9 +6,11 @@
 #include <ATen/TensorOperators.h>
 
 #include "base/error.h"
+#include "kernels/activation.h"
+#include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "nn/dropout_sites.h"
-#include "nn/segment_sum.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 
@@ -42,6 +44,21 @@ at::Tensor decomposable_rows_of(const std::vector<nn::TextPair>& pairs,
 }
 
 }  // namespace
+
+MlpImpl::MlpImpl(const MlpOptions& options) {
+  first_ = register_module("first", nn::Linear(nn::LinearOptions{options.inputs, options.width}));
+  second_ = register_module("second", nn::Linear(nn::LinearOptions{options.width, options.width}));
+}
+
+at::Tensor MlpImpl::forward(const at::Tensor& x,
+                            double dropout,
+                            const kernels::RngKey& outer,
+                            const kernels::RngKey& inner) {
+  constexpr auto kRelu = kernels::Activation::kRelu;
+  const auto hidden =
+      kernels::activate(first_->forward(kernels::dropout(x, dropout, outer)), kRelu);
+  return kernels::activate(second_->forward(kernels::dropout(hidden, dropout, inner)), kRelu);
+}
 
 std::vector<nn::TextPair> text_pairs(const std::vector<int64_t>& ids,
                                      const std::vector<int64_t>& types,
@@ -90,7 +107,7 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
   const auto& own = options.decomposable;
   const auto width = own.intra_attention ? 2 * options.dim : options.dim;
   const auto network = [&](const char* name, int64_t inputs) {
-    return register_module(name, nn::Mlp(nn::MlpOptions{.inputs = inputs, .width = own.hidden}));
+    return register_module(name, Mlp(MlpOptions{.inputs = inputs, .width = own.hidden}));
   };
   embedding_ =
       register_parameter("embedding", at::empty({options.vocabulary, options.embedding_size}));
@@ -107,7 +124,7 @@ DecomposableAttention::DecomposableAttention(const ModelOptions& options) : Base
       register_module("output", nn::Linear(nn::LinearOptions{own.hidden, head_outputs(options)}));
 }
 
-at::Tensor DecomposableAttention::run(nn::MlpImpl& network,
+at::Tensor DecomposableAttention::run(MlpImpl& network,
                                       const at::Tensor& x,
                                       const nn::ForwardContext& context,
                                       int64_t site_group) {

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "models/baseline.h"
 #include "nn/attention/pair_attention.h"
 #include "nn/linear.h"
-#include "nn/mlp.h"
 
 namespace weft::models {
 
@@ -16,6 +16,28 @@ std::vector<nn::TextPair> text_pairs(const std::vector<int64_t>& ids,
                                      const std::vector<int64_t>& types,
                                      const std::vector<int64_t>& offsets,
                                      const ModelOptions& options);
+
+struct MlpOptions {
+  int64_t inputs = 0;
+  int64_t width = 0;  // of both layers
+};
+
+/// Two linear layers with ReLU, each preceded by dropout.
+class MlpImpl : public torch::nn::Module {
+ public:
+  explicit MlpImpl(const MlpOptions& options);
+
+  /// (rows, inputs) -> (rows, width)
+  at::Tensor forward(const at::Tensor& x,
+                     double dropout,
+                     const kernels::RngKey& outer,
+                     const kernels::RngKey& inner);
+
+ private:
+  nn::Linear first_{nullptr};
+  nn::Linear second_{nullptr};
+};
+TORCH_MODULE(Mlp);
 
 /// Decomposable attention (arXiv:1606.01933): attend, compare, aggregate. Its hidden states, (N, 2
 /// H), are the compared tokens: first text in the left half, second text in the right half, zero
@@ -31,18 +53,18 @@ class DecomposableAttention : public Baseline {
   at::Tensor represent(const TextInput& input,
                        const std::vector<nn::TextPair>& pairs,
                        const nn::ForwardContext& context);
-  at::Tensor run(nn::MlpImpl& network,
+  at::Tensor run(MlpImpl& network,
                  const at::Tensor& x,
                  const nn::ForwardContext& context,
                  int64_t site_group);
 
   at::Tensor embedding_;  // (V, E)
   nn::Linear project_{nullptr};
-  nn::Mlp intra_{nullptr};  // null without intra-attention
-  at::Tensor intra_bias_;   // (2 R + 1)
-  nn::Mlp attend_{nullptr};
-  nn::Mlp compare_{nullptr};
-  nn::Mlp aggregate_{nullptr};
+  Mlp intra_{nullptr};     // null without intra-attention
+  at::Tensor intra_bias_;  // (2 R + 1)
+  Mlp attend_{nullptr};
+  Mlp compare_{nullptr};
+  Mlp aggregate_{nullptr};
   nn::Linear output_{nullptr};
 };
 

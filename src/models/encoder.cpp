@@ -10,7 +10,7 @@
 #include "models/generator.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
-#include "nn/segment_sum.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 

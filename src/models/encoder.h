@@ -3,7 +3,7 @@
 #include "models/heads.h"
 #include "models/model.h"
 #include "nn/embeddings.h"
-#include "nn/pooler.h"
+#include "nn/pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

@@ -10,7 +10,6 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/encoder.h"
-#include "nn/modules.h"
 
 namespace weft::models {
 
@@ -83,7 +82,7 @@ int64_t count_unshared_parameters(const ModelOptions& generator) {
 }
 
 Model* generator_of(const Model& model) {
-  return dynamic_cast<Model*>(nn::find_module(model, kGenerator));
+  return dynamic_cast<Model*>(find_module(model, kGenerator));
 }
 
 void make_generator(Model& discriminator, const ModelOptions& options, uint64_t seed) {

@@ -1,17 +1,12 @@
 #include "models/model.h"
 
 #include "models/config/family.h"
-#include "nn/attention/kv_cache.h"
 
 namespace weft::models {
 
 at::Device Model::device() const {
   const auto all = parameters();
   return all.empty() ? at::Device(at::kCPU) : all.front().device();
-}
-
-std::unique_ptr<nn::DecodingState> Model::make_decoding_state(int64_t sequences) const {
-  return std::make_unique<nn::KvCache>(sequences);
 }
 
 at::Tensor Model::encode(const SourceInput& /*source*/, const nn::ForwardContext& /*context*/) {
@@ -46,6 +41,16 @@ at::Tensor Model::class_logits(const at::Tensor& /*hidden*/,
 at::Tensor Model::token_logits(const at::Tensor& /*hidden*/,
                                const nn::ForwardContext& /*context*/) {
   TORCH_CHECK(false, architecture_of(options()), " does not classify tokens");
+}
+
+torch::nn::Module* find_module(const torch::nn::Module& root, const std::string& path) {
+  const auto dot = path.find('.');
+  const auto children = root.named_children();
+  const auto* child = children.find(path.substr(0, dot));
+  if (child == nullptr) {
+    return nullptr;
+  }
+  return dot == std::string::npos ? child->get() : find_module(**child, path.substr(dot + 1));
 }
 
 }  // namespace weft::models

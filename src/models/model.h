@@ -10,7 +10,6 @@
 
 #include "kernels/activation.h"
 #include "models/config/options.h"
-#include "nn/decoding_state.h"
 #include "nn/forward_context.h"
 #include "nn/row_selection.h"
 
@@ -59,9 +58,6 @@ class Model : public torch::nn::Module {
     return rows.select(hidden(input, context));
   }
 
-  /// What generation keeps of so many sequences; a KV cache unless the model has another memory.
-  virtual std::unique_ptr<nn::DecodingState> make_decoding_state(int64_t sequences) const;
-
   /// Pooled first tokens (B, D): `tanh(W h + b)`, the input of the next-sentence and classification
   /// heads.
   virtual at::Tensor pooled(const at::Tensor& hidden, const nn::ForwardContext& context);
@@ -90,5 +86,8 @@ class Model : public torch::nn::Module {
   /// (N, C): classes of tokens, start and end of a span, or whether it was replaced (C = 1)
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
 };
+
+/// The submodule with a dotted path (`layers.0.attention`), or nullptr.
+torch::nn::Module* find_module(const torch::nn::Module& root, const std::string& path);
 
 }  // namespace weft::models

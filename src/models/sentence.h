@@ -8,8 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "config/section.h"
-#include "kernels/activation_kind.h"
-#include "nn/sentence_pooling.h"
+#include "kernels/activation.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 

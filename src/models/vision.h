@@ -7,7 +7,7 @@
 #include "models/model.h"
 #include "nn/linear.h"
 #include "nn/patch_embeddings.h"
-#include "nn/pooler.h"
+#include "nn/pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

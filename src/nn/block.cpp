@@ -1,70 +1,28 @@
 #include "nn/block.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/string_util.h"
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
-#include "nn/attention/cross_attention.h"
 #include "nn/drop_path.h"
-#include "nn/dropout_sites.h"
 
 namespace weft::nn {
 
 namespace {
 
-std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options, int64_t layer) {
-  auto attention = options.attention;
-  attention.layer = layer;
-  return options.make_attention(attention);
-}
-
-std::shared_ptr<Sublayer> make_cross_attention(const BlockOptions& options, int64_t layer) {
-  auto attention = options.cross_attention;
-  attention.layer = layer;
-  return std::make_shared<CrossAttention>(attention);
-}
-
-std::shared_ptr<Sublayer> make_feed_forward(const BlockOptions& options, int64_t layer) {
-  auto feed_forward = options.feed_forward;
-  feed_forward.layer = layer;
-  return options.make_feed_forward(feed_forward);
-}
-
-double dropout_of(const BlockOptions& options) { return options.dropout; }
-
-double feed_forward_dropout_of(const BlockOptions& options) {
-  return options.feed_forward_dropout.value_or(options.dropout);
-}
-
-/// A letter of BlockOptions::order.
-struct SublayerKind {
-  char letter;
-  std::string_view name;         // of the registered module
-  std::string_view description;  // for messages
-  std::shared_ptr<Sublayer> (*make)(const BlockOptions& options, int64_t layer);
-  double (*output_dropout)(const BlockOptions& options);
-  BlockDropoutSite output_site;
-  BlockDropoutSite drop_path_site;
-};
-constexpr std::array kSublayerKinds = {
-    SublayerKind{'a', "attention", "attention", make_self_attention, dropout_of,
-                 BlockDropoutSite::kAttentionOutput, BlockDropoutSite::kAttentionDropPath},
-    SublayerKind{'c', "cross_attention", "cross attention", make_cross_attention, dropout_of,
-                 BlockDropoutSite::kCrossAttentionOutput, BlockDropoutSite::kAttentionDropPath},
-    SublayerKind{'f', "feed_forward", "feed-forward", make_feed_forward, feed_forward_dropout_of,
-                 BlockDropoutSite::kFeedForwardOutput, BlockDropoutSite::kFeedForwardDropPath},
-};
-
-const SublayerKind* find_kind(char letter) {
-  const auto* const found =
-      std::find_if(kSublayerKinds.begin(), kSublayerKinds.end(),
-                   [&](const SublayerKind& kind) { return kind.letter == letter; });
-  return found == kSublayerKinds.end() ? nullptr : found;
+std::shared_ptr<Sublayer> make_sublayer(const SublayerDefinition& kind,
+                                        const BlockOptions& options) {
+  if (kind.make) {
+    return kind.make(options);
+  }
+  const auto found = options.make_sublayer.find(std::string(kind.name));
+  TORCH_CHECK(found != options.make_sublayer.end(), "BlockOptions::make_sublayer lacks '",
+              kind.name, "' of the order '", options.order, "'");
+  return found->second(options);
 }
 
 /// Residual connections around the sub-layers in their order.
@@ -169,20 +127,23 @@ class SublayerBlock : public Block {
  private:
   void add_sublayer(std::size_t index) {
     const char letter = options_.order[index];
-    const auto* const kind = find_kind(letter);
+    const auto* const kind = find_sublayer(letter);
     TORCH_CHECK(kind != nullptr, "no sub-layer '", letter, "'");
     const auto begin = options_.order.begin();
     const auto repetition =
         std::count(begin, begin + static_cast<std::ptrdiff_t>(index), letter);  // 0: the first
-    const auto layer = options_.layer + repetition * kRepeatedSublayer;
     const auto name = str_cat(kind->name, repetition > 0 ? str_cat("_", repetition + 1) : "");
-    Step step{.sublayer = kind->make(options_, layer),
+    const auto sites = kind->sites.value_or(SublayerSites{});
+    auto own = options_;
+    own.layer += repetition * kRepeatedSublayer + (kind->sites ? 0 : letter * kOwnSites);
+    Step step{.sublayer = make_sublayer(*kind, own),
               .norm = index > 0 || options_.has_first_norm || !is_pre_norm()
                           ? make_norm(options_.norm)
                           : nullptr,
-              .dropout = kind->output_dropout(options_),
-              .output_site = site_id(layer, kind->output_site),
-              .drop_path_site = site_id(layer, kind->drop_path_site)};
+              .dropout = kind->output_dropout != nullptr ? kind->output_dropout(options_)
+                                                         : options_.dropout,
+              .output_site = site_id(own.layer, sites.output),
+              .drop_path_site = site_id(own.layer, sites.drop_path)};
     // In order of computation.
     if (is_pre_norm() && step.norm) {
       register_module(name + "_norm", step.norm);
@@ -241,23 +202,6 @@ class ParallelBlock : public SublayerBlock {
 };
 
 }  // namespace
-
-std::optional<std::string> order_error(const std::string& order) {
-  constexpr std::size_t kMost = 16;
-  if (order.empty() || order.size() > kMost) {
-    return str_cat("has ", order.size(), " sub-layers, allowed are 1 to ", kMost);
-  }
-  const auto unknown = std::find_if(order.begin(), order.end(),
-                                    [](char letter) { return find_kind(letter) == nullptr; });
-  if (unknown != order.end()) {
-    std::vector<std::string> known;
-    for (const auto& kind : kSublayerKinds) {
-      known.push_back(str_cat(kind.letter, " (", kind.description, ")"));
-    }
-    return str_cat("has the letter '", *unknown, "', allowed are ", join(known));
-  }
-  return std::nullopt;
-}
 
 std::shared_ptr<Block> make_block(const BlockOptions& options) {
   if (options.is_parallel) {

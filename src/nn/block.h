@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,20 +15,21 @@
 #include "nn/norm/norm.h"
 #include "nn/norm/norm_place.h"
 #include "nn/row_selection.h"
+#include "nn/sublayer.h"
 
 namespace weft::nn {
 
 /// Specification of one layer.
 struct BlockOptions {
   int64_t layer = 0;
-  /// Order of the sub-layers: a (self-attention), c (cross attention on
-  /// ForwardContext::encoder_states), f (feed-forward).
-  std::string order = "af";
+  std::string order = "af";  // of the sub-layers: letters of sublayer_kinds()
   AttentionOptions attention = {};
   AttentionMaker make_attention = make_full_attention;
   AttentionOptions cross_attention = {};  // `dim` is the query width, `encoder_dim` the key width
   FeedForwardOptions feed_forward = {};
   FeedForwardMaker make_feed_forward = make_standard_feed_forward;
+  /// Those of the sub-layers with a section of their own, by name.
+  std::map<std::string, SublayerDefinition::Maker> make_sublayer = {};
   bool is_parallel = false;  // pre-norm only: all sub-layers read the input of the block
   NormOptions norm = {};
   NormPlacement norm_placement = NormPlacement::kPost;
@@ -35,6 +37,8 @@ struct BlockOptions {
   double dropout = 0.1;        // on the output of each sub-layer
   std::optional<double> feed_forward_dropout = {};  // on the feed-forward output, if different
   double drop_path_rate = 0;                        // stochastic depth (nn/drop_path.h)
+
+  int64_t dim() const { return norm.dim; }  // D
 };
 
 /// One layer of a stack.
@@ -52,8 +56,5 @@ class Block : public torch::nn::Module {
 /// Sub-layers, each with its residual and norm. Throws c10::Error for an order that is not
 /// possible.
 std::shared_ptr<Block> make_block(const BlockOptions& options);
-
-/// What is wrong with an order of sub-layers, or nullopt.
-std::optional<std::string> order_error(const std::string& order);
 
 }  // namespace weft::nn

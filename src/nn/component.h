@@ -11,11 +11,15 @@
 
 namespace weft::nn {
 
+template <class Part, class Options>
+struct ComponentChoice;
+
 /// A type of layer part that a config can name, such as `model.attention.type: window`. Options:
 /// the sizes and settings that the model gives to every type; a type reads its own keys itself.
 template <class Part, class Options>
 struct ComponentDefinition {
   using Maker = std::function<std::shared_ptr<Part>(const Options&)>;
+  using Choice = ComponentChoice<Part, Options>;
 
   std::string_view name;
   /// Reads the keys of this type and returns the function that makes the part of a layer. Must also
@@ -35,10 +39,9 @@ struct ComponentChoice {
   }
 };
 
-/// Reads the keys of one type.
-template <class Part, class Options>
-ComponentChoice<Part, Options> read_component(
-    config::Section& section, const ComponentDefinition<Part, Options>& definition) {
+/// Reads the keys of one type, with its `read`.
+template <class Definition>
+typename Definition::Choice read_component(config::Section& section, const Definition& definition) {
   const auto first = section.recorded();
   auto make = definition.read(section);
   return {.type = std::string(definition.name),

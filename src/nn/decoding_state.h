@@ -1,35 +1,64 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include <c10/core/Device.h>
+#include <ATen/core/Tensor.h>
 
 #include "kernels/layout.h"
 
 namespace weft::nn {
 
-/// What a model keeps of the tokens that it has read, so that each step of generation computes only
-/// the new ones: keys and values (KvCache) or recurrent state. Sequences have different lengths:
-/// nothing is padded. For use without gradients.
+/// What the layers of a model keep of the tokens that it has read, so that each step of generation
+/// computes only the new ones: keys and values (KvCache), recurrent state, ... Sequences have
+/// different lengths: nothing is padded. For use without gradients.
 ///
-///   const auto state = model.make_decoding_state(sequences);
-///   context.decoding_state = state.get();
-///   context.layout = state->begin_step(counts, device);  // prompts first, then one token each
-///   hidden = model.hidden(input, context);               // (N, D) of the new tokens
-///   state->reorder(rows);                                // for beams, or to drop finished
+///   DecodingState state(sequences);
+///   context.decoding_state = &state;
+///   context.layout = state.begin_step(counts, device);  // prompts first, then one token each
+///   hidden = model.hidden(input, context);              // (N, D) of the new tokens
+///   state.reorder(rows);                                // for beams, or to drop finished
 ///   sequences
 class DecodingState {
  public:
-  virtual ~DecodingState() = default;
+  explicit DecodingState(int64_t sequences);
+
+  int64_t sequences() const { return static_cast<int64_t>(lengths_.size()); }
+  /// Tokens of each sequence so far, with and without those of the current pass.
+  const std::vector<int64_t>& lengths() const { return lengths_; }
+  const std::vector<int64_t>& previous_lengths() const { return previous_lengths_; }
+  /// The encoder sequence that each sequence reads.
+  const std::vector<int64_t>& source_indices() const { return source_indices_; }
 
   /// Begins a pass over the next `counts[b]` tokens of each sequence. Returns its layout, whose
   /// positions continue from the tokens before.
-  virtual kernels::Layout begin_step(const std::vector<int64_t>& counts,
-                                     const at::Device& device) = 0;
+  kernels::Layout begin_step(const std::vector<int64_t>& counts, const at::Device& device);
 
-  /// Replaces sequence b by the former sequence rows[b]; the number of sequences may change.
-  virtual void reorder(const std::vector<int64_t>& rows) = 0;
+  /// Replaces sequence b by the former sequence rows[b]; the number of sequences may change. Throws
+  /// c10::Error if there is no such sequence.
+  void reorder(const std::vector<int64_t>& rows);
+
+  /// What a layer keeps of each sequence, (B, ...), under a name of its own: undefined until it is
+  /// assigned. reorder() selects its rows.
+  at::Tensor& sequence_tensor(int64_t layer, const std::string& name) {
+    return sequence_tensors_[{layer, name}];
+  }
+  /// What a layer keeps of the encoder states, which reorder() leaves as it is.
+  at::Tensor& source_tensor(int64_t layer, const std::string& name) {
+    return source_tensors_[{layer, name}];
+  }
+
+ private:
+  using Key = std::pair<int64_t, std::string>;
+
+  std::vector<int64_t> lengths_;
+  std::vector<int64_t> previous_lengths_;
+  std::vector<int64_t> source_indices_;
+  std::map<Key, at::Tensor> sequence_tensors_;
+  std::map<Key, at::Tensor> source_tensors_;
 };
 
 }  // namespace weft::nn

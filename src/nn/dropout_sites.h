@@ -29,6 +29,9 @@ enum class BlockDropoutSite : uint32_t {
 /// Added to the layer index of a sub-layer's second, third, ... occurrence in its block.
 inline constexpr int64_t kRepeatedSublayer = int64_t{1} << 16;
 
+/// Times its letter, added to the layer index of a sub-layer that has a group of sites of its own.
+inline constexpr int64_t kOwnSites = int64_t{1} << 20;
+
 /// The adapter at `index` in a model's list of adapters; no block has ids this high.
 constexpr uint32_t adapter_site(std::size_t index) {
   return 0x80000000U | static_cast<uint32_t>(index);

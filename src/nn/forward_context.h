@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "kernels/layout.h"
-#include "kernels/rng_key.h"
-#include "nn/encoder_states.h"
+#include "kernels/random_bits.h"
 
 namespace weft::nn {
 
@@ -13,6 +12,13 @@ class AttentionRecorder;
 class AuxiliaryLosses;
 class CarriedState;
 class DecodingState;
+
+/// Encoder states for a decoder's cross attention: sequence b of the decoder attends to sequence b
+/// of these (with a KV cache, to the one the cache names).
+struct EncoderStates {
+  at::Tensor states;  // (M, D)
+  kernels::Layout layout;
+};
 
 /// State shared by all modules in one forward pass.
 struct ForwardContext {

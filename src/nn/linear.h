@@ -7,7 +7,7 @@
 
 #include <torch/nn/module.h>
 
-#include "kernels/activation_kind.h"
+#include "kernels/activation.h"
 #include "kernels/linear/lora_linear.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/quantized_linear.h"

@@ -1,18 +1,29 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "nn/component.h"
+#include "nn/dropout_sites.h"
 #include "nn/forward_context.h"
 #include "nn/row_selection.h"
 
 namespace weft::nn {
 
+struct BlockOptions;  // nn/block.h
+
 /// The branch of a residual connection: attention, feed-forward, ... Norm, residual and output
 /// dropout belong to the block.
 class Sublayer : public torch::nn::Module {
  public:
-  /// (N, D) -> (N, D)
+  /// (N, D) -> (N, D). With ForwardContext::decoding_state, a sub-layer that mixes tokens continues
+  /// from what it has kept there (nn/decoding_state.h), or throws.
   virtual at::Tensor forward(const at::Tensor& x, const ForwardContext& context) = 0;
 
   /// Whether a row of the output depends on other rows of the input, or an auxiliary loss is a sum
@@ -27,5 +38,57 @@ class Sublayer : public torch::nn::Module {
                           : forward(selection.select(x), selection.select(context));
   }
 };
+
+/// Dropout calls of the block after a sub-layer.
+struct SublayerSites {
+  BlockDropoutSite output = BlockDropoutSite::kAttentionOutput;
+  BlockDropoutSite drop_path = BlockDropoutSite::kAttentionDropPath;
+};
+
+/// A kind of sub-layer, which `model.block` names by its letter.
+struct SublayerDefinition {
+  /// Makes the sub-layer of a layer. `layer` of the options is distinct for each sub-layer that
+  /// has its own sites or repeats another.
+  using Maker = ComponentDefinition<Sublayer, BlockOptions>::Maker;
+  using Choice = ComponentChoice<Sublayer, BlockOptions>;
+
+  std::string_view name;         // of its module, and of its section `model.NAME` if it has one
+  char letter = 0;               // in BlockOptions::order, a to z
+  std::string_view description;  // for help texts and messages
+  /// Exactly one of the two. `make` has no keys of its own. `read` reads the section `model.NAME`;
+  /// it must also work in documentation mode. Throws config::Error.
+  Maker make = nullptr;
+  Maker (*read)(config::Section& section) = nullptr;
+  bool needs_encoder_states = false;  // only in such decoders
+  double (*output_dropout)(const BlockOptions& options) =
+      nullptr;  // nullptr: BlockOptions::dropout
+  /// In the group of the layer; nullopt: it has a group of its own, of which the block uses the
+  /// defaults and the sub-layer may use all others.
+  std::optional<SublayerSites> sites = {};
+};
+
+/// The letters of `model.block`.
+const Registry<SublayerDefinition>& sublayer_kinds();
+
+/// Adds a kind; call it before weft::run. Throws std::invalid_argument if name or letter are taken,
+/// or the letter is not one.
+void register_sublayer(const SublayerDefinition& definition);
+
+/// nullptr for an unknown letter.
+const SublayerDefinition* find_sublayer(char letter);
+
+/// `a (attention), f (feed-forward)`: all kinds, or those for which `is_listed` holds.
+std::string list_sublayers(
+    const std::function<bool(const SublayerDefinition&)>& is_listed = nullptr);
+
+/// What is wrong with an order of sub-layers, or nullopt.
+std::optional<std::string> order_error(const std::string& order);
+
+/// The kinds of an order that have a section of their own.
+std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& order);
+
+/// Whether one of the sub-layers needs encoder states; the order without them.
+bool needs_encoder_states(const std::string& order);
+std::string without_encoder_states(std::string order);
 
 }  // namespace weft::nn

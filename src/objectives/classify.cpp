@@ -1,7 +1,7 @@
 #include <numeric>
 
 #include "base/string_util.h"
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
 #include "objectives/data/datasets.h"

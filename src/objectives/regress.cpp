@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/string_util.h"
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 #include "metrics/metric.h"
 #include "metrics/ranking_metrics.h"
 #include "models/config/family_definition.h"

@@ -7,7 +7,6 @@
 #include "kernels/norm.h"
 #include "kernels/random_bits.h"
 #include "kernels/reference.h"
-#include "kernels/reference_philox.h"
 
 namespace weft::kernels {
 namespace {

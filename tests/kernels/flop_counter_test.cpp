@@ -5,7 +5,6 @@
 
 #include "kernels/attention/attention.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/linear/batched_product.h"
 #include "kernels/linear/linear.h"
 #include "kernels/linear/lora_linear.h"
 #include "kernels/linear/product.h"

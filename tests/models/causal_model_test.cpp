@@ -12,7 +12,7 @@
 #include "models/directory.h"
 #include "models/tiny.h"
 #include "models/weights/initialize.h"
-#include "nn/attention/kv_cache.h"
+#include "nn/decoding_state.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -180,13 +180,13 @@ TEST(CausalModel, CachedContinuationEqualsFullComputation) {
     const auto model = make_model(causal_tiny(family), 1);
     const auto input = causal_ids(12);
     const auto expected = model->hidden(input, test::context_of({0, 12}));
-    nn::KvCache cache(1);
+    nn::DecodingState state(1);
     nn::ForwardContext context;
-    context.decoding_state = &cache;
-    context.layout = cache.begin_step({5}, at::kCPU);
+    context.decoding_state = &state;
+    context.layout = state.begin_step({5}, at::kCPU);
     model->hidden({.ids = input.ids.slice(0, 0, 5), .types = {}}, context);
     for (int64_t i = 5; i < 12; ++i) {
-      context.layout = cache.begin_step({1}, at::kCPU);
+      context.layout = state.begin_step({1}, at::kCPU);
       const auto step = model->hidden({.ids = input.ids.slice(0, i, i + 1), .types = {}}, context);
       EXPECT_TRUE(test::near(step[0], expected[i])) << word_of(family) << " " << i;
     }
@@ -196,12 +196,12 @@ TEST(CausalModel, CachedContinuationEqualsFullComputation) {
 TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(causal_tiny(Family::kGpt2), 1);
-  nn::KvCache cache(1);
+  nn::DecodingState state(1);
   nn::ForwardContext context;
-  context.decoding_state = &cache;
-  context.layout = cache.begin_step({40}, at::kCPU);
+  context.decoding_state = &state;
+  context.layout = state.begin_step({40}, at::kCPU);
   model->hidden(causal_ids(40), context);
-  context.layout = cache.begin_step({1}, at::kCPU);
+  context.layout = state.begin_step({1}, at::kCPU);
   EXPECT_THROW(model->hidden(causal_ids(1), context), c10::Error);
 }
 

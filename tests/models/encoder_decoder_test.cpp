@@ -11,7 +11,7 @@
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/tiny.h"
-#include "nn/attention/kv_cache.h"
+#include "nn/decoding_state.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"
@@ -110,12 +110,12 @@ TEST_P(EncoderDecoderTest, CachedStepsEqualTheWholePass) {
       .layout = reading.layout};
   const auto target = seq2seq_ids(8, 1);
   const auto whole = hidden_of(*model, seq2seq_ids(9), {0, 5, 9}, target, {0, 4, 8});
-  nn::KvCache cache(2);
+  nn::DecodingState state(2);
   nn::ForwardContext context;
   context.encoder_states = &encoder_states;
-  context.decoding_state = &cache;
+  context.decoding_state = &state;
   for (int64_t step = 0; step < 4; ++step) {
-    context.layout = cache.begin_step({1, 1}, at::kCPU);
+    context.layout = state.begin_step({1, 1}, at::kCPU);
     const auto now = at::stack({target[step], target[4 + step]});
     const auto found = model->hidden({.ids = now, .types = {}}, context);
     EXPECT_TRUE(test::near(found[0], whole[step], 1e-5)) << step;

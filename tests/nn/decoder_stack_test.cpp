@@ -1,9 +1,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "nn/attention/kv_cache.h"
 #include "nn/attention/window_attention.h"
-#include "nn/modules.h"
+#include "nn/decoding_state.h"
 #include "nn/position/relative_bias.h"
 #include "nn/stack.h"
 #include "support/context.h"
@@ -133,24 +132,24 @@ TEST_F(DecodingStack, StepsGiveWhatThePassOverAllGives) {
   all.encoder_states = &encoder_states_;
   const auto expected = stack_.forward(decoder_stack_rows(10), all);
   const at::NoGradGuard no_grad;
-  KvCache cache(2);
+  DecodingState state(2);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.decoding_state = &cache;
+  context.decoding_state = &state;
   const auto x = decoder_stack_rows(10);
-  context.layout = cache.begin_step({4, 1}, at::kCPU);
+  context.layout = state.begin_step({4, 1}, at::kCPU);
   EXPECT_EQ(context.layout.position_limit, 4);
   auto found = stack_.forward(at::cat({x.slice(0, 0, 4), x.slice(0, 6, 7)}), context);
   EXPECT_TRUE(test::near(found.slice(0, 0, 4), expected.slice(0, 0, 4)));
   EXPECT_TRUE(test::near(found.slice(0, 4), expected.slice(0, 6, 7)));
   for (int64_t step = 0; step < 2; ++step) {
-    context.layout = cache.begin_step({1, 1}, at::kCPU);
+    context.layout = state.begin_step({1, 1}, at::kCPU);
     EXPECT_EQ(context.layout.positions[0].item<int64_t>(), 4 + step);
     found = stack_.forward(at::stack({x[4 + step], x[7 + step]}), context);
     EXPECT_TRUE(test::near(found[0], expected[4 + step])) << step;
     EXPECT_TRUE(test::near(found[1], expected[7 + step])) << step;
   }
-  EXPECT_EQ(cache.lengths(), (std::vector<int64_t>{6, 3}));
+  EXPECT_EQ(state.lengths(), (std::vector<int64_t>{6, 3}));
 }
 
 TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
@@ -167,27 +166,27 @@ TEST_F(DecodingStack, ReorderedSequencesGoOnAsTheirParents) {
       stack_.forward(at::cat({x.slice(0, 2), last.slice(0, 0, 1), x.slice(0, 2),
                               last.slice(0, 1, 2), x.slice(0, 0, 2), last.slice(0, 2)}),
                      all);
-  KvCache cache(2);
+  DecodingState state(2);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.decoding_state = &cache;
-  context.layout = cache.begin_step({2, 2}, at::kCPU);
+  context.decoding_state = &state;
+  context.layout = state.begin_step({2, 2}, at::kCPU);
   stack_.forward(x, context);
-  cache.reorder({1, 1, 0});
-  context.layout = cache.begin_step({1, 1, 1}, at::kCPU);
+  state.reorder({1, 1, 0});
+  context.layout = state.begin_step({1, 1, 1}, at::kCPU);
   const auto found = stack_.forward(last, context);
   for (int64_t b = 0; b < 3; ++b) {
     EXPECT_TRUE(test::near(found[b], expected[3 * b + 2])) << b;
   }
-  EXPECT_THROW(cache.reorder({3}), c10::Error);
+  EXPECT_THROW(state.reorder({3}), c10::Error);
 }
 
 TEST_F(DecodingStack, ACacheIsForInferenceOnly) {
-  KvCache cache(1);
+  DecodingState state(1);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.decoding_state = &cache;
-  context.layout = cache.begin_step({2}, at::kCPU);
+  context.decoding_state = &state;
+  context.layout = state.begin_step({2}, at::kCPU);
   context.is_training = true;
   EXPECT_THROW(stack_.forward(decoder_stack_rows(2), context), c10::Error);
 }
@@ -199,14 +198,14 @@ TEST_F(DecodingStack, CachesGrow) {
   all.encoder_states = &encoder_states_;
   const auto x = decoder_stack_rows(80);
   const auto expected = stack_.forward(x, all);
-  KvCache cache(1);
+  DecodingState state(1);
   ForwardContext context;
   context.encoder_states = &encoder_states_;
-  context.decoding_state = &cache;
-  context.layout = cache.begin_step({30}, at::kCPU);
+  context.decoding_state = &state;
+  context.layout = state.begin_step({30}, at::kCPU);
   stack_.forward(x.slice(0, 0, 30), context);
   for (int64_t i = 30; i < 80; ++i) {
-    context.layout = cache.begin_step({1}, at::kCPU);
+    context.layout = state.begin_step({1}, at::kCPU);
     EXPECT_TRUE(test::near(stack_.forward(x.slice(0, i, i + 1), context)[0], expected[i])) << i;
   }
 }
@@ -221,10 +220,10 @@ TEST(ParallelBlock, AddsBothToTheSameStream) {
   test::fill_parameters(*block);
   const auto x = decoder_stack_rows(3);
   const auto context = test::context_of({0, 3});
-  auto& attention = dynamic_cast<Attention&>(*find_module(*block, "attention"));
-  auto& feed_forward = dynamic_cast<FeedForward&>(*find_module(*block, "feed_forward"));
-  auto& first = dynamic_cast<Norm&>(*find_module(*block, "attention_norm"));
-  auto& second = dynamic_cast<Norm&>(*find_module(*block, "feed_forward_norm"));
+  auto& attention = dynamic_cast<Attention&>(*block->named_children()["attention"]);
+  auto& feed_forward = dynamic_cast<FeedForward&>(*block->named_children()["feed_forward"]);
+  auto& first = dynamic_cast<Norm&>(*block->named_children()["attention_norm"]);
+  auto& second = dynamic_cast<Norm&>(*block->named_children()["feed_forward_norm"]);
   const auto expected = x + attention.forward(first.forward(x), context) +
                         feed_forward.forward(second.forward(x), context);
   EXPECT_TRUE(test::near(block->forward(x, context), expected));

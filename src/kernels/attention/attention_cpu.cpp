@@ -10,6 +10,7 @@
 
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
+#include "kernels/sum.h"
 
 namespace weft::kernels {
 namespace {

@@ -6,11 +6,10 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/accumulate_type.h"
 #include "kernels/gpu.h"
 #include "kernels/random_bits.h"
 #include "kernels/reference.h"
-#include "kernels/reference_philox.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 
 namespace weft::kernels::reference {

@@ -1,7 +1,6 @@
 // Activations and their gradients. Included only by per-level translation units.
 #pragma once
 
-#include "kernels/activation_kind.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/types.h"

@@ -5,7 +5,6 @@
 #include "kernels/cpu/product_kernels.h"
 #include "kernels/cpu/rotary_kernels.h"
 #include "kernels/cpu/rows.h"
-#include "kernels/cpu/transpose.h"
 #include "kernels/cpu/types.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

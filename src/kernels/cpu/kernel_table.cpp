@@ -1,9 +1,8 @@
 #include "kernels/cpu/kernel_table.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <string_view>
-
-#include "kernels/cpu/requested_level.h"
 
 namespace weft::kernels::cpu {
 
@@ -49,6 +48,15 @@ std::atomic<const KernelTable*>& current() {
 }
 
 }  // namespace
+
+std::string_view requested_level() {
+  if (const char* const own = std::getenv("WEFT_CPU_LEVEL"); own != nullptr) {
+    return own;
+  }
+  const char* const libtorch = std::getenv("ATEN_CPU_CAPABILITY");
+  const std::string_view capability = libtorch == nullptr ? "" : libtorch;
+  return capability == "default" ? "plain" : capability;
+}
 
 const KernelTable& kernel_table() { return *current().load(std::memory_order_relaxed); }
 

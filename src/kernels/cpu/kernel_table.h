@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/activation_kind.h"
 #include "kernels/cpu/types.h"
 
 /// Vectorised kernels, compiled from one source once per CPU level, without LibTorch. The functions
@@ -50,6 +49,11 @@ struct KernelTable {
   Operations<float> single;
   Operations<Bf16> half;
 };
+
+/// Level requested by the environment: WEFT_CPU_LEVEL (plain, avx2, avx512, avx512_bf16), else the
+/// equivalent of LibTorch's ATEN_CPU_CAPABILITY, so that one switch controls both; empty if neither
+/// is set.
+std::string_view requested_level();
 
 /// Best level that this processor supports, or the best up to the one named by WEFT_CPU_LEVEL
 /// (plain, avx2, avx512, avx512_bf16).

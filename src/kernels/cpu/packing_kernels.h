@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "kernels/cpu/rows.h"
-#include "kernels/cpu/transpose.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 

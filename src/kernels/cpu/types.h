@@ -3,6 +3,18 @@
 #include <cstdint>
 #include <optional>
 
+namespace weft::kernels {
+
+enum class Activation {
+  kGelu,      // x * Phi(x), using erf (arXiv:1606.08415)
+  kGeluTanh,  // tanh approximation of GELU, `gelu_new`
+  kRelu,
+  kSilu,
+  kTanh,
+};
+
+}  // namespace weft::kernels
+
 namespace weft::kernels::cpu {
 
 /// bfloat16 as stored in memory: the upper half of a float.

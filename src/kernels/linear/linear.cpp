@@ -3,12 +3,13 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "kernels/accumulate_type.h"
+#include "kernels/flop_counter.h"
 #include "kernels/fused.h"
 #include "kernels/grad_accumulator.h"
 #include "kernels/linear/product.h"
 #include "kernels/norm.h"
 #include "kernels/operation_profiler.h"
+#include "kernels/sum.h"
 
 namespace weft::kernels {
 namespace {
@@ -122,6 +123,14 @@ at::Tensor linear_slice(const at::Tensor& x,
   TORCH_CHECK(first >= 0 && count >= 0 && first + count <= weight.size(0), "linear has no columns ",
               first, " to ", first + count, " of ", weight.size(0));
   return Linear::apply(x, weight, optional(bias), first, count);
+}
+
+at::Tensor batched_product(const at::Tensor& a, const at::Tensor& b) {
+  auto out = at::bmm(a, b);
+  const int64_t flops = 2 * out.numel() * a.size(2);
+  const int64_t gradients = (a.requires_grad() ? 1 : 0) + (b.requires_grad() ? 1 : 0);
+  count_with_backward(out, flops, gradients * flops);
+  return out;
 }
 
 }  // namespace weft::kernels

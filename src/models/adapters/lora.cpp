@@ -16,7 +16,6 @@
 #include "models/weights/tensors.h"
 #include "nn/dropout_sites.h"
 #include "nn/linear.h"
-#include "nn/modules.h"
 
 namespace weft::models {
 
@@ -37,7 +36,7 @@ void fill_lora_uniform(at::Tensor parameter, const std::string& name, uint64_t s
 }
 
 nn::LinearImpl& linear_of(Model& model, const std::string& name) {
-  auto* linear = dynamic_cast<nn::LinearImpl*>(nn::find_module(model, name));
+  auto* linear = dynamic_cast<nn::LinearImpl*>(find_module(model, name));
   TORCH_CHECK(linear != nullptr, name, " is no linear layer of the model");
   return *linear;
 }

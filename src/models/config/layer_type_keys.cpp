@@ -110,6 +110,37 @@ class TypeReader {
   PerLayer<Choice>& types_;
 };
 
+/// The section of each sub-layer of the order that has one: one mapping, or a list of them that is
+/// cycled over the layers.
+void read_sublayers(Section& model, LayerTypes& types) {
+  for (const auto& kind : nn::sublayer_kinds().all()) {
+    const std::string name(kind.name);
+    const auto condition = str_cat("`", kind.letter, "` in block");
+    if (kind.read == nullptr) {
+      continue;
+    }
+    if (!model.is_documenting() && types.block.find(kind.letter) == std::string::npos) {
+      types.sublayers.erase(name);
+      if (model.has(name)) {
+        model.fail(name, str_cat("has no effect without ", condition));
+      }
+      continue;
+    }
+    auto& choices = types.sublayers[name];
+    if (!choices.empty() && !model.has(name)) {  // of the model that init_from names
+      continue;
+    }
+    const auto help = str_cat("The sub-layer ", kind.description, ".");
+    LayerPartSection part(model, name, {.help = help, .only_if = condition});
+    choices = {};
+    for (auto& section : part.items()) {
+      auto own = section.only_with(condition);
+      choices.cycle.push_back(nn::read_component(own, kind));
+      section.reject_unread();
+    }
+  }
+}
+
 }  // namespace
 
 LayerPartSection::LayerPartSection(Section& model,
@@ -150,25 +181,27 @@ std::string read_feed_forward_types(LayerPartSection& section,
   return TypeReader(nn::feed_forward_types(), keys, types.feed_forward)(section);
 }
 
-void read_block_order(Section& model, bool has_cross_attention, LayerTypes& types) {
+void read_block(Section& model, bool has_encoder, LayerTypes& types) {
   std::optional<std::string> block;
   if (!types.block.empty()) {
     block = types.block;
   }
-  model.read("block", block,
-             {.help = "Order of the sub-layers of a layer: a (attention), c (cross attention, of "
-                      "decoders with an encoder), f (feed-forward), as in `faf`; null: the "
-                      "family's order."});
+  const auto help = str_cat("Order of the sub-layers of a layer: ", nn::list_sublayers(),
+                            ", as in `faf`; null: the family's order.");
+  model.read("block", block, {.help = help});
   types.block = block.value_or("");
   if (block) {
     if (const auto error = nn::order_error(*block)) {
       model.fail("block", str_cat("'", *block, "' ", *error));
     }
-    if (has_cross_attention != (block->find('c') != std::string::npos)) {
-      model.fail("block", str_cat("'", *block, "' ", has_cross_attention ? "lacks" : "has",
-                                  " c, the cross attention of a decoder with an encoder"));
+    if (has_encoder != nn::needs_encoder_states(*block)) {
+      model.fail("block", str_cat("'", *block, "' ", has_encoder ? "lacks" : "has", " ",
+                                  nn::list_sublayers([](const nn::SublayerDefinition& kind) {
+                                    return kind.needs_encoder_states;
+                                  })));
     }
   }
+  read_sublayers(model, types);
 }
 
 }  // namespace weft::models

@@ -67,7 +67,8 @@ std::string read_feed_forward_types(LayerPartSection& section,
                                     const LayerTypeKeys& keys,
                                     LayerTypes& types);
 
-/// Reads `block`, the order of the sub-layers. Throws config::Error.
-void read_block_order(config::Section& model, bool has_cross_attention, LayerTypes& types);
+/// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
+/// config::Error.
+void read_block(config::Section& model, bool has_cross_attention, LayerTypes& types);
 
 }  // namespace weft::models

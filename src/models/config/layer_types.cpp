@@ -40,11 +40,10 @@ void write_choices(Json& json, const char* key, const PerLayer<Choice>& choices)
   json[key] = {{"cycle", std::move(cycle)}, {kLayersKey, std::move(ranges)}};
 }
 
-template <class Part, class Options>
-nn::ComponentChoice<Part, Options> choice_from_json(
-    Json json,
-    const std::string& place,
-    const Registry<nn::ComponentDefinition<Part, Options>>& registry) {
+template <class Definition>
+typename Definition::Choice choice_from_json(Json json,
+                                             const std::string& place,
+                                             const Registry<Definition>& registry) {
   std::string type;
   const JsonFields fields(json, place);
   fields.read(kTypeKey, type);
@@ -60,12 +59,12 @@ nn::ComponentChoice<Part, Options> choice_from_json(
   return choice;
 }
 
-template <class Part, class Options>
+template <class Definition>
 void read_choices(const Json& json,
                   const std::string& key,
                   const std::string& place,
-                  const Registry<nn::ComponentDefinition<Part, Options>>& registry,
-                  PerLayer<nn::ComponentChoice<Part, Options>>& choices) {
+                  const Registry<Definition>& registry,
+                  PerLayer<typename Definition::Choice>& choices) {
   if (!json.contains(key)) {
     return;
   }
@@ -89,11 +88,7 @@ void read_choices(const Json& json,
 }
 
 std::string order_in(const std::string& block, const std::string& family_order) {
-  auto order = block;
-  if (family_order.find('c') == std::string::npos) {
-    std::erase(order, 'c');
-  }
-  return order;
+  return nn::needs_encoder_states(family_order) ? block : nn::without_encoder_states(block);
 }
 
 }  // namespace
@@ -108,6 +103,11 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
     if (const auto* feed_forward = types.feed_forward.at(layer)) {
       block.make_feed_forward = feed_forward->make;
     }
+    for (const auto& [name, choices] : types.sublayers) {
+      if (const auto* sublayer = choices.at(layer)) {
+        block.make_sublayer[name] = sublayer->make;
+      }
+    }
     if (!types.block.empty()) {
       block.order = order_in(types.block, block.order);
     }
@@ -121,6 +121,9 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   if (!types.block.empty()) {
     json["block"] = types.block;
   }
+  for (const auto& [name, choices] : types.sublayers) {
+    write_choices(json, name.c_str(), choices);
+  }
 }
 
 LayerTypes read_layer_types(const Json& json, const std::string& place) {
@@ -132,6 +135,14 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   if (!types.block.empty()) {
     if (const auto error = nn::order_error(types.block)) {
       fields.fail("block", *error);
+    }
+  }
+  for (const auto* kind : nn::sublayers_with_keys(types.block)) {
+    const std::string name(kind->name);
+    auto& choices = types.sublayers[name];
+    read_choices(json, name, place, nn::sublayer_kinds(), choices);
+    if (choices.cycle.empty()) {
+      fields.fail(name, str_cat("missing, block '", types.block, "' needs it"));
     }
   }
   return types;

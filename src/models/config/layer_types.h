@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,11 @@
 namespace weft::nn {
 class Attention;
 struct AttentionOptions;
+struct BlockOptions;
 class FeedForward;
 struct FeedForwardOptions;
 struct StackOptions;
+class Sublayer;
 }  // namespace weft::nn
 
 namespace weft::models {
@@ -51,6 +54,8 @@ struct LayerTypes {
   PerLayer<nn::ComponentChoice<nn::Attention, nn::AttentionOptions>> attention;
   PerLayer<nn::ComponentChoice<nn::FeedForward, nn::FeedForwardOptions>> feed_forward;
   std::string block;  // order of the sub-layers (nn::BlockOptions::order); empty: the family's
+  /// Of the sub-layers of `block` with a section of their own, by name.
+  std::map<std::string, PerLayer<nn::ComponentChoice<nn::Sublayer, nn::BlockOptions>>> sublayers;
 
   bool empty() const { return attention.empty() && feed_forward.empty() && block.empty(); }
   bool operator==(const LayerTypes&) const = default;
@@ -59,7 +64,8 @@ struct LayerTypes {
 /// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
 
-/// The keys `attention`, `feed_forward` and `block` of config.json; absent for empty parts.
+/// The keys `attention`, `feed_forward`, `block` and those of the sub-layers in config.json; absent
+/// for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -39,7 +39,7 @@ class Reader {
     position(section.section("position", {.help = "Position encoding."}));
     feed_forward(LayerPartSection(section, "feed_forward",
                                   {.help = "The position-wise feed-forward of the layers."}));
-    read_block_order(section, options_.decoder.layers > 0, options_.layer_types);
+    read_block(section, options_.decoder.layers > 0, options_.layer_types);
     models::require_unchanged(section, "attention",
                               base_ == nullptr || options_.layer_types == base_->layer_types);
     norm(section.section("norm", {.help = "The norms of the stack."}));

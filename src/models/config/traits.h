@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "kernels/activation_kind.h"
+#include "kernels/activation.h"
 #include "models/config/options.h"
 
 namespace weft::models {

@@ -16,7 +16,7 @@ ModelDecoder::ModelDecoder(Model& model,
     : model_(model),
       output_(output),
       prompts_(prompts),
-      state_(model.make_decoding_state(static_cast<int64_t>(prompts.size()))) {}
+      state_(static_cast<int64_t>(prompts.size())) {}
 
 void ModelDecoder::read_sources() {
   std::vector<int64_t> ids;
@@ -38,8 +38,8 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
                               std::vector<int64_t> prefix_lengths) {
   const at::NoGradGuard guard;
   nn::ForwardContext context;
-  context.layout = state_->begin_step(counts, model_.device());
-  context.decoding_state = state_.get();
+  context.layout = state_.begin_step(counts, model_.device());
+  context.decoding_state = &state_;
   context.encoder_states = has_encoder_states_ ? &encoder_states_ : nullptr;
   context.prefix_lengths = std::move(prefix_lengths);
   const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
@@ -69,7 +69,7 @@ at::Tensor ModelDecoder::first() {
 }
 
 at::Tensor ModelDecoder::next(const std::vector<int64_t>& rows, const Tokens& tokens) {
-  state_->reorder(rows);
+  state_.reorder(rows);
   return step(tokens, std::vector<int64_t>(tokens.size(), 1));
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "kernels/linear/product.h"
 #include "models/decoding/decoder.h"
 #include "models/model.h"
 #include "nn/decoding_state.h"
-#include "nn/encoder_states.h"
+#include "nn/forward_context.h"
 
 namespace weft::models {
 
@@ -36,7 +35,7 @@ class ModelDecoder : public Decoder {
   Model& model_;
   const kernels::PackedMatrix& output_;  // (D, V)
   const std::vector<Prompt>& prompts_;
-  std::unique_ptr<nn::DecodingState> state_;
+  nn::DecodingState state_;
   nn::EncoderStates encoder_states_;
   bool has_encoder_states_ = false;
 };

@@ -219,7 +219,7 @@ void read_keys(Section& section, ModelOptions& options, const ModelOptions* base
       LayerPartSection(section, "feed_forward",
                        {.help = "The position-wise feed-forward of the layers."}),
       reading);
-  read_block_order(section, false, options.layer_types);
+  read_block(section, false, options.layer_types);
   if (base != nullptr && !(options.layer_types == base->layer_types)) {
     section.fail("attention", "contradicts the model that init_from names; leave it out");
   }

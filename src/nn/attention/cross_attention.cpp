@@ -25,18 +25,19 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
                                             .key_heads = key_heads(options_),
                                             .scale = options_.scale,
                                             .dropout = context.rate(options_.dropout)};
-  auto* const cache = context.decoding_state != nullptr ? &kv_cache_of(context) : nullptr;
-  if (cache == nullptr || !cache->has_encoder_kv(options_.layer)) {
+  if (context.decoding_state == nullptr) {
     const auto rows = key_value_->forward(encoder_states.states, context);  // (M, 2 G K)
-    if (cache == nullptr) {
-      return kernels::attention(
-          {.query = query, .key = rows}, context.layout, encoder_states.layout, settings,
-          context.rng_key(site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights)));
-    }
-    cache->store_encoder_kv(options_.layer, rows.narrow(1, 0, kv_size),
-                            rows.narrow(1, kv_size, kv_size));
+    return kernels::attention(
+        {.query = query, .key = rows}, context.layout, encoder_states.layout, settings,
+        context.rng_key(site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights)));
   }
-  const auto cached = cache->encoder_kv(options_.layer, encoder_states.layout);
+  auto cache = kv_cache_of(context);
+  if (!cache.has_encoder_kv(options_.layer)) {
+    const auto rows = key_value_->forward(encoder_states.states, context);
+    cache.store_encoder_kv(options_.layer, rows.narrow(1, 0, kv_size),
+                           rows.narrow(1, kv_size, kv_size));
+  }
+  const auto cached = cache.encoder_kv(options_.layer, encoder_states.layout);
   return kernels::attention(
       {.query = query, .key = cached.key, .value = cached.value, .key_begins = cached.starts},
       context.layout, cached.layout, settings, {});

@@ -4,7 +4,7 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/linear/batched_product.h"
+#include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
 
 namespace weft::nn {

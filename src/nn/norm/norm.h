@@ -6,7 +6,7 @@
 #include <torch/nn/module.h>
 
 #include "config/section.h"
-#include "kernels/rng_key.h"
+#include "kernels/random_bits.h"
 
 namespace weft::nn {
 

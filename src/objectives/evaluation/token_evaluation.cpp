@@ -8,7 +8,6 @@
 
 #include "batching/hidden_states.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/label_smoothing.h"
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
 

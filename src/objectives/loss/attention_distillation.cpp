@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/string_util.h"
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 
 namespace weft::objectives {
 

@@ -8,7 +8,7 @@
 #include "base/string_util.h"
 #include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 
 namespace weft::objectives {

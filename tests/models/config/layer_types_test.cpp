@@ -8,7 +8,7 @@
 #include "models/directory.h"
 #include "models/weights/weight_map.h"
 #include "nn/linear.h"
-#include "nn/sentence_pooling.h"
+#include "nn/pooling.h"
 #include "nn/stack.h"
 #include "support/config.h"
 #include "support/context.h"
@@ -126,11 +126,27 @@ TEST(LayerTypes, WrongKeysAreNamedWithTheirPlace) {
       std::string::npos);
 }
 
+TEST(LayerTypes, ASublayerReadsASectionOfItsOwn) {
+  const auto options =
+      read_layers(kTinyBert + "  attention: {heads: 2}\n  block: rf\n  recurrent: {width: 6}\n");
+  const auto parameters = make_model(options, 1)->named_parameters();
+  EXPECT_EQ(parameters["layers.2.recurrent.output.weight"].sizes(), (at::IntArrayRef{8, 6}));
+  const std::string without = kTinyBert + "  attention: {heads: 2}\n";
+  EXPECT_NE(layers_message(without + "  recurrent: {width: 6}\n")
+                .find("recurrent: has no effect without `r` in block"),
+            std::string::npos);
+  EXPECT_NE(layers_message(without + "  block: rf\n  recurrent: {widht: 6}\n")
+                .find("did you mean 'width'?"),
+            std::string::npos);
+}
+
 TEST(LayerTypes, AModelBeyondItsFamilyIsSavedAndLoaded) {
   for (const std::string keys :
        {"  attention: {heads: 2, type: mean, gain: 3, layers: {\"1\": {type: window, window: "
         "3}}}\n",
         "  attention: {heads: 2}\n  block: faf\n",
+        "  attention: {heads: 2}\n  block: rfr\n  recurrent: [{width: 6}, {width: 5}]\n",
+        "  attention: {heads: 2}\n  block: arf\n",
         "  attention: [{heads: 2, type: mean}, {type: full}]\n  block: aff\n"}) {
     const auto options = read_layers(kTinyBert + keys);
     const auto model = make_model(options, 7);
@@ -168,6 +184,10 @@ TEST(LayerTypes, AnUnknownTypeInADirectoryIsNamed) {
   EXPECT_NE(message.find("config.json"), std::string::npos);
   EXPECT_NE(message.find("found 'meant'"), std::string::npos);
   EXPECT_NE(message.find("window"), std::string::npos);
+  EXPECT_NE(test::message_of<UserError>([] {
+              read_layer_types({{"block", "rf"}}, "config.json");
+            }).find("recurrent"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "models/decoding/search.h"
 #include "models/directory.h"
 #include "models/inference.h"
+#include "nn/sublayer.h"
 
 namespace weft::models {
 namespace {
@@ -189,6 +190,18 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
     options.is_prefix_lm = false;
     const auto plain = make_model(options, 5);
     EXPECT_FALSE(at::allclose(first(*plain)[1], whole[1], 1e-3, 1e-3));
+  }
+}
+
+TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
+  const at::NoGradGuard guard;
+  for (const std::string block : {"rf", "raf"}) {
+    auto options = model_decoder_tiny(Family::kLlama);
+    auto section = config::Document::parse("{width: 12}", "test.yaml").root();
+    options.layer_types.block = block;
+    options.layer_types.sublayers["recurrent"].cycle = {
+        nn::read_component(section, *nn::find_sublayer('r'))};
+    expect_same_texts(*make_model(options, 5), prompts());
   }
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/deterministic_sum.h"
+#include "kernels/sum.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

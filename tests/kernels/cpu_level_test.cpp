@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/requested_level.h"
+#include "kernels/cpu/kernel_table.h"
 
 namespace weft::kernels::cpu {
 namespace {

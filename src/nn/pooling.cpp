@@ -1,9 +1,13 @@
-#include "nn/sentence_pooling.h"
+#include "nn/pooling.h"
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <ATen/ATen.h>
+
+#include "kernels/activation.h"
+#include "kernels/to_device.h"
 
 namespace weft::nn {
 
@@ -43,6 +47,31 @@ at::Tensor pool(const at::Tensor& hidden, const kernels::Layout& layout, Sentenc
     vectors.push_back(pooled(hidden.narrow(0, begin, end - begin), pooling));
   }
   return vectors.empty() ? hidden.new_empty({0, hidden.size(1)}) : at::stack(vectors);
+}
+
+at::Tensor segment_sum(const at::Tensor& x, const kernels::Layout& layout) {
+  TORCH_CHECK(x.dim() == 2 && x.size(0) == layout.tokens(), "segment_sum expects (",
+              layout.tokens(), ", D), got ", x.sizes());
+  std::vector<int64_t> lengths;
+  for (std::size_t i = 0; i + 1 < layout.offsets.size(); ++i) {
+    lengths.push_back(layout.offsets[i + 1] - layout.offsets[i]);
+  }
+  return at::segment_reduce(x.to(at::kFloat).contiguous(), "sum",
+                            kernels::to_device(lengths, x.device()), std::nullopt, std::nullopt,
+                            /*axis=*/0, /*unsafe=*/false, /*initial=*/0);
+}
+
+at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout) {
+  const auto begins = layout.device_offsets.slice(0, 0, layout.sequences());
+  return hidden.index_select(0, begins);
+}
+
+PoolerImpl::PoolerImpl(int64_t dim) {
+  dense_ = register_module("dense", Linear(LinearOptions{dim, dim}));
+}
+
+at::Tensor PoolerImpl::forward(const at::Tensor& first_tokens) {
+  return kernels::activate(dense_->forward(first_tokens), kernels::Activation::kTanh);
 }
 
 }  // namespace weft::nn

@@ -1,4 +1,6 @@
-#include "nn/sentence_pooling.h"
+#include "nn/pooling.h"
+
+#include <cmath>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -35,6 +37,18 @@ TEST(SentencePooling, SequenceDoesNotDependOnItsNeighbours) {
   const auto together = pool(hidden(), kLayout, SentencePooling::kMean);
   EXPECT_TRUE(
       at::equal(pool(hidden().slice(0, 0, 3), alone, SentencePooling::kMean)[0], together[0]));
+}
+
+TEST(Pooler, IsTanhOfTheFirstToken) {
+  PoolerImpl pooler(2);
+  test::set_parameters(pooler,
+                       {{"dense.weight", at::eye(2)}, {"dense.bias", at::tensor({0.0F, 1.0F})}});
+  const auto hidden =
+      at::arange(10, at::kFloat).view({5, 2}) / 10;  // rows begin with 0, 0.2, 0.4, ...
+  const auto layout = kernels::Layout::from_offsets({0, 3, 5}, at::kCPU);
+  const auto expected =
+      at::tensor({std::tanh(0.0), std::tanh(1.1), std::tanh(0.6), std::tanh(1.7)}).view({2, 2});
+  EXPECT_TRUE(test::near(pooler.forward(first_tokens(hidden, layout)), expected));
 }
 
 }  // namespace

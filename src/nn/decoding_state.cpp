@@ -1,0 +1,60 @@
+#include "nn/decoding_state.h"
+
+#include <numeric>
+
+#include "kernels/to_device.h"
+
+namespace weft::nn {
+
+namespace {
+
+std::vector<int64_t> selected_values(const std::vector<int64_t>& values,
+                                     const std::vector<int64_t>& rows) {
+  std::vector<int64_t> result;
+  for (const auto row : rows) {
+    TORCH_CHECK(row >= 0 && row < static_cast<int64_t>(values.size()), "no sequence ", row, " of ",
+                values.size());
+    result.push_back(values[static_cast<std::size_t>(row)]);
+  }
+  return result;
+}
+
+}  // namespace
+
+DecodingState::DecodingState(int64_t sequences)
+    : lengths_(static_cast<std::size_t>(sequences), 0),
+      previous_lengths_(lengths_),
+      source_indices_(lengths_) {
+  std::iota(source_indices_.begin(), source_indices_.end(), 0);
+}
+
+kernels::Layout DecodingState::begin_step(const std::vector<int64_t>& counts,
+                                          const at::Device& device) {
+  TORCH_CHECK(counts.size() == lengths_.size(), "a forward pass over ", lengths_.size(),
+              " sequences expects the same number of counts, got ", counts.size());
+  previous_lengths_ = lengths_;
+  std::vector<int64_t> offsets{0};
+  for (std::size_t b = 0; b < counts.size(); ++b) {
+    lengths_[b] += counts[b];
+    offsets.push_back(offsets.back() + counts[b]);
+  }
+  return kernels::Layout::continuing(std::move(offsets), previous_lengths_, device);
+}
+
+void DecodingState::reorder(const std::vector<int64_t>& rows) {
+  std::vector<int64_t> same(lengths_.size());
+  std::iota(same.begin(), same.end(), 0);
+  if (rows == same) {
+    return;
+  }
+  lengths_ = selected_values(lengths_, rows);
+  previous_lengths_ = selected_values(previous_lengths_, rows);
+  source_indices_ = selected_values(source_indices_, rows);
+  for (auto& [key, tensor] : sequence_tensors_) {
+    if (tensor.defined()) {
+      tensor = tensor.index_select(0, kernels::to_device(rows, tensor.device()));
+    }
+  }
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,138 @@
+#include "nn/sublayer.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/string_util.h"
+#include "nn/attention/cross_attention.h"
+#include "nn/block.h"
+#include "nn/gru.h"
+
+namespace weft::nn {
+
+namespace {
+
+std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options) {
+  auto attention = options.attention;
+  attention.layer = options.layer;
+  return options.make_attention(attention);
+}
+
+std::shared_ptr<Sublayer> make_cross_attention(const BlockOptions& options) {
+  auto attention = options.cross_attention;
+  attention.layer = options.layer;
+  return std::make_shared<CrossAttention>(attention);
+}
+
+std::shared_ptr<Sublayer> make_feed_forward(const BlockOptions& options) {
+  auto feed_forward = options.feed_forward;
+  feed_forward.layer = options.layer;
+  return options.make_feed_forward(feed_forward);
+}
+
+double feed_forward_output_dropout(const BlockOptions& options) {
+  return options.feed_forward_dropout.value_or(options.dropout);
+}
+
+std::vector<SublayerDefinition> built_in_sublayers() {
+  return {
+      {.name = "attention",
+       .letter = 'a',
+       .description = "attention",
+       .make = make_self_attention,
+       .sites =
+           SublayerSites{BlockDropoutSite::kAttentionOutput, BlockDropoutSite::kAttentionDropPath}},
+      {.name = "cross_attention",
+       .letter = 'c',
+       .description = "cross attention, of decoders with an encoder",
+       .make = make_cross_attention,
+       .needs_encoder_states = true,
+       .sites = SublayerSites{BlockDropoutSite::kCrossAttentionOutput,
+                              BlockDropoutSite::kAttentionDropPath}},
+      {.name = "feed_forward",
+       .letter = 'f',
+       .description = "feed-forward",
+       .make = make_feed_forward,
+       .output_dropout = feed_forward_output_dropout,
+       .sites = SublayerSites{BlockDropoutSite::kFeedForwardOutput,
+                              BlockDropoutSite::kFeedForwardDropPath}},
+      {.name = "recurrent", .letter = 'r', .description = "recurrent: a GRU", .read = read_gru},
+  };
+}
+
+Registry<SublayerDefinition>& sublayer_registry() {
+  static Registry<SublayerDefinition> registry("sub-layer", built_in_sublayers());
+  return registry;
+}
+
+}  // namespace
+
+const Registry<SublayerDefinition>& sublayer_kinds() { return sublayer_registry(); }
+
+void register_sublayer(const SublayerDefinition& definition) {
+  if (definition.letter < 'a' || definition.letter > 'z') {
+    throw std::invalid_argument(str_cat("sub-layer '", definition.name, "' has the letter '",
+                                        definition.letter, "', allowed are a to z"));
+  }
+  if (const auto* const other = find_sublayer(definition.letter)) {
+    throw std::invalid_argument(str_cat("sub-layer '", definition.name, "' has the letter '",
+                                        definition.letter, "' of '", other->name,
+                                        "', choose another"));
+  }
+  sublayer_registry().add(definition);
+}
+
+const SublayerDefinition* find_sublayer(char letter) {
+  const auto& all = sublayer_kinds().all();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const SublayerDefinition& kind) {
+    return kind.letter == letter;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string list_sublayers(const std::function<bool(const SublayerDefinition&)>& is_listed) {
+  std::vector<std::string> listed;
+  for (const auto& kind : sublayer_kinds().all()) {
+    if (!is_listed || is_listed(kind)) {
+      listed.push_back(str_cat(kind.letter, " (", kind.description, ")"));
+    }
+  }
+  return join(listed);
+}
+
+std::optional<std::string> order_error(const std::string& order) {
+  constexpr std::size_t kMost = 16;
+  if (order.empty() || order.size() > kMost) {
+    return str_cat("has ", order.size(), " sub-layers, allowed are 1 to ", kMost);
+  }
+  for (const char letter : order) {
+    if (find_sublayer(letter) == nullptr) {
+      return str_cat("has the letter '", letter, "', allowed are ", list_sublayers());
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& order) {
+  std::vector<const SublayerDefinition*> found;
+  for (const auto& kind : sublayer_kinds().all()) {
+    if (kind.read != nullptr && order.find(kind.letter) != std::string::npos) {
+      found.push_back(&kind);
+    }
+  }
+  return found;
+}
+
+bool needs_encoder_states(const std::string& order) {
+  return without_encoder_states(order).size() < order.size();
+}
+
+std::string without_encoder_states(std::string order) {
+  std::erase_if(order, [](char letter) {
+    const auto* const kind = find_sublayer(letter);
+    return kind != nullptr && kind->needs_encoder_states;
+  });
+  return order;
+}
+
+}  // namespace weft::nn
