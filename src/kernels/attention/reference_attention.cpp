@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/attention/attention_dropout_mask.h"
 #include "kernels/gpu.h"
 #include "kernels/random_bits.h"
 #include "kernels/reference.h"
@@ -115,21 +116,6 @@ at::Tensor visible(const Group& group,
   return mask;
 }
 
-at::Tensor attention_dropout_mask(const Group& group,
-                                  const AttentionSettings& settings,
-                                  const RngKey& rng_key,
-                                  const at::Device& device) {
-  const auto rule = attention_dropout_rule(settings.dropout, rng_key);
-  const auto options = at::TensorOptions().dtype(at::kLong).device(device);
-  const auto sequence =
-      (to_device(group.sequences, device) + rng_key.first_sequence).view({-1, 1, 1, 1});
-  const auto head = at::arange(settings.heads, options).view({1, -1, 1, 1});
-  const auto size = group.queries * group.keys;
-  const auto all = philox_bits(rule, 0, (size + kDropoutTile - 1) / kDropoutTile, sequence, head);
-  return dropout_mask(rule, all.narrow(-1, 0, size))
-      .view({-1, settings.heads, group.queries, group.keys});  // (G, H, L, S)
-}
-
 // Rotates x (G, L, H, K), whose positions start at `shifts`. Padding may exceed the table and is
 // clamped to its last row; its result is never used.
 at::Tensor rotate_from(const at::Tensor& x,
@@ -221,7 +207,11 @@ at::Tensor attend(const Parts& parts,
   }
   auto weights = at::softmax(scores.masked_fill(mask.logical_not(), -INFINITY), -1);
   if (settings.dropout > 0.0) {
-    weights = weights * attention_dropout_mask(group, settings, rng_key, device);  // (G, H, L, S)
+    weights = weights * attention_dropout_mask({.sequences = group.sequences,
+                                                .heads = settings.heads,
+                                                .queries = group.queries,
+                                                .keys = group.keys},
+                                               settings.dropout, rng_key, device);
   }
   return at::matmul(weights.to(v.scalar_type()), v).transpose(1, 2);  // (G, L, H, K)
 }

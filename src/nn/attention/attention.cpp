@@ -1,6 +1,7 @@
 #include "nn/attention/attention.h"
 
 #include "nn/attention/full_attention.h"
+#include "nn/attention/linformer.h"
 #include "nn/attention/window_attention.h"
 
 namespace weft::nn {
@@ -12,6 +13,7 @@ Registry<AttentionDefinition>& attention_registry() {
                                                 {
                                                     {"full", read_full_attention},
                                                     {"window", read_window_attention},
+                                                    {"linformer", read_linformer_attention},
                                                 });
   return registry;
 }

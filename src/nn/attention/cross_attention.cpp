@@ -1,6 +1,8 @@
 #include "nn/attention/cross_attention.h"
 
+#include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
+#include "nn/attention/score_parts.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::nn {
@@ -16,31 +18,37 @@ CrossAttention::CrossAttention(const AttentionOptions& options) : options_(optio
   output_ = register_module(
       "output", Linear(LinearOptions{q_size, options.dim,
                                      options.has_output_bias.value_or(options.has_bias)}));
+  core_ = register_module(
+      "core", std::make_shared<DenseCore>(
+                  options, DenseParts{.score = std::make_shared<DotProductScore>(options.scale)}));
 }
 
 at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext& context) {
   const auto& encoder_states = *context.encoder_states;
   const int64_t kv_size = key_heads(options_) * head_dim(options_);
-  const kernels::AttentionSettings settings{.heads = options_.heads,
-                                            .key_heads = key_heads(options_),
-                                            .scale = options_.scale,
-                                            .dropout = context.rate(options_.dropout)};
+  const auto project = [&] { return key_value_->forward(encoder_states.states, context); };
   if (context.decoding_state == nullptr) {
-    const auto rows = key_value_->forward(encoder_states.states, context);  // (M, 2 G K)
-    return kernels::attention(
-        {.query = query, .key = rows}, context.layout, encoder_states.layout, settings,
-        context.rng_key(site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights)));
+    const auto site = site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights);
+    return core_->forward({.rows = {.query = query, .key = project()},  // (M, 2 G K)
+                           .queries = context.layout,
+                           .keys = encoder_states.layout,
+                           .rng_key = context.rng_key(site)},
+                          context);
   }
   auto cache = kv_cache_of(context);
   if (!cache.has_encoder_kv(options_.layer)) {
-    const auto rows = key_value_->forward(encoder_states.states, context);
+    const auto rows = project();
     cache.store_encoder_kv(options_.layer, rows.narrow(1, 0, kv_size),
                            rows.narrow(1, kv_size, kv_size));
   }
   const auto cached = cache.encoder_kv(options_.layer, encoder_states.layout);
-  return kernels::attention(
-      {.query = query, .key = cached.key, .value = cached.value, .key_begins = cached.starts},
-      context.layout, cached.layout, settings, {});
+  return core_->forward({.rows = {.query = query,
+                                  .key = cached.key,
+                                  .value = cached.value,
+                                  .key_begins = cached.starts},
+                         .queries = context.layout,
+                         .keys = cached.layout},
+                        context);
 }
 
 at::Tensor CrossAttention::forward(const at::Tensor& x, const ForwardContext& context) {

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "kernels/attention/attention.h"
-#include "nn/attention/attention.h"
+#include <memory>
+
+#include "nn/attention/attention_core.h"
 #include "nn/linear.h"
 
 namespace weft::nn {
@@ -18,6 +19,7 @@ class CrossAttention : public Sublayer {
   at::Tensor attend(const at::Tensor& query, const ForwardContext& context);
 
   AttentionOptions options_;
+  std::shared_ptr<AttentionCore> core_;
   Linear query_{nullptr};
   Linear key_value_{nullptr};  // weight (2 G K, D): rows of key, then value
   Linear output_{nullptr};

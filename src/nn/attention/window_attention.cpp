@@ -1,15 +1,19 @@
 #include "nn/attention/window_attention.h"
 
-namespace weft::nn {
+#include "nn/attention/dense_core.h"
+#include "nn/attention/mask_patterns.h"
+#include "nn/attention/self_attention.h"
 
-WindowAttention::WindowAttention(const AttentionOptions& options, int64_t window)
-    : FullAttention(options), window_radius_(options.is_causal ? window - 1 : window / 2) {
-  TORCH_CHECK(window > 0, "found a window of ", window, " tokens, at least 1 is needed");
-}
+namespace weft::nn {
 
 AttentionMaker window_attention(int64_t window) {
   return [window](const AttentionOptions& options) {
-    return std::make_shared<WindowAttention>(options, window);
+    TORCH_CHECK(window > 0, "found a window of ", window, " tokens, at least 1 is needed");
+    auto parts = dense_parts(options);
+    parts.patterns.push_back(
+        std::make_shared<WindowPattern>(options.is_causal ? window - 1 : window / 2));
+    return std::make_shared<SelfAttention>(
+        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
   };
 }
 

@@ -1,0 +1,29 @@
+#include "nn/attention/attention_core.h"
+
+#include "kernels/attention/rotary.h"
+
+namespace weft::nn {
+
+std::vector<at::Tensor> AttentionCore::weights(const CoreInput& /*input*/,
+                                               const ForwardContext& /*context*/) {
+  TORCH_CHECK(false, "this attention type has no attention weights to show");
+}
+
+kernels::AttentionInput separate_rows(const at::Tensor& qkv,
+                                      const at::Tensor& rotary,
+                                      const at::Tensor& positions,
+                                      const AttentionOptions& options) {
+  const int64_t width = head_dim(options);
+  const int64_t q_size = options.heads * width;
+  const int64_t kv_size = key_heads(options) * width;
+  auto rotated_qk = qkv.narrow(1, 0, q_size + kv_size);  // queries and keys
+  if (rotary.defined()) {
+    const auto heads = rotated_qk.unflatten(1, {-1, width});
+    rotated_qk = kernels::apply_rotary(heads, rotary, positions).flatten(1);
+  }
+  return {.query = rotated_qk.narrow(1, 0, q_size),
+          .key = rotated_qk.narrow(1, q_size, kv_size),
+          .value = qkv.narrow(1, q_size + kv_size, kv_size)};
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <vector>
+
+#include "kernels/attention/attention.h"
+#include "nn/attention/attention.h"
+
+namespace weft::nn {
+
+/// Input of a core: the projections of a layer's own tokens side by side (`qkv`), or separate rows.
+struct CoreInput {
+  at::Tensor qkv = {};     // (N, (H + 2 G) K): query, key and value of each token
+  at::Tensor rotary = {};  // rotary table for the queries and keys in `qkv`; undefined: none
+  kernels::AttentionInput rows = {};  // used if `qkv` is undefined; already rotated
+  const kernels::Layout& queries;
+  const kernels::Layout& keys;   // same as `queries` for qkv
+  kernels::RngKey rng_key = {};  // of the dropout of the weights
+};
+
+/// The part of an attention layer between its input and output projections: mixes the values of a
+/// sequence for each of its queries.
+class AttentionCore : public torch::nn::Module {
+ public:
+  /// -> (N, H K)
+  virtual at::Tensor forward(const CoreInput& input, const ForwardContext& context) = 0;
+
+  /// Attention::weights, given `qkv`. Throws c10::Error for cores that have no such weights.
+  virtual std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context);
+
+  /// Whether the positions of queries and keys have no effect, so that queries may be left out.
+  virtual bool is_position_independent() const { return false; }
+};
+
+/// Query, key and value in `qkv`, as rows; queries and keys are rotated by the table's rows
+/// `positions` (N) if there is a table.
+kernels::AttentionInput separate_rows(const at::Tensor& qkv,
+                                      const at::Tensor& rotary,
+                                      const at::Tensor& positions,
+                                      const AttentionOptions& options);
+
+}  // namespace weft::nn

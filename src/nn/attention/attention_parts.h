@@ -1,0 +1,88 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include "kernels/attention/attention.h"
+#include "nn/forward_context.h"
+
+/// The exchangeable parts of softmax attention. Scores, modifiers and patterns see one sequence at
+/// a time, without padding.
+namespace weft::nn {
+
+/// Queries and keys of one sequence, both numbered from 0 within it.
+struct AttentionSpan {
+  int64_t queries = 0;  // L
+  int64_t keys = 0;     // S
+  int64_t offset =
+      0;  // index of query 0 among the keys: the number of keys in a KV cache before it
+  int64_t prefix = 0;  // leading keys that causal queries see too (arXiv:1910.10683)
+
+  auto operator<=>(const AttentionSpan&) const = default;
+};
+
+/// G sequences with the same span, which are computed together.
+struct AttentionTile {
+  AttentionSpan span;
+  at::Tensor query;  // (G, H, L, K), rotated
+  at::Tensor key;  // (G, H, S, K), rotated; a key head is repeated for each query head that uses it
+  const ForwardContext& context;
+};
+
+/// A part of softmax attention that the fused kernels may be able to compute.
+class AttentionPart : public torch::nn::Module {
+ public:
+  /// Adds what the kernels need to compute this part. nullopt if they cannot: then the whole layer
+  /// is computed in plain LibTorch.
+  virtual std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings /*settings*/,
+                                                          const ForwardContext& /*context*/) const {
+    return std::nullopt;
+  }
+};
+
+/// How well each key fits a query.
+class ScoreFunction : public AttentionPart {
+ public:
+  /// (G, H, L, S), fp32 or fp64.
+  virtual at::Tensor scores(const AttentionTile& tile) = 0;
+
+  /// Whether a score depends on nothing but the query and the key, not on their positions.
+  virtual bool is_position_independent() const { return false; }
+};
+
+/// Changes the scores, which are not masked yet, or the weights after the softmax.
+class ScoreModifier : public AttentionPart {
+ public:
+  /// (G, H, L, S) -> the same shape
+  virtual at::Tensor scores(const at::Tensor& scores, const AttentionTile& /*tile*/) {
+    return scores;
+  }
+  /// The same for the weights, before dropout.
+  virtual at::Tensor weights(const at::Tensor& weights, const AttentionTile& /*tile*/) {
+    return weights;
+  }
+};
+
+/// Which keys a query attends to; at least one for each query.
+class MaskPattern : public AttentionPart {
+ public:
+  /// Whether query `i` attends to key `j`. The query is at position span.offset + i of the keys.
+  virtual bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const = 0;
+};
+
+/// Replaces the keys or values of each sequence by fewer rows.
+class SequenceReducer : public torch::nn::Module {
+ public:
+  struct Result {
+    at::Tensor rows;         // (M, G K)
+    kernels::Layout layout;  // of these rows; only offsets and lengths are used
+  };
+  /// rows (N, G K) -> (M, G K). A sequence with rows keeps at least one.
+  virtual Result reduce(const at::Tensor& rows, const kernels::Layout& layout) = 0;
+};
+
+}  // namespace weft::nn

@@ -1,0 +1,243 @@
+#include "nn/attention/dense_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "kernels/attention/attention_dropout_mask.h"
+#include "kernels/flop_counter.h"
+#include "kernels/operation_profiler.h"
+#include "kernels/to_device.h"
+#include "nn/attention/mask_patterns.h"
+#include "nn/attention/score_parts.h"
+
+namespace weft::nn {
+
+namespace {
+
+int64_t length_of(const kernels::Layout& layout, int64_t sequence) {
+  const auto b = static_cast<std::size_t>(sequence);
+  return layout.offsets[b + 1] - layout.offsets[b];
+}
+
+/// The rows of some sequences: `count` of each, from its first row on.
+std::vector<int64_t> rows_of_sequences(const std::vector<int64_t>& begins,
+                                       const std::vector<int64_t>& sequences,
+                                       int64_t count) {
+  std::vector<int64_t> rows;
+  for (const auto sequence : sequences) {
+    for (int64_t i = 0; i < count; ++i) {
+      rows.push_back(begins[static_cast<std::size_t>(sequence)] + i);
+    }
+  }
+  return rows;
+}
+
+/// These rows of x (N, G' K) by head: (G, H, count, K). Shared heads are repeated.
+at::Tensor heads_of_sequences(const at::Tensor& x,
+                              const std::vector<int64_t>& begins,
+                              const std::vector<int64_t>& sequences,
+                              int64_t count,
+                              const AttentionOptions& options) {
+  const int64_t width = head_dim(options);
+  const auto rows = kernels::to_device(rows_of_sequences(begins, sequences, count), x.device());
+  const auto heads = x.index_select(0, rows).view(
+      {static_cast<int64_t>(sequences.size()), count, x.size(1) / width, width});
+  const auto copies = options.heads / heads.size(2);
+  return (copies == 1 ? heads : at::repeat_interleave(heads, copies, 2)).transpose(1, 2);
+}
+
+}  // namespace
+
+DenseParts dense_parts(const AttentionOptions& options) {
+  DenseParts parts{.score = std::make_shared<DotProductScore>(options.scale)};
+  if (options.has_distance_bias) {
+    parts.modifiers.push_back({"distance_bias", std::make_shared<DistanceBias>()});
+  }
+  if (options.is_causal) {
+    parts.patterns.push_back(std::make_shared<CausalPattern>());
+  }
+  return parts;
+}
+
+DenseCore::DenseCore(const AttentionOptions& options, DenseParts parts)
+    : options_(options), parts_(std::move(parts)) {
+  register_module("score", parts_.score);
+  for (const auto& [name, modifier] : parts_.modifiers) {
+    register_module(name, modifier);
+  }
+}
+
+bool DenseCore::is_position_independent() const {
+  return parts_.patterns.empty() && parts_.modifiers.empty() &&
+         parts_.score->is_position_independent();
+}
+
+std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
+    const CoreInput& input, const ForwardContext& context) const {
+  std::optional settings = kernels::AttentionSettings{.heads = options_.heads,
+                                                      .key_heads = key_heads(options_),
+                                                      .dropout = context.rate(options_.dropout),
+                                                      .rotary = input.rotary};
+  const auto add = [&](const AttentionPart& part) {
+    if (settings) {
+      settings = part.fused(std::move(*settings), context);
+    }
+  };
+  add(*parts_.score);
+  for (const auto& [name, modifier] : parts_.modifiers) {
+    add(*modifier);
+  }
+  for (const auto& pattern : parts_.patterns) {
+    add(*pattern);
+  }
+  return settings;
+}
+
+at::Tensor DenseCore::forward(const CoreInput& input, const ForwardContext& context) {
+  const auto settings = fused_settings(input, context);
+  if (!settings) {
+    return plain_forward(input, context);
+  }
+  return input.qkv.defined()
+             ? kernels::attention(input.qkv, input.queries, *settings, input.rng_key)
+             : kernels::attention(input.rows, input.queries, input.keys, *settings, input.rng_key);
+}
+
+CoreInput DenseCore::separated(const CoreInput& input) const {
+  auto result = input;
+  auto& rows = result.rows;
+  if (input.qkv.defined()) {
+    // By place in the sequence like the kernels, also where the layout has other positions.
+    const auto places = kernels::Layout::from_offsets(input.queries.offsets, input.qkv.device());
+    rows = separate_rows(input.qkv, input.rotary, places.positions, options_);
+  } else if (!rows.value.defined()) {
+    const auto halves = rows.key.chunk(2, 1);
+    rows.key = halves[0];
+    rows.value = halves[1];
+  }
+  if (rows.key_begins.empty()) {
+    rows.key_begins = input.keys.offsets;
+  }
+  return result;
+}
+
+DenseCore::Spans DenseCore::spans_of(const CoreInput& input, const ForwardContext& context) const {
+  Spans spans;
+  for (int64_t b = 0; b < input.queries.sequences(); ++b) {
+    const auto queries = length_of(input.queries, b);
+    const auto keys = length_of(input.keys, b);
+    const auto& prefixes = context.prefix_lengths;
+    const AttentionSpan span{
+        .queries = queries,
+        .keys = keys,
+        .offset = options_.is_causal ? keys - queries : 0,
+        .prefix = prefixes.empty() ? 0 : prefixes.at(static_cast<std::size_t>(b))};
+    spans[span].push_back(b);
+  }
+  return spans;
+}
+
+at::Tensor DenseCore::hidden_pairs(const AttentionTile& tile) const {
+  const auto& span = tile.span;
+  auto hidden = at::empty({options_.heads, span.queries, span.keys}, at::kBool);
+  auto* next = hidden.data_ptr<bool>();
+  for (int64_t head = 0; head < options_.heads; ++head) {
+    for (int64_t i = 0; i < span.queries; ++i) {
+      for (int64_t j = 0; j < span.keys; ++j) {
+        *next++ = std::any_of(
+            parts_.patterns.begin(), parts_.patterns.end(),
+            [&](const auto& pattern) { return !pattern->is_visible(span, head, i, j); });
+      }
+    }
+  }
+  return hidden.to(tile.query.device());
+}
+
+at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
+  auto scores = parts_.score->scores(tile);
+  for (const auto& [name, modifier] : parts_.modifiers) {
+    scores = modifier->scores(scores, tile);
+  }
+  if (!parts_.patterns.empty()) {
+    scores = scores.masked_fill(hidden_pairs(tile), -INFINITY);
+  }
+  auto weights = at::softmax(scores, -1);
+  for (const auto& [name, modifier] : parts_.modifiers) {
+    weights = modifier->weights(weights, tile);
+  }
+  return weights;
+}
+
+AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
+                                 const CoreInput& separated,
+                                 const ForwardContext& context) const {
+  const auto& [span, indices] = sequences;
+  const auto& rows = separated.rows;
+  return {.span = span,
+          .query = heads_of_sequences(rows.query, separated.queries.offsets, indices, span.queries,
+                                      options_),
+          .key = heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_),
+          .context = context};
+}
+
+at::Tensor DenseCore::mix(const Spans::value_type& sequences,
+                          const CoreInput& separated,
+                          const ForwardContext& context) const {
+  const auto& [span, indices] = sequences;
+  const auto& rows = separated.rows;
+  auto weights = weights_of(tile_of(sequences, separated, context));
+  if (const double dropout = context.rate(options_.dropout); dropout > 0) {
+    weights =
+        weights * kernels::attention_dropout_mask({.sequences = indices,
+                                                   .heads = options_.heads,
+                                                   .queries = span.queries,
+                                                   .keys = span.keys},
+                                                  dropout, separated.rng_key, weights.device());
+  }
+  const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
+  const auto mixed = at::matmul(weights.to(value.scalar_type()), value);  // (G, H, L, K)
+  const int64_t flops = 2 * mixed.numel() * span.keys;
+  kernels::count_with_backward(mixed, flops, 2 * flops);
+  return mixed.transpose(1, 2).reshape({-1, rows.query.size(1)});
+}
+
+at::Tensor DenseCore::plain_forward(const CoreInput& input, const ForwardContext& context) const {
+  const kernels::ScopedOperationTimer timer(kernels::Operation::kAttention);
+  const auto all = separated(input);
+  const auto& query = all.rows.query;
+  std::vector<at::Tensor> outputs{at::zeros({0, query.size(1)}, query.options())};
+  std::vector<int64_t> order(static_cast<std::size_t>(query.size(0)));  // row in the outputs
+  int64_t done = 0;
+  for (const auto& sequences : spans_of(input, context)) {
+    const auto& [span, indices] = sequences;
+    for (const auto row : rows_of_sequences(input.queries.offsets, indices, span.queries)) {
+      order[static_cast<std::size_t>(row)] = done++;
+    }
+    const auto count = static_cast<int64_t>(indices.size()) * span.queries;
+    outputs.push_back(span.keys > 0 && count > 0
+                          ? mix(sequences, all, context)
+                          : at::zeros({count, query.size(1)}, query.options()));
+  }
+  return at::cat(outputs).index_select(0, kernels::to_device(order, query.device()));  // (N, H K)
+}
+
+std::vector<at::Tensor> DenseCore::weights(const CoreInput& input, const ForwardContext& context) {
+  TORCH_CHECK(input.qkv.defined(), "the weights of separate rows are not available");
+  auto precise = input;
+  precise.qkv = input.qkv.to(at::kFloat);
+  const auto all = separated(precise);
+  std::vector<at::Tensor> weights(static_cast<std::size_t>(input.queries.sequences()));
+  for (const auto& sequences : spans_of(input, context)) {
+    const auto& indices = sequences.second;
+    const auto of_span = weights_of(tile_of(sequences, all, context)).unbind(0);  // (H, L, L) each
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      weights[static_cast<std::size_t>(indices[i])] = of_span[i];
+    }
+  }
+  return weights;
+}
+
+}  // namespace weft::nn

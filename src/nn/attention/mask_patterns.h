@@ -1,0 +1,28 @@
+#pragma once
+
+#include "nn/attention/attention_parts.h"
+
+namespace weft::nn {
+
+/// A query attends to itself and the keys before it, and to all keys of a prefix.
+class CausalPattern : public MaskPattern {
+ public:
+  bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const override;
+  std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
+                                                  const ForwardContext& context) const override;
+};
+
+/// A query attends to keys at most `radius` positions away (arXiv:2004.05150, section 3.1).
+class WindowPattern : public MaskPattern {
+ public:
+  explicit WindowPattern(int64_t radius) : radius_(radius) {}
+
+  bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const override;
+  std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
+                                                  const ForwardContext& context) const override;
+
+ private:
+  int64_t radius_;
+};
+
+}  // namespace weft::nn

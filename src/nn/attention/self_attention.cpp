@@ -1,0 +1,135 @@
+#include "nn/attention/self_attention.h"
+
+#include "nn/attention/kv_cache.h"
+#include "nn/dropout_sites.h"
+
+namespace weft::nn {
+
+namespace {
+
+kernels::RotaryOptions rotary_of(const AttentionOptions& options) {
+  auto rotary = options.rotary;
+  rotary.theta = options.theta;
+  rotary.width = rotary.width > 0 ? rotary.width : head_dim(options);
+  return rotary;
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentionParts& parts)
+    : options_(options), parts_(parts), angles_(rotary_of(options)) {
+  const int64_t width = head_dim(options);
+  const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
+  qkv_ = register_module("qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
+  output_ = register_module(
+      "output", Linear(LinearOptions{options.heads * width, options.dim,
+                                     options.has_output_bias.value_or(options.has_bias)}));
+  register_module("core", parts.core);
+  if (parts.key_reducer != nullptr) {
+    TORCH_CHECK(!options.is_causal, "reduced keys contain later tokens: not for causal attention");
+    TORCH_CHECK(parts.value_reducer != nullptr, "keys are reduced, but not values");
+    register_module("key_reducer", parts.key_reducer);
+    if (parts.value_reducer != parts.key_reducer) {
+      register_module("value_reducer", parts.value_reducer);
+    }
+  }
+}
+
+at::Tensor SelfAttention::rotary_table(const ForwardContext& context, const at::Device& device) {
+  return angles_.table(context.layout.position_limit, device);
+}
+
+kernels::RngKey SelfAttention::rng_key(const ForwardContext& context) const {
+  return context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights));
+}
+
+at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const ForwardContext& context) {
+  TORCH_CHECK(!context.is_training, "attention with a KV cache is for inference only");
+  TORCH_CHECK(options_.is_causal, "only causal attention can continue from a KV cache");
+  // Keys are cached already rotated.
+  const auto own =
+      separate_rows(qkv, rotary_table(context, qkv.device()), context.layout.positions, options_);
+  const auto rows = kv_cache_of(context).extend(options_.layer, own.key, own.value);
+  return parts_.core->forward({.rows = {.query = own.query,
+                                        .key = rows.key,
+                                        .value = rows.value,
+                                        .key_begins = rows.starts},
+                               .queries = context.layout,
+                               .keys = rows.layout},
+                              context);
+}
+
+at::Tensor SelfAttention::attend_reduced(const at::Tensor& qkv, const ForwardContext& context) {
+  const auto own =
+      separate_rows(qkv, rotary_table(context, qkv.device()), context.layout.positions, options_);
+  const auto key = parts_.key_reducer->reduce(own.key, context.layout);
+  const auto value = parts_.value_reducer->reduce(own.value, context.layout);
+  TORCH_CHECK(key.layout.offsets == value.layout.offsets,
+              "the reduced keys and values have different lengths");
+  return parts_.core->forward({.rows = {.query = own.query, .key = key.rows, .value = value.rows},
+                               .queries = context.layout,
+                               .keys = key.layout,
+                               .rng_key = rng_key(context)},
+                              context);
+}
+
+at::Tensor SelfAttention::attend(const at::Tensor& x, const ForwardContext& context) {
+  const auto qkv = qkv_->forward(x, context);
+  if (context.decoding_state != nullptr) {
+    return attend_with_cache(qkv, context);
+  }
+  if (parts_.key_reducer != nullptr) {
+    return attend_reduced(qkv, context);
+  }
+  return parts_.core->forward({.qkv = qkv,
+                               .rotary = rotary_table(context, x.device()),
+                               .queries = context.layout,
+                               .keys = context.layout,
+                               .rng_key = rng_key(context)},
+                              context);
+}
+
+at::Tensor SelfAttention::forward(const at::Tensor& x, const ForwardContext& context) {
+  return output_->forward(attend(x, context), context);  // (N, D)
+}
+
+bool SelfAttention::is_position_independent() const {
+  return options_.theta == 0 && parts_.key_reducer == nullptr &&
+         parts_.core->is_position_independent();
+}
+
+at::Tensor SelfAttention::attend_selected(const at::Tensor& x,
+                                          const ForwardContext& context,
+                                          const RowSelection& selection) {
+  if (!is_position_independent() || !qkv_->has_fused_path()) {
+    return selection.select(attend(x, context));
+  }
+  const int64_t width = head_dim(options_);
+  const int64_t q_size = options_.heads * width;
+  const auto query = qkv_->forward_slice(selection.select(x), 0, q_size);             // (M, H K)
+  const auto rest = qkv_->forward_slice(x, q_size, 2 * key_heads(options_) * width);  // (N, 2 G K)
+  return parts_.core->forward({.rows = {.query = query, .key = rest},
+                               .queries = selection.layout,
+                               .keys = context.layout,
+                               .rng_key = rng_key(context)},
+                              context);
+}
+
+at::Tensor SelfAttention::forward_selected(const at::Tensor& x,
+                                           const ForwardContext& context,
+                                           const RowSelection& selection) {
+  return output_->forward(attend_selected(x, context, selection),
+                          selection.select(context));  // (M, D)
+}
+
+std::vector<at::Tensor> SelfAttention::weights(const at::Tensor& x, const ForwardContext& context) {
+  TORCH_CHECK(parts_.key_reducer == nullptr,
+              "this attention type has no attention weights to show: its keys are not tokens");
+  return parts_.core->weights({.qkv = qkv_->forward(x, context),
+                               .rotary = rotary_table(context, x.device()),
+                               .queries = context.layout,
+                               .keys = context.layout},
+                              context);
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+
+#include "nn/attention/attention_core.h"
+#include "nn/attention/attention_parts.h"
+#include "nn/linear.h"
+#include "nn/position/rotary_angles.h"
+
+namespace weft::nn {
+
+/// What a type of self-attention consists of.
+struct SelfAttentionParts {
+  std::shared_ptr<AttentionCore> core;
+  /// Shortens the keys and values of each sequence, not for causal models; nullptr: none. Both may
+  /// be the same, and must give the same layout.
+  std::shared_ptr<SequenceReducer> key_reducer = nullptr;
+  std::shared_ptr<SequenceReducer> value_reducer = nullptr;
+};
+
+/// Input projection, rotary positions, KV cache, reduction of keys and values, core, and output
+/// projection.
+class SelfAttention : public Attention {
+ public:
+  SelfAttention(const AttentionOptions& options, const SelfAttentionParts& parts);
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override;
+  std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override;
+
+ private:
+  /// Input of the output projection, (N, H K).
+  at::Tensor attend(const at::Tensor& x, const ForwardContext& context);
+  /// The selected rows of attend(), (M, H K).
+  at::Tensor attend_selected(const at::Tensor& x,
+                             const ForwardContext& context,
+                             const RowSelection& selection);
+  /// attend() with the keys and values of earlier passes.
+  at::Tensor attend_with_cache(const at::Tensor& qkv, const ForwardContext& context);
+  /// attend() with fewer keys and values.
+  at::Tensor attend_reduced(const at::Tensor& qkv, const ForwardContext& context);
+  at::Tensor rotary_table(const ForwardContext& context, const at::Device& device);
+  kernels::RngKey rng_key(const ForwardContext& context) const;
+  bool is_position_independent() const;
+
+  AttentionOptions options_;
+  SelfAttentionParts parts_;
+  RotaryAngles angles_;
+  Linear qkv_{nullptr};  // weight ((H + 2 G) K, D): rows of query, then key, then value
+  Linear output_{nullptr};
+};
+
+}  // namespace weft::nn
