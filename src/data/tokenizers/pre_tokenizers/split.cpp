@@ -88,9 +88,7 @@ class Split : public PreTokenizer {
 };
 
 FindParts matches_of(const JsonFields& fields) {
-  return [pattern = Pattern(fields)](std::string_view text) {
-    return split_by_pattern(pattern, text);
-  };
+  return [pattern = Pattern(fields)](std::string_view text) { return pattern.split(text); };
 }
 
 /// Each code point of the kind is a separate match.
