@@ -1,6 +1,6 @@
 #include "batching/image_settings.h"
 
-#include "data/images/pixel_tokenizer.h"
+#include "data/images/image_format.h"
 
 namespace weft::batching {
 

@@ -7,7 +7,7 @@
 
 namespace weft::batching {
 
-/// The model's image settings, without training options. `pixels`: data/images/pixel_tokenizer.h.
+/// The model's image settings, without training options. `pixels`: data/images/image_format.h.
 data::ImageSettings image_settings(const models::ModelOptions& model,
                                    const data::ImageOptions& options,
                                    const data::Tokenizer& pixels);

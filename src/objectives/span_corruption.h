@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "config/section.h"
-#include "data/datasets/corruption_options.h"
+#include "data/datasets/corruption.h"
 #include "objectives/objective.h"
 
 namespace weft::objectives {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "models/config/family_definition.h"
 
 namespace weft::objectives {

@@ -4,7 +4,7 @@
 #include "base/string_util.h"
 #include "batching/token_type_ids.h"
 #include "config/section.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
