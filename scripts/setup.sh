@@ -31,6 +31,7 @@ libgtest-dev             header:gtest/gtest.h
 libyaml-cpp-dev          header:yaml-cpp/yaml.h
 nlohmann-json3-dev       header:nlohmann/json.hpp
 libutf8proc-dev          header:utf8proc.h
+libonig-dev              header:oniguruma.h
 zlib1g-dev               header:zlib.h
 libpng-dev               header:png.h
 libjpeg-dev              header:jpeglib.h

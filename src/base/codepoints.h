@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace weft {
 
@@ -30,5 +32,16 @@ bool is_ideograph(char32_t code);
 /// Returns the lower-case letter, if it is a single code point, else `code`. Only U+0130 has a
 /// longer form (`i` and U+0307), which is left to the caller.
 char32_t lower_case(char32_t code);
+
+/// Unicode general categories, by their first letter.
+enum class CharacterKind { kLetter, kMark, kNumber, kPunctuation, kSymbol, kSeparator, kOther };
+
+CharacterKind kind_of(char32_t code);
+
+/// White space as in Python's `str.split`: Unicode white space and the four ASCII separators.
+bool is_python_space(char32_t code);
+
+/// Returns the text in lower case, as Python's `str.lower`.
+std::u32string python_lower(std::u32string_view text);
 
 }  // namespace weft

@@ -13,11 +13,4 @@ class UserError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The run was asked to stop (SIGTERM, SIGINT, SIGUSR1) and has shut down cleanly. `main` exits
-/// with status 143.
-class Stopped : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 }  // namespace weft

@@ -45,7 +45,7 @@ struct Rule {
   int signal = 0;
   bool is_torn = false;
   bool is_slow = false;
-  int64_t seen = 0;  // matching calls so far
+  int64_t calls = 0;  // matching ones so far
 };
 
 [[noreturn]] void reject(std::string_view rule) {
@@ -189,8 +189,8 @@ class FaultInjector {
       if ((rule.call && *rule.call != call) || what.find(rule.part) == std::string_view::npos) {
         continue;
       }
-      ++rule.seen;
-      if (rule.seen >= rule.first && rule.seen <= rule.last) {
+      ++rule.calls;
+      if (rule.calls >= rule.first && rule.calls <= rule.last) {
         ++injected_;
         add(rule, found);
       }

@@ -60,9 +60,10 @@ std::string read_file(const std::string& path, int64_t limit) {
   std::size_t got = 1;
   while (got > 0) {
     // One byte more than expected, so that reaching the end of an unchanged file needs no resize.
-    const std::size_t room =
+    const std::size_t capacity =
         std::max(filled + kChunk, static_cast<std::size_t>(std::min(expected, limit)) + 1);
-    content.resize(std::max(content.size(), std::min(room, static_cast<std::size_t>(limit) + 1)));
+    content.resize(
+        std::max(content.size(), std::min(capacity, static_cast<std::size_t>(limit) + 1)));
     got = file.read(content.data() + filled, content.size() - filled);
     filled += got;
     if (static_cast<int64_t>(filled) > limit || expected > limit) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft {
@@ -28,5 +29,19 @@ std::vector<std::string> cpu_features(const std::string& cpuinfo);
 
 /// Parses a cgroup's `cpu.max` into a number of cores ("200000 100000" -> 2); 0: no limit.
 double cpu_quota(const std::string& cpu_max);
+
+/// Bytes of memory that this process can still allocate without evicting others: the system's
+/// available memory, or less if a cgroup or an address-space limit is tighter.
+int64_t available_memory();
+
+/// Whether this many bytes can be mapped right now; the mapping is released at once.
+bool can_map(int64_t bytes);
+
+namespace detail {
+
+/// Value of `key` in lines `key value` or `key: value kB`, in bytes; -1: missing.
+int64_t parse_size(std::string_view lines, std::string_view key);
+
+}  // namespace detail
 
 }  // namespace weft

@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-#include "base/error.h"
-
 namespace weft {
 
 namespace {

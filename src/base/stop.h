@@ -1,6 +1,15 @@
 #pragma once
 
+#include <stdexcept>
+
 namespace weft {
+
+/// The run was asked to stop (SIGTERM, SIGINT, SIGUSR1) and has shut down cleanly. `main` exits
+/// with status 143.
+class Stopped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Installs handlers for SIGTERM, SIGINT and SIGUSR1: the first signal requests a stop, a second
 /// exits at once (status 143). A second one within 0.1 s is ignored, because `timeout` and

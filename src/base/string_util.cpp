@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/utf8.h"
+
 namespace weft {
 
 namespace {
@@ -165,6 +167,54 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
     }
   }
   return found;
+}
+
+std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string lines;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      lines += i == 0 ? row[i] + space : "  " + space + row[i];
+    }
+    lines += "\n";
+  }
+  return lines;
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMaxBytes = 60;
+  std::size_t end = std::min(text.size(), kMaxBytes);
+  while (end < text.size() && end > kMaxBytes - 4 && (text[end] & 0xC0) == 0x80) {
+    --end;  // do not split a character
+  }
+  std::string shown = utf8::replace_invalid(text.substr(0, end));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      c = '?';
+    }
+  }
+  return end < text.size() ? shown + "..." : shown;
+}
+
+std::string quoted_text(std::string_view text) { return "'" + printable(text) + "'"; }
+
+std::string quoted_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxShown = 12;
+  std::vector<std::string> shown;
+  for (std::size_t index = 0; index < std::min(names.size(), kMaxShown); ++index) {
+    shown.push_back(quoted_text(names[index]));
+  }
+  if (names.size() > kMaxShown) {
+    shown.push_back(str_cat("and ", names.size() - kMaxShown, " more"));
+  }
+  return join(shown);
 }
 
 }  // namespace weft

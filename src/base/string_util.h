@@ -40,8 +40,22 @@ std::string format_bytes(double bytes);
 /// Formats seconds as `3 s`, `2 min 05 s`, `1 h 02 min`.
 std::string format_duration(double seconds);
 
+/// Makes text from an untrusted file printable for a message: invalid UTF-8 replaced, control
+/// characters as `?`, truncated after 60 bytes.
+std::string printable(std::string_view text);
+
+/// The same, quoted: `'text'`.
+std::string quoted_text(std::string_view text);
+
+/// Quotes the first twelve names: `'a', 'b'`.
+std::string quoted_text(const std::vector<std::string>& names);
+
 /// Returns the candidate that the user most likely meant by `word`, by edit distance (insertions,
 /// deletions, substitutions, transpositions; case-insensitive); empty if none is close.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+/// Formats a table as lines: columns two spaces apart, the first left-aligned, the others
+/// right-aligned.
+std::string format_columns(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/string_util.h"
-#include "data/images/pixel_tokenizer.h"
+#include "data/images/image_format.h"
 #include "data/text/languages.h"
 #include "models/config/family.h"
 

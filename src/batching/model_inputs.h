@@ -34,7 +34,7 @@ class TokenTypeIds {
   std::optional<int64_t> language_;
 };
 
-/// The model's image settings, without training options. `pixels`: data/images/pixel_tokenizer.h.
+/// The model's image settings, without training options. `pixels`: data/images/image_format.h.
 data::ImageSettings image_settings(const models::ModelOptions& model,
                                    const data::ImageOptions& options,
                                    const data::Tokenizer& pixels);

@@ -1,6 +1,5 @@
 #include "base/file.h"
 #include "base/string_util.h"
-#include "config/override.h"
 #include "config/section.h"
 #include "config/state.h"
 #include "config/yaml.h"

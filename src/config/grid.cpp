@@ -5,7 +5,7 @@
 #include "config/scalar.h"
 #include "config/section.h"
 #include "config/state.h"
-#include "config/yaml_writer.h"
+#include "config/yaml.h"
 
 namespace weft::config {
 

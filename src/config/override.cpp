@@ -1,4 +1,3 @@
-#include "config/override.h"
 
 #include <charconv>
 #include <optional>

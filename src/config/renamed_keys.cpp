@@ -1,8 +1,8 @@
-#include "config/renamed_keys.h"
-
 #include <array>
 #include <string>
 #include <utility>
+
+#include "config/state.h"
 
 namespace weft::config {
 

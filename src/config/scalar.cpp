@@ -145,7 +145,7 @@ bool is_none(const Node& node) {
          (node.kind == Node::Kind::kScalar && node.is_plain && node.scalar == "none");
 }
 
-bool holds(const Range& range, double value) {
+bool contains(const Range& range, double value) {
   const bool is_above = range.is_min_exclusive ? value > range.min : value >= range.min;
   const bool is_below = range.is_max_exclusive ? value < range.max : value <= range.max;
   return std::isfinite(value) && is_above && is_below;

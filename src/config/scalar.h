@@ -30,7 +30,7 @@ std::optional<bool> parse_boolean(const Node& scalar);
 /// Whether the value is `null`, empty, or the plain word `none`.
 bool is_none(const Node& node);
 
-bool holds(const Range& range, double value);
+bool contains(const Range& range, double value);
 
 /// `>= 1`, `in [0, 1)`; empty for a range without bounds.
 std::string to_string(const Range& range);

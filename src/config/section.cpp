@@ -6,7 +6,7 @@
 #include "base/string_util.h"
 #include "config/scalar.h"
 #include "config/state.h"
-#include "config/yaml_writer.h"
+#include "config/yaml.h"
 
 namespace weft::config {
 
@@ -53,7 +53,7 @@ struct Reader {
       case NumberError::kNotFinite:
         fail(node, quote(node.scalar) + " is not finite" + must_be);
     }
-    if (!holds(spec.range, static_cast<double>(parsed.value))) {
+    if (!contains(spec.range, static_cast<double>(parsed.value))) {
       fail(node, str_cat(one_line(node.scalar), ", must be ", allowed(kind)));
     }
     return parsed.value;

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/string_util.h"
-#include "config/renamed_keys.h"
 #include "config/section.h"
 #include "config/state.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "config/renamed_keys.h"
 
 namespace weft::config {
 

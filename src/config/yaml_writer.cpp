@@ -1,4 +1,3 @@
-#include "config/yaml_writer.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@ inline constexpr int64_t kIgnoreIndex = -100;  // label that the loss ignores
 
 /// One item as the model sees it, after pairing, truncation and masking.
 struct Example {
-  std::vector<int64_t> ids;               // L; for images see formats/image_patches.h
+  std::vector<int64_t> ids;               // L; for images see formats/image.h
   std::vector<int64_t> source_ids;        // encoder input; empty: no encoder
   std::vector<float> patches;             // of an image, one row of pixels per patch
   int64_t patch_width = 0;                // values per patch, all channels

@@ -4,10 +4,8 @@
 
 #include "base/file.h"
 #include "base/string_util.h"
-#include "data/images/image_config.h"
 #include "data/rows/tagged_rows.h"
 #include "formats/line_reader.h"
-#include "formats/quoted_text.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -108,10 +106,9 @@ void check_column(const config::Section& section,
     if (std::find(columns.begin(), columns.end(), *column) == columns.end()) {
       const std::string suggestion = did_you_mean(*column, columns);
       const std::string hint =
-          suggestion.empty() ? ""
-                             : str_cat(" (did you mean ", formats::quoted_text(suggestion), "?)");
+          suggestion.empty() ? "" : str_cat(" (did you mean ", quoted_text(suggestion), "?)");
       section.fail(key, str_cat("'", *column, "' is not a column of ", file, hint, ", which has ",
-                                formats::quoted_text(columns)));
+                                quoted_text(columns)));
     }
   }
 }

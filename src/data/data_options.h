@@ -45,6 +45,14 @@ enum class SentenceBoundary { kLine, kPunctuation, kNone };
 /// Rows with an empty label: an error, or dropped and counted.
 enum class Unlabelled { kRefuse, kDrop };
 
+/// One of several equal parts of the rows (k-fold cross-validation).
+struct Fold {
+  int64_t count = 0;         // 0: no folds, all rows
+  int64_t number = 1;        // from 1 to count
+  bool is_held_out = false;  // true: the rows of this fold; false: all others
+  uint64_t seed = 0;
+};
+
 /// Sampling of several languages within an epoch.
 struct LanguageMixture {
   // Each language is sampled in proportion to (its number of tokens)^alpha (arXiv:1901.07291,
@@ -75,5 +83,16 @@ struct DataOptions {
 
 /// Throws config::Error: no file matches, a column is missing, a weight is not positive.
 DataOptions read_data_options(config::Section& section);
+
+// The keys of `data:` that only images use (image_config.cpp).
+
+/// Keys of an item of data.train or data.evaluate.
+void read_image_item(config::Section& section, ImageItem& item);
+/// `data.images:` and `data.augment:`. Throws config::Error.
+void read_image_options(config::Section& section, ImageOptions& options);
+void read_augment_options(config::Section& section, AugmentOptions& options);
+
+/// Values of `data.images.resample`.
+const config::Choices<Resample>& resample_choices();
 
 }  // namespace weft::data

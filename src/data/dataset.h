@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/string_util.h"
 #include "data/batch.h"
 
 namespace weft::data {
@@ -29,5 +30,15 @@ class Dataset {
   /// 128 tokens were cut`.
   virtual std::vector<std::string> remarks() const { return {}; }
 };
+
+/// Adds `NAME: COUNT what` to the remarks, unless the count is 0.
+inline void add_remark(std::vector<std::string>& remarks,
+                       const std::string& name,
+                       int64_t count,
+                       const std::string& what) {
+  if (count > 0) {
+    remarks.push_back(str_cat(name, ": ", with_commas(count), " ", what));
+  }
+}
 
 }  // namespace weft::data

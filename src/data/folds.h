@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/fold.h"
 #include "data/rows/labelled_part.h"
 #include "data/tokenizer_options.h"
 

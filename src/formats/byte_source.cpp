@@ -83,10 +83,10 @@ class GzipSource : public ByteSource {
 
   std::size_t read(char* bytes, std::size_t size) override {
     stream_.next_out = reinterpret_cast<Bytef*>(bytes);
-    const auto room =
+    const auto capacity =
         static_cast<uInt>(std::min<std::size_t>(size, std::numeric_limits<uInt>::max()));
-    stream_.avail_out = room;
-    while (stream_.avail_out == room && begin_member()) {
+    stream_.avail_out = capacity;
+    while (stream_.avail_out == capacity && begin_member()) {
       if (stream_.avail_in == 0 && !fill()) {
         fail("is truncated");
       }
@@ -97,7 +97,7 @@ class GzipSource : public ByteSource {
         fail(str_cat("is damaged (", stream_.msg != nullptr ? stream_.msg : zError(status), ")"));
       }
     }
-    return room - stream_.avail_out;
+    return capacity - stream_.avail_out;
   }
   int64_t consumed() const override { return packed_.consumed() - stream_.avail_in; }
   int64_t total() const override { return packed_.total(); }

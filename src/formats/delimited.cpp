@@ -1,5 +1,3 @@
-#include "formats/delimited.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include "base/string_util.h"
 #include "formats/error.h"
 #include "formats/line_reader.h"
+#include "formats/row_reader.h"
 
 namespace weft::formats {
 

@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/string_util.h"
-#include "formats/image_codecs.h"
 
 namespace weft::formats {
 

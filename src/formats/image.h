@@ -48,4 +48,28 @@ bool is_image_name(std::string_view path);
 /// Throws Error if an image is empty or exceeds the limits.
 void check_image_size(const ImageSize& size, const std::string& location);
 
+// One decoder per image format; all throw Error.
+
+Image decode_png(std::string_view bytes, const std::string& location);
+ImageSize png_size(std::string_view bytes, const std::string& location);
+
+Image decode_jpeg(std::string_view bytes, const std::string& location);
+ImageSize jpeg_size(std::string_view bytes, const std::string& location);
+
+/// PPM and PGM, plain text (P2, P3) or binary (P5, P6).
+Image decode_pnm(std::string_view bytes, const std::string& location);
+ImageSize pnm_size(std::string_view bytes, const std::string& location);
+
+// Layout of an image in a batch: `ids` gives for each token its patch, or a special token of the
+// model. Patch pixels are stored in the same order, without rows for special tokens. `types`, if
+// present, is 1 for masked patches.
+
+inline constexpr int64_t kClassToken = -1;
+inline constexpr int64_t kDistillationToken = -2;
+
+/// Position in the patch grid, packed into one number.
+constexpr int64_t patch_id(int64_t row, int64_t column) { return (row << 16) | column; }
+constexpr int64_t patch_row(int64_t id) { return id >> 16; }
+constexpr int64_t patch_column(int64_t id) { return id & 0xffff; }
+
 }  // namespace weft::formats

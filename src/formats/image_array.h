@@ -17,8 +17,16 @@ struct ImageArray {
   std::vector<uint8_t> pixels;  // (images, height, width, channels)
   std::vector<int64_t> labels;  // empty: none
 
-  int64_t size() const;
-  Image image(int64_t index) const;
+  int64_t size() const {
+    const int64_t bytes = height * width * channels;
+    return bytes == 0 ? 0 : static_cast<int64_t>(pixels.size()) / bytes;
+  }
+  Image image(int64_t index) const {
+    const int64_t bytes = height * width * channels;
+    const auto begin = pixels.begin() + index * bytes;
+    return {
+        .height = height, .width = width, .channels = channels, .pixels = {begin, begin + bytes}};
+  }
 };
 
 /// Maximum decoded size of one file; larger files are rejected before memory is allocated.

@@ -6,7 +6,7 @@
 #include <jerror.h>
 
 #include "base/string_util.h"
-#include "formats/image_codecs.h"
+#include "formats/image.h"
 
 namespace weft::formats {
 

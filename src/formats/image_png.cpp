@@ -4,7 +4,7 @@
 #include <png.h>
 
 #include "base/string_util.h"
-#include "formats/image_codecs.h"
+#include "formats/image.h"
 
 namespace weft::formats {
 

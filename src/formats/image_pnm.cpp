@@ -1,7 +1,7 @@
 #include <charconv>
 
 #include "base/string_util.h"
-#include "formats/image_codecs.h"
+#include "formats/image.h"
 
 namespace weft::formats {
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "formats/json_sax.h"
 
 namespace weft::formats {
 

@@ -1,5 +1,3 @@
-#include "formats/json_sax.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -7,7 +5,7 @@
 
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "formats/quoted_text.h"
+#include "formats/json.h"
 
 namespace weft::formats {
 
@@ -57,8 +55,8 @@ void JsonSaxReader::walk() {
 }
 
 void JsonSaxReader::fail(const std::string& message) const {
-  const auto seen = static_cast<std::size_t>(read_ - text_.data());
-  fail_at(seen > 0 ? seen - 1 : 0, message);
+  const auto consumed = static_cast<std::size_t>(read_ - text_.data());
+  fail_at(consumed > 0 ? consumed - 1 : 0, message);
 }
 
 void JsonSaxReader::fail_at(std::size_t offset, const std::string& message) const {

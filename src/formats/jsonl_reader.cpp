@@ -1,14 +1,12 @@
-#include "formats/jsonl_reader.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <utility>
 
 #include "base/string_util.h"
-#include "formats/json_sax.h"
+#include "formats/json.h"
 #include "formats/line_reader.h"
-#include "formats/quoted_text.h"
+#include "formats/row_reader.h"
 
 namespace weft::formats {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,5 +25,15 @@ class RowReader {
   /// Blank lines skipped so far; they are not rows.
   virtual int64_t blank_lines() const = 0;
 };
+
+/// One JSON object per line; the columns are the keys of the first. Empty lines are skipped.
+std::unique_ptr<RowReader> make_json_reader(const std::string& path);
+
+/// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
+/// contain commas, line feeds and doubled quotes. Empty lines are skipped.
+std::unique_ptr<RowReader> make_csv_reader(const std::string& path);
+
+/// Tab-separated fields; quotes have no special meaning. Empty lines are skipped.
+std::unique_ptr<RowReader> make_tsv_reader(const std::string& path);
 
 }  // namespace weft::formats

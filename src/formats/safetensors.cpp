@@ -12,7 +12,6 @@
 
 #include "base/string_util.h"
 #include "formats/json.h"
-#include "formats/quoted_text.h"
 #include "formats/safetensors_header.h"
 
 namespace weft::formats {

@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "base/string_util.h"
-#include "formats/json_sax.h"
-#include "formats/quoted_text.h"
+#include "formats/json.h"
 
 namespace weft::formats {
 

@@ -7,9 +7,7 @@
 
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "formats/delimited.h"
-#include "formats/jsonl_reader.h"
-#include "formats/quoted_text.h"
+#include "formats/row_reader.h"
 
 namespace weft::formats {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/utf8.h"
 
 namespace weft::inference {

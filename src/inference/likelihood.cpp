@@ -6,7 +6,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/error.h"
 #include "base/string_util.h"
 #include "base/utf8.h"

@@ -13,7 +13,6 @@
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "data/text/text_words.h"
-#include "data/text/word_encoder.h"
 
 namespace weft::inference {
 

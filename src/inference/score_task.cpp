@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/error.h"
 #include "base/string_util.h"
 #include "base/utf8.h"

@@ -12,7 +12,7 @@
 #include <ATen/native/CPUBlas.h>
 #include <c10/util/Exception.h>
 
-#include "base/memory.h"
+#include "base/machine.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/cpu/types.h"

@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "metrics/reference_count.h"
+#include "metrics/item_records.h"
 
 namespace weft::metrics {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/utf8.h"
 #include "metrics/mecab.h"
 

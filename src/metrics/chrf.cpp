@@ -4,11 +4,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "metrics/bleu.h"
-#include "metrics/reference_count.h"
+#include "metrics/item_records.h"
 
 namespace weft::metrics {
 namespace {

@@ -1,11 +1,9 @@
-#include "metrics/class_metrics.h"
-
 #include <cstddef>
 #include <numeric>
 #include <vector>
 
-#include "metrics/calibration.h"
 #include "metrics/metrics.h"
+#include "metrics/predictions.h"
 #include "metrics/ranking_metrics.h"
 
 namespace weft::metrics {
@@ -122,6 +120,18 @@ double class_brier_score(const ClassPredictions& predictions) {
     }
   }
   return mean_over_rows(squares, predictions);
+}
+
+double balanced_accuracy(const ClassPredictions& predictions) {
+  double sum = 0;
+  double classes = 0;
+  for (int64_t name = 0; name < predictions.classes; ++name) {
+    if (predictions.counts.support(name) > 0) {
+      sum += predictions.counts.class_scores(name).recall;
+      classes += 1;
+    }
+  }
+  return safe_divide(sum, classes);
 }
 
 }  // namespace weft::metrics

@@ -7,10 +7,7 @@
 #include "base/error.h"
 #include "base/registry.h"
 #include "base/string_util.h"
-#include "metrics/balanced_accuracy.h"
-#include "metrics/class_metrics.h"
-#include "metrics/multi_label_metrics.h"
-#include "metrics/value_metrics.h"
+#include "metrics/predictions.h"
 
 namespace weft::metrics {
 

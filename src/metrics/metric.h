@@ -37,7 +37,7 @@ void register_metric(Metric metric);
 const Metric* find_metric(std::string_view name);
 
 /// Whether greater is better for the metric. Throws UserError for an unknown one, with the nearest
-/// name, saying that it stands at `place`.
+/// name, with `place` as its location.
 bool greater_is_better(std::string_view name, std::string_view place);
 
 /// All metrics that are computed from these predictions, by name without prefix.

@@ -1,11 +1,9 @@
-#include "metrics/multi_label_metrics.h"
-
 #include <cstddef>
 #include <numeric>
 #include <vector>
 
-#include "metrics/calibration.h"
 #include "metrics/metrics.h"
+#include "metrics/predictions.h"
 #include "metrics/ranking_metrics.h"
 
 namespace weft::metrics {

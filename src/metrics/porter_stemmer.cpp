@@ -1,10 +1,10 @@
-#include "metrics/porter_stemmer.h"
-
 #include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "metrics/rouge.h"
 
 namespace weft::metrics {
 namespace {

@@ -4,11 +4,10 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "metrics/metrics.h"
-#include "metrics/porter_stemmer.h"
 
 namespace weft::metrics {
 namespace {

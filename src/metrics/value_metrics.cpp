@@ -1,9 +1,8 @@
-#include "metrics/value_metrics.h"
-
 #include <cmath>
 #include <cstddef>
 
 #include "metrics/metrics.h"
+#include "metrics/predictions.h"
 
 namespace weft::metrics {
 

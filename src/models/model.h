@@ -17,7 +17,7 @@ namespace weft::models {
 
 /// A packed token stream on the model's device.
 struct TextInput {
-  at::Tensor ids;           // (N) int64; for images see formats/image_patches.h
+  at::Tensor ids;           // (N) int64; for images see formats/image.h
   at::Tensor types = {};    // (N) int64, or undefined: all zero
   at::Tensor patches = {};  // (P, C p p) of images, in the order of `ids`
 };

@@ -4,7 +4,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"

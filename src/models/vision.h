@@ -13,7 +13,7 @@
 namespace weft::models {
 
 /// The vision transformer (arXiv:2010.11929) with one of its heads. Ids and types of its input: see
-/// formats/image_patches.h.
+/// formats/image.h.
 class Vision : public Model {
  public:
   /// Parameters are allocated but not initialised.

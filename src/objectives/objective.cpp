@@ -5,7 +5,7 @@
 #include "base/string_util.h"
 #include "data/datasets/language_dataset.h"
 #include "data/rows/parallel_reader.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "models/config/family_definition.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/objective_registry.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "config/section.h"
-#include "data/datasets/corruption_options.h"
+#include "data/datasets/corruption.h"
 #include "data/datasets/masking.h"
 #include "data/images/image_options.h"
 #include "objectives/data/text_datasets.h"

@@ -2,7 +2,6 @@
 
 #include "data/datasets/causal_dataset.h"
 #include "data/datasets/corruption.h"
-#include "data/datasets/prefix_dataset.h"
 #include "models/config/family_definition.h"
 #include "objectives/conditional_lm.h"
 #include "objectives/data/text_datasets.h"

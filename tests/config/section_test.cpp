@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "config/example.h"
-#include "config/renamed_keys.h"
+#include "config/state.h"
 #include "support/config.h"
 #include "support/folder.h"
 

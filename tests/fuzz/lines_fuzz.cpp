@@ -2,7 +2,6 @@
 #include <stdexcept>
 
 #include "base/utf8.h"
-#include "data/text/sentences.h"
 #include "data/text/text_source.h"
 #include "formats/line_reader.h"
 #include "fuzz/target.h"

@@ -15,7 +15,7 @@ void pattern(std::string_view input) {
     const formats::Json json = {{"Regex", part_of(input, 0)}};
     const data::Pattern expression(data::JsonFields(json, "fuzzed"));
     std::size_t bytes = 0;
-    for (const auto& part : data::split_by_pattern(expression, text)) {
+    for (const auto& part : expression.split(text)) {
       bytes += part.range.end - part.range.begin;
     }
     if (bytes != text.size()) {

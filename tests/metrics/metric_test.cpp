@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "metrics/balanced_accuracy.h"
+#include "metrics/predictions.h"
 #include "support/config.h"
 
 namespace weft::metrics {

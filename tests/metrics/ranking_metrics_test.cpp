@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "metrics/calibration.h"
 #include "metrics/confusion_counts.h"
 
 namespace weft::metrics {

@@ -10,7 +10,6 @@
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
 #include "metrics/mecab.h"
-#include "metrics/porter_stemmer.h"
 #include "metrics/rouge.h"
 
 namespace weft::metrics {

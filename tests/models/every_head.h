@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/presets.h"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "models/config/family_definition.h"
 #include "models/config/presets.h"
 #include "models/directory.h"

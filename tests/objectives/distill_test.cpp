@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "batches.h"
 #include "batching/device_batch.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family_definition.h"
 #include "objectives/loss/attention_distillation.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/string_util.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 
 namespace weft::cli {
 

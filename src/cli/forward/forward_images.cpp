@@ -5,7 +5,7 @@
 
 #include "base/string_util.h"
 #include "data/batch.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "kernels/cross_entropy.h"
 #include "models/config/heads.h"
 #include "models/weights/tensors.h"

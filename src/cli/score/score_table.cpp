@@ -5,7 +5,6 @@
 #include <iomanip>
 #include <optional>
 
-#include "base/format_columns.h"
 #include "base/string_util.h"
 
 namespace weft::cli {

@@ -151,14 +151,9 @@ std::vector<std::string> CausalDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const Part& part : parts_) {
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    if (part.truncated > 0) {
-      remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.truncated),
-                                " documents longer than ", length_, " tokens were truncated"));
-    }
-    if (part.dropped > 0) {
-      remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.dropped),
-                                " documents longer than ", length_, " tokens were dropped"));
-    }
+    const std::string longer = str_cat("documents longer than ", length_, " tokens were ");
+    add_remark(remarks, part.source.name, part.truncated, longer + "truncated");
+    add_remark(remarks, part.source.name, part.dropped, longer + "dropped");
   }
   return remarks;
 }

@@ -30,6 +30,13 @@ std::vector<int64_t> find_sentence_ends(const TokenStore& store, int64_t begin, 
   return ends;
 }
 
+int64_t checked_max_tokens(int64_t max_tokens, int64_t length) {
+  if (max_tokens < 2) {
+    throw Error(str_cat("data.length: ", length, " tokens leave no space for text"));
+  }
+  return max_tokens;
+}
+
 }  // namespace
 
 CorruptedDataset::CorruptedDataset(const std::vector<LanguageSource>& sources,
@@ -37,31 +44,14 @@ CorruptedDataset::CorruptedDataset(const std::vector<LanguageSource>& sources,
                                    const LanguageSettings& settings,
                                    const Tokenizer& tokenizer,
                                    std::unique_ptr<Corruption> corruption)
-    : packing_(packing),
-      seed_(settings.seed),
+    : seed_(settings.seed),
       corruption_(std::move(corruption)),
-      max_tokens_(corruption_->max_tokens(settings.length)),
+      max_tokens_(checked_max_tokens(corruption_->max_tokens(settings.length), settings.length)),
       fingerprint_(hash_combine(language_fingerprint(sources, packing, settings, tokenizer),
-                                corruption_->fingerprint())) {
-  if (max_tokens_ < 2) {
-    throw Error(str_cat("data.length: ", settings.length, " tokens leave no space for text"));
-  }
-  const PackingSettings pack{
-      .pack = packing.pack, .truncation = packing.truncation, .max_tokens = max_tokens_};
-  std::vector<MixturePart> mixture_parts;
-  for (const LanguageSource& source : sources) {
-    parts_.push_back({source, pack_sequences(*source.store, pack)});
-    mixture_parts.push_back(
-        {static_cast<int64_t>(parts_.back().packed.ranges.size()), source.weight});
-  }
-  mixture_.emplace(mixture_parts, settings.seed);
-}
-
-int64_t CorruptedDataset::size(int64_t /*epoch*/) const { return mixture_->size(); }
-
-const PackedRange& CorruptedDataset::range(const Mixture::Entry& entry) const {
-  return parts_[entry.part].packed.ranges[static_cast<std::size_t>(entry.index)];
-}
+                                corruption_->fingerprint())),
+      text_(sources,
+            {.pack = packing.pack, .truncation = packing.truncation, .max_tokens = max_tokens_},
+            settings.seed) {}
 
 Random CorruptedDataset::item_random(int64_t epoch, const Mixture::Entry& entry) const {
   return {seed_, RandomPurpose::kCorruption, static_cast<uint64_t>(epoch),
@@ -69,43 +59,19 @@ Random CorruptedDataset::item_random(int64_t epoch, const Mixture::Entry& entry)
 }
 
 int64_t CorruptedDataset::length(int64_t epoch, int64_t item) const {
-  const auto entry = mixture_->locate(epoch, item);
-  return corruption_->length(range(entry).tokens, item_random(epoch, entry));
+  const auto entry = text_.locate(epoch, item);
+  return corruption_->length(text_.range(entry).tokens, item_random(epoch, entry));
 }
 
 Example CorruptedDataset::example(int64_t epoch, int64_t item) const {
-  const auto entry = mixture_->locate(epoch, item);
-  const PackedRange& found = range(entry);
-  const TokenStore& store = *parts_[entry.part].source.store;
+  const auto entry = text_.locate(epoch, item);
+  const PackedRange& found = text_.range(entry);
+  const TokenStore& store = text_.store(entry);
   CleanText clean_text{
       .ids = {},
       .sentence_ends = find_sentence_ends(store, found.begin, found.begin + found.tokens)};
   store.read(found.begin, found.begin + found.tokens, clean_text.ids);
   return corruption_->make(clean_text, item_random(epoch, entry));
-}
-
-std::string CorruptedDataset::location(int64_t epoch, int64_t item) const {
-  const auto entry = mixture_->locate(epoch, item);
-  const Part& part = parts_[entry.part];
-  const int64_t document = document_of_token(*part.source.store, range(entry).begin);
-  return str_cat(part.source.name, ", document ", document + 1, ", sequence ", entry.index + 1);
-}
-
-std::vector<std::string> CorruptedDataset::remarks() const {
-  const std::string what = packing_.pack == Pack::kDocument ? " documents" : " sentences";
-  std::vector<std::string> remarks;
-  for (const Part& part : parts_) {
-    remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    if (part.packed.truncated > 0) {
-      remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.truncated), what,
-                                " longer than ", max_tokens_, " tokens were truncated"));
-    }
-    if (part.packed.dropped > 0) {
-      remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.dropped), what,
-                                " longer than ", max_tokens_, " tokens were dropped"));
-    }
-  }
-  return remarks;
 }
 
 }  // namespace weft::data

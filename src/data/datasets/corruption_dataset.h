@@ -2,15 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
 #include "data/datasets/corruption.h"
-#include "data/datasets/language_source.h"
 #include "data/datasets/packing.h"
-#include "data/mixture.h"
 
 namespace weft::data {
 
@@ -24,28 +20,23 @@ class CorruptedDataset : public Dataset {
                    const Tokenizer& tokenizer,
                    std::unique_ptr<Corruption> corruption);
 
-  int64_t size(int64_t epoch) const override;
+  int64_t size(int64_t /*epoch*/) const override { return text_.size(); }
   int64_t length(int64_t epoch, int64_t item) const override;
   Example example(int64_t epoch, int64_t item) const override;
-  std::string location(int64_t epoch, int64_t item) const override;
+  std::string location(int64_t epoch, int64_t item) const override {
+    return text_.location(epoch, item);
+  }
   uint64_t fingerprint() const override { return fingerprint_; }
-  std::vector<std::string> remarks() const override;
+  std::vector<std::string> remarks() const override { return text_.remarks(max_tokens_); }
 
  private:
-  struct Part {
-    LanguageSource source;
-    PackedSequences packed;
-  };
-  const PackedRange& range(const Mixture::Entry& entry) const;
   Random item_random(int64_t epoch, const Mixture::Entry& entry) const;
 
-  LanguagePacking packing_;
   uint64_t seed_;
   std::unique_ptr<Corruption> corruption_;
   int64_t max_tokens_;
   uint64_t fingerprint_;
-  std::vector<Part> parts_;
-  std::optional<Mixture> mixture_;
+  PackedText text_;
 };
 
 }  // namespace weft::data

@@ -73,7 +73,7 @@ class Denoising : public Corruption {
     corrupted = infill(corrupted, random);
     delete_tokens(corrupted, begin);
     mask_tokens(corrupted, begin);
-    return make_shifted_example(with_special_tokens(corrupted), with_special_tokens(text.ids),
+    return make_shifted_example(template_.enclose(corrupted), template_.enclose(text.ids),
                                 decoder_start_id_);
   }
 
@@ -193,13 +193,6 @@ class Denoising : public Corruption {
     }
   }
 
-  Ids with_special_tokens(const Ids& ids) const {
-    Ids whole = template_.before();
-    whole.insert(whole.end(), ids.begin(), ids.end());
-    whole.insert(whole.end(), template_.after().begin(), template_.after().end());
-    return whole;
-  }
-
   DenoisingOptions options_;
   int64_t decoder_start_id_;
   int64_t mask_;
@@ -221,21 +214,14 @@ class PrefixSplit : public Corruption {
     const auto tokens = text.ids.size();
     const auto split = text.ids.begin() +
                        static_cast<int64_t>(tokens < 2 ? 0 : 1 + random.uniform_int(tokens - 1));
-    return make_shifted_example(with_special_tokens({text.ids.begin(), split}),
-                                with_special_tokens({split, text.ids.end()}), decoder_start_id_);
+    return make_shifted_example(template_.enclose({text.ids.begin(), split}),
+                                template_.enclose({split, text.ids.end()}), decoder_start_id_);
   }
   uint64_t fingerprint() const override {
     return hash_combine(0x93EF, static_cast<uint64_t>(decoder_start_id_));
   }
 
  private:
-  Ids with_special_tokens(const Ids& ids) const {
-    Ids whole = template_.before();
-    whole.insert(whole.end(), ids.begin(), ids.end());
-    whole.insert(whole.end(), template_.after().begin(), template_.after().end());
-    return whole;
-  }
-
   int64_t decoder_start_id_;
   SequenceTemplate template_;
 };

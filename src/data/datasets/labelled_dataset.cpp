@@ -248,20 +248,17 @@ uint64_t TableDataset::hash() const {
 std::vector<std::string> TableDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const LabelledPart& part : parts_) {
-    const auto remark = [&](int64_t count, const std::string& what) {
-      if (count > 0) {
-        remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
-      }
-    };
-    remark(part.rows.blank_lines, "blank lines were ignored");
-    remark(part.rows.repaired, "rows are not valid UTF-8, invalid bytes were replaced by U+FFFD");
-    remark(part.empty, "rows have an empty text and were kept");
-    remark(part.unlabelled, settings_.label_format.is_multi_label
-                                ? "rows have no class"
-                                : "rows without a label were dropped");
-    remark(part.truncated,
-           str_cat("texts longer than ", settings_.length, " tokens were truncated"));
-    remark(part.dropped, str_cat("texts longer than ", settings_.length, " tokens were dropped"));
+    add_remark(remarks, part.name, part.rows.blank_lines, "blank lines were ignored");
+    add_remark(remarks, part.name, part.rows.repaired,
+               "rows are not valid UTF-8, invalid bytes were replaced by U+FFFD");
+    add_remark(remarks, part.name, part.empty, "rows have an empty text and were kept");
+    add_remark(remarks, part.name, part.unlabelled,
+               settings_.label_format.is_multi_label ? "rows have no class"
+                                                     : "rows without a label were dropped");
+    add_remark(remarks, part.name, part.truncated,
+               str_cat("texts longer than ", settings_.length, " tokens were truncated"));
+    add_remark(remarks, part.name, part.dropped,
+               str_cat("texts longer than ", settings_.length, " tokens were dropped"));
   }
   return remarks;
 }

@@ -7,7 +7,6 @@
 
 #include "data/data_options.h"
 #include "data/dataset.h"
-#include "data/fold.h"
 #include "data/label_form.h"
 #include "data/tokenizer.h"
 

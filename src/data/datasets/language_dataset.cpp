@@ -3,8 +3,24 @@
 #include <utility>
 
 #include "data/datasets/language_source.h"
+#include "data/datasets/packed_dataset.h"
+#include "data/datasets/pair_dataset.h"
 
 namespace weft::data {
+
+std::shared_ptr<const Dataset> make_language_dataset(const std::vector<LanguageSource>& sources,
+                                                     const LanguagePacking& packing,
+                                                     const LanguageSettings& settings,
+                                                     std::shared_ptr<const Tokenizer> tokenizer) {
+  std::shared_ptr<const Dataset> result;
+  if (settings.pair == PairTask::kNone) {
+    result = std::make_shared<PackedDataset>(sources, packing, settings, *tokenizer);
+  } else {
+    result = std::make_shared<PairDataset>(sources, packing, settings, *tokenizer);
+  }
+  require_not_empty(*result, sources);
+  return result;
+}
 
 std::shared_ptr<const Dataset> make_language_dataset(const std::vector<DataItem>& items,
                                                      const DataOptions& options,

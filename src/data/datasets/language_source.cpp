@@ -7,8 +7,6 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/string_util.h"
-#include "data/datasets/packed_dataset.h"
-#include "data/datasets/pair_dataset.h"
 #include "data/error.h"
 
 namespace weft::data {
@@ -60,20 +58,6 @@ int64_t max_text_tokens(int64_t length, int64_t added, int64_t min_tokens) {
   return length - added;
 }
 
-std::shared_ptr<const Dataset> make_language_dataset(const std::vector<LanguageSource>& sources,
-                                                     const LanguagePacking& packing,
-                                                     const LanguageSettings& settings,
-                                                     std::shared_ptr<const Tokenizer> tokenizer) {
-  std::shared_ptr<const Dataset> result;
-  if (settings.pair == PairTask::kNone) {
-    result = std::make_shared<PackedDataset>(sources, packing, settings, *tokenizer);
-  } else {
-    result = std::make_shared<PairDataset>(sources, packing, settings, *tokenizer);
-  }
-  require_not_empty(*result, sources);
-  return result;
-}
-
 void require_not_empty(const Dataset& dataset, const std::vector<LanguageSource>& sources) {
   if (dataset.size(0) > 0) {
     return;
@@ -110,9 +94,9 @@ void mix_languages(const std::vector<DataItem>& items,
   std::map<std::string, double> tokens;
   double all = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const double seen = items[i].weight * static_cast<double>(sources[i].store->tokens());
-    tokens[items[i].language] += seen;
-    all += seen;
+    const double sampled = items[i].weight * static_cast<double>(sources[i].store->tokens());
+    tokens[items[i].language] += sampled;
+    all += sampled;
   }
   double power_sum = 0;
   for (const auto& [language, count] : tokens) {

@@ -1,7 +1,5 @@
 #include "data/datasets/packed_dataset.h"
 
-#include "base/random.h"
-#include "base/string_util.h"
 #include "data/text/languages.h"
 
 namespace weft::data {
@@ -24,43 +22,31 @@ PackedDataset::PackedDataset(const std::vector<LanguageSource>& sources,
                              const LanguagePacking& packing,
                              const LanguageSettings& settings,
                              const Tokenizer& tokenizer)
-    : packing_(packing),
-      settings_(settings),
+    : settings_(settings),
       template_(tokenizer, false),
       separator_(document_separator(tokenizer.special_token_ids())),
-      fingerprint_(language_fingerprint(sources, packing, settings, tokenizer)) {
+      fingerprint_(language_fingerprint(sources, packing, settings, tokenizer)),
+      text_(sources,
+            {.pack = packing.pack,
+             .truncation = packing.truncation,
+             .max_tokens = max_text_tokens(settings.length, template_.num_special_tokens(), 1),
+             .inserts_separator = separator_.has_value()},
+            settings.seed) {
   if (settings.mask) {
     masker_.emplace(tokenizer, *settings.mask);
   }
-  const PackingSettings pack{
-      .pack = packing.pack,
-      .truncation = packing.truncation,
-      .max_tokens = max_text_tokens(settings.length, template_.num_special_tokens(), 1),
-      .inserts_separator = separator_.has_value()};
-  std::vector<MixturePart> mixture_parts;
   for (const LanguageSource& source : sources) {
-    parts_.push_back({source, pack_sequences(*source.store, pack),
-                      language_id(source.language, settings.languages, source.name)});
-    mixture_parts.push_back(
-        {static_cast<int64_t>(parts_.back().packed.ranges.size()), source.weight});
+    languages_.push_back(language_id(source.language, settings.languages, source.name));
   }
-  mixture_.emplace(mixture_parts, settings.seed);
-}
-
-int64_t PackedDataset::size(int64_t /*epoch*/) const { return mixture_->size(); }
-
-const PackedRange& PackedDataset::range(const Mixture::Entry& entry) const {
-  return parts_[entry.part].packed.ranges[static_cast<std::size_t>(entry.index)];
 }
 
 int64_t PackedDataset::length(int64_t epoch, int64_t item) const {
-  return range(mixture_->locate(epoch, item)).length + template_.num_special_tokens();
+  return text_.range(text_.locate(epoch, item)).length + template_.num_special_tokens();
 }
 
-void PackedDataset::read(const Part& part,
-                         const PackedRange& range,
-                         std::vector<int64_t>& ids) const {
-  const TokenStore& store = *part.source.store;
+void PackedDataset::read(const Mixture::Entry& entry, std::vector<int64_t>& ids) const {
+  const TokenStore& store = text_.store(entry);
+  const PackedRange& range = text_.range(entry);
   int64_t begin = range.begin;
   const int64_t end = range.begin + range.tokens;
   if (range.length > range.tokens) {
@@ -79,14 +65,14 @@ void PackedDataset::read(const Part& part,
 }
 
 Example PackedDataset::example(int64_t epoch, int64_t item) const {
-  const Mixture::Entry entry = mixture_->locate(epoch, item);
-  const PackedRange& found = range(entry);
+  const Mixture::Entry entry = text_.locate(epoch, item);
+  const PackedRange& found = text_.range(entry);
   Example example;
   example.ids.reserve(static_cast<std::size_t>(found.length + template_.num_special_tokens()));
   example.ids = template_.before();
-  read(parts_[entry.part], found, example.ids);
+  read(entry, example.ids);
   example.ids.insert(example.ids.end(), template_.after().begin(), template_.after().end());
-  if (const auto language = parts_[entry.part].language) {
+  if (const auto language = languages_[entry.part]) {
     set_language(example, *language);
   } else if (settings_.has_token_type_ids) {
     example.token_type_ids = template_.token_type_ids(found.length);
@@ -95,32 +81,6 @@ Example PackedDataset::example(int64_t epoch, int64_t item) const {
     masker_->mask(example, settings_.seed, epoch, entry.identity);
   }
   return example;
-}
-
-std::string PackedDataset::location(int64_t epoch, int64_t item) const {
-  const Mixture::Entry entry = mixture_->locate(epoch, item);
-  const Part& part = parts_[entry.part];
-  const int64_t document = document_of_token(*part.source.store, range(entry).begin);
-  return str_cat(part.source.name, ", document ", document + 1, ", sequence ", entry.index + 1);
-}
-
-uint64_t PackedDataset::fingerprint() const { return fingerprint_; }
-
-std::vector<std::string> PackedDataset::remarks() const {
-  const std::string what = packing_.pack == Pack::kDocument ? " documents" : " sentences";
-  std::vector<std::string> remarks;
-  for (const Part& part : parts_) {
-    remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    if (part.packed.truncated > 0) {
-      remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.truncated), what,
-                                " longer than ", settings_.length, " tokens were truncated"));
-    }
-    if (part.packed.dropped > 0) {
-      remarks.push_back(str_cat(part.source.name, ": ", with_commas(part.packed.dropped), what,
-                                " longer than ", settings_.length, " tokens were dropped"));
-    }
-  }
-  return remarks;
 }
 
 }  // namespace weft::data

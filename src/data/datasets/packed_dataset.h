@@ -18,30 +18,25 @@ class PackedDataset : public Dataset {
                 const LanguageSettings& settings,
                 const Tokenizer& tokenizer);
 
-  int64_t size(int64_t epoch) const override;
+  int64_t size(int64_t /*epoch*/) const override { return text_.size(); }
   int64_t length(int64_t epoch, int64_t item) const override;
   Example example(int64_t epoch, int64_t item) const override;
-  std::string location(int64_t epoch, int64_t item) const override;
-  uint64_t fingerprint() const override;
-  std::vector<std::string> remarks() const override;
+  std::string location(int64_t epoch, int64_t item) const override {
+    return text_.location(epoch, item);
+  }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  std::vector<std::string> remarks() const override { return text_.remarks(settings_.length); }
 
  private:
-  struct Part {
-    LanguageSource source;
-    PackedSequences packed;
-    std::optional<int64_t> language;  // language id, if the model uses language ids
-  };
-  const PackedRange& range(const Mixture::Entry& entry) const;
-  void read(const Part& part, const PackedRange& range, std::vector<int64_t>& ids) const;
+  void read(const Mixture::Entry& entry, std::vector<int64_t>& ids) const;
 
-  LanguagePacking packing_;
   LanguageSettings settings_;
   SequenceTemplate template_;
   std::optional<int64_t> separator_;  // between documents of a stream
   std::optional<Masker> masker_;
   uint64_t fingerprint_;
-  std::vector<Part> parts_;
-  std::optional<Mixture> mixture_;
+  PackedText text_;
+  std::vector<std::optional<int64_t>> languages_;  // of the sources, if the model uses language ids
 };
 
 }  // namespace weft::data

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/string_util.h"
 #include "base/threads.h"
 
 namespace weft::data {
@@ -166,6 +167,38 @@ int64_t document_of_token(const TokenStore& store, int64_t token) {
 int64_t document_of_sentence(const TokenStore& store, int64_t sentence) {
   return last_not_after(store.documents(), sentence,
                         [&](int64_t document) { return store.first_sentence(document); });
+}
+
+PackedText::PackedText(const std::vector<LanguageSource>& sources,
+                       const PackingSettings& settings,
+                       uint64_t seed)
+    : pack_(settings.pack) {
+  std::vector<MixturePart> mixture_parts;
+  for (const LanguageSource& source : sources) {
+    parts_.push_back({source, pack_sequences(*source.store, settings)});
+    mixture_parts.push_back(
+        {static_cast<int64_t>(parts_.back().packed.ranges.size()), source.weight});
+  }
+  mixture_.emplace(mixture_parts, seed);
+}
+
+std::string PackedText::location(int64_t epoch, int64_t item) const {
+  const Mixture::Entry entry = locate(epoch, item);
+  return str_cat(parts_[entry.part].source.name, ", document ",
+                 document_of_token(store(entry), range(entry).begin) + 1, ", sequence ",
+                 entry.index + 1);
+}
+
+std::vector<std::string> PackedText::remarks(int64_t longest) const {
+  const std::string what = str_cat(pack_ == Pack::kDocument ? "documents" : "sentences",
+                                   " longer than ", longest, " tokens were ");
+  std::vector<std::string> remarks;
+  for (const auto& [source, packed] : parts_) {
+    remarks.insert(remarks.end(), source.remarks.begin(), source.remarks.end());
+    add_remark(remarks, source.name, packed.truncated, what + "truncated");
+    add_remark(remarks, source.name, packed.dropped, what + "dropped");
+  }
+  return remarks;
 }
 
 }  // namespace weft::data

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "data/data_options.h"
+#include "data/datasets/language_source.h"
+#include "data/mixture.h"
 #include "data/store/token_store.h"
 
 namespace weft::data {
@@ -38,5 +42,34 @@ PackedSequences pack_sequences(const TokenStore& store, const PackingSettings& s
 int64_t document_of_token(const TokenStore& store, int64_t token);
 /// Document that contains a sentence.
 int64_t document_of_sentence(const TokenStore& store, int64_t sentence);
+
+/// Sources of running text, packed into sequences and mixed by their weights.
+class PackedText {
+ public:
+  PackedText(const std::vector<LanguageSource>& sources,
+             const PackingSettings& settings,
+             uint64_t seed);
+
+  int64_t size() const { return mixture_->size(); }
+  Mixture::Entry locate(int64_t epoch, int64_t item) const { return mixture_->locate(epoch, item); }
+  const TokenStore& store(const Mixture::Entry& entry) const {
+    return *parts_[entry.part].source.store;
+  }
+  const PackedRange& range(const Mixture::Entry& entry) const {
+    return parts_[entry.part].packed.ranges[static_cast<std::size_t>(entry.index)];
+  }
+  std::string location(int64_t epoch, int64_t item) const;
+  /// `longest`: limit that the messages name.
+  std::vector<std::string> remarks(int64_t longest) const;
+
+ private:
+  struct Part {
+    LanguageSource source;
+    PackedSequences packed;
+  };
+  Pack pack_;
+  std::vector<Part> parts_;
+  std::optional<Mixture> mixture_;
+};
 
 }  // namespace weft::data

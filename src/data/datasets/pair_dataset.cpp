@@ -10,10 +10,6 @@
 namespace weft::data {
 namespace {
 
-int64_t first_token_of(const TokenStore& store, int64_t sentence) {
-  return store.first_token(sentence);
-}
-
 /// Number of `count` removed tokens that are taken from the front: a fair coin flip for each.
 int64_t front_truncation(int64_t count, Random& random) {
   int64_t front = 0;
@@ -71,8 +67,6 @@ void PairDataset::check(const std::vector<LanguageSource>& sources) const {
                       " (in plain text an empty line ends a document and each line is a sentence; "
                       "see data.document_boundary and data.sentence_boundary)"));
 }
-
-int64_t PairDataset::size(int64_t /*epoch*/) const { return mixture_->size(); }
 
 Random PairDataset::item_random(int64_t epoch, const Mixture::Entry& entry) const {
   return {settings_.seed, RandomPurpose::kPair, static_cast<uint64_t>(epoch),
@@ -134,13 +128,13 @@ PairDataset::TokenSpan PairDataset::sample_negative(const Mixture::Entry& entry,
   int64_t high = last;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    if (first_token_of(*store, middle) - first_token_of(*store, begin) >= tokens) {
+    if (store->first_token(middle) - store->first_token(begin) >= tokens) {
       high = middle;
     } else {
       low = middle + 1;
     }
   }
-  return {store, first_token_of(*store, begin), first_token_of(*store, low)};
+  return {store, store->first_token(begin), store->first_token(low)};
 }
 
 PairDataset::Pair PairDataset::sample_pair(const Mixture::Entry& entry, Random& random) const {
@@ -153,8 +147,8 @@ PairDataset::Pair PairDataset::sample_pair(const Mixture::Entry& entry, Random& 
       chunk.first + 1 + static_cast<int64_t>(random.uniform_int(chunk.sentences - 1));
   Pair pair;
   pair.label = is_negative ? 1 : 0;
-  pair.first = {&store, first_token_of(store, chunk.first), first_token_of(store, split)};
-  pair.second = {&store, first_token_of(store, split), first_token_of(store, last)};
+  pair.first = {&store, store.first_token(chunk.first), store.first_token(split)};
+  pair.second = {&store, store.first_token(split), store.first_token(last)};
   if (is_negative && settings_.pair == PairTask::kSentenceOrder) {
     std::swap(pair.first, pair.second);
   } else if (is_negative) {
@@ -208,28 +202,17 @@ std::string PairDataset::location(int64_t epoch, int64_t item) const {
                  sentence - part.source.store->first_sentence(document) + 1);
 }
 
-uint64_t PairDataset::fingerprint() const { return fingerprint_; }
-
 std::vector<std::string> PairDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const Part& part : parts_) {
     const std::string& name = part.source.name;
     const Chunks& result = part.document_chunks;
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    if (result.single_sentence > 0) {
-      remarks.push_back(
-          str_cat(name, ": ", with_commas(result.single_sentence),
-                  " documents with a single sentence were skipped because they give no pairs"));
-    }
-    if (result.truncated > 0) {
-      remarks.push_back(str_cat(name, ": ", with_commas(result.truncated),
-                                " documents longer than ", settings_.length,
-                                " tokens were truncated"));
-    }
-    if (result.dropped > 0) {
-      remarks.push_back(str_cat(name, ": ", with_commas(result.dropped), " documents longer than ",
-                                settings_.length, " tokens were dropped"));
-    }
+    const std::string longer = str_cat("documents longer than ", settings_.length, " tokens were ");
+    add_remark(remarks, name, result.single_sentence,
+               "documents with a single sentence were skipped because they give no pairs");
+    add_remark(remarks, name, result.truncated, longer + "truncated");
+    add_remark(remarks, name, result.dropped, longer + "dropped");
   }
   return remarks;
 }

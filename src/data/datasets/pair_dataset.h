@@ -33,11 +33,11 @@ class PairDataset : public Dataset {
               const LanguageSettings& settings,
               const Tokenizer& tokenizer);
 
-  int64_t size(int64_t epoch) const override;
+  int64_t size(int64_t /*epoch*/) const override { return mixture_->size(); }
   int64_t length(int64_t epoch, int64_t item) const override;
   Example example(int64_t epoch, int64_t item) const override;
   std::string location(int64_t epoch, int64_t item) const override;
-  uint64_t fingerprint() const override;
+  uint64_t fingerprint() const override { return fingerprint_; }
   std::vector<std::string> remarks() const override;
 
  private:

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/string_util.h"
+#include "data/datasets/corruption.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
 #include "data/mixture.h"
@@ -93,14 +94,8 @@ class ParallelDataset : public Dataset {
     if (settings_.is_joined) {
       return joined(std::move(result));
     }
-    result.ids.reserve(result.targets.size());
-    result.ids.push_back(settings_.start_id >= 0 ? settings_.start_id : result.targets.back());
-    result.ids.insert(result.ids.end(), result.targets.begin(), result.targets.end() - 1);
-    result.target_positions.resize(result.targets.size());
-    for (std::size_t i = 0; i < result.targets.size(); ++i) {
-      result.target_positions[i] = static_cast<int64_t>(i);
-    }
-    return result;
+    const int64_t start = settings_.start_id >= 0 ? settings_.start_id : result.targets.back();
+    return make_shifted_example(std::move(result.source_ids), std::move(result.targets), start);
   }
 
   std::string location(int64_t epoch, int64_t item) const override {
@@ -115,14 +110,11 @@ class ParallelDataset : public Dataset {
     std::vector<std::string> remarks;
     for (const Part& part : parts_) {
       remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
-      const auto remark = [&](int64_t count, const std::string& what) {
-        if (count > 0) {
-          remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
-        }
-      };
-      remark(part.empty, "pairs with an empty side were skipped");
-      remark(part.truncated, str_cat(too_long(), settings_.length, " tokens were truncated"));
-      remark(part.dropped, str_cat(too_long(), settings_.length, " tokens were dropped"));
+      add_remark(remarks, part.name, part.empty, "pairs with an empty side were skipped");
+      add_remark(remarks, part.name, part.truncated,
+                 str_cat(too_long(), settings_.length, " tokens were truncated"));
+      add_remark(remarks, part.name, part.dropped,
+                 str_cat(too_long(), settings_.length, " tokens were dropped"));
     }
     return remarks;
   }

@@ -1,8 +1,7 @@
-#include "data/datasets/prefix_dataset.h"
-
 #include <utility>
 
 #include "base/random.h"
+#include "data/datasets/causal_dataset.h"
 
 namespace weft::data {
 

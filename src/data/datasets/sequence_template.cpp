@@ -38,6 +38,13 @@ int64_t SequenceTemplate::num_special_tokens() const {
   return static_cast<int64_t>(before_.size() + between_.size() + after_.size());
 }
 
+std::vector<int64_t> SequenceTemplate::enclose(const std::vector<int64_t>& ids) const {
+  std::vector<int64_t> whole = before_;
+  whole.insert(whole.end(), ids.begin(), ids.end());
+  whole.insert(whole.end(), after_.begin(), after_.end());
+  return whole;
+}
+
 std::vector<int64_t> SequenceTemplate::token_type_ids(int64_t first, int64_t second) const {
   std::vector<int64_t> all;
   all.reserve(static_cast<std::size_t>(num_special_tokens() + first + second));

@@ -18,6 +18,8 @@ class SequenceTemplate {
   const std::vector<int64_t>& before() const { return before_; }
   const std::vector<int64_t>& between() const { return between_; }
   const std::vector<int64_t>& after() const { return after_; }
+  /// Returns `before` ids `after`.
+  std::vector<int64_t> enclose(const std::vector<int64_t>& ids) const;
   /// Segment ids of the whole sequence, for texts with these numbers of tokens.
   std::vector<int64_t> token_type_ids(int64_t first, int64_t second = 0) const;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/datasets/corruption_options.h"
+#include "data/datasets/corruption.h"
 
 namespace weft::data {
 

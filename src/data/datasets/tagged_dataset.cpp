@@ -179,21 +179,19 @@ uint64_t SentenceDataset::hash() const {
 std::vector<std::string> SentenceDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const TaggedPart& part : parts_) {
-    const auto remark = [&](int64_t count, const std::string& what) {
-      if (count > 0) {
-        remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
-      }
-    };
     const std::string longer = str_cat("sentences longer than ", settings_.length, " tokens ");
-    remark(part.truncated, str_cat(longer, "were truncated, ", with_commas(part.truncated_words),
-                                   " words were dropped"));
-    remark(part.split, longer + "were split into several sequences");
-    remark(part.dropped, longer + "were dropped");
-    remark(part.rows.blank_lines(), "blank lines were ignored");
-    remark(part.rows.empty() + part.empty, "sentences without words were skipped");
-    remark(part.rows.repaired(),
-           "words are not valid UTF-8, invalid bytes were replaced by U+FFFD");
-    remark(part.words_without_pieces, "words have no tokens after normalization");
+    add_remark(remarks, part.name, part.truncated,
+               str_cat(longer, "were truncated, ", with_commas(part.truncated_words),
+                       " words were dropped"));
+    add_remark(remarks, part.name, part.split, longer + "were split into several sequences");
+    add_remark(remarks, part.name, part.dropped, longer + "were dropped");
+    add_remark(remarks, part.name, part.rows.blank_lines(), "blank lines were ignored");
+    add_remark(remarks, part.name, part.rows.empty() + part.empty,
+               "sentences without words were skipped");
+    add_remark(remarks, part.name, part.rows.repaired(),
+               "words are not valid UTF-8, invalid bytes were replaced by U+FFFD");
+    add_remark(remarks, part.name, part.words_without_pieces,
+               "words have no tokens after normalization");
   }
   return remarks;
 }

@@ -109,7 +109,7 @@ class TranslationDataset : public Dataset {
     add(halves_.second_prefix);
     part.pairs->read_target(pair, second, example.ids);
     add(halves_.after);
-    tell_halves(part, half, example);
+    mark_halves(part, half, example);
     if (settings_.has_token_type_ids) {
       example.token_type_ids = template_.token_type_ids(first, second);
     }
@@ -129,15 +129,11 @@ class TranslationDataset : public Dataset {
     std::vector<std::string> remarks;
     for (const Part& part : parts_) {
       remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
-      const auto remark = [&](int64_t count, const std::string& what) {
-        if (count > 0) {
-          remarks.push_back(str_cat(part.name, ": ", with_commas(count), " ", what));
-        }
-      };
-      remark(part.empty, "pairs with an empty side were skipped");
-      remark(part.truncated,
-             str_cat("pairs longer than ", settings_.length, " tokens were truncated"));
-      remark(part.dropped, str_cat("pairs longer than ", settings_.length, " tokens were dropped"));
+      add_remark(remarks, part.name, part.empty, "pairs with an empty side were skipped");
+      add_remark(remarks, part.name, part.truncated,
+                 str_cat("pairs longer than ", settings_.length, " tokens were truncated"));
+      add_remark(remarks, part.name, part.dropped,
+                 str_cat("pairs longer than ", settings_.length, " tokens were dropped"));
     }
     return remarks;
   }
@@ -160,7 +156,7 @@ class TranslationDataset : public Dataset {
     return truncate_pair(part.pairs->source_size(pair), part.pairs->target_size(pair), max_tokens_);
   }
 
-  void tell_halves(const Part& part, std::size_t half, Example& example) const {
+  void mark_halves(const Part& part, std::size_t half, Example& example) const {
     const auto size = example.ids.size();
     if (part.source_language) {
       example.token_type_ids.assign(half, *part.source_language);

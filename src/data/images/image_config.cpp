@@ -1,9 +1,8 @@
-#include "data/images/image_config.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/string_util.h"
+#include "data/data_options.h"
 
 namespace weft::data {
 

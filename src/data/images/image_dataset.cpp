@@ -15,7 +15,7 @@
 #include "data/images/image_source.h"
 #include "data/labels.h"
 #include "data/mixture.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 
 namespace weft::data {
 

@@ -25,7 +25,7 @@ struct ImageSettings {
 };
 
 /// Images with one class each, split into patches. Ids and types of an example as in
-/// formats/image_patches.h; targets of hidden patches are the patches themselves.
+/// formats/image.h; targets of hidden patches are the patches themselves.
 class ImageDataset : public Dataset {
  public:
   virtual const std::vector<std::string>& labels() const = 0;

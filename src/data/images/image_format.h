@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/images/image_options.h"
 #include "data/images/image_resize.h"
+#include "data/tokenizer.h"
 #include "formats/image.h"
 
 namespace weft::data {
@@ -16,7 +18,7 @@ struct ImagePreprocessorConfig {
   int64_t size = 0;  // pixels per side
   int64_t channels = 3;
   std::vector<double> image_mean = {};  // per channel, for values from 0 to 1
-  std::vector<double> image_std = {};   // likewise
+  std::vector<double> image_std = {};   // per channel
   Resample resample = Resample::kBilinear;
   double crop_pct = 1;  // centre crop, as a fraction of each side of the resized image
   std::optional<int64_t> max_patches = std::nullopt;  // images keep their aspect ratio
@@ -57,5 +59,15 @@ struct ModelSize {
 ImagePreprocessorConfig make_preprocessor_config(const ImageOptions& options,
                                                  const std::optional<ImagePreprocessorConfig>& base,
                                                  const ModelSize& size);
+
+/// Takes the tokenizer's role for image models, in a run and in a model directory: it stores the
+/// image preprocessing, is saved as preprocessor_config.json, has no pieces and rejects text.
+std::shared_ptr<const Tokenizer> make_image_processor(const ImagePreprocessorConfig& format);
+
+/// Returns the format of an image processor. Throws data::Error for a text tokenizer.
+const ImagePreprocessorConfig& preprocessor_config_of(const Tokenizer& tokenizer);
+
+/// Loads it from a model directory; null if there is no preprocessor_config.json.
+std::shared_ptr<const Tokenizer> load_image_processor(const std::string& directory);
 
 }  // namespace weft::data

@@ -34,7 +34,7 @@ enum class Resample { kNearest, kBilinear, kBicubic };
 /// The `data.images:` section: image preprocessing, in training and inference.
 struct ImageOptions {
   std::vector<double> image_mean;    // per channel; empty: init_from's, else 0.5
-  std::vector<double> image_std;     // likewise
+  std::vector<double> image_std;     // per channel
   std::optional<Resample> resample;  // nullopt: init_from's, else bilinear
   std::optional<double> crop_pct;  // centre crop, as a fraction of each side; nullopt: init_from's
   bool native_resolution = false;  // original sizes, in whole patches; else the model's size

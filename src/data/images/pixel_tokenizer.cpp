@@ -1,10 +1,9 @@
-#include "data/images/pixel_tokenizer.h"
-
 #include <bit>
 
 #include "base/file.h"
 #include "base/random.h"
 #include "data/error.h"
+#include "data/images/image_format.h"
 
 namespace weft::data {
 

@@ -5,7 +5,6 @@
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
-#include "formats/quoted_text.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -36,7 +35,7 @@ std::string require_column(const std::string& file,
                            const Names& columns) {
   if (!column) {
     throw Error(str_cat(file, ": no column ", join(default_names, " or "), ", choose one of ",
-                        formats::quoted_text(columns), " with `", key, ":`"));
+                        quoted_text(columns), " with `", key, ":`"));
   }
   return *column;
 }

@@ -5,7 +5,7 @@
 
 #include "base/string_util.h"
 #include "data/error.h"
-#include "data/rows/tagged_files.h"
+#include "data/rows/tagged_rows.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
 

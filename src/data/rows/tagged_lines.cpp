@@ -5,7 +5,7 @@
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
-#include "data/rows/tagged_files.h"
+#include "data/rows/tagged_rows.h"
 #include "formats/line_reader.h"
 
 namespace weft::data {

@@ -7,7 +7,6 @@
 #include "base/threads.h"
 #include "data/error.h"
 #include "data/text/text_words.h"
-#include "data/text/word_encoder.h"
 
 namespace weft::data {
 namespace {

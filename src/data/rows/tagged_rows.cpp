@@ -8,7 +8,6 @@
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
-#include "data/rows/tagged_files.h"
 #include "data/text/text_source.h"
 #include "formats/table_reader.h"
 

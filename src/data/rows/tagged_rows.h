@@ -77,4 +77,15 @@ const std::vector<std::string>& tagged_columns(std::string_view file);
 /// Parses a column number counted from 1; nullopt if the text is not one.
 std::optional<int64_t> column_number(std::string_view text);
 
+/// Reads one word with its tag per line (CoNLL): columns separated by tabs, or by white space if a
+/// line has no tab; an empty line ends a sentence; lines that begin with -DOCSTART- are skipped.
+/// The word is in the first column and the tag in the last, unless the item names others by number.
+/// `.conllu` files have comments, named columns (FORM and UPOS are read), and lines for multiword
+/// tokens and empty nodes, which are skipped.
+void read_tagged_lines(const DataItem& item, const std::string& file, TaggedRows& rows);
+
+/// Reads one JSON object per line: a list of words (`words`, `tokens`) and one of tags (`labels`,
+/// `tags`, `ner_tags`; names or numbers), unless the item names the keys.
+void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows& rows);
+
 }  // namespace weft::data

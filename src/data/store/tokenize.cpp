@@ -10,7 +10,7 @@
 #include "base/threads.h"
 #include "base/utf8.h"
 #include "data/store/store_cache.h"
-#include "data/text/sentences.h"
+#include "data/text/text_source.h"
 
 namespace weft::data {
 

@@ -4,7 +4,6 @@
 
 #include "base/string_util.h"
 #include "data/error.h"
-#include "formats/quoted_text.h"
 
 namespace weft::data {
 
@@ -13,8 +12,7 @@ std::optional<std::string> language_error(std::string_view language,
   if (std::find(known.begin(), known.end(), language) != known.end()) {
     return std::nullopt;
   }
-  const auto found =
-      language.empty() ? std::string("missing") : formats::quoted_text(std::string(language));
+  const auto found = language.empty() ? std::string("missing") : quoted_text(std::string(language));
   return str_cat(found, ", must be one of the model's languages: ", join(known));
 }
 

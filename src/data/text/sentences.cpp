@@ -1,5 +1,3 @@
-#include "data/text/sentences.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -9,6 +7,7 @@
 
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "data/text/text_source.h"
 
 namespace weft::data {
 

@@ -15,7 +15,6 @@
 #include "data/error.h"
 #include "data/text/file_text.h"
 #include "formats/line_reader.h"
-#include "formats/quoted_text.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -148,7 +147,7 @@ std::vector<std::string> text_columns(const DataItem& item,
     throw Error(str_cat(file,
                         ": no column text, sentence1 or sentence, and the data item does not name "
                         "its text column; the columns are ",
-                        formats::quoted_text(present)));
+                        quoted_text(present)));
   }
   std::vector<std::string> found{first.value_or(kTextNames.front())};
   auto second = item.text_pair;

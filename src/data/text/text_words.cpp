@@ -1,11 +1,13 @@
 #include "data/text/text_words.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/codepoints.h"
 #include "base/utf8.h"
 
 namespace weft::data {
+
 namespace {
 
 /// Code points [begin, end) of a text.
@@ -106,6 +108,23 @@ std::vector<int64_t> chunk_words(const std::vector<int32_t>& pieces, int64_t max
     ends.push_back(static_cast<int64_t>(pieces.size()));
   }
   return ends;
+}
+
+WordEncoder::WordEncoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
+  std::vector<int32_t> bare;
+  std::vector<int32_t> spaced;
+  tokenizer.encode("a", bare);
+  tokenizer.encode(" a", spaced);
+  adds_space_ = bare != spaced;
+}
+
+void WordEncoder::encode(std::string_view word, std::vector<int32_t>& ids) const {
+  const auto known = adds_space_ ? tokenizer_.id(word) : std::nullopt;
+  if (!adds_space_ || word.empty() || word.front() == ' ' ||
+      (known && tokenizer_.is_special(*known))) {
+    return tokenizer_.encode(word, ids);
+  }
+  tokenizer_.encode(" " + std::string(word), ids);
 }
 
 }  // namespace weft::data

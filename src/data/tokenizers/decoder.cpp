@@ -3,8 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "base/string_util.h"
-
 namespace weft::data {
 
 namespace {
@@ -46,15 +44,7 @@ constexpr std::array<std::pair<std::string_view, MakeTokenDecoder>, 9> kDecoders
 }  // namespace
 
 std::unique_ptr<TokenDecoder> make_token_decoder(const JsonFields& fields) {
-  const std::string type = fields.text("type");
-  std::vector<std::string> known;
-  for (const auto& [name, make] : kDecoders) {
-    if (name == type) {
-      return make(fields);
-    }
-    known.emplace_back(name);
-  }
-  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
+  return fields.choose("type", fields.text("type"), kDecoders)(fields);
 }
 
 }  // namespace weft::data

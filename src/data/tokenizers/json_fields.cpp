@@ -4,15 +4,8 @@
 #include <utility>
 
 #include "base/string_util.h"
-#include "base/utf8.h"
 
 namespace weft::data {
-
-namespace {
-
-constexpr std::size_t kPrintableBytes = 60;
-
-}  // namespace
 
 JsonFields::JsonFields(const formats::Json& json, std::string location)
     : json_(&json), location_(std::move(location)) {
@@ -37,7 +30,7 @@ const formats::Json& JsonFields::at(std::string_view key) const {
 const formats::Json& JsonFields::list(std::string_view key) const {
   const formats::Json& found = at(key);
   if (!found.is_array()) {
-    fail(key, weft::str_cat(", must be a list", found.type_name(), ", must be a list"));
+    fail(key, weft::str_cat("found ", found.type_name(), ", must be a list"));
   }
   return found;
 }
@@ -104,16 +97,6 @@ int32_t token_id(const formats::Json& json, const std::string& location) {
         weft::str_cat(location, ": a token id must be an integer of at least 0 and below 2^31"));
   }
   return json.get<int32_t>();
-}
-
-std::string printable(std::string_view text) {
-  std::string prefix = utf8::replace_invalid(text.substr(0, kPrintableBytes));
-  for (char& byte : prefix) {
-    if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F) {
-      byte = '?';
-    }
-  }
-  return text.size() > kPrintableBytes ? prefix + "..." : prefix;
 }
 
 }  // namespace weft::data

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/string_util.h"
 #include "data/error.h"
 #include "formats/json.h"
 
@@ -33,6 +35,20 @@ class JsonFields {
   int64_t integer(std::string_view key) const;
   int64_t integer(std::string_view key, int64_t fallback) const;
 
+  /// Returns the value of the entry (name, value) of `table` that is called `name`. Throws, at
+  /// `key`, with the allowed names.
+  template <class Table>
+  auto choose(std::string_view key, std::string_view name, const Table& table) const {
+    std::vector<std::string> known;
+    for (const auto& [word, value] : table) {
+      if (word == name) {
+        return value;
+      }
+      known.emplace_back(word);
+    }
+    fail(key, str_cat("'", printable(name), "' is not one of ", join(known)));
+  }
+
   /// Throws `location.key: message`.
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
 
@@ -43,8 +59,5 @@ class JsonFields {
 
 /// Returns an id within 0 .. 2^31-1; throws `location: ...` otherwise.
 int32_t token_id(const formats::Json& json, const std::string& location);
-
-/// Makes a name printable for messages: truncated to 60 bytes, control bytes as `?`.
-std::string printable(std::string_view text);
 
 }  // namespace weft::data

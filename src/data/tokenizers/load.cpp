@@ -6,14 +6,12 @@
 #include "base/file.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "data/images/pixel_tokenizer.h"
+#include "data/images/image_format.h"
 #include "data/tokenizer.h"
 #include "data/tokenizers/config_files.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/sentencepiece/marian_tokenizer.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_model.h"
 #include "data/tokenizers/special_names.h"
-#include "data/tokenizers/tokenizer_classes.h"
 #include "data/tokenizers/tokenizer_json_parts.h"
 
 namespace weft::data {

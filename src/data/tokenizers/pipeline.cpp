@@ -10,7 +10,6 @@
 #include "data/tokenizers/config_files.h"
 #include "data/tokenizers/models/word_cache.h"
 #include "data/tokenizers/special_names.h"
-#include "data/tokenizers/target_template.h"
 
 namespace weft::data {
 

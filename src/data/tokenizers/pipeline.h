@@ -98,4 +98,8 @@ void save_legacy_files(const TokenModel& model,
                        const TokenizerParts& parts,
                        const std::string& directory);
 
+/// View of a tokenizer that differs only in its special tokens. `whole` must outlive it.
+std::unique_ptr<const Tokenizer> make_target_template(const Tokenizer& whole,
+                                                      PostProcessorTemplate steps);
+
 }  // namespace weft::data

@@ -134,15 +134,7 @@ void append_ids(Sequence& result, const std::vector<int32_t>& ids, int32_t type,
 }  // namespace
 
 PostProcessorTemplate make_post_processor(const JsonFields& fields) {
-  const std::string type = fields.text("type");
-  std::vector<std::string> known;
-  for (const auto& [name, make] : kProcessors) {
-    if (name == type) {
-      return make(fields);
-    }
-    known.emplace_back(name);
-  }
-  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
+  return fields.choose("type", fields.text("type"), kProcessors)(fields);
 }
 
 Sequence apply_template(const std::vector<TemplateStep>& steps,

@@ -5,7 +5,6 @@
 
 #include "base/string_util.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/sentencepiece/mbart_codes.h"
 
 namespace weft::data {
 

@@ -34,4 +34,12 @@ void add_special_tokens(TokenizerParts& parts,
                         const SpecialTokenLayout& layout,
                         int64_t size);
 
+/// Codes of mBART's 25 languages (arXiv:2001.08210), which its tokenizer class in transformers adds
+/// to every vocabulary.
+const std::vector<std::string>& mbart_language_codes();
+
+/// These codes, followed by the other ones in `languages`, without duplicates. Throws data::Error
+/// for a code that would also match inside words.
+std::vector<std::string> mbart_language_codes(const LanguageCodes& languages);
+
 }  // namespace weft::data

@@ -1,6 +1,6 @@
-#include "data/tokenizers/target_template.h"
-
 #include <utility>
+
+#include "data/tokenizers/pipeline.h"
 
 namespace weft::data {
 

@@ -66,7 +66,7 @@ class ReplaceDecoder : public TokenDecoder {
   void apply(std::vector<std::string>& pieces) const override {
     for (std::string& piece : pieces) {
       std::string result;
-      for (const PatternPart& part : split_by_pattern(pattern_, piece)) {
+      for (const PatternPart& part : pattern_.split(piece)) {
         result += part.is_match ? std::string_view(content_)
                                 : std::string_view(piece).substr(part.range.begin,
                                                                  part.range.end - part.range.begin);

@@ -1,4 +1,3 @@
-#include "data/tokenizers/tokenizer_classes.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +5,8 @@
 
 #include "base/string_util.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/sentencepiece/mbart_codes.h"
 #include "data/tokenizers/special_names.h"
+#include "data/tokenizers/special_token_layout.h"
 #include "data/tokenizers/tokenizer_json_parts.h"
 
 namespace weft::data {

@@ -56,6 +56,11 @@ class Vocabulary {
 
   /// Keeps the first id of a duplicate piece; returns whether the piece is new.
   bool add(std::string_view piece, int32_t id);
+  /// Returns the id of the piece; a new piece gets the id size().
+  int32_t find_or_add(std::string_view piece) {
+    add(piece, static_cast<int32_t>(size()));
+    return find(piece);
+  }
 
   int32_t find(std::string_view piece) const {
     return slots_.empty() ? kNone : find_hashed(piece, text_hash(piece));

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "kernels/random_bits.h"
-#include "kernels/reference_philox.h"
+#include "kernels/reference.h"
 #include "kernels/to_device.h"
 
 namespace weft::kernels {

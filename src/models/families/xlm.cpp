@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/string_util.h"
-#include "formats/quoted_text.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/encoder.h"
@@ -125,7 +124,7 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
     ids.read(name, id, 0, count - 1);
     if (id < 0 || name.empty() || !names[static_cast<std::size_t>(id)].empty()) {
       fields.fail("lang2id", str_cat("each language must have its own id, found ",
-                                     formats::quoted_text(name), " with ", id));
+                                     quoted_text(name), " with ", id));
     }
     names[static_cast<std::size_t>(id)] = name;
   }
@@ -142,8 +141,7 @@ void refuse_xlm_foreign(const JsonFields& fields, Head head) {
   std::string type = "first";
   fields.read("summary_type", type);
   if (type != "first") {
-    fields.fail("summary_type",
-                str_cat("found ", formats::quoted_text(type), ", allowed is 'first'"));
+    fields.fail("summary_type", str_cat("found ", quoted_text(type), ", allowed is 'first'"));
   }
   require(fields, "summary_use_proj", true, "the classifier is the projection");
   require(fields, "summary_proj_to_labels", true, "the classifier is the projection");
@@ -151,7 +149,7 @@ void refuse_xlm_foreign(const JsonFields& fields, Head head) {
   fields.read("summary_activation", activation);
   if (!activation.empty()) {
     fields.fail("summary_activation",
-                str_cat("found ", formats::quoted_text(activation), ", allowed is null"));
+                str_cat("found ", quoted_text(activation), ", allowed is null"));
   }
   double dropout = 0;
   fields.read("summary_last_dropout", dropout, 0.0, 1.0);

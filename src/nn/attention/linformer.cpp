@@ -1,6 +1,6 @@
 #include "nn/attention/linformer.h"
 
-#include "kernels/linear/batched_product.h"
+#include "kernels/linear/linear.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "data/data_options.h"
-#include "data/fold.h"
 #include "data/tokenizer_options.h"
 #include "models/config/options.h"
 

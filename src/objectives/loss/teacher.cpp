@@ -4,7 +4,7 @@
 #include "base/string_util.h"
 #include "batching/model_inputs.h"
 #include "config/section.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory.h"
+#include "base/machine.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/optimizer/train_options.h"
 #include "train/run/run_directory.h"

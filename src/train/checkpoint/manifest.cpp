@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/string_util.h"
 #include "formats/json.h"
-#include "formats/quoted_text.h"
 #include "formats/safetensors.h"
 
 namespace weft::train {
@@ -154,7 +153,7 @@ void verify_manifest(const std::string& directory) {
     const auto files = read_manifest(path);
     for (const auto& [name, expected] : files.items()) {
       if (!is_safe_path(name)) {
-        throw formats::Error(path + ": lists " + formats::quoted_text(name) +
+        throw formats::Error(path + ": lists " + quoted_text(name) +
                              ", must only list files of its directory");
       }
       verify_file(directory + "/" + name, expected);

@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "base/error.h"
-#include "base/memory.h"
+#include "base/machine.h"
 #include "base/string_util.h"
 #include "models/directory.h"
 #include "train/optimizer/ema_weights.h"

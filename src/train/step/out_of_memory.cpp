@@ -8,7 +8,7 @@
 
 #include <c10/util/Exception.h>
 
-#include "base/memory.h"
+#include "base/machine.h"
 #include "base/string_util.h"
 
 namespace weft::train {

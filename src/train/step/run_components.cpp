@@ -10,7 +10,7 @@
 #include "base/string_util.h"
 #include "data/datasets/language_dataset.h"
 #include "data/datasets/parallel_dataset.h"
-#include "data/images/pixel_tokenizer.h"
+#include "data/images/image_format.h"
 #include "data/tokenizer_options.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"

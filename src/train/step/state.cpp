@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/string_util.h"
 #include "formats/json.h"
-#include "formats/quoted_text.h"
 
 namespace weft::train {
 
@@ -37,8 +36,8 @@ int64_t count_at(const Json& json,
                  int64_t most = int64_t{1} << 53) {
   const auto& value = json.at(key);
   if (!value.is_number_integer() || value < least || value > most) {
-    throw formats::Error(str_cat(key, ": ", formats::quoted_text(value.dump()),
-                                 ", must be an integer from ", least, " to ", most));
+    throw formats::Error(str_cat(key, ": ", quoted_text(value.dump()), ", must be an integer from ",
+                                 least, " to ", most));
   }
   return value.get<int64_t>();
 }

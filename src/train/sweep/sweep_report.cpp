@@ -5,7 +5,6 @@
 #include <iomanip>
 #include <set>
 
-#include "base/format_columns.h"
 #include "base/string_util.h"
 #include "formats/json.h"
 

@@ -1,8 +1,8 @@
-#include "data/datasets/prefix_dataset.h"
-
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include "data/datasets/causal_dataset.h"
 
 namespace weft::data {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "data/error.h"
 #include "data/images/augment.h"
+#include "data/images/image_format.h"
 #include "data/images/image_source.h"
-#include "data/images/pixel_tokenizer.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "support/folder.h"
 
 namespace weft::data {

@@ -13,7 +13,6 @@
 
 #include "base/stop.h"
 #include "data/error.h"
-#include "data/text/sentences.h"
 #include "data/text/text_source.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"

@@ -1,11 +1,11 @@
-#include "data/text/sentences.h"
-
 #include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "data/text/text_source.h"
 
 namespace weft::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "data/tokenizer_options.h"
-#include "data/tokenizers/training/byte_pair_trainer.h"
+#include "data/tokenizers/training/trainers.h"
 #include "formats/json.h"
 #include "support/config.h"
 #include "support/folder.h"

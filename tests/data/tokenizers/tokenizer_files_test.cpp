@@ -160,7 +160,7 @@ TEST(TokenizerFiles, NameTheDamageInJson) {
                                                   {"behavior", "Isolated"},
                                                   {"invert", false}};
                           })
-                .find("'(' without ')'"),
+                .find("end pattern with unmatched parenthesis"),
             std::string::npos);
 }
 

@@ -6,7 +6,7 @@
 #include "base/string_util.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/training/text_sample.h"
-#include "data/tokenizers/training/word_piece_trainer.h"
+#include "data/tokenizers/training/trainers.h"
 #include "formats/json.h"
 #include "support/config.h"
 #include "support/folder.h"

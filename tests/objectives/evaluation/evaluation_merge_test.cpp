@@ -11,7 +11,7 @@
 #include "batching/device_batch.h"
 #include "formats/binary_records.h"
 #include "formats/error.h"
-#include "formats/image_patches.h"
+#include "formats/image.h"
 #include "metrics/metric.h"
 #include "models/config/presets.h"
 #include "models/encoder_decoder_parts.h"

@@ -30,15 +30,7 @@ std::string type_of(const JsonFields& fields) {
 }  // namespace
 
 std::unique_ptr<TokenModel> make_token_model(const JsonFields& fields) {
-  const std::string type = type_of(fields);
-  std::vector<std::string> known;
-  for (const auto& [name, make] : kModels) {
-    if (name == type) {
-      return make(fields);
-    }
-    known.emplace_back(name);
-  }
-  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
+  return fields.choose("type", type_of(fields), kModels)(fields);
 }
 
 Vocabulary read_vocabulary(const formats::Json& pieces, const std::string& location) {

@@ -5,7 +5,6 @@
 #include "base/codepoints.h"
 #include "base/utf8.h"
 #include "data/tokenizers/normalizers/normalizer.h"
-#include "data/tokenizers/normalizers/unicode_forms.h"
 
 namespace weft::data {
 

@@ -3,8 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "base/string_util.h"
-
 namespace weft::data {
 
 namespace {
@@ -51,15 +49,7 @@ constexpr std::array<std::pair<std::string_view, MakeNormalizer>, 14> kNormalize
 }  // namespace
 
 std::unique_ptr<Normalizer> make_normalizer(const JsonFields& fields) {
-  const std::string type = fields.text("type");
-  std::vector<std::string> known;
-  for (const auto& [name, make] : kNormalizers) {
-    if (name == type) {
-      return make(fields);
-    }
-    known.emplace_back(name);
-  }
-  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
+  return fields.choose("type", fields.text("type"), kNormalizers)(fields);
 }
 
 }  // namespace weft::data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,5 +36,16 @@ std::unique_ptr<Normalizer> make_nmt(const JsonFields& fields);
 
 /// Created by the object's `type`, from the table in normalizer.cpp. Throws data::Error.
 std::unique_ptr<Normalizer> make_normalizer(const JsonFields& fields);
+
+/// The four Unicode normalisation forms (UAX 15).
+enum class UnicodeForm { kNfc, kNfd, kNfkc, kNfkd };
+
+void apply_form(AlignedText& text, UnicodeForm form);
+
+/// Removes the code points of a class (CodepointClass).
+AlignedText without_marks(const AlignedText& text, uint8_t mark);
+
+/// Lower-cases each code point independently.
+AlignedText lowered(const AlignedText& text);
 
 }  // namespace weft::data

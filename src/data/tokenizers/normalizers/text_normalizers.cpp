@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/codepoints.h"
 #include "base/utf8.h"
@@ -17,18 +18,18 @@ class Replace : public Normalizer {
       : pattern_(fields.fields("pattern")), content_(fields.text("content")) {}
 
   void apply(AlignedText& text) const override {
-    int64_t left = Pattern::steps_for(text.view());
-    if (!pattern_.find(text.view(), 0, left)) {
+    const std::vector<PatternPart> parts = pattern_.split(text.view());
+    if (std::none_of(parts.begin(), parts.end(), [](auto& part) { return part.is_match; })) {
       return;
     }
     AlignedText result(text.is_tracked());
-    visit_parts(pattern_, text.view(), [&](const PatternPart& part) {
+    for (const PatternPart& part : parts) {
       if (part.is_match) {
         result.append_replaced(text, part.range.begin, part.range.end, content_);
       } else {
         result.append_unchanged(text, part.range.begin, part.range.end);
       }
-    });
+    }
     text = std::move(result);
   }
 

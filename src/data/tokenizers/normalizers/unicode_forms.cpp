@@ -1,4 +1,3 @@
-#include "data/tokenizers/normalizers/unicode_forms.h"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,6 @@
 #include <array>
 #include <utility>
 
-#include "base/string_util.h"
-
 namespace weft::data {
 
 namespace {
@@ -47,15 +45,7 @@ constexpr std::array<std::pair<std::string_view, MakePreTokenizer>, 10> kPreToke
 }  // namespace
 
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonFields& fields) {
-  const std::string type = fields.text("type");
-  std::vector<std::string> known;
-  for (const auto& [name, make] : kPreTokenizers) {
-    if (name == type) {
-      return make(fields);
-    }
-    known.emplace_back(name);
-  }
-  fields.fail("type", weft::str_cat("'", printable(type), "' is not one of ", join(known)));
+  return fields.choose("type", fields.text("type"), kPreTokenizers)(fields);
 }
 
 }  // namespace weft::data

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "data/tokenizers/aligned_text.h"
@@ -37,5 +39,9 @@ std::unique_ptr<PreTokenizer> make_whitespace(const JsonFields& fields);
 
 /// Created by the object's `type`, from the table in pre_tokenizer.cpp. Throws data::Error.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonFields& fields);
+
+/// GPT-2's byte alphabet: printable bytes map to themselves, the others to code points from U+0100
+/// on.
+const std::array<std::string, 256>& bytes_to_unicode();
 
 }  // namespace weft::data

@@ -25,15 +25,7 @@ constexpr std::array<std::pair<std::string_view, Behavior>, 5> kBehaviors = {{
 }};
 
 Behavior read_behavior(const JsonFields& fields) {
-  const std::string word = fields.text("behavior");
-  std::vector<std::string> known;
-  for (const auto& [name, behavior] : kBehaviors) {
-    if (name == word) {
-      return behavior;
-    }
-    known.emplace_back(name);
-  }
-  fields.fail("behavior", weft::str_cat("'", printable(word), "' is not one of ", join(known)));
+  return fields.choose("behavior", fields.text("behavior"), kBehaviors);
 }
 
 /// Returns the matches of a text and the parts between them.
@@ -88,9 +80,7 @@ class Split : public PreTokenizer {
 };
 
 FindParts matches_of(const JsonFields& fields) {
-  return [pattern = Pattern(fields)](std::string_view text) {
-    return split_by_pattern(pattern, text);
-  };
+  return [pattern = Pattern(fields)](std::string_view text) { return pattern.split(text); };
 }
 
 /// Each code point of the kind is a separate match.

@@ -1,11 +1,9 @@
-#include "data/tokenizers/sentencepiece/marian_tokenizer.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
-#include "base/character_kind.h"
+#include "base/codepoints.h"
 #include "base/file.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
@@ -13,6 +11,7 @@
 #include "data/tokenizers/config_files.h"
 #include "data/tokenizers/models/model.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_coder.h"
+#include "data/tokenizers/sentencepiece/sentencepiece_model.h"
 #include "data/tokenizers/special_names.h"
 #include "data/tokenizers/tokenizer_json_parts.h"
 

@@ -1,9 +1,8 @@
-#include "data/tokenizers/sentencepiece/mbart_codes.h"
-
 #include <algorithm>
 
 #include "base/string_util.h"
 #include "data/tokenizers/json_fields.h"
+#include "data/tokenizers/special_token_layout.h"
 
 namespace weft::data {
 

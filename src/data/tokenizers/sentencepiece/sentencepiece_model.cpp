@@ -88,11 +88,11 @@ void read_normalization(std::string_view bytes,
 }
 
 void check_pieces(SentencePieceModel& model, const std::string& location) {
-  std::unordered_set<std::string_view> seen;
+  std::unordered_set<std::string_view> pieces;
   std::optional<int32_t> unknown;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const SentencePieceModel::Item& item = model.pieces[id];
-    if (!seen.insert(item.piece).second) {
+    if (!pieces.insert(item.piece).second) {
       fail(location, str_cat("piece ", id, " is duplicated"));
     }
     if (item.type == SentencePieceType::kUnknown) {

@@ -1,5 +1,3 @@
-#include "data/tokenizers/sentencepiece/sentencepiece_trainer.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "data/tokenizers/training/trainers.h"
 
 namespace weft::data {
 

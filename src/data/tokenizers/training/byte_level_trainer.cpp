@@ -1,14 +1,13 @@
-#include "data/tokenizers/training/byte_level_trainer.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/string_util.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/pre_tokenizers/bytes_to_unicode.h"
+#include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
 #include "data/tokenizers/special_token_layout.h"
-#include "data/tokenizers/tokenizer_classes.h"
-#include "data/tokenizers/training/byte_pair_trainer.h"
+#include "data/tokenizers/tokenizer_json_parts.h"
+#include "data/tokenizers/training/trainers.h"
 
 namespace weft::data {
 

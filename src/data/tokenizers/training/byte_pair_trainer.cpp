@@ -1,5 +1,3 @@
-#include "data/tokenizers/training/byte_pair_trainer.h"
-
 #include <algorithm>
 #include <queue>
 #include <set>
@@ -9,6 +7,7 @@
 #include "base/stop.h"
 #include "base/utf8.h"
 #include "data/tokenizers/models/piece_pair.h"
+#include "data/tokenizers/training/trainers.h"
 
 namespace weft::data {
 
@@ -28,7 +27,7 @@ class BytePairTrainer {
   BytePairTrainer(const WordCounts& counts, const BytePairTrainingOptions& options)
       : options_(options) {
     for (const std::string& token : options.first) {
-      add(token);
+      pieces_.find_or_add(token);
     }
     add_alphabet(counts);
     split_into_symbols(counts);
@@ -65,16 +64,6 @@ class BytePairTrainer {
     int64_t count = 0;
   };
 
-  int32_t add(std::string_view piece) {
-    const int32_t known = pieces_.find(piece);
-    if (known != Vocabulary::kNone) {
-      return known;
-    }
-    const auto id = static_cast<int32_t>(pieces_.size());
-    pieces_.add(piece, id);
-    return id;
-  }
-
   void add_alphabet(const WordCounts& counts) {
     std::set<char32_t> characters;
     const auto add_characters = [&](std::string_view text) {
@@ -91,7 +80,7 @@ class BytePairTrainer {
     for (const char32_t code : characters) {
       std::string character;
       utf8::append(character, code);
-      character_ids_.emplace(code, add(character));
+      character_ids_.emplace(code, pieces_.find_or_add(character));
     }
   }
 
@@ -146,8 +135,8 @@ class BytePairTrainer {
   }
 
   void merge(const BytePairCandidate& best) {
-    const int32_t result = add(std::string(pieces_.piece(best.pair.first)) +
-                               std::string(pieces_.piece(best.pair.second)));
+    const int32_t result = pieces_.find_or_add(std::string(pieces_.piece(best.pair.first)) +
+                                               std::string(pieces_.piece(best.pair.second)));
     merges_.push_back(best.pair);
     const std::vector<int32_t> words = std::move(word_lists_[best.list]);
     word_lists_[best.list] = {};

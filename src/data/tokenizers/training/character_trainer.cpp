@@ -1,5 +1,3 @@
-#include "data/tokenizers/training/character_trainer.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "base/utf8.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/special_token_layout.h"
+#include "data/tokenizers/training/trainers.h"
 
 namespace weft::data {
 

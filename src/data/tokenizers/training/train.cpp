@@ -4,14 +4,10 @@
 #include "base/string_util.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/documents.h"
-#include "data/tokenizers/sentencepiece/mbart_codes.h"
-#include "data/tokenizers/sentencepiece/sentencepiece_trainer.h"
 #include "data/tokenizers/special_token_layout.h"
-#include "data/tokenizers/tokenizer_classes.h"
-#include "data/tokenizers/training/byte_level_trainer.h"
-#include "data/tokenizers/training/character_trainer.h"
+#include "data/tokenizers/tokenizer_json_parts.h"
 #include "data/tokenizers/training/text_sample.h"
-#include "data/tokenizers/training/word_piece_trainer.h"
+#include "data/tokenizers/training/trainers.h"
 
 namespace weft::data {
 

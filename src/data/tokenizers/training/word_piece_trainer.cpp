@@ -1,5 +1,3 @@
-#include "data/tokenizers/training/word_piece_trainer.h"
-
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -9,6 +7,7 @@
 #include "base/stop.h"
 #include "base/utf8.h"
 #include "data/tokenizers/models/piece_pair.h"
+#include "data/tokenizers/training/trainers.h"
 
 namespace weft::data {
 
@@ -24,7 +23,7 @@ class WordPieceTrainer {
   WordPieceTrainer(const WordCounts& counts, const WordPieceTrainingOptions& options)
       : options_(options) {
     for (const std::string& token : options.first) {
-      add(token);
+      pieces_.find_or_add(token);
     }
     add_alphabet(counts);
     split_into_symbols(counts);
@@ -60,16 +59,6 @@ class WordPieceTrainer {
     std::vector<int32_t> pieces;
     int64_t count = 0;
   };
-
-  int32_t add(std::string_view piece) {
-    const int32_t known = pieces_.find(piece);
-    if (known != Vocabulary::kNone) {
-      return known;
-    }
-    const auto id = static_cast<int32_t>(pieces_.size());
-    pieces_.add(piece, id);
-    return id;
-  }
 
   struct Character {
     char32_t code = 0;
@@ -115,11 +104,12 @@ class WordPieceTrainer {
     std::sort(characters.begin(), characters.end(),
               [](const Character& a, const Character& b) { return a.code < b.code; });
     for (const Character& character : characters) {
-      alphabet_.emplace(character.code, add(to_utf8(character.code)));
+      alphabet_.emplace(character.code, pieces_.find_or_add(to_utf8(character.code)));
     }
     for (const Character& character : characters) {
       if (character.is_continuation) {
-        continuation_ids_.emplace(character.code, add(options_.prefix + to_utf8(character.code)));
+        continuation_ids_.emplace(character.code,
+                                  pieces_.find_or_add(options_.prefix + to_utf8(character.code)));
       }
     }
   }
@@ -175,7 +165,7 @@ class WordPieceTrainer {
     if (right.starts_with(options_.prefix)) {
       right.remove_prefix(options_.prefix.size());
     }
-    const int32_t result = add(std::string(left) + std::string(right));
+    const int32_t result = pieces_.find_or_add(std::string(left) + std::string(right));
     updated_pairs_.clear();
     for (const int32_t word : where) {
       merge_in_word(word, pair, result);
