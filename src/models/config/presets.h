@@ -21,9 +21,6 @@ struct StackSize {
 ModelOptions sized(ModelOptions options, const StackSize& size);
 
 /// Published models, by name and size.
-const std::vector<Preset>& presets();
-
-/// Defaults of a family without a preset.
-ModelOptions family_defaults(Family family);
+std::vector<Preset> presets();
 
 }  // namespace weft::models
