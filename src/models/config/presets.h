@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/config/family.h"
 #include "models/config/options.h"
 
 namespace weft::models {
