@@ -24,8 +24,8 @@ std::string family_rows(const std::vector<std::string>& columns, const SupportCe
     page += " --- |";
   }
   page += "\n";
-  for (const auto* family : models::family_table()) {
-    page += str_cat("| `", family->name, "` |");
+  for (const auto& [name, family] : models::families()) {
+    page += str_cat("| `", name, "` |");
     for (std::size_t i = 0; i < columns.size(); ++i) {
       page += str_cat(" ", cell(*family, i), " |");
     }
@@ -40,7 +40,7 @@ std::string heads_table() {
     columns.push_back(str_cat("`", head.name, "`"));
   }
   return family_rows(columns, [](const FamilyDefinition& family, std::size_t column) {
-    auto options = family.defaults();
+    auto options = models::family_defaults(&family);
     options.head = models::head_table()[column].head;
     if (!models::has_head(options.family, options.head)) {
       return "";
@@ -57,7 +57,7 @@ std::string objectives_table() {
   return family_rows(columns, [](const FamilyDefinition& family, std::size_t column) {
     const auto objective =
         objectives::make_default_objective(objectives::objective_definitions()[column]);
-    const auto wrong = objectives::find_incompatibility(*objective, family.defaults());
+    const auto wrong = objectives::find_incompatibility(*objective, models::family_defaults(&family));
     return wrong && wrong->key == "type" ? "" : "yes";
   });
 }
@@ -66,16 +66,18 @@ std::string transformers_table() {
   return family_rows(
       {"`model_type`", "classes"}, [](const FamilyDefinition& family, std::size_t column) {
         if (column == 0) {
-          return str_cat(
-              "`", family.hf_names.model_type, "`",
-              family.other_hf_names ? str_cat(", `", family.other_hf_names->model_type, "`") : "");
+          std::vector<std::string> types;
+          for (const auto& names : family.hf_names) {
+            types.push_back(str_cat("`", names.model_type, "`"));
+          }
+          return join(types);
         }
         std::vector<std::string> classes;
         for (const auto& head : family.heads) {
-          auto options = family.defaults();
+          auto options = models::family_defaults(&family);
           options.head = head.head;
           if (models::is_known_to_transformers(options)) {
-            classes.push_back(str_cat("`", family.hf_names.class_prefix, head.class_suffix, "`"));
+            classes.push_back(str_cat("`", family.hf_names.front().class_prefix, head.class_suffix, "`"));
           }
         }
         return join(classes);

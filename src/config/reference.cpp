@@ -52,13 +52,6 @@ bool is_directly_below(const Declaration& key, const Declaration& section) {
   return key.path.starts_with(prefix) && key.path.find('.', prefix.size()) == std::string::npos;
 }
 
-std::string reference_default_of(const Declaration& key) {
-  if (key.is_required) {
-    return "required";
-  }
-  return is_reference_section(key) ? std::string() : key.default_value;
-}
-
 std::string padded(std::string_view word, std::size_t width) {
   return std::string(word) + std::string(word.size() < width ? width - word.size() : 0, ' ');
 }
@@ -68,20 +61,20 @@ std::string table_of(const std::vector<const Declaration*>& keys) {
   std::size_t value = 0;
   for (const auto* key : keys) {
     path = std::max(path, key->path.size());
-    value = std::max(value, reference_default_of(*key).size());
+    value = std::max(value, default_of(*key).size());
   }
   std::string lines;
   for (const auto* key : keys) {
-    lines += str_cat("  ", padded(key->path, path + 2),
-                     padded(reference_default_of(*key), value + 2), key->help, "\n");
+    lines += str_cat("  ", padded(key->path, path + 2), padded(default_of(*key), value + 2),
+                     key->help, "\n");
   }
   return lines;
 }
 
 std::string reference_explained(const Declarations& declarations, const Declaration& key) {
   std::string lines = str_cat(key.path, "\n  ", key.help, "\n  type: ", type_of(key), "\n");
-  if (!reference_default_of(key).empty()) {
-    lines += key.is_required ? "  required\n" : str_cat("  default: ", key.default_value, "\n");
+  if (!default_of(key).empty()) {
+    lines += key.is_required ? "  required\n" : str_cat("  default: ", default_of(key), "\n");
   }
   if (!key.only_if.empty()) {
     lines += str_cat("  only with: ", key.only_if, "\n");
@@ -168,6 +161,17 @@ Declarations collect_declarations(const std::function<void(Section)>& read_all) 
   const Section root = Section::for_documentation();
   read_all(root);
   return *root.state_->declarations;
+}
+
+std::string default_of(const Declaration& key) {
+  if (key.is_required) {
+    return "required";
+  }
+  if (is_reference_section(key)) {
+    return "";
+  }
+  return key.other_defaults.empty() ? key.default_value
+                                    : str_cat(key.default_value, " (", key.other_defaults, ")");
 }
 
 std::string type_of(const Declaration& key) {

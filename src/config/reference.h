@@ -31,6 +31,8 @@ struct Declaration {
   bool is_nullable = false;  // also accepts `null` and `none`
   bool is_required = false;
   std::string default_value = {};  // YAML; empty for sections
+  /// Other defaults, with the types that have them: `gpt2, bart: 1024; t5: 64`.
+  std::string other_defaults = {};
   std::string help = {};
   std::string unit = {};
   std::string only_if = {};
@@ -51,6 +53,19 @@ struct Declarations {
 
 /// Collects the declarations of all keys that `read_all` reads.
 Declarations collect_declarations(const std::function<void(Section)>& read_all);
+
+/// Declarations of the keys of one `type`.
+struct TypeDeclarations {
+  std::string_view type;
+  Declarations declarations;
+};
+
+/// The keys of all types; each names the types that have it, unless all have, the most frequent
+/// default and the exceptions.
+Declarations merge_types(const std::vector<TypeDeclarations>& types);
+
+/// `768`, or `768 (gpt2: 1024)`; `required` for a required key, empty for a section.
+std::string default_of(const Declaration& declaration);
 
 /// Output of `weft config explain KEY`: the key with its details, a section with its keys. A suffix
 /// of the dotted key is enough; all matching keys are shown. Throws Error for an unknown key.

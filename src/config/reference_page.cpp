@@ -23,6 +23,8 @@ std::string row(const Declaration& key) {
   std::string value = key.is_required ? "required" : "`" + key.default_value + "`";
   if (is_page_section(key) && !key.is_required) {
     value.clear();
+  } else if (!key.other_defaults.empty()) {
+    value += str_cat(" (", key.other_defaults, ")");
   }
   const std::string only = key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
   return str_cat("| `", name, "` | ", cell(type_of(key)), " | ", cell(value), " | ", cell(key.help),

@@ -9,7 +9,6 @@
 
 #include "base/random.h"
 #include "kernels/embedding.h"
-#include "models/families/baselines.h"
 #include "nn/pooling.h"
 
 namespace weft::models {
@@ -113,6 +112,10 @@ at::Tensor BagOfWords::hidden(const TextInput& input, const nn::ForwardContext& 
 
 at::Tensor BagOfWords::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   return nn::segment_sum(hidden, context.layout) + bias_.to(at::kFloat);
+}
+
+int64_t bag_rows(const ModelOptions& options) {
+  return options.vocabulary + (options.bag.ngrams > 1 ? options.bag.buckets : 0);
 }
 
 }  // namespace weft::models

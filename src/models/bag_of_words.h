@@ -7,6 +7,9 @@
 
 namespace weft::models {
 
+/// Rows of the table of a bag of words: one per word, then the buckets.
+int64_t bag_rows(const ModelOptions& options);
+
 /// Features of each token of a packed batch: its word and, with ngrams 2, the bigram that it ends.
 /// `ngrams` entries per token; special tokens have no features.
 struct BagFeatures {

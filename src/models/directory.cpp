@@ -12,7 +12,6 @@
 #include "models/config/config_json.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
-#include "models/config/infer_config.h"
 #include "models/vision.h"
 #include "models/weights/initialize.h"
 #include "models/weights/tensors.h"
@@ -66,7 +65,7 @@ void write_config(const std::string& directory, const ModelOptions& options, for
 
 /// Sets options that some families infer from the weights instead of config.json.
 ModelOptions with_inferred_options(ModelOptions options, const std::string& directory) {
-  const auto look = definition_of(options.family).infer_from_weights;
+  const auto look = options.family->infer_from_weights;
   if (look != nullptr && SafetensorsShards::exist_in(directory)) {
     look(options, SafetensorsShards(directory));
   }
@@ -75,7 +74,7 @@ ModelOptions with_inferred_options(ModelOptions options, const std::string& dire
 
 /// Writes generation_config.json for models that generate.
 void write_generation(const std::string& directory, const ModelOptions& options) {
-  const auto say = definition_of(options.family).generation_json;
+  const auto say = options.family->generation_json;
   const auto json = say == nullptr ? formats::Json() : say(options);
   if (!json.is_null()) {
     FileWriter file(directory + "/generation_config.json", FileWriter::Mode::kPlain);
@@ -87,7 +86,7 @@ void write_generation(const std::string& directory, const ModelOptions& options)
 }  // namespace
 
 std::shared_ptr<Model> make_uninitialized_model(const ModelOptions& options) {
-  return definition_of(options.family).make(options);
+  return options.family->make(options);
 }
 
 std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
@@ -150,7 +149,7 @@ LoadedModel load_model(const std::string& directory, const ModelOptions& options
   const auto assignment =
       assign_weights(files, options, optional_parts(options, read_legacy_model_config(directory)));
   LoadedModel result;
-  result.model = definition_of(options.family).make(options);
+  result.model = options.family->make(options);
   copy_weights(*result.model, files, assignment);
   if (!assignment.missing_keys.empty()) {
     initialize(*result.model, seed, assignment.missing_keys);

@@ -5,8 +5,6 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
-#include "models/config/modernbert.h"
-#include "models/config/traits.h"
 #include "models/generator.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"

@@ -15,7 +15,6 @@ using config::Section;
 void read_decoder(Section section,
                   ModelOptions& options,
                   const ModelOptions* base,
-                  std::string_view only,
                   bool shares_sizes) {
   auto& decoder = options.decoder;
   const auto* other = base == nullptr ? nullptr : &base->decoder;
@@ -23,8 +22,7 @@ void read_decoder(Section section,
       "layers", decoder.layers,
       {.help = "Number of decoder layers. Default: same as the encoder, if layers is given.",
        .unit = "layers",
-       .range = config::between(1, 1024),
-       .only_if = only});
+       .range = config::between(1, 1024)});
   require_unchanged(section, "layers", other == nullptr || decoder.layers == other->layers);
   if (shares_sizes) {
     decoder.heads = options.heads;
@@ -36,14 +34,12 @@ void read_decoder(Section section,
                {.help = "Number of attention heads of the decoder. Default: same as the encoder, "
                         "if attention.heads is given.",
                 .unit = "heads",
-                .range = config::between(1, 1024),
-                .only_if = only});
+                .range = config::between(1, 1024)});
   section.read("width", decoder.width,
                {.help = "Intermediate size of the decoder's feed-forward layer. Default: same as "
                         "the encoder, if feed_forward.width is given.",
                 .unit = "features",
-                .range = config::between(1, 1 << 20),
-                .only_if = only});
+                .range = config::between(1, 1 << 20)});
   if (options.dim % decoder.heads != 0) {
     section.fail("heads", str_cat(decoder.heads, " does not divide dim ", options.dim));
   }
@@ -52,33 +48,26 @@ void read_decoder(Section section,
   section.reject_unread();
 }
 
-void read_relative(Section& section,
-                   ModelOptions& options,
-                   const ModelOptions* base,
-                   std::string_view only) {
+void read_relative(Section& section, ModelOptions& options, const ModelOptions* base) {
   section.read("head_dim", options.head_dim,
                {.help = "Head size of encoder and decoder.",
                 .unit = "features",
-                .range = config::between(1, 1024),
-                .only_if = only});
+                .range = config::between(1, 1024)});
   require_unchanged(section, "head_dim", base == nullptr || options.head_dim == base->head_dim);
   section.read("gated", options.is_gated,
                {.help = "Gated feed-forward layer: a second projection is multiplied with the "
-                        "activations (T5 v1.1, mT5).",
-                .only_if = only});
+                        "activations (T5 v1.1, mT5)."});
   require_unchanged(section, "gated", base == nullptr || options.is_gated == base->is_gated);
   auto relative = section.section(
       "relative_attention", {.help = "Relative position bias, added to the attention scores."});
   relative.read("num_buckets", options.relative.buckets,
                 {.help = "Number of buckets for relative distances.",
                  .unit = "buckets",
-                 .range = config::between(4, 4096),
-                 .only_if = only});
+                 .range = config::between(4, 4096)});
   relative.read("max_distance", options.relative.max_distance,
                 {.help = "Distances from this value on share the last bucket.",
                  .unit = "tokens",
-                 .range = config::between(4, 1 << 20),
-                 .only_if = only});
+                 .range = config::between(4, 1 << 20)});
   if (options.relative.max_distance <= options.relative.buckets / 2) {
     relative.fail("max_distance",
                   str_cat(options.relative.max_distance, " must be more than half of num_buckets, ",
@@ -101,11 +90,10 @@ void read_encoder_decoder_keys(Section& section,
   const auto before = options;
   auto& decoder = options.decoder;
   SharedModelKeys stack;
-  stack.only_if = keys.only_if;
   stack.has_activation = keys.has_activation;
   stack.has_ties = keys.has_relative || keys.has_embedding_ties;
   if (keys.has_relative) {
-    read_relative(section, options, base, keys.only_if);
+    read_relative(section, options, base);
   }
   read_shared_model_keys(section, options, base, stack);
   if (section.has("dropout")) {
@@ -115,26 +103,24 @@ void read_encoder_decoder_keys(Section& section,
     section.read(
         "activation_dropout", options.activation_dropout,
         {.help = "Dropout probability after the activation function in feed-forward layers.",
-         .range = config::half_open(0, 1),
-         .only_if = keys.only_if});
+         .range = config::half_open(0, 1)});
   }
   if (base == nullptr) {
     decoder.layers = options.layers != before.layers ? options.layers : decoder.layers;
     decoder.heads = options.heads != before.heads ? options.heads : decoder.heads;
     decoder.width = options.width != before.width ? options.width : decoder.width;
   }
-  read_decoder(section.section("decoder", {.help = "Decoder stack."}), options, base, keys.only_if,
+  read_decoder(section.section("decoder", {.help = "Decoder stack."}), options, base,
                keys.has_relative);
   if (keys.has_scaled_embedding) {
     section.read("scale_embedding", decoder.scale_embedding,
-                 {.help = "Multiplies word embeddings by sqrt(dim).", .only_if = keys.only_if});
+                 {.help = "Multiplies word embeddings by sqrt(dim)."});
     require_unchanged(section, "scale_embedding",
                       base == nullptr || decoder.scale_embedding == base->decoder.scale_embedding);
   }
   if (keys.has_embedding_ties) {
     section.read("share_encoder_decoder_embeddings", decoder.share_encoder_decoder_embeddings,
-                 {.help = "Shares the word embeddings between encoder and decoder.",
-                  .only_if = keys.only_if});
+                 {.help = "Shares the word embeddings between encoder and decoder."});
     require_unchanged(section, "share_encoder_decoder_embeddings",
                       base == nullptr || decoder.share_encoder_decoder_embeddings ==
                                              base->decoder.share_encoder_decoder_embeddings);
@@ -148,8 +134,7 @@ void read_encoder_decoder_keys(Section& section,
   if (keys.has_relative) {
     section.read("scale_decoder_outputs", decoder.scale_decoder_outputs,
                  {.help = "Divides the decoder's output states by sqrt(dim) before the output "
-                          "projection (T5 v1.0).",
-                  .only_if = keys.only_if});
+                          "projection (T5 v1.0)."});
     require_unchanged(
         section, "scale_decoder_outputs",
         base == nullptr || decoder.scale_decoder_outputs == base->decoder.scale_decoder_outputs);
@@ -202,7 +187,7 @@ ModelOptions sized_encoder_decoder(ModelOptions options, const EncoderDecoderSiz
 
 FamilyDefinition encoder_decoder_definition(const HfNames& hf_names) {
   return {.name = hf_names.model_type,
-          .hf_names = hf_names,
+          .hf_names = {hf_names},
           .capabilities = {.has_pooler = false, .has_segments = false},
           .generation_json = encoder_decoder_generation,
           .make = construct<EncoderDecoder>,

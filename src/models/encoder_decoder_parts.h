@@ -13,7 +13,6 @@ namespace weft::models {
 /// Keys of `model:` other than those of stacks. Where the encoder's layers, heads or width are
 /// given and the decoder's are not, the decoder's are the same.
 struct EncoderDecoderKeys {
-  std::string_view only_if;        // "type: t5"
   bool has_inner_dropout = false;  // activation_dropout
   bool has_scaled_embedding = false;
   bool has_embedding_ties = false;  // share_encoder_decoder_embeddings and tie_word_embeddings

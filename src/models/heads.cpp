@@ -3,8 +3,8 @@
 #include <ATen/Functions.h>
 
 #include "kernels/dropout.h"
+#include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/traits.h"
 
 namespace weft::models {
 

@@ -3,7 +3,6 @@
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/families/baselines.h"
 
 namespace weft::objectives {
 

@@ -47,51 +47,13 @@ config::Declarations keys_of(const ObjectiveDefinition& definition) {
   return config::collect_declarations([&](config::Section section) { definition.read(section); });
 }
 
-/// A key, and the types that have it, by the further condition that they state.
-struct SharedKey {
-  config::Declaration declaration;
-  std::vector<std::pair<std::string, std::vector<std::string>>> types_by_condition;
-
-  void add(std::string_view type, const std::string& condition) {
-    const auto known = std::find_if(types_by_condition.begin(), types_by_condition.end(),
-                                    [&](const auto& entry) { return entry.first == condition; });
-    if (known == types_by_condition.end()) {
-      types_by_condition.push_back({condition, {std::string(type)}});
-    } else {
-      known->second.emplace_back(type);
-    }
-  }
-
-  std::string condition() const {
-    std::vector<std::string> all;
-    for (const auto& [condition, types] : types_by_condition) {
-      all.push_back(str_cat("type: ", join_alternatives(types), condition.empty() ? "" : " with ",
-                            condition));
-    }
-    return join(all, ", or ");
-  }
-};
-
 /// The keys of all types; each names the types that have it.
 config::Declarations keys_of_all_types() {
-  std::vector<SharedKey> keys;
+  std::vector<config::TypeDeclarations> types;
   for (const auto& definition : objective_definitions()) {
-    for (const auto& declaration : keys_of(definition).keys) {
-      auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& known) {
-        return known.declaration.path == declaration.path;
-      });
-      if (key == keys.end()) {
-        key = keys.insert(keys.end(), {.declaration = declaration, .types_by_condition = {}});
-      }
-      key->add(definition.name, declaration.only_if);
-    }
+    types.push_back({definition.name, keys_of(definition)});
   }
-  config::Declarations all;
-  for (auto& key : keys) {
-    key.declaration.only_if = key.condition();
-    all.keys.push_back(std::move(key.declaration));
-  }
-  return all;
+  return config::merge_types(types);
 }
 
 /// The types that have the key.

@@ -25,7 +25,7 @@ class MarianDirectory : public ::testing::TestWithParam<std::string> {
     fs::copy(kFolder + GetParam(), model_);
     fs::remove(model_ + "/expected.json");
     const auto tokenizer = data::load_tokenizer(model_);
-    auto options = test::tiny_translator_options(models::Family::kMarian, tokenizer->size());
+    auto options = test::tiny_translator_options(models::family_named("marian"), tokenizer->size());
     options.pad_id = tokenizer->special_token_ids().pad;
     options.eos_id = tokenizer->special_token_ids().eos;
     options.decoder.share_encoder_decoder_embeddings = is_joint;
@@ -98,7 +98,7 @@ TEST(SeparateVocabularies, NeedSeparateEmbeddings) {
   const test::TemporaryDirectory folder;
   const auto model = folder / "model";
   fs::copy(kFolder + "separate", model);
-  auto options = test::tiny_translator_options(models::Family::kMarian, 146);
+  auto options = test::tiny_translator_options(models::family_named("marian"), 146);
   models::set_decoding_ids(options);
   models::save_model(model, *models::make_model(options, 3), formats::DType::kF32);
   const auto done = test::weft({"import", model, "--output", folder / "again"});

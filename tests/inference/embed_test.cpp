@@ -91,7 +91,7 @@ TEST_F(EmbedTest, PromptIsAddedBeforeTheText) {
 TEST_F(EmbedTest, TextsWithoutTokensHaveVectorsOfZeros) {
   const auto bare = data::load_tokenizer(std::string(WEFT_SOURCE_DIR) +
                                          "/tests/reference/tokenizers/gpt2");  // adds no tokens
-  auto options = test::tiny_options(models::Family::kGpt2, models::Head::kNone);
+  auto options = test::tiny_options(models::family_named("gpt2"), models::Head::kNone);
   options.vocabulary = bare->size();
   const auto gpt = models::make_model(options, 1);
   const auto found = embed(*gpt, *bare, {"the loom", "", "weft"}, {});

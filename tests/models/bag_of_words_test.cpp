@@ -8,7 +8,6 @@
 
 #include "models/config/family.h"
 #include "models/directory.h"
-#include "models/families/baselines.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 #include "tiny.h"
@@ -19,7 +18,7 @@ namespace {
 using Rows = std::vector<int64_t>;
 
 ModelOptions bag(Weighting weighting, int64_t ngrams = 1) {
-  auto options = family_defaults(Family::kBagOfWords);
+  auto options = family_defaults(family_named("bag_of_words"));
   options.head = Head::kSequence;
   options.vocabulary = 20;
   options.labels = {"no", "yes"};
@@ -130,7 +129,7 @@ TEST(BagOfWords, ADirectoryGivesItBack) {
 TEST(BagOfWords, TransformersDoesNotKnowIt) {
   EXPECT_FALSE(is_known_to_transformers(bag(Weighting::kCount)));
   EXPECT_EQ(architecture_of(bag(Weighting::kCount)), "WeftBagOfWordsForSequenceClassification");
-  EXPECT_FALSE(has_head(Family::kBagOfWords, Head::kMaskedLm));
+  EXPECT_FALSE(has_head(family_named("bag_of_words"), Head::kMaskedLm));
 }
 
 }  // namespace

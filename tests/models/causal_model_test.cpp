@@ -33,9 +33,9 @@ ModelOptions causal_tiny(Family family, Head head = Head::kCausalLm) {
   if (options.key_value_heads > 0) {
     options.key_value_heads = 2;
   }
-  options.head_dim = family == Family::kLlama ? 6 : 0;
-  options.window.size = family == Family::kMistral ? 3 : 0;
-  if (family == Family::kGptNeoX) {
+  options.head_dim = family == family_named("llama") ? 6 : 0;
+  options.window.size = family == family_named("mistral") ? 3 : 0;
+  if (family == family_named("gpt_neox")) {
     options.heads = 2;
     options.rope.partial_factor = 0.5;
   }
@@ -45,8 +45,8 @@ ModelOptions causal_tiny(Family family, Head head = Head::kCausalLm) {
   return options;
 }
 
-const std::vector<Family> kCausalFamilies = {Family::kGpt2, Family::kLlama, Family::kMistral,
-                                             Family::kQwen2, Family::kGptNeoX};
+const std::vector<Family> kCausalFamilies = {family_named("gpt2"), family_named("llama"), family_named("mistral"),
+                                             family_named("qwen2"), family_named("gpt_neox")};
 
 TextInput causal_ids(int64_t count) {
   return {.ids = (at::arange(count, at::kLong) * 7 + 3).remainder(20), .types = {}};
@@ -146,7 +146,7 @@ TEST(CausalModel, WhatIsWrittenReadsBack) {
 
 TEST(CausalModel, PromptAttentionIsStored) {
   const test::Folder folder;
-  auto options = causal_tiny(Family::kGpt2, Head::kCausalLm);
+  auto options = causal_tiny(family_named("gpt2"), Head::kCausalLm);
   for (const int64_t end : {-1, 3}) {
     options.is_prefix_lm = true;
     options.prefix_end_id = end;
@@ -195,7 +195,7 @@ TEST(CausalModel, CachedContinuationEqualsFullComputation) {
 
 TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
   const at::NoGradGuard no_grad;
-  const auto model = make_model(causal_tiny(Family::kGpt2), 1);
+  const auto model = make_model(causal_tiny(family_named("gpt2")), 1);
   nn::DecodingState state(1);
   nn::ForwardContext context;
   context.decoding_state = &state;
@@ -206,7 +206,7 @@ TEST(CausalModel, ALongerTextThanThePositionsIsRefusedWithACacheToo) {
 }
 
 TEST(CausalModel, ClassifiesByTheLastToken) {
-  const auto model = make_model(causal_tiny(Family::kGpt2, Head::kSequence), 1);
+  const auto model = make_model(causal_tiny(family_named("gpt2"), Head::kSequence), 1);
   const auto context = test::context_of({0, 7, 9});
   const auto hidden = model->hidden(causal_ids(9), context);
   const auto logits = model->class_logits(hidden, context);
@@ -220,7 +220,7 @@ TEST(CausalModel, ClassifiesByTheLastToken) {
 // Radford et al. 2019, section 2.3: residual layers are initialised smaller by the square root of
 // their number.
 TEST(CausalModel, BeginsAsPublished) {
-  auto options = causal_tiny(Family::kGpt2);
+  auto options = causal_tiny(family_named("gpt2"));
   options.dim = 64;
   options.width = 256;
   options.layers = 8;
@@ -327,7 +327,7 @@ TEST(CausalKeys, AreReadAndChecked) {
   const auto options = read_causal(
       "type: llama\ndim: 96\nlayers: 3\nattention:\n  heads: 6\n  key_value_heads: 2\n"
       "position:\n  rope_theta: 5000\n  length: 64\nfeed_forward:\n  width: 100\n");
-  EXPECT_EQ(options.family, Family::kLlama);
+  EXPECT_EQ(options.family, family_named("llama"));
   EXPECT_EQ(key_value_heads(options), 2);
   EXPECT_EQ(head_dim(options), 16);
   EXPECT_EQ(options.rope.theta, 5000);
@@ -387,7 +387,7 @@ TEST(PostNormGpt, EndsWithItsLastNormAndHasItsOwnModelType) {
   const auto again =
       options_from_json(json_from_options(options, formats::DType::kF32), "config.json");
   EXPECT_EQ(again.norm_placement, NormPlacement::kPost);
-  EXPECT_EQ(again.family, Family::kGpt2);
+  EXPECT_EQ(again.family, family_named("gpt2"));
   for (const auto& tensor : weight_map(options)) {
     EXPECT_EQ(tensor.name.find("ln_f"), std::string::npos);
   }

@@ -16,7 +16,7 @@ namespace {
 using Ids = std::vector<int64_t>;
 
 ModelOptions pairs(bool has_intra = false) {
-  auto options = family_defaults(Family::kDecomposableAttention);
+  auto options = family_defaults(family_named("decomposable_attention"));
   options.head = Head::kSequence;
   options.vocabulary = 20;
   options.labels = {"no", "perhaps", "yes"};

@@ -104,7 +104,7 @@ TEST(ModelDirectory, AParameterSourceIsWhatIsStored) {
 
 TEST(ModelDirectory, DifferentHeadIsInitialisedFromTheSeed) {
   const Saved saved(test::tiny_options());
-  auto wanted = test::tiny_options(Family::kBert, Head::kSequence);
+  auto wanted = test::tiny_options(family_named("bert"), Head::kSequence);
   const auto load = [&](uint64_t seed) { return load_model(saved.folder.path(), wanted, seed); };
   const auto first = load(1);
   EXPECT_EQ(first.missing_keys,
@@ -119,7 +119,7 @@ TEST(ModelDirectory, DifferentHeadIsInitialisedFromTheSeed) {
 }
 
 TEST(ModelDirectory, OtherClassesGetANewHeadOnTheOldPooler) {
-  const Saved saved(test::tiny_options(Family::kBert, Head::kSequence));
+  const Saved saved(test::tiny_options(family_named("bert"), Head::kSequence));
   auto wanted = saved.model->options();
   wanted.labels = {"ham", "spam"};
   const auto loaded = load_model(saved.folder.path(), wanted, 1);

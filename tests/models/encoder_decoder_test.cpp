@@ -20,9 +20,9 @@
 namespace weft::models {
 namespace {
 
-const std::vector<Family> kSeq2seqFamilies = {Family::kT5,     Family::kMt5,
-                                              Family::kBart,   Family::kMbart,
-                                              Family::kMarian, Family::kTransformer};
+const std::vector<Family> kSeq2seqFamilies = {family_named("t5"),     family_named("mt5"),
+                                              family_named("bart"),   family_named("mbart"),
+                                              family_named("marian"), family_named("transformer")};
 
 ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   auto options = family_defaults(family);
@@ -33,7 +33,7 @@ ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   options.heads = 2;
   options.width = 12;
   options.length = 30;
-  options.init_std = family == Family::kT5 || family == Family::kMt5 ? 1 : 0.3;
+  options.init_std = family == family_named("t5") || family == family_named("mt5") ? 1 : 0.3;
   options.decoder.layers = 2;
   options.decoder.heads = 4;
   options.decoder.width = 10;
@@ -177,8 +177,8 @@ TEST_P(EncoderDecoderTest, TiesShareParameters) {
   const auto model = make_model(seq2seq_tiny(GetParam()), 1);
   const auto& parameters = model->named_parameters();
   const auto word = parameters["embeddings.word.weight"];
-  EXPECT_EQ(parameters.contains("head.weight"), GetParam() == Family::kMt5);
-  if (GetParam() != Family::kMt5) {
+  EXPECT_EQ(parameters.contains("head.weight"), GetParam() == family_named("mt5"));
+  if (GetParam() != family_named("mt5")) {
     EXPECT_EQ(model->output_weight().data_ptr(), word.data_ptr());
   }
   EXPECT_FALSE(parameters.contains("decoder_embeddings.word.weight"));
@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(Families,
 
 TEST(EncoderDecoder, ClassifiesTheLastStateOfTheTextReadTwice) {
   const at::NoGradGuard guard;
-  const auto options = seq2seq_tiny(Family::kBart, Head::kSequence);
+  const auto options = seq2seq_tiny(family_named("bart"), Head::kSequence);
   const auto model = make_model(options, 1);
   auto text = seq2seq_ids(7);
   text[3] = options.eos_id;
@@ -224,16 +224,16 @@ TEST(EncoderDecoder, ClassifiesTheLastStateOfTheTextReadTwice) {
 }
 
 TEST(EncoderDecoder, LogitsBiasIsFixed) {
-  const auto model = make_model(seq2seq_tiny(Family::kMarian), 1);
+  const auto model = make_model(seq2seq_tiny(family_named("marian")), 1);
   EXPECT_FALSE(model->named_parameters()["logits_bias"].requires_grad());
   EXPECT_TRUE((model->output_bias() == 0).all().item<bool>());
-  EXPECT_FALSE(make_model(seq2seq_tiny(Family::kT5), 1)->output_bias().defined());
+  EXPECT_FALSE(make_model(seq2seq_tiny(family_named("t5")), 1)->output_bias().defined());
 }
 
 // feed_forward_proj calls both kinds of GELU behind a gate `gated-gelu`.
 TEST(EncoderDecoder, T5KeepsItsActivation) {
   using kernels::Activation;
-  auto options = seq2seq_tiny(Family::kT5);
+  auto options = seq2seq_tiny(family_named("t5"));
   for (const auto activation : {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu}) {
     for (const bool is_gated : {false, true}) {
       options.activation = activation;
@@ -254,7 +254,7 @@ TEST(EncoderDecoder, T5KeepsItsActivation) {
 }
 
 TEST(EncoderDecoder, T5BeginsWithSmallQueries) {
-  auto options = seq2seq_tiny(Family::kT5);
+  auto options = seq2seq_tiny(family_named("t5"));
   options.dim = 64;
   options.heads = 8;
   options.head_dim = 16;

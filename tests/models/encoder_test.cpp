@@ -66,7 +66,7 @@ std::pair<nn::ForwardContext, nn::ForwardContext> step_and_its_end() {
 }
 
 TEST(Encoder, TheClassifiersDropoutIsOfSequencesNotOfPlaces) {
-  auto options = test::tiny_options(Family::kRoberta, Head::kSequence);
+  auto options = test::tiny_options(family_named("roberta"), Head::kSequence);
   options.dropout = options.attention_dropout = 0;
   options.classifier_dropout = 0.5;
   const auto model = encoder_model_of(options);
@@ -103,8 +103,8 @@ void expect_same(Model& model,
 }
 
 TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
-  for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
-                            Family::kModernBert}) {
+  for (const auto family : {family_named("bert"), family_named("roberta"), family_named("distilbert"), family_named("electra"),
+                            family_named("modernbert")}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kSequence));
     const auto context = test::context_of({0, 3, 4, 6});
     const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
@@ -115,8 +115,8 @@ TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
 }
 
 TEST(Encoder, SelectedRowsEqualTheFullHiddenStates) {
-  for (const auto family : {Family::kBert, Family::kRoberta, Family::kDistilBert, Family::kElectra,
-                            Family::kModernBert}) {
+  for (const auto family : {family_named("bert"), family_named("roberta"), family_named("distilbert"), family_named("electra"),
+                            family_named("modernbert")}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kMaskedLm));
     const auto context = test::context_of({0, 3, 4, 6});
     const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
@@ -130,7 +130,7 @@ TEST(Encoder, SelectedRowsEqualTheFullHiddenStates) {
 }
 
 TEST(Encoder, DropoutCountsTheSelectedRows) {
-  auto options = test::tiny_options(Family::kBert, Head::kMaskedLm);
+  auto options = test::tiny_options(family_named("bert"), Head::kMaskedLm);
   options.dropout = 0.5;
   const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
@@ -149,7 +149,7 @@ TEST(Encoder, RowsAreChosenOfTokensThatAreThere) {
 }
 
 TEST(Encoder, ClassifierDropoutDependsOnTheSequence) {
-  auto options = test::tiny_options(Family::kBert, Head::kSequence);
+  auto options = test::tiny_options(family_named("bert"), Head::kSequence);
   options.dropout = 0.5;
   const auto model = encoder_model_of(options);
   const auto [whole, second] = step_and_its_end();
@@ -163,7 +163,7 @@ TEST(Encoder, MissingHeadsAreReported) {
   const auto hidden = model->hidden(encoder_ids({2}), context);
   EXPECT_THROW(model->pooled(hidden, context), c10::Error);
   EXPECT_THROW(model->class_logits(hidden, context), c10::Error);
-  EXPECT_THROW(make_model(test::tiny_options(Family::kRoberta, Head::kPretraining), 1), c10::Error);
+  EXPECT_THROW(make_model(test::tiny_options(family_named("roberta"), Head::kPretraining), 1), c10::Error);
 }
 
 }  // namespace

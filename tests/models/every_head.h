@@ -45,9 +45,9 @@ inline models::ModelOptions smallest_options(models::Family family, models::Head
 /// One model for each head of each family.
 inline std::vector<models::ModelOptions> every_head() {
   std::vector<models::ModelOptions> result;
-  for (const auto* definition : models::family_table()) {
-    for (const auto& [head, suffix] : definition->heads) {
-      result.push_back(smallest_options(definition->hf_names.family, head));
+  for (const auto& [name, family] : models::families()) {
+    for (const auto& [head, suffix] : family->heads) {
+      result.push_back(smallest_options(family, head));
     }
   }
   return result;

@@ -79,17 +79,17 @@ TEST(Inference, EveryLinearLayerIsQuantisedButTheOutputOverTheVocabulary) {
 }
 
 TEST(Inference, RefusesInt8WhereItCannotWork) {
-  const auto model = inference_model_of(Family::kBert, Head::kSequence);
+  const auto model = inference_model_of(family_named("bert"), Head::kSequence);
   EXPECT_THROW(
       prepare_for_inference(*model, {.device = at::Device(at::kCUDA, 0), .is_quantized = true}),
       UserError);
-  auto bag = test::tiny_options(Family::kBagOfWords, Head::kSequence);
+  auto bag = test::tiny_options(family_named("bag_of_words"), Head::kSequence);
   const auto words = make_model(bag, 3);
   EXPECT_THROW(prepare_for_inference(*words, {.is_quantized = true}), UserError);
 }
 
 TEST(Inference, QuantizedModelDoesNotTrain) {
-  const auto model = inference_model_of(Family::kBert, Head::kSequence);
+  const auto model = inference_model_of(family_named("bert"), Head::kSequence);
   prepare_for_inference(*model, {.is_quantized = true});
   const auto ids = at::tensor({5, 6, 7}, at::kLong);
   EXPECT_THROW(model->classify({.ids = ids, .types = {}}, test::context_of({0, 3})), c10::Error);

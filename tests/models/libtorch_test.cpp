@@ -12,7 +12,7 @@ namespace weft::models {
 namespace {
 
 TEST(LibTorch, AnEncoderTrainsInsideASequentialWithItsOptimizer) {
-  auto options = test::tiny_options(Family::kBert);
+  auto options = test::tiny_options(family_named("bert"));
   options.head = Head::kNone;
   auto encoder = make_model(options, 1);
   torch::nn::Sequential net(encoder, torch::nn::Linear(options.dim, 2));
@@ -34,7 +34,7 @@ TEST(LibTorch, AnEncoderTrainsInsideASequentialWithItsOptimizer) {
 }
 
 TEST(LibTorch, ModulesAreNamedAndMoved) {
-  auto options = test::tiny_options(Family::kBert);
+  auto options = test::tiny_options(family_named("bert"));
   const auto model = make_model(options, 1);
   const auto modules = model->named_modules();
   EXPECT_TRUE(modules.contains("layers.0.attention.qkv"));

@@ -110,7 +110,7 @@ TEST(Recompute, GradientsOfEveryFamilyHaveTheSameBits) {
 
 TEST(Recompute, WorksAboveFrozenLayers) {
   for (const auto head : {Head::kMaskedLm, Head::kSequence}) {
-    const auto model = make_model(recompute_options_of(Family::kRoberta, head), 1);
+    const auto model = make_model(recompute_options_of(family_named("roberta"), head), 1);
     for (auto& item : model->named_parameters()) {
       const auto& name = item.key();
       item.value().set_requires_grad(!name.starts_with("embeddings.") &&
@@ -126,7 +126,7 @@ TEST(Recompute, WorksAboveFrozenLayers) {
 }
 
 TEST(Recompute, AdaptersLearnTheSame) {
-  const auto model = make_model(recompute_options_of(Family::kBert, Head::kSequence), 1);
+  const auto model = make_model(recompute_options_of(family_named("bert"), Head::kSequence), 1);
   Lora lora;
   lora.options.rank = 2;
   lora.options.alpha = 4;

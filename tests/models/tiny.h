@@ -3,9 +3,7 @@
 #include <vector>
 
 #include "models/config/family.h"
-#include "models/config/modernbert.h"
 #include "models/config/options.h"
-#include "models/config/traits.h"
 #include "models/model.h"
 #include "support/context.h"
 
@@ -23,7 +21,7 @@ inline std::vector<models::Family> transformers() {
 }
 
 /// The smallest model in which everything happens.
-inline models::ModelOptions tiny_options(models::Family family = models::Family::kBert,
+inline models::ModelOptions tiny_options(models::Family family = models::family_named("bert"),
                                          models::Head head = models::Head::kMaskedLm) {
   models::ModelOptions options;
   options.family = family;
@@ -40,9 +38,9 @@ inline models::ModelOptions tiny_options(models::Family family = models::Family:
                                                                         : 2;
   options.pad_id = capabilities.positions_start_after_pad_id ? 1 : 0;
   options.embedding_size = capabilities.has_embedding_projection ? 4 : 0;
-  if (models::is_modernbert(family)) {
+  if (capabilities.has_prediction_head) {  // ModernBERT
     options.norm_placement = models::NormPlacement::kPre;
-    const auto defaults = models::modernbert_defaults();
+    const auto defaults = models::family_defaults(family);
     options.rope = defaults.rope;
     options.window = defaults.window;
     options.biases = defaults.biases;

@@ -87,9 +87,9 @@ TEST(Vision, PresetsHaveThePublishedSizes) {
 }
 
 TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
-  for (const auto family : {Family::kVit, Family::kDeit}) {
+  for (const auto family : {family_named("vit"), family_named("deit")}) {
     const auto model = make_model(vision_tiny(family, Head::kImage), 3);
-    const Images images({{2, 2}, {2, 2}}, family == Family::kDeit);
+    const Images images({{2, 2}, {2, 2}}, family == family_named("deit"));
     const auto hidden = model->hidden(images.input, images.context);
     EXPECT_TRUE(test::near(model->classify(images.input, images.context),
                            model->class_logits(hidden, images.context)));
@@ -97,7 +97,7 @@ TEST(Vision, LogitsAreThoseOfTheHiddenStates) {
 }
 
 TEST(Vision, DistilledModelsAverageBothHeads) {
-  const auto model = make_model(vision_tiny(Family::kDeit, Head::kDistilledImage), 3);
+  const auto model = make_model(vision_tiny(family_named("deit"), Head::kDistilledImage), 3);
   const Images images({{2, 2}, {1, 2}}, true);
   const auto hidden = model->hidden(images.input, images.context);
   const auto parameters = model->named_parameters();
@@ -110,7 +110,7 @@ TEST(Vision, DistilledModelsAverageBothHeads) {
 }
 
 TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
-  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 3);
+  const auto model = make_model(vision_tiny(family_named("vit"), Head::kImage), 3);
   const Images both({{2, 2}, {3, 1}}, false);
   const auto logits = model->classify(both.input, both.context);
   const Images first({{2, 2}}, false);
@@ -121,7 +121,7 @@ TEST(Vision, MixedSizesInOneBatchAreAsEachAlone) {
 }
 
 TEST(Vision, MaskedPatchesHideTheirPixels) {
-  const auto model = make_model(vision_tiny(Family::kVit, Head::kMaskedImage), 3);
+  const auto model = make_model(vision_tiny(family_named("vit"), Head::kMaskedImage), 3);
   test::fill_parameters(*model);
   Images images({{2, 2}}, false);
   images.input.types = at::tensor({0, 0, 1, 0, 0}, at::kLong);
@@ -135,7 +135,7 @@ TEST(Vision, MaskedPatchesHideTheirPixels) {
 }
 
 TEST(Vision, BrokenGridsAreRefused) {
-  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 3);
+  const auto model = make_model(vision_tiny(family_named("vit"), Head::kImage), 3);
   Images images({{2, 2}}, false);
   images.input.ids = images.input.ids.clone();
   images.input.ids[4] = formats::patch_id(2, 1);
@@ -144,7 +144,7 @@ TEST(Vision, BrokenGridsAreRefused) {
 
 TEST(Vision, DirectoryGivesTheSameModelBack) {
   const test::Folder folder;
-  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 5);
+  const auto model = make_model(vision_tiny(family_named("vit"), Head::kImage), 5);
   save_model(folder.path(), *model, formats::DType::kF32);
   const auto options = read_model_config(folder.path());
   EXPECT_EQ(options.vision, model->options().vision);
@@ -159,7 +159,7 @@ TEST(Vision, DirectoryGivesTheSameModelBack) {
 /// Fine-tuning at another resolution: all weights are kept, the positions interpolated.
 TEST(Vision, AnotherImageSizeInterpolatesThePositions) {
   const test::Folder folder;
-  const auto model = make_model(vision_tiny(Family::kVit, Head::kImage), 5);
+  const auto model = make_model(vision_tiny(family_named("vit"), Head::kImage), 5);
   save_model(folder.path(), *model, formats::DType::kF32);
   auto options = read_model_config(folder.path());
   options.vision.image_size = 6;

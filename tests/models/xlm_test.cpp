@@ -1,5 +1,3 @@
-#include "models/families/xlm.h"
-
 #include <cmath>
 #include <filesystem>
 
@@ -63,7 +61,7 @@ TEST(Xlm, PresetsHaveThePublishedNumbersOfParameters) {
 }
 
 TEST(Xlm, WhatIsWrittenReadsBack) {
-  auto options = test::tiny_options(Family::kXlm, Head::kSequence);
+  auto options = test::tiny_options(family_named("xlm"), Head::kSequence);
   options.activation = kernels::Activation::kRelu;
   options.has_sinusoidal_positions = true;
   options.sequence_dropout = 0.3;
@@ -83,7 +81,7 @@ TEST(Xlm, WhatIsWrittenReadsBack) {
 
 TEST(Xlm, SavedModelsCanGenerateInTransformers) {
   const test::Folder folder;
-  auto options = test::tiny_options(Family::kXlm);
+  auto options = test::tiny_options(family_named("xlm"));
   options.head = Head::kMaskedLm;
   save_model(folder.path(), *make_model(options, 1), formats::DType::kF32);
   EXPECT_EQ(formats::read_json(folder.path("generation_config.json")).at("eos_token_id"),
@@ -188,7 +186,7 @@ TEST(Xlm, KeysThatDoNotFitAreRefused) {
 }
 
 TEST(Xlm, EmbeddingsBeginWiderThanMatrices) {
-  auto options = test::tiny_options(Family::kXlm);
+  auto options = test::tiny_options(family_named("xlm"));
   options.vocabulary = 2000;
   options.dim = 64;
   options.width = 256;
@@ -211,7 +209,7 @@ at::Tensor hidden(Model& model, const at::Tensor& types, const nn::ForwardContex
 }
 
 TEST(Xlm, UnspecifiedLanguagesAddNothing) {
-  const auto model = make_model(test::tiny_options(Family::kXlm), 5);
+  const auto model = make_model(test::tiny_options(family_named("xlm")), 5);
   const auto context = test::context_of({0, 4, 6});
   const auto untold = hidden(*model, {}, context);
   const auto german = hidden(*model, at::zeros({6}, at::kLong), context);
@@ -222,7 +220,7 @@ TEST(Xlm, UnspecifiedLanguagesAddNothing) {
 }
 
 TEST(Xlm, RestartedPositionsUseTheFirstRows) {
-  const auto model = make_model(test::tiny_options(Family::kXlm), 5);
+  const auto model = make_model(test::tiny_options(family_named("xlm")), 5);
   auto context = test::context_of({0, 6});
   const auto types = at::zeros({6}, at::kLong);
   const auto whole = hidden(*model, types, context);

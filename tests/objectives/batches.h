@@ -33,7 +33,7 @@ inline models::ModelOptions tiny_model(models::Head head) {
 /// The same size as an XLM of two languages, with embeddings large enough to distinguish them.
 inline models::ModelOptions tiny_xlm(models::Head head) {
   auto options = tiny_model(head);
-  options.family = models::Family::kXlm;
+  options.family = models::family_named("xlm");
   options.xlm.languages = {"de", "en"};
   options.xlm.embedding_init_std = 1.0;
   if (head == models::Head::kToken) {

@@ -14,7 +14,7 @@ namespace {
 
 models::ModelOptions tiny_decoder() {
   auto options = test::tiny_model(models::Head::kCausalLm);
-  options.family = models::Family::kGpt2;
+  options.family = models::family_named("gpt2");
   options.type_vocab_size = 0;
   options.norm_placement = models::NormPlacement::kPre;
   options.dropout = 0;

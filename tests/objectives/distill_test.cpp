@@ -200,7 +200,7 @@ data::Batch images(const std::vector<int64_t>& labels) {
 }
 
 models::ModelOptions tiny_vision(models::Family family, models::Head head) {
-  auto options = models::definition_of(family).defaults();
+  auto options = models::family_defaults(family);
   options.head = head;
   options.dim = 16;
   options.layers = 1;
@@ -215,11 +215,11 @@ models::ModelOptions tiny_vision(models::Family family, models::Head head) {
 
 TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
   const auto teaching =
-      models::make_model(tiny_vision(models::Family::kVit, models::Head::kImage), 5);
+      models::make_model(tiny_vision(models::family_named("vit"), models::Head::kImage), 5);
   models::save_model(folder_.path(), *teaching, formats::DType::kF32);
   auto wanted = options(StudentObjective::kClassify);
   const auto batch = images({2, 0, 1});
-  auto bare = tiny_vision(models::Family::kDeit, models::Head::kNone);
+  auto bare = tiny_vision(models::family_named("deit"), models::Head::kNone);
   EXPECT_FALSE(make_distill(wanted)->incompatibility(bare));
   bare.head = make_distill(wanted)->head(bare);
   ASSERT_EQ(bare.head, models::Head::kDistilledImage);
@@ -256,7 +256,7 @@ TEST_F(DistillTest, ADeitsSecondClassifierLearnsFromTheTeacher) {
 }
 
 TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
-  const auto vision = tiny_vision(models::Family::kVit, models::Head::kImage);
+  const auto vision = tiny_vision(models::family_named("vit"), models::Head::kImage);
   models::save_model(folder_.path(), *models::make_model(vision, 5), formats::DType::kF32);
   const auto student = models::make_model(vision, 3);  // one classifier for both
   auto batch = images({2, 0});
@@ -271,11 +271,11 @@ TEST_F(DistillTest, MixedImagesHaveSharesOfTheRightClasses) {
 }
 
 TEST_F(DistillTest, ATeacherOfOtherImagesIsRefused) {
-  auto other = tiny_vision(models::Family::kVit, models::Head::kImage);
+  auto other = tiny_vision(models::family_named("vit"), models::Head::kImage);
   other.vision.image_size = 8;
   models::save_model(folder_.path(), *models::make_model(other, 5), formats::DType::kF32);
   const auto student =
-      models::make_model(tiny_vision(models::Family::kDeit, models::Head::kDistilledImage), 3);
+      models::make_model(tiny_vision(models::family_named("deit"), models::Head::kDistilledImage), 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*make_distill(options(StudentObjective::kClassify)), *student, images({0}));
             })
@@ -299,7 +299,7 @@ TEST_F(DistillTest, ATeacherOfAnotherKindIsRefused) {
 TEST_F(DistillTest, ATeacherOfOtherLanguagesIsRefused) {
   teacher(models::Head::kMaskedLm);
   auto xlm = test::tiny_model(models::Head::kMaskedLm);
-  xlm.family = models::Family::kXlm;
+  xlm.family = models::family_named("xlm");
   xlm.xlm.languages = {"de", "en"};
   const auto objective = make_distill(options(StudentObjective::kMlm));
   const auto student = models::make_model(xlm, 3);

@@ -67,8 +67,8 @@ TEST(ObjectiveRegistry, EveryObjectiveNamesAHeadThatAFittingFamilyHas) {
     const auto objective = make_default_objective(definition);
     int fitting = 0;
     for (const auto family :
-         {models::Family::kBert, models::Family::kElectra, models::Family::kGpt2,
-          models::Family::kT5, models::Family::kVit, models::Family::kBagOfWords}) {
+         {models::family_named("bert"), models::family_named("electra"), models::family_named("gpt2"),
+          models::family_named("t5"), models::family_named("vit"), models::family_named("bag_of_words")}) {
       const auto model = models::family_defaults(family);
       const auto wrong = objective->incompatibility(model);
       if (wrong) {
@@ -106,7 +106,7 @@ TEST(ObjectiveRegistry, NoNameIsTakenTwice) {
 
 TEST(ObjectiveRegistry, AnIncompatibilityNamesTheTypesThatAreAllowed) {
   const auto masked = read_keys({{"type", "masked_image"}});
-  const auto bert = models::family_defaults(models::Family::kBert);
+  const auto bert = models::family_defaults(models::family_named("bert"));
   const auto wrong = find_incompatibility(*masked, bert);
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->key, "type");
@@ -114,7 +114,7 @@ TEST(ObjectiveRegistry, AnIncompatibilityNamesTheTypesThatAreAllowed) {
             "masked_image cannot train a model of type bert, which has no image input; allowed "
             "are mlm, classify, regress, tag, translation_lm, distill");
   const auto mlm = read_keys({{"type", "mlm"}});
-  const auto vit = models::family_defaults(models::Family::kVit);
+  const auto vit = models::family_defaults(models::family_named("vit"));
   EXPECT_EQ(find_incompatibility(*mlm, vit)->message,
             "mlm cannot train a model of type vit, which reads images; allowed are classify, "
             "distill, masked_image");
@@ -159,8 +159,8 @@ TEST(MaskedLm, HasOneTaskOnPairsAtMost) {
 
 TEST(MaskedLm, PairsNeedAFamilyThatHasTheirHead) {
   const auto objective = read_keys({{"type", "mlm"}, {"next_sentence", "true"}});
-  EXPECT_FALSE(objective->incompatibility(models::family_defaults(models::Family::kBert)));
-  const auto wrong = objective->incompatibility(models::family_defaults(models::Family::kRoberta));
+  EXPECT_FALSE(objective->incompatibility(models::family_defaults(models::family_named("bert"))));
+  const auto wrong = objective->incompatibility(models::family_defaults(models::family_named("roberta")));
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->key, "next_sentence");
 }

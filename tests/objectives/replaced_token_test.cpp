@@ -34,7 +34,7 @@ enum RunningSum {
 
 models::ModelOptions discriminator_options() {
   auto options = test::tiny_model(models::Head::kReplacedToken);
-  options.family = models::Family::kElectra;
+  options.family = models::family_named("electra");
   options.embedding_size = 8;
   options.dropout = options.attention_dropout = 0;
   return options;
@@ -96,7 +96,7 @@ TEST(ReplacedToken, TheGeneratorEmbedsAsTheDiscriminator) {
 
 TEST(ReplacedToken, TheGeneratorIsAFractionOfTheDiscriminator) {
   models::ModelOptions base;
-  base.family = models::Family::kElectra;
+  base.family = models::family_named("electra");
   const auto third = generator_options({}, base);
   EXPECT_EQ(third.dim, 256);  // table 6 of arXiv:2003.10555
   EXPECT_EQ(third.heads, 4);

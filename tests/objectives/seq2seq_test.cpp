@@ -15,7 +15,7 @@
 namespace weft::objectives {
 namespace {
 
-models::ModelOptions tiny(models::Family family = models::Family::kTransformer) {
+models::ModelOptions tiny(models::Family family = models::family_named("transformer")) {
   auto options = models::family_defaults(family);
   options.head = models::Head::kConditional;
   options.vocabulary = 30;
@@ -71,7 +71,7 @@ TEST(Seq2Seq, LossIsTorchsWithSmoothing) {
 }
 
 TEST(Seq2Seq, DropoutDoesNotDependOnMicroBatches) {
-  for (const auto family : {models::Family::kTransformer, models::Family::kT5}) {
+  for (const auto family : {models::family_named("transformer"), models::family_named("t5")}) {
     const auto model = models::make_model(tiny(family), 1);
     const auto objective = objective_of(0.1);
     const auto loss_of = [&](const std::vector<data::Batch>& micro) {
@@ -122,7 +122,7 @@ data::Batch prefixed(const data::Example& pair) {
 }
 
 TEST(PrefixOfADecoder, LossIsOnTheTokensAfterABidirectionalPrefix) {
-  auto options = models::family_defaults(models::Family::kGpt2);
+  auto options = models::family_defaults(models::family_named("gpt2"));
   const auto objective = make_prefix_lm();
   options.head = objective->head(options);
   EXPECT_EQ(options.head, models::Head::kCausalLm);
@@ -153,7 +153,7 @@ TEST(PrefixOfADecoder, LossIsOnTheTokensAfterABidirectionalPrefix) {
 }
 
 TEST(Seq2Seq, RecomputedLayersGiveTheSameGradients) {
-  for (const auto family : {models::Family::kTransformer, models::Family::kT5}) {
+  for (const auto family : {models::family_named("transformer"), models::family_named("t5")}) {
     const auto model = models::make_model(tiny(family), 1);
     const auto batch = pairs_of({1, 2, 3});
     const auto gradients = [&](bool recomputes) {

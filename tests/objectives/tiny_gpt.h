@@ -14,7 +14,7 @@ inline constexpr int64_t kGptLength = 24;
 
 /// A decoder whose choices have clearly different scores.
 inline models::ModelOptions tiny_gpt_options() {
-  auto options = models::family_defaults(models::Family::kGpt2);
+  auto options = models::family_defaults(models::family_named("gpt2"));
   options.head = models::Head::kCausalLm;
   options.vocabulary = 20;
   options.dim = 16;

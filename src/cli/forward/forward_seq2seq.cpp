@@ -12,7 +12,7 @@
 #include "data/batch.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
-#include "models/config/traits.h"
+#include "models/config/family.h"
 
 namespace weft::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/score/text_scores.h"
 #include "data/rows/parallel_reader.h"
 #include "inference/generate.h"
-#include "models/config/traits.h"
+#include "models/config/family.h"
 
 namespace weft::cli {
 

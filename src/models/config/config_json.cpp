@@ -8,7 +8,6 @@
 #include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
-#include "models/config/label_json.h"
 
 namespace weft::models {
 
@@ -31,13 +30,17 @@ void read_type(const JsonFields& fields, ModelOptions& options) {
   if (type == kOwnModelType) {
     fields.read(kBaseModelType, type);
   }
-  const auto* hf_names = find_model_type(type);
-  if (hf_names == nullptr) {
-    const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
-    fields.fail("model_type", "found " + found + ", allowed is " + join(known_model_types()));
+  std::vector<std::string> known;
+  for (const auto& [family, hf_names] : all_hf_names()) {
+    if (hf_names.model_type == type) {
+      options.family = family;
+      options.norm_placement = hf_names.norm_placement;
+      return;
+    }
+    known.emplace_back(hf_names.model_type);
   }
-  options.family = hf_names->family;
-  options.norm_placement = hf_names->norm_placement;
+  const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
+  fields.fail("model_type", "found " + found + ", allowed is " + join(known));
 }
 
 void read_head(const JsonFields& fields, ModelOptions& options) {
@@ -88,7 +91,7 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
   ModelOptions options;
   read_type(fields, options);
   read_head(fields, options);
-  definition_of(options.family).read_json(fields, options);
+  options.family->read_json(fields, options);
   if (fields.has(kLayerTypes)) {
     options.layer_types = read_layer_types(fields.at(kLayerTypes), place + ": " + kLayerTypes);
   }
@@ -106,7 +109,7 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
     write_layer_types(json[kLayerTypes], options.layer_types);
   }
   json["dtype"] = torch_name(dtype);
-  definition_of(options.family).write_json(json, options);
+  options.family->write_json(json, options);
   write_prompt(json, options);
   write_labels(json, options);
   return json;

@@ -20,4 +20,17 @@ formats::Json json_from_options(const ModelOptions& options, formats::DType dtyp
 void read_prompt(const JsonFields& fields, ModelOptions& options);
 void write_prompt(formats::Json& json, const ModelOptions& options);
 
+/// Reads and writes class names and problem type of config.json. Heads that do not classify have
+/// neither.
+void read_labels(const JsonFields& fields, ModelOptions& options);
+void write_labels(formats::Json& json, const ModelOptions& options);
+
+/// config.json of trimmed directories, with missing details of the head inferred from the tensors:
+/// architectures, number of labels. Whatever cannot be inferred stays absent.
+formats::Json with_inferred_head(formats::Json json, const std::string& directory);
+
+/// The same for old directories that do not name their family: model_type is inferred from the
+/// class, else from the tensors' names. Only `weft import` may guess.
+formats::Json with_inferred_family_and_head(formats::Json json, const std::string& directory);
+
 }  // namespace weft::models

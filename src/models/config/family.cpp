@@ -4,94 +4,70 @@
 #include <stdexcept>
 
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 
 namespace weft::models {
 
-namespace {
+std::string_view word_of(Family family) { return family->name; }
 
-const std::vector<HfNames>& every_family() {
-  static const std::vector<HfNames> kFamilies = [] {
-    std::vector<HfNames> all;
-    for (const auto* definition : family_table()) {
-      all.push_back(definition->hf_names);
-      if (definition->other_hf_names) {
-        all.push_back(*definition->other_hf_names);
-      }
-    }
-    return all;
-  }();
-  return kFamilies;
+const FamilyCapabilities& capabilities_of(Family family) { return family->capabilities; }
+
+ModelOptions family_defaults(Family family) {
+  auto options = family->defaults();
+  options.family = family;
+  return options;
 }
 
-}  // namespace
+const std::vector<HfHeadName>& heads_of(Family family) { return family->heads; }
+
+bool has_head(Family family, Head head) {
+  return std::ranges::find(family->heads, head, &HfHeadName::head) != family->heads.end();
+}
+
+bool has_norm_placement(Family family, NormPlacement place) {
+  return std::ranges::find(family->hf_names, place, &HfNames::norm_placement) !=
+         family->hf_names.end();
+}
 
 const HfNames& hf_names_of(const ModelOptions& options) {
-  for (const auto& hf_names : every_family()) {
-    if (hf_names.family == options.family && hf_names.norm_placement == options.norm_placement) {
-      return hf_names;
-    }
+  const auto& names = options.family->hf_names;
+  const auto found = std::ranges::find(names, options.norm_placement, &HfNames::norm_placement);
+  if (found == names.end()) {
+    throw std::logic_error("a family without names for its norm placement");
   }
-  throw std::logic_error("a family without facts");
+  return *found;
 }
 
-std::span<const HfNames> all_hf_names() { return every_family(); }
-
-const HfNames* find_model_type(std::string_view model_type) {
-  const auto& all = every_family();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& hf_names) {
-    return hf_names.model_type == model_type;
-  });
-  return found == all.end() ? nullptr : &*found;
-}
-
-std::vector<std::string> known_model_types() {
-  std::vector<std::string> result;
-  for (const auto& hf_names : every_family()) {
-    result.emplace_back(hf_names.model_type);
+std::vector<std::pair<Family, HfNames>> all_hf_names() {
+  std::vector<std::pair<Family, HfNames>> result;
+  for (const auto& [name, family] : families()) {
+    for (const auto& hf_names : family->hf_names) {
+      result.emplace_back(family, hf_names);
+    }
   }
   return result;
 }
 
-bool has_norm_placement(Family family, NormPlacement place) {
-  const auto& all = every_family();
-  return std::any_of(all.begin(), all.end(), [&](const auto& hf_names) {
-    return hf_names.family == family && hf_names.norm_placement == place;
-  });
-}
-
 std::string architecture_of(const ModelOptions& options) {
-  for (const auto& head_name : heads_of(options.family)) {
-    if (head_name.head == options.head) {
-      return std::string(hf_names_of(options).class_prefix) + std::string(head_name.class_suffix);
-    }
+  const auto& heads = options.family->heads;
+  const auto found = std::ranges::find(heads, options.head, &HfHeadName::head);
+  if (found == heads.end()) {
+    throw std::logic_error("a head without a name");
   }
-  throw std::logic_error("a head without a name");
-}
-
-const std::vector<HfHeadName>& heads_of(Family family) { return definition_of(family).heads; }
-
-bool has_head(Family family, Head head) {
-  const auto& heads = heads_of(family);
-  return std::any_of(heads.begin(), heads.end(),
-                     [&](const auto& head_name) { return head_name.head == head; });
+  return str_cat(hf_names_of(options).class_prefix, found->class_suffix);
 }
 
 bool is_known_to_transformers(const ModelOptions& options) {
   return options.layer_types.empty() && !hf_names_of(options).model_type.starts_with("weft-");
 }
 
-const config::Choices<Family>& families() {
-  static const config::Choices<Family> kWords = [] {
-    config::Choices<Family> words;
-    for (const auto* definition : family_table()) {
-      words.emplace_back(definition->name, definition->hf_names.family);
-    }
-    return words;
-  }();
-  return kWords;
-}
+bool generates(const ModelOptions& options) { return head_of(options).generates; }
 
-std::string_view word_of(Family family) { return definition_of(family).name; }
+bool is_encoder_decoder(const ModelOptions& options) { return options.family->is_encoder_decoder; }
+
+bool reads_images(const ModelOptions& options) { return options.family->reads_images; }
+
+bool is_baseline(Family family) { return family->is_baseline; }
 
 const config::Choices<NormPlacement>& norm_placements() {
   static const config::Choices<NormPlacement> kWords = {{"post", NormPlacement::kPost},

@@ -1,17 +1,19 @@
 #pragma once
 
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/section.h"
+#include "kernels/activation.h"
 #include "models/config/options.h"
 
 namespace weft::models {
 
 /// Hugging Face names of a family with one norm placement.
 struct HfNames {
-  Family family;
   NormPlacement norm_placement;
   std::string_view model_type;    // in config.json
   std::string_view prefix;        // of the backbone's tensors
@@ -25,26 +27,58 @@ struct HfHeadName {
   std::string_view class_suffix;
 };
 
-const HfNames& hf_names_of(const ModelOptions& options);
-std::span<const HfNames> all_hf_names();
-/// Returns nullptr where no family has that name.
-const HfNames* find_model_type(std::string_view model_type);
-std::vector<std::string> known_model_types();
+/// Differences of a family's computation from BERT.
+struct FamilyCapabilities {
+  bool has_pooler = true;               // the bare model pools the first token
+  bool classifier_uses_pooler = false;  // and the sequence classifier reads it
+  bool has_segments = true;
+  bool has_language_ids = false;  // replace segment ids; without ids nothing is added
+  bool resets_positions = false;  // where a translation follows its source in one sequence
+  bool positions_start_after_pad_id = false;  // positions start after the row of the pad id
+  bool has_embedding_projection = false;      // embeddings may be narrower than the stack
+  bool has_separate_head_dropouts = false;    // heads do not use `dropout`
+  bool has_fixed_epsilon = false;             // config.json has no key for it
+  /// Activation of the hidden layer of sequence classifiers; nullopt: no such layer.
+  std::optional<kernels::Activation> classifier_activation = {};
+  bool has_classifier_input_dropout = true;  // dropout before that layer, too
+  bool has_mlm_transform = true;             // the MLM head transforms the hidden state
+  /// Activation of that transform; nullopt: as in the stack.
+  std::optional<kernels::Activation> mlm_activation = {};
+  /// Every head starts with a dense layer, the activation head_activation and a norm.
+  bool has_prediction_head = false;
+  bool has_first_norm = true;            // before the attention of the first layer, if pre-norm
+  bool has_sublayer_dropout = true;      // else the attention's output uses the attention rate
+  bool has_language_tokens = false;      // the decoder starts with the language token of its text
+  bool decoder_starts_with_eos = false;  // else with the padding token
+  bool has_matrix_products = true;
+  bool requires_text_pairs = false;  // compares two texts
+};
 
-bool has_norm_placement(Family family, NormPlacement place);
+/// All families, built-in ones first, with their values of `model.type`.
+config::Choices<Family> families();
+std::string_view word_of(Family family);
+const FamilyCapabilities& capabilities_of(Family family);
+/// Sizes and rates without a preset.
+ModelOptions family_defaults(Family family);
 
-/// `BertForMaskedLM`.
-std::string architecture_of(const ModelOptions& options);
 /// Heads of a family, with their names.
 const std::vector<HfHeadName>& heads_of(Family family);
 bool has_head(Family family, Head head);
+bool has_norm_placement(Family family, NormPlacement place);
 
+const HfNames& hf_names_of(const ModelOptions& options);
+/// All names, in the order of the families.
+std::vector<std::pair<Family, HfNames>> all_hf_names();
+/// `BertForMaskedLM`.
+std::string architecture_of(const ModelOptions& options);
 /// Whether transformers has a class that computes the same.
 bool is_known_to_transformers(const ModelOptions& options);
 
-/// Values of `model.type`.
-const config::Choices<Family>& families();
-std::string_view word_of(Family family);
+/// Properties of the definitions of family and head.
+bool generates(const ModelOptions& options);           // has a head that generates left to right
+bool is_encoder_decoder(const ModelOptions& options);  // is an encoder-decoder
+bool reads_images(const ModelOptions& options);
+bool is_baseline(Family family);
 
 /// Values of `norm.place`.
 const config::Choices<NormPlacement>& norm_placements();

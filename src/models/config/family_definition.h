@@ -1,9 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,9 +14,8 @@
 #include "models/config/json_fields.h"
 #include "models/config/options.h"
 #include "models/config/presets.h"
-#include "models/config/traits.h"
 #include "models/model.h"
-#include "models/weights/initializer.h"
+#include "models/weights/initialize.h"
 #include "models/weights/weight_map.h"
 
 namespace weft::models {
@@ -26,64 +23,63 @@ namespace weft::models {
 class SafetensorsShards;
 
 /// Definition of a family: one file, models/families/NAME.cpp, and one line in
-/// models/config/family_table.cpp.
+/// models/config/family_table.cpp. The functions get options of this family; those that make
+/// options need not set ModelOptions::family.
 struct FamilyDefinition {
-  std::string_view name;  // of `model.type`
-  HfNames hf_names;
-  std::optional<HfNames> other_hf_names = {};  // where the other norm placement is possible too
-  std::vector<HfHeadName> heads = {};          // with their suffixes in `architectures`
-  FamilyCapabilities capabilities;
+  std::string_view name = {};  // of `model.type`
+  /// One for each possible norm placement, the usual first.
+  std::vector<HfNames> hf_names = {};
+  std::vector<HfHeadName> heads = {};  // with their suffixes in `architectures`
+  FamilyCapabilities capabilities = {};
 
-  /// Sizes and rates without a preset. (read_json sets the values of absent config.json keys.)
-  ModelOptions (*defaults)() = nullptr;
+  /// Sizes and rates without a preset.
+  std::function<ModelOptions()> defaults = {};
   /// May be absent.
-  std::vector<Preset> (*presets)() = nullptr;
+  std::function<std::vector<Preset>()> presets = {};
 
   /// Reads the keys of `model:` other than preset and type; see models/config/shared_model_keys.h
   /// for those that stacks share. `base`: the init_from model, whose shapes may not change. Must
   /// also work for a section in documentation mode. Throws config::Error.
-  void (*read_keys)(config::Section& section,
-                    ModelOptions& options,
-                    const ModelOptions* base) = nullptr;
+  std::function<void(config::Section& section, ModelOptions& options, const ModelOptions* base)>
+      read_keys = {};
 
   /// Reads config.json except model_type, architectures and labels. The options have family, norm
   /// placement and head already; the values of absent keys are set first. Throws formats::Error.
-  void (*read_json)(const JsonFields& fields, ModelOptions& options) = nullptr;
-  void (*write_json)(formats::Json& json, const ModelOptions& options) = nullptr;
+  std::function<void(const JsonFields& fields, ModelOptions& options)> read_json = {};
+  std::function<void(formats::Json& json, const ModelOptions& options)> write_json = {};
   /// generation_config.json of a model that generates; null JSON: no such file. May be absent.
-  formats::Json (*generation_json)(const ModelOptions& options) = nullptr;
+  std::function<formats::Json(const ModelOptions& options)> generation_json = {};
 
   /// Sets options that follow from the weight files and are not in config.json. May be absent.
-  void (*infer_from_weights)(ModelOptions& options, const SafetensorsShards& files) = nullptr;
+  std::function<void(ModelOptions& options, const SafetensorsShards& files)> infer_from_weights =
+      {};
 
   /// All tensors of a model's file, in order of computation.
-  std::vector<StoredTensor> (*tensors)(const ModelOptions& options) = nullptr;
+  std::function<std::vector<StoredTensor>(const ModelOptions& options)> tensors = {};
   /// Other names of a tensor in files of other versions. May be absent.
-  std::vector<std::string> (*name_aliases)(const StoredTensor& tensor,
-                                           const ModelOptions& options) = nullptr;
+  std::function<std::vector<std::string>(const StoredTensor& tensor, const ModelOptions& options)>
+      name_aliases = {};
   /// Name of the tensor in the modules of transformers, and so in adapters, where its files keep an
   /// older name. May be absent.
-  std::string (*hf_module_name)(const StoredTensor& tensor) = nullptr;
+  std::function<std::string(const StoredTensor& tensor)> hf_module_name = {};
   /// Whether an unexpected tensor carries no information: a buffer or a tied copy. May be absent.
-  bool (*is_ignorable)(std::string_view name, const ModelOptions& options) = nullptr;
+  std::function<bool(std::string_view name, const ModelOptions& options)> is_ignorable = {};
 
   /// Initializer of a matrix. Vectors are the same everywhere: norm scales one, others zero.
-  Initializer (*initializer)(const std::string& parameter, const ModelOptions& options) = nullptr;
+  std::function<Initializer(const std::string& parameter, const ModelOptions& options)>
+      initializer = {};
 
-  std::shared_ptr<Model> (*make)(const ModelOptions& options) = nullptr;
+  std::function<std::shared_ptr<Model>(const ModelOptions& options)> make = {};
 
   /// Template of a tokenizer trained for the family.
   formats::TokenizerTemplate style = formats::TokenizerTemplate::kBert;
 
   /// Human-readable sizes and their names, where these are not layers x dim. May be absent.
-  std::vector<std::pair<std::string, std::string>> (*describe)(const ModelOptions& options) =
-      nullptr;
+  std::function<std::vector<std::pair<std::string, std::string>>(const ModelOptions& options)>
+      describe = {};
 
   bool is_encoder_decoder = false;  // an encoder reads a second stream
   bool reads_images = false;
-  /// As BERT: embeddings end in a norm, the MLM head starts with a transform, and classifiers read
-  /// the first token.
-  bool uses_bert_head = false;
   bool is_baseline = false;  // not a transformer: has no layers, and classifies sequences only
 };
 
@@ -92,15 +88,8 @@ std::shared_ptr<Model> construct(const ModelOptions& options) {
   return std::make_shared<Kind>(options);
 }
 
-/// All families, in display order.
-std::span<const FamilyDefinition* const> family_table();
-
-const FamilyDefinition& definition_of(Family family);
-
-/// Properties of the definitions of family and head.
-bool generates(const ModelOptions& options);           // has a head that generates left to right
-bool is_encoder_decoder(const ModelOptions& options);  // is an encoder-decoder
-bool reads_images(const ModelOptions& options);
-bool is_baseline(Family family);
+/// Adds a family; call it before weft::run. A model_type of its own that transformers does not know
+/// starts with `weft-`. Throws std::invalid_argument if the name or the model_type is taken.
+void register_family(FamilyDefinition definition);
 
 }  // namespace weft::models

@@ -1,58 +1,47 @@
-#include <array>
 #include <stdexcept>
 
+#include "base/registry.h"
 #include "models/config/family_definition.h"
-#include "models/config/heads.h"
-#include "models/families/bart.h"
-#include "models/families/baselines.h"
-#include "models/families/bert.h"
-#include "models/families/deit.h"
-#include "models/families/gpt2.h"
-#include "models/families/gpt_neox.h"
-#include "models/families/llama.h"
-#include "models/families/t5.h"
-#include "models/families/vit.h"
-#include "models/families/xlm.h"
+#include "models/families/families.h"
 
 namespace weft::models {
 
-std::span<const FamilyDefinition* const> family_table() {
-  static const std::array kTable = {
-      &bert(),     &roberta(),    &xlm_roberta(),  &distilbert(),
-      &electra(),  &modernbert(), &bag_of_words(), &decomposable_attention(),
-      &gpt2(),     &llama(),      &mistral(),      &qwen2(),
-      &gpt_neox(), &t5(),         &mt5(),          &bart(),
-      &mbart(),    &marian(),     &transformer(),  &vit(),
-      &deit(),     &xlm(),
-  };
-  return kTable;
+namespace {
+
+Registry<FamilyDefinition>& registered_families() {
+  static Registry<FamilyDefinition> table(
+      "model family", {bert(),     roberta(),    xlm_roberta(),  distilbert(),
+                       electra(),  modernbert(), bag_of_words(), decomposable_attention(),
+                       gpt2(),     llama(),      mistral(),      qwen2(),
+                       gpt_neox(), t5(),         mt5(),          bart(),
+                       mbart(),    marian(),     transformer(),  vit(),
+                       deit(),     xlm()});
+  return table;
 }
 
-const FamilyDefinition& definition_of(Family family) {
-  for (const auto* definition : family_table()) {
-    if (definition->hf_names.family == family) {
-      return *definition;
+}  // namespace
+
+config::Choices<Family> families() {
+  config::Choices<Family> words;
+  for (const auto& definition : registered_families().all()) {
+    words.emplace_back(definition.name, &definition);
+  }
+  return words;
+}
+
+Family family_named(std::string_view name) { return &registered_families().at(name); }
+
+void register_family(FamilyDefinition definition) {
+  for (const auto& own : definition.hf_names) {
+    for (const auto& [family, known] : all_hf_names()) {
+      if (known.model_type == own.model_type) {
+        throw std::invalid_argument(str_cat("model family '", definition.name, "': model_type '",
+                                            own.model_type, "' belongs to ", family->name,
+                                            ", choose another one"));
+      }
     }
   }
-  throw std::logic_error("a family without a definition");
+  registered_families().add(std::move(definition));
 }
-
-const FamilyCapabilities& capabilities_of(Family family) {
-  return definition_of(family).capabilities;
-}
-
-ModelOptions family_defaults(Family family) { return definition_of(family).defaults(); }
-
-bool generates(const ModelOptions& options) { return head_of(options).generates; }
-
-bool is_encoder_decoder(const ModelOptions& options) {
-  return definition_of(options.family).is_encoder_decoder;
-}
-
-bool reads_images(const ModelOptions& options) {
-  return definition_of(options.family).reads_images;
-}
-
-bool is_baseline(Family family) { return definition_of(family).is_baseline; }
 
 }  // namespace weft::models

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "models/config/traits.h"
+#include "models/config/family.h"
 
 namespace weft::models {
 

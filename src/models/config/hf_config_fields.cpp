@@ -65,6 +65,7 @@ auto value_of_name(const JsonFields& fields,
 }  // namespace
 
 ModelOptions apply_named(const ModelOptions& named, ModelOptions defaults) {
+  defaults.family = named.family;
   defaults.head = named.head;
   defaults.norm_placement = named.norm_placement;
   return defaults;

@@ -14,7 +14,7 @@ inline constexpr int64_t kMostFeatures = 1 << 20;
 inline constexpr int64_t kMostLayers = 10'000;
 inline constexpr int64_t kMostTokens = int64_t{1} << 28;  // of a vocabulary, or of a sequence
 
-/// Returns `defaults` with the head and the norm placement that config.json has named.
+/// Returns `defaults` with the family, the head and the norm placement that config.json has named.
 ModelOptions apply_named(const ModelOptions& named, ModelOptions defaults);
 
 /// Reads a transformers activation name; the default is the current value of `activation`.

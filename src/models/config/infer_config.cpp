@@ -1,10 +1,9 @@
-#include "models/config/infer_config.h"
+#include "models/config/config_json.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
-#include "models/config/config_json.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/weights/weight_map.h"
@@ -21,35 +20,34 @@ bool has(const Json& json, std::string_view key) {
   return found != json.end() && !found->is_null() && !(found->is_array() && found->empty());
 }
 
-/// The family with the longest class name prefix that matches.
-const HfNames* family_of_class(const Json& json) {
+/// model_type of the family with the longest class name prefix that matches; empty: none.
+std::string_view type_of_class(const Json& json) {
   const auto found = json.find("architectures");
   if (found == json.end() || !found->is_array() || found->empty() || !found->at(0).is_string()) {
-    return nullptr;
+    return "";
   }
   const auto name = found->at(0).get<std::string>();
-  const HfNames* best = nullptr;
-  for (const auto& hf_names : all_hf_names()) {
-    const bool is_longer =
-        best == nullptr || hf_names.class_prefix.size() > best->class_prefix.size();
-    if (name.starts_with(hf_names.class_prefix) && is_longer) {
-      best = &hf_names;
+  HfNames best{};
+  for (const auto& [family, hf_names] : all_hf_names()) {
+    if (name.starts_with(hf_names.class_prefix) &&
+        hf_names.class_prefix.size() > best.class_prefix.size()) {
+      best = hf_names;
     }
   }
-  return best;
+  return best.model_type;
 }
 
-/// The first family whose prefix occurs in the tensor names.
-const HfNames* family_of_tensors(const SafetensorsShards& files) {
-  for (const auto& hf_names : all_hf_names()) {
+/// model_type of the first family whose prefix occurs in the tensor names; empty: none.
+std::string_view type_of_tensors(const SafetensorsShards& files) {
+  for (const auto& [family, hf_names] : all_hf_names()) {
     const auto prefix = std::string(hf_names.prefix) + ".";
     for (const auto& name : files.names()) {
       if (name.starts_with(prefix) && prefix.size() > 1) {
-        return &hf_names;
+        return hf_names.model_type;
       }
     }
   }
-  return nullptr;
+  return "";
 }
 
 const formats::TensorView* find(const SafetensorsShards& files,
@@ -115,12 +113,12 @@ Json with_inferred_head(Json json, const std::string& directory) {
 
 Json with_inferred_family_and_head(Json json, const std::string& directory) {
   if (json.is_object() && !has(json, "model_type")) {
-    const auto* hf_names = family_of_class(json);
-    if (hf_names == nullptr && SafetensorsShards::exist_in(directory)) {
-      hf_names = family_of_tensors(SafetensorsShards(directory));
+    auto type = type_of_class(json);
+    if (type.empty() && SafetensorsShards::exist_in(directory)) {
+      type = type_of_tensors(SafetensorsShards(directory));
     }
-    if (hf_names != nullptr) {
-      json["model_type"] = hf_names->model_type;
+    if (!type.empty()) {
+      json["model_type"] = type;
     }
   }
   return with_inferred_head(std::move(json), directory);

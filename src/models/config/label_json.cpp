@@ -1,4 +1,4 @@
-#include "models/config/label_json.h"
+#include "models/config/config_json.h"
 
 #include <charconv>
 #include <map>

@@ -46,7 +46,7 @@ class TypeReader {
     }
     auto& shared = section.shared();
     const auto type = read_type(shared, type_names(registry_, keys_.family_types),
-                                keys_.default_type, {.help = keys_.help, .only_if = keys_.only_if});
+                                keys_.default_type, {.help = keys_.help});
     if (shared.is_documenting()) {
       document(shared);
       return type;

@@ -54,7 +54,6 @@ struct LayerTypeKeys {
   std::string default_type;               // one of them
   int64_t layers = 0;
   std::string_view help = "";
-  std::string_view only_if = "";
 };
 
 /// Reads `type` and the keys of the type, of each item of a list, or of each range of `layers:`.

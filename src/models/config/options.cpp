@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/string_util.h"
+#include "config/reference.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/presets.h"
-#include "models/config/traits.h"
 
 namespace weft::models {
 
@@ -17,17 +17,18 @@ using config::Section;
 
 enum class CustomOrPreset : int { kCustom = -1 };
 
-/// Reads `preset:` as the index of a preset.
-int read_preset(Section& section) {
+std::optional<Preset> read_preset(Section& section) {
+  const auto all = presets();
   config::Choices<CustomOrPreset> choices = {{"custom", CustomOrPreset::kCustom}};
-  for (std::size_t i = 0; i < presets().size(); ++i) {
-    choices.emplace_back(presets()[i].name, static_cast<CustomOrPreset>(i));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    choices.emplace_back(all[i].name, static_cast<CustomOrPreset>(i));
   }
   auto choice = CustomOrPreset::kCustom;
   section.read_choice("preset", choice, choices,
                       {.help = "Published model size used as a starting point; keys given next to "
                                "it override its values. `custom`: only the given keys."});
-  return static_cast<int>(choice);
+  return choice == CustomOrPreset::kCustom ? std::nullopt
+                                           : std::optional(all[static_cast<std::size_t>(choice)]);
 }
 
 /// With init_from a preset must match the existing model.
@@ -44,22 +45,32 @@ void keep_preset(const Section& section, const ModelOptions& base, const Preset&
 
 /// Source of the values of absent keys: init_from, the preset, or the family.
 ModelOptions starting_point(Section& section, const ModelOptions* base) {
-  const int index = read_preset(section);
-  const Preset* preset = index >= 0 ? &presets()[index] : nullptr;
-  if (base != nullptr && preset != nullptr) {
+  const auto preset = read_preset(section);
+  if (base != nullptr && preset) {
     keep_preset(section, *base, *preset);
   }
-  auto options = base != nullptr ? *base : preset != nullptr ? preset->options : ModelOptions{};
+  auto options = base != nullptr ? *base : preset ? preset->options : ModelOptions{};
   const auto family = options.family;
   section.read_choice("type", options.family, families(), {.help = "Model family (architecture)."});
   if (options.family == family || base != nullptr) {
     return options;
   }
-  if (preset != nullptr) {
+  if (preset) {
     section.fail("type", str_cat(word_of(options.family), " contradicts the preset '", preset->name,
                                  "', allowed is ", word_of(family)));
   }
   return family_defaults(options.family);
+}
+
+/// Declares the keys of all families; each names the families that have it, and their defaults.
+void document_families(Section& section) {
+  std::vector<config::TypeDeclarations> all;
+  for (const auto& [name, family] : families()) {
+    auto options = family_defaults(family);
+    all.push_back({name, config::collect_declarations(
+                             [&](Section keys) { family->read_keys(keys, options, nullptr); })});
+  }
+  section.declare(config::merge_types(all));
 }
 
 }  // namespace
@@ -98,6 +109,12 @@ int64_t embedding_width(const ModelOptions& options) {
   return options.embedding_size > 0 ? options.embedding_size : options.dim;
 }
 
+bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
+  return options.window.global_layers.empty()
+             ? layer % options.window.global_every == 0
+             : options.window.global_layers[static_cast<std::size_t>(layer)];
+}
+
 double classifier_dropout(const ModelOptions& options) {
   const auto& head = head_of(options);
   const auto& capabilities = capabilities_of(options.family);
@@ -122,17 +139,14 @@ int64_t position_offset(const ModelOptions& options) {
 ModelOptions read_model_options(Section& section, const ModelOptions* base) {
   auto options = starting_point(section, base);
   if (section.is_documenting()) {
-    for (const auto* definition : family_table()) {
-      auto its = definition->defaults();
-      definition->read_keys(section, its, nullptr);
-    }
+    document_families(section);
     return options;
   }
   if (base != nullptr && options.family != base->family) {
     section.fail("type", str_cat(word_of(options.family), " contradicts ", word_of(base->family),
                                  " of the model in init_from; omit it"));
   }
-  definition_of(options.family).read_keys(section, options, base);
+  options.family->read_keys(section, options, base);
   section.reject_unread();
   return options;
 }

@@ -3,44 +3,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/section.h"
 #include "kernels/activation.h"
-#include "models/config/baseline_options.h"
-#include "models/config/decoder_options.h"
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
-#include "models/config/vision_options.h"
-#include "models/config/xlm_options.h"
 #include "nn/norm/norm_place.h"
 
 namespace weft::models {
 
-enum class Family {
-  kBert,
-  kRoberta,
-  kXlmRoberta,
-  kDistilBert,
-  kElectra,
-  kModernBert,
-  kBagOfWords,
-  kDecomposableAttention,
-  kTransformer,  // arXiv:1706.03762
-  kGpt2,
-  kLlama,
-  kMistral,
-  kQwen2,
-  kGptNeoX,
-  kT5,
-  kMt5,
-  kBart,
-  kMbart,
-  kMarian,
-  kVit,
-  kDeit,
-  kXlm
-};
+struct FamilyDefinition;
+/// A registered model family: built-in ones and those of register_family (family_definition.h).
+using Family = const FamilyDefinition*;
+/// Throws std::invalid_argument for an unknown name, with the nearest one.
+Family family_named(std::string_view name);
+
 enum class Head {
   kNone,
   kMaskedLm,
@@ -61,7 +40,7 @@ using NormPlacement = nn::NormPlacement;
 /// All options that define a model's shapes and computation. Read from the `model:` section or from
 /// a config.json.
 struct ModelOptions {
-  Family family = Family::kBert;
+  Family family = family_named("bert");
   Head head = Head::kNone;
   int64_t vocabulary = 0;  // V; from the tokenizer
   int64_t dim = 768;       // D
@@ -141,6 +120,9 @@ bool uses_language_ids(const ModelOptions& options);
 
 /// E: the width of the embeddings and of the input of the output matrix.
 int64_t embedding_width(const ModelOptions& options);
+
+/// Whether a layer attends to whole sequences rather than a window.
+bool is_global_attention_layer(const ModelOptions& options, int64_t layer);
 
 /// Dropout rate before the classification head.
 double classifier_dropout(const ModelOptions& options);

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/attention/rotary.h"
 
-/// Options of the parts of a layer. The defaults are BERT's behaviour.
+/// Options of the parts of a layer, whose defaults are BERT's behaviour, and of kinds of models.
 namespace weft::models {
 
 /// Rotary positions (RoPE, arXiv:2104.09864).
@@ -48,6 +50,74 @@ struct RelativeOptions {
   int64_t max_distance = 128;
 
   bool operator==(const RelativeOptions&) const = default;
+};
+
+/// The decoder of an encoder-decoder; ModelOptions::layers, heads and width are the encoder's.
+struct DecoderOptions {
+  int64_t layers = 0;  // 0: no separate decoder
+  int64_t heads = 0;
+  int64_t width = 0;
+  int64_t source_vocabulary = 0;  // of an encoder with a separate vocabulary; 0: shared
+  bool share_encoder_decoder_embeddings = true;  // encoder and decoder share the word embedding;
+                                                 // ModelOptions::tie_word_embeddings: the output
+                                                 // matrix is the decoder's word embedding
+  bool scale_embedding = false;                  // by sqrt(D)
+  bool scale_decoder_outputs = false;  // states by 1 / sqrt(D) before the output matrix (T5)
+  bool has_embedding_norm = true;
+  int64_t position_offset = 0;  // rows of the position table before that of the first token
+
+  // ids from config.json and generation_config.json; -1: none
+  int64_t decoder_start_id = -1;  // first input token of the decoder
+  int64_t forced_bos_id = -1;     // first token that it must generate
+  int64_t forced_eos_id = -1;     // last token that it must generate at the maximum length
+
+  bool operator==(const DecoderOptions&) const = default;
+};
+
+/// Options of image models (arXiv:2010.11929, arXiv:2012.12877).
+struct VisionOptions {
+  int64_t image_size = 0;   // pixels per side; 0: not an image model
+  int64_t patch_size = 16;  // pixels per side of a patch
+  int64_t channels = 3;
+  bool has_class_token = true;
+  bool has_distillation_token = false;  // DeiT
+  bool qkv_bias = true;
+  double drop_path_rate = 0;  // stochastic depth: of the last layer, lower in earlier ones
+
+  int64_t grid() const { return patch_size > 0 ? image_size / patch_size : 0; }  // patches per side
+  int64_t patch_width() const { return channels * patch_size * patch_size; }
+  bool operator==(const VisionOptions&) const = default;
+};
+
+/// Options of XLM in addition to BERT's (arXiv:1901.07291).
+struct XlmOptions {
+  std::vector<std::string> languages = {};  // names by id; empty: a single, unnamed language
+  bool uses_language_embeddings = true;     // a vector for each, if there are several
+  /// Standard deviation of initial embeddings; nullopt: dim ^ -0.5.
+  std::optional<double> embedding_init_std = {};
+};
+
+/// Weight of an occurrence of a word. tfidf: its inverse document frequency in the training data,
+/// with each text then scaled to length 1.
+enum class Weighting { kCount, kBinary, kTfidf };
+
+/// A linear classifier of word counts.
+struct BagOptions {
+  Weighting weighting = Weighting::kTfidf;
+  int64_t ngrams = 1;       // 2: bigrams, too
+  int64_t buckets = 65536;  // rows of the table shared by hashed bigrams
+
+  bool operator==(const BagOptions&) const = default;
+};
+
+/// The decomposable attention model (arXiv:1606.01933). ModelOptions::embedding_size and dim are
+/// the widths of its embeddings before and after the projection.
+struct DecomposableOptions {
+  int64_t hidden = 200;          // H, width of the feed-forward networks
+  bool intra_attention = false;  // section 3.4
+  int64_t distance = 10;         // from this distance in words the attention bias is shared
+
+  bool operator==(const DecomposableOptions&) const = default;
 };
 
 }  // namespace weft::models

@@ -1,6 +1,6 @@
 #include "models/config/presets.h"
 
-#include <iterator>
+#include <utility>
 
 #include "models/config/family_definition.h"
 
@@ -14,17 +14,15 @@ ModelOptions sized(ModelOptions options, const StackSize& size) {
   return options;
 }
 
-const std::vector<Preset>& presets() {
-  static const std::vector<Preset> kPresets = [] {
-    std::vector<Preset> all;
-    for (const auto* definition : family_table()) {
-      if (definition->presets != nullptr) {
-        std::ranges::move(definition->presets(), std::back_inserter(all));
-      }
+std::vector<Preset> presets() {
+  std::vector<Preset> all;
+  for (const auto& [name, family] : families()) {
+    for (auto& preset : family->presets ? family->presets() : std::vector<Preset>()) {
+      preset.options.family = family;
+      all.push_back(std::move(preset));
     }
-    return all;
-  }();
-  return kPresets;
+  }
+  return all;
 }
 
 }  // namespace weft::models

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/config/family.h"
 #include "models/config/options.h"
 
 namespace weft::models {
@@ -21,9 +22,6 @@ struct StackSize {
 ModelOptions sized(ModelOptions options, const StackSize& size);
 
 /// Published models, by name and size.
-const std::vector<Preset>& presets();
-
-/// Defaults of a family without a preset.
-ModelOptions family_defaults(Family family);
+std::vector<Preset> presets();
 
 }  // namespace weft::models

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/string_util.h"
-#include "models/config/family.h"
+#include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/attention/attention.h"
 #include "nn/norm/norm.h"
@@ -26,6 +26,12 @@ config::Choices<Enum> those_of(const config::Choices<Enum>& all, const std::vect
   return result;
 }
 
+template <class Enum>
+std::string shown_choice(const config::Choices<Enum>& choices, Enum value) {
+  const auto found = std::ranges::find(choices, value, &std::pair<std::string_view, Enum>::second);
+  return found == choices.end() ? "" : std::string(found->first);
+}
+
 /// Reads the keys of one family into its options.
 class Reader {
  public:
@@ -43,14 +49,13 @@ class Reader {
     models::require_unchanged(section, "attention",
                               base_ == nullptr || options_.layer_types == base_->layer_types);
     norm(section.section("norm", {.help = "The norms of the stack."}));
-    section.read("init_std", options_.init_std,
-                 {.help = "Standard deviation of the normal that initialises matrices.",
-                  .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                  .only_if = keys_.only_if});
+    section.read(
+        "init_std", options_.init_std,
+        {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
+         .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
     if (keys_.has_ties) {
-      section.read(
-          "tie_word_embeddings", options_.tie_word_embeddings,
-          {.help = "Ties the output projection to the word embeddings.", .only_if = keys_.only_if});
+      section.read("tie_word_embeddings", options_.tie_word_embeddings,
+                   {.help = "Ties the output projection to the word embeddings."});
       require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
     }
   }
@@ -60,31 +65,32 @@ class Reader {
   void require_unchanged(const Section& section,
                          std::string_view key,
                          Value ModelOptions::*field) const {
-    models::require_unchanged(section, key, base_ == nullptr || options_.*field == base_->*field);
+    if (base_ != nullptr) {
+      models::require_unchanged(section, key, options_.*field, base_->*field);
+    }
   }
   template <class Part, class Value>
   void require_unchanged(const Section& section,
                          std::string_view key,
                          Part ModelOptions::*part,
                          Value Part::*field) const {
-    models::require_unchanged(section, key,
-                              base_ == nullptr || options_.*part.*field == base_->*part.*field);
+    if (base_ != nullptr) {
+      models::require_unchanged(section, key, options_.*part.*field, base_->*part.*field);
+    }
   }
 
   void sizes(Section& section) {
     section.read("dim", options_.dim,
                  {.help = "Hidden size of the model.",
                   .unit = "features",
-                  .range = config::between(1, 65536),
-                  .only_if = keys_.only_if});
+                  .range = config::between(1, 65536)});
     if (base_ == nullptr && section.has("dim")) {
-      options_.width = 4 * options_.dim;
+      options_.width = options_.dim * keys_.half_dims_of_width / 2;
     }
     section.read("layers", options_.layers,
                  {.help = "Number of transformer layers.",
                   .unit = "layers",
-                  .range = config::between(1, 1024),
-                  .only_if = keys_.only_if});
+                  .range = config::between(1, 1024)});
     require_unchanged(section, "dim", &ModelOptions::dim);
     require_unchanged(section, "layers", &ModelOptions::layers);
   }
@@ -96,44 +102,42 @@ class Reader {
     section.read("dropout", options_.dropout,
                  {.help = "Dropout probability of hidden features; also the default for attention "
                           "and embedding dropout.",
-                  .range = config::half_open(0, 1),
-                  .only_if = keys_.only_if});
+                  .range = config::half_open(0, 1)});
     if (section.has("dropout")) {
       options_.attention_dropout = options_.dropout;
       options_.embedding_dropout = options_.dropout;
+      if (keys_.has_activation_dropout) {
+        options_.activation_dropout = options_.dropout;
+      }
     }
     if (keys_.has_embedding_dropout) {
-      section.read("embedding_dropout", options_.embedding_dropout,
-                   {.help = "Dropout probability of the embeddings.",
-                    .range = config::half_open(0, 1),
-                    .only_if = keys_.only_if});
+      section.read(
+          "embedding_dropout", options_.embedding_dropout,
+          {.help = "Dropout probability of the embeddings.", .range = config::half_open(0, 1)});
     }
     section.read(
         "classifier_dropout", options_.classifier_dropout,
-        {.help = "Dropout probability before the classifier. null: as in the published model.",
-         .range = config::half_open(0, 1),
-         .only_if = keys_.only_if});
+        {.help = "Dropout probability before the classifier. null: same as `dropout`, or as in the "
+                 "published model.",
+         .range = config::half_open(0, 1)});
   }
 
   void heads(Section& section) {
     section.read("heads", options_.heads,
                  {.help = "Number of attention heads; must divide dim.",
                   .unit = "heads",
-                  .range = config::between(1, 1024),
-                  .only_if = keys_.only_if});
+                  .range = config::between(1, 1024)});
     require_unchanged(section, "heads", &ModelOptions::heads);
     if (keys_.has_grouped_heads) {
       section.read("key_value_heads", options_.key_value_heads,
                    {.help = "Number of key/value heads for grouped-query attention (GQA, "
                             "arXiv:2305.13245); must divide heads. 0: same as heads.",
                     .unit = "heads",
-                    .range = config::between(0, 1024),
-                    .only_if = keys_.only_if});
+                    .range = config::between(0, 1024)});
       section.read("head_dim", options_.head_dim,
                    {.help = "Head size. 0: dim / heads.",
                     .unit = "features",
-                    .range = config::between(0, 1024),
-                    .only_if = keys_.only_if});
+                    .range = config::between(0, 1024)});
       require_unchanged(section, "key_value_heads", &ModelOptions::key_value_heads);
       require_unchanged(section, "head_dim", &ModelOptions::head_dim);
     }
@@ -151,19 +155,20 @@ class Reader {
     heads(section);
     section.read("dropout", options_.attention_dropout,
                  {.help = "Dropout probability of the attention weights.",
-                  .range = config::half_open(0, 1),
-                  .only_if = keys_.only_if});
-    window(part);
+                  .range = config::half_open(0, 1)});
+    if (keys_.read_window) {
+      keys_.read_window(part, options_, base_);
+    } else {
+      window(part);
+    }
     if (keys_.has_layer_scale) {
       section.read("scale_attn_by_inverse_layer_idx", options_.scale_attn_by_inverse_layer_idx,
-                   {.help = "Scales the attention scores of layer i by 1 / (i + 1).",
-                    .only_if = keys_.only_if});
+                   {.help = "Scales the attention scores of layer i by 1 / (i + 1)."});
       require_unchanged(section, "scale_attn_by_inverse_layer_idx",
                         &ModelOptions::scale_attn_by_inverse_layer_idx);
     }
     if (keys_.has_biases) {
-      section.read("bias", options_.biases.attention,
-                   {.help = "Bias terms of the linear layers.", .only_if = keys_.only_if});
+      section.read("bias", options_.biases.attention, {.help = "Bias terms of the linear layers."});
       require_unchanged(section, "bias", &ModelOptions::biases, &BiasOptions::attention);
     }
     section.reject_unread();
@@ -184,8 +189,7 @@ class Reader {
          .default_type = has_width && keys_.has_window ? "window" : "full",
          .layers = options_.layers,
          .help = "Which tokens a token attends to: all, a window of them, or another attention "
-                 "type.",
-         .only_if = keys_.only_if},
+                 "type."},
         options_.layer_types);
     if (!keys_.has_window) {
       return;
@@ -200,8 +204,7 @@ class Reader {
       section.read("window", width,
                    {.help = "Number of tokens that a token attends to: itself and those before it.",
                     .unit = "tokens",
-                    .range = config::between(1, 1 << 20),
-                    .only_if = keys_.only_if});
+                    .range = config::between(1, 1 << 20)});
     }
     if (is_windowed && width == 0) {
       section.fail("window", "missing: type: window needs a number of tokens");
@@ -212,27 +215,34 @@ class Reader {
   void position(Section section) {
     auto type = keys_.has_rotary ? nn::PositionType::kRotary : nn::PositionType::kLearned;
     section.read_choice("type", type, those_of(nn::position_types(), {type}),
-                        {.help = "Position encoding.", .only_if = keys_.only_if});
+                        {.help = "Position encoding."});
     if (keys_.has_length) {
       section.read(
           "length", options_.length,
           {.help = "Maximum sequence length of the model in tokens, including special tokens.",
            .unit = "tokens",
-           .range = config::between(4, 1 << 20),
-           .only_if = keys_.only_if});
+           .range = config::between(4, 1 << 20)});
       require_unchanged(section, "length", &ModelOptions::length);
     }
     if (keys_.has_sinusoids) {
       section.read("sinusoidal_init", options_.has_sinusoidal_positions,
                    {.help = "Initialises the position embeddings with sinusoids instead of random "
-                            "values. They are trained in either case.",
-                    .only_if = keys_.only_if});
+                            "values. They are trained in either case."});
+    }
+    if (keys_.has_sinusoids && keys_.has_rotary && options_.has_sinusoidal_positions) {
+      section.fail("sinusoidal_init",
+                   "has no effect here: rotary position embeddings have no table");
+    }
+    if (keys_.has_local_rotary) {
+      section.read("local_rope_theta", options_.rope.local_theta,
+                   {.help = "Base of the RoPE wavelengths in local (sliding-window) layers.",
+                    .range = config::above(1)});
+      require_unchanged(section, "local_rope_theta", &ModelOptions::rope,
+                        &RopeOptions::local_theta);
     }
     if (keys_.has_rotary) {
       section.read("rope_theta", options_.rope.theta,
-                   {.help = "Base of the RoPE wavelengths (theta).",
-                    .range = config::above(1),
-                    .only_if = keys_.only_if});
+                   {.help = "Base of the RoPE wavelengths (theta).", .range = config::above(1)});
       require_unchanged(section, "rope_theta", &ModelOptions::rope, &RopeOptions::theta);
       if (head_dim(options_) % 2 != 0) {
         section.fail("rope_theta",
@@ -249,26 +259,28 @@ class Reader {
                             {.family_types = {"standard"},
                              .default_type = "standard",
                              .layers = options_.layers,
-                             .help = "The type of the feed-forward.",
-                             .only_if = keys_.only_if},
+                             .help = "The type of the feed-forward."},
                             options_.layer_types);
     section.read("width", options_.width,
-                 {.help = "Width between the two projections; 4 * dim where dim is given and this "
-                          "is not.",
+                 {.help = "Intermediate size of the feed-forward layer. Default: 4 * dim if dim is "
+                          "given (1.5 * dim for modernbert).",
                   .unit = "features",
-                  .range = config::between(1, 1 << 20),
-                  .only_if = keys_.only_if});
+                  .range = config::between(1, 1 << 20)});
     require_unchanged(section, "width", &ModelOptions::width);
     if (keys_.has_activation) {
-      section.read_choice(
-          "activation", options_.activation, activations(),
-          {.help = "Activation function of the feed-forward layer.", .only_if = keys_.only_if});
+      section.read_choice("activation", options_.activation, activations(),
+                          {.help = "Activation function of the feed-forward layer."});
       require_unchanged(section, "activation", &ModelOptions::activation);
     }
     if (keys_.has_biases) {
       section.read("bias", options_.biases.feed_forward,
-                   {.help = "Bias terms of the linear layers.", .only_if = keys_.only_if});
+                   {.help = "Bias terms of the linear layers."});
       require_unchanged(section, "bias", &ModelOptions::biases, &BiasOptions::feed_forward);
+    }
+    if (keys_.has_activation_dropout) {
+      section.read("dropout", options_.activation_dropout,
+                   {.help = "Dropout on the activations of the feed-forward layer.",
+                    .range = config::half_open(0, 1)});
     }
     section.reject_unread();
   }
@@ -276,22 +288,26 @@ class Reader {
   void norm(Section section) {
     auto type = options_.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
     section.read_choice("type", type, those_of(nn::norm_types(), {type}),
-                        {.help = "Normalization type.", .only_if = keys_.only_if});
+                        {.help = "Normalization type."});
     auto& place = options_.norm_placement;
-    const auto places = keys_.has_norm_placement
-                            ? std::vector{NormPlacement::kPre, NormPlacement::kPost}
-                            : std::vector{place};
+    std::vector<NormPlacement> places;
+    for (const auto& names : options_.family->hf_names) {
+      places.push_back(names.norm_placement);
+    }
     section.read_choice(
         "place", place, those_of(norm_placements(), places),
-        {.help = "Position of the normalization: after the residual connection (post) or before "
-                 "each sub-layer (pre). transformers has no post-norm GPT-2.",
-         .only_if = keys_.only_if});
+        {.help =
+             "Position of the normalization: after the residual connection (post) or before "
+             "each sub-layer (pre). transformers has no pre-norm BERT and no post-norm GPT-2."});
     require_unchanged(section, "place", &ModelOptions::norm_placement);
     section.read("epsilon", options_.norm_epsilon,
                  {.help = "Epsilon added to the variance.",
-                  .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                  .only_if = keys_.only_if});
+                  .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
     require_unchanged(section, "epsilon", &ModelOptions::norm_epsilon);
+    if (keys_.has_norm_bias) {
+      section.read("bias", options_.biases.norm, {.help = "Bias terms of the norms."});
+      require_unchanged(section, "bias", &ModelOptions::biases, &BiasOptions::norm);
+    }
     section.reject_unread();
   }
 
@@ -308,6 +324,9 @@ void read_shared_model_keys(Section& section,
                             const SharedModelKeys& keys) {
   Reader(options, base, keys)(section);
 }
+
+std::string shown_option(kernels::Activation value) { return shown_choice(activations(), value); }
+std::string shown_option(NormPlacement value) { return shown_choice(norm_placements(), value); }
 
 void require_unchanged(const Section& section, std::string_view key, bool is_same) {
   if (!is_same) {

@@ -1,23 +1,23 @@
-#include "models/families/bart.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/string_util.h"
+#include "models/config/heads.h"
+#include "models/config/hf_config_fields.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/families/bart_json.h"
+#include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
 
 namespace {
 
+using formats::Json;
 using kernels::Activation;
 
-ModelOptions common(Family family) {
+ModelOptions common() {
   ModelOptions options;
-  options.family = family;
   options.length = 1024;
   options.type_vocab_size = 0;
   options.norm_epsilon = 1e-5;
@@ -32,13 +32,13 @@ ModelOptions common(Family family) {
 }
 
 ModelOptions bart_defaults() {
-  auto options = sized_encoder_decoder(common(Family::kBart), {768, 6, 12, 3072});
+  auto options = sized_encoder_decoder(common(), {768, 6, 12, 3072});
   options.decoder.position_offset = 2;  // fairseq's table starts with rows for the pad id
   return options;
 }
 
 ModelOptions mbart_defaults() {
-  auto options = sized_encoder_decoder(common(Family::kMbart), {1024, 12, 16, 4096});
+  auto options = sized_encoder_decoder(common(), {1024, 12, 16, 4096});
   options.norm_placement = NormPlacement::kPre;
   options.decoder.position_offset = 2;
   options.decoder.scale_embedding = true;
@@ -47,7 +47,7 @@ ModelOptions mbart_defaults() {
 }
 
 ModelOptions marian_defaults() {
-  auto options = sized_encoder_decoder(common(Family::kMarian), {512, 6, 8, 2048});
+  auto options = sized_encoder_decoder(common(), {512, 6, 8, 2048});
   options.length = 512;
   options.has_sinusoidal_positions = true;
   options.activation = Activation::kSilu;
@@ -59,7 +59,6 @@ ModelOptions marian_defaults() {
 
 ModelOptions transformer_defaults() {
   auto options = marian_defaults();
-  options.family = Family::kTransformer;
   options.activation = Activation::kRelu;
   return options;
 }
@@ -81,25 +80,14 @@ std::vector<Preset> transformer_presets() {
 }
 
 void read_bart_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(
-      section, options, base,
-      {.only_if = "type: bart", .has_inner_dropout = true, .has_scaled_embedding = true});
+  read_encoder_decoder_keys(section, options, base,
+                            {.has_inner_dropout = true, .has_scaled_embedding = true});
 }
-
-void read_mbart_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(
-      section, options, base,
-      {.only_if = "type: mbart", .has_inner_dropout = true, .has_scaled_embedding = true});
-}
-
-constexpr std::string_view kOnlySinusoidal = "type: transformer or marian";
 
 void read_marian_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(section, options, base,
-                            {.only_if = kOnlySinusoidal,
-                             .has_inner_dropout = true,
-                             .has_scaled_embedding = true,
-                             .has_embedding_ties = true});
+  read_encoder_decoder_keys(
+      section, options, base,
+      {.has_inner_dropout = true, .has_scaled_embedding = true, .has_embedding_ties = true});
 }
 
 void add_bart_layer(WeightMapBuilder& builder,
@@ -153,7 +141,7 @@ void add_side(WeightMapBuilder& builder, const ModelOptions& options, bool is_de
 
 void add_bart_head(WeightMapBuilder& builder, const ModelOptions& options) {
   const int64_t dim = options.dim;
-  if (options.head == Head::kSequence) {
+  if (head_of(options).classifies_sequences) {
     builder.linear("head.dense", "classification_head.dense",
                    {.inputs = dim, .outputs = dim, .part = Part::kHead});
     builder.linear("head.output", "classification_head.out_proj",
@@ -205,7 +193,7 @@ bool is_bart_harmless(std::string_view name, const ModelOptions& options) {
   return is_tied || (options.tie_word_embeddings && name == "lm_head.weight") ||
          name.ends_with("encoder.version") || name.ends_with("decoder.version") ||
          (options.has_sinusoidal_positions && name.ends_with("embed_positions.weight")) ||
-         (options.head != Head::kConditional && name == "final_logits_bias");
+         (!generates(options) && name == "final_logits_bias");
 }
 
 /// One normal distribution for all matrices.
@@ -234,14 +222,129 @@ Initializer glorot(const std::string& parameter, const ModelOptions& options) {
   return {.kind = Initializer::Kind::kUniform, .bound = std::sqrt(6 / fans)};
 }
 
-FamilyDefinition shared_definition(const HfNames& hf_names) {
+void read_vocabularies(const JsonFields& fields, ModelOptions& options) {
+  fields.read_size("vocab_size", options.vocabulary, kMostTokens);
+  if (!options.has_sinusoidal_positions) {  // Marian
+    return;
+  }
+  const int64_t source = options.vocabulary;
+  fields.read("decoder_vocab_size", options.vocabulary, 1, kMostTokens);
+  options.decoder.source_vocabulary = source == options.vocabulary ? 0 : source;
+  fields.read("share_encoder_decoder_embeddings", options.decoder.share_encoder_decoder_embeddings);
+  if (options.decoder.share_encoder_decoder_embeddings && options.decoder.source_vocabulary > 0) {
+    fields.fail("decoder_vocab_size",
+                str_cat("found ", options.vocabulary, " with a vocab_size of ", source,
+                        ", which share_encoder_decoder_embeddings does not allow"));
+  }
+}
+
+void read_bart_sizes(const JsonFields& fields, ModelOptions& options) {
+  auto& decoder = options.decoder;
+  fields.read_size("d_model", options.dim, kMostFeatures);
+  fields.read_size("encoder_layers", options.layers, kMostLayers);
+  fields.read_size("decoder_layers", decoder.layers, kMostLayers);
+  fields.read_size("encoder_attention_heads", options.heads, kMostFeatures);
+  fields.read_size("decoder_attention_heads", decoder.heads, kMostFeatures);
+  fields.read_size("encoder_ffn_dim", options.width, kMostFeatures);
+  fields.read_size("decoder_ffn_dim", decoder.width, kMostFeatures);
+  fields.read_size("max_position_embeddings", options.length, kMostTokens);
+  for (const auto& [key, heads] : {std::pair{"encoder_attention_heads", options.heads},
+                                   std::pair{"decoder_attention_heads", decoder.heads}}) {
+    if (options.dim % heads != 0) {
+      fields.fail(key, str_cat(heads, " does not divide d_model ", options.dim));
+    }
+  }
+}
+
+void read_bart_json(const JsonFields& fields, ModelOptions& options) {
+  read_vocabularies(fields, options);
+  read_bart_sizes(fields, options);
+  read_activation(fields, "activation_function", options.activation);
+  fields.read("dropout", options.dropout, 0.0, 1.0);
+  fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
+  fields.read("activation_dropout", options.activation_dropout, 0.0, 1.0);
+  fields.read("init_std", options.init_std, 0.0, 100.0);
+  fields.read("scale_embedding", options.decoder.scale_embedding);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
+  fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
+  if (!options.tie_word_embeddings && options.decoder.share_encoder_decoder_embeddings) {
+    fields.fail("tie_word_embeddings",
+                "found false, must be true if encoder and decoder share their embeddings");
+  }
+  read_ids(fields, options);
+  read_decoding_ids(fields, options);
+}
+
+void write_bart_json(Json& json, const ModelOptions& options) {
+  const auto& decoder = options.decoder;
+  const bool is_sinusoidal = options.has_sinusoidal_positions;
+  json["vocab_size"] =
+      decoder.source_vocabulary > 0 ? decoder.source_vocabulary : options.vocabulary;
+  if (is_sinusoidal) {
+    json["decoder_vocab_size"] = options.vocabulary;
+    json["share_encoder_decoder_embeddings"] = decoder.share_encoder_decoder_embeddings;
+    json["static_position_embeddings"] = true;
+  }
+  json["d_model"] = options.dim;
+  json["encoder_layers"] = options.layers;
+  json["decoder_layers"] = decoder.layers;
+  json["encoder_attention_heads"] = options.heads;
+  json["decoder_attention_heads"] = decoder.heads;
+  json["encoder_ffn_dim"] = options.width;
+  json["decoder_ffn_dim"] = decoder.width;
+  json["max_position_embeddings"] = options.length;
+  json["activation_function"] = hf_activation_name(options.activation);
+  json["dropout"] = options.dropout;
+  json["attention_dropout"] = options.attention_dropout;
+  json["activation_dropout"] = options.activation_dropout;
+  json["init_std"] = options.init_std;
+  json["scale_embedding"] = decoder.scale_embedding;
+  if (!is_sinusoidal) {
+    json["classifier_dropout"] = options.classifier_dropout.value_or(0.0);
+  }
+  json["encoder_layerdrop"] = 0.0;
+  json["decoder_layerdrop"] = 0.0;
+  json["is_encoder_decoder"] = true;
+  json["use_cache"] = true;
+  json["tie_word_embeddings"] = options.tie_word_embeddings;
+  write_ids(json, options);
+  write_decoding_ids(json, options);
+}
+
+/// Values of absent config.json keys, as in the config classes of transformers.
+ModelOptions absent(ModelOptions options) {
+  options.dim = 1024;
+  options.layers = options.decoder.layers = 12;
+  options.heads = options.decoder.heads = 16;
+  options.width = options.decoder.width = 4096;
+  options.length = 1024;
+  options.vocabulary = 50265;
+  options.activation = Activation::kGelu;
+  options.decoder.scale_embedding = false;
+  return options;
+}
+
+ModelOptions absent_marian(const ModelOptions& defaults) {
+  auto options = absent(defaults);
+  options.vocabulary = 58101;
+  options.pad_id = options.decoder.decoder_start_id = 58100;
+  options.eos_id = options.decoder.forced_eos_id = 0;
+  return options;
+}
+
+FamilyDefinition shared_definition(const HfNames& hf_names,
+                                   const std::function<ModelOptions()>& absent_values) {
   auto made = encoder_decoder_definition(hf_names);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"},
                 {Head::kConditional, "Model"},  // its output is its embeddings
                 {Head::kSequence, "ForSequenceClassification"}};
   made.capabilities.has_fixed_epsilon = true;
   made.capabilities.classifier_activation = Activation::kTanh;
-  made.read_json = read_bart_json;
+  made.read_keys = read_bart_keys;
+  made.read_json = [absent_values](const auto& fields, auto& options) {
+    options = apply_named(options, absent_values());
+    read_bart_json(fields, options);
+  };
   made.write_json = write_bart_json;
   made.tensors = bart_tensors;
   made.name_aliases = bart_spellings;
@@ -251,59 +354,46 @@ FamilyDefinition shared_definition(const HfNames& hf_names) {
   return made;
 }
 
-FamilyDefinition bart_definition() {
-  auto made = shared_definition({Family::kBart, NormPlacement::kPost, "bart", "model", "Bart"});
+}  // namespace
+
+FamilyDefinition bart() {
+  auto made = shared_definition({NormPlacement::kPost, "bart", "model", "Bart"},
+                                [] { return absent(bart_defaults()); });
   made.defaults = bart_defaults;
   made.presets = bart_presets;
-  made.read_keys = read_bart_keys;
   made.capabilities.decoder_starts_with_eos = true;
   return made;
 }
 
-FamilyDefinition mbart_definition() {
-  auto made = shared_definition({Family::kMbart, NormPlacement::kPre, "mbart", "model", "MBart"});
+FamilyDefinition mbart() {
+  auto made = shared_definition({NormPlacement::kPre, "mbart", "model", "MBart"},
+                                [] { return absent(mbart_defaults()); });
   made.defaults = mbart_defaults;
   made.presets = mbart_presets;
-  made.read_keys = read_mbart_keys;
   made.style = formats::TokenizerTemplate::kMbart;
   made.capabilities.decoder_starts_with_eos = true;  // where the language is unknown
   made.capabilities.has_language_tokens = true;
   return made;
 }
 
-FamilyDefinition marian_definition(Family family) {
-  const bool is_marian = family == Family::kMarian;
-  auto made = shared_definition({family, NormPlacement::kPost, "marian", "model", "Marian"});
-  made.name = is_marian ? "marian" : "transformer";
+FamilyDefinition marian() {
+  auto made = shared_definition({NormPlacement::kPost, "marian", "model", "Marian"},
+                                [] { return absent_marian(marian_defaults()); });
   made.heads = {{Head::kConditional, "MTModel"}, {Head::kConditional, "Model"}};
-  made.defaults = is_marian ? marian_defaults : transformer_defaults;
-  made.presets = is_marian ? marian_presets : transformer_presets;
+  made.defaults = marian_defaults;
+  made.presets = marian_presets;
   made.read_keys = read_marian_keys;
   made.initializer = glorot;
   made.style = formats::TokenizerTemplate::kEosOnly;
   return made;
 }
 
-}  // namespace
-
-const FamilyDefinition& bart() {
-  static const auto kDefinition = bart_definition();
-  return kDefinition;
-}
-
-const FamilyDefinition& mbart() {
-  static const auto kDefinition = mbart_definition();
-  return kDefinition;
-}
-
-const FamilyDefinition& marian() {
-  static const auto kDefinition = marian_definition(Family::kMarian);
-  return kDefinition;
-}
-
-const FamilyDefinition& transformer() {
-  static const auto kDefinition = marian_definition(Family::kTransformer);
-  return kDefinition;
+FamilyDefinition transformer() {
+  auto made = marian();
+  made.name = "transformer";
+  made.defaults = transformer_defaults;
+  made.presets = transformer_presets;
+  return made;
 }
 
 }  // namespace weft::models

@@ -1,5 +1,3 @@
-#include "models/families/baselines.h"
-
 #include <algorithm>
 
 #include "base/string_util.h"
@@ -7,6 +5,7 @@
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/decomposable_attention.h"
+#include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
@@ -16,8 +15,6 @@ namespace {
 using config::Section;
 using formats::Json;
 
-constexpr std::string_view kOnlyBag = "type: bag_of_words";
-constexpr std::string_view kOnlyPairs = "type: decomposable_attention";
 constexpr int64_t kMostWidth = 65536;
 constexpr int64_t kMostBuckets = int64_t{1} << 26;
 constexpr int64_t kMostDistance = 1024;
@@ -39,7 +36,6 @@ std::string baselines_word_of(Weighting weighting) {
 
 ModelOptions bag_defaults() {
   ModelOptions options;
-  options.family = Family::kBagOfWords;
   options.layers = 1;
   options.heads = 1;
   options.dim = 1;
@@ -53,7 +49,6 @@ ModelOptions bag_defaults() {
 
 ModelOptions decomposable_defaults() {
   ModelOptions options;
-  options.family = Family::kDecomposableAttention;
   options.layers = 1;
   options.heads = 1;
   options.embedding_size = 300;  // arXiv:1606.01933, section 5.2
@@ -84,13 +79,11 @@ void read_bag_keys(Section& section, ModelOptions& options, const ModelOptions* 
   section.read_choice("weighting", bag.weighting, weightings(),
                       {.help = "Term weighting. count: number of occurrences. binary: 1 if the "
                                "word occurs. tfidf: TF-IDF (words that are rare in the training "
-                               "data count more; each text is scaled to length 1).",
-                       .only_if = kOnlyBag});
+                               "data count more; each text is scaled to length 1)."});
   section.read("ngrams", bag.ngrams,
                {.help = "Maximum n-gram size. 2: adds bigrams to the single words.",
                 .unit = "words",
-                .range = config::between(1, 2),
-                .only_if = kOnlyBag});
+                .range = config::between(1, 2)});
   read_buckets(section, bag);
   if (base != nullptr) {
     require_unchanged(section, "weighting", bag.weighting == base->bag.weighting);
@@ -137,12 +130,10 @@ void read_decomposable_keys(Section& section, ModelOptions& options, const Model
   section.read("hidden_dim", own.hidden,
                {.help = "Hidden size of the attend, compare and aggregate networks.",
                 .unit = "features",
-                .range = config::between(1, kMostWidth),
-                .only_if = kOnlyPairs});
+                .range = config::between(1, kMostWidth)});
   section.read("intra_attention", own.intra_attention,
                {.help = "Intra-sentence attention: each word first attends to the other words of "
-                        "its own text (arXiv:1606.01933, section 3.4).",
-                .only_if = kOnlyPairs});
+                        "its own text (arXiv:1606.01933, section 3.4)."});
   read_distance(section, own);
   if (base != nullptr) {
     require_unchanged(section, "dim", options.dim == base->dim);
@@ -289,46 +280,37 @@ std::vector<std::pair<std::string, std::string>> describe_decomposable(
 
 }  // namespace
 
-const FamilyDefinition& bag_of_words() {
-  static const FamilyDefinition kDefinition{
-      .name = "bag_of_words",
-      .hf_names = {Family::kBagOfWords, NormPlacement::kPost, "weft-bag-of-words", "",
-                   "WeftBagOfWords"},
-      .heads = {{Head::kSequence, "ForSequenceClassification"}},
-      .capabilities = {.has_pooler = false, .has_matrix_products = false},
-      .defaults = bag_defaults,
-      .read_keys = read_bag_keys,
-      .read_json = read_bag_json,
-      .write_json = write_bag_json,
-      .tensors = bag_tensors,
-      .initializer = bag_initial,
-      .make = construct<BagOfWords>,
-      .describe = describe_bag,
-      .is_baseline = true};
-  return kDefinition;
+FamilyDefinition bag_of_words() {
+  return {.name = "bag_of_words",
+          .hf_names = {{NormPlacement::kPost, "weft-bag-of-words", "", "WeftBagOfWords"}},
+          .heads = {{Head::kSequence, "ForSequenceClassification"}},
+          .capabilities = {.has_pooler = false, .has_matrix_products = false},
+          .defaults = bag_defaults,
+          .read_keys = read_bag_keys,
+          .read_json = read_bag_json,
+          .write_json = write_bag_json,
+          .tensors = bag_tensors,
+          .initializer = bag_initial,
+          .make = construct<BagOfWords>,
+          .describe = describe_bag,
+          .is_baseline = true};
 }
 
-const FamilyDefinition& decomposable_attention() {
-  static const FamilyDefinition kDefinition{
-      .name = "decomposable_attention",
-      .hf_names = {Family::kDecomposableAttention, NormPlacement::kPost,
-                   "weft-decomposable-attention", "", "WeftDecomposableAttention"},
-      .heads = {{Head::kSequence, "ForSequenceClassification"}},
-      .capabilities = {.has_pooler = false, .requires_text_pairs = true},
-      .defaults = decomposable_defaults,
-      .read_keys = read_decomposable_keys,
-      .read_json = read_decomposable_json,
-      .write_json = write_decomposable_json,
-      .tensors = decomposable_tensors,
-      .initializer = decomposable_initial,
-      .make = construct<DecomposableAttention>,
-      .describe = describe_decomposable,
-      .is_baseline = true};
-  return kDefinition;
-}
-
-int64_t bag_rows(const ModelOptions& options) {
-  return options.vocabulary + (options.bag.ngrams > 1 ? options.bag.buckets : 0);
+FamilyDefinition decomposable_attention() {
+  return {.name = "decomposable_attention",
+          .hf_names = {{NormPlacement::kPost, "weft-decomposable-attention", "",
+                        "WeftDecomposableAttention"}},
+          .heads = {{Head::kSequence, "ForSequenceClassification"}},
+          .capabilities = {.has_pooler = false, .requires_text_pairs = true},
+          .defaults = decomposable_defaults,
+          .read_keys = read_decomposable_keys,
+          .read_json = read_decomposable_json,
+          .write_json = write_decomposable_json,
+          .tensors = decomposable_tensors,
+          .initializer = decomposable_initial,
+          .make = construct<DecomposableAttention>,
+          .describe = describe_decomposable,
+          .is_baseline = true};
 }
 
 }  // namespace weft::models

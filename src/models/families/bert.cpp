@@ -1,43 +1,29 @@
-#include "models/families/bert.h"
-
 #include "models/config/hf_config_fields.h"
-#include "models/config/modernbert.h"
 #include "models/encoder.h"
 #include "models/families/bert_kind.h"
+#include "models/families/families.h"
 
 namespace weft::models {
 
 namespace {
 
-using formats::Json;
 using kernels::Activation;
 
 ModelOptions bert_defaults() { return {}; }
 
 /// arXiv:1907.11692 and its published models.
-ModelOptions defaults_like_roberta(Family family) {
+ModelOptions roberta_defaults() {
   ModelOptions options;
-  options.family = family;
   options.type_vocab_size = 1;
   options.norm_epsilon = 1e-5;
   options.pad_id = 1;
   return options;
 }
 
-ModelOptions roberta_defaults() { return defaults_like_roberta(Family::kRoberta); }
-ModelOptions xlm_roberta_defaults() { return defaults_like_roberta(Family::kXlmRoberta); }
-
 ModelOptions distilbert_defaults() {
   ModelOptions options;
-  options.family = Family::kDistilBert;
   options.layers = 6;
   options.type_vocab_size = 0;
-  return options;
-}
-
-ModelOptions electra_defaults() {
-  ModelOptions options;
-  options.family = Family::kElectra;
   return options;
 }
 
@@ -60,7 +46,7 @@ std::vector<Preset> roberta_presets() {
 }
 
 std::vector<Preset> xlm_roberta_presets() {
-  const auto begin = xlm_roberta_defaults();
+  const auto begin = roberta_defaults();
   return {{"xlm-roberta-base", sized(begin, {12, 768, 12})},
           {"xlm-roberta-large", sized(begin, {24, 1024, 16})}};
 }
@@ -71,7 +57,7 @@ std::vector<Preset> distilbert_presets() { return {{"distilbert-base", distilber
 /// are narrower.
 std::vector<Preset> electra_presets() {
   const auto made = [](const StackSize& size, int64_t embedding) {
-    auto options = sized(electra_defaults(), size);
+    auto options = sized(bert_defaults(), size);
     options.embedding_size = embedding;
     return options;
   };
@@ -83,25 +69,41 @@ std::vector<Preset> electra_presets() {
           {"electra-large-generator", made({24, 256, 4}, 1024)}};
 }
 
-std::vector<Preset> modernbert_presets() {
-  auto large = sized(modernbert_defaults(), {28, 1024, 16});
-  large.width = 2624;
-  return {{"modernbert-base", modernbert_defaults()}, {"modernbert-large", std::move(large)}};
-}
+// Values of absent config.json keys.
 
-// Sets the values of absent config.json keys, then reads the keys.
-
-void read_bert_json(const JsonFields& fields, ModelOptions& options) {
+ModelOptions absent_bert() {
+  ModelOptions options;
   options.vocabulary = 30522;
-  bert_family::read_json(fields, options);
+  return options;
 }
 
-void read_roberta_json(const JsonFields& fields, ModelOptions& options) {
-  options.vocabulary = options.family == Family::kRoberta ? 50265 : 30522;
+ModelOptions absent_xlm_roberta() {
+  auto options = absent_bert();
   options.pad_id = 1;
   options.bos_id = 0;
   options.eos_id = 2;
-  bert_family::read_json(fields, options);
+  return options;
+}
+
+ModelOptions absent_roberta() {
+  auto options = absent_xlm_roberta();
+  options.vocabulary = 50265;
+  return options;
+}
+
+ModelOptions absent_distilbert() {
+  auto options = distilbert_defaults();
+  options.vocabulary = 30522;
+  return options;
+}
+
+ModelOptions absent_electra() {
+  auto options = absent_bert();
+  options.dim = 256;
+  options.heads = 4;
+  options.width = 1024;
+  options.embedding_size = 128;
+  return options;
 }
 
 constexpr bert_family::JsonKeys kDistilBertKeys = {.dim = "dim",
@@ -112,49 +114,61 @@ constexpr bert_family::JsonKeys kDistilBertKeys = {.dim = "dim",
                                                    .dropout = "dropout",
                                                    .attention_dropout = "attention_dropout"};
 
-void read_distilbert_json(const JsonFields& fields, ModelOptions& options) {
-  options.vocabulary = 30522;
-  options.layers = 6;
-  options.type_vocab_size = 0;
-  bert_family::read_json(fields, options, kDistilBertKeys);
+constexpr bert_family::WeightNames kBertNames = {.bias_copy = "cls.predictions.decoder.bias",
+                                                 .tied_copy = "cls.predictions.decoder."};
+
+constexpr bert_family::WeightNames kRobertaNames = {.mlm_dense = "lm_head.dense",
+                                                    .mlm_norm = "lm_head.layer_norm",
+                                                    .mlm_decoder = "lm_head.decoder",
+                                                    .mlm_bias = "lm_head.bias",
+                                                    .bias_copy = "lm_head.decoder.bias",
+                                                    .tied_copy = "lm_head.decoder.",
+                                                    .sequence_dense = "classifier.dense",
+                                                    .sequence = "classifier.out_proj"};
+
+constexpr bert_family::WeightNames kDistilBertNames = {
+    .segment = {},
+    .layers = "transformer.layer.",
+    .query_key_value = {"attention.q_lin", "attention.k_lin", "attention.v_lin"},
+    .attention_output = "attention.out_lin",
+    .up = "ffn.lin1",
+    .down = "ffn.lin2",
+    .attention_norm = "sa_layer_norm",
+    .feed_forward_norm = "output_layer_norm",
+    .mlm_dense = "vocab_transform",
+    .mlm_norm = "vocab_layer_norm",
+    .mlm_decoder = "vocab_projector",
+    .mlm_bias = "vocab_projector.bias",
+    .tied_copy = "vocab_projector.weight",
+    .sequence_dense = "pre_classifier"};
+
+constexpr bert_family::WeightNames kElectraNames = {
+    .projection = "embeddings_project",
+    .mlm_dense = "generator_predictions.dense",
+    .mlm_norm = "generator_predictions.LayerNorm",
+    .mlm_decoder = "generator_lm_head",
+    .mlm_bias = "generator_lm_head.bias",
+    .tied_copy = "generator_lm_head.weight",
+    .sequence_dense = "classifier.dense",
+    .sequence = "classifier.out_proj",
+    .replaced_dense = "discriminator_predictions.dense",
+    .replaced = "discriminator_predictions.dense_prediction"};
+
+FamilyDefinition roberta_definition(const HfNames& hf_names) {
+  auto made = bert_family::definition(hf_names,
+                                      {.positions_start_after_pad_id = true,
+                                       .classifier_activation = Activation::kTanh,
+                                       .mlm_activation = Activation::kGelu},
+                                      kRobertaNames);
+  made.defaults = roberta_defaults;
+  return made;
 }
 
-void read_electra_json(const JsonFields& fields, ModelOptions& options) {
-  options.vocabulary = 30522;
-  options.dim = 256;
-  options.heads = 4;
-  options.width = 1024;
-  options.embedding_size = 128;
-  bert_family::read_json(fields, options);
-}
+}  // namespace
 
-constexpr bert_family::JsonKeys kModernBertKeys = {.activation = "hidden_activation",
-                                                   .dropout = "embedding_dropout",
-                                                   .attention_dropout = "attention_dropout",
-                                                   .epsilon = "norm_eps"};
+namespace bert_family {
 
-void read_modernbert_json(const JsonFields& fields, ModelOptions& options) {
-  options = apply_named(options, modernbert_defaults());
-  options.vocabulary = 50368;
-  options.pad_id = 50283;
-  options.bos_id = 50281;
-  options.eos_id = 50282;
-  bert_family::read_json(fields, options, kModernBertKeys);
-}
-
-void write_bert_json(Json& json, const ModelOptions& options) {
-  bert_family::write_json(json, options);
-}
-
-void write_distilbert_json(Json& json, const ModelOptions& options) {
-  bert_family::write_json(json, options, kDistilBertKeys);
-}
-
-void write_modernbert_json(Json& json, const ModelOptions& options) {
-  bert_family::write_json(json, options, kModernBertKeys);
-}
-
-Initializer bert_initial(const std::string& parameter, const ModelOptions& options) {
+Initializer initializer(const std::string& parameter, const ModelOptions& options) {
   const bool is_position = parameter == "embeddings.position.weight";
   if (is_position && options.has_sinusoidal_positions) {
     return {.kind = Initializer::Kind::kSinusoids};
@@ -165,141 +179,115 @@ Initializer bert_initial(const std::string& parameter, const ModelOptions& optio
                             (is_position && position_offset(options) > 0)};
 }
 
-Initializer modernbert_initializer(const std::string& parameter, const ModelOptions& options) {
-  auto values = bert_initial(parameter, options);
-  values.init_std = modernbert_init_std(options, parameter);
-  return values;
-}
-
-FamilyDefinition bert_definition(const HfNames& hf_names, const FamilyCapabilities& capabilities) {
-  return {.name = hf_names.model_type,
-          .hf_names = hf_names,
-          .heads = {{Head::kNone, "Model"},
-                    {Head::kMaskedLm, "ForMaskedLM"},
-                    {Head::kSequence, "ForSequenceClassification"},
-                    {Head::kToken, "ForTokenClassification"},
-                    {Head::kSpan, "ForQuestionAnswering"}},
-          .capabilities = capabilities,
-          .read_keys = bert_family::read_keys,
-          .read_json = read_bert_json,
-          .write_json = write_bert_json,
-          .tensors = bert_family::tensors,
-          .name_aliases = bert_family::name_aliases,
-          .is_ignorable = bert_family::is_ignorable,
-          .initializer = bert_initial,
-          .make = construct<Encoder>,
-          .uses_bert_head = true};
-}
-
-FamilyDefinition roberta_definition(const HfNames& hf_names) {
-  auto made = bert_definition(hf_names, {.positions_start_after_pad_id = true,
-                                         .classifier_activation = Activation::kTanh,
-                                         .mlm_activation = Activation::kGelu});
-  made.read_json = read_roberta_json;
+FamilyDefinition definition(const HfNames& hf_names,
+                            const FamilyCapabilities& capabilities,
+                            const WeightNames& names) {
+  FamilyDefinition made = {
+      .name = hf_names.model_type,
+      .hf_names = {hf_names},
+      .heads = {{Head::kNone, "Model"},
+                {Head::kMaskedLm, "ForMaskedLM"},
+                {Head::kSequence, "ForSequenceClassification"},
+                {Head::kToken, "ForTokenClassification"},
+                {Head::kSpan, "ForQuestionAnswering"}},
+      .capabilities = capabilities,
+      .defaults = bert_defaults,
+      .read_keys = [](auto& section, auto& options,
+                      const auto* base) { read_keys(section, options, base); },
+      .tensors = [names](const auto& options) { return tensors(options, names); },
+      .name_aliases =
+          [copy = names.bias_copy](const auto& tensor, const auto& /*options*/) {
+            const bool has_copy =
+                tensor.parameter == "head.bias" && tensor.duplicate_name.empty() && !copy.empty();
+            return has_copy ? std::vector{std::string(copy)}
+                            // for files with only the decoder's bias
+                            : std::vector<std::string>{};
+          },
+      .is_ignorable =
+          [copy = names.tied_copy](std::string_view name, const auto& options) {
+            return name.ends_with("embeddings.position_ids") ||
+                   name.ends_with("embeddings.token_type_ids") ||
+                   (options.tie_word_embeddings && !copy.empty() && name.starts_with(copy));
+          },
+      .initializer = initializer,
+      .make = construct<Encoder>};
+  set_json(made, absent_bert);
   return made;
 }
 
-}  // namespace
-
-const FamilyDefinition& bert() {
-  static const FamilyDefinition kDefinition = [] {
-    auto made = bert_definition({Family::kBert, NormPlacement::kPost, "bert", "bert", "Bert"},
-                                {.classifier_uses_pooler = true});
-    // transformers has pre-norm RoBERTa but no pre-norm BERT: a separate type prevents others from
-    // loading it as post-norm BERT.
-    made.other_hf_names = {Family::kBert, NormPlacement::kPre, "weft-bert-prelayernorm", "bert",
-                           "WeftBertPreLayerNorm"};
-    made.heads.insert(made.heads.begin() + 2, {{Head::kPretraining, "ForPreTraining"},
-                                               {Head::kNextSentence, "ForNextSentencePrediction"}});
-    made.defaults = bert_defaults;
-    made.presets = bert_presets;
-    return made;
-  }();
-  return kDefinition;
+void set_json(FamilyDefinition& definition,
+              const std::function<ModelOptions()>& absent,
+              const JsonKeys& keys) {
+  definition.read_json = [absent, keys](const auto& fields, auto& options) {
+    options = apply_named(options, absent());
+    read_json(fields, options, keys);
+  };
+  definition.write_json = [keys](auto& json, const auto& options) {
+    write_json(json, options, keys);
+  };
 }
 
-const FamilyDefinition& roberta() {
-  static const FamilyDefinition kDefinition = [] {
-    auto made = roberta_definition(
-        {Family::kRoberta, NormPlacement::kPost, "roberta", "roberta", "Roberta"});
-    made.other_hf_names = {Family::kRoberta, NormPlacement::kPre, "roberta-prelayernorm",
-                           "roberta_prelayernorm", "RobertaPreLayerNorm"};
-    made.defaults = roberta_defaults;
-    made.presets = roberta_presets;
-    made.style = formats::TokenizerTemplate::kRoberta;
-    return made;
-  }();
-  return kDefinition;
+}  // namespace bert_family
+
+FamilyDefinition bert() {
+  auto made = bert_family::definition({NormPlacement::kPost, "bert", "bert", "Bert"},
+                                      {.classifier_uses_pooler = true}, kBertNames);
+  // transformers has pre-norm RoBERTa but no pre-norm BERT: a separate type prevents others from
+  // loading it as post-norm BERT.
+  made.hf_names.push_back(
+      {NormPlacement::kPre, "weft-bert-prelayernorm", "bert", "WeftBertPreLayerNorm"});
+  made.heads.insert(made.heads.begin() + 2, {{Head::kPretraining, "ForPreTraining"},
+                                             {Head::kNextSentence, "ForNextSentencePrediction"}});
+  made.presets = bert_presets;
+  return made;
 }
 
-const FamilyDefinition& xlm_roberta() {
-  static const FamilyDefinition kDefinition = [] {
-    auto made = roberta_definition(
-        {Family::kXlmRoberta, NormPlacement::kPost, "xlm-roberta", "roberta", "XLMRoberta"});
-    made.defaults = xlm_roberta_defaults;
-    made.presets = xlm_roberta_presets;
-    made.style = formats::TokenizerTemplate::kXlmRoberta;
-    return made;
-  }();
-  return kDefinition;
+FamilyDefinition roberta() {
+  auto made = roberta_definition({NormPlacement::kPost, "roberta", "roberta", "Roberta"});
+  made.hf_names.push_back(
+      {NormPlacement::kPre, "roberta-prelayernorm", "roberta_prelayernorm", "RobertaPreLayerNorm"});
+  made.presets = roberta_presets;
+  bert_family::set_json(made, absent_roberta);
+  made.style = formats::TokenizerTemplate::kRoberta;
+  return made;
 }
 
-const FamilyDefinition& distilbert() {
-  static const FamilyDefinition kDefinition = [] {
-    auto made = bert_definition(
-        {Family::kDistilBert, NormPlacement::kPost, "distilbert", "distilbert", "DistilBert"},
-        {.has_pooler = false,
-         .has_segments = false,
-         .has_separate_head_dropouts = true,
-         .has_fixed_epsilon = true,
-         .classifier_activation = Activation::kRelu,
-         .has_classifier_input_dropout = false});
-    made.defaults = distilbert_defaults;
-    made.presets = distilbert_presets;
-    made.read_json = read_distilbert_json;
-    made.write_json = write_distilbert_json;
-    made.style = formats::TokenizerTemplate::kBertNoSegments;
-    return made;
-  }();
-  return kDefinition;
+FamilyDefinition xlm_roberta() {
+  auto made = roberta_definition({NormPlacement::kPost, "xlm-roberta", "roberta", "XLMRoberta"});
+  made.presets = xlm_roberta_presets;
+  bert_family::set_json(made, absent_xlm_roberta);
+  made.style = formats::TokenizerTemplate::kXlmRoberta;
+  return made;
 }
 
-const FamilyDefinition& electra() {
-  static const FamilyDefinition kDefinition = [] {
-    auto made =
-        bert_definition({Family::kElectra, NormPlacement::kPost, "electra", "electra", "Electra"},
-                        {.has_pooler = false,
-                         .has_embedding_projection = true,
-                         .classifier_activation = Activation::kGelu,
-                         .mlm_activation = Activation::kGelu});
-    made.heads.push_back({Head::kReplacedToken, "ForPreTraining"});
-    made.defaults = electra_defaults;
-    made.presets = electra_presets;
-    made.read_json = read_electra_json;
-    return made;
-  }();
-  return kDefinition;
+FamilyDefinition distilbert() {
+  auto made =
+      bert_family::definition({NormPlacement::kPost, "distilbert", "distilbert", "DistilBert"},
+                              {.has_pooler = false,
+                               .has_segments = false,
+                               .has_separate_head_dropouts = true,
+                               .has_fixed_epsilon = true,
+                               .classifier_activation = Activation::kRelu,
+                               .has_classifier_input_dropout = false},
+                              kDistilBertNames);
+  made.defaults = distilbert_defaults;
+  made.presets = distilbert_presets;
+  bert_family::set_json(made, absent_distilbert, kDistilBertKeys);
+  made.style = formats::TokenizerTemplate::kBertNoSegments;
+  return made;
 }
 
-const FamilyDefinition& modernbert() {
-  static const FamilyDefinition kDefinition = [] {
-    auto made = bert_definition(
-        {Family::kModernBert, NormPlacement::kPre, "modernbert", "model", "ModernBert"},
-        {.has_pooler = false,
-         .has_segments = false,
-         .has_classifier_input_dropout = false,
-         .has_prediction_head = true,
-         .has_first_norm = false,
-         .has_sublayer_dropout = false});
-    made.defaults = modernbert_defaults;
-    made.presets = modernbert_presets;
-    made.read_json = read_modernbert_json;
-    made.write_json = write_modernbert_json;
-    made.initializer = modernbert_initializer;
-    made.style = formats::TokenizerTemplate::kBertNoSegments;
-    return made;
-  }();
-  return kDefinition;
+FamilyDefinition electra() {
+  auto made = bert_family::definition({NormPlacement::kPost, "electra", "electra", "Electra"},
+                                      {.has_pooler = false,
+                                       .has_embedding_projection = true,
+                                       .classifier_activation = Activation::kGelu,
+                                       .mlm_activation = Activation::kGelu},
+                                      kElectraNames);
+  made.heads.push_back({Head::kReplacedToken, "ForPreTraining"});
+  made.presets = electra_presets;
+  bert_family::set_json(made, absent_electra);
+  return made;
 }
 
 }  // namespace weft::models

@@ -1,8 +1,6 @@
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/config/hf_config_fields.h"
-#include "models/config/modernbert.h"
-#include "models/config/traits.h"
 #include "models/families/bert_kind.h"
 
 namespace weft::models::bert_family {
@@ -131,8 +129,8 @@ void read_json(const JsonFields& fields, ModelOptions& options, const JsonKeys& 
   read_bert_json_sizes(fields, options, keys);
   read_special(fields, options);
   read_bert_json_arithmetic(fields, options, keys);
-  if (is_modernbert(options.family)) {
-    read_modernbert(fields, options);
+  if (keys.read_more != nullptr) {
+    keys.read_more(fields, options);
   }
   refuse_bert_json_foreign(fields);
 }
@@ -140,8 +138,8 @@ void read_json(const JsonFields& fields, ModelOptions& options, const JsonKeys& 
 void write_json(Json& json, const ModelOptions& options, const JsonKeys& keys) {
   write_sizes(json, options, keys);
   write_arithmetic(json, options, keys);
-  if (is_modernbert(options.family)) {
-    write_modernbert(json, options);
+  if (keys.write_more != nullptr) {
+    keys.write_more(json, options);
   }
   json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);

@@ -1,169 +1,181 @@
-#include <stdexcept>
 #include <utility>
 
 #include "base/string_util.h"
-#include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/modernbert.h"
-#include "models/config/traits.h"
 #include "models/families/bert_kind.h"
-#include "models/families/bert_rows.h"
+#include "models/weights/weight_map_builder.h"
 
 namespace weft::models::bert_family {
 
 namespace {
 
-int64_t size_of(char letter, const ModelOptions& options) {
-  switch (letter) {
-    case 'V':
-      return options.vocabulary;
-    case 'P':
-      return position_offset(options) + options.length;
-    case 'T':
-      return options.type_vocab_size;
-    case 'D':
-      return options.dim;
-    case 'E':
-      return embedding_width(options);
-    case 'F':
-      return options.width;
-    case 'G':
-      return 2 * options.width;
-    case 'Q':
-      return 3 * options.dim;
-    case 'C':
-      return head_outputs(options);
-    case '2':
-      return 2;
-    default:
-      throw std::logic_error("a size without a meaning");
-  }
-}
-
-/// Adds the tensors of rows, with prefixes before both names.
-class Builder {
+/// The tensors of a model, whose options outlive it.
+class BertTensors {
  public:
-  explicit Builder(const ModelOptions& options) : options_(options) {}
+  BertTensors(const ModelOptions& options, const WeightNames& names)
+      : options_(options), names_(names), prefix_(prefix_of(options)) {}
 
-  void add(WeightNames rows,
-           Part part,
-           const std::string& parameter = "",
-           const std::string& hf_name = "") {
-    for (const auto& row : rows) {
-      add(row, part, parameter + std::string(row.parameter), hf_name + std::string(row.hf_name));
+  std::vector<StoredTensor> operator()() {
+    embeddings();
+    for (int64_t layer = 0; layer < options_.layers; ++layer) {
+      this->layer(layer);
     }
+    if (is_pre_norm()) {
+      norm("layers.norm", prefix_ + std::string(names_.final_norm));
+    }
+    if (has_pooler(options_)) {
+      builder_.linear("pooler.dense", prefix_ + "pooler.dense",
+                      {.inputs = options_.dim, .outputs = options_.dim, .part = Part::kPooler});
+    }
+    head();
+    return std::move(builder_.result);
   }
-
-  std::vector<StoredTensor> result;
 
  private:
-  void add(const WeightName& row,
-           Part part,
-           const std::string& parameter,
-           const std::string& hf_name) {
-    const int64_t rows = size_of(row.rows, options_);
-    const int64_t columns = size_of(row.columns, options_);
-    const int64_t first = row.qkv_index * rows;
-    switch (row.kind) {
-      case WeightKind::kLinear:
-        result.push_back(
-            {parameter + ".weight", hf_name + ".weight", {rows, columns}, first, part});
-        result.push_back({parameter + ".bias", hf_name + ".bias", {rows}, first, part});
-        return;
-      case WeightKind::kTable:
-        result.push_back(
-            {parameter + ".weight", hf_name + ".weight", {rows, columns}, first, part});
-        return;
-      case WeightKind::kNorm:
-        result.push_back({parameter + ".weight", hf_name + ".weight", {rows}, first, part});
-        result.push_back({parameter + ".bias", hf_name + ".bias", {rows}, first, part});
-        return;
-      case WeightKind::kVector:
-        result.push_back({parameter, hf_name, {rows}, first, part});
-        return;
+  static std::string prefix_of(const ModelOptions& options) {
+    return head_of(options).is_bare ? "" : str_cat(hf_names_of(options).prefix, ".");
+  }
+
+  bool is_pre_norm() const { return options_.norm_placement == NormPlacement::kPre; }
+
+  void norm(const std::string& parameter, const std::string& hf_name) {
+    builder_.norm(parameter, hf_name, options_.dim, options_.biases.norm);
+  }
+
+  void embeddings() {
+    const int64_t width = embedding_width(options_);
+    const auto table = [&](const std::string& parameter, std::string_view hf_name, int64_t rows) {
+      if (!hf_name.empty()) {
+        builder_.table("embeddings." + parameter, str_cat(prefix_, hf_name), {rows, width});
+      }
+    };
+    table("word", names_.word, options_.vocabulary);
+    table("position", names_.position, position_offset(options_) + options_.length);
+    table("segment", names_.segment, options_.type_vocab_size);
+    builder_.norm("embeddings.norm", str_cat(prefix_, names_.embedding_norm), width,
+                  options_.biases.norm);
+    if (width != options_.dim) {
+      builder_.linear("projection", str_cat(prefix_, names_.projection), {width, options_.dim});
     }
+  }
+
+  void layer(int64_t index) {
+    const auto parameter = str_cat("layers.", index, ".");
+    const auto hf_name = str_cat(prefix_, names_.layers, index, ".");
+    const bool has_first_norm = index > 0 || capabilities_of(options_.family).has_first_norm;
+    if (is_pre_norm() && has_first_norm) {
+      norm(parameter + "attention_norm", str_cat(hf_name, names_.pre_attention_norm));
+    }
+    attention(parameter, hf_name);
+    if (!is_pre_norm()) {
+      norm(parameter + "attention_norm", str_cat(hf_name, names_.attention_norm));
+    } else {
+      norm(parameter + "feed_forward_norm", str_cat(hf_name, names_.pre_feed_forward_norm));
+    }
+    const bool has_bias = options_.biases.feed_forward;
+    builder_.linear(
+        parameter + "feed_forward.up", str_cat(hf_name, names_.up),
+        {options_.dim, options_.is_gated ? 2 * options_.width : options_.width, has_bias});
+    builder_.linear(parameter + "feed_forward.down", str_cat(hf_name, names_.down),
+                    {options_.width, options_.dim, has_bias});
+    if (!is_pre_norm()) {
+      norm(parameter + "feed_forward_norm", str_cat(hf_name, names_.feed_forward_norm));
+    }
+  }
+
+  void attention(const std::string& parameter, const std::string& hf_name) {
+    const int64_t dim = options_.dim;
+    const bool has_bias = options_.biases.attention;
+    if (!names_.fused_query_key_value.empty()) {
+      builder_.linear(parameter + "attention.qkv", str_cat(hf_name, names_.fused_query_key_value),
+                      {dim, 3 * dim, has_bias});
+    } else {
+      int64_t first = 0;
+      for (const auto name : names_.query_key_value) {
+        builder_.linear(parameter + "attention.qkv", str_cat(hf_name, name),
+                        {dim, dim, has_bias, first});
+        first += dim;
+      }
+    }
+    builder_.linear(parameter + "attention.output", str_cat(hf_name, names_.attention_output),
+                    {dim, dim, has_bias});
+  }
+
+  void head() {
+    const auto& head = head_of(options_);
+    if (head.predicts_tokens) {
+      masked_lm();
+    }
+    if (head.predicts_next_sentence) {
+      builder_.linear("next_sentence", "cls.seq_relationship",
+                      {.inputs = options_.dim, .outputs = head.fixed_outputs, .part = Part::kHead});
+    }
+    if (head.classifies_sequences) {
+      classifier(names_.sequence_dense, names_.sequence);
+    } else if (head.classifies_tokens) {
+      classifier({}, names_.token);
+    } else if (head.predicts_spans) {
+      classifier({}, names_.span);
+    } else if (head.detects_replaced_tokens) {
+      classifier(names_.replaced_dense, names_.replaced);
+    }
+  }
+
+  /// Dense layer and norm at the start of a head. Layers that all heads share are like a pooler:
+  /// their weights transfer to another head.
+  void transform(std::string_view dense, std::string_view norm_name, int64_t width) {
+    const auto part = names_.dense.empty() ? Part::kHead : Part::kPooler;
+    const auto name = names_.dense.empty() ? dense : names_.dense;
+    if (!name.empty()) {
+      builder_.linear("head.dense", std::string(name),
+                      {.inputs = options_.dim,
+                       .outputs = width,
+                       .has_bias = options_.biases.head,
+                       .part = part});
+    }
+    const auto of_norm = names_.norm.empty() ? norm_name : names_.norm;
+    if (!of_norm.empty()) {
+      builder_.norm("head.norm", std::string(of_norm), width, options_.biases.norm, part);
+    }
+  }
+
+  void masked_lm() {
+    const int64_t width = embedding_width(options_);
+    transform(names_.mlm_dense, names_.mlm_norm, width);
+    // A tied decoder is the word embedding and is not stored; for an untied one transformers may
+    // store the bias a second time.
+    if (!options_.tie_word_embeddings) {
+      builder_.table("head.decoder", std::string(names_.mlm_decoder), {options_.vocabulary, width},
+                     Part::kHead);
+    }
+    if (options_.biases.mlm_output) {
+      builder_.result.push_back({.parameter = "head.bias",
+                                 .name = std::string(names_.mlm_bias),
+                                 .shape = {options_.vocabulary},
+                                 .part = Part::kHead,
+                                 .duplicate_name = options_.tie_word_embeddings
+                                                       ? std::string()
+                                                       : std::string(names_.bias_copy)});
+    }
+  }
+
+  void classifier(std::string_view dense, std::string_view output) {
+    transform(dense, {}, options_.dim);
+    builder_.linear(
+        "head.output", std::string(output),
+        {.inputs = options_.dim, .outputs = head_outputs(options_), .part = Part::kHead});
   }
 
   const ModelOptions& options_;
+  const WeightNames& names_;
+  std::string prefix_;
+  WeightMapBuilder builder_;
 };
-
-std::string prefix_of(const ModelOptions& options) {
-  return head_of(options).is_bare ? "" : std::string(hf_names_of(options).prefix) + ".";
-}
-
-void add_backbone(Builder& builder, const ModelOptions& options, const BertWeightNames& table) {
-  const auto prefix = prefix_of(options);
-  builder.add(table.embeddings, Part::kBackbone, "", prefix);
-  for (int64_t layer = 0; layer < options.layers; ++layer) {
-    builder.add(table.layer, Part::kBackbone, str_cat("layers.", layer, "."),
-                str_cat(prefix, table.layers, layer, "."));
-  }
-  builder.add(table.final_norm, Part::kBackbone, "", prefix);
-  if (has_pooler(options)) {
-    builder.add(table.pooler, Part::kPooler, "", prefix);
-  }
-}
-
-void add_bert_head(Builder& builder, const ModelOptions& options, const BertWeightNames& table) {
-  const auto& head = head_of(options);
-  const auto add = [&](bool is_there, WeightNames names) {
-    if (is_there) {
-      builder.add(names, Part::kHead);
-    }
-  };
-  add(head.predicts_tokens, table.mlm);
-  add(head.predicts_next_sentence, table.nsp);
-  add(head.classifies_sequences, table.sequence);
-  add(head.classifies_tokens, table.token);
-  add(head.predicts_spans, table.span);
-  add(head.detects_replaced_tokens, table.replaced);
-}
-
-/// Removes tensors that the model lacks: a tied decoder is the word embedding and is not stored;
-/// for an untied one transformers may store the bias a second time.
-void drop_absent_tensors(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
-  const bool has_projection = embedding_width(options) != options.dim;
-  std::erase_if(tensors, [&](const auto& tensor) {
-    return (options.tie_word_embeddings && tensor.parameter == "head.decoder.weight") ||
-           (!has_projection && tensor.parameter.starts_with("projection.")) ||
-           !has_parameter(options, tensor.parameter);
-  });
-  for (auto& tensor : tensors) {
-    const bool is_shared =
-        tensor.parameter.starts_with("head.dense.") || tensor.parameter.starts_with("head.norm.");
-    if (capabilities_of(options.family).has_prediction_head && is_shared) {
-      tensor.part = Part::kPooler;  // all heads share these layers, so weights transfer
-    }
-    if (tensor.parameter == "head.bias" && !options.tie_word_embeddings) {
-      tensor.duplicate_name = bert_weight_names(options).bias_copy;
-    }
-  }
-}
 
 }  // namespace
 
-std::vector<StoredTensor> tensors(const ModelOptions& options) {
-  const auto& table = bert_weight_names(options);
-  Builder builder(options);
-  add_backbone(builder, options, table);
-  add_bert_head(builder, options, table);
-  drop_absent_tensors(builder.result, options);
-  return std::move(builder.result);
-}
-
-std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {
-  const auto copy = bert_weight_names(options).bias_copy;
-  if (tensor.parameter == "head.bias" && tensor.duplicate_name.empty() && !copy.empty()) {
-    return {std::string(copy)};  // for files with only the decoder's bias
-  }
-  return {};
-}
-
-bool is_ignorable(std::string_view name, const ModelOptions& options) {
-  const bool is_buffer =
-      name.ends_with("embeddings.position_ids") || name.ends_with("embeddings.token_type_ids");
-  const auto copy = bert_weight_names(options).tied_copy;
-  return is_buffer || (options.tie_word_embeddings && !copy.empty() && name.starts_with(copy));
+std::vector<StoredTensor> tensors(const ModelOptions& options, const WeightNames& names) {
+  return BertTensors(options, names)();
 }
 
 }  // namespace weft::models::bert_family

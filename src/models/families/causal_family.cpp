@@ -1,6 +1,7 @@
 #include "models/families/causal_family.h"
 
 #include "models/causal_model.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 
 namespace weft::models {
@@ -15,7 +16,7 @@ Initializer causal_initial(const std::string& /*parameter*/, const ModelOptions&
 
 FamilyDefinition causal_definition(const HfNames& hf_names) {
   return {.name = hf_names.model_type,
-          .hf_names = hf_names,
+          .hf_names = {hf_names},
           .heads = {{Head::kNone, "Model"},
                     {Head::kCausalLm, "ForCausalLM"},
                     {Head::kSequence, "ForSequenceClassification"},
@@ -32,11 +33,12 @@ void add_causal_head(WeightMapBuilder& builder,
                      const std::string& output,
                      const std::string& token) {
   const int64_t classes = head_outputs(options);
-  if (options.head == Head::kCausalLm && !options.tie_word_embeddings) {
+  const auto& head = head_of(options);
+  if (head.predicts_tokens && !options.tie_word_embeddings) {
     builder.table("head", output, {options.vocabulary, options.dim}, Part::kHead);
-  } else if (options.head == Head::kSequence) {
+  } else if (head.classifies_sequences) {
     builder.table("head", "score", {classes, options.dim}, Part::kHead);
-  } else if (options.head == Head::kToken) {
+  } else if (head.classifies_tokens) {
     builder.linear("head", token, {.inputs = options.dim, .outputs = classes, .part = Part::kHead});
   }
 }

@@ -1,12 +1,12 @@
-#include "models/families/gpt2.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/string_util.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
+#include "models/families/families.h"
 
 namespace weft::models {
 
@@ -16,7 +16,6 @@ using formats::Json;
 
 ModelOptions gpt2_defaults() {
   ModelOptions options;
-  options.family = Family::kGpt2;
   options.length = 1024;
   options.type_vocab_size = 0;
   options.activation = kernels::Activation::kGeluTanh;
@@ -44,10 +43,7 @@ std::vector<Preset> gpt2_presets() {
 
 void read_gpt2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   read_shared_model_keys(section, options, base,
-                         {.only_if = "type: gpt2",
-                          .has_layer_scale = true,
-                          .has_embedding_dropout = true,
-                          .has_norm_placement = true});
+                         {.has_layer_scale = true, .has_embedding_dropout = true});
 }
 
 void refuse_gpt2_foreign(const JsonFields& fields) {
@@ -118,7 +114,7 @@ void write_gpt2_json(Json& json, const ModelOptions& options) {
 
 std::vector<StoredTensor> gpt2_tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
-  const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
+  const std::string prefix = head_of(options).is_bare ? "" : "transformer.";
   WeightMapBuilder builder;
   // Matrices are stored (inputs, outputs).
   const auto linear = [&](const std::string& parameter, const std::string& hf_name, int64_t inputs,
@@ -160,11 +156,12 @@ Initializer gpt2_initial(const std::string& parameter, const ModelOptions& optio
                           : options.init_std};
 }
 
-FamilyDefinition gpt2_definition() {
-  auto made =
-      causal_definition({Family::kGpt2, NormPlacement::kPre, "gpt2", "transformer", "GPT2"});
-  made.other_hf_names = {Family::kGpt2, NormPlacement::kPost, "weft-gpt2-postnorm", "transformer",
-                         "WeftGpt2PostNorm"};
+}  // namespace
+
+FamilyDefinition gpt2() {
+  auto made = causal_definition({NormPlacement::kPre, "gpt2", "transformer", "GPT2"});
+  made.hf_names.push_back(
+      {NormPlacement::kPost, "weft-gpt2-postnorm", "transformer", "WeftGpt2PostNorm"});
   made.heads[1].class_suffix = "LMHeadModel";
   made.defaults = gpt2_defaults;
   made.presets = gpt2_presets;
@@ -175,13 +172,6 @@ FamilyDefinition gpt2_definition() {
   made.is_ignorable = says_gpt2_nothing;
   made.initializer = gpt2_initial;
   return made;
-}
-
-}  // namespace
-
-const FamilyDefinition& gpt2() {
-  static const auto kDefinition = gpt2_definition();
-  return kDefinition;
 }
 
 }  // namespace weft::models

@@ -1,12 +1,12 @@
-#include "models/families/gpt_neox.h"
-
 #include <algorithm>
 
 #include "base/string_util.h"
 #include "models/causal_model.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
+#include "models/families/families.h"
 
 namespace weft::models {
 
@@ -16,7 +16,6 @@ using formats::Json;
 
 ModelOptions gpt_neox_defaults() {
   ModelOptions options;
-  options.family = Family::kGptNeoX;
   options.length = 2048;
   options.type_vocab_size = 0;
   options.norm_placement = NormPlacement::kPre;
@@ -40,9 +39,7 @@ std::vector<Preset> gpt_neox_presets() {
 }
 
 void read_gpt_neox_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_shared_model_keys(
-      section, options, base,
-      {.only_if = "type: gpt_neox", .has_rotary = true, .has_embedding_dropout = false});
+  read_shared_model_keys(section, options, base, {.has_rotary = true});
 }
 
 /// Checks that rotated features form whole pairs, counted as in transformers.
@@ -128,7 +125,7 @@ void add_gpt_neox_layer(WeightMapBuilder& builder,
 }
 
 std::vector<StoredTensor> gpt_neox_tensors(const ModelOptions& options) {
-  const std::string prefix = options.head == Head::kNone ? "" : "gpt_neox.";
+  const std::string prefix = head_of(options).is_bare ? "" : "gpt_neox.";
   WeightMapBuilder builder;
   builder.table("embeddings.word", prefix + "embed_in", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -147,9 +144,10 @@ bool says_gpt_neox_nothing(std::string_view name, const ModelOptions& options) {
          (options.tie_word_embeddings && name == "embed_out.weight");
 }
 
-FamilyDefinition gpt_neox_definition() {
-  auto made =
-      causal_definition({Family::kGptNeoX, NormPlacement::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
+}  // namespace
+
+FamilyDefinition gpt_neox() {
+  auto made = causal_definition({NormPlacement::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
   made.defaults = gpt_neox_defaults;
   made.presets = gpt_neox_presets;
   made.read_keys = read_gpt_neox_keys;
@@ -158,13 +156,6 @@ FamilyDefinition gpt_neox_definition() {
   made.tensors = gpt_neox_tensors;
   made.is_ignorable = says_gpt_neox_nothing;
   return made;
-}
-
-}  // namespace
-
-const FamilyDefinition& gpt_neox() {
-  static const auto kDefinition = gpt_neox_definition();
-  return kDefinition;
 }
 
 }  // namespace weft::models

@@ -1,9 +1,9 @@
-#include "models/families/llama.h"
-
 #include "base/string_util.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
+#include "models/families/families.h"
 
 namespace weft::models {
 
@@ -11,9 +11,8 @@ namespace {
 
 using formats::Json;
 
-ModelOptions defaults_of(Family family) {
+ModelOptions llama_defaults() {
   ModelOptions options;
-  options.family = family;
   options.dim = 2048;
   options.layers = 16;
   options.heads = 32;
@@ -28,7 +27,7 @@ ModelOptions defaults_of(Family family) {
   options.tie_word_embeddings = false;
   options.rope.theta = 10'000;
   options.is_gated = true;
-  options.biases.attention = family == Family::kQwen2;
+  options.biases.attention = false;
   options.biases.feed_forward = false;
   options.biases.norm = false;
   options.has_rms_norm = true;
@@ -38,13 +37,17 @@ ModelOptions defaults_of(Family family) {
   return options;
 }
 
-ModelOptions llama_defaults() { return defaults_of(Family::kLlama); }
 ModelOptions mistral_defaults() {
-  auto options = defaults_of(Family::kMistral);
+  auto options = llama_defaults();
   options.window.size = 4096;
   return options;
 }
-ModelOptions qwen2_defaults() { return defaults_of(Family::kQwen2); }
+
+ModelOptions qwen2_defaults() {
+  auto options = llama_defaults();
+  options.biases.attention = true;
+  return options;
+}
 
 struct Size {
   int64_t layers;
@@ -102,46 +105,73 @@ std::vector<Preset> qwen2_presets() {
   return {{"qwen2-0.5b", tied(options)}};
 }
 
-SharedModelKeys keys_of(std::string_view only) {
-  return {.only_if = only, .has_dropout = false, .has_rotary = true, .has_grouped_heads = true};
-}
+constexpr SharedModelKeys kLlamaKeys = {
+    .has_dropout = false, .has_rotary = true, .has_grouped_heads = true};
 
 void read_llama_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  auto keys = keys_of("type: llama");
+  auto keys = kLlamaKeys;
   keys.has_biases = true;
   read_shared_model_keys(section, options, base, keys);
   options.biases.attention_output = options.biases.attention;
 }
 
 void read_mistral_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  auto keys = keys_of("type: mistral");
+  auto keys = kLlamaKeys;
   keys.has_window = true;
   read_shared_model_keys(section, options, base, keys);
 }
 
 void read_qwen2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_shared_model_keys(section, options, base, keys_of("type: qwen2"));
+  read_shared_model_keys(section, options, base, kLlamaKeys);
 }
 
+/// What differs between config.json of the families.
+struct LlamaJson {
+  ModelOptions (*defaults)() = nullptr;
+  int64_t vocabulary = 32000;
+  int64_t width = 14336;
+  int64_t length = 131072;
+  int64_t bos_id = 1;
+  int64_t eos_id = 2;
+  int64_t key_value_heads = 0;      // 0: as many as heads
+  bool has_biases = false;          // attention_bias, mlp_bias
+  bool has_window = false;          // sliding_window
+  bool has_partial_window = false;  // in the last layers: use_sliding_window, max_window_layers
+  bool always_has_head_dim = true;  // written even if it is dim / heads
+};
+
+constexpr LlamaJson kLlamaJson = {
+    .defaults = llama_defaults, .width = 11008, .length = 2048, .has_biases = true};
+constexpr LlamaJson kMistralJson = {
+    .defaults = mistral_defaults, .key_value_heads = 8, .has_window = true};
+constexpr LlamaJson kQwen2Json = {.defaults = qwen2_defaults,
+                                  .vocabulary = 151936,
+                                  .width = 22016,
+                                  .length = 32768,
+                                  .bos_id = -1,
+                                  .eos_id = -1,
+                                  .has_window = true,
+                                  .has_partial_window = true,
+                                  .always_has_head_dim = false};
+
 /// Values of absent keys.
-ModelOptions absent(Family family) {
-  auto options = defaults_of(family);
-  const bool is_llama = family == Family::kLlama;
-  options.vocabulary = family == Family::kQwen2 ? 151936 : 32000;
+ModelOptions absent(const LlamaJson& json) {
+  auto options = json.defaults();
+  options.vocabulary = json.vocabulary;
   options.dim = 4096;
   options.layers = 32;
   options.heads = 32;
-  options.width = is_llama ? 11008 : family == Family::kQwen2 ? 22016 : 14336;
-  options.length = is_llama ? 2048 : family == Family::kQwen2 ? 32768 : 131072;
+  options.width = json.width;
+  options.length = json.length;
   options.norm_epsilon = 1e-6;
-  options.bos_id = family == Family::kQwen2 ? -1 : 1;
-  options.eos_id = family == Family::kQwen2 ? -1 : 2;
+  options.bos_id = json.bos_id;
+  options.eos_id = json.eos_id;
   return options;
 }
 
-void read_heads(const JsonFields& fields, ModelOptions& options) {
-  options.key_value_heads =
-      options.family == Family::kMistral && !fields.has("num_key_value_heads") ? 8 : options.heads;
+void read_heads(const JsonFields& fields, ModelOptions& options, const LlamaJson& json) {
+  const bool is_named = json.key_value_heads == 0 || fields.has("num_key_value_heads");
+  options.key_value_heads = is_named ? options.heads : json.key_value_heads;
   fields.read("num_key_value_heads", options.key_value_heads, 1, kMostFeatures);
   options.head_dim = 0;
   fields.read("head_dim", options.head_dim, 1, kMostFeatures);
@@ -186,14 +216,13 @@ void read_layer_types(const JsonFields& fields, ModelOptions& options) {
   options.window.first_layer = first;
 }
 
-void read_window(const JsonFields& fields, ModelOptions& options) {
+void read_window(const JsonFields& fields, ModelOptions& options, const LlamaJson& json) {
   options.window.size = 0;
-  if (options.family == Family::kLlama) {
+  if (!json.has_window) {
     return;
   }
-  const bool is_qwen = options.family == Family::kQwen2;
-  bool is_used = !is_qwen;
-  if (is_qwen) {
+  bool is_used = !json.has_partial_window;
+  if (json.has_partial_window) {
     fields.read("use_sliding_window", is_used);
     options.window.first_layer = 28;
     fields.read("max_window_layers", options.window.first_layer, 0, kMostLayers);
@@ -201,7 +230,7 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
   int64_t window = fields.is_null("sliding_window") ? 0 : 4096;
   fields.read("sliding_window", window, 1, kMostTokens);
   options.window.size = is_used ? window : 0;
-  if (is_qwen) {
+  if (json.has_partial_window) {
     read_layer_types(fields, options);
   }
   if (options.window.size == 0) {
@@ -209,21 +238,21 @@ void read_window(const JsonFields& fields, ModelOptions& options) {
   }
 }
 
-void read_llama_json(const JsonFields& fields, ModelOptions& options) {
-  options = apply_named(options, absent(options.family));
+void read_llama_json(const JsonFields& fields, ModelOptions& options, const LlamaJson& json) {
+  options = apply_named(options, absent(json));
   read_stack_sizes(fields, options);
-  read_heads(fields, options);
+  read_heads(fields, options, json);
   read_rope(fields, options);
   if (options.rope.partial_factor < 1) {
     fields.fail("partial_rotary_factor", "must be 1: all features of a head are rotated");
   }
-  read_window(fields, options);
+  read_window(fields, options, json);
   read_activation(fields, "hidden_act", options.activation);
   fields.read("rms_norm_eps", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
-  if (options.family == Family::kLlama) {
+  if (json.has_biases) {
     fields.read("attention_bias", options.biases.attention);
     options.biases.attention_output = options.biases.attention;
     fields.read("mlp_bias", options.biases.feed_forward);
@@ -233,25 +262,26 @@ void read_llama_json(const JsonFields& fields, ModelOptions& options) {
   read_ids(fields, options);
 }
 
-void write_window(Json& json, const ModelOptions& options) {
-  const Json window = options.window.size > 0 ? Json(options.window.size) : Json(nullptr);
-  if (options.family == Family::kMistral) {
-    json["sliding_window"] = window;
-  } else if (options.family == Family::kQwen2) {
+void write_window(Json& json, const ModelOptions& options, const LlamaJson& keys) {
+  if (keys.has_partial_window) {
     json["use_sliding_window"] = options.window.size > 0;
-    json["sliding_window"] = window;
+  }
+  if (keys.has_window) {
+    json["sliding_window"] = options.window.size > 0 ? Json(options.window.size) : Json(nullptr);
+  }
+  if (keys.has_partial_window) {
     json["max_window_layers"] =
         options.window.size > 0 ? options.window.first_layer : options.layers;
   }
 }
 
-void write_llama_json(Json& json, const ModelOptions& options) {
+void write_llama_json(Json& json, const ModelOptions& options, const LlamaJson& keys) {
   json["vocab_size"] = options.vocabulary;
   json["hidden_size"] = options.dim;
   json["num_hidden_layers"] = options.layers;
   json["num_attention_heads"] = options.heads;
   json["num_key_value_heads"] = key_value_heads(options);
-  if (options.family != Family::kQwen2 || options.head_dim > 0) {
+  if (keys.always_has_head_dim || options.head_dim > 0) {
     json["head_dim"] = head_dim(options);
   }
   json["intermediate_size"] = options.width;
@@ -262,11 +292,11 @@ void write_llama_json(Json& json, const ModelOptions& options) {
   json["attention_dropout"] = options.attention_dropout;
   json["rope_parameters"] = rope_json(options);
   json["rope_theta"] = options.rope.theta;
-  if (options.family == Family::kLlama) {
+  if (keys.has_biases) {
     json["attention_bias"] = options.biases.attention;
     json["mlp_bias"] = options.biases.feed_forward;
   }
-  write_window(json, options);
+  write_window(json, options, keys);
   json["use_cache"] = true;
   json["tie_word_embeddings"] = options.tie_word_embeddings;
   write_ids(json, options);
@@ -297,7 +327,7 @@ void add_llama_layer(WeightMapBuilder& builder,
 }
 
 std::vector<StoredTensor> llama_tensors(const ModelOptions& options) {
-  const std::string prefix = options.head == Head::kNone ? "" : "model.";
+  const std::string prefix = head_of(options).is_bare ? "" : "model.";
   WeightMapBuilder builder;
   builder.table("embeddings.word", prefix + "embed_tokens", {options.vocabulary, options.dim});
   for (int64_t layer = 0; layer < options.layers; ++layer) {
@@ -318,20 +348,15 @@ Initializer llama_initial(const std::string& parameter, const ModelOptions& opti
   return {.init_std = options.init_std, .zeroes_padding = parameter == "embeddings.word.weight"};
 }
 
-/// Family-specific parts.
-struct Own {
-  decltype(FamilyDefinition::defaults) defaults;
-  decltype(FamilyDefinition::presets) presets;
-  decltype(FamilyDefinition::read_keys) read_keys;
-};
-
-FamilyDefinition llama_definition(const HfNames& hf_names, const Own& own) {
+FamilyDefinition llama_definition(const HfNames& hf_names, const LlamaJson& keys) {
   auto made = causal_definition(hf_names);
-  made.defaults = own.defaults;
-  made.presets = own.presets;
-  made.read_keys = own.read_keys;
-  made.read_json = read_llama_json;
-  made.write_json = write_llama_json;
+  made.defaults = keys.defaults;
+  made.read_json = [keys](const auto& fields, auto& options) {
+    read_llama_json(fields, options, keys);
+  };
+  made.write_json = [keys](auto& json, const auto& options) {
+    write_llama_json(json, options, keys);
+  };
   made.tensors = llama_tensors;
   made.is_ignorable = says_llama_nothing;
   made.initializer = llama_initial;
@@ -340,28 +365,26 @@ FamilyDefinition llama_definition(const HfNames& hf_names, const Own& own) {
 
 }  // namespace
 
-const FamilyDefinition& llama() {
-  static const auto kDefinition =
-      llama_definition({Family::kLlama, NormPlacement::kPre, "llama", "model", "Llama"},
-                       {llama_defaults, llama_presets, read_llama_keys});
-  return kDefinition;
+FamilyDefinition llama() {
+  auto made = llama_definition({NormPlacement::kPre, "llama", "model", "Llama"}, kLlamaJson);
+  made.presets = llama_presets;
+  made.read_keys = read_llama_keys;
+  return made;
 }
 
-const FamilyDefinition& mistral() {
-  static const auto kDefinition =
-      llama_definition({Family::kMistral, NormPlacement::kPre, "mistral", "model", "Mistral"},
-                       {mistral_defaults, mistral_presets, read_mistral_keys});
-  return kDefinition;
+FamilyDefinition mistral() {
+  auto made = llama_definition({NormPlacement::kPre, "mistral", "model", "Mistral"}, kMistralJson);
+  made.presets = mistral_presets;
+  made.read_keys = read_mistral_keys;
+  return made;
 }
 
-const FamilyDefinition& qwen2() {
-  static const auto kDefinition = [] {
-    auto made = llama_definition({Family::kQwen2, NormPlacement::kPre, "qwen2", "model", "Qwen2"},
-                                 {qwen2_defaults, qwen2_presets, read_qwen2_keys});
-    made.style = formats::TokenizerTemplate::kQwen2;
-    return made;
-  }();
-  return kDefinition;
+FamilyDefinition qwen2() {
+  auto made = llama_definition({NormPlacement::kPre, "qwen2", "model", "Qwen2"}, kQwen2Json);
+  made.presets = qwen2_presets;
+  made.read_keys = read_qwen2_keys;
+  made.style = formats::TokenizerTemplate::kQwen2;
+  return made;
 }
 
 }  // namespace weft::models

@@ -1,11 +1,11 @@
-#include "models/families/t5.h"
-
 #include <cmath>
 #include <cstring>
 
 #include "base/string_util.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/encoder_decoder_parts.h"
+#include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
 #include "models/weights/weights.h"
 
@@ -19,9 +19,8 @@ using kernels::Activation;
 constexpr auto kOutput = "lm_head.weight";
 constexpr auto kShared = "shared.weight";
 
-ModelOptions base_options(Family family) {
+ModelOptions t5_defaults() {
   ModelOptions options;
-  options.family = family;
   options.dim = 512;
   options.layers = 6;
   options.heads = 8;
@@ -60,10 +59,8 @@ void make_gated(ModelOptions& options) {
   options.decoder.scale_decoder_outputs = false;
 }
 
-ModelOptions t5_defaults() { return base_options(Family::kT5); }
-
 ModelOptions mt5_defaults() {
-  auto options = base_options(Family::kMt5);
+  auto options = t5_defaults();
   make_gated(options);
   options.layers = 8;
   options.heads = 6;
@@ -104,11 +101,7 @@ std::vector<Preset> mt5_presets() {
 }
 
 void read_t5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(section, options, base, {.only_if = "type: t5", .has_relative = true});
-}
-
-void read_mt5_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_encoder_decoder_keys(section, options, base, {.only_if = "type: mt5", .has_relative = true});
+  read_encoder_decoder_keys(section, options, base, {.has_relative = true});
 }
 
 /// `gated-gelu`: the activation of a gated feed-forward; the name is used for both kinds of GELU.
@@ -126,10 +119,9 @@ void read_t5_feed_forward(const JsonFields& fields, ModelOptions& options) {
   fields.read("is_gated_act", options.is_gated);
 }
 
-void read_t5_json(const JsonFields& fields, ModelOptions& options) {
-  const bool is_mt5 = options.family == Family::kMt5;
-  options = apply_named(options, is_mt5 ? mt5_defaults() : t5_defaults());
-  options.vocabulary = is_mt5 ? 250112 : 32128;
+/// `absent`: the values of absent keys.
+void read_common_json(const JsonFields& fields, ModelOptions& options, const ModelOptions& absent) {
+  options = apply_named(options, absent);
   auto& decoder = options.decoder;
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   fields.read_size("d_model", options.dim, kMostFeatures);
@@ -150,22 +142,34 @@ void read_t5_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("layer_norm_epsilon", options.norm_epsilon, 0.0, 1.0);
   fields.read("initializer_factor", options.init_std, 0.0, 100.0);
   read_t5_feed_forward(fields, options);
-  if (!is_mt5) {
-    // In transformers 4 this key implies both settings; 5 writes `scale_decoder_outputs`. The
-    // weights decide whether the output matrix is tied.
-    bool is_tied = true;
-    fields.read("tie_word_embeddings", is_tied);
-    decoder.scale_decoder_outputs = is_tied;
-    fields.read("scale_decoder_outputs", decoder.scale_decoder_outputs);
-    options.tie_word_embeddings = is_tied;
-  } else {
-    fields.read("tie_word_embeddings", options.tie_word_embeddings);
-  }
   read_ids(fields, options);
   read_decoding_ids(fields, options);
 }
 
-void write_t5_json(Json& json, const ModelOptions& options) {
+void read_t5_json(const JsonFields& fields, ModelOptions& options) {
+  auto absent = t5_defaults();
+  absent.vocabulary = 32128;
+  read_common_json(fields, options, absent);
+  // In transformers 4 tie_word_embeddings implies both settings; 5 writes `scale_decoder_outputs`.
+  // The weights decide whether the output matrix is tied.
+  bool is_tied = true;
+  fields.read("tie_word_embeddings", is_tied);
+  options.tie_word_embeddings = is_tied;
+  options.decoder.scale_decoder_outputs = is_tied;
+  fields.read("scale_decoder_outputs", options.decoder.scale_decoder_outputs);
+}
+
+void read_mt5_json(const JsonFields& fields, ModelOptions& options) {
+  auto absent = mt5_defaults();
+  absent.vocabulary = 250112;
+  read_common_json(fields, options, absent);
+  fields.read("tie_word_embeddings", options.tie_word_embeddings);
+}
+
+/// `write_ties`: writes the keys of tied matrices, which differ.
+void write_common_json(Json& json,
+                       const ModelOptions& options,
+                       void (*write_ties)(Json& json, const ModelOptions& options)) {
   const auto& decoder = options.decoder;
   json["vocab_size"] = options.vocabulary;
   json["d_model"] = options.dim;
@@ -186,20 +190,28 @@ void write_t5_json(Json& json, const ModelOptions& options) {
   json["feed_forward_proj"] = is_gated ? "gated-" + (is_gelu ? "gelu" : activation) : activation;
   json["dense_act_fn"] = activation;
   json["is_gated_act"] = is_gated;
-  json["is_encoder_decoder"] = options.head != Head::kNone;
+  json["is_encoder_decoder"] = !head_of(options).is_bare;
   json["use_cache"] = true;
-  if (options.family == Family::kT5) {
-    json["scale_decoder_outputs"] = decoder.scale_decoder_outputs;
-    json["tie_word_embeddings"] = decoder.scale_decoder_outputs;
-  } else {
-    json["tie_word_embeddings"] = options.tie_word_embeddings;
-  }
+  write_ties(json, options);
   write_ids(json, options);
   write_decoding_ids(json, options);
 }
 
+void write_t5_json(Json& json, const ModelOptions& options) {
+  write_common_json(json, options, [](Json& written, const ModelOptions& from) {
+    written["scale_decoder_outputs"] = from.decoder.scale_decoder_outputs;
+    written["tie_word_embeddings"] = from.decoder.scale_decoder_outputs;
+  });
+}
+
+void write_mt5_json(Json& json, const ModelOptions& options) {
+  write_common_json(json, options, [](Json& written, const ModelOptions& from) {
+    written["tie_word_embeddings"] = from.tie_word_embeddings;
+  });
+}
+
 void infer_from_weights(ModelOptions& options, const SafetensorsShards& files) {
-  if (options.head != Head::kConditional) {
+  if (!generates(options)) {
     return;
   }
   const auto* output = files.find(kOutput);
@@ -272,10 +284,10 @@ std::vector<StoredTensor> t5_tensors(const ModelOptions& options) {
   WeightMapBuilder builder;
   builder.table("embeddings.word", "shared", {options.vocabulary, options.dim});
   add_stack(builder, options, false);
-  if (options.head != Head::kNone) {
+  if (!head_of(options).is_bare) {
     add_stack(builder, options, true);
   }
-  if (options.head == Head::kConditional && !options.tie_word_embeddings) {
+  if (generates(options) && !options.tie_word_embeddings) {
     builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
   }
   return std::move(builder.result);
@@ -315,13 +327,14 @@ Initializer t5_initial(const std::string& parameter, const ModelOptions& options
   return values;
 }
 
-FamilyDefinition t5_definition(const HfNames& hf_names) {
-  const bool is_mt5 = hf_names.family == Family::kMt5;
-  auto made = encoder_decoder_definition(hf_names);
+}  // namespace
+
+FamilyDefinition t5() {
+  auto made = encoder_decoder_definition({NormPlacement::kPre, "t5", "", "T5"});
   made.heads = {{Head::kConditional, "ForConditionalGeneration"}, {Head::kNone, "EncoderModel"}};
-  made.defaults = is_mt5 ? mt5_defaults : t5_defaults;
-  made.presets = is_mt5 ? mt5_presets : t5_presets;
-  made.read_keys = is_mt5 ? read_mt5_keys : read_t5_keys;
+  made.defaults = t5_defaults;
+  made.presets = t5_presets;
+  made.read_keys = read_t5_keys;
   made.read_json = read_t5_json;
   made.write_json = write_t5_json;
   made.infer_from_weights = infer_from_weights;
@@ -333,17 +346,15 @@ FamilyDefinition t5_definition(const HfNames& hf_names) {
   return made;
 }
 
-}  // namespace
-
-const FamilyDefinition& t5() {
-  static const auto kDefinition = t5_definition({Family::kT5, NormPlacement::kPre, "t5", "", "T5"});
-  return kDefinition;
-}
-
-const FamilyDefinition& mt5() {
-  static const auto kDefinition =
-      t5_definition({Family::kMt5, NormPlacement::kPre, "mt5", "", "MT5"});
-  return kDefinition;
+FamilyDefinition mt5() {
+  auto made = t5();
+  made.name = "mt5";
+  made.hf_names = {{NormPlacement::kPre, "mt5", "", "MT5"}};
+  made.defaults = mt5_defaults;
+  made.presets = mt5_presets;
+  made.read_json = read_mt5_json;
+  made.write_json = write_mt5_json;
+  return made;
 }
 
 }  // namespace weft::models

@@ -1,5 +1,3 @@
-#include "models/families/vision_family.h"
-
 #include <array>
 #include <string_view>
 #include <utility>
@@ -8,16 +6,16 @@
 #include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
+#include "models/families/families.h"
 #include "models/vision.h"
 #include "models/weights/weight_map_builder.h"
 
-namespace weft::models::vision_family {
+namespace weft::models {
 
 namespace {
 
 constexpr int64_t kLargestImage = 1 << 15;
 constexpr int64_t kMostGrid = 1 << 12;  // patches per side
-constexpr std::string_view kVisionOnly = "type: vit or deit";
 
 /// Adds a convolution, stored with its kernel's shape; here it is a matrix.
 void add_convolution(WeightMapBuilder& builder,
@@ -99,11 +97,8 @@ void add_vision_head(WeightMapBuilder& builder, const ModelOptions& options) {
   }
 }
 
-}  // namespace
-
-ModelOptions defaults(Family family) {
+ModelOptions vit_defaults() {
   ModelOptions options;
-  options.family = family;
   options.type_vocab_size = 0;
   options.norm_placement = NormPlacement::kPre;
   options.norm_epsilon = 1e-12;
@@ -112,15 +107,11 @@ ModelOptions defaults(Family family) {
   options.tie_word_embeddings = false;
   options.pad_id = -1;
   options.vision.image_size = 224;
-  options.vision.has_distillation_token = family == Family::kDeit;
   return options;
 }
 
-namespace {
-
 void read_vision_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_shared_model_keys(section, options, base,
-                         {.only_if = kVisionOnly, .has_length = false, .has_ties = false});
+  read_shared_model_keys(section, options, base, {.has_length = false, .has_ties = false});
   auto& vision = options.vision;
   section.read(
       "image_size", vision.image_size,
@@ -128,27 +119,22 @@ void read_vision_keys(config::Section& section, ModelOptions& options, const Mod
            "Height and width of the input images in pixels; must be a multiple of patch_size. If "
            "it differs from the model in init_from, the position embeddings are interpolated.",
        .unit = "pixels",
-       .range = config::between(1, static_cast<double>(kLargestImage)),
-       .only_if = kVisionOnly});
+       .range = config::between(1, static_cast<double>(kLargestImage))});
   section.read("patch_size", vision.patch_size,
                {.help = "Height and width of a patch in pixels.",
                 .unit = "pixels",
-                .range = config::between(1, 1024),
-                .only_if = kVisionOnly});
+                .range = config::between(1, 1024)});
   section.read(
       "num_channels", vision.channels,
       {.help = "Number of image channels: 1 (greyscale) or 3 (RGB). Other images are converted.",
-       .range = config::between(1, 3),
-       .only_if = kVisionOnly});
-  section.read(
-      "qkv_bias", vision.qkv_bias,
-      {.help = "Bias terms of the query, key and value projections.", .only_if = kVisionOnly});
+       .range = config::between(1, 3)});
+  section.read("qkv_bias", vision.qkv_bias,
+               {.help = "Bias terms of the query, key and value projections."});
   section.read("drop_path_rate", vision.drop_path_rate,
                {.help = "Stochastic depth (drop path, arXiv:1603.09382): probability per image of "
                         "skipping a sub-layer of the last layer in training; it decreases linearly "
                         "to 0 at the first layer.",
-                .range = config::half_open(0, 1),
-                .only_if = kVisionOnly});
+                .range = config::half_open(0, 1)});
   if (section.is_documenting()) {
     return;
   }
@@ -184,8 +170,8 @@ void read_side(const JsonFields& fields, std::string_view key, int64_t& side) {
 }
 
 void read_vision_json(const JsonFields& fields, ModelOptions& options) {
-  const auto head = options.head;
-  options = apply_named(options, defaults(options.family));
+  const auto& head = head_of(options);
+  options = apply_named(options, family_defaults(options.family));
   fields.read_size("hidden_size", options.dim, kMostFeatures);
   fields.read_size("num_hidden_layers", options.layers, kMostLayers);
   fields.read_size("num_attention_heads", options.heads, kMostFeatures);
@@ -209,19 +195,19 @@ void read_vision_json(const JsonFields& fields, ModelOptions& options) {
   }
   int64_t stride = vision.patch_size;
   fields.read("encoder_stride", stride, 1, kLargestImage);
-  if (head == Head::kMaskedImage && stride != vision.patch_size) {
+  if (head.predicts_pixels && stride != vision.patch_size) {
     fields.fail("encoder_stride",
                 str_cat("found ", stride, ", must be patch_size, ", vision.patch_size));
   }
   int64_t pooled = options.dim;
   fields.read("pooler_output_size", pooled, 1, kMostFeatures);
-  if (head == Head::kNone && pooled != options.dim) {
+  if (head.is_bare && pooled != options.dim) {
     fields.fail("pooler_output_size",
                 str_cat("found ", pooled, ", must be hidden_size, ", options.dim));
   }
   std::string activation = "tanh";
   fields.read("pooler_act", activation);
-  if (head == Head::kNone && activation != "tanh") {
+  if (head.is_bare && activation != "tanh") {
     fields.fail("pooler_act", "found '" + activation.substr(0, 80) + "', allowed is 'tanh'");
   }
   options.length = vision.grid() * vision.grid() + 2;
@@ -295,15 +281,47 @@ Initializer vision_initial(const std::string& parameter, const ModelOptions& opt
   return {.init_std = options.init_std};
 }
 
+ModelOptions deit_defaults() {
+  auto options = vit_defaults();
+  options.vision.has_distillation_token = true;
+  return options;
+}
+
+/// For images of 32 x 32 pixels.
+ModelOptions vit_mini() {
+  auto options = sized(vit_defaults(), {6, 192, 3});
+  options.vision.image_size = 32;
+  options.vision.patch_size = 4;
+  return options;
+}
+
+std::vector<Preset> vit_presets() {
+  const auto begin = vit_defaults();
+  return {{"vit-mini", vit_mini()},
+          {"vit-tiny", sized(begin, {12, 192, 3})},
+          {"vit-small", sized(begin, {12, 384, 6})},
+          {"vit-base", sized(begin, {12, 768, 12})},
+          {"vit-large", sized(begin, {24, 1024, 16})}};
+}
+
+std::vector<Preset> deit_presets() {
+  const auto begin = deit_defaults();
+  return {{"deit-tiny", sized(begin, {12, 192, 3})},
+          {"deit-small", sized(begin, {12, 384, 6})},
+          {"deit-base", sized(begin, {12, 768, 12})}};
+}
+
 }  // namespace
 
-FamilyDefinition definition(const HfNames& hf_names) {
-  return {.name = hf_names.model_type,
-          .hf_names = hf_names,
+FamilyDefinition vit() {
+  return {.name = "vit",
+          .hf_names = {{NormPlacement::kPre, "vit", "vit", "ViT"}},
           .heads = {{Head::kNone, "Model"},
                     {Head::kImage, "ForImageClassification"},
                     {Head::kMaskedImage, "ForMaskedImageModeling"}},
           .capabilities = {.has_segments = false},
+          .defaults = vit_defaults,
+          .presets = vit_presets,
           .read_keys = read_vision_keys,
           .read_json = read_vision_json,
           .write_json = write_vision_json,
@@ -315,4 +333,15 @@ FamilyDefinition definition(const HfNames& hf_names) {
           .reads_images = true};
 }
 
-}  // namespace weft::models::vision_family
+FamilyDefinition deit() {
+  auto made = vit();
+  made.name = "deit";
+  made.hf_names = {{NormPlacement::kPre, "deit", "deit", "DeiT"}};
+  made.heads.insert(made.heads.begin() + 2,
+                    {Head::kDistilledImage, "ForImageClassificationWithTeacher"});
+  made.defaults = deit_defaults;
+  made.presets = deit_presets;
+  return made;
+}
+
+}  // namespace weft::models

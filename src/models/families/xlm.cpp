@@ -1,14 +1,14 @@
-#include "models/families/xlm.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
 
 #include "base/string_util.h"
+#include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/encoder.h"
+#include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
@@ -18,7 +18,6 @@ namespace {
 using formats::Json;
 using kernels::Activation;
 
-constexpr auto kXlmOnly = "type: xlm";
 constexpr int64_t kMostLanguages = 10'000;
 
 /// Rows of the language table, which takes the place of other families' segment table.
@@ -30,7 +29,6 @@ int64_t language_rows(const XlmOptions& xlm) {
 
 ModelOptions xlm_defaults() {
   ModelOptions options;
-  options.family = Family::kXlm;
   options.dim = 2048;
   options.heads = 16;
   options.width = 8192;
@@ -76,10 +74,9 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
   section.read(
       "languages", xlm.languages,
       {.help = "Languages of the model, in the order of their ids from 0. Data items select theirs "
-               "with `language`. None or one: all texts have the same language.",
-       .only_if = kXlmOnly});
+               "with `language`. None or one: all texts have the same language."});
   section.read("use_lang_emb", xlm.uses_language_embeddings,
-               {.help = "Language embeddings, added to every token.", .only_if = kXlmOnly});
+               {.help = "Language embeddings, added to every token."});
   const std::set<std::string> names(xlm.languages.begin(), xlm.languages.end());
   if (names.size() != xlm.languages.size() || names.contains("")) {
     section.fail("languages", "each language must have a different name");
@@ -88,14 +85,13 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
 
 void read_xlm_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& xlm = options.xlm;
-  read_shared_model_keys(section, options, base, {.only_if = kXlmOnly, .has_sinusoids = true});
+  read_shared_model_keys(section, options, base, {.has_sinusoids = true});
   check_stack(section, options);
   read_languages(section, xlm);
   section.read("embed_init_std", xlm.embedding_init_std,
                {.help = "Standard deviation of the normal distribution that initialises "
                         "embeddings. null: dim ^ -0.5.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                .only_if = kXlmOnly});
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   require_unchanged(section, "languages", base == nullptr || xlm.languages == base->xlm.languages);
   require_unchanged(
       section, "use_lang_emb",
@@ -131,11 +127,11 @@ std::vector<std::string> languages_of(const JsonFields& fields) {
   return names;
 }
 
-void refuse_xlm_foreign(const JsonFields& fields, Head head) {
+void refuse_xlm_foreign(const JsonFields& fields, bool classifies_sequences) {
   require(fields, "causal", false, "causal attention is not supported");
   require(fields, "asm", false, "adaptive softmax is not supported");
   require(fields, "is_encoder", true, "this family is an encoder");
-  if (head != Head::kSequence) {
+  if (!classifies_sequences) {
     return;
   }
   std::string type = "first";
@@ -199,7 +195,7 @@ void read_xlm_json(const JsonFields& fields, ModelOptions& options) {
   options.vocabulary = 30145;
   read_xlm_sizes(fields, options);
   read_xlm_arithmetic(fields, options);
-  refuse_xlm_foreign(fields, options.head);
+  refuse_xlm_foreign(fields, head_of(options).classifies_sequences);
   fields.read("use_lang_emb", options.xlm.uses_language_embeddings);
   options.xlm.languages = languages_of(fields);
   options.type_vocab_size = language_rows(options.xlm);
@@ -279,7 +275,8 @@ void add_xlm_layer(WeightMapBuilder& builder,
 }
 
 void add_xlm_head(WeightMapBuilder& builder, const ModelOptions& options) {
-  if (options.head == Head::kMaskedLm) {
+  const auto& head = head_of(options);
+  if (head.predicts_tokens) {
     if (!options.tie_word_embeddings) {
       builder.table("head.decoder", "pred_layer.proj", {options.vocabulary, options.dim},
                     Part::kHead);
@@ -288,10 +285,10 @@ void add_xlm_head(WeightMapBuilder& builder, const ModelOptions& options) {
                               .name = "pred_layer.proj.bias",
                               .shape = {options.vocabulary},
                               .part = Part::kHead});
-  } else if (options.head != Head::kNone) {
-    const auto* name = options.head == Head::kSequence ? "sequence_summary.summary"
-                       : options.head == Head::kToken  ? "classifier"
-                                                       : "qa_outputs";
+  } else if (!head.is_bare) {
+    const auto* name = head.classifies_sequences ? "sequence_summary.summary"
+                       : head.classifies_tokens  ? "classifier"
+                                                 : "qa_outputs";
     builder.linear("head.output", name,
                    {.inputs = options.dim, .outputs = head_outputs(options), .part = Part::kHead});
   }
@@ -299,7 +296,7 @@ void add_xlm_head(WeightMapBuilder& builder, const ModelOptions& options) {
 
 std::vector<StoredTensor> xlm_tensors(const ModelOptions& options) {
   const int64_t dim = options.dim;
-  const std::string prefix = options.head == Head::kNone ? "" : "transformer.";
+  const std::string prefix = head_of(options).is_bare ? "" : "transformer.";
   WeightMapBuilder builder;
   builder.table("embeddings.word", prefix + "embeddings", {options.vocabulary, dim});
   builder.table("embeddings.position", prefix + "position_embeddings", {options.length, dim});
@@ -330,32 +327,30 @@ Initializer xlm_initial(const std::string& parameter, const ModelOptions& option
 
 }  // namespace
 
-const FamilyDefinition& xlm() {
-  static const FamilyDefinition kDefinition{
-      .name = "xlm",
-      .hf_names = {Family::kXlm, NormPlacement::kPost, "xlm", "transformer", "XLM"},
-      .heads = {{Head::kNone, "Model"},
-                {Head::kMaskedLm, "WithLMHeadModel"},
-                {Head::kSequence, "ForSequenceClassification"},
-                {Head::kToken, "ForTokenClassification"},
-                {Head::kSpan, "ForQuestionAnsweringSimple"}},
-      .capabilities = {.has_pooler = false,
-                       .has_language_ids = true,
-                       .resets_positions = true,
-                       .has_separate_head_dropouts = true,
-                       .has_mlm_transform = false},
-      .defaults = xlm_defaults,
-      .presets = xlm_presets,
-      .read_keys = read_xlm_keys,
-      .read_json = read_xlm_json,
-      .write_json = write_xlm_json,
-      .generation_json = plain_generation_json,  // transformers can generate with its MLM head
-      .tensors = xlm_tensors,
-      .is_ignorable = says_xlm_nothing,
-      .initializer = xlm_initial,
-      .make = construct<Encoder>,
-      .style = formats::TokenizerTemplate::kXlm};
-  return kDefinition;
+FamilyDefinition xlm() {
+  return {.name = "xlm",
+          .hf_names = {{NormPlacement::kPost, "xlm", "transformer", "XLM"}},
+          .heads = {{Head::kNone, "Model"},
+                    {Head::kMaskedLm, "WithLMHeadModel"},
+                    {Head::kSequence, "ForSequenceClassification"},
+                    {Head::kToken, "ForTokenClassification"},
+                    {Head::kSpan, "ForQuestionAnsweringSimple"}},
+          .capabilities = {.has_pooler = false,
+                           .has_language_ids = true,
+                           .resets_positions = true,
+                           .has_separate_head_dropouts = true,
+                           .has_mlm_transform = false},
+          .defaults = xlm_defaults,
+          .presets = xlm_presets,
+          .read_keys = read_xlm_keys,
+          .read_json = read_xlm_json,
+          .write_json = write_xlm_json,
+          .generation_json = plain_generation_json,  // transformers can generate with its MLM head
+          .tensors = xlm_tensors,
+          .is_ignorable = says_xlm_nothing,
+          .initializer = xlm_initial,
+          .make = construct<Encoder>,
+          .style = formats::TokenizerTemplate::kXlm};
 }
 
 }  // namespace weft::models

@@ -90,7 +90,7 @@ void set(at::Tensor parameter,
     parameter.fill_(name.ends_with("norm.weight") || name == "idf" ? 1.0 : 0.0);
     return;
   }
-  const auto values = definition_of(options.family).initializer(name, options);
+  const auto values = options.family->initializer(name, options);
   switch (values.kind) {
     case Initializer::Kind::kNormal:
       fill_normal(parameter, name, {.init_std = values.init_std, .cutoff = values.cutoff}, seed);

@@ -28,7 +28,7 @@ std::map<std::string, int64_t> stored_elements(const std::vector<StoredTensor>& 
 /// Replaces the tensors of layers whose parts are not the family's: those are stored under the
 /// names of their parameters.
 void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
-  const auto model = definition_of(options.family).make(options);
+  const auto model = options.family->make(options);
   const auto stored = stored_elements(tensors);
   const auto parameters = model->named_parameters();
   std::erase_if(tensors, [&](const StoredTensor& tensor) {
@@ -48,7 +48,7 @@ void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOption
 }  // namespace
 
 std::vector<StoredTensor> weight_map(const ModelOptions& options) {
-  auto tensors = definition_of(options.family).tensors(options);
+  auto tensors = options.family->tensors(options);
   if (!options.layer_types.empty()) {
     replace_layer_tensors(tensors, options);
   }
@@ -66,12 +66,12 @@ std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOpt
     result.push_back(tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size())
                                                      : prefix + tensor.name);
   }
-  if (const auto further = definition_of(options.family).name_aliases) {
+  if (const auto further = options.family->name_aliases) {
     for (auto& name : further(tensor, options)) {
       result.push_back(std::move(name));
     }
   }
-  if (const auto in_module = definition_of(options.family).hf_module_name) {
+  if (const auto in_module = options.family->hf_module_name) {
     result.push_back(in_module(tensor));
   }
   for (const auto& [now, then] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
@@ -87,7 +87,7 @@ std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOpt
 }
 
 bool is_ignorable(std::string_view name, const ModelOptions& options) {
-  const auto is_ignorable_name = definition_of(options.family).is_ignorable;
+  const auto is_ignorable_name = options.family->is_ignorable;
   return is_ignorable_name != nullptr && is_ignorable_name(name, options);
 }
 

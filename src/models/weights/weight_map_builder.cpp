@@ -37,11 +37,17 @@ void WeightMapBuilder::table(const std::string& parameter,
 void WeightMapBuilder::norm(const std::string& parameter,
                             const std::string& hf_name,
                             int64_t dim,
-                            bool has_bias) {
-  result.push_back(
-      {.parameter = parameter + ".weight", .name = hf_name + ".weight", .shape = {dim}});
+                            bool has_bias,
+                            Part part) {
+  result.push_back({.parameter = parameter + ".weight",
+                    .name = hf_name + ".weight",
+                    .shape = {dim},
+                    .part = part});
   if (has_bias) {
-    result.push_back({.parameter = parameter + ".bias", .name = hf_name + ".bias", .shape = {dim}});
+    result.push_back({.parameter = parameter + ".bias",
+                      .name = hf_name + ".bias",
+                      .shape = {dim},
+                      .part = part});
   }
 }
 

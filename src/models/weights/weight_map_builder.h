@@ -29,7 +29,8 @@ class WeightMapBuilder {
   void norm(const std::string& parameter,
             const std::string& hf_name,
             int64_t dim,
-            bool has_bias = true);
+            bool has_bias = true,
+            Part part = Part::kBackbone);
 
   std::vector<StoredTensor> result;
 };

@@ -4,8 +4,8 @@
 #include "batching/model_inputs.h"
 #include "data/datasets/causal_dataset.h"
 #include "data/datasets/parallel_dataset.h"
+#include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/traits.h"
 
 namespace weft::objectives {
 

@@ -16,7 +16,7 @@
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "kernels/linear/product.h"
-#include "models/config/traits.h"
+#include "models/config/family.h"
 
 namespace weft::train {
 

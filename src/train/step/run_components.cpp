@@ -50,7 +50,7 @@ std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) 
   data::TokenizerReport report;
   const auto data_options = tokenizer_data_options(config);
   auto tokenizer = data::train_tokenizer(
-      options, models::definition_of(config.model.family).style, seed,
+      options, config.model.family->style, seed,
       [&](const data::TextVisitor& visit) {
         config.tokenizer.train_on == "data"
             ? config.objective->visit_training_texts({data_options, config.model, seed}, visit)

@@ -20,7 +20,7 @@ using OrderedJson = nlohmann::ordered_json;
 class EvaluateTexts : public ::testing::Test {
  protected:
   EvaluateTexts() {
-    auto options = test::tiny_translator_options(models::Family::kBart, 420);
+    auto options = test::tiny_translator_options(models::family_named("bart"), 420);
     models::set_decoding_ids(options);
     models::save_model(folder_.path(), *models::make_model(options, 3), formats::DType::kF32);
     for (const std::string name : {"tokenizer.json", "tokenizer_config.json"}) {

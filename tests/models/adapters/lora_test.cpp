@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Lora,
                          ::testing::Values("bert", "roberta", "distilbert", "gpt_neox"),
                          [](const auto& tested) { return tested.param; });
 
-ModelOptions lora_tiny() { return test::tiny_options(Family::kBert, Head::kSequence); }
+ModelOptions lora_tiny() { return test::tiny_options(family_named("bert"), Head::kSequence); }
 
 Lora tiny_lora(LoraOptions options = {.rank = 2}) {
   Lora lora{.options = options, .layers = {}, .modules_to_save = {}, .base = ""};
@@ -311,7 +311,7 @@ TEST(Lora, OptionsAreReadAndCheckedAgainstEachOther) {
 
 // Files of vision models have names that no module of transformers 5 has.
 TEST(LoraSites, AreModulesNotNamesOfFiles) {
-  auto model = family_defaults(Family::kVit);
+  auto model = family_defaults(family_named("vit"));
   model.head = Head::kImage;
   const auto sites = lora_layers(model, {});
   ASSERT_EQ(sites.size(), 24U);

@@ -139,7 +139,7 @@ TEST(Heads, EveryClassifierHasItsOwnLogits) {
 }
 
 TEST(Heads, OutputsFollowFromTheClassesOnlyWhereThereAreClasses) {
-  auto options = test::smallest_options(Family::kBert, Head::kNone);
+  auto options = test::smallest_options(family_named("bert"), Head::kNone);
   for (const auto& head : head_table()) {
     options.head = head.head;
     options.labels = {"a", "b", "c"};

@@ -1,4 +1,4 @@
-#include "models/config/infer_config.h"
+#include "models/config/config_json.h"
 
 #include <filesystem>
 
@@ -35,7 +35,7 @@ TEST(CompletedConfig, TheHeadIsInferredFromItsTensors) {
       const auto options = test::tiny_options(family, head_name.head);
       const Trimmed trimmed(options, {"architectures"});
       // ModernBERT's classifiers are indistinguishable: a sequence classifier is assumed.
-      const bool is_told = family != Family::kModernBert ||
+      const bool is_told = family != family_named("modernbert") ||
                            (head_name.head != Head::kToken && head_name.head != Head::kSpan);
       const auto expected = is_told ? head_name.head : Head::kSequence;
       EXPECT_EQ(architecture_of(trimmed.read()),
@@ -45,17 +45,17 @@ TEST(CompletedConfig, TheHeadIsInferredFromItsTensors) {
 }
 
 TEST(CompletedConfig, ClassesAreCountedWhereNoNamesAre) {
-  const Trimmed trimmed(test::tiny_options(Family::kDistilBert, Head::kSequence),
+  const Trimmed trimmed(test::tiny_options(family_named("distilbert"), Head::kSequence),
                         {"architectures", "id2label", "label2id"});
   EXPECT_EQ(trimmed.read().labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
 }
 
 TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsInferredFromClassOrTensors) {
-  for (const auto family : {Family::kBert, Family::kXlmRoberta, Family::kDistilBert}) {
+  for (const auto family : {family_named("bert"), family_named("xlm-roberta"), family_named("distilbert")}) {
     const Trimmed by_class(test::tiny_options(family), {"model_type"});
     EXPECT_EQ(by_class.read_old().family, family);
   }
-  const Trimmed by_tensors(test::tiny_options(Family::kElectra), {"model_type", "architectures"});
+  const Trimmed by_tensors(test::tiny_options(family_named("electra")), {"model_type", "architectures"});
   const auto old = by_tensors.read_old();
   EXPECT_EQ(architecture_of(old), "ElectraForMaskedLM");
   EXPECT_TRUE(load_model(by_tensors.folder.path(), old, 0).missing_keys.empty());

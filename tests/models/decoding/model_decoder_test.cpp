@@ -17,18 +17,18 @@ namespace {
 constexpr int64_t kModelDecoderWords = 20;
 
 ModelOptions model_decoder_tiny(Family family) {
-  auto options = definition_of(family).defaults();
-  options.head = definition_of(family).is_encoder_decoder ? Head::kConditional : Head::kCausalLm;
+  auto options = family_defaults(family);
+  options.head = family->is_encoder_decoder ? Head::kConditional : Head::kCausalLm;
   options.vocabulary = kModelDecoderWords;
   options.dim = 16;
   options.layers = 2;
   options.heads = 2;
-  options.key_value_heads = family == Family::kLlama ? 1 : 0;
+  options.key_value_heads = family == family_named("llama") ? 1 : 0;
   options.width = 32;
   options.length = 40;
   options.init_std = 0.6;  // choices far apart
   options.eos_id = 3;
-  if (definition_of(family).is_encoder_decoder) {
+  if (family->is_encoder_decoder) {
     options.decoder.layers = 2;
     options.decoder.heads = 2;
     options.decoder.width = 32;
@@ -170,7 +170,7 @@ TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
 
 TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
   const at::NoGradGuard guard;
-  for (const auto family : {Family::kGpt2, Family::kLlama}) {
+  for (const auto family : {family_named("gpt2"), family_named("llama")}) {
     auto options = model_decoder_tiny(family);
     options.is_prefix_lm = true;
     const auto model = make_model(options, 5);
@@ -196,7 +196,7 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
 TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
   const at::NoGradGuard guard;
   for (const std::string block : {"rf", "raf"}) {
-    auto options = model_decoder_tiny(Family::kLlama);
+    auto options = model_decoder_tiny(family_named("llama"));
     auto section = config::Document::parse("{width: 12}", "test.yaml").root();
     options.layer_types.block = block;
     options.layer_types.sublayers["recurrent"].cycle = {
@@ -208,8 +208,8 @@ TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
 INSTANTIATE_TEST_SUITE_P(
     Families,
     ModelDecoderOf,
-    ::testing::Values(Family::kGpt2, Family::kLlama, Family::kT5, Family::kBart, Family::kMarian),
-    [](const auto& about) { return std::string(definition_of(about.param).name); });
+    ::testing::Values(family_named("gpt2"), family_named("llama"), family_named("t5"), family_named("bart"), family_named("marian")),
+    [](const auto& about) { return std::string(about.param->name); });
 
 }  // namespace
 }  // namespace weft::models

@@ -36,13 +36,13 @@ TEST(Initialize, BiasesAreZeroNormsOneAndThePadRowZero) {
   EXPECT_TRUE((model->named_parameters()["embeddings.word.weight"][0] == 0).all().item<bool>());
   EXPECT_FALSE(
       (model->named_parameters()["embeddings.position.weight"][0] == 0).all().item<bool>());
-  const auto roberta = make_model(test::tiny_options(Family::kRoberta), 5);
+  const auto roberta = make_model(test::tiny_options(family_named("roberta")), 5);
   EXPECT_TRUE(
       (roberta->named_parameters()["embeddings.position.weight"][1] == 0).all().item<bool>());
 }
 
 TEST(Initialize, SinusoidsBeginAfterThePadRow) {
-  auto options = test::tiny_options(Family::kXlmRoberta);
+  auto options = test::tiny_options(family_named("xlm-roberta"));
   options.has_sinusoidal_positions = true;
   const auto model = make_model(options, 5);
   const auto table = model->named_parameters()["embeddings.position.weight"].detach();

@@ -98,7 +98,7 @@ TEST(Datasets, LengthsBeyondTheModelAndMismatchesAreRefused) {
             "data.length: 13 is more than the maximum of 12 positions of the model");
   EXPECT_EQ(test::message_of<config::Error>([&] {
               Files().read(make_masked_lm({.pair = data::PairTask::kNextSentence}), "text.txt",
-                           models::family_defaults(models::Family::kRoberta));
+                           models::family_defaults(models::family_named("roberta")));
             }),
             "objective.next_sentence: true, but roberta has no pretraining head for sentence "
             "pairs, allowed is false");

@@ -41,13 +41,13 @@ std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << ki
 
 models::ModelOptions tiny_electra() {
   auto model = test::tiny_model(models::Head::kReplacedToken);
-  model.family = models::Family::kElectra;
+  model.family = models::family_named("electra");
   model.embedding_size = 8;
   return model;
 }
 
 models::ModelOptions tiny_translator() {
-  auto model = models::family_defaults(models::Family::kTransformer);
+  auto model = models::family_defaults(models::family_named("transformer"));
   model.head = models::Head::kConditional;
   model.vocabulary = 30;
   model.dim = 16;
@@ -60,7 +60,7 @@ models::ModelOptions tiny_translator() {
 }
 
 models::ModelOptions tiny_vision() {
-  auto model = models::family_defaults(models::Family::kVit);
+  auto model = models::family_defaults(models::family_named("vit"));
   model.head = models::Head::kMaskedImage;
   model.dim = 8;
   model.layers = 1;

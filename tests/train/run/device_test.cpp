@@ -7,7 +7,7 @@ namespace {
 
 TEST(ChoosePrecision, ABagOfWordsHasNothingToMeasure) {
   models::ModelOptions words;
-  words.family = models::Family::kBagOfWords;
+  words.family = models::family_named("bag_of_words");
   EXPECT_EQ(determined_precision(Precision::kAuto, words), Precision::kFp32);
   EXPECT_EQ(choose_precision(Precision::kAuto, std::nullopt, words, at::kCPU).type, at::kFloat);
   EXPECT_EQ(choose_precision(Precision::kBf16, std::nullopt, words, at::kCPU).type, at::kBFloat16);

@@ -1,5 +1,3 @@
-#include "models/config/modernbert.h"
-
 #include <set>
 
 #include <gtest/gtest.h>
@@ -29,7 +27,7 @@ std::string modern_message(const ModernKeys& keys, const ModelOptions* base = nu
 }
 
 ModelOptions modern_tiny(Head head = Head::kMaskedLm) {
-  return test::tiny_options(Family::kModernBert, head);
+  return test::tiny_options(family_named("modernbert"), head);
 }
 
 formats::Json json_of(const ModelOptions& options) {
@@ -106,13 +104,13 @@ TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
                 .find("'windows' is not one of full, window"),
             std::string::npos);
   EXPECT_NE(modern_message({{"position", "{type: rotary}"}})
-                .find("rotary is not supported by bert, allowed is learned"),
+                .find("'rotary' is not one of learned"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"position", "{type: learned}"}})
-                .find("learned is not supported by modernbert, allowed is rotary"),
+                .find("'learned' is not one of rotary"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"norm", "{place: post}"}})
-                .find("post is not supported by modernbert, allowed is pre"),
+                .find("'post' is not one of pre"),
             std::string::npos);
   EXPECT_NE(modern_message({{"attention", "{window: 64}"}}).find("model.attention.window"),
             std::string::npos);
@@ -131,11 +129,11 @@ TEST(ModernOptions, InitFromKeepsOptionsTiedToTheWeights) {
                                              {"attention", "{type: full}"},
                                              {"position", "{rope_theta: 5}"},
                                              {"norm", "{bias: true}"}}) {
-    auto modern = modernbert_defaults();
+    auto modern = family_defaults(family_named("modernbert"));
     EXPECT_NE(modern_message({{key, value}}, &modern).find("contradicts"), std::string::npos)
         << value;
   }
-  auto modern = modernbert_defaults();
+  auto modern = family_defaults(family_named("modernbert"));
   EXPECT_TRUE(read_modernbert({{"classifier_pooling", "mean"}}, &modern).uses_mean_pooling);
 }
 
