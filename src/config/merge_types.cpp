@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/string_util.h"
@@ -35,23 +36,29 @@ struct MergedKey {
     }
   }
 
-  std::string condition(const std::vector<TypeDeclarations>& all) const {
+  std::vector<std::string> types() const {
+    std::vector<std::string> all;
+    for (const auto& [condition, types] : types_by_condition) {
+      all.insert(all.end(), types.begin(), types.end());
+    }
+    return all;
+  }
+
+  /// `possible`: the types that have the section of this key.
+  std::string condition(const std::vector<std::string>& possible) const {
     std::vector<std::string> conditions;
     for (const auto& [condition, types] : types_by_condition) {
-      const bool has_few = 2 * types.size() <= all.size();
-      const auto further = condition.empty() ? "" : str_cat(" with ", condition);
-      if (has_few) {
-        conditions.push_back(str_cat("type: ", join_alternatives(types), further));
-      } else if (types.size() < all.size()) {
-        std::vector<std::string> others;
-        for (const auto& each : all) {
-          if (std::ranges::find(types, each.type) == types.end()) {
-            others.emplace_back(each.type);
-          }
-        }
-        conditions.push_back(str_cat("a type other than ", join_alternatives(others), further));
+      if (2 * types.size() <= possible.size()) {
+        conditions.push_back(str_cat("type: ", join_alternatives(types),
+                                     condition.empty() ? "" : str_cat(" with ", condition)));
       } else if (!condition.empty()) {
         conditions.push_back(condition);
+      } else if (types.size() < possible.size()) {
+        std::vector<std::string> others;
+        std::ranges::copy_if(possible, std::back_inserter(others), [&](const auto& type) {
+          return std::ranges::find(types, type) == types.end();
+        });
+        conditions.push_back(str_cat("a type other than ", join_alternatives(others)));
       }
     }
     return join(conditions, ", or ");
@@ -75,10 +82,15 @@ struct MergedKey {
 
 Declarations merge_types(const std::vector<TypeDeclarations>& types) {
   std::vector<MergedKey> keys;
+  const auto find = [&](std::string_view path) {
+    return std::ranges::find(
+        keys, path, [](const auto& known) -> std::string_view { return known.declaration.path; });
+  };
+  std::vector<std::string> names;
   for (const auto& [type, declarations] : types) {
+    names.emplace_back(type);
     for (const auto& declaration : declarations.keys) {
-      auto key = std::ranges::find(keys, declaration.path,
-                                   [](const auto& known) { return known.declaration.path; });
+      auto key = find(declaration.path);
       if (key == keys.end()) {
         key = keys.insert(keys.end(), {.declaration = declaration});
       }
@@ -87,9 +99,13 @@ Declarations merge_types(const std::vector<TypeDeclarations>& types) {
   }
   Declarations merged;
   for (auto& key : keys) {
+    const std::string_view path = key.declaration.path;
+    const auto dot = path.rfind('.');
+    const auto section = dot == path.npos ? keys.end() : find(path.substr(0, dot));
     key.set_defaults();
-    key.declaration.only_if = key.condition(types);
-    merged.keys.push_back(std::move(key.declaration));
+    auto declaration = key.declaration;
+    declaration.only_if = key.condition(section == keys.end() ? names : section->types());
+    merged.keys.push_back(std::move(declaration));
   }
   return merged;
 }
