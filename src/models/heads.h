@@ -9,7 +9,7 @@
 #include "models/config/options.h"
 #include "nn/forward_context.h"
 #include "nn/linear.h"
-#include "nn/norm/norm.h"
+#include "nn/norm.h"
 
 namespace weft::models {
 

@@ -9,11 +9,10 @@
 #include <torch/nn/module.h>
 
 #include "nn/attention/attention.h"
-#include "nn/attention/full_attention.h"
 #include "nn/feed_forward.h"
 #include "nn/forward_context.h"
-#include "nn/norm/norm.h"
-#include "nn/norm/norm_place.h"
+#include "nn/norm.h"
+#include "nn/norm_place.h"
 #include "nn/row_selection.h"
 #include "nn/sublayer.h"
 

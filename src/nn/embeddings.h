@@ -7,7 +7,7 @@
 
 #include "nn/dropout_sites.h"
 #include "nn/forward_context.h"
-#include "nn/norm/norm.h"
+#include "nn/norm.h"
 #include "nn/position/position.h"
 
 namespace weft::nn {

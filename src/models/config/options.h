@@ -10,7 +10,7 @@
 #include "kernels/activation.h"
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
-#include "nn/norm/norm_place.h"
+#include "nn/norm_place.h"
 
 namespace weft::models {
 

@@ -7,7 +7,7 @@
 #include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/attention/attention.h"
-#include "nn/norm/norm.h"
+#include "nn/norm.h"
 #include "nn/position/position.h"
 
 namespace weft::models {

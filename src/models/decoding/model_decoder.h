@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "kernels/linear/product.h"
-#include "models/decoding/decoder.h"
+#include "models/decoding/search.h"
 #include "models/model.h"
 #include "nn/decoding_state.h"
 #include "nn/forward_context.h"

@@ -2,10 +2,22 @@
 
 #include <vector>
 
-#include "models/decoding/decoder.h"
+#include <ATen/core/Tensor.h>
+
 #include "models/decoding/search_options.h"
 
 namespace weft::models {
+
+/// Computes next-token logits for a search, which decides which sequences stay alive.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+
+  /// Returns the logits after the prompts, (B, V).
+  virtual at::Tensor first() = 0;
+  /// Sequence i continues sequence rows[i] with tokens[i]; the others are dropped. Returns (R, V).
+  virtual at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) = 0;
+};
 
 /// Continues each prompt: greedily, by sampling, or with beam search. Returns the requested
 /// hypotheses of each prompt, best first (samples in the order of their numbers). The results of a

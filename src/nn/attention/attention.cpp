@@ -1,6 +1,5 @@
 #include "nn/attention/attention.h"
 
-#include "nn/attention/full_attention.h"
 #include "nn/attention/linformer.h"
 #include "nn/attention/window_attention.h"
 
@@ -9,12 +8,13 @@ namespace weft::nn {
 namespace {
 
 Registry<AttentionDefinition>& attention_registry() {
-  static Registry<AttentionDefinition> registry("attention type",
-                                                {
-                                                    {"full", read_full_attention},
-                                                    {"window", read_window_attention},
-                                                    {"linformer", read_linformer_attention},
-                                                });
+  static Registry<AttentionDefinition> registry(
+      "attention type",
+      {
+          {"full", [](config::Section&) { return AttentionMaker(make_full_attention); }},
+          {"window", read_window_attention},
+          {"linformer", read_linformer_attention},
+      });
   return registry;
 }
 

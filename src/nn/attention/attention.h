@@ -48,6 +48,10 @@ using AttentionChoice = ComponentChoice<Attention, AttentionOptions>;
 /// The values of `model.attention.type`.
 const Registry<AttentionDefinition>& attention_types();
 
+/// Type `full`: each token attends to all tokens of its sequence (arXiv:1706.03762, section 3.2)
+/// or, if causal, to itself and those before it. It has no keys of its own.
+std::shared_ptr<Attention> make_full_attention(const AttentionOptions& options);
+
 /// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
 void register_attention(const AttentionDefinition& definition);
 

@@ -1,5 +1,8 @@
 #include "nn/attention/self_attention.h"
 
+#include <algorithm>
+
+#include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
 #include "nn/dropout_sites.h"
 
@@ -15,6 +18,18 @@ kernels::RotaryOptions rotary_of(const AttentionOptions& options) {
 }
 
 }  // namespace
+
+const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device) {
+  if (options_.theta == 0) {
+    return table_;
+  }
+  const int64_t rows = table_.defined() ? table_.size(0) : 0;
+  if (rows < longest || rows == 0 || table_.device() != device) {
+    constexpr int64_t kFewest = 64;
+    table_ = kernels::rotary_table(std::max({longest, 2 * rows, kFewest}), options_, device);
+  }
+  return table_;
+}
 
 SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentionParts& parts)
     : options_(options), parts_(parts), angles_(rotary_of(options)) {
@@ -130,6 +145,12 @@ std::vector<at::Tensor> SelfAttention::weights(const at::Tensor& x, const Forwar
                                .queries = context.layout,
                                .keys = context.layout},
                               context);
+}
+
+std::shared_ptr<Attention> make_full_attention(const AttentionOptions& options) {
+  return std::make_shared<SelfAttention>(
+      options,
+      SelfAttentionParts{.core = std::make_shared<DenseCore>(options, dense_parts(options))});
 }
 
 }  // namespace weft::nn

@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "kernels/attention/rotary.h"
 #include "nn/attention/attention_core.h"
 #include "nn/attention/attention_parts.h"
 #include "nn/linear.h"
-#include "nn/position/rotary_angles.h"
 
 namespace weft::nn {
 
@@ -16,6 +16,19 @@ struct SelfAttentionParts {
   /// be the same, and must give the same layout.
   std::shared_ptr<SequenceReducer> key_reducer = nullptr;
   std::shared_ptr<SequenceReducer> value_reducer = nullptr;
+};
+
+/// Table of RoPE angles, recomputed when a longer sequence arrives.
+class RotaryAngles {
+ public:
+  explicit RotaryAngles(const kernels::RotaryOptions& options) : options_(options) {}
+
+  /// (longest or more, width); undefined if theta is 0, i.e. without RoPE.
+  const at::Tensor& table(int64_t longest, const at::Device& device);
+
+ private:
+  kernels::RotaryOptions options_;
+  at::Tensor table_;
 };
 
 /// Input projection, rotary positions, KV cache, reduction of keys and values, core, and output

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/attention/full_attention.h"
 #include "nn/attention/window_attention.h"
 #include "support/context.h"
 #include "support/tensors.h"
@@ -150,7 +149,7 @@ TEST(FullAttention, RefusesHeadsThatDoNotDivide) {
 TEST(AttentionTypes, AreFoundByNameAndRegisteredOnce) {
   EXPECT_NE(attention_types().find("window"), nullptr);
   EXPECT_EQ(attention_types().find("windows"), nullptr);
-  EXPECT_THROW(register_attention({"full", read_full_attention}), std::invalid_argument);
+  EXPECT_THROW(register_attention(*attention_types().find("full")), std::invalid_argument);
 }
 
 }  // namespace
