@@ -1,5 +1,3 @@
-#include "cli/score/score_table.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -7,6 +5,7 @@
 
 #include "base/format_columns.h"
 #include "base/string_util.h"
+#include "cli/score/score.h"
 
 namespace weft::cli {
 

@@ -1,5 +1,3 @@
-#include "train/checkpoint/manifest.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include "formats/json.h"
 #include "formats/quoted_text.h"
 #include "formats/safetensors.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace weft::train {
 

@@ -1,5 +1,3 @@
-#include "train/sweep/sweep_report.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -8,6 +6,7 @@
 #include "base/format_columns.h"
 #include "base/string_util.h"
 #include "formats/json.h"
+#include "train/sweep/sweep.h"
 
 namespace weft::train {
 
