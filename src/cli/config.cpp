@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/string_util.h"
-#include "cli/support_page.h"
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "config/section.h"
@@ -89,12 +88,9 @@ struct Action {
   void (*run)(const Arguments& arguments);
 };
 
-const std::vector<Action>& actions() {
-  static const std::vector<Action> kActions = {{"check", check},     {"show", show},
-                                               {"explain", explain}, {"reference", reference},
-                                               {"schema", schema},   {"support", support}};
-  return kActions;
-}
+const std::vector<Action> kActions = {{"check", check},     {"show", show},
+                                      {"explain", explain}, {"reference", reference},
+                                      {"schema", schema},   {"support", support}};
 
 }  // namespace
 
@@ -104,19 +100,8 @@ int run_config(std::vector<std::string> words) {
   if (!arguments.parse(words)) {
     return 0;
   }
-  const std::string& name = arguments.positional()[0];
-  Words names;
-  for (const auto& action : actions()) {
-    if (action.name == name) {
-      action.run(arguments);
-      return 0;
-    }
-    names.push_back(action.name);
-  }
-  const std::string near = did_you_mean(name, names);
-  throw UsageError(str_cat("weft config: unknown action '", name, "', ",
-                           near.empty() ? "" : "did you mean '" + near + "'? ",
-                           "allowed: ", join(names)));
+  find_entry(kActions, arguments.positional()[0], "weft config: unknown action").run(arguments);
+  return 0;
 }
 
 }  // namespace weft::cli

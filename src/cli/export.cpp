@@ -1,16 +1,40 @@
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/export_adapter.h"
 #include "cli/model_output.h"
 #include "cli/verbs.h"
 #include "models/config/family.h"
 #include "models/directory.h"
+#include "train/optimizer/lora_run.h"
 
 namespace weft::cli {
+
+namespace {
+
+/// Writes only the adapter of a checkpoint, in PEFT's layout: adapter_model.safetensors and
+/// adapter_config.json. Throws UserError if the checkpoint is not from a run with adapters.
+void export_adapter(const std::string& checkpoint, const std::string& output) {
+  const auto adapter = checkpoint + "/" + train::kAdapter;
+  if (!std::filesystem::exists(adapter + "/adapter_config.json")) {
+    throw UserError(
+        str_cat(checkpoint, ": no adapter, must be a checkpoint of a run with train.lora.rank"));
+  }
+  write_directory(output, [&](const std::string& working) {
+    for (const auto* name : {"adapter_model.safetensors", "adapter_config.json"}) {
+      FileWriter copy(str_cat(working, "/", name), FileWriter::Mode::kPlain);
+      copy.write(MappedFile(str_cat(adapter, "/", name)).text());
+      copy.commit();
+    }
+  });
+}
+
+}  // namespace
 
 int run_export(std::vector<std::string> raw) {
   Arguments arguments(

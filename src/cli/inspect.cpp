@@ -14,7 +14,7 @@
 #include "models/generator.h"
 #include "models/weights/weight_map.h"
 #include "objectives/objective.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/cost/cost.h"
 #include "train/run/device.h"
 #include "train/run/run_config.h"

@@ -12,8 +12,7 @@
 
 #include "base/file.h"
 #include "base/string_util.h"
-#include "cli/forward/forward_inputs.h"
-#include "cli/forward/forward_pass.h"
+#include "cli/forward/forward.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"

@@ -15,7 +15,7 @@ formats::DType read_dtype(const Arguments& arguments, const std::string& verb);
 /// `--output DIR`, which must be new or empty. Throws UsageError.
 std::string read_output(const Arguments& arguments, const std::string& verb);
 
-/// Fills a working directory beside `output`, then moves it into place atomically.
+/// Fills a working directory next to `output`, then moves it into place atomically.
 void write_directory(const std::string& output,
                      const std::function<void(const std::string& working)>& fill);
 

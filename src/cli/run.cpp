@@ -35,17 +35,7 @@ void print_help() {
 }
 
 const Verb& find_verb(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& verb : verbs()) {
-    if (verb.name == name) {
-      return verb;
-    }
-    names.push_back(verb.name);
-  }
-  const auto near = did_you_mean(name, names);
-  throw UsageError(str_cat("weft: unknown verb '", name, "', ",
-                           near.empty() ? "" : "did you mean '" + near + "'? ",
-                           "allowed: ", join(names)));
+  return find_entry(verbs(), name, "weft: unknown verb");
 }
 
 int run_verb(std::vector<std::string> arguments) {
@@ -75,9 +65,9 @@ int run_verb(std::vector<std::string> arguments) {
 /// after the first.
 void print_error(std::string_view message) {
   std::string line(message.substr(0, message.find("\nException raised from")));
-  for (auto& sign : line) {
-    if (static_cast<unsigned char>(sign) < ' ') {
-      sign = ' ';
+  for (auto& character : line) {
+    if (static_cast<unsigned char>(character) < ' ') {
+      character = ' ';
     }
   }
   if (line.size() > kMaxErrorLength) {

@@ -5,18 +5,32 @@
 
 namespace weft::cli {
 
+namespace {
+
+enum class InferencePrecision { kFp32, kBf16, kAuto };
+
+at::ScalarType read_type(const Arguments& arguments, const at::Device& device) {
+  switch (arguments.choice("precision", InferencePrecision::kFp32,
+                           {{"fp32", InferencePrecision::kFp32},
+                            {"bf16", InferencePrecision::kBf16},
+                            {"auto", InferencePrecision::kAuto}})) {
+    case InferencePrecision::kFp32:
+      return at::kFloat;
+    case InferencePrecision::kBf16:
+      return at::kBFloat16;
+    case InferencePrecision::kAuto:
+      break;
+  }
+  return models::fast_type(device);
+}
+
+}  // namespace
+
 c10::Device read_device(const Arguments& arguments) {
-  const auto word = arguments.get("device", "auto");
-  if (word == "auto") {
-    return train::choose_device(train::DeviceChoice::kAuto);
-  }
-  if (word == "cpu") {
-    return train::choose_device(train::DeviceChoice::kCpu);
-  }
-  if (word == "cuda") {
-    return train::choose_device(train::DeviceChoice::kCuda);
-  }
-  throw UsageError(str_cat("--device: '", word, "' is not one of auto, cpu, cuda"));
+  return train::choose_device(arguments.choice("device", train::DeviceChoice::kAuto,
+                                               {{"auto", train::DeviceChoice::kAuto},
+                                                {"cpu", train::DeviceChoice::kCpu},
+                                                {"cuda", train::DeviceChoice::kCuda}}));
 }
 
 std::optional<int64_t> read_threads(const Arguments& arguments) {
@@ -24,6 +38,24 @@ std::optional<int64_t> read_threads(const Arguments& arguments) {
     return std::nullopt;
   }
   return arguments.integer("threads", 1, 1, 1024);
+}
+
+void declare_inference(Arguments& arguments) {
+  arguments
+      .value("precision", "FORMAT",
+             "fp32 (default, reproducible), bf16 (precise to two or three digits, several times "
+             "faster), or auto: bf16 where the CPU or GPU supports it in hardware, else fp32")
+      .flag("int8",
+            "Quantize the weights of linear layers to int8 (CPU only): faster, with a small loss "
+            "of accuracy; measure it with `weft evaluate MODEL --data FILE --int8`")
+      .value("device", "DEVICE", "auto (default), cpu or cuda");
+}
+
+models::InferenceOptions read_inference(const Arguments& arguments) {
+  const auto device = read_device(arguments);
+  return {.device = device,
+          .type = read_type(arguments, device),
+          .is_quantized = arguments.has("int8")};
 }
 
 }  // namespace weft::cli

@@ -6,6 +6,7 @@
 #include <c10/core/Device.h>
 
 #include "cli/verb.h"
+#include "models/inference.h"
 
 namespace weft::cli {
 
@@ -14,5 +15,11 @@ c10::Device read_device(const Arguments& arguments);
 
 /// `--threads N`, nullopt if not given.
 std::optional<int64_t> read_threads(const Arguments& arguments);
+
+/// Declares `--precision`, `--int8` and `--device`, shared by the inference verbs.
+void declare_inference(Arguments& arguments);
+
+/// Throws UsageError, UserError if there is no such device.
+models::InferenceOptions read_inference(const Arguments& arguments);
 
 }  // namespace weft::cli

@@ -1,10 +1,9 @@
-#include "cli/support_page.h"
-
 #include <functional>
 #include <string_view>
 #include <vector>
 
 #include "base/string_util.h"
+#include "cli/verbs.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "objectives/objective_registry.h"

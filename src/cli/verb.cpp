@@ -167,8 +167,29 @@ double Arguments::number(const std::string& name, double fallback, double min, d
   return has(name) ? parsed<double>(state_->verb, name, get(name), min, max) : fallback;
 }
 
+std::size_t Arguments::choice_index(const std::string& name,
+                                    const std::vector<std::string>& words) const {
+  const auto word = get(name);
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) {
+    const auto near = did_you_mean(word, words);
+    fail(str_cat("--", name, ": '", word, "' is not one of ", join(words),
+                 near.empty() ? "" : ", did you mean '" + near + "'?"));
+  }
+  return static_cast<std::size_t>(found - words.begin());
+}
+
 void Arguments::fail(const std::string& message) const {
   throw UsageError(str_cat("weft ", state_->verb, ": ", message));
+}
+
+void reject_name(std::string_view where,
+                 const std::string& name,
+                 const std::vector<std::string>& names) {
+  const auto near = did_you_mean(name, names);
+  throw UsageError(str_cat(where, " '", name, "', ",
+                           near.empty() ? "" : "did you mean '" + near + "'? ",
+                           "allowed: ", join(names)));
 }
 
 }  // namespace weft::cli

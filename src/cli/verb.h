@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -57,11 +60,25 @@ class Arguments {
   /// Throw UsageError for anything but a number in [min, max].
   int64_t integer(const std::string& name, int64_t fallback, int64_t min, int64_t max) const;
   double number(const std::string& name, double fallback, double min, double max) const;
+  /// Value of the word that the option names. Throws UsageError for a word without a value.
+  template <class Value>
+  Value choice(
+      const std::string& name,
+      Value fallback,
+      const std::type_identity_t<std::vector<std::pair<std::string_view, Value>>>& values) const {
+    std::vector<std::string> words;
+    for (const auto& [word, value] : values) {
+      words.emplace_back(word);
+    }
+    return has(name) ? values[choice_index(name, words)].second : fallback;
+  }
   const std::vector<std::string>& positional() const { return positional_; }
   /// Throws UsageError `weft VERB: message`.
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
+  std::size_t choice_index(const std::string& name, const std::vector<std::string>& words) const;
+
   struct State;  // keeps cxxopts out of this header
   std::unique_ptr<State> state_;
   HelpText help_;
@@ -69,5 +86,25 @@ class Arguments {
   std::size_t max_positional_;
   std::vector<std::string> positional_;
 };
+
+/// Throws UsageError `WHERE 'NAME', did you mean 'NEAREST'? allowed: NAMES`.
+[[noreturn]] void reject_name(std::string_view where,
+                              const std::string& name,
+                              const std::vector<std::string>& names);
+
+/// The entry of a table with this name; all entries have a `name`. Throws like reject_name.
+template <class Entry>
+const Entry& find_entry(const std::vector<Entry>& table,
+                        const std::string& name,
+                        std::string_view where) {
+  std::vector<std::string> names;
+  for (const auto& entry : table) {
+    if (entry.name == name) {
+      return entry;
+    }
+    names.push_back(entry.name);
+  }
+  reject_name(where, name, names);
+}
 
 }  // namespace weft::cli

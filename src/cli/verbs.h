@@ -26,4 +26,8 @@ int run_forward(std::vector<std::string> arguments);
 int run_bench(std::vector<std::string> arguments);
 int run_doctor(std::vector<std::string> arguments);
 
+/// docs/support.md: the heads of each family, the objectives that can train it, and its names in
+/// `transformers`, from the tables of families and objectives.
+std::string support_page();
+
 }  // namespace weft::cli

@@ -32,15 +32,15 @@ class TrainedRun {
   TrainedRun(const std::string& table, const std::string& rows, const std::string& objective) {
     test::write(work_ / table, rows);
     std::string config = kClassifyConfig;
-    const std::vector<std::pair<std::string, std::string>> signs = {
+    const std::vector<std::pair<std::string, std::string>> placeholders = {
         {"VOCABULARY", table == "train.tsv"     ? "42"
                        : table == "train.jsonl" ? "28"
                                                 : "26"},
         {"WORK", work_.path()},
         {"TRAIN", table},
         {"OBJECTIVE", objective}};
-    for (const auto& [sign, value] : signs) {
-      config = test::filled(config, sign, value);
+    for (const auto& [placeholder, value] : placeholders) {
+      config = test::filled(config, placeholder, value);
     }
     test::write(work_ / "config.yaml", config);
     done = test::weft({"train", work_ / "config.yaml"});

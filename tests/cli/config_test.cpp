@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "cli/support_page.h"
 #include "cli/verbs.h"
 #include "config/reference.h"
 #include "support/folder.h"

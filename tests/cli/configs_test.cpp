@@ -64,14 +64,14 @@ INSTANTIATE_TEST_SUITE_P(Shipped,
                          [](const auto& parameter) { return parameter.param; });
 
 TEST(Recipes, SayHowToRunThemAndShareNoRun) {
-  std::set<std::string> seen;
+  std::set<std::string> directories;
   for (const auto& name : recipe_names("configs")) {
     EXPECT_NE(test::contents(kSource + "/configs/" + name + ".yaml")
                   .find("# Run:    weft train configs/" + name + ".yaml"),
               std::string::npos)
         << name;
     const auto directory = text_at(read_recipe(name), "run.directory");
-    EXPECT_TRUE(seen.insert(directory).second) << name << ": " << directory;
+    EXPECT_TRUE(directories.insert(directory).second) << name << ": " << directory;
   }
 }
 

@@ -122,11 +122,11 @@ TEST_P(GpuInBf16, IsMeasured) {
                              shortened(recipe) + " --set run.device=cuda",
                          setting());
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto told = Json::parse(done.out);
-  EXPECT_EQ(told["device"], "cuda:0");
-  EXPECT_GT(told["real_tokens_per_s"], 0.0);
-  EXPECT_GT(told["memory_mib"]["optimizer"], 0.0);
-  EXPECT_FALSE(told.contains("allocations"));
+  const auto report = Json::parse(done.out);
+  EXPECT_EQ(report["device"], "cuda:0");
+  EXPECT_GT(report["real_tokens_per_s"], 0.0);
+  EXPECT_GT(report["memory_mib"]["optimizer"], 0.0);
+  EXPECT_FALSE(report.contains("allocations"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds,

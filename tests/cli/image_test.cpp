@@ -63,12 +63,12 @@ class Images : public ::testing::Test {
                             const std::string& workers,
                             const std::vector<std::string>& more = {}) {
     std::string config = kImageConfig;
-    for (const auto& [sign, value] :
+    for (const auto& [placeholder, value] :
          std::vector<std::pair<std::string, std::string>>{{"WORKERS", workers},
                                                           {"AUGMENT", augment_},
                                                           {"OBJECTIVE", objective_},
                                                           {"WORK", work_.path()}}) {
-      config = test::filled(config, sign, value);
+      config = test::filled(config, placeholder, value);
     }
     test::write(work_ / "config.yaml", config);
     std::vector<std::string> arguments = {"train", work_ / "config.yaml", "--output", work_ / name};

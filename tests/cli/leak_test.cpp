@@ -114,7 +114,7 @@ TEST(LongRun, DoesNotLeakMemoryFilesOrThreads) {
   const auto early = most(samples, 1, 2 * warm);
   const auto late = most(samples, 2 * warm, steps + 1);
   ASSERT_GT(late.kilobytes, 0);
-  // What the heap of the loaders' threads yet takes until it has seen their worst; in the long form
+  // What the heap of the loaders' threads still grows until the largest batch; in the long form
   // a kilobyte a step would be twice as much.
   EXPECT_LE(late.kilobytes, early.kilobytes + 3 * 1024);
   // A look may meet a save in its thread with its files, or not; one left open by each of the 50

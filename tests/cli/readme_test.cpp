@@ -48,10 +48,10 @@ TEST(Readme, BeginsWithTheTwoCommands) {
 }
 
 TEST(Readme, VerbsAndTheirOptionsExist) {
-  int seen = 0;
+  int commands = 0;
   for (const auto& line : shell_lines()) {
     for (const auto& words : matches(line, "(?:^|\\| |&& )weft ([^|&]*)")) {
-      ++seen;
+      ++commands;
       const auto help = test::weft({words.substr(0, words.find(' ')), "--help"});
       EXPECT_EQ(help.status, 0) << line << "\n" << help.err;
       for (const auto& option : matches(words, "(--[a-z-]+)")) {
@@ -60,7 +60,7 @@ TEST(Readme, VerbsAndTheirOptionsExist) {
       }
     }
   }
-  EXPECT_GT(seen, 10);
+  EXPECT_GT(commands, 10);
 }
 
 TEST(Readme, ScriptsAndFilesExist) {

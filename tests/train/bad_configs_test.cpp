@@ -103,8 +103,12 @@ struct Config {
 
 std::string unescaped(std::string text) {
   for (std::size_t at = 0; (at = text.find('\\', at)) != std::string::npos; ++at) {
-    const char sign = at + 1 < text.size() ? text[at + 1] : '\\';
-    text.replace(at, 2, 1, sign == 'n' ? '\n' : sign == 't' ? '\t' : sign == '0' ? '\0' : sign);
+    const char escape = at + 1 < text.size() ? text[at + 1] : '\\';
+    text.replace(at, 2, 1,
+                 escape == 'n'   ? '\n'
+                 : escape == 't' ? '\t'
+                 : escape == '0' ? '\0'
+                                 : escape);
   }
   return text;
 }

@@ -11,7 +11,7 @@
 #include "formats/error.h"
 #include "formats/safetensors.h"
 #include "support/config.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/forked_runs.h"
 
 namespace weft::train {
@@ -70,7 +70,7 @@ class CheckpointCorruptionTest : public test::ForkedRuns {
     const auto words = testing::internal::GetCapturedStderr();
     log::set_level(log::Level::kError);
     ASSERT_TRUE(found) << name << ": " << what;
-    EXPECT_EQ(found->state.progress.steps, 2) << name << ": " << what << " is not seen";
+    EXPECT_EQ(found->state.progress.steps, 2) << name << ": " << what << " is not detected";
     EXPECT_NE(words.find("warning: [checkpoint] skipped: " + newest_path() + "/" + name),
               std::string::npos)
         << name << ": " << what << ": " << words;
@@ -78,7 +78,7 @@ class CheckpointCorruptionTest : public test::ForkedRuns {
 };
 
 TEST_F(CheckpointCorruptionTest, IsDetectedInEveryRegionOfEveryFile) {
-  int seen = 0;
+  int detected = 0;
   const auto names = files();
   ASSERT_GE(names.size(), 8U);
   for (const auto& name : names) {
@@ -91,14 +91,14 @@ TEST_F(CheckpointCorruptionTest, IsDetectedInEveryRegionOfEveryFile) {
       }
       test::Folder::write_to(path, bad);
       expect_skipped(name, what);
-      ++seen;
+      ++detected;
     }
     fs::remove(path);
     expect_skipped(name, "removed");
     test::Folder::write_to(path, good);
   }
-  RecordProperty("seen", seen);
-  EXPECT_GE(seen, 400);
+  RecordProperty("detected", detected);
+  EXPECT_GE(detected, 400);
   EXPECT_EQ(newest("run"), 4);
 }
 

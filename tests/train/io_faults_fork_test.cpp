@@ -13,7 +13,7 @@
 #include "base/fault_injection.h"
 #include "base/file.h"
 #include "support/limits.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/forked_runs.h"
 
 namespace weft::train {

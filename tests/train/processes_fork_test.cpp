@@ -99,7 +99,7 @@ TEST_F(ProcessesTest, SecondOneOnARunDirectoryIsRefused) {
       << small_.file("second");
   ::kill(holder, SIGKILL);
   EXPECT_EQ(test::wait_for(holder), kKilled);
-  EXPECT_EQ(train(config("run")), kDone) << "a dead process holds nothing\n" << stderr_text();
+  EXPECT_EQ(train(config("run")), kDone) << "a dead process has no lock\n" << stderr_text();
 }
 
 TEST_F(ProcessesTest, TwoBuildOneTokenStoreAtOnce) {

@@ -10,7 +10,7 @@
 #include "objectives/objectives.h"
 #include "support/config.h"
 #include "support/tensor_file.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/cost/cost.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/run/train.h"
@@ -148,11 +148,12 @@ TEST_F(ReplacedTokenRun, EachModelOfACheckpointIsEvaluatedByItself) {
   for (const auto& [name, value] : metrics) {
     EXPECT_NEAR(value, small_.values("run", "eval/" + name.substr(5)).at(8), 1e-5) << name;
   }
-  const auto guesses =
+  const auto generator_metrics =
       evaluated("run/checkpoint-8/generator",
                 {"objective.mask_token_prob=1", "objective.random_token_prob=0", "run.seed=7"});
-  EXPECT_NEAR(guesses.at("eval_loss"), metrics.at("eval_generator_loss"), 1e-5);
-  EXPECT_NEAR(guesses.at("eval_mlm_accuracy"), metrics.at("eval_generator_accuracy"), 1e-9);
+  EXPECT_NEAR(generator_metrics.at("eval_loss"), metrics.at("eval_generator_loss"), 1e-5);
+  EXPECT_NEAR(generator_metrics.at("eval_mlm_accuracy"), metrics.at("eval_generator_accuracy"),
+              1e-9);
 }
 
 TEST_F(ReplacedTokenRun, BeginsWithBothModelsOfAnother) {

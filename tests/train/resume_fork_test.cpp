@@ -8,8 +8,7 @@
 #include "nn/activation_hook.h"
 #include "train/forked_runs.h"
 #include "train/resume_cases.h"
-#include "train/run/run_comparison.h"
-#include "train/run/verify_resume.h"
+#include "train/run/reproduce.h"
 
 namespace weft::train {
 namespace {
@@ -80,7 +79,7 @@ std::string name_of(const ::testing::TestParamInfo<ResumeCase>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, ResumeTest, ::testing::ValuesIn(kResumeCases), name_of);
 
-/// Asks for a stop in the midst of a step: where a part is met for so many times once it is on. A
+/// Asks for a stop in the middle of a step: where a part is met for so many times once it is on. A
 /// process that is forked later has it too.
 class StopInModule : public nn::ActivationHook {
  public:
@@ -114,9 +113,9 @@ TEST_F(StopTest, DuringAccumulationIsAbortedAndRepeated) {
     const auto row = test::kResumeCases.front();
     ASSERT_EQ(train(case_config(small_, row, "straight", cut)), kDone) << stderr_text();
     StopInModule probe("layers.1", 4);
-    const TrainRequest midst = {
+    const TrainRequest stopping = {
         .on_step = [&probe](const TrainState& state) { probe.is_on = state.progress.steps == 5; }};
-    ASSERT_EQ(train(case_config(small_, row, "run", cut), ChildTraining{.request = midst}),
+    ASSERT_EQ(train(case_config(small_, row, "run", cut), ChildTraining{.request = stopping}),
               kStopped)
         << stderr_text();
     EXPECT_EQ(newest("run"), 5) << "the stop came after the step\n" << stderr_text();
@@ -137,7 +136,7 @@ TEST_F(StopTest, VerifyResumeChecksAUsersConfig) {
   EXPECT_GT(check.comparison.tensors, 20);
   EXPECT_EQ(check.comparison.lines, 3);
   EXPECT_FALSE(std::filesystem::exists(small_.path("run")));
-  EXPECT_EQ(verify_resume(config, 1000).steps, 40) << "a run's own end is the proof's";
+  EXPECT_EQ(verify_resume(config, 1000).steps, 40) << "stops at the end of the run";
 }
 
 TEST_F(StopTest, VerifyResumeRefusesTheClockAndTellsOfAFailure) {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/forked_runs.h"
 
 namespace weft::train {

@@ -1,3 +1,5 @@
+#include "cli/data/data.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -13,9 +15,6 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "batching/model_inputs.h"
-#include "cli/data/data_report.h"
-#include "cli/data/image_report.h"
-#include "cli/data/preview.h"
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "data/data_loader.h"
@@ -231,6 +230,14 @@ void preview(const Arguments& arguments) {
   }
 }
 
+struct DataAction {
+  std::string name;
+  void (*run)(const Arguments& arguments);
+};
+
+const std::vector<DataAction> kDataActions = {
+    {"build", build}, {"inspect", inspect}, {"preview", preview}};
+
 }  // namespace
 
 int run_data(std::vector<std::string> raw) {
@@ -251,16 +258,7 @@ int run_data(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const std::string& action = arguments.positional().front();
-  if (action == "build") {
-    build(arguments);
-  } else if (action == "inspect") {
-    inspect(arguments);
-  } else if (action == "preview") {
-    preview(arguments);
-  } else {
-    throw UsageError(str_cat("weft data: '", action, "' is not one of build, inspect, preview"));
-  }
+  find_entry(kDataActions, arguments.positional()[0], "weft data: unknown action").run(arguments);
   return 0;
 }
 

@@ -1,11 +1,10 @@
-#include "cli/data/data_report.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <iomanip>
 #include <sstream>
 
 #include "base/string_util.h"
+#include "cli/data/data.h"
 
 namespace weft::cli {
 namespace {

@@ -1,5 +1,3 @@
-#include "cli/data/image_report.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -8,6 +6,7 @@
 #include <sstream>
 
 #include "base/string_util.h"
+#include "cli/data/data.h"
 #include "formats/image.h"
 
 namespace weft::cli {

@@ -1,10 +1,9 @@
-#include "cli/data/preview.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 
 #include "base/string_util.h"
+#include "cli/data/data.h"
 
 namespace weft::cli {
 namespace {
@@ -37,17 +36,17 @@ std::string word_of(const data::Tokenizer& tokenizer, int64_t id) {
 }
 
 std::string show_target(const std::string& right,
-                        const std::string& seen,
+                        const std::string& input,
                         bool is_kept,
                         bool is_masked,
                         bool has_colors) {
   if (!has_colors) {
-    return is_kept ? str_cat("{", right, "}") : str_cat("{", right, ">", seen, "}");
+    return is_kept ? str_cat("{", right, "}") : str_cat("{", right, ">", input, "}");
   }
   if (is_kept) {
     return colored(kUnderlined, right, true);
   }
-  return colored(kStruck, right, true) + colored(is_masked ? kMasked : kReplaced, seen, true);
+  return colored(kStruck, right, true) + colored(is_masked ? kMasked : kReplaced, input, true);
 }
 
 }  // namespace
@@ -162,10 +161,10 @@ void count_masks(const data::Example& example,
                  MaskCounts& counts) {
   counts.tokens += static_cast<int64_t>(example.ids.size());
   for (std::size_t i = 0; i < example.targets.size(); ++i) {
-    const int64_t seen = example.ids[static_cast<std::size_t>(example.target_positions[i])];
-    if (seen == example.targets[i]) {
+    const int64_t input = example.ids[static_cast<std::size_t>(example.target_positions[i])];
+    if (input == example.targets[i]) {
       ++counts.kept;
-    } else if (seen == tokenizer.special_token_ids().mask) {
+    } else if (input == tokenizer.special_token_ids().mask) {
       ++counts.masked;
     } else {
       ++counts.replaced;

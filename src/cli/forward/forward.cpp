@@ -1,3 +1,5 @@
+#include "cli/forward/forward.h"
+
 #include <map>
 #include <string>
 #include <vector>
@@ -6,8 +8,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
-#include "cli/forward/forward_inputs.h"
-#include "cli/forward/forward_pass.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "models/directory.h"

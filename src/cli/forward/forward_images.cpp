@@ -1,9 +1,8 @@
-#include "cli/forward/forward_images.h"
-
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
 #include "base/string_util.h"
+#include "cli/forward/forward.h"
 #include "data/batch.h"
 #include "formats/image.h"
 #include "kernels/cross_entropy.h"

@@ -1,13 +1,10 @@
-#include "cli/forward/forward_inputs.h"
-
 #include <algorithm>
 #include <utility>
 
 #include <ATen/Functions.h>
 
 #include "base/string_util.h"
-#include "cli/forward/forward_images.h"
-#include "cli/forward/forward_seq2seq.h"
+#include "cli/forward/forward.h"
 #include "data/batch.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"

@@ -1,5 +1,3 @@
-#include "cli/forward/forward_pass.h"
-
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -8,8 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/string_util.h"
-#include "cli/forward/forward_images.h"
-#include "cli/forward/forward_seq2seq.h"
+#include "cli/forward/forward.h"
 #include "cli/forward/padded_batch.h"
 #include "data/batch.h"
 #include "kernels/cross_entropy.h"

@@ -8,7 +8,6 @@
 #include "base/string_util.h"
 #include "cli/generate/generation_options.h"
 #include "cli/generate/prompt_reader.h"
-#include "cli/predict/inference_options.h"
 #include "cli/predict/output_writer.h"
 #include "cli/predict/request_reader.h"
 #include "cli/shared_options.h"

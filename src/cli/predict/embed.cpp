@@ -11,7 +11,6 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/embeddings_writer.h"
-#include "cli/predict/inference_options.h"
 #include "cli/predict/request_reader.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"

@@ -4,9 +4,7 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/predict/evaluate_texts.h"
-#include "cli/predict/hardest_examples.h"
-#include "cli/predict/inference_options.h"
+#include "cli/predict/evaluate.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "formats/json.h"

@@ -1,6 +1,5 @@
-#include "cli/predict/hardest_examples.h"
-
 #include "base/file.h"
+#include "cli/predict/evaluate.h"
 #include "data/datasets/labelled_dataset.h"
 #include "data/datasets/tagged_dataset.h"
 #include "formats/json.h"

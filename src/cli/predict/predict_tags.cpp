@@ -1,4 +1,4 @@
-#include "cli/predict/predict_tags.h"
+#include "inference/predict_tags.h"
 
 #include <algorithm>
 #include <string_view>
@@ -7,11 +7,10 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "cli/predict/attention_json.h"
+#include "cli/predict/predict.h"
 #include "data/text/text_words.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
-#include "inference/predict_tags.h"
 
 namespace weft::cli {
 namespace {

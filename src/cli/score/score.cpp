@@ -1,3 +1,5 @@
+#include "cli/score/score.h"
+
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -6,11 +8,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
-#include "cli/predict/inference_options.h"
 #include "cli/predict/output_writer.h"
-#include "cli/score/score_item_reader.h"
-#include "cli/score/score_table.h"
-#include "cli/score/text_scores.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"

@@ -1,9 +1,8 @@
-#include "cli/score/score_item_reader.h"
-
 #include <utility>
 
 #include "base/file.h"
 #include "base/string_util.h"
+#include "cli/score/score.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
 #include "formats/table_reader.h"

@@ -1,11 +1,10 @@
-#include "cli/score/score_table.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <optional>
 
 #include "base/string_util.h"
+#include "cli/score/score.h"
 
 namespace weft::cli {
 

@@ -1,5 +1,3 @@
-#include "cli/score/text_scores.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <set>
 
 #include "base/string_util.h"
+#include "cli/score/score.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
 #include "metrics/bleu.h"

@@ -1,5 +1,3 @@
-#include "cli/tokenizer/encode_lines.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -19,6 +17,7 @@
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "base/utf8.h"
+#include "cli/tokenizer/tokenizer.h"
 #include "formats/json.h"
 
 namespace weft::cli {

@@ -8,8 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/tokenizer/encode_lines.h"
-#include "cli/tokenizer/tokenizer_bench.h"
+#include "cli/tokenizer/tokenizer.h"
 #include "cli/verbs.h"
 #include "data/tokenizer_options.h"
 #include "formats/json.h"
@@ -18,27 +17,6 @@
 namespace weft::cli {
 
 namespace {
-
-using Verbs = std::vector<std::pair<std::string_view, int (*)(const std::vector<std::string>&)>>;
-
-template <class Value>
-Value tokenizer_chosen(const Arguments& arguments,
-                       const std::string& option,
-                       Value fallback,
-                       const std::vector<std::pair<std::string, Value>>& choices) {
-  if (!arguments.has(option)) {
-    return fallback;
-  }
-  std::vector<std::string> words;
-  for (const auto& [word, value] : choices) {
-    if (word == arguments.get(option)) {
-      return value;
-    }
-    words.push_back(word);
-  }
-  throw UsageError(str_cat("weft tokenizer: --", option, ": '", arguments.get(option),
-                           "' is not one of ", join(words)));
-}
 
 /// Rejects options that belong to another tokenizer type.
 void check_type_options(const Arguments& arguments, data::TokenizerType type) {
@@ -60,13 +38,12 @@ void check_type_options(const Arguments& arguments, data::TokenizerType type) {
 
 data::TokenizerOptions training_options(const Arguments& arguments) {
   data::TokenizerOptions options;
-  options.type =
-      tokenizer_chosen<data::TokenizerType>(arguments, "type", options.type,
-                                            {{"wordpiece", data::TokenizerType::kWordPiece},
-                                             {"unigram", data::TokenizerType::kUnigram},
-                                             {"bpe", data::TokenizerType::kBpe},
-                                             {"byte_level_bpe", data::TokenizerType::kByteLevelBpe},
-                                             {"characters", data::TokenizerType::kCharacters}});
+  options.type = arguments.choice("type", options.type,
+                                  {{"wordpiece", data::TokenizerType::kWordPiece},
+                                   {"unigram", data::TokenizerType::kUnigram},
+                                   {"bpe", data::TokenizerType::kBpe},
+                                   {"byte_level_bpe", data::TokenizerType::kByteLevelBpe},
+                                   {"characters", data::TokenizerType::kCharacters}});
   check_type_options(arguments, options.type);
   options.vocab_size = arguments.integer("vocab-size", options.vocab_size, 16, 1'000'000);
   options.lowercase = !arguments.has("cased");
@@ -77,13 +54,12 @@ data::TokenizerOptions training_options(const Arguments& arguments) {
   options.sample_lines = arguments.integer("sample-lines", options.sample_lines, 1, 100'000'000);
   options.min_frequency =
       arguments.integer("min-frequency", options.min_frequency, 1, 1'000'000'000);
-  options.normalization =
-      tokenizer_chosen<std::string>(arguments, "normalization", options.normalization,
-                                    {{"nmt_nfkc", "nmt_nfkc"},
-                                     {"nfkc", "nfkc"},
-                                     {"nmt_nfkc_cf", "nmt_nfkc_cf"},
-                                     {"nfkc_cf", "nfkc_cf"},
-                                     {"identity", "identity"}});
+  options.normalization = arguments.choice("normalization", options.normalization,
+                                           {{"nmt_nfkc", "nmt_nfkc"},
+                                            {"nfkc", "nfkc"},
+                                            {"nmt_nfkc_cf", "nmt_nfkc_cf"},
+                                            {"nfkc_cf", "nfkc_cf"},
+                                            {"identity", "identity"}});
   if (arguments.has("languages")) {
     const auto given = arguments.get("languages");
     const auto codes = split(given, ',');
@@ -152,19 +128,18 @@ int run_training(const std::vector<std::string>& raw) {
     throw UsageError("weft tokenizer train: --output DIR is required");
   }
   const auto options = training_options(arguments);
-  const auto style = tokenizer_chosen<data::TokenizerTemplate>(
-      arguments, "style", data::TokenizerTemplate::kBert,
-      {{"bert", data::TokenizerTemplate::kBert},
-       {"distilbert", data::TokenizerTemplate::kBertNoSegments},
-       {"modernbert", data::TokenizerTemplate::kBertNoSegments},
-       {"roberta", data::TokenizerTemplate::kRoberta},
-       {"xlm-roberta", data::TokenizerTemplate::kXlmRoberta},
-       {"xlm", data::TokenizerTemplate::kXlm},
-       {"gpt2", data::TokenizerTemplate::kGpt2},
-       {"qwen2", data::TokenizerTemplate::kQwen2},
-       {"t5", data::TokenizerTemplate::kT5},
-       {"marian", data::TokenizerTemplate::kEosOnly},
-       {"mbart", data::TokenizerTemplate::kMbart}});
+  const auto style = arguments.choice("style", data::TokenizerTemplate::kBert,
+                                      {{"bert", data::TokenizerTemplate::kBert},
+                                       {"distilbert", data::TokenizerTemplate::kBertNoSegments},
+                                       {"modernbert", data::TokenizerTemplate::kBertNoSegments},
+                                       {"roberta", data::TokenizerTemplate::kRoberta},
+                                       {"xlm-roberta", data::TokenizerTemplate::kXlmRoberta},
+                                       {"xlm", data::TokenizerTemplate::kXlm},
+                                       {"gpt2", data::TokenizerTemplate::kGpt2},
+                                       {"qwen2", data::TokenizerTemplate::kQwen2},
+                                       {"t5", data::TokenizerTemplate::kT5},
+                                       {"marian", data::TokenizerTemplate::kEosOnly},
+                                       {"mbart", data::TokenizerTemplate::kMbart}});
   if (arguments.has("languages") && style != data::TokenizerTemplate::kMbart) {
     throw UsageError("weft tokenizer train: --languages works only with --style mbart");
   }
@@ -289,31 +264,29 @@ int run_inspection(const std::vector<std::string>& raw) {
   return 0;
 }
 
+struct TokenizerAction {
+  std::string name;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+const std::vector<TokenizerAction> kTokenizerActions = {{"train", run_training},
+                                                        {"encode", run_encoding},
+                                                        {"decode", run_decoding},
+                                                        {"inspect", run_inspection},
+                                                        {"bench", run_tokenizer_bench}};
+
 }  // namespace
 
 int run_tokenizer(std::vector<std::string> raw) {
-  static const Verbs verbs = {{"train", run_training},
-                              {"encode", run_encoding},
-                              {"decode", run_decoding},
-                              {"inspect", run_inspection},
-                              {"bench", run_tokenizer_bench}};
-  std::vector<std::string> names;
-  for (const auto& [name, run] : verbs) {
-    if (!raw.empty() && raw[0] == name) {
-      return run({raw.begin() + 1, raw.end()});
-    }
-    names.emplace_back(name);
-  }
   if (raw.empty() || raw[0] == "--help" || raw[0] == "-h") {
-    std::cout << "Usage: weft tokenizer " << join(names, "|")
-              << " ...\n\nTrains tokenizers and runs them. `weft tokenizer train --help` shows the "
+    std::cout << "Usage: weft tokenizer train|encode|decode|inspect|bench ...\n\nTrains tokenizers "
+                 "and runs them. `weft tokenizer train --help` shows the "
                  "options of an action.\n\nExamples:\n  echo 'Hello world' | weft tokenizer encode "
                  "--model runs/bert-mini/last\n";
     return raw.empty() ? 2 : 0;
   }
-  const std::string near = did_you_mean(raw[0], names);
-  throw UsageError(str_cat("weft tokenizer: '", raw[0], "' is not one of ", join(names),
-                           near.empty() ? "" : str_cat(" (did you mean '", near, "'?)")));
+  return find_entry(kTokenizerActions, raw[0], "weft tokenizer: unknown action")
+      .run({raw.begin() + 1, raw.end()});
 }
 
 }  // namespace weft::cli

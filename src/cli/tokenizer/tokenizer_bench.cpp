@@ -1,5 +1,3 @@
-#include "cli/tokenizer/tokenizer_bench.h"
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -8,7 +6,7 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/string_util.h"
-#include "cli/tokenizer/encode_lines.h"
+#include "cli/tokenizer/tokenizer.h"
 #include "cli/verb.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"

@@ -1,4 +1,4 @@
-#include "cli/train/reproduce.h"
+#include "train/run/reproduce.h"
 
 #include <algorithm>
 #include <iostream>
@@ -9,9 +9,8 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/train/train.h"
 #include "formats/json.h"
-#include "train/run/reproduce.h"
-#include "train/run/verify_resume.h"
 
 namespace weft::cli {
 
@@ -28,10 +27,10 @@ int report(const train::Comparison& comparison,
   const auto what = str_cat(with_commas(comparison.tensors), " tensors, the state and ",
                             with_commas(comparison.lines), " lines of metrics.jsonl");
   if (comparison.is_equal()) {
-    log::info(str_cat(area, " ", subject, " equal, bit for bit: ", what));
+    log::info(str_cat(area, " ", subject, " identical: ", what));
   } else {
     log::error(
-        str_cat(area, " ", subject, " not equal: ", differences.size(), " differences in ", what));
+        str_cat(area, " ", subject, " different: ", differences.size(), " differences in ", what));
     for (std::size_t i = 0; i < std::min(kShown, differences.size()); ++i) {
       log::error(str_cat(area, " ", differences[i]));
     }
@@ -59,7 +58,7 @@ void reject_others(const Arguments& arguments,
 void declare_reproduce(Arguments& arguments) {
   arguments
       .value("reproduce", "RUN",
-             "repeat the run of this directory in --output (default: RUN-reproduce) with its "
+             "repeat the run of this directory in --output (default: RUN-repeat) with its "
              "config, seed and threads, and check that the weights are identical; takes no CONFIG")
       .flag("verify-resume",
             "check that a stopped run of this config resumes bit for bit: train --steps steps in "
@@ -81,7 +80,7 @@ int run_reproduce(const Arguments& arguments) {
   formats::Json json;
   json["directory"] = reproduction.directory;
   json["step"] = reproduction.step;
-  return report(reproduction.comparison, "[reproduce]", str_cat("step ", reproduction.step),
+  return report(reproduction.comparison, "[reproduce]", str_cat("step ", reproduction.step, " is"),
                 std::move(json));
 }
 
@@ -93,13 +92,13 @@ int run_verify_resume(const Arguments& arguments, const train::RunConfig& config
         "weft train: --verify-resume works only with a single run, this config has a grid");
   }
   constexpr int64_t kMaxSteps = 1'000'000'000;
-  const auto proof = train::verify_resume(config, arguments.integer("steps", kSteps, 2, kMaxSteps));
+  const auto check = train::verify_resume(config, arguments.integer("steps", kSteps, 2, kMaxSteps));
   formats::Json json;
-  json["steps"] = proof.steps;
-  json["new_process_after"] = proof.half;
-  return report(proof.comparison, "[resume]",
-                str_cat(proof.steps, " steps, and ", proof.half, " + a new process + ",
-                        proof.steps - proof.half),
+  json["steps"] = check.steps;
+  json["new_process_after"] = check.half;
+  return report(check.comparison, "[resume]",
+                str_cat(check.steps, " steps in one process and ", check.half, " + ",
+                        check.steps - check.half, " steps in two are"),
                 std::move(json));
 }
 

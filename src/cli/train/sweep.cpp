@@ -1,14 +1,13 @@
-#include "cli/train/sweep.h"
+#include "train/sweep/sweep.h"
 
 #include <algorithm>
 #include <charconv>
 #include <iostream>
 
 #include "base/string_util.h"
+#include "cli/train/train.h"
 #include "config/section.h"
 #include "train/run/run_config.h"
-#include "train/sweep/sweep.h"
-#include "train/sweep/sweep_report.h"
 
 namespace weft::cli {
 

@@ -7,8 +7,7 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/train/reproduce.h"
-#include "cli/train/sweep.h"
+#include "cli/train/train.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 #include "config/section.h"

@@ -15,7 +15,6 @@
 #include "formats/safetensors.h"
 #include "models/generator.h"
 #include "models/weights/tensors.h"
-#include "train/checkpoint/manifest.h"
 #include "train/optimizer/lora_run.h"
 
 namespace weft::train {

@@ -1,5 +1,3 @@
-#include "train/checkpoint/manifest.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include "base/string_util.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace weft::train {
 

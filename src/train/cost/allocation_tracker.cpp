@@ -24,7 +24,7 @@ std::atomic<int64_t> largest_live{std::numeric_limits<int64_t>::max()};  // the 
 /// because some of LibTorch's code requires that context and memory are the same pointer.
 struct Blocks {
   std::mutex mutex;
-  std::unordered_map<void*, std::pair<c10::DataPtr, int64_t>> held;
+  std::unordered_map<void*, std::pair<c10::DataPtr, int64_t>> by_address;
 };
 
 Blocks& blocks() {
@@ -51,7 +51,7 @@ class CountingAllocator : public c10::Allocator {
     if (memory == nullptr) {
       return given;
     }
-    hold(std::move(given), size);
+    add_block(std::move(given), size);
     ++allocations;
     allocated += size;
     const int64_t now = live += size;
@@ -67,16 +67,16 @@ class CountingAllocator : public c10::Allocator {
   c10::Allocator* underlying = nullptr;
 
  private:
-  static void hold(c10::DataPtr given, int64_t size) {
+  static void add_block(c10::DataPtr given, int64_t size) {
     const std::lock_guard lock(blocks().mutex);
-    auto& held = blocks().held;
-    if (const auto freed = held.find(given.get()); freed != held.end()) {
+    auto& by_address = blocks().by_address;
+    if (const auto freed = by_address.find(given.get()); freed != by_address.end()) {
       live -= freed->second.second;
       freed->second.first.release_context();
-      held.erase(freed);
+      by_address.erase(freed);
     }
     void* const memory = given.get();
-    held.emplace(memory, std::pair(std::move(given), size));
+    by_address.emplace(memory, std::pair(std::move(given), size));
   }
 };
 
@@ -87,10 +87,10 @@ CountingAllocator& counting_allocator() {
 
 void release(void* memory) {
   auto& all = blocks();
-  decltype(all.held)::node_type block;  // is freed outside the lock
+  decltype(all.by_address)::node_type block;  // is freed outside the lock
   {
     const std::lock_guard lock(all.mutex);
-    block = all.held.extract(memory);
+    block = all.by_address.extract(memory);
   }
   if (block.empty()) {
     counting_allocator().underlying->raw_deallocate(memory);

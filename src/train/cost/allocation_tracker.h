@@ -10,7 +10,7 @@ namespace weft::train {
 /// one exists at a time.
 class AllocationTracker {
  public:
-  /// `limit`: bytes that may be held at once. An allocation beyond it throws as LibTorch's
+  /// `limit`: bytes that may be allocated at once. An allocation beyond it throws as LibTorch's
   /// allocator does where the system refuses.
   explicit AllocationTracker(int64_t limit = std::numeric_limits<int64_t>::max());
   AllocationTracker(const AllocationTracker&) = delete;
@@ -18,7 +18,7 @@ class AllocationTracker {
   ~AllocationTracker();
 
   struct Counts {
-    int64_t live = 0;  // bytes held now
+    int64_t live = 0;  // bytes allocated now
     int64_t peak = 0;  // greatest `live` since the last reset
     int64_t allocations = 0;
     int64_t allocated = 0;  // bytes

@@ -86,14 +86,14 @@ kernels::OperationProfiler::Milliseconds medians(
   return result;
 }
 
-void measure_step(ProbeRun& probe, Measured& measured) {
+void time_step(ProbeRun& probe, Measured& measured) {
   auto& trainer = probe.trainer();
   const kernels::FlopCounter counter;
-  const double waited = trainer.data_wait_ms();
+  const double wait_before = trainer.data_wait_ms();
   const double begin = now_ms();
   probe.step();
   const double step = now_ms() - begin;
-  const double wait = trainer.data_wait_ms() - waited;
+  const double wait = trainer.data_wait_ms() - wait_before;
   const auto& timings = trainer.timings();
   measured.step.push_back(step);
   measured.wait.push_back(wait);
@@ -196,7 +196,7 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   }
   const double cpu_before = cpu_ms();
   for (int64_t step = 0; step < steps; ++step) {
-    measure_step(probe, measured);
+    time_step(probe, measured);
   }
   const double cpu_spent = cpu_ms() - cpu_before;
   const auto count = static_cast<double>(steps);

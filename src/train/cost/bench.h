@@ -13,7 +13,7 @@ struct BenchMemory {
   double weights = 0;  // fp32 master, and the bf16 copy where there is one
   double gradients = 0;
   double optimizer = 0;
-  double activations = 0;           // greatest memory of a step's tensors beside the above
+  double activations = 0;           // peak memory of a step's other tensors
   double activations_expected = 0;  // by the measured line of cost_of, for as many tokens
   double resident_before = 0;       // of the process, before model and data
   double allocations = 0;           // per step

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string_view>
 
 #include "base/log.h"
 #include "base/string_util.h"
 #include "formats/json.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace weft::train {
 
@@ -41,6 +44,21 @@ std::string lines_until(const std::string& path, int64_t step, bool pending_eval
     end = line_end + 1;
   }
   return std::string(text.substr(0, end));
+}
+
+/// Step of the checkpoint that `best` points to.
+std::optional<int64_t> best_step(const std::string& directory) {
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(directory + "/best", error);
+  if (error) {
+    return std::nullopt;
+  }
+  for (const auto step : checkpoint_steps(directory)) {
+    if (checkpoint_name(step) == target.filename().string()) {
+      return step;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -92,6 +110,31 @@ void MetricsLog::attempt(const std::function<void()>& work) {
     }
     has_failed_ = true;
   }
+}
+
+RunMetrics read_run_metrics(const std::string& directory) {
+  std::map<int64_t, Metrics> evaluations;
+  const auto path = directory + "/metrics.jsonl";
+  const auto lines = std::filesystem::exists(path) ? read_file(path) : std::string();
+  for (const auto line : split(lines, '\n')) {
+    const auto json = formats::Json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("step")) {
+      continue;
+    }
+    for (const auto& [tag, value] : json.items()) {
+      if (tag.starts_with(kEvaluation) && value.is_number()) {
+        evaluations[json["step"].get<int64_t>()]["eval_" + tag.substr(kEvaluation.size())] =
+            value.get<double>();
+      }
+    }
+  }
+  if (evaluations.empty()) {
+    return {};
+  }
+  const auto step = best_step(directory);
+  const auto found = step ? evaluations.find(*step) : evaluations.end();
+  const auto& chosen = found != evaluations.end() ? *found : *evaluations.rbegin();
+  return {.step = chosen.first, .metrics = chosen.second};
 }
 
 }  // namespace weft::train

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "formats/tensorboard_events.h"
+#include "train/step/evaluate.h"
 
 namespace weft::train {
 
@@ -33,5 +34,13 @@ class MetricsLog {
   formats::EventWriter events_;
   bool has_failed_ = false;  // since the last success
 };
+
+/// Metrics in metrics.jsonl of the run's best checkpoint, or of its last evaluation if it keeps no
+/// best one: eval_loss, ... Empty if the run was never evaluated.
+struct RunMetrics {
+  int64_t step = 0;
+  Metrics metrics;
+};
+RunMetrics read_run_metrics(const std::string& directory);
 
 }  // namespace weft::train

@@ -58,10 +58,12 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
 
 void FlatParameters::collect(torch::nn::Module& module,
                              const ParameterSettingsFunction& settings_of) {
-  std::unordered_map<const void*, std::size_t> seen;  // tied weights are one tensor under two names
+  // By tensor, because tied weights are one tensor under two names.
+  std::unordered_map<const void*, std::size_t> indices;
   for (const auto& item : module.named_parameters()) {
     const auto& parameter = item.value();
-    const auto [found, is_new] = seen.try_emplace(parameter.unsafeGetTensorImpl(), entries_.size());
+    const auto [found, is_new] =
+        indices.try_emplace(parameter.unsafeGetTensorImpl(), entries_.size());
     names_[item.key()] = found->second;
     if (is_new) {
       entries_.push_back({.name = item.key(),

@@ -6,8 +6,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "train/optimizer/optimizer_registry.h"
-
 namespace weft::train {
 
 namespace {

@@ -9,8 +9,8 @@
 
 #include "kernels/optimizer.h"
 #include "train/optimizer/flat_parameters.h"
-#include "train/optimizer/optimizer_definition.h"
 #include "train/optimizer/optimizer_options.h"
+#include "train/optimizer/optimizer_registry.h"
 
 namespace weft::train {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/optimizer/optimizers/optimizers.h"
+#include "base/string_util.h"
 
 namespace weft::train {
 
@@ -30,6 +30,15 @@ const VariantRegistry<OptimizerDefinition>& optimizer_registry() {
 
 void register_optimizer(OptimizerDefinition definition) {
   mutable_optimizer_registry().add(std::move(definition));
+}
+
+void read_betas(config::Section& section, std::array<double, 2>& betas, std::string_view help) {
+  std::vector<double> values(betas.begin(), betas.end());
+  section.read("betas", values, {.help = help, .range = config::half_open(0, 1)});
+  if (values.size() != betas.size()) {
+    section.fail("betas", str_cat("a list of ", values.size(), ", must have 2 numbers"));
+  }
+  betas = {values[0], values[1]};
 }
 
 }  // namespace weft::train

@@ -2,13 +2,24 @@
 
 #include <any>
 #include <optional>
+#include <string>
 
 #include "config/duration.h"
-#include "train/optimizer/schedule_definition.h"
-#include "train/optimizer/schedule_options.h"
+#include "config/section.h"
+#include "train/optimizer/schedule_registry.h"
 #include "train/step/training_progress.h"
 
 namespace weft::train {
+
+/// `train.schedule:`
+struct ScheduleOptions {
+  std::string type = "linear";   // a name of the schedule registry
+  std::any own = {};             // options struct of the type; empty: its defaults
+  config::Duration warmup = {};  // from 0 to the full rate
+};
+
+/// Reads `train.schedule:` of a run of this duration. Throws config::Error.
+ScheduleOptions read_schedule_options(config::Section section, const config::Duration& duration);
 
 /// Learning rate of each step: linear warmup, then the schedule. Warmup and run may be given in
 /// different units; the point where warmup ended is then recorded as part of the training state.

@@ -9,7 +9,7 @@
 #include "config/section.h"
 #include "models/adapters/lora_options.h"
 #include "train/optimizer/optimizer_options.h"
-#include "train/optimizer/schedule_options.h"
+#include "train/optimizer/schedule.h"
 
 namespace weft::train {
 

@@ -1,11 +1,10 @@
-#include "train/run/config_changes.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string_view>
 
 #include "config/yaml.h"
+#include "train/run/train.h"
 
 namespace weft::train {
 

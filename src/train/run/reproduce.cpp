@@ -61,6 +61,26 @@ void check_same_inputs(const RunRecord& before, const RunRecord& now) {
 
 }  // namespace
 
+void train_up_to(const RunConfig& config,
+                 int64_t step,
+                 const std::function<void(const RunRecord&)>& on_start) {
+  bool has_reached_step = false;
+  const auto stop_at_step = [&](const TrainState& state) {
+    has_reached_step = state.progress.steps >= step;
+    if (has_reached_step && !Trainer::is_finished(state, config.train)) {
+      request_stop(true);
+    }
+  };
+  try {
+    run_training(config, {.on_step = stop_at_step, .on_start = on_start});
+  } catch (const Stopped&) {
+    if (!has_reached_step) {
+      throw;
+    }
+  }
+  request_stop(false);
+}
+
 Reproduction reproduce_run(const std::string& path, const std::optional<std::string>& output) {
   const auto run = path.substr(0, std::max<std::size_t>(1, path.find_last_not_of('/') + 1));
   const auto record = read_run_record(run);
@@ -82,23 +102,7 @@ Reproduction reproduce_run(const std::string& path, const std::optional<std::str
                               " with a different config: the run cannot be reproduced"));
     }
   }
-  bool is_there = false;
-  try {
-    run_training(config,
-                 {.on_step =
-                      [&](const TrainState& state) {
-                        is_there = state.progress.steps >= result.step;
-                        if (is_there && !Trainer::is_finished(state, config.train)) {
-                          request_stop(true);
-                        }
-                      },
-                  .on_start = [&](const RunRecord& now) { check_same_inputs(record, now); }});
-  } catch (const Stopped&) {
-    if (!is_there) {
-      throw;
-    }
-  }
-  request_stop(false);
+  train_up_to(config, result.step, [&](const RunRecord& now) { check_same_inputs(record, now); });
   result.comparison = compare_runs(run, result.directory, result.step);
   return result;
 }

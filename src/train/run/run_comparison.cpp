@@ -1,5 +1,3 @@
-#include "train/run/run_comparison.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/run/reproduce.h"
 #include "train/step/state.h"
 
 namespace weft::train {

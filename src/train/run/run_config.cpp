@@ -9,7 +9,6 @@
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/parameter_groups.h"
-#include "train/run/unused_keys.h"
 #include "train/sweep/sweep_grid.h"
 
 namespace weft::train {

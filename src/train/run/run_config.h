@@ -41,4 +41,12 @@ models::ModelOptions trained_model(const RunConfig& config);
 /// `config explain` and the schema.
 void describe_run_config(config::Section root);
 
+/// Rejects options of `data:` and `train:` that have no effect in this configuration, for example:
+/// options of running text for labelled texts, metric_for_best_model without an evaluation,
+/// learning rates of parts that do not exist or are frozen. Checks values rather than which keys
+/// were written, since a resolved config contains all keys. Throws config::Error.
+void reject_unused_keys(const config::Section& data,
+                        const config::Section& train,
+                        const RunConfig& config);
+
 }  // namespace weft::train

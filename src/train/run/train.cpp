@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/run/config_changes.h"
 #include "train/run/determinism.h"
 #include "train/run/device.h"
 #include "train/run/run_directory.h"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "train/run/run_config.h"
 #include "train/run/run_record.h"
@@ -46,5 +47,19 @@ struct DryRunReport {
 
 /// `weft train --dry-run`: one step and one save in a temporary directory, which is removed.
 DryRunReport dry_run(const RunConfig& config);
+
+/// A key whose value differs between two resolved configs; `none` where one of them lacks the key.
+struct ConfigChange {
+  std::string key;
+  std::string before;
+  std::string after;
+};
+
+/// Compares two resolved configs key by key.
+std::vector<ConfigChange> config_changes(const std::string& before, const std::string& after);
+
+/// Whether the key may change when a run is resumed. Keys that determine the model, the training
+/// data, the objective or the random numbers may not.
+bool may_change(const std::string& key);
 
 }  // namespace weft::train

@@ -1,5 +1,3 @@
-#include "train/run/unused_keys.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -16,6 +14,7 @@
 #include "objectives/objective.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/layer_wise_lr_decay.h"
+#include "train/run/run_config.h"
 
 namespace weft::train {
 

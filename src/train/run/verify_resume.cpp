@@ -1,5 +1,3 @@
-#include "train/run/verify_resume.h"
-
 #include <cerrno>
 #include <csignal>
 #include <exception>
@@ -19,8 +17,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/temporary_directory.h"
 #include "train/run/determinism.h"
-#include "train/run/train.h"
-#include "train/step/trainer.h"
+#include "train/run/reproduce.h"
 
 namespace weft::train {
 
@@ -34,16 +31,10 @@ constexpr int kFailed = 1;
   if (file < 0 || ::dup2(file, STDERR_FILENO) < 0) {
     ::_exit(kFailed);
   }
-  bool is_there = false;
   try {
-    run_training(config, {.on_step = [&](const TrainState& state) {
-                   is_there = state.progress.steps >= step;
-                   if (is_there && !Trainer::is_finished(state, config.train)) {
-                     request_stop(true);
-                   }
-                 }});
+    train_up_to(config, step);
   } catch (const Stopped&) {
-    ::_exit(is_there ? 0 : kFailed);
+    ::_exit(kFailed);
   } catch (const std::exception& error) {
     log::error(error.what());
     ::_exit(kFailed);

@@ -1,5 +1,3 @@
-#include "train/step/document_frequencies.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "models/bag_of_words.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 

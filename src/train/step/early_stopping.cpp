@@ -1,6 +1,6 @@
-#include "train/step/early_stopping.h"
-
 #include <cmath>
+
+#include "train/step/state.h"
 
 namespace weft::train {
 

@@ -1,9 +1,8 @@
-#include "train/step/initial_state.h"
-
 #include "base/error.h"
 #include "base/log.h"
 #include "base/string_util.h"
 #include "train/run/device.h"
+#include "train/step/trainer.h"
 
 namespace weft::train {
 

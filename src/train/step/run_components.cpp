@@ -21,7 +21,6 @@
 #include "objectives/data/training_texts.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/lora_run.h"
-#include "train/step/document_frequencies.h"
 
 namespace weft::train {
 

@@ -8,7 +8,7 @@
 
 #include "data/data_loader.h"
 #include "objectives/evaluation/decision_threshold.h"
-#include "train/step/early_stopping.h"
+#include "train/optimizer/train_options.h"
 #include "train/step/step_failures.h"
 #include "train/step/training_progress.h"
 
@@ -18,6 +18,12 @@ namespace weft::train {
 struct ScoredCheckpoint {
   int64_t step = 0;
   double value = 0;
+};
+
+/// State of early stopping.
+struct EarlyStopping {
+  std::optional<double> best = std::nullopt;  // nullopt: no finite metric yet
+  int64_t num_bad_evaluations = 0;            // evaluations since the best
 };
 
 /// All state of a run except tensors: training/state.json.
@@ -53,5 +59,13 @@ struct TrainState {
 std::string to_json(const TrainState& state);
 /// Throws formats::Error.
 TrainState read_state(const std::string& path);
+
+/// Records one evaluation; a metric that is not finite never counts as an improvement.
+void update_early_stopping(EarlyStopping& early_stopping,
+                           double value,
+                           bool greater_is_better,
+                           const EarlyStoppingOptions& options);
+
+bool should_stop_early(const EarlyStopping& early_stopping, const EarlyStoppingOptions& options);
 
 }  // namespace weft::train

@@ -52,8 +52,8 @@ void record_step(LossHistory& loss_history, const StepResult& result, const Spik
 std::optional<std::string> detect_spike(const LossHistory& loss_history,
                                         const StepResult& result,
                                         const SpikeOptions& options) {
-  const auto seen = static_cast<int64_t>(loss_history.losses.size());
-  if (!options.sigma || 2 * seen < options.window) {
+  const auto count = static_cast<int64_t>(loss_history.losses.size());
+  if (!options.sigma || 2 * count < options.window) {
     return std::nullopt;
   }
   const auto loss_outlier =

@@ -8,7 +8,6 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "train/optimizer/parameter_groups.h"
-#include "train/step/initial_state.h"
 
 namespace weft::train {
 

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
 
 #include "data/data_loader.h"
 #include "train/checkpoint/checkpoint.h"
@@ -20,11 +24,28 @@
 #include "train/step/run_components.h"
 #include "train/step/state.h"
 #include "train/step/step_failure_policy.h"
+#include "train/step/step_failures.h"
 #include "train/step/step_log.h"
 #include "train/step/train_step.h"
-#include "train/step/trainer_options.h"
 
 namespace weft::train {
+
+struct TrainerOptions {
+  c10::Device device = c10::DeviceType::CPU;
+  c10::ScalarType precision = c10::ScalarType::Float;
+  int64_t threads = 1;
+  bool measures_time = false;
+  bool allows_changed_data = false;  // when resuming
+  std::optional<StateKeptAcrossRollback> after_rollback = std::nullopt;
+};
+
+/// State in which a process begins: that of the checkpoint `from`, if there is one, updated with
+/// the properties of this process. Logs what differs. Throws UserError if the training data differ
+/// and that is not allowed.
+TrainState initial_state(const RunConfig& config,
+                         const RunComponents& components,
+                         const TrainerOptions& options,
+                         const std::optional<ResumePoint>& from);
 
 /// Token budget of a step and seed of the data order, from the config.
 data::DataLoaderOptions loader_options(const RunConfig& config);

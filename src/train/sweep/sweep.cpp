@@ -14,10 +14,9 @@
 #include "formats/json.h"
 #include "metrics/metric.h"
 #include "objectives/objective.h"
-#include "train/log/run_metrics.h"
+#include "train/log/metrics_log.h"
 #include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
-#include "train/sweep/sweep_report.h"
 
 namespace weft::train {
 

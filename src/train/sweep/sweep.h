@@ -70,4 +70,12 @@ struct SweepResult {
 /// does; after Stopped, the same command continues with the remaining runs.
 SweepResult run_sweep(const SweepRequest& request);
 
+/// One JSON object on one line: every run with its metrics, every setting with means and standard
+/// deviations, best first.
+std::string to_json(const SweepResult& result);
+
+/// Human-readable table: for one setting a line per metric, for several a line per setting and the
+/// name of the best.
+std::string to_table(const SweepResult& result);
+
 }  // namespace weft::train

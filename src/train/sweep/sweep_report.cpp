@@ -1,5 +1,3 @@
-#include "train/sweep/sweep_report.h"
-
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -7,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "formats/json.h"
+#include "train/sweep/sweep.h"
 
 namespace weft::train {
 

@@ -1,7 +1,6 @@
-#include "cli/data/preview.h"
-
 #include <gtest/gtest.h>
 
+#include "cli/data/data.h"
 #include "support/toy_tokenizer.h"
 
 namespace weft::cli {

@@ -1,5 +1,3 @@
-#include "cli/forward/forward_pass.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "cli/forward/forward.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/directory.h"

@@ -171,11 +171,11 @@ TEST(ForwardInputs, IdsAndLabelsOutOfRangeAreRefused) {
 
 TEST(ForwardInputs, PrefixLengthsChangeTheAttentionMask) {
   Case run("gpt2-prefix-lm");
-  const auto seen = run.outputs(false).at("logits");
+  const auto with_prefix = run.outputs(false).at("logits");
   run.inputs.erase("prefix_lengths");
   const auto causal = run.outputs(false).at("logits");
-  EXPECT_FALSE(test::near(seen[0][0], causal[0][0]));  // a token of a prefix of 4
-  EXPECT_TRUE(test::near(seen[1], causal[1]));         // a prefix of one is none
+  EXPECT_FALSE(test::near(with_prefix[0][0], causal[0][0]));  // a token of a prefix of 4
+  EXPECT_TRUE(test::near(with_prefix[1], causal[1]));         // a prefix of one is none
   run.inputs["prefix_lengths"] = at::tensor(std::vector<int64_t>{7, 0, 0}, at::kLong);
   std::filesystem::remove(run.folder.path("out.safetensors"));
   EXPECT_NE(run.error().find("prefix_lengths: found 7, allowed is 0 to 6"), std::string::npos);

@@ -1,9 +1,10 @@
+#include "cli/score/score.h"
+
 #include <cmath>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/score/score_table.h"
 #include "cli/tiny_decoder.h"
 #include "support/json_lines.h"
 #include "support/program.h"
@@ -130,7 +131,7 @@ TEST_F(Score, TasksHaveTheirOwnMetrics) {
   const auto late = test::weft({"score", decoder_.path(), "--task", decoder_.file("a.yaml"),
                                 "--task", decoder_.file("lost.yaml")});
   EXPECT_EQ(late.status, 2);
-  EXPECT_EQ(late.out, "");  // seen before the first question
+  EXPECT_EQ(late.out, "");  // found before the first question
 }
 
 TEST(ScoreTable, HasARowForEachTask) {
@@ -161,7 +162,7 @@ TEST_F(Score, ComparesFiles) {
   ASSERT_EQ(found.size(), 3U);
   EXPECT_NEAR(found[1]["bleu"].get<double>(), 100, 1e-9);
   EXPECT_NEAR(found[1]["rouge2"].get<double>(), 1, 1e-12);
-  // 8 of 9 words, 5 of 7 pairs, 2 of 5, 1 of 4: the signs are words too.
+  // 8 of 9 words, 5 of 7 pairs, 2 of 5, 1 of 4: punctuation marks are words too.
   EXPECT_EQ(found[2]["bleu_line"],
             "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 50.20 "
             "88.9/71.4/40.0/25.0 (BP = 1.000 ratio = 1.000 hyp_len = 9 ref_len = 9)");

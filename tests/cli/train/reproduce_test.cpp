@@ -30,17 +30,18 @@ class ReproduceTest : public ::testing::Test {
   test::TemporaryDirectory work_;
 };
 
-TEST_F(ReproduceTest, ResumeIsProvenAndNothingIsLeft) {
-  const auto proof = train({work_ / "config.yaml", "--verify-resume", "--steps", "7"});
-  ASSERT_EQ(proof.status, 0) << proof.err;
-  const auto json = nlohmann::json::parse(proof.out);
+TEST_F(ReproduceTest, VerifiesResumeAndLeavesNothingBehind) {
+  const auto check = train({work_ / "config.yaml", "--verify-resume", "--steps", "7"});
+  ASSERT_EQ(check.status, 0) << check.err;
+  const auto json = nlohmann::json::parse(check.out);
   EXPECT_EQ(json["equal"], true);
   EXPECT_EQ(json["steps"], 7);
   EXPECT_EQ(json["new_process_after"], 3);
   EXPECT_EQ(json["lines"], 7);
-  EXPECT_NE(proof.err.find("[resume] 7 steps, and 3 + a new process + 4 equal, bit for bit: "),
-            std::string::npos)
-      << proof.err;
+  EXPECT_NE(
+      check.err.find("[resume] 7 steps in one process and 3 + 4 steps in two are identical: "),
+      std::string::npos)
+      << check.err;
   EXPECT_FALSE(std::filesystem::exists(work_ / "run"));
 }
 
@@ -49,7 +50,7 @@ TEST_F(ReproduceTest, RunIsRepeatedAndADifferenceIsStatusOne) {
   const auto repeated = train({"--reproduce", work_ / "run"});
   ASSERT_EQ(repeated.status, 0) << repeated.err;
   EXPECT_EQ(nlohmann::json::parse(repeated.out)["step"], 12);
-  EXPECT_NE(repeated.err.find("[reproduce] step 12 equal, bit for bit: "), std::string::npos);
+  EXPECT_NE(repeated.err.find("[reproduce] step 12 is identical: "), std::string::npos);
   auto lines = test::contents(work_ / "run-repeat/metrics.jsonl");
   test::write(work_ / "run-repeat/metrics.jsonl",
               test::filled(lines, "\"train/tokens\":", "\"a\":"));

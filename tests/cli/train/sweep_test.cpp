@@ -1,8 +1,7 @@
-#include "cli/train/sweep.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/train/train.h"
 #include "support/program.h"
 
 namespace weft::cli {

@@ -12,7 +12,7 @@
 #include "models/adapters/adapter_reader.h"
 #include "models/directory.h"
 #include "models/sentence.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/run/run_config.h"
 #include "train/step/state.h"
 

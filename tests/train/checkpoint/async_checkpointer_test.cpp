@@ -6,7 +6,7 @@
 
 #include "base/fault_injection.h"
 #include "base/log.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/small_run.h"
 #include "train/step/probe_run.h"
 

@@ -1,5 +1,3 @@
-#include "train/checkpoint/manifest.h"
-
 #include <filesystem>
 #include <string>
 
@@ -8,6 +6,7 @@
 #include "base/file.h"
 #include "formats/error.h"
 #include "support/folder.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace weft::train {
 namespace {

@@ -1,5 +1,5 @@
 // Optimizers and schedules from outside. They stay registered as long as the program, so their
-// tests stand apart from those that expect the lists of all types in messages.
+// tests are separate from those that expect the lists of all types in messages.
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -15,7 +15,7 @@
 #include "train/optimizer/schedule.h"
 #include "train/optimizer/schedule_registry.h"
 #include "train/optimizer/variant_registry.h"
-#include "train/run/run_comparison.h"
+#include "train/run/reproduce.h"
 
 namespace weft::train {
 namespace {
@@ -66,10 +66,10 @@ TEST_F(RegistryTest, AnOptimizerFromOutsideTrainsAndResumesByItsConfig) {
       "train.log_every=1 steps"};
   const auto shapes = small_.path("shapes");
   const auto write = [&] {
-    const auto& seen = shapes_seen();
+    const auto& shapes = shapes_seen();
     std::ofstream file(shapes);
     for (const auto* name : {"layers.0.feed_forward.up.weight", "layers.0.feed_forward.up.bias"}) {
-      for (const auto size : seen.at(name)) {
+      for (const auto size : shapes.at(name)) {
         file << size << " ";
       }
     }

@@ -14,8 +14,9 @@ class PairRun : public ::testing::Test {
     const std::vector<std::string> words = {"fox", "bird", "hill", "rain", "green"};
     for (std::size_t i = 0; i < 40; ++i) {
       const auto& asked = words[i % 5];
-      const auto& told = words[(i % 2 == 0 ? i : i + 1 + i % 3) % 5];
-      rows += (asked == told ? "yes" : "no") + ("\tthe " + asked) + "\tsome " + told + " runs\n";
+      const auto& answered = words[(i % 2 == 0 ? i : i + 1 + i % 3) % 5];
+      rows += (asked == answered ? "yes" : "no") + ("\tthe " + asked) + "\tsome " + answered +
+              " runs\n";
     }
     small_.folder().write("pairs.tsv", rows);
   }

@@ -30,7 +30,7 @@ class ChangedDataTest : public ::testing::Test {
     return testing::internal::GetCapturedStderr();
   }
   void expect_finished() const { EXPECT_EQ(small_.values("run", "train/loss").rbegin()->first, 8); }
-  static bool holds(const std::string& text, const std::string& part) {
+  static bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
 
@@ -43,10 +43,11 @@ TEST_F(ChangedDataTest, OfTheSameNameIsRefusedUnlessAllowed) {
   const auto config = small_.config("mlm", "run");
   const auto message = refusal(config);
   EXPECT_TRUE(
-      holds(message, "the training data differ from those of this checkpoint (fingerprint "));
-  EXPECT_TRUE(holds(message, "--allow-changed-data")) << message;
+      contains(message, "the training data differ from those of this checkpoint (fingerprint "));
+  EXPECT_TRUE(contains(message, "--allow-changed-data")) << message;
   const auto words = warnings(config, true);
-  EXPECT_TRUE(holds(words, "warning: [run] the training data differ from those of this checkpoint"))
+  EXPECT_TRUE(
+      contains(words, "warning: [run] the training data differ from those of this checkpoint"))
       << words;
   expect_finished();
   // Later checkpoints have the fingerprint of the new data.
@@ -59,34 +60,37 @@ TEST_F(ChangedDataTest, OfAnotherNameIsListedByItsKeyAndRefusedUnlessAllowed) {
   const auto other = small_.folder().write("other.txt", small_.file("train.txt"));
   const auto config = small_.config("mlm", "run", {"data.train=[{path: " + other + "}]"});
   const auto message = refusal(config);
-  EXPECT_TRUE(
-      holds(message,
-            "the run cannot be resumed because config keys have changed: data.train[0].path was " +
-                small_.path("train.txt") + ", is " + other))
+  EXPECT_TRUE(contains(
+      message,
+      "the run cannot be resumed because config keys have changed: data.train[0].path was " +
+          small_.path("train.txt") + ", is " + other))
       << message;
-  EXPECT_TRUE(holds(warnings(config, true), "[run] changed since the checkpoint: data.train[0]"));
+  EXPECT_TRUE(
+      contains(warnings(config, true), "[run] changed since the checkpoint: data.train[0]"));
   expect_finished();
 }
 
 TEST_F(ChangedDataTest, ToEvaluateOnIsAWarning) {
   small_.folder().write("held_out.txt", "the green bird.\n\nsome hill over there.\n");
   EXPECT_TRUE(
-      holds(warnings(small_.config("mlm", "run"), false),
-            "[run] the evaluation data changed: metrics before and after are not comparable"));
+      contains(warnings(small_.config("mlm", "run"), false),
+               "[run] the evaluation data changed: metrics before and after are not comparable"));
   expect_finished();
 }
 
 TEST_F(ChangedDataTest, EveryChangedKeyIsListed) {
   const auto message = refusal(
       small_.config("mlm", "run", {"run.seed=8", "model.dim=8", "train.optimizer.lr=1e-3"}));
-  EXPECT_TRUE(holds(message, "model.dim was 16, is 8")) << message;
-  EXPECT_TRUE(holds(message, "run.seed was 7, is 8")) << message;
-  EXPECT_FALSE(holds(message, "optimizer.lr")) << "it may change: " << message;
+  EXPECT_TRUE(contains(message, "model.dim was 16, is 8")) << message;
+  EXPECT_TRUE(contains(message, "run.seed was 7, is 8")) << message;
+  EXPECT_FALSE(contains(message, "optimizer.lr")) << "it may change: " << message;
   const auto words = warnings(
       small_.config("mlm", "run", {"train.optimizer.lr=1e-3", "train.log_every=1 steps"}), false);
-  EXPECT_TRUE(holds(words, "changed since the checkpoint: train.optimizer.lr was 0.01, is 0.001"))
+  EXPECT_TRUE(
+      contains(words, "changed since the checkpoint: train.optimizer.lr was 0.01, is 0.001"))
       << words;
-  EXPECT_TRUE(holds(words, "changed since the checkpoint: train.log_every was 3 steps, is 1 steps"))
+  EXPECT_TRUE(
+      contains(words, "changed since the checkpoint: train.log_every was 3 steps, is 1 steps"))
       << words;
 }
 

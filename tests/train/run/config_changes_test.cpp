@@ -1,6 +1,6 @@
-#include "train/run/config_changes.h"
-
 #include <gtest/gtest.h>
+
+#include "train/run/train.h"
 
 namespace weft::train {
 namespace {

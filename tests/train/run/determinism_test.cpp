@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "train/resume_cases.h"
-#include "train/run/run_comparison.h"
+#include "train/run/reproduce.h"
 
 namespace weft::train {
 namespace {

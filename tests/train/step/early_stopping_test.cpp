@@ -1,8 +1,8 @@
-#include "train/step/early_stopping.h"
-
 #include <limits>
 
 #include <gtest/gtest.h>
+
+#include "train/step/state.h"
 
 namespace weft::train {
 namespace {

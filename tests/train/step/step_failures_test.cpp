@@ -12,7 +12,6 @@
 #include "formats/safetensors.h"
 #include "support/config.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/manifest.h"
 #include "train/nan_injector.h"
 #include "train/run/train.h"
 #include "train/small_run.h"
@@ -104,7 +103,7 @@ class StepFailuresTest : public ::testing::Test {
     }
   }
 
-  static bool holds(const std::string& text, const std::string& part) {
+  static bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   }
 
@@ -127,13 +126,13 @@ TEST_F(StepFailuresTest, NanInAnActivationIsSkippedAndNamed) {
   test::NanInjector injector("layers.1");
   const auto words =
       train_with_nan(small_.config("mlm", "run", {"train.log_every=1 steps"}), injector, 3);
-  EXPECT_TRUE(holds(words,
-                    "[train] skipped step 4: loss nan, gradient norm nan, first in the "
-                    "gradient of cls.predictions."))
+  EXPECT_TRUE(contains(words,
+                       "[train] skipped step 4: loss nan, gradient norm nan, first in the "
+                       "gradient of cls.predictions."))
       << words;
-  EXPECT_TRUE(holds(words, "the activations of layers.1 are the first that are not finite"))
+  EXPECT_TRUE(contains(words, "the activations of layers.1 are the first that are not finite"))
       << words;
-  EXPECT_TRUE(holds(words, "the loss is not finite for " + small_.path("train.txt"))) << words;
+  EXPECT_TRUE(contains(words, "the loss is not finite for " + small_.path("train.txt"))) << words;
   const auto state = last_state("run");
   EXPECT_EQ(state.skipped, 1);
   EXPECT_EQ(state.updates, 7);
@@ -144,12 +143,13 @@ TEST_F(StepFailuresTest, NanInAnActivationIsSkippedAndNamed) {
 TEST_F(StepFailuresTest, NanInAGradientNamesTheTensorWhereItBegan) {
   test::NanInjector injector("layers.0", test::NanInjector::Into::kGradient);
   const auto words = train_with_nan(small_.config("mlm", "run"), injector, 3);
-  EXPECT_TRUE(holds(words, "first in the gradient of bert.encoder.layer.0.output.LayerNorm.bias"))
+  EXPECT_TRUE(
+      contains(words, "first in the gradient of bert.encoder.layer.0.output.LayerNorm.bias"))
       << words;
   EXPECT_TRUE(
-      holds(words, "all activations and the loss are finite: the problem is in the backward"))
+      contains(words, "all activations and the loss are finite: the problem is in the backward"))
       << words;
-  EXPECT_TRUE(holds(words, "its texts are " + small_.path("train.txt"))) << words;
+  EXPECT_TRUE(contains(words, "its texts are " + small_.path("train.txt"))) << words;
   EXPECT_EQ(last_state("run").skipped, 1);
   expect_finite("run/checkpoint-8");
 }
@@ -162,18 +162,19 @@ TEST_F(StepFailuresTest, TransientFaultChangesNothing) {
     const std::string name = is_activation ? "activation" : "gradient";
     test::NanInjector injector("layers.1", into, 1);
     const auto words = train_with_nan(small_.config("mlm", name), injector, 3);
-    EXPECT_TRUE(holds(words, "step 4: loss ")) << words;
-    EXPECT_TRUE(holds(words, "probably a transient hardware fault")) << words;
+    EXPECT_TRUE(contains(words, "step 4: loss ")) << words;
+    EXPECT_TRUE(contains(words, "probably a transient hardware fault")) << words;
     expect_same("straight", name);
   }
 }
 
 TEST_F(StepFailuresTest, OverflowingDataAreSkippedNamedAndCounted) {
   const auto words = warnings(regression("straight", {}, kOneBad));
-  EXPECT_TRUE(holds(words, "skipped step 8: loss inf")) << words;
-  EXPECT_TRUE(holds(words, "the loss is not finite for " + small_.path("train.tsv") + ", row 31\n"))
+  EXPECT_TRUE(contains(words, "skipped step 8: loss inf")) << words;
+  EXPECT_TRUE(
+      contains(words, "the loss is not finite for " + small_.path("train.tsv") + ", row 31\n"))
       << words;
-  EXPECT_TRUE(holds(words, "the problem is in the head or the loss")) << words;
+  EXPECT_TRUE(contains(words, "the problem is in the head or the loss")) << words;
   EXPECT_EQ(last_state("straight").skipped, 2);  // of three epochs the last is cut
   expect_finite("straight/checkpoint-24");
   expect_same_when_stopped({}, kOneBad);
@@ -182,8 +183,8 @@ TEST_F(StepFailuresTest, OverflowingDataAreSkippedNamedAndCounted) {
 TEST_F(StepFailuresTest, StopActionEndsTheRun) {
   const auto message = error_of(
       regression("run", {"train.nan_policy.action=stop", "train.save_every=3 steps"}, kOneBad));
-  EXPECT_TRUE(holds(message, "train: step 8: loss inf")) << message;
-  EXPECT_TRUE(holds(message, "row 31. The weights were not changed by it")) << message;
+  EXPECT_TRUE(contains(message, "train: step 8: loss inf")) << message;
+  EXPECT_TRUE(contains(message, "row 31. The weights were not changed by it")) << message;
   EXPECT_EQ(last_state("run").progress.steps, 6);
   expect_finite("run/checkpoint-6");
 }
@@ -191,7 +192,7 @@ TEST_F(StepFailuresTest, StopActionEndsTheRun) {
 TEST_F(StepFailuresTest, ManyInARowEndTheRun) {
   const auto message = error_of(regression(
       "run", {"train.nan_policy.max_consecutive_skips=2", "train.save_every=1 steps"}, kTwoBad));
-  EXPECT_TRUE(holds(message, "2 steps in a row were skipped; the last was step 9")) << message;
+  EXPECT_TRUE(contains(message, "2 steps in a row were skipped; the last was step 9")) << message;
   const auto state = last_state("run");
   EXPECT_EQ(state.progress.steps, 8);
   EXPECT_EQ(state.skipped, 1);
@@ -215,7 +216,7 @@ TEST_F(StepFailuresTest, AbsurdRatesNeverReachTheWeights) {
       try {
         run_training(config, {});
       } catch (const std::runtime_error& error) {
-        EXPECT_TRUE(holds(error.what(), "3 steps in a row were skipped")) << error.what();
+        EXPECT_TRUE(contains(error.what(), "3 steps in a row were skipped")) << error.what();
       }
       const auto steps = checkpoint_steps(small_.path(name));
       EXPECT_FALSE(steps.empty()) << name;
@@ -229,15 +230,16 @@ TEST_F(StepFailuresTest, AbsurdRatesNeverReachTheWeights) {
 TEST_F(StepFailuresTest, SpikesAreSkippedAlikeBeforeAndAfterAStop) {
   const std::vector<std::string> spike = {"train.spike={sigma: 20, window: 8}"};
   const auto words = warnings(regression("straight", spike, kSpike));
-  EXPECT_TRUE(holds(words, "[train] skipped step 8: loss ")) << words;
-  EXPECT_TRUE(holds(words, " standard deviations above the mean of the last 7 steps, ")) << words;
-  EXPECT_TRUE(holds(words, "its texts are " + small_.path("train.tsv") + ", row 29")) << words;
+  EXPECT_TRUE(contains(words, "[train] skipped step 8: loss ")) << words;
+  EXPECT_TRUE(contains(words, " standard deviations above the mean of the last 7 steps, "))
+      << words;
+  EXPECT_TRUE(contains(words, "its texts are " + small_.path("train.tsv") + ", row 29")) << words;
   const auto state = last_state("straight");
   EXPECT_EQ(state.spikes, 2);
   EXPECT_EQ(state.skipped, 2);
   EXPECT_EQ(state.loss_history.losses.size(), 8U);
   EXPECT_EQ(small_.values("straight", "train/spikes").at(24), 2);
-  EXPECT_FALSE(holds(warnings(regression("blind", {}, kSpike)), "skipped"));
+  EXPECT_FALSE(contains(warnings(regression("blind", {}, kSpike)), "skipped"));
   expect_same_when_stopped(spike, kSpike);
 }
 
@@ -246,12 +248,12 @@ const std::vector<std::string> kRollback = {"train.nan_policy.action=rollback",
 
 TEST_F(StepFailuresTest, RollsBackAndSkipsTheBadBatch) {
   const auto words = warnings(regression("straight", kRollback, kOneBad));
-  EXPECT_TRUE(holds(words, "rolled back: step 8: loss inf")) << words;
-  EXPECT_TRUE(holds(words, "[run] rollback 1 of 3: back to " +
-                               small_.path("straight/checkpoint-6") +
-                               ", skipping the data of the failed step"))
+  EXPECT_TRUE(contains(words, "rolled back: step 8: loss inf")) << words;
+  EXPECT_TRUE(contains(words, "[run] rollback 1 of 3: back to " +
+                                  small_.path("straight/checkpoint-6") +
+                                  ", skipping the data of the failed step"))
       << words;
-  EXPECT_TRUE(holds(words, "rollback 2 of 3")) << words;
+  EXPECT_TRUE(contains(words, "rollback 2 of 3")) << words;
   const auto state = last_state("straight");
   EXPECT_EQ(state.rollbacks.count, 2);
   EXPECT_EQ(state.skipped, 0);
@@ -269,7 +271,7 @@ TEST_F(StepFailuresTest, RollsBackAndSkipsTheBadBatch) {
 TEST_F(StepFailuresTest, RollsBackToTheStartWithoutCheckpoints) {
   const std::vector<std::string> never = {"train.nan_policy.action=rollback"};
   const auto words = warnings(regression("straight", never, kOneBad));
-  EXPECT_TRUE(holds(words, "rollback 1 of 3: back to the start")) << words;
+  EXPECT_TRUE(contains(words, "rollback 1 of 3: back to the start")) << words;
   EXPECT_EQ(last_state("straight").rollbacks.count, 2);
   EXPECT_EQ(last_state("straight").updates, 24);
   expect_same_when_stopped(never, kOneBad);
@@ -279,7 +281,7 @@ TEST_F(StepFailuresTest, RollbackMaySkipAllDataSinceTheCheckpoint) {
   auto overrides = kRollback;
   overrides.emplace_back("train.rollback.skip=since_checkpoint");
   const auto words = warnings(regression("straight", overrides, kOneBad));
-  EXPECT_TRUE(holds(words, "skipping all data since then")) << words;
+  EXPECT_TRUE(contains(words, "skipping all data since then")) << words;
   const auto state = last_state("straight");
   ASSERT_FALSE(state.rollbacks.skipped_ranges.empty());
   EXPECT_EQ(state.rollbacks.skipped_ranges[0].begin,
@@ -294,8 +296,10 @@ TEST_F(StepFailuresTest, RollsBackFurtherWhereTheCheckpointItselfIsNoGood) {
   auto overrides = kRollback;
   overrides.emplace_back("train.duration=10 steps");  // one epoch: they do not come again
   const auto words = warnings(regression("run", overrides, {{24, "1e30"}, {28, "1e30"}}));
-  EXPECT_TRUE(holds(words, "rollback 1 of 3: back to " + small_.path("run/checkpoint-6"))) << words;
-  EXPECT_TRUE(holds(words, "rollback 2 of 3: back to " + small_.path("run/checkpoint-3"))) << words;
+  EXPECT_TRUE(contains(words, "rollback 1 of 3: back to " + small_.path("run/checkpoint-6")))
+      << words;
+  EXPECT_TRUE(contains(words, "rollback 2 of 3: back to " + small_.path("run/checkpoint-3")))
+      << words;
   EXPECT_TRUE(fs::exists(small_.path("run/checkpoint-6"))) << "made anew";
 }
 
@@ -309,7 +313,7 @@ TEST_F(StepFailuresTest, StopsDoNotDecideWhereARollbackGoes) {
     fs::remove_all(small_.path("straight"));
     const auto words = warnings(regression("straight", overrides, odd));
     const auto to = kept == "1" ? "the start" : small_.path("straight/checkpoint-3");
-    EXPECT_TRUE(holds(words, "rollback 2 of 3: back to " + to)) << words;
+    EXPECT_TRUE(contains(words, "rollback 2 of 3: back to " + to)) << words;
     const auto config = regression("stopped", overrides, odd);
     fs::remove_all(small_.path("stopped"));
     test::CapturedStderr captured;
@@ -328,16 +332,17 @@ TEST_F(StepFailuresTest, TooManyRollbacksEndTheRunWithTheLastGoodCheckpoint) {
   auto overrides = kRollback;
   overrides.emplace_back("train.rollback.max_rollbacks=1");
   const auto message = error_of(regression("run", overrides, kTwoBad));
-  EXPECT_TRUE(holds(message,
-                    "train: after 1 rollbacks (train.rollback.max_rollbacks) another one would be "
-                    "needed: step 8: loss inf"))
+  EXPECT_TRUE(
+      contains(message,
+               "train: after 1 rollbacks (train.rollback.max_rollbacks) another one would be "
+               "needed: step 8: loss inf"))
       << message;
   const auto good = newest_valid_checkpoint(small_.path("run"));
   ASSERT_TRUE(good);
   EXPECT_EQ(good->state.progress.steps, 6);
   EXPECT_EQ(good->state.rollbacks.count, 1);
   expect_finite("run/checkpoint-6");
-  EXPECT_TRUE(holds(error_of(regression("run", overrides, kTwoBad)), "after 1 rollbacks"))
+  EXPECT_TRUE(contains(error_of(regression("run", overrides, kTwoBad)), "after 1 rollbacks"))
       << "a process that goes on counts what came before it";
 }
 
@@ -345,7 +350,7 @@ TEST_F(StepFailuresTest, SpikesMayBringARollback) {
   const std::vector<std::string> spike = {"train.spike={sigma: 20, window: 8, action: rollback}",
                                           "train.save_every=3 steps"};
   const auto words = warnings(regression("straight", spike, kSpike));
-  EXPECT_TRUE(holds(words, "rolled back: step 8: loss ")) << words;
+  EXPECT_TRUE(contains(words, "rolled back: step 8: loss ")) << words;
   EXPECT_EQ(last_state("straight").rollbacks.count, 2);
   expect_same_when_stopped(spike, kSpike);
 }
@@ -354,13 +359,13 @@ TEST_F(StepFailuresTest, KeysWithoutEffectAreRefused) {
   const auto refusal = [&](const std::string& override) {
     return test::message_of<config::Error>([&] { small_.config("mlm", "run", {override}); });
   };
-  EXPECT_TRUE(holds(refusal("train.rollback.max_rollbacks=2"),
-                    "train.rollback.max_rollbacks: has no effect here, only with `rollback` for "
-                    "nan_policy.action or spike.action"));
-  EXPECT_TRUE(holds(refusal("train.spike.window=20"), "only with a number for spike.sigma"));
-  EXPECT_TRUE(holds(refusal("train.spike.sigma=0"), "train.spike.sigma: 0"))
+  EXPECT_TRUE(contains(refusal("train.rollback.max_rollbacks=2"),
+                       "train.rollback.max_rollbacks: has no effect here, only with `rollback` for "
+                       "nan_policy.action or spike.action"));
+  EXPECT_TRUE(contains(refusal("train.spike.window=20"), "only with a number for spike.sigma"));
+  EXPECT_TRUE(contains(refusal("train.spike.sigma=0"), "train.spike.sigma: 0"))
       << refusal("train.spike.sigma=0");
-  EXPECT_TRUE(holds(refusal("train.nan_policy.action=ignore"), "skip, rollback, stop"));
+  EXPECT_TRUE(contains(refusal("train.nan_policy.action=ignore"), "skip, rollback, stop"));
 }
 
 TEST(DetectSpike, IsRarerThanSigmaAndNeedsHalfAWindow) {

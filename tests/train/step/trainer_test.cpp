@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "support/config.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/manifest.h"
 #include "train/run/run_directory.h"
 #include "train/run/train.h"
 #include "train/small_run.h"

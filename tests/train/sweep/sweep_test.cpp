@@ -7,7 +7,6 @@
 
 #include "support/config.h"
 #include "train/small_run.h"
-#include "train/sweep/sweep_report.h"
 
 namespace weft::train {
 namespace {
@@ -191,13 +190,13 @@ TEST_F(Sweep, TokenizersOfFoldsDoNotSeeTheHeldOutRows) {
       {"tokenizer.vocab_size=20", "train.duration=1 steps", "train.evaluate_every=1 steps"});
   wanted.folds = 2;
   run_sweep(wanted);
-  int seen = 0;
+  int with_q = 0;
   for (const std::string fold : {"fold-1", "fold-2"}) {
     const auto vocabulary = small_.file("sweep/" + fold + "/last/vocab.txt");
     EXPECT_NE(vocabulary.find('w'), std::string::npos);
-    seen += vocabulary.find('q') != std::string::npos ? 1 : 0;
+    with_q += vocabulary.find('q') != std::string::npos ? 1 : 0;
   }
-  EXPECT_EQ(seen, 1);
+  EXPECT_EQ(with_q, 1);
 }
 
 TEST_F(Sweep, FoldsGoWithBestByAndWithoutDataEvaluate) {

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "train/optimizer/optimizers/optimizers.h"
+#include "train/optimizer/optimizer_registry.h"
 
 namespace weft::train {
 

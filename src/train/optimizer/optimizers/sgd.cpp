@@ -1,4 +1,4 @@
-#include "train/optimizer/optimizers/optimizers.h"
+#include "train/optimizer/optimizer_registry.h"
 
 namespace weft::train {
 

@@ -1,4 +1,4 @@
-#include "train/optimizer/schedules/schedules.h"
+#include "train/optimizer/schedule_registry.h"
 
 namespace weft::train {
 

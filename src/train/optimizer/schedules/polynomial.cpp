@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "train/optimizer/schedules/schedules.h"
+#include "train/optimizer/schedule_registry.h"
 
 namespace weft::train {
 

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "base/string_util.h"
-#include "train/optimizer/schedules/schedules.h"
+#include "train/optimizer/schedule_registry.h"
 
 namespace weft::train {
 

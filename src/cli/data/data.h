@@ -5,9 +5,37 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "data/dataset.h"
+#include "data/text/statistics.h"
 #include "data/tokenizer.h"
 
 namespace weft::cli {
+
+/// A heading, a line of numbers and a bar for each power of two.
+std::string show_lengths(const std::string& what, const data::LengthCounts& lengths);
+
+/// Documents, sentences, tokens, repeated sentences; with `knows_unknown` also the fraction of
+/// unknown tokens.
+std::string show_store(const data::StoreStatistics& statistics, bool knows_unknown);
+
+/// Sequences, their tokens, targets and classes.
+std::string show_dataset(const data::DatasetStatistics& statistics,
+                         int64_t size,
+                         const std::vector<std::string>& labels);
+
+/// An image as the model sees it, as ASCII art: denser characters for higher values, at most 64 per
+/// line; hidden patches are middle dots.
+std::string show_image(const data::Example& example, int64_t patch);
+
+/// Images, sizes, classes, and mean and standard deviation of the pixels per channel as the model
+/// sees them, for the first `count` images of an epoch.
+std::string show_images(const data::Dataset& dataset,
+                        const std::vector<std::string>& labels,
+                        int64_t patch,
+                        int64_t count);
+
+/// `, label 7`; for a mixed image the fraction of each class.
+std::string show_classes(const data::Example& example, const std::vector<std::string>& labels);
 
 /// Counts, over many examples, of how the tokens that contribute to the loss were masked.
 struct MaskCounts {
@@ -30,8 +58,8 @@ std::string show_tagged(const data::Example& example,
                         const data::Tokenizer& tokenizer,
                         const std::vector<std::string>& labels);
 
-/// Metadata of the tokens beside the ids, as spans: `en at positions 0 to 12, fr at positions 0 to
-/// 9`. Empty for models without languages and positions.
+/// Metadata of the tokens other than the ids, as spans: `en at positions 0 to 12, fr at positions 0
+/// to 9`. Empty for models without languages and positions.
 std::string show_token_metadata(const data::Example& example,
                                 const std::vector<std::string>& languages);
 

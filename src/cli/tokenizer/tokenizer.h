@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/verb.h"
 #include "data/tokenizer.h"
@@ -22,5 +23,8 @@ void decode_lines(const data::Tokenizer& tokenizer);
 
 /// Path given by `--model`, as accepted by load_tokenizer. Throws UsageError if missing.
 std::string required_model(const Arguments& arguments, const std::string& verb);
+
+/// `weft tokenizer bench`: measures how fast one thread tokenizes the lines of files.
+int run_tokenizer_bench(const std::vector<std::string>& arguments);
 
 }  // namespace weft::cli

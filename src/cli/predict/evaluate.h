@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "cli/verb.h"
 #include "formats/json.h"
 #include "train/step/evaluate_directory.h"
@@ -16,5 +19,12 @@ bool wants_generated_texts(const Arguments& arguments);
 /// Generates a text for the source of every pair, an empty one if the source is blank, and compares
 /// the texts with the targets: `eval_bleu`, `eval_chrf`, `eval_rouge1` and so on.
 formats::Json evaluate_texts(const Arguments& arguments, const train::DirectoryEvaluation& done);
+
+/// Writes the `count` examples with the highest loss as JSON lines, worst first: source location,
+/// texts, label, prediction, scores, loss; for a tagger location, words, for each word its tag, the
+/// prediction and its score, and the sum of the words' losses. The file is written atomically.
+void write_hardest_examples(const std::string& path,
+                            const train::DirectoryEvaluation& done,
+                            int64_t count);
 
 }  // namespace weft::cli
