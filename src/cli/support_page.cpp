@@ -56,7 +56,8 @@ std::string objectives_table() {
   return family_rows(columns, [](const FamilyDefinition& family, std::size_t column) {
     const auto objective =
         objectives::make_default_objective(objectives::objective_definitions()[column]);
-    const auto wrong = objectives::find_incompatibility(*objective, models::family_defaults(&family));
+    const auto wrong =
+        objectives::find_incompatibility(*objective, models::family_defaults(&family));
     return wrong && wrong->key == "type" ? "" : "yes";
   });
 }
@@ -76,7 +77,8 @@ std::string transformers_table() {
           auto options = models::family_defaults(&family);
           options.head = head.head;
           if (models::is_known_to_transformers(options)) {
-            classes.push_back(str_cat("`", family.hf_names.front().class_prefix, head.class_suffix, "`"));
+            classes.push_back(
+                str_cat("`", family.hf_names.front().class_prefix, head.class_suffix, "`"));
           }
         }
         return join(classes);

@@ -45,8 +45,9 @@ ModelOptions causal_tiny(Family family, Head head = Head::kCausalLm) {
   return options;
 }
 
-const std::vector<Family> kCausalFamilies = {family_named("gpt2"), family_named("llama"), family_named("mistral"),
-                                             family_named("qwen2"), family_named("gpt_neox")};
+const std::vector<Family> kCausalFamilies = {family_named("gpt2"), family_named("llama"),
+                                             family_named("mistral"), family_named("qwen2"),
+                                             family_named("gpt_neox")};
 
 TextInput causal_ids(int64_t count) {
   return {.ids = (at::arange(count, at::kLong) * 7 + 3).remainder(20), .types = {}};

@@ -103,8 +103,9 @@ void expect_same(Model& model,
 }
 
 TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
-  for (const auto family : {family_named("bert"), family_named("roberta"), family_named("distilbert"), family_named("electra"),
-                            family_named("modernbert")}) {
+  for (const auto family :
+       {family_named("bert"), family_named("roberta"), family_named("distilbert"),
+        family_named("electra"), family_named("modernbert")}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kSequence));
     const auto context = test::context_of({0, 3, 4, 6});
     const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
@@ -115,8 +116,9 @@ TEST(Encoder, ClassifyingComputesWhatTheHiddenStatesGive) {
 }
 
 TEST(Encoder, SelectedRowsEqualTheFullHiddenStates) {
-  for (const auto family : {family_named("bert"), family_named("roberta"), family_named("distilbert"), family_named("electra"),
-                            family_named("modernbert")}) {
+  for (const auto family :
+       {family_named("bert"), family_named("roberta"), family_named("distilbert"),
+        family_named("electra"), family_named("modernbert")}) {
     const auto model = encoder_model_of(test::tiny_options(family, Head::kMaskedLm));
     const auto context = test::context_of({0, 3, 4, 6});
     const models::TextInput input = encoder_ids({2, 7, 3, 2, 9, 5});
@@ -163,7 +165,8 @@ TEST(Encoder, MissingHeadsAreReported) {
   const auto hidden = model->hidden(encoder_ids({2}), context);
   EXPECT_THROW(model->pooled(hidden, context), c10::Error);
   EXPECT_THROW(model->class_logits(hidden, context), c10::Error);
-  EXPECT_THROW(make_model(test::tiny_options(family_named("roberta"), Head::kPretraining), 1), c10::Error);
+  EXPECT_THROW(make_model(test::tiny_options(family_named("roberta"), Head::kPretraining), 1),
+               c10::Error);
 }
 
 }  // namespace

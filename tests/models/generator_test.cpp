@@ -11,7 +11,9 @@
 namespace weft::models {
 namespace {
 
-ModelOptions discriminator() { return test::tiny_options(family_named("electra"), Head::kReplacedToken); }
+ModelOptions discriminator() {
+  return test::tiny_options(family_named("electra"), Head::kReplacedToken);
+}
 
 ModelOptions generator() {
   auto options = discriminator();

@@ -274,8 +274,8 @@ TEST_F(DistillTest, ATeacherOfOtherImagesIsRefused) {
   auto other = tiny_vision(models::family_named("vit"), models::Head::kImage);
   other.vision.image_size = 8;
   models::save_model(folder_.path(), *models::make_model(other, 5), formats::DType::kF32);
-  const auto student =
-      models::make_model(tiny_vision(models::family_named("deit"), models::Head::kDistilledImage), 3);
+  const auto student = models::make_model(
+      tiny_vision(models::family_named("deit"), models::Head::kDistilledImage), 3);
   EXPECT_NE(test::message_of<UserError>([&] {
               losses(*make_distill(options(StudentObjective::kClassify)), *student, images({0}));
             })

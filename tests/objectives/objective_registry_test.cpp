@@ -66,9 +66,9 @@ TEST(ObjectiveRegistry, EveryObjectiveNamesAHeadThatAFittingFamilyHas) {
   for (const auto& definition : objective_definitions()) {
     const auto objective = make_default_objective(definition);
     int fitting = 0;
-    for (const auto family :
-         {models::family_named("bert"), models::family_named("electra"), models::family_named("gpt2"),
-          models::family_named("t5"), models::family_named("vit"), models::family_named("bag_of_words")}) {
+    for (const auto family : {models::family_named("bert"), models::family_named("electra"),
+                              models::family_named("gpt2"), models::family_named("t5"),
+                              models::family_named("vit"), models::family_named("bag_of_words")}) {
       const auto model = models::family_defaults(family);
       const auto wrong = objective->incompatibility(model);
       if (wrong) {
@@ -160,7 +160,8 @@ TEST(MaskedLm, HasOneTaskOnPairsAtMost) {
 TEST(MaskedLm, PairsNeedAFamilyThatHasTheirHead) {
   const auto objective = read_keys({{"type", "mlm"}, {"next_sentence", "true"}});
   EXPECT_FALSE(objective->incompatibility(models::family_defaults(models::family_named("bert"))));
-  const auto wrong = objective->incompatibility(models::family_defaults(models::family_named("roberta")));
+  const auto wrong =
+      objective->incompatibility(models::family_defaults(models::family_named("roberta")));
   ASSERT_TRUE(wrong);
   EXPECT_EQ(wrong->key, "next_sentence");
 }

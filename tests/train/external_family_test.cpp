@@ -83,8 +83,9 @@ TEST_F(ExternalFamily, NamesAreTakenOnce) {
   EXPECT_EQ(test::message_of<std::invalid_argument>([&] { models::register_family(other); }),
             "model family 'other': model_type 'weft-relu-gpt' belongs to relu_gpt, choose another "
             "one");
-  EXPECT_EQ(test::message_of<std::invalid_argument>([] { models::family_named("gpt3"); })
-                .find("model family 'gpt3' is not one of bert, "),
+  EXPECT_EQ(test::message_of<std::invalid_argument>([] {
+              models::family_named("gpt3");
+            }).find("model family 'gpt3' is not one of bert, "),
             0U);
 }
 

@@ -1,9 +1,8 @@
-#include "models/config/config_json.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
+#include "models/config/config_json.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/weights/weight_map.h"

@@ -1,9 +1,8 @@
-#include "models/config/config_json.h"
-
 #include <charconv>
 #include <map>
 
 #include "base/string_util.h"
+#include "models/config/config_json.h"
 #include "models/config/heads.h"
 
 namespace weft::models {

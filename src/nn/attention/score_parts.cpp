@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/sum.h"
 #include "kernels/flop_counter.h"
+#include "kernels/sum.h"
 
 namespace weft::nn {
 

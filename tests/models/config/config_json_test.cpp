@@ -54,7 +54,8 @@ TEST(ConfigJson, WhatIsWrittenReadsBack) {
 }
 
 TEST(ConfigJson, NamesMatchTransformers) {
-  EXPECT_EQ(architecture_of(test::tiny_options(family_named("bert"), Head::kMaskedLm)), "BertForMaskedLM");
+  EXPECT_EQ(architecture_of(test::tiny_options(family_named("bert"), Head::kMaskedLm)),
+            "BertForMaskedLM");
   EXPECT_EQ(architecture_of(test::tiny_options(family_named("roberta"), Head::kSequence)),
             "RobertaForSequenceClassification");
   auto pre = test::tiny_options(family_named("roberta"), Head::kMaskedLm);

@@ -1,9 +1,8 @@
-#include "models/config/config_json.h"
-
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "models/config/config_json.h"
 #include "models/config/family.h"
 #include "models/directory.h"
 #include "models/tiny.h"
@@ -51,11 +50,13 @@ TEST(CompletedConfig, ClassesAreCountedWhereNoNamesAre) {
 }
 
 TEST(CompletedConfig, TheFamilyOfAnOldDirectoryIsInferredFromClassOrTensors) {
-  for (const auto family : {family_named("bert"), family_named("xlm-roberta"), family_named("distilbert")}) {
+  for (const auto family :
+       {family_named("bert"), family_named("xlm-roberta"), family_named("distilbert")}) {
     const Trimmed by_class(test::tiny_options(family), {"model_type"});
     EXPECT_EQ(by_class.read_old().family, family);
   }
-  const Trimmed by_tensors(test::tiny_options(family_named("electra")), {"model_type", "architectures"});
+  const Trimmed by_tensors(test::tiny_options(family_named("electra")),
+                           {"model_type", "architectures"});
   const auto old = by_tensors.read_old();
   EXPECT_EQ(architecture_of(old), "ElectraForMaskedLM");
   EXPECT_TRUE(load_model(by_tensors.folder.path(), old, 0).missing_keys.empty());

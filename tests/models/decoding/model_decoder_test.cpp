@@ -205,11 +205,14 @@ TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Families,
-    ModelDecoderOf,
-    ::testing::Values(family_named("gpt2"), family_named("llama"), family_named("t5"), family_named("bart"), family_named("marian")),
-    [](const auto& about) { return std::string(about.param->name); });
+INSTANTIATE_TEST_SUITE_P(Families,
+                         ModelDecoderOf,
+                         ::testing::Values(family_named("gpt2"),
+                                           family_named("llama"),
+                                           family_named("t5"),
+                                           family_named("bart"),
+                                           family_named("marian")),
+                         [](const auto& about) { return std::string(about.param->name); });
 
 }  // namespace
 }  // namespace weft::models

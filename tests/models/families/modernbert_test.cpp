@@ -103,8 +103,7 @@ TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
   EXPECT_NE(modern_message({{"attention", "{type: windows}"}})
                 .find("'windows' is not one of full, window"),
             std::string::npos);
-  EXPECT_NE(modern_message({{"position", "{type: rotary}"}})
-                .find("'rotary' is not one of learned"),
+  EXPECT_NE(modern_message({{"position", "{type: rotary}"}}).find("'rotary' is not one of learned"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"position", "{type: learned}"}})
                 .find("'learned' is not one of rotary"),

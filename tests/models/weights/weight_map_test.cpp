@@ -70,14 +70,16 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 TEST(Names, EachFamilyHasItsOwn) {
-  const auto distilbert = names_in_file(test::tiny_options(family_named("distilbert"), Head::kSequence));
+  const auto distilbert =
+      names_in_file(test::tiny_options(family_named("distilbert"), Head::kSequence));
   EXPECT_TRUE(has(distilbert, "distilbert.transformer.layer.1.attention.q_lin.weight"));
   EXPECT_TRUE(has(distilbert, "pre_classifier.bias"));
   EXPECT_FALSE(has(distilbert, "distilbert.embeddings.token_type_embeddings.weight"));
   const auto xlm = names_in_file(test::tiny_options(family_named("xlm-roberta"), Head::kMaskedLm));
   EXPECT_TRUE(has(xlm, "roberta.encoder.layer.0.output.dense.weight"));
   EXPECT_TRUE(has(xlm, "lm_head.layer_norm.weight"));
-  const auto electra = names_in_file(test::tiny_options(family_named("electra"), Head::kReplacedToken));
+  const auto electra =
+      names_in_file(test::tiny_options(family_named("electra"), Head::kReplacedToken));
   EXPECT_TRUE(has(electra, "electra.embeddings_project.weight"));
   EXPECT_TRUE(has(electra, "discriminator_predictions.dense_prediction.weight"));
 }
