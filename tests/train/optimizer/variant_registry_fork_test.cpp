@@ -64,10 +64,10 @@ TEST_F(RegistryTest, AnOptimizerFromOutsideTrainsAndResumesByItsConfig) {
   const std::vector<std::string> keys = {
       "train.optimizer={type: test_normalized, beta: 0.9, lr: 0.05}", "train.precision=bf16",
       "train.log_every=1 steps"};
-  const auto shapes = small_.path("shapes");
+  const auto path = small_.path("shapes");
   const auto write = [&] {
     const auto& shapes = shapes_seen();
-    std::ofstream file(shapes);
+    std::ofstream file(path);
     for (const auto* name : {"layers.0.feed_forward.up.weight", "layers.0.feed_forward.up.bias"}) {
       for (const auto size : shapes.at(name)) {
         file << size << " ";
