@@ -114,11 +114,11 @@ class TypeReader {
 /// cycled over the layers.
 void read_sublayers(Section& model, LayerTypes& types) {
   for (const auto& kind : nn::sublayer_kinds().all()) {
-    const std::string name(kind.name);
-    const auto condition = str_cat("`", kind.letter, "` in block");
     if (kind.read == nullptr) {
       continue;
     }
+    const std::string name(kind.name);
+    const auto condition = str_cat("`", kind.letter, "` in block");
     if (!model.is_documenting() && types.block.find(kind.letter) == std::string::npos) {
       types.sublayers.erase(name);
       if (model.has(name)) {

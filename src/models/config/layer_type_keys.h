@@ -68,6 +68,6 @@ std::string read_feed_forward_types(LayerPartSection& section,
 
 /// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
 /// config::Error.
-void read_block(config::Section& model, bool has_cross_attention, LayerTypes& types);
+void read_block(config::Section& model, bool has_encoder, LayerTypes& types);
 
 }  // namespace weft::models
