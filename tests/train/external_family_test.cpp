@@ -48,6 +48,7 @@ class ExternalFamily : public ::testing::Test {
     return small_.config("mlm", directory,
                          {"model={type: relu_gpt, dim: 16, layers: 2, attention: {heads: 2}, "
                           "position: {length: 32}, feed_forward: {width: 32}}",
+                          "tokenizer={type: byte_level_bpe, vocab_size: 300}",
                           "objective={type: causal}", "train.duration=2 steps"});
   }
 

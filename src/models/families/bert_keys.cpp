@@ -50,8 +50,8 @@ void read_keys(Section& section,
   if (has_rate) {
     options.classifier_dropout.reset();
   }
-  read_embedding_sizes(section, options, base);
   read_shared_model_keys(section, options, base, keys);
+  read_embedding_sizes(section, options, base);
   if (has_rate) {
     options.sequence_dropout = options.dropout;
     options.span_dropout = options.dropout;
