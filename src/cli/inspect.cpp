@@ -45,7 +45,7 @@ std::string grouped_text(const models::ModelOptions& model) {
 
 void print_model(const models::ModelOptions& model) {
   std::cout << models::architecture_of(model) << "\n";
-  if (const auto describe = model.family->describe) {
+  if (const auto& describe = model.family->describe) {
     for (const auto& [name, value] : describe(model)) {
       print_inspect_line(name, value);
     }

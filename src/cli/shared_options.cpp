@@ -7,21 +7,11 @@ namespace weft::cli {
 
 namespace {
 
-enum class InferencePrecision { kFp32, kBf16, kAuto };
-
 at::ScalarType read_type(const Arguments& arguments, const at::Device& device) {
-  switch (arguments.choice("precision", InferencePrecision::kFp32,
-                           {{"fp32", InferencePrecision::kFp32},
-                            {"bf16", InferencePrecision::kBf16},
-                            {"auto", InferencePrecision::kAuto}})) {
-    case InferencePrecision::kFp32:
-      return at::kFloat;
-    case InferencePrecision::kBf16:
-      return at::kBFloat16;
-    case InferencePrecision::kAuto:
-      break;
-  }
-  return models::fast_type(device);
+  using Type = std::optional<at::ScalarType>;
+  const auto type = arguments.choice("precision", Type(at::kFloat),
+                                     {{"fp32", at::kFloat}, {"bf16", at::kBFloat16}, {"auto", {}}});
+  return type ? *type : models::fast_type(device);
 }
 
 }  // namespace

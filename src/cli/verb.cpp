@@ -167,9 +167,9 @@ double Arguments::number(const std::string& name, double fallback, double min, d
   return has(name) ? parsed<double>(state_->verb, name, get(name), min, max) : fallback;
 }
 
-std::size_t Arguments::choice_index(const std::string& name,
-                                    const std::vector<std::string>& words) const {
-  const auto word = get(name);
+std::size_t Arguments::find_choice(const std::string& name,
+                                   const std::string& word,
+                                   const std::vector<std::string>& words) const {
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) {
     const auto near = did_you_mean(word, words);

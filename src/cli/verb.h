@@ -70,15 +70,18 @@ class Arguments {
     for (const auto& [word, value] : values) {
       words.emplace_back(word);
     }
-    return has(name) ? values[choice_index(name, words)].second : fallback;
+    return has(name) ? values[find_choice(name, get(name), words)].second : fallback;
   }
+  /// Index of `word`, a value of the option. Throws UsageError, with the nearest, if it is not
+  /// there.
+  std::size_t find_choice(const std::string& name,
+                          const std::string& word,
+                          const std::vector<std::string>& words) const;
   const std::vector<std::string>& positional() const { return positional_; }
   /// Throws UsageError `weft VERB: message`.
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
-  std::size_t choice_index(const std::string& name, const std::vector<std::string>& words) const;
-
   struct State;  // keeps cxxopts out of this header
   std::unique_ptr<State> state_;
   HelpText help_;

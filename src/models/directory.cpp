@@ -65,7 +65,7 @@ void write_config(const std::string& directory, const ModelOptions& options, for
 
 /// Sets options that some families infer from the weights instead of config.json.
 ModelOptions with_inferred_options(ModelOptions options, const std::string& directory) {
-  const auto look = options.family->infer_from_weights;
+  const auto& look = options.family->infer_from_weights;
   if (look != nullptr && SafetensorsShards::exist_in(directory)) {
     look(options, SafetensorsShards(directory));
   }
@@ -74,7 +74,7 @@ ModelOptions with_inferred_options(ModelOptions options, const std::string& dire
 
 /// Writes generation_config.json for models that generate.
 void write_generation(const std::string& directory, const ModelOptions& options) {
-  const auto say = options.family->generation_json;
+  const auto& say = options.family->generation_json;
   const auto json = say == nullptr ? formats::Json() : say(options);
   if (!json.is_null()) {
     FileWriter file(directory + "/generation_config.json", FileWriter::Mode::kPlain);

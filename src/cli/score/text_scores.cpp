@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iostream>
@@ -20,30 +19,13 @@ using formats::Json;
 
 constexpr std::array<std::string_view, 4> kMetrics{"bleu", "chrf", "chrf++", "rouge"};
 
-template <class Value>
-Value choice(const Arguments& arguments,
-             const std::string& name,
-             const std::vector<std::pair<std::string_view, Value>>& table,
-             Value fallback) {
-  if (!arguments.has(name)) {
-    return fallback;
-  }
-  const auto word = arguments.get(name);
-  std::vector<std::string> words;
-  for (const auto& [known, value] : table) {
-    if (known == word) {
-      return value;
-    }
-    words.emplace_back(known);
-  }
+void reject_korean(const Arguments& arguments) {
+  const auto word = arguments.get("tokenize");
   if (word.starts_with("ko")) {
-    arguments.fail("--" + name + ": '" + word +
+    arguments.fail("--tokenize: '" + word +
                    "' needs its own MeCab, which Weft does not include: segment both files into "
                    "words with it first, and use none");
   }
-  const auto near = did_you_mean(word, words);
-  arguments.fail("--" + name + ": '" + word + "' is not one of " + join(words) +
-                 (near.empty() ? "" : ", did you mean '" + near + "'?"));
 }
 
 struct Wanted {
@@ -58,23 +40,19 @@ Wanted read_wanted(const Arguments& arguments, std::set<std::string> fallback) {
   for (const auto& list : arguments.all("metric")) {
     for (const auto part : split(list, ',')) {
       const std::string word(trim(part));
-      if (std::find(kMetrics.begin(), kMetrics.end(), word) == kMetrics.end()) {
-        const std::vector<std::string> known(kMetrics.begin(), kMetrics.end());
-        const auto near = did_you_mean(word, known);
-        arguments.fail("--metric: '" + word + "' is not one of " + join(known) +
-                       (near.empty() ? "" : ", did you mean '" + near + "'?"));
-      }
+      arguments.find_choice("metric", word, {kMetrics.begin(), kMetrics.end()});
       wanted.metrics.insert(word);
     }
   }
   if (wanted.metrics.empty()) {
     wanted.metrics = std::move(fallback);
   }
+  reject_korean(arguments);
   wanted.bleu.tokenizer =
-      choice(arguments, "tokenize", metrics::bleu_tokenizers(), metrics::BleuTokenizer::k13a);
+      arguments.choice("tokenize", metrics::BleuTokenizer::k13a, metrics::bleu_tokenizers());
   metrics::signature_of(wanted.bleu.tokenizer);  // throws if its library is missing
   wanted.bleu.smoothing =
-      choice(arguments, "smooth", metrics::bleu_smoothings(), metrics::BleuSmoothing::kExponential);
+      arguments.choice("smooth", metrics::BleuSmoothing::kExponential, metrics::bleu_smoothings());
   if (arguments.has("smooth-value")) {
     wanted.bleu.smoothing_value = arguments.number("smooth-value", 0, 0, 1e6);
   }

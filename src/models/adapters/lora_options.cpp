@@ -30,7 +30,7 @@ constexpr std::array<std::array<std::string_view, 2>, 7> kDefaultTargets = {
 
 /// Every linear layer of the stack.
 std::vector<LoraLayer> all_lora_layers(const ModelOptions& model) {
-  const auto in_module = model.family->hf_module_name;
+  const auto& in_module = model.family->hf_module_name;
   std::vector<LoraLayer> layers;
   for (const auto& tensor : weight_map(model)) {
     if (tensor.part != Part::kBackbone || tensor.shape.size() != 2 ||

@@ -66,12 +66,12 @@ std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOpt
     result.push_back(tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size())
                                                      : prefix + tensor.name);
   }
-  if (const auto further = options.family->name_aliases) {
+  if (const auto& further = options.family->name_aliases) {
     for (auto& name : further(tensor, options)) {
       result.push_back(std::move(name));
     }
   }
-  if (const auto in_module = options.family->hf_module_name) {
+  if (const auto& in_module = options.family->hf_module_name) {
     result.push_back(in_module(tensor));
   }
   for (const auto& [now, then] : {std::pair{".LayerNorm.weight", ".LayerNorm.gamma"},
@@ -87,7 +87,7 @@ std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOpt
 }
 
 bool is_ignorable(std::string_view name, const ModelOptions& options) {
-  const auto is_ignorable_name = options.family->is_ignorable;
+  const auto& is_ignorable_name = options.family->is_ignorable;
   return is_ignorable_name != nullptr && is_ignorable_name(name, options);
 }
 
