@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct Layout {
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return offsets.back(); }
+  /// Tokens of sequence b.
+  int64_t length(int64_t b) const {
+    const auto i = static_cast<std::size_t>(b);
+    return offsets[i + 1] - offsets[i];
+  }
 };
 
 }  // namespace weft::kernels

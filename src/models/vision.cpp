@@ -56,10 +56,10 @@ std::vector<nn::PatchGrid> grids_of(const at::Tensor& ids,
   const auto host = ids.cpu().contiguous();
   const auto* id = host.const_data_ptr<int64_t>();
   std::vector<nn::PatchGrid> grids;
-  for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
-    const auto last = id[layout.offsets[b + 1] - 1];
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    const auto last = id[layout.offsets[static_cast<std::size_t>(b) + 1] - 1];
     grids.push_back({formats::patch_row(last) + 1, formats::patch_column(last) + 1});
-    const auto count = layout.offsets[b + 1] - layout.offsets[b] - num_prefix_tokens;
+    const auto count = layout.length(b) - num_prefix_tokens;
     TORCH_CHECK(last >= 0 && grids.back().rows * grids.back().columns == count, "an image of ",
                 count, " patches does not form a grid of ", grids.back().rows, " x ",
                 grids.back().columns);

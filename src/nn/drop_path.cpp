@@ -17,16 +17,13 @@ at::Tensor drop_path(const at::Tensor& branch,
   if (context.rate(rate) == 0) {
     return branch;
   }
-  const auto& offsets = context.layout.offsets;
-  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
   auto factors = at::empty({branch.size(0), 1}, at::kFloat);  // (rows, 1)
   auto* row = factors.data_ptr<float>();
-  for (int64_t b = 0; b < sequences; ++b) {
+  for (int64_t b = 0; b < context.layout.sequences(); ++b) {
     Random random(hash_combine(context.seed, site), RandomPurpose::kDropout, context.step,
                   static_cast<uint64_t>(context.first_sequence + b));
     const auto factor = random.uniform_double() < rate ? 0.0F : static_cast<float>(1 / (1 - rate));
-    const auto at = static_cast<std::size_t>(b);
-    row = std::fill_n(row, offsets[at + 1] - offsets[at], factor);
+    row = std::fill_n(row, context.layout.length(b), factor);
   }
   return branch * kernels::to_device(factors, branch.device()).to(branch.scalar_type());
 }

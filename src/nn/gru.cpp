@@ -20,7 +20,7 @@ namespace {
 constexpr auto kState = "state";
 
 /// A packed batch in the order of computation: the first token of each sequence, the second ones,
-/// ... Longer sequences come first, so those that go on are always the first rows of the state.
+/// ... Longer sequences come first, so those that continue are always the first rows of the state.
 struct TimeSteps {
   std::vector<int64_t> sequences;  // by falling length
   std::vector<int64_t> counts;     // tokens of each step
@@ -28,25 +28,21 @@ struct TimeSteps {
   std::vector<int64_t> places;     // N: the place of each token
 };
 
-TimeSteps time_steps_of(const std::vector<int64_t>& offsets) {
-  const auto length = [&](int64_t b) {
-    const auto i = static_cast<std::size_t>(b);
-    return offsets[i + 1] - offsets[i];
-  };
+TimeSteps time_steps_of(const kernels::Layout& layout) {
   TimeSteps steps;
-  steps.sequences.resize(offsets.size() - 1);
+  steps.sequences.resize(layout.offsets.size() - 1);
   std::iota(steps.sequences.begin(), steps.sequences.end(), 0);
   std::stable_sort(steps.sequences.begin(), steps.sequences.end(),
-                   [&](int64_t a, int64_t b) { return length(a) > length(b); });
-  steps.places.resize(static_cast<std::size_t>(offsets.back()));
+                   [&](int64_t a, int64_t b) { return layout.length(a) > layout.length(b); });
+  steps.places.resize(static_cast<std::size_t>(layout.tokens()));
   while (steps.tokens.size() < steps.places.size()) {
     const auto time = static_cast<int64_t>(steps.counts.size());
     const auto first = steps.tokens.size();
     for (const auto b : steps.sequences) {
-      if (length(b) <= time) {
+      if (layout.length(b) <= time) {
         break;
       }
-      const auto token = offsets[static_cast<std::size_t>(b)] + time;
+      const auto token = layout.offsets[static_cast<std::size_t>(b)] + time;
       steps.places[static_cast<std::size_t>(token)] = static_cast<int64_t>(steps.tokens.size());
       steps.tokens.push_back(token);
     }
@@ -59,13 +55,13 @@ TimeSteps time_steps_of(const std::vector<int64_t>& offsets) {
 /// new tokens keep theirs.
 at::Tensor last_states(const at::Tensor& before,
                        const at::Tensor& states,
-                       const std::vector<int64_t>& offsets) {
+                       const kernels::Layout& layout) {
   std::vector<int64_t> sequences;
   std::vector<int64_t> tokens;
-  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
-    if (offsets[b + 1] > offsets[b]) {
-      sequences.push_back(static_cast<int64_t>(b));
-      tokens.push_back(offsets[b + 1] - 1);
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    if (layout.length(b) > 0) {
+      sequences.push_back(b);
+      tokens.push_back(layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
     }
   }
   return before.index_copy(0, kernels::to_device(sequences, states.device()),
@@ -118,7 +114,7 @@ void Gru::keep_states(const at::Tensor& before,
   if (context.decoding_state == nullptr && !is_carried) {
     return;
   }
-  const auto last = last_states(before, states, context.layout.offsets);
+  const auto last = last_states(before, states, context.layout);
   if (context.decoding_state != nullptr) {
     context.decoding_state->sequence_tensor(options_.layer, kState) = last;
     return;
@@ -131,7 +127,7 @@ void Gru::keep_states(const at::Tensor& before,
 at::Tensor Gru::states(const at::Tensor& x, const ForwardContext& context) {
   TORCH_CHECK(context.decoding_state == nullptr || !context.is_training,
               "a GRU with a decoding state is for inference only");
-  const auto steps = time_steps_of(context.layout.offsets);
+  const auto steps = time_steps_of(context.layout);
   const auto gates = input_->forward(x, context);     // (N, 3 H)
   const auto before = states_before(gates, context);  // (B, H)
   auto state = before.index_select(0, kernels::to_device(steps.sequences, x.device()));

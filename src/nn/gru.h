@@ -29,7 +29,7 @@ class Gru : public Sublayer {
  private:
   /// The state after each token: (N, D) -> (N, H).
   at::Tensor states(const at::Tensor& x, const ForwardContext& context);
-  /// The next state of the sequences that go on: gates (b, 3 H) of their tokens, state (b, H).
+  /// The next state of the sequences that continue: gates (b, 3 H) of their tokens, state (b, H).
   at::Tensor next_state(const at::Tensor& gates,
                         const at::Tensor& state,
                         const ForwardContext& context);

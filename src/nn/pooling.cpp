@@ -53,8 +53,8 @@ at::Tensor segment_sum(const at::Tensor& x, const kernels::Layout& layout) {
   TORCH_CHECK(x.dim() == 2 && x.size(0) == layout.tokens(), "segment_sum expects (",
               layout.tokens(), ", D), got ", x.sizes());
   std::vector<int64_t> lengths;
-  for (std::size_t i = 0; i + 1 < layout.offsets.size(); ++i) {
-    lengths.push_back(layout.offsets[i + 1] - layout.offsets[i]);
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    lengths.push_back(layout.length(b));
   }
   return at::segment_reduce(x.to(at::kFloat).contiguous(), "sum",
                             kernels::to_device(lengths, x.device()), std::nullopt, std::nullopt,

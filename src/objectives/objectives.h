@@ -27,7 +27,8 @@ std::unique_ptr<Objective> read_causal_lm(config::Section& section);
 std::unique_ptr<Objective> make_classify(const ClassOptions& options = {});
 std::unique_ptr<Objective> read_classify(config::Section& section);
 
-/// Type denoise: BART's, whose target is the text behind the noise (arXiv:1910.13461, section 2.2).
+/// Type denoise: BART's objective, whose target is the text before the noise (arXiv:1910.13461,
+/// section 2.2).
 std::unique_ptr<Objective> make_denoise(const data::DenoisingOptions& options = {});
 std::unique_ptr<Objective> read_denoise(config::Section& section);
 
@@ -73,8 +74,8 @@ struct Seq2SeqOptions {
 std::unique_ptr<Objective> make_seq2seq(const Seq2SeqOptions& options = {});
 std::unique_ptr<Objective> read_seq2seq(config::Section& section);
 
-/// Type span_corruption: T5's, whose spans of the text give way to sentinels, and whose target is
-/// the spans (arXiv:1910.10683, section 3.1.4).
+/// Type span_corruption: T5's objective. Sentinels replace spans of the text, and the target is the
+/// spans (arXiv:1910.10683, section 3.1.4).
 std::unique_ptr<Objective> make_span_corruption(const data::SpanCorruptionOptions& options = {});
 std::unique_ptr<Objective> read_span_corruption(config::Section& section);
 

@@ -132,7 +132,7 @@ TEST(Gru, ASequenceWithoutNewTokensKeepsItsState) {
   EXPECT_TRUE(test::near(gru->forward(x.slice(0, 5), context)[0], expected[5]));
 }
 
-TEST(Gru, ReorderedSequencesGoOnAsTheirParents) {
+TEST(Gru, ReorderedSequencesContinueAsTheirParents) {
   const at::NoGradGuard no_grad;
   auto stack = recurrent_stack("raf");
   const auto x = gru_rows(4);

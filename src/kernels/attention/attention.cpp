@@ -192,10 +192,8 @@ void check_inputs(const AttentionInput& input,
               begins.size());
   check_prefix_lengths(settings, queries.sequences());
   for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
-    const auto i = static_cast<std::size_t>(b);
-    TORCH_CHECK(
-        queries.offsets[i + 1] - queries.offsets[i] <= keys.offsets[i + 1] - keys.offsets[i],
-        "causal attention expects one key per query, sequence ", b, " has fewer");
+    TORCH_CHECK(queries.length(b) <= keys.length(b),
+                "causal attention expects one key per query, sequence ", b, " has fewer");
   }
 }
 

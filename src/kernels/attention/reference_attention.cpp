@@ -40,26 +40,27 @@ struct ReferenceSides {
 
 void add_sequence(Group& group,
                   const ReferenceSides& layouts,
-                  std::size_t b,
+                  int64_t b,
                   const AttentionSettings& settings) {
-  const auto begin = layouts.queries.offsets[b];
-  const auto length = layouts.queries.offsets[b + 1] - begin;
-  const auto keys = layouts.keys.offsets[b + 1] - layouts.keys.offsets[b];
+  const auto i = static_cast<std::size_t>(b);
+  const auto begin = layouts.queries.offsets[i];
+  const auto length = layouts.queries.length(b);
+  const auto keys = layouts.keys.length(b);
   const auto key_begin =
-      layouts.key_begins.empty() ? layouts.keys.offsets[b] : layouts.key_begins[b];
+      layouts.key_begins.empty() ? layouts.keys.offsets[i] : layouts.key_begins[i];
   const auto base = static_cast<int64_t>(group.query_rows.size());
   group.queries = dropout_row_stride(length);
   group.keys = dropout_row_stride(keys);
-  group.sequences.push_back(static_cast<int64_t>(b));
+  group.sequences.push_back(b);
   group.shifts.push_back(settings.is_causal ? keys - length : 0);
   group.query_lengths.push_back(length);
   group.key_lengths.push_back(keys);
-  group.prefix_lengths.push_back(settings.prefix_lengths.empty() ? 0 : settings.prefix_lengths[b]);
-  for (int64_t i = 0; i < group.queries; ++i) {
-    group.query_rows.push_back(i < length ? begin + i : 0);
-    if (i < length) {
-      group.positions.push_back(base + i);
-      group.tokens.push_back(begin + i);
+  group.prefix_lengths.push_back(settings.prefix_lengths.empty() ? 0 : settings.prefix_lengths[i]);
+  for (int64_t row = 0; row < group.queries; ++row) {
+    group.query_rows.push_back(row < length ? begin + row : 0);
+    if (row < length) {
+      group.positions.push_back(base + row);
+      group.tokens.push_back(begin + row);
     }
   }
   for (int64_t j = 0; j < group.keys; ++j) {
@@ -69,9 +70,9 @@ void add_sequence(Group& group,
 
 std::vector<Group> group_by_size(const ReferenceSides& layouts, const AttentionSettings& settings) {
   std::map<std::pair<int64_t, int64_t>, Group> groups;
-  for (std::size_t b = 0; b + 1 < layouts.queries.offsets.size(); ++b) {
-    const auto length = layouts.queries.offsets[b + 1] - layouts.queries.offsets[b];
-    const auto keys = layouts.keys.offsets[b + 1] - layouts.keys.offsets[b];
+  for (int64_t b = 0; b < layouts.queries.sequences(); ++b) {
+    const auto length = layouts.queries.length(b);
+    const auto keys = layouts.keys.length(b);
     if (length > 0) {
       add_sequence(groups[{dropout_row_stride(length), dropout_row_stride(keys)}], layouts, b,
                    settings);

@@ -18,9 +18,8 @@ namespace weft::nn {
 struct AttentionSpan {
   int64_t queries = 0;  // L
   int64_t keys = 0;     // S
-  int64_t offset =
-      0;  // index of query 0 among the keys: the number of keys in a KV cache before it
-  int64_t prefix = 0;  // leading keys that causal queries see too (arXiv:1910.10683)
+  int64_t offset = 0;   // of query 0 among the keys: how many a KV cache had before
+  int64_t prefix = 0;   // leading keys that causal queries see too (arXiv:1910.10683)
 
   auto operator<=>(const AttentionSpan&) const = default;
 };

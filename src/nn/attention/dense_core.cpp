@@ -17,11 +17,6 @@ namespace weft::nn {
 
 namespace {
 
-int64_t length_of(const kernels::Layout& layout, int64_t sequence) {
-  const auto b = static_cast<std::size_t>(sequence);
-  return layout.offsets[b + 1] - layout.offsets[b];
-}
-
 /// The rows of some sequences: `count` of each, from its first row on.
 std::vector<int64_t> rows_of_sequences(const std::vector<int64_t>& begins,
                                        const std::vector<int64_t>& sequences,
@@ -127,8 +122,8 @@ CoreInput DenseCore::separated(const CoreInput& input) const {
 DenseCore::Spans DenseCore::spans_of(const CoreInput& input, const ForwardContext& context) const {
   Spans spans;
   for (int64_t b = 0; b < input.queries.sequences(); ++b) {
-    const auto queries = length_of(input.queries, b);
-    const auto keys = length_of(input.keys, b);
+    const auto queries = input.queries.length(b);
+    const auto keys = input.keys.length(b);
     const auto& prefixes = context.prefix_lengths;
     const AttentionSpan span{
         .queries = queries,

@@ -47,7 +47,7 @@ CachedKv KvCache::extend(int64_t layer, const at::Tensor& key, const at::Tensor&
   const auto& before = state_.previous_lengths();
   const auto& lengths = state_.lengths();
   auto layout = key_layout(lengths);
-  auto& cache = state_.sequence_tensor(layer, kKv);  // (B, capacity, 2 G K): keys beside values
+  auto& cache = state_.sequence_tensor(layer, kKv);  // (B, capacity, 2 G K): keys next to values
   grow_cache(cache, key, {state_.sequences(), layout.max_length, 2 * key.size(1)});
   const int64_t capacity = cache.size(1);
   std::vector<int64_t> starts;
@@ -83,9 +83,8 @@ CachedKv KvCache::encoder_kv(int64_t layer, const kernels::Layout& encoder_layou
   std::vector<int64_t> starts;
   std::vector<int64_t> lengths;
   for (const auto source : state_.source_indices()) {
-    const auto i = static_cast<std::size_t>(source);
-    starts.push_back(encoder_layout.offsets[i]);
-    lengths.push_back(encoder_layout.offsets[i + 1] - encoder_layout.offsets[i]);
+    starts.push_back(encoder_layout.offsets[static_cast<std::size_t>(source)]);
+    lengths.push_back(encoder_layout.length(source));
   }
   const int64_t width = cached.size(1) / 2;
   return {.key = cached.narrow(1, 0, width),
