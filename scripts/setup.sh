@@ -33,6 +33,7 @@ nlohmann-json3-dev       header:nlohmann/json.hpp
 libutf8proc-dev          header:utf8proc.h
 libonig-dev              header:oniguruma.h
 zlib1g-dev               header:zlib.h
+libzstd-dev              header:zstd.h
 libpng-dev               header:png.h
 libjpeg-dev              header:jpeglib.h
 libxxhash-dev            header:xxhash.h

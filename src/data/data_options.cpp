@@ -102,8 +102,8 @@ void check_column(const config::Section& section,
     if (*kind == formats::TableKind::kJsonl) {
       continue;
     }
-    const auto columns = formats::read_column_names(file, *kind);
-    if (std::find(columns.begin(), columns.end(), *column) == columns.end()) {
+    const auto columns = formats::read_column_names(file, *kind, item.table);
+    if (!formats::find_column(*column, columns)) {
       const std::string suggestion = did_you_mean(*column, columns);
       const std::string hint =
           suggestion.empty() ? "" : str_cat(" (did you mean ", quoted_text(suggestion), "?)");
@@ -113,13 +113,48 @@ void check_column(const config::Section& section,
   }
 }
 
+void read_table_keys(config::Section& section, formats::TableOptions& options) {
+  std::optional<std::string> delimiter;
+  section.read(
+      "delimiter", delimiter,
+      {.help = "Character between the fields of a csv file, such as ';' or '|'. Default: as "
+               "a first line `sep=;` says, else a comma, or if the first line has none, "
+               "its most frequent of semicolon, tab and `|`.",
+       .only_if = "csv files"});
+  if (delimiter && delimiter->size() != 1) {
+    section.fail("delimiter", str_cat(quoted_text(*delimiter), ", must be one ASCII character"));
+  }
+  if (delimiter) {
+    options.delimiter = delimiter->front();
+  }
+  section.read("header", options.has_header,
+               {.help = "Whether the first line of a csv or tsv file has the column names. Without "
+                        "it, columns are given by number: `text: 2`.",
+                .only_if = "csv or tsv files"});
+}
+
+void check_table_keys(const config::Section& section, const DataItem& item) {
+  for (const auto& file : item.files) {
+    const auto kind = formats::table_kind(file);
+    const bool is_csv = kind == formats::TableKind::kCsv;
+    if (item.table.delimiter && !is_csv) {
+      section.fail("delimiter", "only for csv files, not for " + file);
+    }
+    if (!item.table.has_header && !is_csv && kind != formats::TableKind::kTsv) {
+      section.fail("header", "only for csv and tsv files, not for " + file);
+    }
+  }
+}
+
 DataItem read_item(config::Section& section) {
   DataItem item;
   std::optional<std::string> path;
   section.read(
       "path", path,
-      {.help = "Data file or a glob pattern that matches several (`corpus/*.txt`). Formats: .txt, "
-               ".csv, .tsv, .jsonl, .conll, .conllu, each optionally gzipped (.gz).",
+      {.help =
+           "Data file, a glob pattern that matches several (`corpus/*.txt`), or a directory: of "
+           "texts, or with one subdirectory of texts or images per class. Formats: .txt, .csv, "
+           ".tsv, .jsonl, .conll, .conllu, each optionally compressed (.gz, .zst).",
        .only_if = "no source and target files"});
   section.read("weight", item.weight,
                {.help = "Sampling weight: how many times each example is seen per epoch. 0.5 uses "
@@ -155,6 +190,10 @@ DataItem read_item(config::Section& section) {
            "Several label columns, one number each: the targets of a multi-output regression, or 1 "
            "and 0 for each class of a multi-label task. The column names become the class names.",
        .only_if = "csv, tsv or jsonl files"});
+  section.read("names_file", item.names_file,
+               {.help = "File with the class names, one per line, in the order of the numeric "
+                        "labels (from 0). Default: the numbers are the class names."});
+  read_table_keys(section, item.table);
   read_image_item(section, item.image);
   if (!item.labels.empty() && item.label) {
     section.fail("labels", "given together with label, only one of the two is allowed");
@@ -170,6 +209,7 @@ DataItem read_item(config::Section& section) {
        .only_if = "text pairs"});
   if (!section.is_documenting()) {
     resolve_files(section, path, item);
+    check_table_keys(section, item);
     check_column(section, item, "text", item.text);
     check_column(section, item, "text_pair", item.text_pair);
     if (item.image.kind != ImageKind::kPixels) {  // its columns may be unnamed

@@ -7,6 +7,7 @@
 
 #include "config/section.h"
 #include "data/images/image_options.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
@@ -19,9 +20,11 @@ struct DataItem {
   std::optional<std::string> text = std::nullopt;
   std::optional<std::string> text_pair = std::nullopt;
   std::optional<std::string> label = std::nullopt;
+  formats::TableOptions table = {};      // of csv and tsv files
   std::string language = {};             // of the texts; languages are mixed by their sizes
   std::vector<std::string> labels = {};  // one column per class or regression value
-  ImageItem image = {};                  // for image models
+  std::optional<std::string> names_file = std::nullopt;  // class names of numeric labels
+  ImageItem image = {};                                  // for image models
   // For pairs of texts: columns; or, if `target_files` is not empty, patterns of line-aligned
   // files, with the sources in `files`.
   std::optional<std::string> source = std::nullopt;

@@ -1,6 +1,7 @@
 #include "data/label_form.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,9 @@ LabelReader::LabelReader(const DataItem& item, const LabelFormat& label_format, 
     : label_format_(label_format),
       columns_(std::move(columns)),
       has_columns_(!item.labels.empty()) {
+  if (item.names_file) {
+    class_names_ = read_class_names(*item.names_file);
+  }
   if (has_columns_ && !label_format.allows_multiple()) {
     throw Error(str_cat(item.path,
                         ": labels: several label columns, but each text has one class; several are "
@@ -72,7 +76,28 @@ Names LabelReader::read(const std::vector<std::optional<std::string>>& fields,
     throw Error(str_cat(location, ": ", fields[i] ? "an empty field `" : "no field `", columns_[i],
                         "`, every row must have a label; data.unlabelled: drop skips such rows"));
   }
-  return has_columns_ ? several_fields(fields, location) : one_field(*fields.front());
+  if (has_columns_) {
+    return several_fields(fields, location);
+  }
+  auto names = one_field(*fields.front());
+  for (auto& name : names) {
+    replace_by_name(name, location);
+  }
+  return names;
+}
+
+void LabelReader::replace_by_name(std::string& label, const std::string& location) const {
+  if (class_names_.empty() || std::ranges::find(class_names_, label) != class_names_.end()) {
+    return;
+  }
+  const auto number = parse_number(label);
+  const auto count = static_cast<double>(class_names_.size());
+  if (!number || *number < 0 || *number >= count || *number != std::floor(*number)) {
+    throw Error(str_cat(location, ": label '", label.substr(0, 100),
+                        "', must be a class name of names_file or a number from 0 to ",
+                        class_names_.size() - 1));
+  }
+  label = class_names_[static_cast<std::size_t>(*number)];
 }
 
 Names LabelReader::one_field(const std::string& field) const {

@@ -35,12 +35,14 @@ class LabelReader {
 
  private:
   std::vector<std::string> one_field(const std::string& field) const;
+  void replace_by_name(std::string& label, const std::string& location) const;
   std::vector<std::string> several_fields(const std::vector<std::optional<std::string>>& fields,
                                           const std::string& location) const;
 
   LabelFormat label_format_;
   std::vector<std::string> columns_;
   bool has_columns_;
+  std::vector<std::string> class_names_;  // of numeric labels
 };
 
 }  // namespace weft::data

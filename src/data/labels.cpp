@@ -6,6 +6,7 @@
 
 #include "base/string_util.h"
 #include "data/error.h"
+#include "formats/line_reader.h"
 
 namespace weft::data {
 namespace {
@@ -56,6 +57,23 @@ std::vector<std::string> sorted_labels(std::vector<std::string> names) {
     std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
       return *parse_number(a) < *parse_number(b);
     });
+  }
+  return names;
+}
+
+std::vector<std::string> read_class_names(const std::string& path) {
+  std::vector<std::string> names;
+  formats::LineReader lines(path, 1 << 16);
+  for (std::string_view line; lines.next(line);) {
+    names.emplace_back(trim(line));
+  }
+  while (!names.empty() && names.back().empty()) {
+    names.pop_back();
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) {
+      throw Error(str_cat(path, ":", i + 1, ": class ", i, " has an empty or duplicate name"));
+    }
   }
   return names;
 }

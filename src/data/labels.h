@@ -28,6 +28,10 @@ class Labels {
 /// Returns the distinct names: sorted by value if all are numbers, else by bytes.
 std::vector<std::string> sorted_labels(std::vector<std::string> names);
 
+/// Reads the class names of a `names_file`, one per line, in the order of their ids. Throws
+/// data::Error for an empty or duplicate name.
+std::vector<std::string> read_class_names(const std::string& path);
+
 /// Parses a finite number; nullopt for any other text.
 std::optional<double> parse_number(std::string_view text);
 

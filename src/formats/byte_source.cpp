@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "base/string_util.h"
 #include "formats/error.h"
@@ -143,13 +144,87 @@ class GzipSource : public ByteSource {
   int64_t members_ = 0;
 };
 
+/// Decompresses Zstandard, frame by frame.
+class ZstdSource : public ByteSource {
+ public:
+  explicit ZstdSource(const std::string& path)
+      : path_(path), packed_(path), buffer_(ZSTD_DStreamInSize()), stream_(ZSTD_createDStream()) {
+    if (!stream_) {
+      throw Error(path_ + ": not enough memory to decompress it");
+    }
+  }
+
+  std::size_t read(char* bytes, std::size_t size) override {
+    ZSTD_outBuffer output{bytes, size, 0};
+    while (output.pos == 0 && output.size > 0) {
+      if (input_.pos == input_.size && !is_output_pending_ && !fill()) {
+        if (is_inside_) {
+          fail(consumed() == 0 ? "is empty" : "is truncated");
+        }
+        break;
+      }
+      const std::size_t status = ZSTD_decompressStream(stream_.get(), &output, &input_);
+      if (ZSTD_isError(status) != 0) {
+        fail(str_cat("is damaged (", ZSTD_getErrorName(status), ")"));
+      }
+      is_inside_ = status != 0;
+      is_output_pending_ = output.pos == output.size;
+    }
+    return output.pos;
+  }
+  int64_t consumed() const override {
+    return packed_.consumed() - static_cast<int64_t>(input_.size - input_.pos);
+  }
+  int64_t total() const override { return packed_.total(); }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+  };
+
+  bool fill() {
+    input_ = {buffer_.data(), packed_.read(buffer_.data(), buffer_.size()), 0};
+    return input_.size > 0;
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(str_cat(path_, ": the zstd data ", what, " at byte ", consumed()));
+  }
+
+  std::string path_;
+  PlainSource packed_;
+  std::vector<char> buffer_;
+  ZSTD_inBuffer input_{};
+  std::unique_ptr<ZSTD_DStream, Free> stream_;
+  bool is_inside_ = true;           // inside a frame, or before the first
+  bool is_output_pending_ = false;  // the decoder may hold more than fitted in the last read
+};
+
 }  // namespace
 
 std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
-  if (path.ends_with(".gz")) {
+  const auto compression = compression_of(path);
+  if (compression == ".gz") {
     return std::make_unique<GzipSource>(path);
   }
+  if (compression == ".zst") {
+    return std::make_unique<ZstdSource>(path);
+  }
   return std::make_unique<PlainSource>(path);
+}
+
+std::string_view compression_of(std::string_view path) {
+  for (const std::string_view extension : {".gz", ".zst"}) {
+    if (path.ends_with(extension)) {
+      return extension;
+    }
+  }
+  return {};
+}
+
+std::string_view without_compression(std::string_view path) {
+  path.remove_suffix(compression_of(path).size());
+  return path;
 }
 
 }  // namespace weft::formats

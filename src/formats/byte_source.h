@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace weft::formats {
 
-/// Stream of the bytes of a file, of standard input (`-`), or of a decompressed gzip file (`.gz`).
+/// Stream of the bytes of a file, of standard input (`-`), or of a decompressed gzip (`.gz`) or
+/// Zstandard (`.zst`) file.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -21,5 +23,10 @@ class ByteSource {
 
 /// Throws Error if the file cannot be opened.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
+
+/// Extension of a compressed file, `.gz` or `.zst`; empty for other paths.
+std::string_view compression_of(std::string_view path);
+/// The path without the extension of its compression: `a.csv.gz` -> `a.csv`.
+std::string_view without_compression(std::string_view path);
 
 }  // namespace weft::formats

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -18,10 +19,11 @@ constexpr int64_t kMaxRowBytes = int64_t{64} << 20;
 /// Common part of CSV and TSV: a header line, then rows with as many fields.
 class DelimitedReader : public RowReader {
  public:
-  DelimitedReader(const std::string& path, bool keeps_carriage_returns)
+  DelimitedReader(const std::string& path, const TableOptions& options, bool keeps_carriage_returns)
       : lines_(path,
                LineOptions{.max_line_bytes = kMaxRowBytes,
-                           .keeps_carriage_returns = keeps_carriage_returns}) {}
+                           .keeps_carriage_returns = keeps_carriage_returns}),
+        has_header_(options.has_header) {}
 
   const std::vector<std::string>& columns() const override { return columns_; }
 
@@ -34,13 +36,15 @@ class DelimitedReader : public RowReader {
 
   bool next(std::vector<std::optional<std::string>>& fields) override {
     std::string_view line;
-    if (!next_line(line)) {
-      return false;
+    if (!std::exchange(is_row_read_, false)) {
+      if (!next_line(line)) {
+        return false;
+      }
+      read_row(line);
     }
-    read_row(line);
     if (row_.size() != columns_.size()) {
       throw Error(str_cat(location(), ": a row of ", row_.size(), " fields, expected ",
-                          columns_.size(), " as in the header"));
+                          columns_.size(), has_header_ ? " as in the header" : " as in the first"));
     }
     fields.resize(selected_.size());
     for (std::size_t index = 0; index < selected_.size(); ++index) {
@@ -61,13 +65,23 @@ class DelimitedReader : public RowReader {
  protected:
   void read_header() {
     std::string_view line;
-    if (!next_line(line)) {
+    if (!next_line(line) || (begin_file(line) && !next_line(line))) {
       throw Error(lines_.location().substr(0, lines_.location().rfind(':')) +
                   ": empty, expected a header line with the column names");
     }
     read_row(line);
-    columns_ = row_;
+    if (has_header_) {
+      columns_ = row_;
+      return;
+    }
+    is_row_read_ = true;
+    for (std::size_t number = 1; number <= row_.size(); ++number) {
+      columns_.push_back(std::to_string(number));
+    }
   }
+
+  /// Sees the first line; true if it is neither the header nor a row.
+  virtual bool begin_file(std::string_view /*line*/) { return false; }
 
   /// Splits the row that starts with this line into row_.
   virtual void read_row(std::string_view line) = 0;
@@ -87,6 +101,8 @@ class DelimitedReader : public RowReader {
     return false;
   }
 
+  bool has_header_;
+  bool is_row_read_ = false;  // row_ has the row that `next` will return
   std::vector<std::string> columns_;
   std::vector<std::size_t> selected_;
   int64_t row_line_ = 0;
@@ -95,7 +111,10 @@ class DelimitedReader : public RowReader {
 
 class TsvReader : public DelimitedReader {
  public:
-  explicit TsvReader(const std::string& path) : DelimitedReader(path, false) { read_header(); }
+  TsvReader(const std::string& path, const TableOptions& options)
+      : DelimitedReader(path, options, false) {
+    read_header();
+  }
 
  private:
   void read_row(std::string_view line) override {
@@ -106,12 +125,57 @@ class TsvReader : public DelimitedReader {
   }
 };
 
+/// Comma, if the line has one outside quotes; else the most frequent of the others.
+char most_frequent_delimiter(std::string_view line) {
+  std::array<int64_t, 256> counts{};
+  bool is_quoted = false;
+  for (const char c : line) {
+    is_quoted = c == '"' ? !is_quoted : is_quoted;
+    counts[static_cast<unsigned char>(c)] += is_quoted ? 0 : 1;
+  }
+  char best = ',';
+  for (const char other : {';', '\t', '|'}) {
+    const bool is_more_frequent =
+        counts[static_cast<unsigned char>(other)] > counts[static_cast<unsigned char>(best)];
+    best = counts[','] == 0 && is_more_frequent ? other : best;
+  }
+  return best;
+}
+
 class CsvReader : public DelimitedReader {
  public:
   // Carriage returns are kept, as those inside quotes belong to the text.
-  explicit CsvReader(const std::string& path) : DelimitedReader(path, true) { read_header(); }
+  CsvReader(const std::string& path, const TableOptions& options)
+      : DelimitedReader(path, options, true), delimiter_(options.delimiter) {
+    read_header();
+  }
+
+  std::string remark() const override {
+    return is_inferred_ && *delimiter_ != ','
+               ? str_cat("fields are separated by ", name_of(*delimiter_))
+               : "";
+  }
 
  private:
+  static std::string name_of(char delimiter) {
+    return delimiter == '\t' ? "tabs" : str_cat("'", std::string(1, delimiter), "'");
+  }
+
+  bool begin_file(std::string_view line) override {
+    if (delimiter_) {
+      return false;
+    }
+    is_inferred_ = true;
+    constexpr std::string_view kExcel = "sep=";
+    const auto content = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
+    if (content.starts_with(kExcel) && content.size() == kExcel.size() + 1) {
+      delimiter_ = content.back();
+      return true;
+    }
+    delimiter_ = most_frequent_delimiter(line);
+    return false;
+  }
+
   void read_row(std::string_view line) override {
     row_.clear();
     row_bytes_ = 0;
@@ -121,7 +185,7 @@ class CsvReader : public DelimitedReader {
         line.remove_prefix(1);
         read_quoted(line);
       } else {
-        const auto comma = line.find(',');
+        const auto comma = line.find(*delimiter_);
         auto field = line.substr(0, comma);
         line.remove_prefix(field.size());
         if (comma == std::string_view::npos && field.ends_with('\r')) {
@@ -129,13 +193,13 @@ class CsvReader : public DelimitedReader {
         }
         row_.back() = field;
       }
-      has_more = line.starts_with(',');
+      has_more = line.starts_with(*delimiter_);
       if (has_more) {
         line.remove_prefix(1);
       } else if (!line.empty() && line != "\r") {
-        throw Error(
-            str_cat(lines_.location(),
-                    ": text after a closing quote, allowed is a comma or the end of the line"));
+        throw Error(str_cat(lines_.location(), ": text after a closing quote, allowed is ",
+                            *delimiter_ == ',' ? "a comma" : name_of(*delimiter_),
+                            " or the end of the line"));
       }
     }
   }
@@ -164,17 +228,19 @@ class CsvReader : public DelimitedReader {
     }
   }
 
+  std::optional<char> delimiter_;
+  bool is_inferred_ = false;
   int64_t row_bytes_ = 0;  // quoted bytes of the row so far
 };
 
 }  // namespace
 
-std::unique_ptr<RowReader> make_csv_reader(const std::string& path) {
-  return std::make_unique<CsvReader>(path);
+std::unique_ptr<RowReader> make_csv_reader(const std::string& path, const TableOptions& options) {
+  return std::make_unique<CsvReader>(path, options);
 }
 
-std::unique_ptr<RowReader> make_tsv_reader(const std::string& path) {
-  return std::make_unique<TsvReader>(path);
+std::unique_ptr<RowReader> make_tsv_reader(const std::string& path, const TableOptions& options) {
+  return std::make_unique<TsvReader>(path, options);
 }
 
 }  // namespace weft::formats

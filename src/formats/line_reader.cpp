@@ -14,7 +14,6 @@ namespace weft::formats {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 18;
-constexpr std::string_view kGzipMagic = "\x1F\x8B";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct MagicBytes {
@@ -23,11 +22,20 @@ struct MagicBytes {
 };
 
 /// First bytes of binary formats in which texts are often stored.
+struct CompressedFormat {
+  std::string_view bytes;
+  std::string_view meaning;
+  std::string_view extension;
+};
+constexpr std::array kCompressedFormats = {
+    CompressedFormat{"\x1F\x8B", "gzip data", ".gz"},
+    CompressedFormat{"\x28\xB5\x2F\xFD", "zstd data", ".zst"},
+};
+
 constexpr std::array kBinaryFormats = {
     MagicBytes{"PAR1", "Parquet data"},
     MagicBytes{"ARROW1", "Arrow data"},
     MagicBytes{"PK\x03\x04", "a zip archive"},
-    MagicBytes{"\x28\xB5\x2F\xFD", "zstd data"},
     MagicBytes{"\xFD\x37zXZ", "xz data"},
     MagicBytes{"\x42\x5A\x68\x39\x31\x41\x59", "bzip2 data"},
     MagicBytes{"\x89HDF", "HDF5 data"},
@@ -101,14 +109,17 @@ bool LineReader::State::next(std::string_view& line) {
     while (end < kMaxMagicSize && held().find('\n') == std::string_view::npos && fill()) {
     }
     const std::string_view first = held();
-    if (first.starts_with(kGzipMagic) && !name.ends_with(".gz")) {
-      throw Error(name + ": gzip data, allowed only in files whose names end in .gz");
+    for (const auto& mark : kCompressedFormats) {
+      if (first.starts_with(mark.bytes) && compression_of(name) != mark.extension) {
+        throw Error(str_cat(name, ": ", mark.meaning, ", allowed only in files whose names end in ",
+                            mark.extension));
+      }
     }
     for (const auto& mark : kBinaryFormats) {
       if (first.starts_with(mark.bytes)) {
-        throw Error(
-            str_cat(name, ": ", mark.meaning,
-                    ", allowed is text: lines, csv, tsv or jsonl, optionally gzipped (.gz)"));
+        throw Error(str_cat(
+            name, ": ", mark.meaning,
+            ", allowed is text: lines, csv, tsv or jsonl, optionally compressed (.gz, .zst)"));
       }
     }
     if (first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF")) {

@@ -16,9 +16,9 @@ struct LineOptions {
   bool keeps_carriage_returns = false;  // keeps a carriage return before the line feed
 };
 
-/// Streams a text file line by line in bounded memory; `.gz` files are decompressed on the fly; `-`
-/// is standard input. Only a line feed ends a line; a carriage return before it and a byte-order
-/// mark at the start are dropped.
+/// Streams a text file line by line in bounded memory; `.gz` and `.zst` files are decompressed on
+/// the fly; `-` is standard input. Only a line feed ends a line; a carriage return before it and a
+/// byte-order mark at the start are dropped.
 class LineReader {
  public:
   /// Throws Error if the file cannot be read. Lines longer than `max_line_bytes` are an error that

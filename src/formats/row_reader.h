@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "formats/table_reader.h"
+
 namespace weft::formats {
 
 /// Reader of one table format, used by TableReader.
@@ -24,16 +26,19 @@ class RowReader {
   virtual int64_t consumed() const = 0;
   /// Blank lines skipped so far; they are not rows.
   virtual int64_t blank_lines() const = 0;
+  /// What was inferred about the format, if it is unusual: `fields are separated by ';'`.
+  virtual std::string remark() const { return {}; }
 };
 
 /// One JSON object per line; the columns are the keys of the first. Empty lines are skipped.
 std::unique_ptr<RowReader> make_json_reader(const std::string& path);
 
 /// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
-/// contain commas, line feeds and doubled quotes. Empty lines are skipped.
-std::unique_ptr<RowReader> make_csv_reader(const std::string& path);
+/// contain commas, line feeds and doubled quotes. Empty lines are skipped. Other delimiters are
+/// read too, see TableOptions.
+std::unique_ptr<RowReader> make_csv_reader(const std::string& path, const TableOptions& options);
 
 /// Tab-separated fields; quotes have no special meaning. Empty lines are skipped.
-std::unique_ptr<RowReader> make_tsv_reader(const std::string& path);
+std::unique_ptr<RowReader> make_tsv_reader(const std::string& path, const TableOptions& options);
 
 }  // namespace weft::formats

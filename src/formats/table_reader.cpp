@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <utility>
 
+#include "base/codepoints.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "formats/byte_source.h"
 #include "formats/row_reader.h"
 
 namespace weft::formats {
@@ -24,12 +27,14 @@ constexpr std::array kEndings = {
     Ending{".json", TableKind::kJsonl},
 };
 
-std::unique_ptr<RowReader> open_rows(const std::string& path, TableKind kind) {
+std::unique_ptr<RowReader> open_rows(const std::string& path,
+                                     TableKind kind,
+                                     const TableOptions& options) {
   switch (kind) {
     case TableKind::kCsv:
-      return make_csv_reader(path);
+      return make_csv_reader(path, options);
     case TableKind::kTsv:
-      return make_tsv_reader(path);
+      return make_tsv_reader(path, options);
     case TableKind::kJsonl:
       return make_json_reader(path);
   }
@@ -44,12 +49,18 @@ std::string missing_column(const std::string& column, const std::vector<std::str
                  near.empty() ? ", the columns are " : " The columns are ", quoted_text(columns));
 }
 
+std::vector<std::string> resolved(std::vector<std::string> names,
+                                  const std::vector<std::string>& columns) {
+  for (auto& name : names) {
+    name = find_column(name, columns).value_or(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::optional<TableKind> table_kind(std::string_view path) {
-  if (path.ends_with(".gz")) {
-    path.remove_suffix(3);
-  }
+  path = without_compression(path);
   for (const auto& ending : kEndings) {
     if (path.ends_with(ending.name)) {
       return ending.kind;
@@ -60,28 +71,36 @@ std::optional<TableKind> table_kind(std::string_view path) {
 
 struct TableReader::State {
   std::unique_ptr<RowReader> rows;
+  std::vector<std::string> remarks;
 };
 
 TableReader::TableReader(const std::string& path,
                          TableKind kind,
-                         std::vector<std::string> columns,
-                         const std::vector<std::string>& lists)
+                         const std::vector<std::string>& columns,
+                         const TableOptions& options)
     : state_(std::make_unique<State>()) {
-  state_->rows = open_rows(path, kind);
+  state_->rows = open_rows(path, kind, options);
+  if (auto remark = state_->rows->remark(); !remark.empty()) {
+    state_->remarks.push_back(std::move(remark));
+  }
   const auto& there = state_->rows->columns();
   if (kind == TableKind::kJsonl && there.empty()) {
     return;  // no rows, hence no column names
   }
   for (const auto& column : columns) {
-    const auto count = std::count(there.begin(), there.end(), column);
-    if (count != 1) {
+    const auto found = find_column(column, there);
+    if (!found || std::count(there.begin(), there.end(), *found) > 1) {
       throw Error(str_cat(state_->rows->location(), ": ",
-                          count == 0 ? missing_column(column, there)
-                                     : "two columns have the name " + quoted_text(column)));
+                          found ? "two columns have the name " + quoted_text(column)
+                                : missing_column(column, there)));
+    }
+    if (*found != column) {
+      state_->remarks.push_back(
+          str_cat("column ", quoted_text(*found), " is read as ", quoted_text(column)));
     }
   }
-  state_->rows->select_columns(columns);
-  state_->rows->allow_lists(lists);
+  state_->rows->select_columns(resolved(columns, there));
+  state_->rows->allow_lists(resolved(options.lists, there));
 }
 
 TableReader::~TableReader() = default;
@@ -96,8 +115,36 @@ int64_t TableReader::consumed() const { return state_->rows->consumed(); }
 
 int64_t TableReader::blank_lines() const { return state_->rows->blank_lines(); }
 
-std::vector<std::string> read_column_names(const std::string& path, TableKind kind) {
-  return open_rows(path, kind)->columns();
+const std::vector<std::string>& TableReader::remarks() const { return state_->remarks; }
+
+std::vector<std::string> read_column_names(const std::string& path,
+                                           TableKind kind,
+                                           const TableOptions& options) {
+  return open_rows(path, kind, options)->columns();
+}
+
+std::optional<std::string> find_column(std::string_view name,
+                                       const std::vector<std::string>& columns) {
+  if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
+    return std::string(name);
+  }
+  const auto simplified = [](std::string_view text) {
+    return python_lower(utf8::decode(utf8::replace_invalid(trim(text))));
+  };
+  const auto is_similar = [&, wanted = simplified(name)](const std::string& column) {
+    return simplified(column) == wanted;
+  };
+  const auto similar = std::find_if(columns.begin(), columns.end(), is_similar);
+  if (similar != columns.end()) {
+    const bool is_unique = std::none_of(similar + 1, columns.end(), is_similar);
+    return is_unique ? std::optional(*similar) : std::nullopt;
+  }
+  std::size_t number = 0;
+  const auto end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data(), end, number);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
+  return is_number && number >= 1 && number <= columns.size() ? std::optional(columns[number - 1])
+                                                              : std::nullopt;
 }
 
 }  // namespace weft::formats

@@ -14,20 +14,31 @@ namespace weft::formats {
 enum class TableKind { kCsv, kTsv, kJsonl };
 
 /// Returns the table format by extension (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, each also
-/// with `.gz`); nullopt for other names.
+/// with `.gz` or `.zst`); nullopt for other names.
 std::optional<TableKind> table_kind(std::string_view path);
 
+/// What the name of a CSV or TSV file does not say.
+struct TableOptions {
+  // Between the fields of a CSV file. nullopt: as a first line `sep=;` says (Excel writes it), else
+  // a comma, or if the first line has none, its most frequent of semicolon, tab and `|`.
+  std::optional<char> delimiter = std::nullopt;
+  // Whether the first line has the names of the columns. Without it they are called 1, 2, ...
+  bool has_header = true;
+  // Requested columns that may contain a list of strings and numbers in a JSONL file, returned as a
+  // JSON list of strings.
+  std::vector<std::string> lists = {};
+};
+
 /// Streams the rows of a CSV (RFC 4180: quotes, doubled quotes, line feeds inside quotes), TSV (no
-/// quoting) or JSONL file. CSV and TSV start with a header line of column names.
+/// quoting) or JSONL file.
 class TableReader {
  public:
-  /// `columns`: requested columns, in the order in which `next` returns them. Throws Error for a
-  /// missing one, with the most similar name and all names. `lists`: those of the columns that may
-  /// contain a list of strings and numbers in a JSONL file, returned as a JSON list of strings.
+  /// `columns`: requested columns (see find_column), in the order in which `next` returns them.
+  /// Throws Error for a missing one, with the most similar name and all names.
   TableReader(const std::string& path,
               TableKind kind,
-              std::vector<std::string> columns,
-              const std::vector<std::string>& lists = {});
+              const std::vector<std::string>& columns,
+              const TableOptions& options = {});
   ~TableReader();
 
   /// Reads the requested fields of the next row; false at the end. JSON numbers, booleans and
@@ -39,6 +50,8 @@ class TableReader {
   int64_t consumed() const;
   /// Blank lines skipped so far; they are not rows, as in other readers of these formats.
   int64_t blank_lines() const;
+  /// What was inferred: `fields are separated by ';'`, `column 'Text' is read as 'text'`.
+  const std::vector<std::string>& remarks() const;
 
  private:
   struct State;
@@ -47,6 +60,13 @@ class TableReader {
 
 /// Reads the column names: the header of a CSV or TSV file, the keys of the first object of a JSONL
 /// file. Throws Error.
-std::vector<std::string> read_column_names(const std::string& path, TableKind kind);
+std::vector<std::string> read_column_names(const std::string& path,
+                                           TableKind kind,
+                                           const TableOptions& options = {});
+
+/// The column that is meant by a name: that of this name, else the only one that differs in case
+/// and surrounding spaces, else the n-th for a number n. nullopt: none.
+std::optional<std::string> find_column(std::string_view name,
+                                       const std::vector<std::string>& columns);
 
 }  // namespace weft::formats

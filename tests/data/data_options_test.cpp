@@ -53,6 +53,19 @@ TEST_F(DataOptionsTest, FindsTheFilesOfAPattern) {
   EXPECT_EQ(options.workers, 1);
 }
 
+TEST_F(DataOptionsTest, ReadsTheFormatOfTables) {
+  folder_.write("h.csv", "ham;Hello\n");
+  const auto options = read({{"train", item("h.csv", ", delimiter: ';', header: false, text: 2")}});
+  EXPECT_EQ(options.train.front().table.delimiter, ';');
+  EXPECT_FALSE(options.train.front().table.has_header);
+  EXPECT_EQ(message({{"train", item("h.csv", ", delimiter: '::'")}}),
+            "data.train.0.delimiter: '::', must be one ASCII character");
+  EXPECT_EQ(message({{"train", item("t.tsv", ", delimiter: ';'")}}),
+            "data.train.0.delimiter: only for csv files, not for DIR/t.tsv");
+  EXPECT_EQ(message({{"train", item("a.txt", ", header: false")}}),
+            "data.train.0.header: only for csv and tsv files, not for DIR/a.txt");
+}
+
 TEST_F(DataOptionsTest, ReadsEveryKey) {
   const DataOptions options = read({{"train", item("t.tsv", ", text: body, label: label")},
                                     {"evaluate", item("a.txt")},

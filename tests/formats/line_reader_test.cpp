@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "support/folder.h"
 
@@ -27,6 +28,12 @@ std::string gzip(const std::string& text) {
   deflate(&stream, Z_FINISH);
   packed.resize(stream.total_out);
   deflateEnd(&stream);
+  return packed;
+}
+
+std::string zstd(const std::string& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
   return packed;
 }
 
@@ -91,7 +98,8 @@ TEST_F(LineReaderTest, Utf16IsRefused) {
 
 TEST_F(LineReaderTest, BinaryFilesAreReportedByName) {
   EXPECT_EQ(refusal("a", "PAR1\x15\n"),
-            ": Parquet data, allowed is text: lines, csv, tsv or jsonl, optionally gzipped (.gz)");
+            ": Parquet data, allowed is text: lines, csv, tsv or jsonl, optionally compressed "
+            "(.gz, .zst)");
   EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));
   EXPECT_TRUE(refusal("a.gz", gzip("SQLite format 3\n")).starts_with(": an SQLite database,"));
   EXPECT_EQ(read("a", "PAR2\n"), (Lines{"PAR2"}));
@@ -181,6 +189,31 @@ TEST_F(LineReaderTest, DamagedGzipIsRefused) {
   wrong_sum[wrong_sum.size() - 6] ^= 1;
   EXPECT_NE(refusal("a.gz", wrong_sum), "");
   EXPECT_NE(refusal("a.txt", packed).find("end in .gz"), std::string::npos);
+}
+
+TEST_F(LineReaderTest, ReadsZstandardFrames) {
+  EXPECT_EQ(read("a.zst", zstd("one\ntw") + zstd("") + zstd("o\nthree\n")),
+            (Lines{"one", "two", "three"}));
+  std::string content;
+  Lines expected;
+  for (int i = 0; content.size() < (std::size_t{3} << 20); ++i) {
+    expected.push_back("line " + std::to_string(i * 7919));
+    content += expected.back() + "\n";
+  }
+  EXPECT_EQ(read("a.zst", zstd(content)), expected);
+}
+
+TEST_F(LineReaderTest, DamagedZstandardIsRefused) {
+  const auto packed = zstd(std::string(100000, 'x') + "\nmore\n");
+  for (std::size_t cut = 1; cut < packed.size(); ++cut) {
+    EXPECT_NE(refusal("a.zst", packed.substr(0, cut)).find("truncated"), std::string::npos) << cut;
+  }
+  EXPECT_NE(refusal("a.zst", "").find("is empty"), std::string::npos);
+  EXPECT_NE(refusal("a.zst", "plain text\n").find("damaged"), std::string::npos);
+  EXPECT_NE(refusal("a.zst", packed + "garbage"), "");
+  EXPECT_NE(
+      refusal("a.txt", packed).find("zstd data, allowed only in files whose names end in .zst"),
+      std::string::npos);
 }
 
 TEST_F(LineReaderTest, GzipBombsTakeNoMemory) {

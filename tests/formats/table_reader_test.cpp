@@ -16,8 +16,10 @@ class TableReaderTest : public ::testing::Test {
  protected:
   std::vector<Row> read(const std::string& name,
                         const std::string& content,
-                        std::vector<std::string> columns) {
-    TableReader reader(folder_.write(name, content), table_kind(name).value(), std::move(columns));
+                        const std::vector<std::string>& columns,
+                        const TableOptions& options = {}) {
+    TableReader reader(folder_.write(name, content), table_kind(name).value(), columns, options);
+    remarks_ = reader.remarks();
     std::vector<Row> rows;
     for (Row row; reader.next(row);) {
       rows.push_back(row);
@@ -26,9 +28,10 @@ class TableReaderTest : public ::testing::Test {
   }
   std::string refusal(const std::string& name,
                       const std::string& content,
-                      std::vector<std::string> columns) {
+                      const std::vector<std::string>& columns,
+                      const TableOptions& options = {}) {
     try {
-      read(name, content, std::move(columns));
+      read(name, content, columns, options);
       return "";
     } catch (const Error& error) {
       const std::string message = error.what();
@@ -38,6 +41,7 @@ class TableReaderTest : public ::testing::Test {
   }
 
   test::Folder folder_;
+  std::vector<std::string> remarks_;  // of the last `read`
 };
 
 using Rows = std::vector<Row>;
@@ -47,6 +51,7 @@ TEST_F(TableReaderTest, KindsGoByTheEnding) {
   EXPECT_EQ(table_kind("b.tsv.gz"), TableKind::kTsv);
   EXPECT_EQ(table_kind("b.ndjson"), TableKind::kJsonl);
   EXPECT_EQ(table_kind("b.json.gz"), TableKind::kJsonl);
+  EXPECT_EQ(table_kind("b.csv.zst"), TableKind::kCsv);
   EXPECT_EQ(table_kind("b.txt"), std::nullopt);
   EXPECT_EQ(table_kind("b.gz"), std::nullopt);
 }
@@ -84,6 +89,54 @@ TEST_F(TableReaderTest, CountsBlankLines) {
   EXPECT_EQ(blank("t.tsv", "a\n1\n\n2\n\n"), 2);
   EXPECT_EQ(blank("t.jsonl", "\n{\"a\": 1}\n \n{\"a\": 2}\n"), 2);
   EXPECT_EQ(blank("none.tsv", "a\n1\n"), 0);
+}
+
+TEST_F(TableReaderTest, TheDelimiterOfACsvFileIsInferred) {
+  const Rows rows = {{"a, b", "x"}};
+  EXPECT_EQ(read("t.csv", "text;label\r\na, b;x\r\n", {"text", "label"}), rows);
+  EXPECT_EQ(remarks_, (std::vector<std::string>{"fields are separated by ';'"}));
+  EXPECT_EQ(read("t.csv", "text|\"x;y\"|label\n\"a, b\"|1|x\n", {"text", "label"}), rows);
+  EXPECT_EQ(remarks_, (std::vector<std::string>{"fields are separated by '|'"}));
+  EXPECT_EQ(read("t.csv", "text\tlabel\n\"a, b\"\tx\n", {"text", "label"}), rows);
+  EXPECT_EQ(remarks_, (std::vector<std::string>{"fields are separated by tabs"}));
+  EXPECT_EQ(read("t.csv", "text,a;b;c,label\n\"a, b\",1,x\n", {"text", "label"}), rows);
+  EXPECT_TRUE(remarks_.empty());
+  EXPECT_EQ(read("t.csv", "\xEF\xBB\xBFsep=:\r\ntext:label\r\na, b:x\r\n", {"text", "label"}),
+            rows);
+  EXPECT_EQ(remarks_, (std::vector<std::string>{"fields are separated by ':'"}));
+  EXPECT_EQ(refusal("t.csv", "sep=;\n", {}),
+            ": empty, expected a header line with the column names");
+  EXPECT_EQ(refusal("t.csv", "a;b\n\"x\"y;1\n", {"a"}),
+            ":2: text after a closing quote, allowed is ';' or the end of the line");
+}
+
+TEST_F(TableReaderTest, AGivenDelimiterIsNotQuestioned) {
+  EXPECT_EQ(read("t.csv", "a,b;c\n1,2;3\n", {"a,b"}, {.delimiter = ';'}), (Rows{{"1,2"}}));
+  EXPECT_EQ(read("t.csv", "sep=;|a\n1|2\n", {"sep=;"}, {.delimiter = '|'}), (Rows{{"1"}}));
+  EXPECT_TRUE(remarks_.empty());
+}
+
+TEST_F(TableReaderTest, ColumnsWithoutAHeaderAreNumbers) {
+  const TableOptions options = {.has_header = false};
+  EXPECT_EQ(read("t.csv", "ham,Hello\nspam,\"Win, now\"\n", {"2", "1"}, options),
+            (Rows{{"Hello", "ham"}, {"Win, now", "spam"}}));
+  EXPECT_EQ(read("t.tsv", "\nham\tHello\n", {"1"}, options), (Rows{{"ham"}}));
+  EXPECT_EQ(refusal("t.csv", "a,b\nc\n", {"1"}, options),
+            ":2: a row of 1 fields, expected 2 as in the first");
+  EXPECT_EQ(refusal("t.csv", "a,b\n", {"text"}, options),
+            ":1: no column 'text', the columns are '1', '2'");
+}
+
+TEST_F(TableReaderTest, ColumnsAreFoundInAnyCaseAndByNumber) {
+  EXPECT_EQ(read("t.csv", " Text , LABEL\na,b\n", {"label", "text"}), (Rows{{"b", "a"}}));
+  EXPECT_EQ(remarks_, (std::vector<std::string>{"column ' LABEL' is read as 'label'",
+                                                "column ' Text ' is read as 'text'"}));
+  EXPECT_EQ(read("t.csv", "Text,text\na,b\n", {"text"}), (Rows{{"b"}}));
+  EXPECT_EQ(read("t.csv", "x,1,z\na,b,c\n", {"1", "3"}), (Rows{{"b", "c"}}));
+  EXPECT_EQ(read("t.jsonl", "{\"Über\": 1}\n", {"über"}), (Rows{{"1"}}));
+  EXPECT_EQ(find_column("text", {"Text", "TEXT"}), std::nullopt);  // either could be meant
+  EXPECT_EQ(find_column("3", {"a", "b"}), std::nullopt);
+  EXPECT_EQ(find_column("0", {"a", "b"}), std::nullopt);
 }
 
 TEST_F(TableReaderTest, TsvHasNoQuotes) {

@@ -242,7 +242,8 @@ int answer_all(const Arguments& arguments,
 void declare_generate(Arguments& arguments) {
   arguments.value("prompt", "TEXT", "Prompt to continue (or text to translate); may be repeated")
       .value("input", "FILE",
-             "Input file with JSON lines, or a .csv or .tsv table, optionally gzipped (.gz); - "
+             "Input file with JSON lines, or a .csv or .tsv table, optionally compressed (.gz, "
+             ".zst); - "
              "(default): standard input")
       .value("prompt-column", "NAME",
              "Column (key) with the prompt (default: prompt, source or text)")

@@ -149,7 +149,8 @@ class Embedder {
 void declare_embed(Arguments& arguments) {
   arguments
       .value("input", "FILE",
-             "Input file with one text per line, optionally gzipped (.gz); - (default): standard "
+             "Input file with one text per line, optionally compressed (.gz, .zst); - (default): "
+             "standard "
              "input")
       .value("output", "FILE", "Output file; - (default): standard output")
       .value("format", "FORMAT", "jsonl (default), tsv or safetensors (one tensor `embeddings`)")

@@ -134,7 +134,8 @@ int run_predict(std::vector<std::string> raw) {
       1, 1);
   arguments
       .value("input", "FILE",
-             "Input file with JSON lines, or a .csv or .tsv table, optionally gzipped (.gz); - "
+             "Input file with JSON lines, or a .csv or .tsv table, optionally compressed (.gz, "
+             ".zst); - "
              "(default): JSON lines from standard input")
       .value("text-column", "NAME",
              "Column (key) with the text (default: text, sentence1 or sentence)")

@@ -242,7 +242,8 @@ Json score_json_of(const TaskMetrics& metrics) {
 void declare_score(Arguments& arguments) {
   arguments
       .value("input", "FILE",
-             "Input file with JSON lines, optionally gzipped (.gz); - (default): standard input")
+             "Input file with JSON lines, optionally compressed (.gz, .zst); - (default): standard "
+             "input")
       .value("task", "FILE",
              "Task file (configs/score/*.yaml) with the tables and prompt templates; may be a glob "
              "pattern and may be repeated")

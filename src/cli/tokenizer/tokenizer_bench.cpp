@@ -64,7 +64,7 @@ int run_tokenizer_bench(const std::vector<std::string>& raw) {
        .examples = {"weft tokenizer bench --model runs/bert-mini/last --input 'corpus/*.txt'"}},
       0, 0);
   arguments.value("model", "MODEL", "Tokenizer or model directory, or a tokenizer file")
-      .value("input", "FILE", "Text files as a glob pattern, optionally gzipped (.gz)")
+      .value("input", "FILE", "Text files as a glob pattern, optionally compressed (.gz, .zst)")
       .value("seconds", "S", "Time limit in seconds: no pass starts after it (default: 2)");
   if (!arguments.parse(raw)) {
     return 0;

@@ -248,6 +248,7 @@ uint64_t TableDataset::hash() const {
 std::vector<std::string> TableDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const LabelledPart& part : parts_) {
+    remarks.insert(remarks.end(), part.rows.remarks.begin(), part.rows.remarks.end());
     add_remark(remarks, part.name, part.rows.blank_lines, "blank lines were ignored");
     add_remark(remarks, part.name, part.rows.repaired,
                "rows are not valid UTF-8, invalid bytes were replaced by U+FFFD");

@@ -141,10 +141,6 @@ void read_image_item(Section& section, ImageItem& item) {
                {.help = "IDX file with the labels of an IDX image file. Default: the same name "
                         "with images-idx3 replaced by labels-idx1.",
                 .only_if = kOnlyImages});
-  section.read("names_file", item.names_file,
-               {.help = "File with the class names, one per line, in the order of the numeric "
-                        "labels (from 0). Default: the numbers are the class names.",
-                .only_if = kOnlyImages});
   section.read("max_pixel_value", item.white,
                {.help = "Maximum pixel value in a table of pixels; values are divided by it.",
                 .range = config::between(1, 1'000'000),

@@ -23,7 +23,6 @@ struct ImageItem {
   std::optional<ImageKind> kind = std::nullopt;           // nullopt: inferred from the path
   std::optional<std::string> column = std::nullopt;       // kTable: column of image paths
   std::optional<std::string> labels_file = std::nullopt;  // kIdx; nullopt: inferred from the name
-  std::optional<std::string> names_file = std::nullopt;   // class names, one per line
   int64_t white = 255;                                    // kPixels: value of a white pixel
 
   bool operator==(const ImageItem&) const = default;

@@ -9,6 +9,8 @@
 #include "base/random.h"
 #include "base/string_util.h"
 #include "data/error.h"
+#include "data/labels.h"
+#include "formats/byte_source.h"
 #include "formats/image_array.h"
 #include "formats/line_reader.h"
 #include "formats/table_reader.h"
@@ -24,30 +26,12 @@ using formats::ImageSize;
 
 constexpr std::array<std::string_view, 2> kImageColumns = {"image", "file_name"};
 
-/// Class names in the order of their ids, one per line.
-std::vector<std::string> read_class_names(const std::string& path) {
-  std::vector<std::string> names;
-  formats::LineReader lines(path, 1 << 16);
-  for (std::string_view line; lines.next(line);) {
-    names.emplace_back(trim(line));
-  }
-  while (!names.empty() && names.back().empty()) {
-    names.pop_back();
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) {
-      throw Error(str_cat(path, ":", i + 1, ": class ", i, " has an empty or duplicate name"));
-    }
-  }
-  return names;
-}
-
 /// Images in memory, from files with many images each.
 class PixelImages : public ImageSource {
  public:
   PixelImages(const DataItem& item, ImageKind kind, bool needs_labels) {
-    const auto names = item.image.names_file ? read_class_names(*item.image.names_file)
-                                             : std::vector<std::string>();
+    const auto names =
+        item.names_file ? read_class_names(*item.names_file) : std::vector<std::string>();
     for (const auto& path : item.files) {
       auto rows = read(item, kind, path, needs_labels);
       if (needs_labels && static_cast<int64_t>(rows.labels.size()) != rows.size()) {
@@ -253,7 +237,7 @@ class TableImages : public ImageFiles {
       if (needs_labels) {
         columns.push_back(item.label.value_or("label"));
       }
-      formats::TableReader reader(path, *kind, columns);
+      formats::TableReader reader(path, *kind, columns, item.table);
       for (std::vector<std::optional<std::string>> fields; reader.next(fields);) {
         add_row(fields, path, reader.location());
       }
@@ -273,9 +257,9 @@ class TableImages : public ImageFiles {
     if (item.image.column) {
       return *item.image.column;
     }
-    const auto columns = formats::read_column_names(path, kind);
+    const auto columns = formats::read_column_names(path, kind, item.table);
     for (const auto name : kImageColumns) {
-      if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
+      if (formats::find_column(name, columns)) {
         return std::string(name);
       }
     }
@@ -300,11 +284,10 @@ class TableImages : public ImageFiles {
   }
 };
 
-bool has_image_column(const std::string& path, formats::TableKind kind) {
-  const auto columns = formats::read_column_names(path, kind);
-  return std::any_of(kImageColumns.begin(), kImageColumns.end(), [&](auto name) {
-    return std::find(columns.begin(), columns.end(), name) != columns.end();
-  });
+bool has_image_column(const DataItem& item, const std::string& path, formats::TableKind kind) {
+  const auto columns = formats::read_column_names(path, kind, item.table);
+  return std::any_of(kImageColumns.begin(), kImageColumns.end(),
+                     [&](auto name) { return formats::find_column(name, columns).has_value(); });
 }
 
 }  // namespace
@@ -321,13 +304,14 @@ ImageKind image_kind_of(const DataItem& item) {
     return ImageKind::kFolder;
   }
   if (const auto kind = formats::table_kind(path)) {
-    const bool names_images = *kind == formats::TableKind::kJsonl || has_image_column(path, *kind);
+    const bool names_images =
+        *kind == formats::TableKind::kJsonl || has_image_column(item, path, *kind);
     return names_images ? ImageKind::kTable : ImageKind::kPixels;
   }
   if (formats::is_idx(path)) {
     return ImageKind::kIdx;
   }
-  if (path.ends_with(".bin") || path.ends_with(".bin.gz")) {
+  if (formats::without_compression(path).ends_with(".bin")) {
     return ImageKind::kCifar10;
   }
   throw Error(

@@ -1,10 +1,13 @@
 #include "data/rows/labelled_rows.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
+#include "data/text/text_source.h"
+#include "formats/line_reader.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -14,7 +17,7 @@ using Names = std::vector<std::string>;
 
 std::optional<std::string> first_present(const Names& wanted, const Names& columns) {
   for (const std::string& name : wanted) {
-    if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
+    if (formats::find_column(name, columns)) {
       return name;
     }
   }
@@ -48,17 +51,6 @@ Names label_columns(const DataItem& item, const std::string& file, const Names& 
                              : item.labels;
 }
 
-/// Opens a reader of the text columns, then the label columns.
-formats::TableReader open_table(const std::string& file,
-                                formats::TableKind kind,
-                                const Names& texts,
-                                const Names& labels,
-                                const LabelFormat& label_format) {
-  Names all = texts;
-  all.insert(all.end(), labels.begin(), labels.end());
-  return {file, kind, all, label_format.allows_multiple() ? labels : Names{}};
-}
-
 /// Replaces invalid bytes by U+FFFD; returns whether there were any.
 bool repair(std::vector<std::optional<std::string>>& fields) {
   bool was_wrong = false;
@@ -71,15 +63,41 @@ bool repair(std::vector<std::optional<std::string>>& fields) {
   return was_wrong;
 }
 
+/// A directory with one subdirectory per class, each with one text per .txt file.
+void read_class_directory(const std::string& directory, LabelledRows& rows) {
+  for (const auto& file : text_files_in(directory)) {
+    const auto relative = std::filesystem::path(file).lexically_relative(directory);
+    if (!relative.has_parent_path()) {
+      throw Error(file + ": not in the subdirectory of a class");
+    }
+    std::string text;
+    formats::LineReader lines(file);
+    for (std::string_view line; lines.next(line);) {
+      text += (text.empty() ? "" : "\n") + std::string(line);
+    }
+    std::vector<std::optional<std::string>> fields = {std::move(text)};
+    rows.repaired += repair(fields) ? 1 : 0;
+    rows.files.push_back({file, rows.size()});
+    rows.first.add(*fields.front());
+    rows.labels.add(relative.begin()->string());
+    rows.label_offsets.push_back(rows.labels.size());
+  }
+}
+
 void read_rows(const DataItem& item,
                const LabelFormat& label_format,
                const std::string& file,
                LabelledRows& rows) {
+  if (std::filesystem::is_directory(file) && !label_format.is_regression) {
+    return read_class_directory(file, rows);
+  }
   const auto kind = formats::table_kind(file);
   if (!kind) {
-    throw Error(str_cat(file, ": not a table, labelled texts must be in csv, tsv or jsonl files"));
+    throw Error(str_cat(file,
+                        ": not a table, labelled texts must be in csv, tsv or jsonl files, or in a "
+                        "directory with one subdirectory of .txt files per class"));
   }
-  const Names columns = formats::read_column_names(file, *kind);
+  const Names columns = formats::read_column_names(file, *kind, item.table);
   const Names texts = text_columns(item.text, item.text_pair, columns, file);
   const LabelReader labels(item, label_format, label_columns(item, file, columns));
   const bool is_pair = texts.size() == 2;
@@ -89,7 +107,14 @@ void read_rows(const DataItem& item,
   }
   rows.is_pair = is_pair;
   rows.files.push_back({file, rows.size()});
-  auto reader = open_table(file, *kind, texts, labels.columns(), label_format);
+  Names all = texts;
+  all.insert(all.end(), labels.columns().begin(), labels.columns().end());
+  auto options = item.table;
+  options.lists = label_format.allows_multiple() ? labels.columns() : Names{};
+  formats::TableReader reader(file, *kind, all, options);
+  for (const auto& remark : reader.remarks()) {
+    rows.remarks.push_back(str_cat(file, ": ", remark));
+  }
   std::vector<std::optional<std::string>> fields;
   while (reader.next(fields)) {
     rows.repaired += repair(fields) ? 1 : 0;

@@ -35,8 +35,9 @@ struct LabelledRows {
   TextList labels;                        // of all rows, concatenated
   std::vector<int64_t> label_offsets{0};  // one per row, and the end
   bool is_pair = false;
-  int64_t blank_lines = 0;  // in the files; not counted as rows
-  int64_t repaired = 0;     // rows that were not UTF-8
+  std::vector<std::string> remarks;  // about the format of the files
+  int64_t blank_lines = 0;           // in the files; not counted as rows
+  int64_t repaired = 0;              // rows that were not UTF-8
 
   int64_t size() const { return first.size(); }
   /// Classes or numbers of the row, as written.

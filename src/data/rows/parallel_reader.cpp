@@ -69,7 +69,7 @@ class TablePairReader : public PairFileReader {
  public:
   TablePairReader(const std::string& path, const DataItem& item)
       : names_{source_column(item), target_column(item)},
-        table_(path, kind_of(path), {names_[0], names_[1]}) {}
+        table_(path, kind_of(path), {names_[0], names_[1]}, item.table) {}
 
   bool next(TextPairView& pair) override {
     if (!table_.next(fields_)) {

@@ -32,18 +32,17 @@ uint64_t parallel_key_of(const DataItem& item,
               to_hex(tokenizer.fingerprint()), " prefix ", prefix.size(), ":", prefix);
   const auto add = [&](const std::string& file) {
     throw_if_stopped("reading the texts");
-    facts += str_cat("\nfile ", to_hex(digest_file(file)), file.ends_with(".gz") ? " gz" : "");
+    facts += file_facts(file, item.table);
   };
   for (std::size_t i = 0; i < item.files.size(); ++i) {
     add(item.files[i]);
     if (!item.target_files.empty()) {
       facts += " lines";
       add(item.target_files[std::min(i, item.target_files.size() - 1)]);
-    } else if (const auto kind = formats::table_kind(item.files[i])) {
+    } else {
       const auto source = source_column(item);
       const auto target = target_column(item);
-      facts += str_cat(" table ", static_cast<int>(*kind), " ", source.size(), ":", source, " ",
-                       target.size(), ":", target);
+      facts += str_cat(" ", source.size(), ":", source, " ", target.size(), ":", target);
     }
   }
   return digest(facts);
@@ -170,6 +169,11 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
     remarks.push_back(str_cat(item.path, ": ", with_commas(found.footer.repaired),
                               found.footer.repaired == 1 ? " text that is" : " texts that are",
                               " not valid UTF-8, invalid bytes were replaced by U+FFFD"));
+  }
+  for (const auto& file : item.files) {
+    if (item.target_files.empty()) {
+      add_table_remarks(file, {source_column(item), target_column(item)}, item.table, remarks);
+    }
   }
   return std::make_shared<ParallelText>(found.store, item.files, tokenizer.truncates_left());
 }

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "data/error.h"
 #include "data/text/text_source.h"
+#include "formats/byte_source.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -17,7 +18,7 @@ namespace {
 constexpr int64_t kMaxColumns = 1000;
 
 bool has_ending(std::string_view file, std::string_view ending) {
-  return file.ends_with(ending) || file.ends_with(str_cat(ending, ".gz"));
+  return formats::without_compression(file).ends_with(ending);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/string_util.h"
 #include "data/error.h"
+#include "formats/byte_source.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 
@@ -85,6 +87,25 @@ void append_tokens(const std::vector<int32_t>& ids, uint32_t width, std::string&
     append_as<uint16_t>(ids, bytes);
   } else {
     append_as<uint32_t>(ids, bytes);
+  }
+}
+
+std::string file_facts(const std::string& file, const formats::TableOptions& table) {
+  std::string facts = str_cat("\nfile ", to_hex(digest_file(file)), formats::compression_of(file));
+  if (const auto kind = formats::table_kind(file)) {
+    facts += str_cat(" table ", static_cast<int>(*kind), table.has_header ? "" : " without header");
+    facts += table.delimiter ? str_cat(" delimiter ", std::string(1, *table.delimiter)) : "";
+  }
+  return facts;
+}
+
+void add_table_remarks(const std::string& file,
+                       const std::vector<std::string>& columns,
+                       const formats::TableOptions& table,
+                       std::vector<std::string>& remarks) {
+  const formats::TableReader reader(file, formats::table_kind(file).value(), columns, table);
+  for (const auto& remark : reader.remarks()) {
+    remarks.push_back(str_cat(file, ": ", remark));
   }
 }
 

@@ -32,4 +32,14 @@ uint32_t token_width(const Tokenizer& tokenizer);
 /// Appends ids encoded with the given width.
 void append_tokens(const std::vector<int32_t>& ids, uint32_t width, std::string& bytes);
 
+/// Everything about a file that affects a store made of it: its content, compression and table
+/// format.
+std::string file_facts(const std::string& file, const formats::TableOptions& table);
+
+/// Adds what was inferred about a table whose columns are read.
+void add_table_remarks(const std::string& file,
+                       const std::vector<std::string>& columns,
+                       const formats::TableOptions& table,
+                       std::vector<std::string>& remarks);
+
 }  // namespace weft::data

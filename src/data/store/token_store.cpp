@@ -28,9 +28,8 @@ uint64_t store_key_of(const DataItem& item,
       static_cast<int>(options.sentence), " longest ", TextReader::kMaxLineBytes);
   for (const auto& file : item.files) {
     throw_if_stopped("reading the texts");
-    facts += str_cat("\nfile ", to_hex(digest_file(file)), file.ends_with(".gz") ? " gz" : "");
-    if (const auto kind = formats::table_kind(file)) {
-      facts += str_cat(" table ", static_cast<int>(*kind));
+    facts += file_facts(file, item.table);
+    if (formats::table_kind(file)) {
       for (const auto& column : text_columns(item, file)) {
         facts += str_cat(" ", column.size(), ":", column);
       }
@@ -87,11 +86,12 @@ std::optional<std::string> environment(const char* name) {
 
 }  // namespace
 
-std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
+std::shared_ptr<const TokenStore> open_token_store(const DataItem& given,
                                                    const DataOptions& options,
                                                    const Tokenizer& tokenizer,
                                                    const ProgressVisitor& progress,
                                                    std::vector<std::string>& remarks) {
+  const DataItem item = with_text_files(given);
   const uint32_t width = token_width(tokenizer);
   const uint64_t key = store_key_of(item, options, tokenizer);
   const auto found = cached_store(
@@ -104,6 +104,11 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
                         tokenizer.size(), "; delete the file"));
   }
   add_remarks(item.path, found.footer, remarks);
+  for (const auto& file : item.files) {
+    if (formats::table_kind(file)) {
+      add_table_remarks(file, text_columns(item, file), item.table, remarks);
+    }
+  }
   return found.store;
 }
 

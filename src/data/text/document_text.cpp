@@ -125,9 +125,12 @@ class PlainDocumentReader : public DocumentReader {
 
 class RowDocumentReader : public DocumentReader {
  public:
-  RowDocumentReader(const std::string& path, std::vector<std::string> columns, int64_t longest)
+  RowDocumentReader(const std::string& path,
+                    const std::vector<std::string>& columns,
+                    const formats::TableOptions& options,
+                    int64_t longest)
       : DocumentReader(longest),
-        table_(path, formats::table_kind(path).value(), std::move(columns)) {}
+        table_(path, formats::table_kind(path).value(), columns, options) {}
 
   int64_t consumed() const override { return table_.consumed(); }
 
@@ -160,9 +163,10 @@ std::unique_ptr<TextFileReader> make_document_reader(const std::string& path,
 }
 
 std::unique_ptr<TextFileReader> make_row_reader(const std::string& path,
-                                                std::vector<std::string> columns,
+                                                const std::vector<std::string>& columns,
+                                                const formats::TableOptions& options,
                                                 int64_t longest) {
-  return std::make_unique<RowDocumentReader>(path, std::move(columns), longest);
+  return std::make_unique<RowDocumentReader>(path, columns, options, longest);
 }
 
 }  // namespace weft::data

@@ -28,7 +28,8 @@ std::unique_ptr<TextFileReader> make_document_reader(const std::string& path,
                                                      DocumentBoundary boundary,
                                                      int64_t longest = TextReader::kMaxLineBytes);
 std::unique_ptr<TextFileReader> make_row_reader(const std::string& path,
-                                                std::vector<std::string> columns,
+                                                const std::vector<std::string>& columns,
+                                                const formats::TableOptions& options = {},
                                                 int64_t longest = TextReader::kMaxLineBytes);
 
 }  // namespace weft::data

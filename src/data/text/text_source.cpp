@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "data/datasets/language_dataset.h"
 #include "data/error.h"
 #include "data/text/file_text.h"
+#include "formats/byte_source.h"
 #include "formats/line_reader.h"
 #include "formats/table_reader.h"
 
@@ -82,8 +84,10 @@ std::size_t line_size(std::string_view remainder) {
 
 class TableLineReader : public TextFileReader {
  public:
-  TableLineReader(const std::string& path, std::vector<std::string> columns)
-      : table_(path, formats::table_kind(path).value(), std::move(columns)) {}
+  TableLineReader(const std::string& path,
+                  const std::vector<std::string>& columns,
+                  const formats::TableOptions& options)
+      : table_(path, formats::table_kind(path).value(), columns, options) {}
 
   bool next(TextLine& line) override {
     while (true) {
@@ -132,13 +136,40 @@ class TableLineReader : public TextFileReader {
 
 }  // namespace
 
+std::vector<std::string> text_files_in(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    auto path = entry.path().string();
+    if (entry.is_regular_file() && formats::without_compression(path).ends_with(".txt")) {
+      files.push_back(std::move(path));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+DataItem with_text_files(DataItem item) {
+  std::vector<std::string> files;
+  for (auto& file : item.files) {
+    if (std::filesystem::is_directory(file)) {
+      std::ranges::move(text_files_in(file), std::back_inserter(files));
+    } else {
+      files.push_back(std::move(file));
+    }
+  }
+  item.files = std::move(files);
+  return item;
+}
+
 std::vector<std::string> text_columns(const DataItem& item,
                                       const std::string& file,
                                       TextColumns columns) {
-  const auto present = formats::read_column_names(file, formats::table_kind(file).value());
+  const auto present =
+      formats::read_column_names(file, formats::table_kind(file).value(), item.table);
   const auto first_present = [&present](const auto& names) {
     const auto found = std::find_if(names.begin(), names.end(), [&present](const char* name) {
-      return std::find(present.begin(), present.end(), name) != present.end();
+      return formats::find_column(name, present).has_value();
     });
     return found == names.end() ? std::nullopt : std::optional<std::string>(*found);
   };
@@ -162,7 +193,7 @@ std::vector<std::string> text_columns(const DataItem& item,
 
 struct TextReader::State {
   State(const DataItem& data_item, const DataOptions& options, TextColumns which)
-      : item(data_item),
+      : item(with_text_files(data_item)),
         boundary(options.document),
         takes_documents(options.sentence == SentenceBoundary::kNone),
         columns(which) {
@@ -177,9 +208,10 @@ struct TextReader::State {
     const auto& file = item.files[index];
     const bool is_table = formats::table_kind(file).has_value();
     if (is_table && takes_documents) {
-      reading = make_row_reader(file, text_columns(item, file, columns));
+      reading = make_row_reader(file, text_columns(item, file, columns), item.table);
     } else if (is_table) {
-      reading = std::make_unique<TableLineReader>(file, text_columns(item, file, columns));
+      reading =
+          std::make_unique<TableLineReader>(file, text_columns(item, file, columns), item.table);
     } else if (takes_documents) {
       reading = make_document_reader(file, boundary);
     } else {

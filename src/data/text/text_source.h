@@ -54,6 +54,12 @@ class TextReader {
   std::unique_ptr<State> state_;
 };
 
+/// The .txt files below a directory, sorted by path.
+std::vector<std::string> text_files_in(const std::string& directory);
+
+/// The item with each directory replaced by its text files.
+DataItem with_text_files(DataItem item);
+
 /// Returns the text columns of a table. Throws data::Error if there are none.
 std::vector<std::string> text_columns(const DataItem& item,
                                       const std::string& file,

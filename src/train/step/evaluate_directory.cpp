@@ -67,18 +67,36 @@ formats::Json configured_columns(const std::string& directory,
   return named;
 }
 
+// Adds configured keys that are the same for every file.
+void add_as_configured(formats::Json& item, const formats::Json& configured) {
+  for (const auto& [key, value] : configured.items()) {
+    if (value != "null") {
+      const bool is_text = key != "max_pixel_value" && key != "header";
+      item[key] = is_text ? value : formats::Json::parse(value.get<std::string>());
+    }
+  }
+}
+
 // A data file as an item: with the configured columns that it has; the others are found by their
 // usual names.
-formats::Json evaluation_item_of(const std::string& file, const formats::Json& named) {
+formats::Json evaluation_item_of(const std::string& file,
+                                 const formats::Json& named,
+                                 const std::string& directory) {
   formats::Json item = {{"path", file}};
+  add_as_configured(item, configured_columns(directory, {"names_file"}));
   const auto found = glob_paths(file);
   const auto kind = found.empty() ? std::nullopt : formats::table_kind(found.front());
+  if (kind == formats::TableKind::kCsv) {
+    add_as_configured(item, configured_columns(directory, {"header", "delimiter"}));
+  } else if (kind == formats::TableKind::kTsv) {
+    add_as_configured(item, configured_columns(directory, {"header"}));
+  }
   const auto columns =
       kind ? formats::read_column_names(found.front(), *kind) : data::tagged_columns(file);
   const auto is_there = [&](const formats::Json& value) {
     const auto name = value.get<std::string>();
     const bool is_number = kind != formats::TableKind::kJsonl && data::column_number(name);
-    return is_number || std::find(columns.begin(), columns.end(), name) != columns.end();
+    return is_number || formats::find_column(name, columns);
   };
   for (const auto& [key, value] : named.items()) {
     if (value.is_array() ? std::all_of(value.begin(), value.end(), is_there) : is_there(value)) {
@@ -91,12 +109,7 @@ formats::Json evaluation_item_of(const std::string& file, const formats::Json& n
 // An image file as an item, with all configured keys: content and format are the same.
 formats::Json image_item_of(const std::string& file, const formats::Json& named) {
   formats::Json item = {{"path", file}};
-  for (const auto& [key, value] : named.items()) {
-    if (value == "null") {
-      continue;
-    }
-    item[key] = key == "max_pixel_value" ? formats::Json::parse(value.get<std::string>()) : value;
-  }
+  add_as_configured(item, named);
   return item;
 }
 
@@ -117,7 +130,8 @@ std::string items_of(const std::string& directory,
       items.push_back(file);
       continue;
     }
-    auto item = is_of_images ? image_item_of(file, named) : evaluation_item_of(file, named);
+    auto item =
+        is_of_images ? image_item_of(file, named) : evaluation_item_of(file, named, directory);
     if (!language.empty()) {
       item["language"] = language;
     }

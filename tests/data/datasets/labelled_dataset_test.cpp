@@ -1,5 +1,6 @@
 #include "data/datasets/labelled_dataset.h"
 
+#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -74,6 +75,41 @@ TEST_F(LabelledDatasetTest, ReadsTextsAndSortsLabels) {
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
   EXPECT_EQ(dataset->length(0, 0), 4);
   EXPECT_TRUE(dataset->remarks().empty());
+}
+
+TEST_F(LabelledDatasetTest, ReadsADirectoryPerClass) {
+  const auto root = folder_.path("reviews");
+  std::filesystem::create_directories(root + "/pos/more");
+  std::filesystem::create_directories(root + "/neg");
+  folder_.write("reviews/pos/2.txt", "a\nb\n");
+  folder_.write("reviews/pos/more/1.txt", "c");
+  folder_.write("reviews/pos/readme.md", "not a text");
+  folder_.write("reviews/neg/1.txt", "d");
+  const DataItem directory{.path = root, .files = {root}};
+  const auto dataset = make({directory});
+  EXPECT_EQ(dataset->labels(), (WordList{"neg", "pos"}));
+  ASSERT_EQ(dataset->size(0), 3);
+  EXPECT_EQ(dataset->texts(0, 1), (WordList{"a\nb"}));
+  EXPECT_EQ(dataset->example(0, 2).label, 1);
+  EXPECT_EQ(dataset->location(0, 0), root + "/neg/1.txt, row 1");
+  folder_.write("reviews/lost.txt", "a");
+  EXPECT_EQ(message([&] { make({directory}); }),
+            "reviews/lost.txt: not in the subdirectory of a class");
+}
+
+TEST_F(LabelledDatasetTest, NumericLabelsGetTheirNames) {
+  auto data = item("x.csv", "Label;Text\n1;a\n0;b\nspam;c\n");
+  data.names_file = folder_.write("names.txt", "ham\nspam\n");
+  const auto dataset = make({data});
+  EXPECT_EQ(dataset->labels(), (WordList{"ham", "spam"}));
+  EXPECT_EQ(dataset->example(0, 0).label, 1);
+  EXPECT_EQ(dataset->example(0, 1).label, 0);
+  EXPECT_EQ(dataset->example(0, 2).label, 1);
+  EXPECT_EQ(dataset->remarks().size(), 3U);  // the delimiter and two columns
+  data = item("x.csv", "label,text\n2,a\n");
+  data.names_file = folder_.path("names.txt");
+  EXPECT_EQ(message([&] { make({data}); }),
+            "x.csv:2: label '2', must be a class name of names_file or a number from 0 to 1");
 }
 
 TEST_F(LabelledDatasetTest, ReadsPairsFromEveryKindOfTable) {
