@@ -59,11 +59,11 @@ TEST_F(DataOptionsTest, ReadsTheFormatOfTables) {
   EXPECT_EQ(options.train.front().table.delimiter, ';');
   EXPECT_FALSE(options.train.front().table.has_header);
   EXPECT_EQ(message({{"train", item("h.csv", ", delimiter: '::'")}}),
-            "data.train.0.delimiter: '::', must be one ASCII character");
+            "test.yaml:1:65: data.train.0.delimiter: '::', must be one ASCII character");
   EXPECT_EQ(message({{"train", item("t.tsv", ", delimiter: ';'")}}),
-            "data.train.0.delimiter: only for csv files, not for DIR/t.tsv");
+            "test.yaml:1:65: data.train.0.delimiter: only for csv files, not for DIR/t.tsv");
   EXPECT_EQ(message({{"train", item("a.txt", ", header: false")}}),
-            "data.train.0.header: only for csv and tsv files, not for DIR/a.txt");
+            "test.yaml:1:62: data.train.0.header: only for csv and tsv files, not for DIR/a.txt");
 }
 
 TEST_F(DataOptionsTest, ReadsEveryKey) {

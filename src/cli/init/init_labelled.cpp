@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "base/file.h"
+#include "base/string_util.h"
+#include "cli/init/column_choice.h"
+#include "cli/init/draft.h"
+#include "config/yaml.h"
+#include "data/images/image_source.h"
+#include "data/labels.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxRows = 200'000;  // that are looked at
+constexpr std::string_view kSplit =
+    "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during training, and for the "
+    "final test\n";
+
+[[noreturn]] void fail_columns(const std::string& path,
+                               const data::TableProfile& table,
+                               const std::string& what) {
+  std::vector<std::string> names;
+  for (const auto& column : table.columns) {
+    names.push_back(column.name);
+  }
+  throw UserError(
+      str_cat(path, ": no column with ", what, " found; the columns are ", quoted_text(names)));
+}
+
+void init_labelled(const InitRequest& request,
+                   const data::TableProfile& table,
+                   bool has_classes,
+                   Draft& draft) {
+  const auto& path = request.paths.front();
+  const auto columns = choose_columns(table, has_classes);
+  if (columns.text == nullptr || columns.label == nullptr) {
+    fail_columns(path, table,
+                 columns.text == nullptr ? "texts"
+                 : has_classes           ? "2 to 200 classes that occur more than once"
+                                         : "numbers");
+  }
+  draft.describe(path, table);
+  draft.add_fact("Texts: " + describe_lengths(*columns.text));
+  if (has_classes) {
+    draft.add_fact("Classes: " + describe_classes(*columns.label));
+  }
+  Draft::Item item = {{"path", config::yaml_text(path)}};
+  if (!table.options.has_header) {
+    item.emplace_back("header", "false");
+  }
+  item.emplace_back("text", config::yaml_text(columns.text->name));
+  if (columns.text_pair != nullptr) {
+    item.emplace_back("text_pair", config::yaml_text(columns.text_pair->name));
+  }
+  item.emplace_back("label", config::yaml_text(columns.label->name));
+  const bool is_linear = has_classes && columns.text_pair == nullptr;
+  draft.write_model(is_linear ? "model: {type: bag_of_words}   # a linear baseline; --from MODEL "
+                                "fine-tunes a pretrained encoder\n"
+                              : "model: {preset: bert-mini}   # trained from scratch; --from MODEL "
+                                "fine-tunes a pretrained encoder\n");
+  draft.write_data(item, std::string(kSplit));
+  draft.write(has_classes ? "objective: {type: classify}\n" : "objective: {type: regress}\n");
+}
+
+bool is_image(const fs::path& path) {
+  const auto extension = path.extension();
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" ||
+         extension == ".pgm" || extension == ".ppm";
+}
+
+/// A table of pixels: many columns, all of numbers.
+bool has_pixels(const data::TableProfile& table) {
+  constexpr std::size_t kMinPixels = 16;
+  return table.columns.size() > kMinPixels &&
+         std::ranges::all_of(table.columns, &data::ColumnProfile::is_numeric);
+}
+
+/// A directory with image files, or a file that is neither text nor a table.
+bool has_images(const std::string& path) {
+  if (!fs::is_directory(path)) {
+    return !formats::table_kind(path) && !path.ends_with(".txt");
+  }
+  return std::any_of(fs::recursive_directory_iterator(path), fs::recursive_directory_iterator(),
+                     [](const auto& entry) { return is_image(entry.path()); });
+}
+
+/// Highest pixel of a table of pixels, if it is lower than in images of 8 bits.
+std::optional<int64_t> low_white(const data::TableProfile& table) {
+  double highest = 0;
+  for (const auto& column : table.columns) {
+    for (const auto& [value, rows] : column.values) {
+      highest = std::max(highest, data::parse_number(value).value_or(0));
+    }
+  }
+  return highest < 128 ? std::optional(static_cast<int64_t>(highest)) : std::nullopt;
+}
+
+void init_images(const InitRequest& request, std::optional<int64_t> white, Draft& draft) {
+  const auto& path = request.paths.front();
+  const auto images = data::open_images({.path = path, .files = glob_paths(path)}, true);
+  const auto first = images->image(0);
+  data::ColumnProfile classes;
+  for (const auto& label : images->labels()) {
+    ++classes.values[label];
+  }
+  draft.add_fact(str_cat(path, ": ", with_commas(images->size()), " images, the first of ",
+                         first.height, " x ", first.width, " pixels"));
+  draft.add_fact("Classes: " + describe_classes(classes));
+  const auto longest = std::max(first.height, first.width);
+  const int64_t patch = longest <= 64 ? std::max<int64_t>(2, (longest + 7) / 8) : 16;
+  const int64_t size = longest <= 64 ? (longest + patch - 1) / patch * patch : 224;
+  draft.write_model(str_cat(
+      "model: {preset: vit-mini, image_size: ", size, ", patch_size: ", patch, ", num_channels: ",
+      first.channels, "}   # trained from scratch; --from MODEL fine-tunes a pretrained model\n"));
+  Draft::Item item = {{"path", config::yaml_text(path)}};
+  if (white) {
+    item.emplace_back("max_pixel_value", std::to_string(*white));
+  }
+  draft.write_data(item, std::string(kSplit));
+  draft.write("objective: {type: classify}\n");
+  if (draft.is_from_scratch()) {
+    draft.write(
+        "train:\n"
+        "  duration: 30 epochs\n"
+        "  batch_sequences: 64\n"
+        "  optimizer: {lr: 1e-3, weight_decay: 0.05}\n"
+        "  schedule: {type: cosine, warmup: 1 epochs}\n"
+        "  evaluate_every: 1 epochs\n");
+  }
+}
+
+/// A directory with one subdirectory of texts per class.
+void init_class_directory(const InitRequest& request, Draft& draft) {
+  const auto& path = request.paths.front();
+  draft.add_fact(path + ": a directory with one subdirectory of texts per class");
+  draft.write_model(
+      "model: {type: bag_of_words}   # a linear baseline; --from MODEL fine-tunes a pretrained "
+      "encoder\n");
+  draft.write_data({{"path", config::yaml_text(path)}}, std::string(kSplit));
+  draft.write("objective: {type: classify}\n");
+}
+
+}  // namespace
+
+void init_classify(const InitRequest& request, Draft& draft) {
+  const auto path = glob_paths(request.paths.front()).front();
+  if (has_images(path)) {
+    init_images(request, std::nullopt, draft);
+  } else if (fs::is_directory(path)) {
+    init_class_directory(request, draft);
+  } else {
+    const auto table = data::profile_table(path, kMaxRows);
+    if (has_pixels(table)) {
+      init_images(request, low_white(table), draft);
+    } else {
+      init_labelled(request, table, true, draft);
+    }
+  }
+}
+
+void init_regress(const InitRequest& request, Draft& draft) {
+  const auto table = data::profile_table(glob_paths(request.paths.front()).front(), kMaxRows);
+  init_labelled(request, table, false, draft);
+}
+
+}  // namespace weft::cli
