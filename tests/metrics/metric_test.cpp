@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "metrics/predictions.h"
 #include "support/config.h"
 
@@ -35,6 +36,13 @@ TEST(MetricTable, EachNameStandsOnceAndWithoutPrefix) {
     EXPECT_EQ(find_metric(metric.name), &metric);
     EXPECT_EQ(find_metric("eval_" + metric.name), &metric);
     EXPECT_FALSE(metric.description.empty()) << metric.name;
+  }
+}
+
+TEST(MetricTable, EachMetricIsInTheDocs) {
+  const auto page = read_file(WEFT_SOURCE_DIR "/docs/metrics.md");
+  for (const auto& metric : metric_table()) {
+    EXPECT_NE(page.find("`" + metric.name + "`"), std::string::npos) << metric.name;
   }
 }
 
