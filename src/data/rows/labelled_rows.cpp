@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "base/stop.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
+#include "data/text/text_source.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -164,6 +166,24 @@ LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_f
     throw Error(str_cat(item.path, ": no rows, must have at least one"));
   }
   return rows;
+}
+
+void visit_labelled_texts(const std::vector<DataItem>& items,
+                          const LabelFormat& label_format,
+                          const std::function<void(std::string_view)>& visit) {
+  for (const DataItem& item : items) {
+    const LabelledRows rows = read_labelled_rows(item, label_format);
+    for (int64_t row = 0; row < rows.size(); ++row) {
+      throw_if_stopped("reading the texts");
+      if (!item.reads_row(row)) {
+        continue;
+      }
+      visit_text(rows.first.at(row), visit);
+      if (rows.is_pair) {
+        visit_text(rows.second.at(row), visit);
+      }
+    }
+  }
 }
 
 }  // namespace weft::data
