@@ -297,30 +297,11 @@ void read_label_format(config::Section& section, DataOptions& options) {
                "multi-label data an empty label is allowed and means no class."});
 }
 
-void read_folds(config::Section& section, DataOptions& options) {
-  section.read("folds", options.folds,
-               {.help = "Number of cross-validation folds (stratified by class): the run trains on "
-                        "all folds but one and evaluates on that one. null: no cross-validation. "
-                        "Set by `weft train --folds` for each of its runs.",
-                .unit = "parts",
-                .range = config::between(2, 1000)});
-  section.read("fold", options.fold,
-               {.help = "The held-out fold, counted from 1.",
-                .range = config::between(1, 1000),
-                .only_if = "folds"});
-  if (!options.folds && options.fold > 1) {
-    section.fail("fold", "has no effect without data.folds");
-  }
-  if (options.folds && options.fold > *options.folds) {
-    section.fail("fold", str_cat(options.fold, ", must be at most folds, ", *options.folds));
-  }
-  if (options.folds && !options.evaluate.empty()) {
-    section.fail("folds",
-                 "cannot be combined with data.evaluate: evaluation uses the held-out fold");
-  }
-}
-
 }  // namespace
+
+bool DataItem::reads_row(int64_t row) const {
+  return !rows || std::binary_search(rows->begin(), rows->end(), row);
+}
 
 DataOptions read_data_options(config::Section& section) {
   DataOptions options;
@@ -328,14 +309,16 @@ DataOptions read_data_options(config::Section& section) {
                              {.help = "Training data: a list of files.", .is_required = true});
   options.evaluate = read_items(section, "evaluate",
                                 {.help = "Evaluation data for evaluation during training: a list "
-                                         "of files. If not given, the run does not evaluate."});
+                                         "of files. If not given, the run evaluates on the part "
+                                         "of the training data that data.split holds out, if "
+                                         "any."});
   section.read(
       "shuffle", options.shuffle,
       {.help = "Shuffles the examples in every epoch. false: keep the order of the files."});
   read_packing(section, options);
   read_languages(section, options);
   read_label_format(section, options);
-  read_folds(section, options);
+  read_row_division(section, options);
   auto images = section.section(
       "images", {.help = "Image preprocessing: resizing, cropping and normalization.",
                  .only_if = "image models"});

@@ -31,6 +31,10 @@ struct DataItem {
   std::optional<std::string> target = std::nullopt;
   std::vector<std::string> target_files = {};
   std::string target_language = {};  // `language` is the source language
+  // Rows to read, ascending, counted from 0 over all files; nullopt: all.
+  std::optional<std::vector<int64_t>> rows = std::nullopt;
+
+  bool reads_row(int64_t row) const;
 };
 
 /// Handling of texts longer than the maximum length: truncated, continued in further sequences, or
@@ -48,12 +52,18 @@ enum class SentenceBoundary { kLine, kPunctuation, kNone };
 /// Rows with an empty label: an error, or dropped and counted.
 enum class Unlabelled { kRefuse, kDrop };
 
-/// One of several equal parts of the rows (k-fold cross-validation).
-struct Fold {
-  int64_t count = 0;         // 0: no folds, all rows
-  int64_t number = 1;        // from 1 to count
-  bool is_held_out = false;  // true: the rows of this fold; false: all others
-  uint64_t seed = 0;
+/// `data.split:`, rows of the training data that are held out.
+struct SplitOptions {
+  std::optional<double> evaluate =
+      std::nullopt;  // below 1: a fraction of the rows, else their number
+  std::optional<double> test =
+      std::nullopt;  // the same, for the end: never evaluated during training
+  std::optional<std::string> group =
+      std::nullopt;                            // column; rows with the same value stay together
+  bool stratify = true;                        // by class, if rows have classes
+  std::optional<int64_t> seed = std::nullopt;  // nullopt: that of the run
+
+  bool is_used() const { return evaluate || test; }
 };
 
 /// Sampling of several languages within an epoch.
@@ -77,15 +87,22 @@ struct DataOptions {
   Unlabelled unlabelled = Unlabelled::kRefuse;
   std::optional<int64_t> folds;  // k-fold splits of the training rows; nullopt: train on all rows
   int64_t fold = 1;              // held-out fold, used for evaluation; counted from 1
+  SplitOptions split = {};
   std::optional<std::string> cache;  // of token stores; nullopt: $WEFT_CACHE, else the user's
   int64_t workers = 1;               // threads that prefetch batches
   LanguageMixture languages = {};
   ImageOptions images = {};     // image preprocessing
   AugmentOptions augment = {};  // training-time augmentation
+
+  /// Whether the data have a part to evaluate on: files, a held-out fold or a split.
+  bool has_evaluation() const { return !evaluate.empty() || folds || split.evaluate; }
 };
 
 /// Throws config::Error: no file matches, a column is missing, a weight is not positive.
 DataOptions read_data_options(config::Section& section);
+
+/// `folds`, `fold` and `split`; the items are known. Throws config::Error.
+void read_row_division(config::Section& section, DataOptions& options);
 
 // The keys of `data:` that only images use (image_config.cpp).
 

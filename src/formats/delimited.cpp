@@ -125,23 +125,6 @@ class TsvReader : public DelimitedReader {
   }
 };
 
-/// Comma, if the line has one outside quotes; else the most frequent of the others.
-char most_frequent_delimiter(std::string_view line) {
-  std::array<int64_t, 256> counts{};
-  bool is_quoted = false;
-  for (const char c : line) {
-    is_quoted = c == '"' ? !is_quoted : is_quoted;
-    counts[static_cast<unsigned char>(c)] += is_quoted ? 0 : 1;
-  }
-  char best = ',';
-  for (const char other : {';', '\t', '|'}) {
-    const bool is_more_frequent =
-        counts[static_cast<unsigned char>(other)] > counts[static_cast<unsigned char>(best)];
-    best = counts[','] == 0 && is_more_frequent ? other : best;
-  }
-  return best;
-}
-
 class CsvReader : public DelimitedReader {
  public:
   // Carriage returns are kept, as those inside quotes belong to the text.
@@ -165,15 +148,10 @@ class CsvReader : public DelimitedReader {
     if (delimiter_) {
       return false;
     }
+    const auto inferred = infer_delimiter(line);
     is_inferred_ = true;
-    constexpr std::string_view kExcel = "sep=";
-    const auto content = line.ends_with('\r') ? line.substr(0, line.size() - 1) : line;
-    if (content.starts_with(kExcel) && content.size() == kExcel.size() + 1) {
-      delimiter_ = content.back();
-      return true;
-    }
-    delimiter_ = most_frequent_delimiter(line);
-    return false;
+    delimiter_ = inferred.delimiter;
+    return inferred.is_declared;
   }
 
   void read_row(std::string_view line) override {
@@ -234,6 +212,27 @@ class CsvReader : public DelimitedReader {
 };
 
 }  // namespace
+
+CsvDelimiter infer_delimiter(std::string_view first_line) {
+  constexpr std::string_view kDeclaration = "sep=";  // as Excel writes it
+  const auto line = first_line.substr(0, first_line.find_last_not_of("\r\n") + 1);
+  if (line.starts_with(kDeclaration) && line.size() == kDeclaration.size() + 1) {
+    return {.delimiter = line.back(), .is_declared = true};
+  }
+  std::array<int64_t, 256> counts{};
+  bool is_quoted = false;
+  for (const char c : line) {
+    is_quoted = c == '"' ? !is_quoted : is_quoted;
+    counts[static_cast<unsigned char>(c)] += is_quoted ? 0 : 1;
+  }
+  char best = ',';
+  for (const char other : {';', '\t', '|'}) {
+    const bool is_more_frequent =
+        counts[static_cast<unsigned char>(other)] > counts[static_cast<unsigned char>(best)];
+    best = counts[','] == 0 && is_more_frequent ? other : best;
+  }
+  return {.delimiter = best};
+}
 
 std::unique_ptr<RowReader> make_csv_reader(const std::string& path, const TableOptions& options) {
   return std::make_unique<CsvReader>(path, options);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/table_reader.h"
@@ -32,6 +33,14 @@ class RowReader {
 
 /// One JSON object per line; the columns are the keys of the first. Empty lines are skipped.
 std::unique_ptr<RowReader> make_json_reader(const std::string& path);
+
+struct CsvDelimiter {
+  char delimiter = ',';
+  bool is_declared = false;  // by the line, `sep=;`, which is no row
+};
+
+/// Delimiter of a CSV file by its first line, see TableOptions.
+CsvDelimiter infer_delimiter(std::string_view first_line);
 
 /// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
 /// contain commas, line feeds and doubled quotes. Empty lines are skipped. Other delimiters are

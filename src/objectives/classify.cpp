@@ -69,7 +69,7 @@ void ClassObjective::check_training(const TrainingSetup& setup) const {
         "tune_threshold",
         "train.evaluate_every is never, but tuning the threshold needs evaluations");
   }
-  if (options_.tune_threshold && setup.data.evaluate.empty() && !setup.data.folds) {
+  if (options_.tune_threshold && !setup.data.has_evaluation()) {
     setup.objective_section.fail(
         "tune_threshold",
         "there is no data.evaluate, but tuning the threshold needs evaluation data");

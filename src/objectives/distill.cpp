@@ -317,6 +317,7 @@ std::optional<Incompatibility> DistillObjective::incompatibility(
 ObjectiveTraits DistillObjective::traits(const models::ModelOptions& model) const {
   auto traits = student_->traits(model);
   traits.is_sequence_level = false;  // folds and rows without a label are not for students
+  traits.reads_rows = false;
   traits.records_attention = options_.alpha_attention > 0;
   return traits;
 }

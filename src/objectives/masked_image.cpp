@@ -94,6 +94,14 @@ class MaskedImageObjective : public Objective {
     }
     return std::nullopt;
   }
+  ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
+    return {.reads_rows = true};
+  }
+  data::SplitRows split_rows(const data::DataItem& item,
+                             const data::DataOptions& /*data*/,
+                             const models::ModelOptions& /*model*/) const override {
+    return data::image_split_rows(item, false);
+  }
   std::vector<std::string> terms() const override { return {"masked_image"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.target_rows.size()) * batch.patch_width};

@@ -1,6 +1,7 @@
 #include "objectives/objective.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/string_util.h"
 #include "data/datasets/language_dataset.h"
@@ -66,6 +67,12 @@ Datasets Objective::make_datasets(const DatasetInputs& inputs) const {
 
 data::LabelFormat Objective::label_format(const data::DataOptions& data) const {
   return {.separator = data.label_separator.value_or(""), .unlabelled = data.unlabelled};
+}
+
+data::SplitRows Objective::split_rows(const data::DataItem& /*item*/,
+                                      const data::DataOptions& /*data*/,
+                                      const models::ModelOptions& /*model*/) const {
+  throw std::logic_error(str_cat("objective ", name(), " reads no rows"));
 }
 
 data::LanguageCodes Objective::language_codes(const data::DataOptions& data) const {

@@ -14,6 +14,7 @@
 #include "data/batch.h"
 #include "data/data_options.h"
 #include "data/label_form.h"
+#include "data/split_rows.h"
 #include "data/tokenizer_options.h"
 #include "models/config/options.h"
 #include "models/model.h"
@@ -29,6 +30,7 @@ namespace weft::objectives {
 struct ObjectiveTraits {
   bool reads_raw_text = false;     // documents of running text, split into sequences
   bool is_sequence_level = false;  // one prediction for each text of a table of labelled rows
+  bool reads_rows = false;         // data.split and data.folds can divide the examples
   bool is_prefix_lm = false;       // a decoder sees the prefix in both directions
   bool records_attention = false;  // compares attention weights
 };
@@ -122,6 +124,10 @@ class Objective {
   }
   /// Format of the labels in the data.
   virtual data::LabelFormat label_format(const data::DataOptions& data) const;
+  /// The rows of an item, for data.split and data.folds; only called if traits().reads_rows.
+  virtual data::SplitRows split_rows(const data::DataItem& item,
+                                     const data::DataOptions& data,
+                                     const models::ModelOptions& model) const;
   /// Languages named by the data and the objective, for a tokenizer with language tokens: that of
   /// the sources, of the targets if these have only one, and all others.
   virtual data::LanguageCodes language_codes(const data::DataOptions& data) const;
@@ -130,8 +136,8 @@ class Objective {
                                           const models::ModelOptions& /*model*/) const {
     return data;
   }
-  /// Visits the texts that a run trains on, as seen by a tokenizer trained on them: a held-out fold
-  /// is not included.
+  /// Visits the texts that a run trains on, as seen by a tokenizer trained on them: only the rows
+  /// that the items read.
   virtual void visit_training_texts(const TrainingTexts& texts,
                                     const data::TextVisitor& visit) const;
 

@@ -1,7 +1,9 @@
 #include "objectives/sequence_objective.h"
 
+#include <algorithm>
+
 #include "data/datasets/language_dataset.h"
-#include "data/folds.h"
+#include "data/rows/labelled_rows.h"
 #include "models/config/family_definition.h"
 #include "objectives/data/training_texts.h"
 
@@ -49,7 +51,7 @@ std::optional<Incompatibility> SequenceObjective::incompatibility(
 }
 
 ObjectiveTraits SequenceObjective::traits(const models::ModelOptions& /*model*/) const {
-  return {.is_sequence_level = true};
+  return {.is_sequence_level = true, .reads_rows = true};
 }
 
 data::Example SequenceObjective::sample_example(const models::ModelOptions& model,
@@ -59,13 +61,21 @@ data::Example SequenceObjective::sample_example(const models::ModelOptions& mode
   return example;
 }
 
+data::SplitRows SequenceObjective::split_rows(const data::DataItem& item,
+                                              const data::DataOptions& data,
+                                              const models::ModelOptions& model) const {
+  return models::reads_images(model) ? data::image_split_rows(item, true)
+                                     : data::labelled_split_rows(item, label_format(data));
+}
+
 void SequenceObjective::visit_training_texts(const TrainingTexts& texts,
                                              const data::TextVisitor& visit) const {
-  if (texts.data.folds) {
-    data::visit_texts_excluding_fold(fold_of_run(texts.data, texts.seed), texts.data.train,
-                                     label_format(texts.data), visit);
+  const auto& items = texts.data.train;
+  if (std::any_of(items.begin(), items.end(),
+                  [](const auto& item) { return item.rows.has_value(); })) {
+    data::visit_labelled_texts(items, label_format(texts.data), visit);
   } else {
-    data::visit_texts(texts.data.train, texts.data, visit);
+    data::visit_texts(items, texts.data, visit);
   }
 }
 

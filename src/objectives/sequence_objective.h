@@ -20,6 +20,9 @@ class SequenceObjective : public Objective {
   ObjectiveTraits traits(const models::ModelOptions& model) const override;
   /// With one value per output of the head.
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override;
+  data::SplitRows split_rows(const data::DataItem& item,
+                             const data::DataOptions& data,
+                             const models::ModelOptions& model) const override;
   void visit_training_texts(const TrainingTexts& texts,
                             const data::TextVisitor& visit) const override;
 

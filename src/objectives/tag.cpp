@@ -53,6 +53,14 @@ class TagObjective : public Objective {
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
     return requires_text_head(name(), model, models::Head::kToken, "token classification head");
   }
+  ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
+    return {.reads_rows = true};
+  }
+  data::SplitRows split_rows(const data::DataItem& item,
+                             const data::DataOptions& /*data*/,
+                             const models::ModelOptions& /*model*/) const override {
+    return data::tagged_split_rows(item);
+  }
   std::vector<std::string> terms() const override { return {"tag"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.targets.size())};

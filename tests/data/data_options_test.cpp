@@ -129,5 +129,51 @@ TEST(DataOptions, DescribingTouchesNoFile) {
   EXPECT_NO_THROW(read_data_options(section));
 }
 
+TEST_F(DataOptionsTest, ReadsASplit) {
+  const auto split = read({{"train", item("t.tsv", ", text: body")},
+                           {"split",
+                            "{evaluate: 0.1, test: 5, group: label, stratify: false, "
+                            "seed: 3}"}})
+                         .split;
+  EXPECT_EQ(split.evaluate, 0.1);
+  EXPECT_EQ(split.test, 5);
+  EXPECT_EQ(split.group, "label");
+  EXPECT_FALSE(split.stratify);
+  EXPECT_EQ(split.seed, 3);
+  EXPECT_FALSE(read({{"train", item("a.txt")}}).split.is_used());
+  // Rows for the test do not concern the files to evaluate on.
+  EXPECT_TRUE(read({{"train", item("a.txt")}, {"evaluate", item("b.txt")}, {"split", "{test: 1}"}})
+                  .has_evaluation());
+}
+
+TEST_F(DataOptionsTest, RefusesASplitThatCannotBe) {
+  const auto refusal = [&](const std::string& split, const Keys& more = {}) {
+    Keys keys = {{"train", item("t.tsv", ", text: body")}, {"split", split}};
+    keys.insert(keys.end(), more.begin(), more.end());
+    const auto found = message(keys);
+    return found.substr(found.find("data.split"));
+  };
+  EXPECT_EQ(refusal("{evaluate: 1.5}"),
+            "data.split.evaluate: 1.5, must be a fraction below 1 or a whole number of rows");
+  EXPECT_EQ(refusal("{evaluate: 0.5, test: 0.5}"),
+            "data.split.test: evaluate and test are 1 of the rows together, must be less than 1");
+  EXPECT_EQ(refusal("{group: label}"), "data.split.group: has no effect without evaluate or test");
+  EXPECT_EQ(refusal("{seed: 3}"), "data.split.seed: has no effect without evaluate or test");
+  EXPECT_EQ(refusal("{stratify: false}"),
+            "data.split.stratify: has no effect without evaluate or test");
+  EXPECT_EQ(
+      refusal("{test: 0.1}", {{"folds", "3"}}),
+      "data.split.test: cannot be combined with data.folds (weft train --folds): each fold is "
+      "held out in turn");
+  EXPECT_EQ(refusal("{evaluate: 0.1}", {{"evaluate", item("a.txt")}}),
+            "data.split.evaluate: cannot be combined with data.evaluate: omit one of them");
+  EXPECT_EQ(refusal("{test: 1, group: lable}"),
+            "data.split.group: 'lable' is not a column of DIR/t.tsv (did you mean 'label'?), which "
+            "has 'label', 'body'");
+  EXPECT_TRUE(message({{"train", item("a.txt")}, {"split", "{test: 1, group: x}"}})
+                  .ends_with("data.split.group: 'x', but DIR/a.txt has no named columns, must be a "
+                             "csv, tsv or jsonl file"));
+}
+
 }  // namespace
 }  // namespace weft::data

@@ -44,8 +44,9 @@ struct Source {
 
 Source open_source(const Arguments& arguments) {
   Source source;
-  source.config = train::read_run_config(
+  const auto config = train::read_run_config(
       config::Document::load(arguments.positional().at(1), arguments.all("set")));
+  source.config = train::select_rows(config).config;
   source.tokenizer = train::prepare_tokenizer(source.config, std::nullopt);
   return source;
 }
@@ -230,23 +231,34 @@ void preview(const Arguments& arguments) {
   }
 }
 
+/// It has options of its own, so run_data calls it if it is the first word.
+void split_files(const Arguments& arguments) {
+  arguments.fail("split: name it before the options, as in weft data split FILE --test 0.1 ...");
+}
+
 struct DataAction {
   std::string name;
   void (*run)(const Arguments& arguments);
 };
 
 const std::vector<DataAction> kDataActions = {
-    {"build", build}, {"inspect", inspect}, {"preview", preview}};
+    {"build", build}, {"inspect", inspect}, {"preview", preview}, {"split", split_files}};
 
 }  // namespace
 
 int run_data(std::vector<std::string> raw) {
+  if (!raw.empty() && raw.front() == "split") {
+    return run_data_split({raw.begin() + 1, raw.end()});
+  }
   Arguments arguments(
       {.usage = "weft data build|inspect|preview CONFIG [options]",
-       .description = "build: tokenizes the texts of a config into token stores, which later runs "
-                      "reuse.\ninspect: statistics of the data (documents, sentences, lengths, "
-                      "unknown tokens, duplicates); also of a token store file.\npreview: prints "
-                      "examples as the model sees them, after pairing and masking.",
+       .description =
+           "build: tokenizes the texts of a config into token stores, which later runs "
+           "reuse.\ninspect: statistics of the data (documents, sentences, lengths, "
+           "unknown tokens, duplicates); also of a token store file.\npreview: prints "
+           "examples as the model sees them, after pairing and masking.\n`weft data split FILE "
+           "...` divides tables into training, evaluation and test files; see `weft data "
+           "split --help`.",
        .examples = {"weft data build configs/quickstart_pretrain.yaml",
                     "weft data inspect configs/quickstart_pretrain.yaml",
                     "weft data preview configs/quickstart_pretrain.yaml --count 3 --epoch 1"}},

@@ -25,11 +25,29 @@ formats::Json report_of(const train::DirectoryEvaluation& done) {
   return line;
 }
 
+/// The part of the training data to evaluate on; nullopt: files are named.
+std::optional<data::SplitPart> read_split_part(const Arguments& arguments) {
+  for (const auto* name : {"data", "language"}) {
+    if (arguments.has("split") && arguments.has(name)) {
+      throw UsageError(str_cat("weft evaluate: --split takes the files of the run, omit --", name));
+    }
+  }
+  if (arguments.has("split")) {
+    return arguments.choice("split", data::SplitPart::kTest,
+                            {std::begin(data::kSplitParts), std::end(data::kSplitParts)});
+  }
+  if (!arguments.has("data")) {
+    throw UsageError(
+        "weft evaluate: --data FILE is required (or --split PART, if the run had data.split)");
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int run_evaluate(std::vector<std::string> raw) {
   Arguments arguments(
-      {.usage = "weft evaluate MODEL --data FILE [--data FILE ...] [options]",
+      {.usage = "weft evaluate MODEL (--data FILE [--data FILE ...] | --split PART) [options]",
        .description = "Evaluates a model on files of the same format as in training and prints "
                       "loss and metrics as one JSON object. How the files are read is taken from "
                       "the model's weft.yaml. The metrics do not depend on the batch size or the "
@@ -38,6 +56,7 @@ int run_evaluate(std::vector<std::string> raw) {
        .examples = {"weft evaluate runs/quickstart/spam --data data/spam/test.tsv",
                     "weft evaluate runs/quickstart/spam --data data/spam/test.tsv --hardest "
                     "worst.jsonl --hardest-limit 20",
+                    "weft evaluate runs/spam --split test",
                     "weft evaluate runs/bert-mini --data held_out.txt --set data.length=128",
                     "weft evaluate runs/marian-en-de --data '{source: test.en, target: "
                     "test.de}' --generate --beams 5"}},
@@ -46,6 +65,9 @@ int run_evaluate(std::vector<std::string> raw) {
       .value("data", "FILE",
              "Evaluation data: a file or glob pattern, or a complete data item as in a config, "
              "{source: a.en, target: a.de}; may be repeated")
+      .value("split", "PART",
+             "Evaluate on the rows that data.split of the run put into this part: test, evaluate "
+             "or train. The files are those of the run's config; changed files are an error")
       .value("batch-tokens", "N", "Tokens per batch (default: 8192; on the CPU at most 512)")
       .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .value(
@@ -60,10 +82,8 @@ int run_evaluate(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  if (!arguments.has("data")) {
-    throw UsageError("weft evaluate: --data FILE is required");
-  }
   train::EvaluationSettings settings;
+  settings.split = read_split_part(arguments);
   settings.batch_tokens =
       arguments.integer("batch-tokens", settings.batch_tokens, 1, int64_t{1} << 24);
   settings.inference = read_inference(arguments);

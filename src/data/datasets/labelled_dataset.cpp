@@ -11,7 +11,6 @@
 #include "base/string_util.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
-#include "data/folds.h"
 #include "data/labels.h"
 #include "data/mixture.h"
 #include "data/rows/labelled_part.h"
@@ -208,8 +207,7 @@ void TableDataset::prepare_parts(const std::vector<DataItem>& items, const Token
   }
   std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    tokenize_and_truncate(parts_[i], settings_, max_tokens, width_, *labels_, tokenizer);
-    filter_fold(parts_[i], settings_.label_format, settings_.fold, width_);
+    tokenize_and_truncate(parts_[i], items[i], settings_, max_tokens, width_, *labels_, tokenizer);
     mixture_parts.push_back({static_cast<int64_t>(parts_[i].kept.size()), items[i].weight});
   }
   mixture_.emplace(mixture_parts, kLabelledMixtureSeed);

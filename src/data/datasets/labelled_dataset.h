@@ -17,7 +17,6 @@ struct LabelledSettings {
   Truncation truncation = Truncation::kTruncate;
   bool has_token_type_ids = true;
   LabelFormat label_format = {};
-  Fold fold = {};                        // row selection
   std::vector<std::string> labels = {};  // known class names in order; empty: those of the data
   /// Language names in id order, for models with language ids: these are the token types.
   std::vector<std::string> languages = {};

@@ -144,7 +144,7 @@ void SentenceDataset::prepare_parts(const std::vector<DataItem>& items,
   }
   std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    tokenize_and_truncate(parts_[i], settings_, max_tokens, *labels_, tokenizer);
+    tokenize_and_truncate(parts_[i], items[i], settings_, max_tokens, *labels_, tokenizer);
     mixture_parts.push_back({static_cast<int64_t>(parts_[i].sequences.size()), items[i].weight});
   }
   mixture_.emplace(mixture_parts, kTaggedMixtureSeed);

@@ -120,7 +120,8 @@ class ImageSet : public ImageDataset {
     for (const auto& item : items) {
       auto& part = parts_.emplace_back();
       part.source = open_images(item, !settings.mask);
-      mixture_parts.push_back({part.source->size(), item.weight});
+      part.rows = item.rows;
+      mixture_parts.push_back({part.size(), item.weight});
     }
     mixture_.emplace(mixture_parts, kImageRowMixtureSeed);
     read_labels();
@@ -134,11 +135,11 @@ class ImageSet : public ImageDataset {
 
   int64_t length(int64_t epoch, int64_t item) const override {
     return num_special_tokens(settings_) +
-           num_patches(size_at(mixture_->locate(epoch, item)), settings_.patch);
+           num_patches(size_at(locate(epoch, item)), settings_.patch);
   }
 
   Example example(int64_t epoch, int64_t item) const override {
-    const auto entry = mixture_->locate(epoch, item);
+    const auto entry = locate(epoch, item);
     const auto size = size_at(entry);
     auto planes = planes_at(epoch, entry, size);
     std::vector<double> values;
@@ -159,7 +160,7 @@ class ImageSet : public ImageDataset {
   }
 
   std::string location(int64_t epoch, int64_t item) const override {
-    const auto entry = mixture_->locate(epoch, item);
+    const auto entry = locate(epoch, item);
     return parts_[entry.part].source->location(entry.index);
   }
 
@@ -167,7 +168,7 @@ class ImageSet : public ImageDataset {
   int64_t rows() const override {
     int64_t rows = 0;
     for (const auto& part : parts_) {
-      rows += part.source->size();
+      rows += part.size();
     }
     return rows;
   }
@@ -175,8 +176,8 @@ class ImageSet : public ImageDataset {
   std::vector<int64_t> class_counts() const override {
     std::vector<int64_t> counts(names_.size());
     for (const auto& part : parts_) {
-      for (const int32_t label : part.labels) {
-        ++counts[static_cast<std::size_t>(label)];
+      for (int64_t i = 0; i < (part.labels.empty() ? 0 : part.size()); ++i) {
+        ++counts[static_cast<std::size_t>(part.labels[static_cast<std::size_t>(part.row(i))])];
       }
     }
     return counts;
@@ -195,9 +196,20 @@ class ImageSet : public ImageDataset {
  private:
   struct Part {
     std::unique_ptr<const ImageSource> source;
-    std::vector<int32_t> labels;   // empty: ignored
-    std::vector<ImageSize> sizes;  // if images keep their aspect ratio
+    std::optional<std::vector<int64_t>> rows;  // images in use; nullopt: all
+    std::vector<int32_t> labels;               // empty: ignored
+    std::vector<ImageSize> sizes;              // if images keep their aspect ratio
+
+    int64_t size() const { return rows ? static_cast<int64_t>(rows->size()) : source->size(); }
+    int64_t row(int64_t i) const { return rows ? (*rows)[static_cast<std::size_t>(i)] : i; }
   };
+
+  /// The image of an item of an epoch; its index is that in the source.
+  Mixture::Entry locate(int64_t epoch, int64_t item) const {
+    auto entry = mixture_->locate(epoch, item);
+    entry.index = parts_[entry.part].row(entry.index);
+    return entry;
+  }
 
   void read_labels() {
     if (settings_.mask) {
@@ -286,7 +298,7 @@ class ImageSet : public ImageDataset {
     std::vector<double> soft_labels(names_.size());
     soft_labels[static_cast<std::size_t>(label_at(entry))] += mix_parameters.lambda;
     if (mix_parameters.lambda < 1) {
-      const auto other = mixture_->locate(
+      const auto other = locate(
           epoch, static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(mixture_->size()))));
       blend_images(planes, planes_at(epoch, other, size), size, mix_parameters);
       soft_labels[static_cast<std::size_t>(label_at(other))] += 1 - mix_parameters.lambda;
@@ -309,6 +321,9 @@ class ImageSet : public ImageDataset {
       value = hash_combine(value, part.source->fingerprint());
       value = hash_combine(value, std::bit_cast<uint64_t>(items[i].weight));
       value = digest(part.labels.data(), part.labels.size() * sizeof(int32_t), value);
+      if (part.rows) {
+        value = digest(part.rows->data(), part.rows->size() * sizeof(int64_t), value);
+      }
     }
     for (const auto& name : names_) {
       value = digest(name, value);

@@ -62,6 +62,10 @@ class PixelImages : public ImageSource {
     return str_cat(files_[file].path, ", image ", index - begins_[file] + 1);
   }
   uint64_t fingerprint() const override { return hash_; }
+  uint64_t image_digest(int64_t index) const override {
+    const auto pixels = image(index).pixels;
+    return digest(pixels.data(), pixels.size());
+  }
 
  private:
   struct File {
@@ -87,7 +91,6 @@ class PixelImages : public ImageSource {
     return rows;
   }
 
-  /// File of labels for a file of images: `train-labels-idx1-ubyte` for `train-images-idx3-ubyte`.
   static std::string labels_file(const DataItem& item, const std::string& path) {
     if (item.image.labels_file) {
       if (item.files.size() > 1) {
@@ -96,14 +99,7 @@ class PixelImages : public ImageSource {
       }
       return *item.image.labels_file;
     }
-    std::string found = path;
-    for (const auto& [images, labels] :
-         {std::pair{"images", "labels"}, std::pair{"idx3", "idx1"}, std::pair{"idx4", "idx1"}}) {
-      const auto at = found.rfind(images);
-      if (at != std::string::npos) {
-        found.replace(at, std::string_view(images).size(), labels);
-      }
-    }
+    const std::string found = idx_labels_name(path);
     if (found == path || !fs::exists(found)) {
       throw Error(str_cat(path, ": label file not found", found == path ? "" : " at " + found,
                           ": set labels_file"));
@@ -130,7 +126,6 @@ class PixelImages : public ImageSource {
   }
 
   std::vector<File> files_;
-  std::vector<int64_t> begins_;
   int64_t size_ = 0;
   uint64_t hash_ = 0;
 };
@@ -143,6 +138,7 @@ class ImageFiles : public ImageSource {
   ImageSize shape(int64_t index) const override { return formats::read_image_size(path(index)); }
   std::string location(int64_t index) const override { return path(index); }
   uint64_t fingerprint() const override { return hash_; }
+  uint64_t image_digest(int64_t index) const override { return digest_file(path(index)); }
 
   std::vector<std::string> remarks() const override {
     return skipped_ == 0 ? std::vector<std::string>()
@@ -178,6 +174,7 @@ class FolderImages : public ImageFiles {
   FolderImages(const DataItem& item, bool needs_labels) {
     name_ = item.path;
     for (const auto& root : item.files) {
+      begins_.push_back(size());
       for (const auto& name : list_directory(root)) {
         const auto path = root + "/" + name;
         if (fs::is_directory(path)) {
@@ -237,6 +234,7 @@ class TableImages : public ImageFiles {
       if (needs_labels) {
         columns.push_back(item.label.value_or("label"));
       }
+      begins_.push_back(size());
       formats::TableReader reader(path, *kind, columns, item.table);
       for (std::vector<std::optional<std::string>> fields; reader.next(fields);) {
         add_row(fields, path, reader.location());
@@ -291,6 +289,18 @@ bool has_image_column(const DataItem& item, const std::string& path, formats::Ta
 }
 
 }  // namespace
+
+std::string idx_labels_name(const std::string& path) {
+  std::string name = path;
+  for (const auto& [images, labels] :
+       {std::pair{"images", "labels"}, std::pair{"idx3", "idx1"}, std::pair{"idx4", "idx1"}}) {
+    const auto at = name.rfind(images);
+    if (at != std::string::npos) {
+      name.replace(at, std::string_view(images).size(), labels);
+    }
+  }
+  return name;
+}
 
 ImageKind image_kind_of(const DataItem& item) {
   if (item.image.kind) {

@@ -26,14 +26,23 @@ class ImageSource {
   /// Hash of the content; for separate image files, of their names and sizes only.
   virtual uint64_t fingerprint() const = 0;
   virtual std::vector<std::string> remarks() const { return {}; }
+  /// Hash of the bytes of one image.
+  virtual uint64_t image_digest(int64_t index) const = 0;
+  /// Index of the first image of each file (or folder) of the item.
+  const std::vector<int64_t>& begins() const { return begins_; }
 
  protected:
   std::vector<std::string> labels_;
+  std::vector<int64_t> begins_;
 };
 
 /// Opens the images of an item. `needs_labels`: images without a class are an error. Throws
 /// data::Error, formats::Error.
 std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels);
+
+/// Usual name of the file of labels for an IDX file of images: `train-labels-idx1-ubyte` for
+/// `train-images-idx3-ubyte`; for other names the name itself.
+std::string idx_labels_name(const std::string& path);
 
 /// Infers the kind of the item's files if the item does not give it. Throws data::Error.
 ImageKind image_kind_of(const DataItem& item);

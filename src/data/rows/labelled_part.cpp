@@ -88,6 +88,7 @@ RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer) {
 }
 
 void tokenize_and_truncate(LabelledPart& part,
+                           const DataItem& item,
                            const LabelledSettings& settings,
                            int64_t max_tokens,
                            int64_t width,
@@ -100,6 +101,9 @@ void tokenize_and_truncate(LabelledPart& part,
     return list.ids.data() + list.offsets[static_cast<std::size_t>(row)];
   };
   for (int64_t row = 0; row < part.rows.size(); ++row) {
+    if (!item.reads_row(row)) {
+      continue;
+    }
     const bool has_label = !part.rows.labels_of(row).empty();
     part.unlabelled += has_label ? 0 : 1;
     if (!has_label && !settings.label_format.is_multi_label) {

@@ -43,10 +43,11 @@ struct LabelledPart {
   int64_t unlabelled = 0;  // dropped for lack of a label, or, with multi_label, of any class
 };
 
-/// Fills all but `name`, `rows` and `language`. `max_tokens`: maximum tokens of the texts, `width`:
-/// values per row of a regression. Throws data::Error naming the row: an unknown label, not a
-/// number, a wrong number of values.
+/// Fills all but `name`, `rows` and `language`, with the rows that the item reads. `max_tokens`:
+/// maximum tokens of the texts, `width`: values per row of a regression. Throws data::Error naming
+/// the row: an unknown label, not a number, a wrong number of values.
 void tokenize_and_truncate(LabelledPart& part,
+                           const DataItem& item,
                            const LabelledSettings& settings,
                            int64_t max_tokens,
                            int64_t width,

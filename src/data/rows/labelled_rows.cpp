@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/stop.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/error.h"
@@ -183,12 +184,31 @@ std::vector<std::string> text_columns(const std::optional<std::string>& first,
 LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format) {
   LabelledRows rows;
   for (const std::string& file : item.files) {
+    rows.begins.push_back(rows.size());
     read_rows(item, label_format, file, rows);
   }
   if (rows.size() == 0) {
     throw Error(str_cat(item.path, ": no rows, must have at least one"));
   }
   return rows;
+}
+
+void visit_labelled_texts(const std::vector<DataItem>& items,
+                          const LabelFormat& label_format,
+                          const std::function<void(std::string_view)>& visit) {
+  for (const DataItem& item : items) {
+    const LabelledRows rows = read_labelled_rows(item, label_format);
+    for (int64_t row = 0; row < rows.size(); ++row) {
+      throw_if_stopped("reading the texts");
+      if (!item.reads_row(row)) {
+        continue;
+      }
+      visit_text(rows.first.at(row), visit);
+      if (rows.is_pair) {
+        visit_text(rows.second.at(row), visit);
+      }
+    }
+  }
 }
 
 }  // namespace weft::data

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ struct LabelledRows {
     int64_t begin = 0;  // its first row
   };
   std::vector<File> files;
+  std::vector<int64_t> begins;  // first row of each file of the item; a directory has many `files`
   TextList first;
   TextList second;                        // empty if the rows have one text
   TextList labels;                        // of all rows, concatenated
@@ -50,6 +52,11 @@ struct LabelledRows {
 /// be dropped for lack of a label get an empty label list. Throws data::Error naming the location:
 /// no such column, a row without text or label, no rows.
 LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format);
+
+/// Visits the texts of the rows that the items read.
+void visit_labelled_texts(const std::vector<DataItem>& items,
+                          const LabelFormat& label_format,
+                          const std::function<void(std::string_view)>& visit);
 
 /// Returns the text columns of a table: one, or two for pairs. Named columns are returned as given,
 /// others are looked up by their usual names. Throws data::Error if there is none.

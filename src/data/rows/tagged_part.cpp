@@ -78,13 +78,16 @@ class SequenceTruncator {
   SequenceTruncator(TaggedPart& part, Truncation truncation, int64_t max_tokens)
       : part_(part), truncation_(truncation), max_tokens_(max_tokens) {}
 
-  void add(int64_t sentence) {
+  void add(int64_t sentence, bool is_read) {
     TaggedSequence whole{.first_word = part_.rows.begin(sentence), .first_piece = next_piece_};
     whole.words = part_.rows.end(sentence) - whole.first_word;
     for (int64_t word = 0; word < whole.words; ++word) {
       whole.pieces += count(whole.first_word + word);
     }
     next_piece_ += whole.pieces;
+    if (!is_read) {
+      return;
+    }
     if (whole.pieces == 0) {
       ++part_.empty;
     } else if (whole.pieces <= max_tokens_) {
@@ -178,6 +181,7 @@ std::vector<std::string> collect_tag_labels(const std::vector<TaggedPart>& parts
 }
 
 void tokenize_and_truncate(TaggedPart& part,
+                           const DataItem& item,
                            const TaggedSettings& settings,
                            int64_t max_tokens,
                            const Labels& labels,
@@ -189,7 +193,7 @@ void tokenize_and_truncate(TaggedPart& part,
   part.words_without_pieces = std::count(part.counts.begin(), part.counts.end(), 0);
   SequenceTruncator truncator(part, settings.truncation, max_tokens);
   for (int64_t sentence = 0; sentence < part.rows.size(); ++sentence) {
-    truncator.add(sentence);
+    truncator.add(sentence, item.reads_row(sentence));
   }
 }
 

@@ -40,9 +40,11 @@ struct TaggedPart {
 /// Collects the tags of all parts in order, for a model without known tags.
 std::vector<std::string> collect_tag_labels(const std::vector<TaggedPart>& parts);
 
-/// Fills all but `name`, `rows` and `language`. `max_tokens`: maximum pieces of a sequence. Throws
-/// data::Error naming the word: an unknown tag.
+/// Fills all but `name`, `rows` and `language`; the sequences are those of the sentences that the
+/// item reads. `max_tokens`: maximum pieces of a sequence. Throws data::Error naming the word: an
+/// unknown tag.
 void tokenize_and_truncate(TaggedPart& part,
+                           const DataItem& item,
                            const TaggedSettings& settings,
                            int64_t max_tokens,
                            const Labels& labels,

@@ -23,7 +23,9 @@ bool has_ending(std::string_view file, std::string_view ending) {
 
 }  // namespace
 
-void TaggedRows::begin_file(const std::string& file) { files_.push_back({file, words_.size()}); }
+void TaggedRows::begin_file(const std::string& file) {
+  files_.push_back({file, words_.size(), size()});
+}
 
 void TaggedRows::add_word(std::string_view word,
                           std::string_view tag,
@@ -48,6 +50,15 @@ void TaggedRows::end_sentence() {
   if (words_.size() > offsets_.back()) {
     offsets_.push_back(words_.size());
   }
+}
+
+std::string TaggedRows::text(int64_t sentence) const {
+  std::string joined;
+  for (int64_t word = begin(sentence); word < end(sentence); ++word) {
+    joined += joined.empty() ? "" : " ";
+    joined += words_.at(word);
+  }
+  return joined;
 }
 
 std::string TaggedRows::location(int64_t word) const {
@@ -83,12 +94,9 @@ void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& v
   for (const DataItem& item : items) {
     const TaggedRows rows = read_tagged_rows(item);
     for (int64_t sentence = 0; sentence < rows.size(); ++sentence) {
-      std::string joined;
-      for (int64_t word = rows.begin(sentence); word < rows.end(sentence); ++word) {
-        joined += joined.empty() ? "" : " ";
-        joined += rows.word(word);
+      if (item.reads_row(sentence)) {
+        visit_text(rows.text(sentence), visit);
       }
-      visit_text(joined, visit);
     }
   }
 }

@@ -38,6 +38,14 @@ class TaggedRows {
   /// Index of the word's tag in `names`.
   int64_t tag(int64_t word) const { return tags_[static_cast<std::size_t>(word)]; }
   const std::vector<TagName>& names() const { return names_; }
+  struct File {
+    std::string path;
+    int64_t begin = 0;  // its first word
+    int64_t first_sentence = 0;
+  };
+  const std::vector<File>& files() const { return files_; }
+  /// Words of the sentence, joined by spaces.
+  std::string text(int64_t sentence) const;
   /// Location such as `dev.conll:12`.
   std::string location(int64_t word) const;
   /// Number of rows without words.
@@ -48,10 +56,6 @@ class TaggedRows {
   int64_t repaired() const { return repaired_; }
 
  private:
-  struct File {
-    std::string path;
-    int64_t begin = 0;  // its first word
-  };
   std::vector<File> files_;
   TextList words_;
   std::vector<int64_t> offsets_{0};
@@ -68,7 +72,7 @@ class TaggedRows {
 /// data::Error naming file and line: inconsistent column counts, a word without a tag, no sentence.
 TaggedRows read_tagged_rows(const DataItem& item);
 
-/// Visits every sentence, words joined by spaces (for training a tokenizer).
+/// Visits every sentence that the items read, words joined by spaces (for training a tokenizer).
 void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& visit);
 
 /// Column names of a `.conllu` file; empty for other files, whose columns only have numbers.

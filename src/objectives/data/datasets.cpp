@@ -8,7 +8,6 @@
 #include "data/text/near_duplicates.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "objectives/data/training_texts.h"
 
 namespace weft::objectives {
 
@@ -22,18 +21,6 @@ void check_pairs(const DatasetInputs& inputs, const data::LabelledDataset& texts
         " needs two texts, but the training data have one per row: set the column of the second "
         "text with `text_pair:`"));
   }
-}
-
-/// Evaluation files: data.evaluate or, with folds, the training files (one fold of them).
-std::vector<data::DataItem> evaluation_items(const data::DataOptions& options) {
-  if (!options.folds) {
-    return options.evaluate;
-  }
-  auto items = options.train;
-  for (auto& item : items) {
-    item.weight = 1;  // each row once
-  }
-  return items;
 }
 
 }  // namespace
@@ -103,7 +90,6 @@ Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat&
       .truncation = inputs.data.truncation.value_or(data::Truncation::kTruncate),
       .has_token_type_ids = models::uses_token_type_ids(inputs.model),
       .label_format = label_format,
-      .fold = fold_of_run(inputs.data, inputs.seed),
       .labels = {},
       .languages = batching::languages_of(inputs.model)};
   if (label_format.is_regression == inputs.model.is_regression) {
@@ -121,9 +107,8 @@ Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat&
     check_pairs(inputs, *train);
     result.train = train;
   }
-  if (const auto items = evaluation_items(inputs.data); !items.empty()) {
-    settings.fold.is_held_out = true;
-    const auto evaluate = make_labelled_dataset(items, settings, inputs.tokenizer);
+  if (!inputs.data.evaluate.empty()) {
+    const auto evaluate = make_labelled_dataset(inputs.data.evaluate, settings, inputs.tokenizer);
     settings.labels = evaluate->labels();
     add_remarks("evaluate", *evaluate, result);
     if (train_texts) {

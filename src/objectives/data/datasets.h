@@ -58,8 +58,7 @@ void add_remarks(const std::string& which, const data::Dataset& dataset, Dataset
 Datasets image_datasets(const DatasetInputs& inputs,
                         const std::optional<data::MaskedImageOptions>& mask = {});
 
-/// Rows of texts with classes or numbers; with folds, the training files are also what is evaluated
-/// on. Warns of evaluation texts that nearly are training texts.
+/// Rows of texts with classes or numbers. Warns of evaluation texts that nearly are training texts.
 Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat& label_format);
 
 }  // namespace weft::objectives

@@ -5,13 +5,6 @@
 
 namespace weft::objectives {
 
-data::Fold fold_of_run(const data::DataOptions& options, uint64_t seed) {
-  if (!options.folds) {
-    return {};
-  }
-  return {.count = *options.folds, .number = options.fold, .seed = seed};
-}
-
 bool names_pairs(const std::vector<data::DataItem>& items) {
   return std::any_of(items.begin(), items.end(),
                      [](const auto& item) { return item.source || item.target; });

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,7 @@ namespace weft::objectives {
 struct TrainingTexts {
   const data::DataOptions& data;
   const models::ModelOptions& model;
-  uint64_t seed = 1;  // of the run, for folds
 };
-
-/// The fold that the run holds out; count is 0 if the data have no folds.
-data::Fold fold_of_run(const data::DataOptions& options, uint64_t seed);
 
 /// Whether any of the items names a source or a target.
 bool names_pairs(const std::vector<data::DataItem>& items);

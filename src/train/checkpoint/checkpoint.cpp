@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
+#include "data/row_selection.h"
 #include "formats/safetensors.h"
 #include "models/generator.h"
 #include "models/weights/tensors.h"
@@ -105,7 +106,8 @@ void write_generator(const std::string& directory,
   }
 }
 
-void write_files(const std::string& directory,
+void write_files(const std::string& run_directory,
+                 const std::string& directory,
                  const CheckpointParts& parts,
                  const TrainState& state) {
   make_directories(directory + "/training");
@@ -122,6 +124,9 @@ void write_files(const std::string& directory,
   write_generator(directory, parts, source);
   parts.tokenizer.save(directory, parts.model.options().length);
   write_plain(directory + "/weft.yaml", parts.resolved_config);
+  if (fs::exists(run_directory + data::kSplitRecord)) {
+    write_plain(directory + data::kSplitRecord, read_file(run_directory + data::kSplitRecord));
+  }
   objectives::write_decision_threshold(directory, state.decision);
   write_flat_tensors(directory + kOptimizer, parts.flat_parameters, parts.moments);
   if (parts.ema.defined()) {
@@ -221,7 +226,7 @@ std::string save_checkpoint(const std::string& run_directory,
   remove_tree(temporary);
   check_free_space(run_directory, expected_bytes(parts));
   try {
-    write_files(temporary, parts, state);
+    write_files(run_directory, temporary, parts, state);
     move_into_place(temporary, final_path);
   } catch (const fs::filesystem_error& error) {
     remove_quietly(temporary);

@@ -94,7 +94,7 @@ void check_fine_tuning(const config::Section& train, const RunConfig& config) {
   if (train.is_documenting()) {
     return;
   }
-  if (config.train.early_stopping.patience && config.data.evaluate.empty() && !config.data.folds) {
+  if (config.train.early_stopping.patience && !config.data.has_evaluation()) {
     train.fail("early_stopping", "needs evaluations, but there is no data.evaluate");
   }
   if (config.train.lora) {

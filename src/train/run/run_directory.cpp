@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 bool is_run_file(const std::string& name) {
   return name.starts_with("last") || name.starts_with("best") || name.starts_with("config.yaml") ||
          name.starts_with("metrics.jsonl") || name.starts_with("run.json") ||
-         name.starts_with("events.out.tfevents.");
+         name.starts_with("split.json") || name.starts_with("events.out.tfevents.");
 }
 
 bool is_incomplete(const std::string& name) {
@@ -70,8 +70,8 @@ void RunDirectory::clear() const {
   }
   for (const auto& name : list_directory(path_)) {
     const bool is_ours = name == "last" || name == "best" || name == "metrics.jsonl" ||
-                         name == "run.json" || name == "train.log" || name == "report.html" ||
-                         name.starts_with("events.out.tfevents.");
+                         name == "run.json" || name == "split.json" || name == "train.log" ||
+                         name == "report.html" || name.starts_with("events.out.tfevents.");
     if (is_ours) {
       remove_quietly(path_ + "/" + name);
     }

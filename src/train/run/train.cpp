@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
+#include "data/row_selection.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/determinism.h"
 #include "train/run/device.h"
@@ -140,6 +141,32 @@ void log_model(const RunConfig& config, const Trainer& trainer, const std::strin
   }
 }
 
+// The config with the rows of its split: those that the checkpoint records, else new ones, which
+// the run directory records.
+RunConfig with_recorded_rows(const RunConfig& config,
+                             const RunDirectory& directory,
+                             const TrainRequest& request,
+                             const std::optional<ResumePoint>& from) {
+  auto recorded = from ? data::read_split_record(from->directory) : std::nullopt;
+  if (recorded && request.allows_changed_data) {
+    log::warning("[data] --allow-changed-data: the rows are split anew");
+    recorded.reset();
+  }
+  auto selected = select_rows(config, recorded);
+  if (selected.record) {
+    data::write_split_record(directory.path(), *selected.record);
+  } else {
+    remove_quietly(directory.path() + data::kSplitRecord);
+  }
+  if (!config.data.has_evaluation() && config.train.evaluate_every) {
+    log::info(str_cat("[data] nothing will be evaluated: set data.evaluate to files",
+                      config.objective->traits(config.model).reads_rows
+                          ? ", or data.split.evaluate to a part of the training rows"
+                          : ""));
+  }
+  return std::move(selected.config);
+}
+
 // Trains one part of the run, from a checkpoint or from scratch.
 void train_from(const RunConfig& config,
                 const RunDirectory& directory,
@@ -243,12 +270,13 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
   }
   write_file(directory.path() + "/config.yaml", config.resolved);
 
+  const auto selected = with_recorded_rows(config, directory, request, from);
   const auto external = request.resume == Resume::kFrom ? from : std::nullopt;
   auto start = from;
   std::optional<StateKeptAcrossRollback> kept;
   for (;;) {
     try {
-      train_from(config, directory, request, start, kept);
+      train_from(selected, directory, request, start, kept);
       return;
     } catch (const RollbackRequested& back) {
       std::tie(start, kept) = plan_rollback(back, config, directory, external);

@@ -48,8 +48,14 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
   }
   if (!is_table) {
     constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
-    reject(options.folds.has_value(), "folds", kOnly);
     reject(options.unlabelled != defaults.unlabelled, "unlabelled", kOnly);
+  }
+  if (!traits.reads_rows) {
+    constexpr std::string_view kOnly =
+        "labelled texts, tags and images (objective.type: classify, regress, tag or masked_image); "
+        "for other data, name held-out files in data.evaluate";
+    reject(options.folds.has_value(), "folds", kOnly);
+    reject(options.split.is_used(), "split", kOnly);
   }
   reject(!is_parallel && objectives::names_pairs(options.train), "train", kPairs);
   reject(!is_parallel && objectives::names_pairs(options.evaluate), "evaluate", kPairs);
@@ -97,7 +103,6 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   reject_text_items(data, "evaluate", options.evaluate);
   reject(options.length.has_value(), "length");
   reject(options.truncation.has_value(), "overflow");
-  reject(options.folds.has_value(), "folds");
   reject(options.unlabelled != defaults.unlabelled, "unlabelled");
   const auto& augment = options.augment;
   if (options.images.native_resolution && (augment.crop_scale || augment.pad_crop > 0)) {
@@ -150,7 +155,7 @@ void reject_unused_metric_for_best_model(const Section& train, const RunConfig& 
   if (!config.train.evaluate_every) {
     train.fail("best_by", "has no effect: train.evaluate_every is `never`; omit one of them");
   }
-  if (config.data.evaluate.empty() && !config.data.folds) {
+  if (!config.data.has_evaluation()) {
     train.fail("best_by", "has no effect: there is no data.evaluate; add it or omit this key");
   }
 }

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/split.h"
 #include "models/inference.h"
 #include "models/model.h"
 #include "objectives/objective.h"
@@ -20,6 +22,8 @@ struct EvaluationSettings {
   bool needs_example_results = false;  // reject objectives without per-example results
   bool needs_pairs = false;            // reject objectives that are not source-target
   std::string language = {};           // of the texts, for multilingual models
+  /// Evaluate these rows of the training data, as the run recorded them, instead of files.
+  std::optional<data::SplitPart> split = std::nullopt;
 };
 
 /// Metric values by name, as in objectives::Evaluation: eval_loss, ...

@@ -11,6 +11,7 @@
 #include "batching/model_inputs.h"
 #include "config/section.h"
 #include "config/yaml.h"
+#include "data/row_selection.h"
 #include "data/rows/tagged_rows.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
@@ -149,7 +150,7 @@ config::Document evaluation_config(const std::string& directory,
                                    const std::vector<std::string>& overrides) {
   const auto list = items_of(directory, options, files, language);
   std::vector<std::string> all = {"data.train=" + list, "data.evaluate=" + list, "data.folds=null",
-                                  "data.fold=1"};
+                                  "data.fold=1", "data.split={}"};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const auto path = directory + "/weft.yaml";
   if (std::filesystem::exists(path)) {
@@ -160,6 +161,29 @@ config::Document evaluation_config(const std::string& directory,
       str_cat("objective: {type: ", word, options.is_multi_label ? ", multi_label: true" : "",
               "}\ndata: {}\n"),
       directory, all);
+}
+
+// The rows of one part, of the files that the config names.
+std::vector<data::DataItem> recorded_items(const std::string& directory,
+                                           const data::SplitRecord& record,
+                                           data::SplitPart part,
+                                           const std::vector<data::DataItem>& items) {
+  auto found = data::items_of_part(items, record, part);
+  if (std::all_of(found.begin(), found.end(),
+                  [](const auto& item) { return item.rows->empty(); })) {
+    throw UserError(directory + data::kSplitRecord +
+                    ": the split has no rows in this part; name files with --data");
+  }
+  return found;
+}
+
+data::SplitRecord require_split_record(const std::string& directory) {
+  auto record = data::read_split_record(directory);
+  if (!record) {
+    throw UserError(str_cat(directory, ": no recorded split (", directory, data::kSplitRecord,
+                            "), the model was trained without data.split; name files with --data"));
+  }
+  return *std::move(record);
 }
 
 uint64_t seed_of(config::Section root) {
@@ -192,12 +216,19 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   if (!settings.language.empty()) {
     batching::check_language(options, settings.language);
   }
-  const auto document = evaluation_config(directory, options, files, settings.language, overrides);
+  const auto record =
+      settings.split ? std::optional(require_split_record(directory)) : std::nullopt;
+  const auto document =
+      record ? config::Document::load(directory + "/weft.yaml", overrides)
+             : evaluation_config(directory, options, files, settings.language, overrides);
   auto objective_section = document.root().section("objective", {.help = "The objective."});
   const auto objective = objectives::read_objective(objective_section);
   auto data_section = document.root().section("data", {.help = "The data."});
   auto data_options = data::read_data_options(data_section);
-  data_options.train.clear();  // named the same files
+  if (record) {
+    data_options.evaluate = recorded_items(directory, *record, *settings.split, data_options.train);
+  }
+  data_options.train.clear();  // only the evaluation is read
   data_options.folds.reset();
 
   DirectoryEvaluation result;

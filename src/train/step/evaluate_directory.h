@@ -28,7 +28,9 @@ struct DirectoryEvaluation {
 /// Evaluates a model directory (in the precision of the settings) on data files. Objective and data
 /// options come from its weft.yaml (with its column names where a file has these columns),
 /// otherwise from the head: classification, regression or masked language modelling. `overrides`:
-/// `dotted.key=value`, applied on top of weft.yaml. Throws UserError.
+/// `dotted.key=value`, applied on top of weft.yaml. With `settings.split` no files are named: the
+/// rows are those of split.json, which must be there, and files must not have changed since. Throws
+/// UserError.
 DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
                                                 const std::vector<std::string>& files,
                                                 const EvaluationSettings& settings,

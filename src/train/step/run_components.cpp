@@ -52,7 +52,7 @@ std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) 
       options, config.model.family->style, seed,
       [&](const data::TextVisitor& visit) {
         config.tokenizer.train_on == "data"
-            ? config.objective->visit_training_texts({data_options, config.model, seed}, visit)
+            ? config.objective->visit_training_texts({data_options, config.model}, visit)
             : data::visit_texts({task_item_of(config.tokenizer.train_on)}, data_options, visit);
       },
       report);
@@ -205,6 +205,23 @@ data::ProgressVisitor show_progress() {
   };
 }
 
+SelectedConfig select_rows(const RunConfig& config,
+                           const std::optional<data::SplitRecord>& recorded) {
+  SelectedConfig result{.config = config, .record = {}};
+  auto selection = data::select_rows(
+      config.data, static_cast<uint64_t>(config.run.seed),
+      [&](const data::DataItem& item) {
+        return config.objective->split_rows(item, config.data, config.model);
+      },
+      recorded);
+  for (const auto& remark : selection.remarks) {
+    log::info("[data] " + remark);
+  }
+  result.config.data = std::move(selection.data);
+  result.record = std::move(selection.record);
+  return result;
+}
+
 std::shared_ptr<const data::Tokenizer> prepare_tokenizer(
     const RunConfig& config, const std::optional<std::string>& checkpoint) {
   if (models::reads_images(config.model)) {
@@ -332,9 +349,10 @@ objectives::Datasets prepare_data(const RunConfig& config,
   return data;
 }
 
-RunComponents prepare_run(const RunConfig& config,
+RunComponents prepare_run(const RunConfig& whole_config,
                           const std::optional<std::string>& checkpoint,
                           const c10::Device& device) {
+  const auto config = select_rows(whole_config).config;
   RunComponents components;
   components.objective = config.objective;
   components.tokenizer = prepare_tokenizer(config, checkpoint);

@@ -6,6 +6,7 @@
 
 #include <c10/core/Device.h>
 
+#include "data/row_selection.h"
 #include "data/tokenizer.h"
 #include "models/adapters/lora.h"
 #include "models/model.h"
@@ -22,6 +23,17 @@ struct RunComponents {
   std::shared_ptr<models::Model> model;  // on its device, in fp32
   std::optional<models::Lora> lora;      // its adapters
 };
+
+/// A config whose data items read the rows that data.split or data.folds chose.
+struct SelectedConfig {
+  RunConfig config;
+  std::optional<data::SplitRecord> record;  // of data.split
+};
+
+/// Chooses the rows of the config's data, if they are to be divided, and logs how many.
+/// `recorded`: rows of an earlier split to use again. Throws data::Error.
+SelectedConfig select_rows(const RunConfig& config,
+                           const std::optional<data::SplitRecord>& recorded = {});
 
 /// Prepares tokenizer, data and model of a run, and logs what was loaded. `checkpoint`: the one to
 /// resume from, whose tokenizer and weights are used. Throws UserError, Stopped.

@@ -75,8 +75,7 @@ std::vector<std::string> overrides_of(const SweepRequest& request,
 
 void check_measured(const SweepRequest& request, const PlannedRun& run) {
   const auto& config = run.config;
-  const bool is_measured = config.train.evaluate_every &&
-                           (!config.data.evaluate.empty() || config.data.folds.has_value());
+  const bool is_measured = config.train.evaluate_every && config.data.has_evaluation();
   if (!is_measured && request.tests.empty()) {
     throw UserError(str_cat(request.config,
                             ": no evaluation data to compare the runs on: set data.evaluate, "

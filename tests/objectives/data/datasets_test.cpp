@@ -67,6 +67,28 @@ TEST(Datasets, RegressionReadsNumbers) {
   EXPECT_TRUE(data.labels.empty());
 }
 
+TEST(Datasets, RowsOfTextsAndTagsCanBeSplitRunningTextCannot) {
+  const Files files;
+  const auto model = test::tiny_model(models::Head::kSequence);
+  const auto labels = [&](const Objective& objective, const std::string& name) {
+    EXPECT_TRUE(objective.traits(model).reads_rows);
+    data::DataItem item;
+    item.path = files.folder.path(name);
+    item.files = {item.path};
+    std::vector<std::string> found;
+    for (const auto& row : objective.split_rows(item, {}, model).rows) {
+      found.push_back(row.label);
+    }
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(labels(*make_classify(), "rows.tsv"), (Names{"yes", "no", "yes"}));
+  EXPECT_EQ(labels(*make_regress(), "values.tsv"), (Names{"", ""}));
+  files.folder.write("tags.conll", "good A\nfilm B\n\nbad A\n");
+  EXPECT_EQ(labels(*make_tag(), "tags.conll"), (Names{"", ""}));
+  EXPECT_FALSE(make_masked_lm()->traits(model).reads_rows);
+}
+
 TEST(Datasets, RunningTextHasTargetsAndNoEvaluationUnlessNamed) {
   const auto data = Files().read(make_masked_lm(), "text.txt");
   EXPECT_GT(data.train->size(0), 0);

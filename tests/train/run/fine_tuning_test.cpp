@@ -231,10 +231,9 @@ TEST_F(FineTuningTest, ValuesWithoutEffectAreRefused) {
   expect("classify", {"data.label_separator=;"},
          "data.label_separator: has no effect here, only with objective.multi_label: true");
   expect("mlm", {"data.unlabelled=drop"}, "data.unlabelled: has no effect here");
-  for (const auto* type : {"mlm", "tag"}) {
-    expect("mlm",
-           {std::string("objective={type: ") + type + "}", "data.folds=3", "data.evaluate=[]"},
-           "data.folds: has no effect here, only with labelled texts");
+  for (const auto* division : {"data.folds=3", "data.split.test=0.1"}) {
+    expect("mlm", {division, "data.evaluate=[]"},
+           ": has no effect here, only with labelled texts, tags and images");
   }
   expect("mlm", {"objective.mean_span=5"}, "objective.mean_span: has no effect here");
   expect("mlm", {"objective.max_span=5"}, "only with mask_unit: span");
