@@ -19,7 +19,7 @@ class RowReader {
   virtual const std::vector<std::string>& columns() const = 0;
   /// Selects existing columns for `next` to return, in this order. Called once, before `next`.
   virtual void select_columns(const std::vector<std::string>& wanted) = 0;
-  /// Selects the requested columns that may contain lists (JSON only).
+  /// Selects the requested columns that may contain lists (JSON and Parquet).
   virtual void allow_lists(const std::vector<std::string>& /*wanted*/) {}
   virtual bool next(std::vector<std::optional<std::string>>& fields) = 0;
   virtual std::string location() const = 0;
@@ -32,6 +32,9 @@ class RowReader {
 
 /// One JSON object per line; the columns are the keys of the first. Empty lines are skipped.
 std::unique_ptr<RowReader> make_json_reader(const std::string& path);
+
+/// The columns are the leaves of the schema. Null and lists are as in JSON.
+std::unique_ptr<RowReader> make_parquet_reader(const std::string& path);
 
 /// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
 /// contain commas, line feeds and doubled quotes. Empty lines are skipped. Other delimiters are
