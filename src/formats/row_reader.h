@@ -33,7 +33,9 @@ class RowReader {
 /// One JSON object per line; the columns are the keys of the first. Empty lines are skipped.
 std::unique_ptr<RowReader> make_json_reader(const std::string& path);
 
-/// The columns are the leaves of the schema. Null and lists are as in JSON.
+/// The columns are the leaves of the schema. Null and lists are as in JSON; dates and times are the
+/// numbers that are stored. Decimal numbers, lists of lists, and the types INT96 and
+/// FIXED_LEN_BYTE_ARRAY are an error if they are selected.
 std::unique_ptr<RowReader> make_parquet_reader(const std::string& path);
 
 /// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
