@@ -36,6 +36,8 @@ def tables():
     put("jsonl", "rows.jsonl", '{"text": "one \\u00e9\\ud83d\\ude00", "label": 1}\n\n{"label": null, "text": "two", "extra": true}\n')
     put("jsonl", "lists.jsonl", '{"text": "a", "label": ["x", "y"]}\n{"text": "b", "label": []}\n{"text": "c", "label": [1, 2.5]}\n')
     put("jsonl", "words.jsonl", '{"tokens": ["New", "York"], "ner_tags": [1, 2]}\n{"tokens": ["a"], "ner_tags": [0]}\n')
+    for name in ("small", "deltas", "gzip-2", "tagged", "others"):
+        put("parquet", name, (CORPUS.parent.parent / f"reference/parquet/{name}.parquet").read_bytes())
     put("tagged", "names.conll", "-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\nPeter NNP I-NP B-PER\n")
     put("tagged", "tabs.conll", "New York\tB-LOC\nis\tO\n\nbig\tO")
     put("tagged", "tree.conllu", "# text = I do n't\n1\tI\tI\tPRON\t_\t_\t2\tnsubj\t_\t_\n2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n"

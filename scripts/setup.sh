@@ -34,6 +34,7 @@ libutf8proc-dev          header:utf8proc.h
 libonig-dev              header:oniguruma.h
 zlib1g-dev               header:zlib.h
 libzstd-dev              header:zstd.h
+libsnappy-dev            header:snappy.h
 libpng-dev               header:png.h
 libjpeg-dev              header:jpeglib.h
 libxxhash-dev            header:xxhash.h

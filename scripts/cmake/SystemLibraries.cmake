@@ -30,6 +30,7 @@ weft_system_library(sentencepiece libsentencepiece-dev sentencepiece_processor.h
 weft_system_library(utf8proc libutf8proc-dev utf8proc.h LINK utf8proc)
 weft_system_library(oniguruma libonig-dev oniguruma.h LINK onig)
 weft_system_library(zstd libzstd-dev zstd.h LINK zstd)
+weft_system_library(snappy libsnappy-dev snappy.h LINK snappy)
 weft_system_library(png libpng-dev png.h LINK png)
 weft_system_library(jpeg libjpeg-dev jpeglib.h LINK jpeg)
 weft_system_library(xxhash libxxhash-dev xxhash.h DEFINITIONS XXH_INLINE_ALL)

@@ -74,7 +74,7 @@ void resolve_files(const config::Section& section,
   item.path = *item.source;
 }
 
-/// A column named by the user must be in the header of every CSV and TSV file. Objects of a JSON
+/// A column named by the user must be in every CSV, TSV and Parquet file. Objects of a JSON
 /// lines file may differ in their keys, so those are checked when they are read.
 void check_column(const config::Section& section,
                   const DataItem& item,
@@ -95,9 +95,10 @@ void check_column(const config::Section& section,
     if (!kind) {
       std::string_view line;
       formats::LineReader(file).next(line);  // throws if the file is not text
-      section.fail(key, str_cat("'", file,
-                                "' has no column names, must be a csv, tsv or jsonl file, or give "
-                                "the column number"));
+      section.fail(
+          key, str_cat("'", file,
+                       "' has no column names, must be a csv, tsv, jsonl or parquet file, or give "
+                       "the column number"));
     }
     if (*kind == formats::TableKind::kJsonl) {
       continue;
@@ -154,7 +155,7 @@ DataItem read_item(config::Section& section) {
       {.help =
            "Data file, a glob pattern that matches several (`corpus/*.txt`), or a directory: of "
            "texts, or with one subdirectory of texts or images per class. Formats: .txt, .csv, "
-           ".tsv, .jsonl, .conll, .conllu, each optionally compressed (.gz, .zst).",
+           ".tsv, .jsonl, .conll, .conllu, each optionally compressed (.gz, .zst), and .parquet.",
        .only_if = "no source and target files"});
   section.read("weight", item.weight,
                {.help = "Sampling weight: how many times each example is seen per epoch. 0.5 uses "
@@ -171,25 +172,25 @@ DataItem read_item(config::Section& section) {
       "text", item.text,
       {.help = "Column with the text. Default: the first of `text`, `sentence1`, `sentence` that "
                "exists. For token classification: the column with the list of words (default "
-               "`words` or `tokens`), or a column number for CoNLL files. In JSON lines files a "
-               "dot selects a nested field: `translation.en`.",
-       .only_if = "csv, tsv, jsonl or conll files"});
+               "`words` or `tokens`), or a column number for CoNLL files. In JSON lines and "
+               "Parquet files a dot selects a nested field: `translation.en`.",
+       .only_if = "csv, tsv, jsonl, parquet or conll files"});
   section.read("text_pair", item.text_pair,
                {.help = "Column with the second text of a sentence pair. Default: `text_pair` or "
                         "`sentence2`, if the file has one of them.",
-                .only_if = "csv, tsv or jsonl files"});
+                .only_if = "csv, tsv, jsonl or parquet files"});
   section.read(
       "label", item.label,
       {.help = "Column with the class label or the regression target. Default: `label`. For token "
                "classification: the column with the list of tags (default `labels`, `tags` or "
                "`ner_tags`), or a column number for CoNLL files (default: the last column).",
-       .only_if = "csv, tsv, jsonl or conll files"});
+       .only_if = "csv, tsv, jsonl, parquet or conll files"});
   section.read(
       "labels", item.labels,
       {.help =
            "Several label columns, one number each: the targets of a multi-output regression, or 1 "
            "and 0 for each class of a multi-label task. The column names become the class names.",
-       .only_if = "csv, tsv or jsonl files"});
+       .only_if = "csv, tsv, jsonl or parquet files"});
   section.read("names_file", item.names_file,
                {.help = "File with the class names, one per line, in the order of the numeric "
                         "labels (from 0). Default: the numbers are the class names."});
@@ -287,7 +288,7 @@ void read_label_format(config::Section& section, DataOptions& options) {
                                                           {"drop", Unlabelled::kDrop}};
   section.read("label_separator", options.label_separator,
                {.help = "Separator between several labels in one csv or tsv field (e.g. `a;b`). In "
-                        "jsonl files a list works as well."});
+                        "jsonl and parquet files a list works as well."});
   if (options.label_separator && options.label_separator->empty()) {
     section.fail("label_separator", "an empty text, must have at least one character");
   }

@@ -22,7 +22,7 @@ void add_trimmed(Names& names, std::string_view name) {
   }
 }
 
-/// Parses `["a", "b"]`, the form of lists in JSONL files; nullopt for other text.
+/// Parses `["a", "b"]`, the form in which tables return lists; nullopt for other text.
 std::optional<Names> label_listed(std::string_view field) {
   if (!field.starts_with('[') || !field.ends_with(']')) {
     return std::nullopt;

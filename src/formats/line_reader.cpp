@@ -21,17 +21,19 @@ struct MagicBytes {
   std::string_view meaning;
 };
 
-/// First bytes of binary formats in which texts are often stored.
-struct CompressedFormat {
+/// Binary formats that are read if the file's name has their extension.
+struct FormatByExtension {
   std::string_view bytes;
   std::string_view meaning;
   std::string_view extension;
 };
-constexpr std::array kCompressedFormats = {
-    CompressedFormat{"\x1F\x8B", "gzip data", ".gz"},
-    CompressedFormat{"\x28\xB5\x2F\xFD", "zstd data", ".zst"},
+constexpr std::array kFormatsByExtension = {
+    FormatByExtension{"\x1F\x8B", "gzip data", ".gz"},
+    FormatByExtension{"\x28\xB5\x2F\xFD", "zstd data", ".zst"},
+    FormatByExtension{"PAR1", "Parquet data", ".parquet"},
 };
 
+/// First bytes of binary formats in which texts are often stored.
 constexpr std::array kBinaryFormats = {
     MagicBytes{"PAR1", "Parquet data"},
     MagicBytes{"ARROW1", "Arrow data"},
@@ -109,8 +111,8 @@ bool LineReader::State::next(std::string_view& line) {
     while (end < kMaxMagicSize && held().find('\n') == std::string_view::npos && fill()) {
     }
     const std::string_view first = held();
-    for (const auto& mark : kCompressedFormats) {
-      if (first.starts_with(mark.bytes) && compression_of(name) != mark.extension) {
+    for (const auto& mark : kFormatsByExtension) {
+      if (first.starts_with(mark.bytes) && !name.ends_with(mark.extension)) {
         throw Error(str_cat(name, ": ", mark.meaning, ", allowed only in files whose names end in ",
                             mark.extension));
       }

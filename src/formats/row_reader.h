@@ -20,7 +20,7 @@ class RowReader {
   virtual const std::vector<std::string>& columns() const = 0;
   /// Selects existing columns for `next` to return, in this order. Called once, before `next`.
   virtual void select_columns(const std::vector<std::string>& wanted) = 0;
-  /// Selects the requested columns that may contain lists (JSON only).
+  /// Selects the requested columns that may contain lists (JSON and Parquet).
   virtual void allow_lists(const std::vector<std::string>& /*wanted*/) {}
   virtual bool next(std::vector<std::optional<std::string>>& fields) = 0;
   virtual std::string location() const = 0;
@@ -41,6 +41,11 @@ struct CsvDelimiter {
 
 /// Delimiter of a CSV file by its first line, see TableOptions.
 CsvDelimiter infer_delimiter(std::string_view first_line);
+
+/// The columns are the leaves of the schema. Null and lists are as in JSON; dates and times are the
+/// numbers that are stored. Decimal numbers, lists of lists, and the types INT96 and
+/// FIXED_LEN_BYTE_ARRAY are an error if they are selected.
+std::unique_ptr<RowReader> make_parquet_reader(const std::string& path);
 
 /// RFC 4180: comma-separated fields; a quoted field ends at the next undoubled quote and may
 /// contain commas, line feeds and doubled quotes. Empty lines are skipped. Other delimiters are

@@ -24,7 +24,7 @@ struct Ending {
 constexpr std::array kEndings = {
     Ending{".csv", TableKind::kCsv},     Ending{".tsv", TableKind::kTsv},
     Ending{".jsonl", TableKind::kJsonl}, Ending{".ndjson", TableKind::kJsonl},
-    Ending{".json", TableKind::kJsonl},
+    Ending{".json", TableKind::kJsonl},  Ending{".parquet", TableKind::kParquet},
 };
 
 std::unique_ptr<RowReader> open_rows(const std::string& path,
@@ -37,6 +37,8 @@ std::unique_ptr<RowReader> open_rows(const std::string& path,
       return make_tsv_reader(path, options);
     case TableKind::kJsonl:
       return make_json_reader(path);
+    case TableKind::kParquet:
+      return make_parquet_reader(path);
   }
   throw Error(path + ": unknown table format");
 }
@@ -60,9 +62,10 @@ std::vector<std::string> resolved(std::vector<std::string> names,
 }  // namespace
 
 std::optional<TableKind> table_kind(std::string_view path) {
-  path = without_compression(path);
+  const auto uncompressed = without_compression(path);
   for (const auto& ending : kEndings) {
-    if (path.ends_with(ending.name)) {
+    // Parquet compresses its own pages and cannot be read as a stream.
+    if ((ending.kind == TableKind::kParquet ? path : uncompressed).ends_with(ending.name)) {
       return ending.kind;
     }
   }

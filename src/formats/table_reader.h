@@ -11,10 +11,10 @@
 
 namespace weft::formats {
 
-enum class TableKind { kCsv, kTsv, kJsonl };
+enum class TableKind { kCsv, kTsv, kJsonl, kParquet };
 
 /// Returns the table format by extension (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, each also
-/// with `.gz` or `.zst`); nullopt for other names.
+/// with `.gz` or `.zst`, and `.parquet`); nullopt for other names.
 std::optional<TableKind> table_kind(std::string_view path);
 
 /// What the name of a CSV or TSV file does not say.
@@ -24,13 +24,13 @@ struct TableOptions {
   std::optional<char> delimiter = std::nullopt;
   // Whether the first line has the names of the columns. Without it they are called 1, 2, ...
   bool has_header = true;
-  // Requested columns that may contain a list of strings and numbers in a JSONL file, returned as a
-  // JSON list of strings.
+  // Requested columns that may contain a list of strings and numbers in a JSONL or Parquet file,
+  // returned as a JSON list of strings.
   std::vector<std::string> lists = {};
 };
 
 /// Streams the rows of a CSV (RFC 4180: quotes, doubled quotes, line feeds inside quotes), TSV (no
-/// quoting) or JSONL file.
+/// quoting), JSONL or Parquet file.
 class TableReader {
  public:
   /// `columns`: requested columns (see find_column), in the order in which `next` returns them.
@@ -41,12 +41,13 @@ class TableReader {
               const TableOptions& options = {});
   ~TableReader();
 
-  /// Reads the requested fields of the next row; false at the end. JSON numbers, booleans and
-  /// strings are returned as text, null and absent fields as nullopt. Throws Error with `path:line`
-  /// for rows with a wrong number of fields, unclosed quotes, or lines that are not a JSON object.
+  /// Reads the requested fields of the next row; false at the end. Numbers, booleans and strings of
+  /// JSON and Parquet are returned as text, null and absent fields as nullopt. Throws Error with
+  /// `path:line` for rows with a wrong number of fields, unclosed quotes, or lines that are not a
+  /// JSON object, with `path, row N` for damaged Parquet data.
   bool next(std::vector<std::optional<std::string>>& fields);
   std::string location() const;
-  /// Bytes of the file consumed so far (compressed bytes for gz).
+  /// Bytes of the file consumed so far (compressed bytes for gz, of Parquet a share by rows).
   int64_t consumed() const;
   /// Blank lines skipped so far; they are not rows, as in other readers of these formats.
   int64_t blank_lines() const;
@@ -59,7 +60,7 @@ class TableReader {
 };
 
 /// Reads the column names: the header of a CSV or TSV file, the keys of the first object of a JSONL
-/// file. Throws Error.
+/// file, the schema of a Parquet file. Throws Error.
 std::vector<std::string> read_column_names(const std::string& path,
                                            TableKind kind,
                                            const TableOptions& options = {});

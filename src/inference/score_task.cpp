@@ -123,8 +123,9 @@ void ScoreTask::read_verbalizers(config::Section& section) {
 
 ScoreTask ScoreTask::read(config::Section& section) {
   ScoreTask task;
-  section.read("data", task.data_,
-               {.help = "Tables with the examples (csv, tsv, jsonl), scored in this order."});
+  section.read(
+      "data", task.data_,
+      {.help = "Tables with the examples (csv, tsv, jsonl, parquet), scored in this order."});
   std::string context;
   std::vector<std::string> choices;
   std::optional<std::string> continuation;

@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -169,7 +171,9 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
   test::write(classes().path("ask.jsonl"),
               "{\"sentence1\": \"fine film\"}\n{\"text\": \"\"}\n{\"text\": \"poor song\"}\n");
   std::string first;
-  for (const auto* name : {"ask.tsv", "ask.csv", "ask.jsonl"}) {
+  const std::string parquet = WEFT_SOURCE_DIR "/tests/reference/parquet/";
+  std::filesystem::copy_file(parquet + "ask.parquet", classes().path("ask.parquet"));
+  for (const auto* name : {"ask.tsv", "ask.csv", "ask.jsonl", "ask.parquet"}) {
     const auto done = test::weft({"predict", classes().model(), "--input", classes().path(name)});
     ASSERT_EQ(done.status, 0) << done.err;
     first = first.empty() ? done.out : first;
@@ -180,6 +184,12 @@ TEST(Predict, ReadsTablesAndJsonLinesAlike) {
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0]["label"], "good");
   EXPECT_EQ(lines[2]["label"], "bad");
+  const auto done =
+      test::weft({"predict", classes().model(), "--input", parquet + "small.parquet"});
+  EXPECT_EQ(done.status, 2);
+  EXPECT_NE(done.err.find("small.parquet, row 3: no field `text`, every row must have it"),
+            std::string::npos)
+      << done.err;
 }
 
 TEST(Predict, BlankLinesAreSkippedAndCounted) {

@@ -97,7 +97,9 @@ TEST_F(LineReaderTest, Utf16IsRefused) {
 }
 
 TEST_F(LineReaderTest, BinaryFilesAreReportedByName) {
-  EXPECT_EQ(refusal("a", "PAR1\x15\n"),
+  EXPECT_EQ(refusal("a.txt", "PAR1\x15\n"),
+            ": Parquet data, allowed only in files whose names end in .parquet");
+  EXPECT_EQ(refusal("a.parquet", "PAR1\x15\n"),
             ": Parquet data, allowed is text: lines, csv, tsv or jsonl, optionally compressed "
             "(.gz, .zst)");
   EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));

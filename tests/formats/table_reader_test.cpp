@@ -52,6 +52,8 @@ TEST_F(TableReaderTest, KindsGoByTheEnding) {
   EXPECT_EQ(table_kind("b.ndjson"), TableKind::kJsonl);
   EXPECT_EQ(table_kind("b.json.gz"), TableKind::kJsonl);
   EXPECT_EQ(table_kind("b.csv.zst"), TableKind::kCsv);
+  EXPECT_EQ(table_kind("b.parquet"), TableKind::kParquet);
+  EXPECT_EQ(table_kind("b.parquet.gz"), std::nullopt);
   EXPECT_EQ(table_kind("b.txt"), std::nullopt);
   EXPECT_EQ(table_kind("b.gz"), std::nullopt);
 }

@@ -21,7 +21,7 @@ void read_table(const std::string& path) {
     const auto columns = formats::read_column_names(path, kind);
     for (const auto& lists : {std::vector<std::string>{}, columns}) {
       try_reading([&] {
-        formats::TableReader reader(path, kind, columns, lists);
+        formats::TableReader reader(path, kind, columns, {.lists = lists});
         for (std::vector<std::optional<std::string>> fields; reader.next(fields);) {
         }
       });
@@ -33,7 +33,8 @@ void read_table(const std::string& path) {
     }
   });
   try_reading([&] { data::read_labelled_rows(item, {}); });
-  if (formats::table_kind(path) == formats::TableKind::kJsonl) {
+  const auto kind = formats::table_kind(path);
+  if (kind == formats::TableKind::kJsonl || kind == formats::TableKind::kParquet) {
     try_reading([&] { data::read_tagged_rows(item); });
   }
 }

@@ -12,6 +12,7 @@ void image(std::string_view input);
 void json(std::string_view input);
 void jsonl(std::string_view input);
 void lines(std::string_view input);
+void parquet(std::string_view input);
 void pattern(std::string_view input);
 void safetensors(std::string_view input);
 void sentencepiece(std::string_view input);

@@ -241,10 +241,10 @@ int answer_all(const Arguments& arguments,
 
 void declare_generate(Arguments& arguments) {
   arguments.value("prompt", "TEXT", "Prompt to continue (or text to translate); may be repeated")
-      .value("input", "FILE",
-             "Input file with JSON lines, or a .csv or .tsv table, optionally compressed (.gz, "
-             ".zst); - "
-             "(default): standard input")
+      .value(
+          "input", "FILE",
+          "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed (.gz, "
+          ".zst), or a .parquet table; - (default): standard input")
       .value("prompt-column", "NAME",
              "Column (key) with the prompt (default: prompt, source or text)")
       .value("output", "FILE", "Output file; - (default): standard output")

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/string_util.h"
 #include "formats/json.h"
@@ -98,17 +99,22 @@ class PlainPromptReader : public PromptReader {
 class TablePromptReader : public PromptReader {
  public:
   TablePromptReader(const std::string& path, formats::TableKind kind, const std::string& column)
-      : rows_(path, kind, {column}) {}
+      : column_(column), rows_(path, kind, {column}) {}
   bool next(GenerationRequest& query) override {
     if (!rows_.next(fields_)) {
       return false;
     }
-    query = {.prompt = fields_[0].value_or("")};
+    if (!fields_[0]) {
+      throw formats::Error(
+          str_cat(rows_.location(), ": no field `", column_, "`, every row must have it"));
+    }
+    query = {.prompt = std::move(*fields_[0])};
     return true;
   }
   int64_t blank_lines() const override { return rows_.blank_lines(); }
 
  private:
+  std::string column_;
   formats::TableReader rows_;
   std::vector<std::optional<std::string>> fields_;
 };

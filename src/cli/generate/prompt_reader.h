@@ -17,8 +17,8 @@ class PromptReader {
   virtual int64_t blank_lines() const { return 0; }
 };
 
-/// Prompts from JSON lines with `prompt` (or `source`, `text`, or `ids`), from a column of a csv or
-/// tsv table, or from plain lines. `-`: standard input.
+/// Prompts from JSON lines with `prompt` (or `source`, `text`, or `ids`), from a column of a csv,
+/// tsv or parquet table, or from plain lines. `-`: standard input.
 struct PromptSource {
   std::string path;
   std::optional<std::string> column;  // or key

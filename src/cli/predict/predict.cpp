@@ -133,10 +133,10 @@ int run_predict(std::vector<std::string> raw) {
             "3"}},
       1, 1);
   arguments
-      .value("input", "FILE",
-             "Input file with JSON lines, or a .csv or .tsv table, optionally compressed (.gz, "
-             ".zst); - "
-             "(default): JSON lines from standard input")
+      .value(
+          "input", "FILE",
+          "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed (.gz, "
+          ".zst), or a .parquet table; - (default): JSON lines from standard input")
       .value("text-column", "NAME",
              "Column (key) with the text (default: text, sentence1 or sentence)")
       .value("text-pair-column", "NAME",

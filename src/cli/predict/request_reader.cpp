@@ -31,7 +31,11 @@ class TableRequestReader : public RequestReader {
     if (!reader_.next(fields_)) {
       return false;
     }
-    query.text = std::move(fields_[0].value());  // a csv or tsv row has every field
+    if (!fields_[0]) {
+      throw formats::Error(
+          str_cat(location(), ": no field `", texts_[0], "`, every row must have it"));
+    }
+    query.text = std::move(*fields_[0]);
     query.text_pair = fields_.size() > 1 ? std::move(fields_[1]) : std::nullopt;
     return true;
   }

@@ -28,8 +28,8 @@ class RequestReader {
   virtual int64_t blank_lines() const = 0;
 };
 
-/// Opens a csv or tsv table (labels are ignored), otherwise JSON lines; `-` is JSON lines from
-/// standard input. Blank lines are no rows and hence no requests, as in other readers of such
+/// Opens a csv, tsv or parquet table (labels are ignored), otherwise JSON lines; `-` is JSON lines
+/// from standard input. Blank lines are no rows and hence no requests, as in other readers of such
 /// files, so predictions match rows.
 std::unique_ptr<RequestReader> open_requests(const std::string& path,
                                              const RequestColumns& columns);

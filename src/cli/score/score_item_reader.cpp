@@ -128,7 +128,7 @@ class TaskItems : public ScoreItemReader {
     const auto kind = formats::table_kind(path);
     if (!kind) {
       throw formats::Error(
-          path + ": unknown format, task data must be .csv, .tsv or .jsonl files (optionally .gz)");
+          path + ": unknown format, task data must be .csv, .tsv, .jsonl or .parquet files");
     }
     rows_ = std::make_unique<formats::TableReader>(path, *kind, task_.columns());
   }

@@ -34,9 +34,9 @@ class LabelledDataset : public Dataset {
   virtual std::vector<std::string> texts(int64_t epoch, int64_t item) const = 0;
 };
 
-/// Reads CSV, TSV and JSONL (columns as in DataItem, by default `text`/`sentence1`/`sentence`,
-/// `text_pair`/`sentence2`, `label`). Pairs lose tokens one by one from the longer text. Throws
-/// data::Error naming the location: unknown or empty label, no rows.
+/// Reads CSV, TSV, JSONL and Parquet (columns as in DataItem, by default
+/// `text`/`sentence1`/`sentence`, `text_pair`/`sentence2`, `label`). Pairs lose tokens one by one
+/// from the longer text. Throws data::Error naming the location: unknown or empty label, no rows.
 std::shared_ptr<const LabelledDataset> make_labelled_dataset(
     const std::vector<DataItem>& items,
     const LabelledSettings& settings,

@@ -228,7 +228,7 @@ class TableImages : public ImageFiles {
     for (const auto& path : item.files) {
       const auto kind = formats::table_kind(path);
       if (!kind) {
-        throw Error(path + ": not a table, must be csv, tsv or jsonl");
+        throw Error(path + ": not a table, must be csv, tsv, jsonl or parquet");
       }
       std::vector<std::string> columns = {image_column(item, path, *kind)};
       if (needs_labels) {
@@ -314,8 +314,9 @@ ImageKind image_kind_of(const DataItem& item) {
     return ImageKind::kFolder;
   }
   if (const auto kind = formats::table_kind(path)) {
-    const bool names_images =
-        *kind == formats::TableKind::kJsonl || has_image_column(item, path, *kind);
+    const bool is_pixel_format =
+        *kind == formats::TableKind::kCsv || *kind == formats::TableKind::kTsv;
+    const bool names_images = !is_pixel_format || has_image_column(item, path, *kind);
     return names_images ? ImageKind::kTable : ImageKind::kPixels;
   }
   if (formats::is_idx(path)) {
@@ -327,7 +328,8 @@ ImageKind image_kind_of(const DataItem& item) {
   throw Error(
       str_cat(path,
               ": unknown image data, must be a folder with one subfolder per class, an IDX file, a "
-              "CIFAR .bin file, a csv, tsv or jsonl table, or have its format set with `format:`"));
+              "CIFAR .bin file, a csv, tsv, jsonl or parquet table, or have its format set with "
+              "`format:`"));
 }
 
 std::unique_ptr<const ImageSource> open_images(const DataItem& item, bool needs_labels) {

@@ -94,9 +94,10 @@ void read_rows(const DataItem& item,
   }
   const auto kind = formats::table_kind(file);
   if (!kind) {
-    throw Error(str_cat(file,
-                        ": not a table, labelled texts must be in csv, tsv or jsonl files, or in a "
-                        "directory with one subdirectory of .txt files per class"));
+    throw Error(
+        str_cat(file,
+                ": not a table, labelled texts must be in csv, tsv, jsonl or parquet files, or "
+                "in a directory with one subdirectory of .txt files per class"));
   }
   const Names columns = formats::read_column_names(file, *kind, item.table);
   const Names texts = text_columns(item.text, item.text_pair, columns, file);

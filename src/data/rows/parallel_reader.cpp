@@ -92,10 +92,11 @@ class TablePairReader : public PairFileReader {
   static formats::TableKind kind_of(const std::string& path) {
     const auto kind = formats::table_kind(path);
     if (!kind) {
-      throw Error(str_cat(path,
-                          ": not a table: text pairs must be in csv, tsv or jsonl files, or in two "
-                          "files, {source: ",
-                          path, ", target: ...}"));
+      throw Error(
+          str_cat(path,
+                  ": not a table: text pairs must be in csv, tsv, jsonl or parquet files, or in "
+                  "two files, {source: ",
+                  path, ", target: ...}"));
     }
     return *kind;
   }

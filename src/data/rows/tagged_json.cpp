@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/string_util.h"
@@ -8,12 +9,16 @@
 #include "data/rows/tagged_rows.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
+#include "formats/table_reader.h"
 
 namespace weft::data {
 namespace {
 
 using formats::Json;
 using Names = std::vector<std::string>;
+
+const Names kWordLists = {"words", "tokens"};
+const Names kTagLists = {"labels", "tags", "ner_tags"};
 
 /// Returns the list under the key that the item names, else under the first of the usual ones.
 const Json& list_of(const Json& row,
@@ -50,6 +55,55 @@ void add_word(const Json& word,
   rows.add_word(word.get<std::string>(), name, tag.is_number_integer(), line);
 }
 
+void add_sentence(const Json& words,
+                  const Json& tags,
+                  int64_t line,
+                  const std::string& location,
+                  TaggedRows& rows) {
+  if (words.size() != tags.size()) {
+    throw Error(str_cat(location, ": ", words.size(), " words and ", tags.size(),
+                        " tags, must be one tag per word"));
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    add_word(words[i], tags[i], line, location, rows);
+  }
+  if (words.empty()) {
+    rows.count_empty();
+  }
+  rows.end_sentence();
+}
+
+std::string list_column(const std::optional<std::string>& named,
+                        const Names& default_names,
+                        const Names& columns) {
+  const auto found = std::ranges::find_if(default_names, [&](const std::string& name) {
+    return formats::find_column(name, columns).has_value();
+  });
+  return named ? *named : found == default_names.end() ? default_names.front() : *found;
+}
+
+/// Parses a list as the table reader returns it, of strings.
+Json parse_list(const std::optional<std::string>& field,
+                const std::string& column,
+                const std::string& location) {
+  auto list = field ? Json::parse(*field, nullptr, false) : Json();
+  if (!list.is_array()) {
+    throw Error(str_cat(location, ": ", quoted_text(column),
+                        field ? " is not a list" : " is null, must be a list"));
+  }
+  return list;
+}
+
+/// Tags that are integers become numbers, as in JSON lines.
+void restore_integers(Json& tags) {
+  for (auto& tag : tags) {
+    auto number = tag.is_string() ? Json::parse(tag.get<std::string>(), nullptr, false) : Json();
+    if (number.is_number_integer()) {
+      tag = std::move(number);
+    }
+  }
+}
+
 }  // namespace
 
 void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows& rows) {
@@ -64,19 +118,24 @@ void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows&
     if (!row.is_object()) {
       throw Error(str_cat(location, ": not a JSON object"));
     }
-    const Json& words = list_of(row, item.text, {"words", "tokens"}, location);
-    const Json& tags = list_of(row, item.label, {"labels", "tags", "ner_tags"}, location);
-    if (words.size() != tags.size()) {
-      throw Error(str_cat(location, ": ", words.size(), " words and ", tags.size(),
-                          " tags, must be one tag per word"));
-    }
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      add_word(words[i], tags[i], lines.number(), location, rows);
-    }
-    if (words.empty()) {
-      rows.count_empty();
-    }
-    rows.end_sentence();
+    add_sentence(list_of(row, item.text, kWordLists, location),
+                 list_of(row, item.label, kTagLists, location), lines.number(), location, rows);
+  }
+}
+
+void read_tagged_parquet(const DataItem& item, const std::string& file, TaggedRows& rows) {
+  constexpr auto kKind = formats::TableKind::kParquet;
+  const auto columns = formats::read_column_names(file, kKind);
+  const Names wanted = {list_column(item.text, kWordLists, columns),
+                        list_column(item.label, kTagLists, columns)};
+  formats::TableReader table(file, kKind, wanted, {.lists = wanted});
+  int64_t row = 0;
+  for (std::vector<std::optional<std::string>> fields; table.next(fields);) {
+    const auto location = table.location();
+    const auto words = parse_list(fields[0], wanted[0], location);
+    auto tags = parse_list(fields[1], wanted[1], location);
+    restore_integers(tags);
+    add_sentence(words, tags, ++row, location, rows);
   }
 }
 

@@ -74,12 +74,15 @@ TaggedRows read_tagged_rows(const DataItem& item) {
     rows.begin_file(file);
     const auto kind = formats::table_kind(file);
     if (kind == formats::TableKind::kCsv) {
-      throw Error(str_cat(file,
-                          ": a table, sentences with tags must be in jsonl files or in CoNLL "
-                          "format (one word per line)"));
+      throw Error(
+          str_cat(file,
+                  ": a table, sentences with tags must be in jsonl or parquet files or in CoNLL "
+                  "format (one word per line)"));
     }
     if (kind == formats::TableKind::kJsonl) {
       read_tagged_json(item, file, rows);
+    } else if (kind == formats::TableKind::kParquet) {
+      read_tagged_parquet(item, file, rows);
     } else {
       read_tagged_lines(item, file, rows);
     }

@@ -14,7 +14,8 @@
 
 namespace weft::data {
 
-/// A tag as written in a file. A number in a JSON file may be an index into a list of names.
+/// A tag as written in a file. A number in a JSON or Parquet file may be an index into a list of
+/// names.
 struct TagName {
   std::string name;
   bool is_number = false;
@@ -68,8 +69,9 @@ class TaggedRows {
   int64_t repaired_ = 0;
 };
 
-/// Reads all files of an item: JSON lines by file extension, else one word per line. Throws
-/// data::Error naming file and line: inconsistent column counts, a word without a tag, no sentence.
+/// Reads all files of an item: JSON lines and Parquet by file extension, else one word per line.
+/// Throws data::Error naming file and line: inconsistent column counts, a word without a tag, no
+/// sentence.
 TaggedRows read_tagged_rows(const DataItem& item);
 
 /// Visits every sentence that the items read, words joined by spaces (for training a tokenizer).
@@ -91,5 +93,9 @@ void read_tagged_lines(const DataItem& item, const std::string& file, TaggedRows
 /// Reads one JSON object per line: a list of words (`words`, `tokens`) and one of tags (`labels`,
 /// `tags`, `ner_tags`; names or numbers), unless the item names the keys.
 void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows& rows);
+
+/// Reads one sentence per row, with the lists in the columns that read_tagged_json expects as keys.
+/// Tags that are numbers may be indices, as there.
+void read_tagged_parquet(const DataItem& item, const std::string& file, TaggedRows& rows);
 
 }  // namespace weft::data

@@ -190,6 +190,25 @@ TEST_F(TaggedDatasetTest, DropsAndReportsIt) {
   EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentences longer than 5 tokens were dropped"));
 }
 
+TEST_F(TaggedDatasetTest, ParquetHasOneSentencePerRow) {
+  DataItem tagged;
+  tagged.path = WEFT_SOURCE_DIR "/tests/reference/parquet/tagged.parquet";
+  tagged.files = {tagged.path};
+  const auto rows = read_tagged_rows(tagged);
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows.word(0), "Ada");
+  EXPECT_EQ(rows.word(rows.begin(1)), "Hi");
+  EXPECT_EQ(rows.location(3), tagged.path + ":2");
+  ASSERT_EQ(rows.names().size(), 2U);
+  EXPECT_EQ(rows.names()[0].name, "1");
+  EXPECT_TRUE(rows.names()[0].is_number);  // an index, as in JSON lines
+  tagged.label = "names";
+  EXPECT_EQ(read_tagged_rows(tagged).names()[0].name, "P");
+  EXPECT_FALSE(read_tagged_rows(tagged).names()[0].is_number);
+  tagged.label = "tag";
+  EXPECT_NE(message({tagged}).find("no column 'tag'"), std::string::npos) << message({tagged});
+}
+
 TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
   EXPECT_EQ(message({item("x.conll", "a X\n\nb\n")}),
             "x.conll:3: one column, every line must have a word and its tag, or be empty");
@@ -198,8 +217,8 @@ TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
   EXPECT_EQ(message({item("x.conll", "\n-DOCSTART- O\n\n")}),
             "x.conll: no sentences, must have at least one");
   EXPECT_EQ(message({item("x.csv", "a,b\n")}),
-            "x.csv: a table, sentences with tags must be in jsonl files or in CoNLL format (one "
-            "word per line)");
+            "x.csv: a table, sentences with tags must be in jsonl or parquet files or in CoNLL "
+            "format (one word per line)");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"tags\": []}\n")}),
             "x.jsonl:1: 1 words and 0 tags, must be one tag per word");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"]}\n")}),
