@@ -6,6 +6,7 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling.h"
@@ -57,24 +58,17 @@ nn::StackOptions causal_stack_of(const ModelOptions& options) {
                                              .is_gated = options.is_gated,
                                              .has_bias = options.biases.feed_forward},
                             .is_parallel = options.is_parallel,
-                            .norm = norm_of(options),
+                            .norm = norm_of(options, options.dim),
                             .norm_placement = options.norm_placement,
                             .dropout = options.dropout});
   }
   if (options.norm_placement == NormPlacement::kPre) {
-    stack.norm = norm_of(options);
+    stack.norm = norm_of(options, options.dim);
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }
 
 }  // namespace
-
-nn::NormOptions norm_of(const ModelOptions& options) {
-  return {.type = options.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
-          .dim = options.dim,
-          .epsilon = options.norm_epsilon,
-          .has_bias = options.biases.norm};
-}
 
 kernels::RotaryOptions rotary_of(const ModelOptions& options) {
   kernels::RotaryOptions rotary{

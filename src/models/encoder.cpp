@@ -6,6 +6,7 @@
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/generator.h"
+#include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling.h"
@@ -25,7 +26,7 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
                        .dim = width,
                        .length = options.length,
                        .offset = position_offset(options)},
-          .norm = {.dim = width, .epsilon = options.norm_epsilon, .has_bias = options.biases.norm},
+          .norm = norm_of(options, width),
           .dropout = options.dropout};
 }
 
@@ -46,9 +47,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
                            .is_gated = options.is_gated,
                            .has_bias = options.biases.feed_forward,
                            .dropout = options.activation_dropout},
-          .norm = {.dim = options.dim,
-                   .epsilon = options.norm_epsilon,
-                   .has_bias = options.biases.norm},
+          .norm = norm_of(options, options.dim),
           .norm_placement = options.norm_placement,
           .has_first_norm = layer > 0 || capabilities.has_first_norm,
           .dropout = has_own_rate ? options.dropout : options.attention_dropout,
@@ -61,8 +60,7 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
     stack.layers.push_back(encoder_layer_of(options, layer));
   }
   if (options.norm_placement == NormPlacement::kPre) {
-    stack.norm = {
-        .dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = options.biases.norm};
+    stack.norm = norm_of(options, options.dim);
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }

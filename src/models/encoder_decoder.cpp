@@ -6,10 +6,10 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/dropout.h"
-#include "models/causal_model.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::models {
@@ -34,7 +34,7 @@ nn::EmbeddingsOptions seq2seq_embeddings_of(const ModelOptions& options) {
                          .length = options.length,
                          .offset = decoder.position_offset,
                          .is_interleaved = false};
-  embeddings.norm = norm_of(options);
+  embeddings.norm = norm_of(options, options.dim);
   embeddings.dropout = options.dropout;
   embeddings.has_norm = decoder.has_embedding_norm;
   embeddings.scale = decoder.scale_embedding ? std::sqrt(static_cast<double>(options.dim)) : 1;
@@ -69,7 +69,7 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
                         .is_gated = options.is_gated,
                         .has_bias = options.biases.feed_forward,
                         .dropout = options.activation_dropout};
-  block.norm = norm_of(options);
+  block.norm = norm_of(options, options.dim);
   block.norm_placement = options.norm_placement;
   block.dropout = options.dropout;
   nn::StackOptions stack;

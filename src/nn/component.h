@@ -49,4 +49,12 @@ typename Definition::Choice read_component(config::Section& section, const Defin
           .make = std::move(make)};
 }
 
+/// A type with the defaults of its keys. Throws std::invalid_argument for an unknown name.
+template <class Definition>
+typename Definition::Choice default_component(const Registry<Definition>& registry,
+                                              std::string_view name) {
+  auto section = config::Document::parse("{}", std::string(name)).root();
+  return read_component(section, registry.at(name));
+}
+
 }  // namespace weft::nn

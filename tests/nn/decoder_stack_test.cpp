@@ -4,6 +4,7 @@
 #include "nn/attention/window_attention.h"
 #include "nn/decoding_state.h"
 #include "nn/position/relative_bias.h"
+#include "nn/rms_norm.h"
 #include "nn/stack.h"
 #include "support/context.h"
 #include "support/tensors.h"
@@ -38,7 +39,7 @@ StackOptions decoder_stack_options_of(bool has_cross_attention,
       .make_attention = window_attention(4),
       .cross_attention = {.dim = kDecoderStackDim, .heads = 2, .head_dim = 3, .encoder_dim = 5},
       .feed_forward = {.dim = kDecoderStackDim, .width = 12, .is_gated = true},
-      .norm = {.type = NormType::kRms, .dim = kDecoderStackDim, .epsilon = 1e-6},
+      .norm = {.dim = kDecoderStackDim, .epsilon = 1e-6, .make = make_rms_norm},
       .norm_placement = place};
   StackOptions options{.layers = {block, block}};
   if (place == NormPlacement::kPre) {

@@ -78,6 +78,8 @@ struct FamilyDefinition {
   std::function<std::vector<std::pair<std::string, std::string>>(const ModelOptions& options)>
       describe = {};
 
+  std::string_view norm_type = "layer";  // of nn::norm_types()
+
   bool is_encoder_decoder = false;  // an encoder reads a second stream
   bool reads_images = false;
   bool is_baseline = false;  // not a transformer: has no layers, and classifies sequences only

@@ -181,6 +181,27 @@ std::string read_feed_forward_types(LayerPartSection& section,
   return TypeReader(nn::feed_forward_types(), keys, types.feed_forward)(section);
 }
 
+void read_norm_type(Section& section, std::string_view family_type, LayerTypes& types) {
+  if (types.norm && !section.has("type")) {  // of the model that init_from names
+    return;
+  }
+  const auto& registry = nn::norm_types();
+  const std::string own(family_type);
+  const auto type =
+      read_type(section, type_names(registry, {own}), own,
+                {.help = "Type of all norms: LayerNorm, RMSNorm (arXiv:1910.07467)."});
+  if (section.is_documenting()) {
+    for (const auto& definition : registry.all()) {
+      definition.read(section);
+    }
+    return;
+  }
+  types.norm.reset();
+  if (type != own) {
+    types.norm = nn::read_component(section, registry.at(type));
+  }
+}
+
 void read_block(Section& model, bool has_encoder, LayerTypes& types) {
   std::optional<std::string> block;
   if (!types.block.empty()) {

@@ -66,6 +66,9 @@ std::string read_feed_forward_types(LayerPartSection& section,
                                     const LayerTypeKeys& keys,
                                     LayerTypes& types);
 
+/// The same for the section `norm`, whose type holds for all layers.
+void read_norm_type(config::Section& section, std::string_view family_type, LayerTypes& types);
+
 /// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
 /// config::Error.
 void read_block(config::Section& model, bool has_encoder, LayerTypes& types);

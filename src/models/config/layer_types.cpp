@@ -16,6 +16,7 @@ using formats::Json;
 
 constexpr auto kTypeKey = "type";
 constexpr auto kLayersKey = "layers";
+constexpr auto kNormKey = "norm";
 
 template <class Choice>
 Json choice_to_json(const Choice& choice) {
@@ -124,6 +125,9 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   for (const auto& [name, choices] : types.sublayers) {
     write_choices(json, name.c_str(), choices);
   }
+  if (types.norm) {
+    json[kNormKey] = choice_to_json(*types.norm);
+  }
 }
 
 LayerTypes read_layer_types(const Json& json, const std::string& place) {
@@ -144,6 +148,10 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     if (choices.cycle.empty()) {
       fields.fail(name, str_cat("missing, block '", types.block, "' needs it"));
     }
+  }
+  if (fields.has(kNormKey)) {
+    types.norm =
+        choice_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
   }
   return types;
 }

@@ -67,10 +67,9 @@ struct ModelOptions {
   int64_t head_dim = 0;         // K; 0: D / H
   bool scale_attn_by_inverse_layer_idx = false;  // divides the scores of layer i by i + 1
   bool is_gated = false;                         // the feed-forward
-  bool has_rms_norm = false;
-  bool is_parallel = false;       // attention and feed-forward share their input
-  double activation_dropout = 0;  // on the F-wide activations
-  double embedding_dropout = 0;   // where `dropout` covers the sub-layers only
+  bool is_parallel = false;                      // attention and feed-forward share their input
+  double activation_dropout = 0;                 // on the F-wide activations
+  double embedding_dropout = 0;                  // where `dropout` covers the sub-layers only
   RopeOptions rope;
   WindowOptions window;
   BiasOptions biases;

@@ -7,7 +7,6 @@
 #include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/attention/attention.h"
-#include "nn/norm.h"
 #include "nn/position/position.h"
 
 namespace weft::models {
@@ -46,9 +45,9 @@ class Reader {
     feed_forward(LayerPartSection(section, "feed_forward",
                                   {.help = "The position-wise feed-forward of the layers."}));
     read_block(section, options_.decoder.layers > 0, options_.layer_types);
+    norm(section.section("norm", {.help = "The norms of the stack."}));
     models::require_unchanged(section, "attention",
                               base_ == nullptr || options_.layer_types == base_->layer_types);
-    norm(section.section("norm", {.help = "The norms of the stack."}));
     section.read(
         "init_std", options_.init_std,
         {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
@@ -286,9 +285,9 @@ class Reader {
   }
 
   void norm(Section section) {
-    auto type = options_.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
-    section.read_choice("type", type, those_of(nn::norm_types(), {type}),
-                        {.help = "Normalization type."});
+    read_norm_type(section, options_.family->norm_type, options_.layer_types);
+    models::require_unchanged(
+        section, "type", base_ == nullptr || options_.layer_types.norm == base_->layer_types.norm);
     auto& place = options_.norm_placement;
     std::vector<NormPlacement> places;
     for (const auto& names : options_.family->hf_names) {

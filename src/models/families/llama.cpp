@@ -30,7 +30,6 @@ ModelOptions llama_defaults() {
   options.biases.attention = false;
   options.biases.feed_forward = false;
   options.biases.norm = false;
-  options.has_rms_norm = true;
   options.biases.attention_output = false;
   options.key_value_heads = 8;
   options.pad_id = -1;
@@ -350,6 +349,7 @@ Initializer llama_initial(const std::string& parameter, const ModelOptions& opti
 
 FamilyDefinition llama_definition(const HfNames& hf_names, const LlamaJson& keys) {
   auto made = causal_definition(hf_names);
+  made.norm_type = "rms";
   made.defaults = keys.defaults;
   made.read_json = [keys](const auto& fields, auto& options) {
     read_llama_json(fields, options, keys);

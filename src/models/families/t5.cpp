@@ -43,7 +43,6 @@ ModelOptions t5_defaults() {
   decoder.layers = 6;
   decoder.heads = 8;
   decoder.width = 2048;
-  options.has_rms_norm = true;
   decoder.has_embedding_norm = false;
   options.relative.buckets = 32;
   decoder.scale_decoder_outputs = true;
@@ -342,6 +341,7 @@ FamilyDefinition t5() {
   made.name_aliases = t5_spellings;
   made.is_ignorable = is_t5_harmless;
   made.initializer = t5_initial;
+  made.norm_type = "rms";
   made.style = formats::TokenizerTemplate::kT5;
   return made;
 }

@@ -146,7 +146,7 @@ TEST(LayerTypes, AModelBeyondItsFamilyIsSavedAndLoaded) {
         "3}}}\n",
         "  attention: {heads: 2}\n  block: faf\n",
         "  attention: {heads: 2}\n  block: rfr\n  recurrent: [{width: 6}, {width: 5}]\n",
-        "  attention: {heads: 2}\n  block: arf\n",
+        "  attention: {heads: 2}\n  block: arf\n", "  attention: {heads: 2}\n  norm: {type: rms}\n",
         "  attention: [{heads: 2, type: mean}, {type: full}]\n  block: aff\n"}) {
     const auto options = read_layers(kTinyBert + keys);
     const auto model = make_model(options, 7);

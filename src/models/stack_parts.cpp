@@ -1,0 +1,16 @@
+#include "models/stack_parts.h"
+
+#include "models/config/family_definition.h"
+
+namespace weft::models {
+
+nn::NormOptions norm_of(const ModelOptions& options, int64_t dim) {
+  const auto& own = options.layer_types.norm;
+  return {.dim = dim,
+          .epsilon = options.norm_epsilon,
+          .has_bias = options.biases.norm,
+          .make = own ? own->make
+                      : nn::default_component(nn::norm_types(), options.family->norm_type).make};
+}
+
+}  // namespace weft::models
