@@ -36,7 +36,4 @@ class CausalModel : public Model {
   nn::Linear output_{nullptr};  // "head": untied output matrix, or classifier
 };
 
-/// Rotary options of the kernels.
-kernels::RotaryOptions rotary_of(const ModelOptions& options);
-
 }  // namespace weft::models

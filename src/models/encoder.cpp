@@ -21,11 +21,7 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
           .dim = width,
           .segments = options.type_vocab_size,
           .defaults_token_types = !capabilities_of(options.family).has_language_ids,
-          .position = {.type = options.rope.theta > 0 ? nn::PositionType::kRotary
-                                                      : nn::PositionType::kLearned,
-                       .dim = width,
-                       .length = options.length,
-                       .offset = position_offset(options)},
+          .length = position_limit(options),
           .norm = norm_of(options, width),
           .dropout = options.dropout};
 }
@@ -37,7 +33,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
   return {.attention = {.dim = options.dim,
                         .heads = options.heads,
                         .has_bias = options.biases.attention,
-                        .theta = is_full ? options.rope.theta : options.rope.local_theta,
+                        .is_local = !is_full,
                         .dropout = options.attention_dropout},
           .make_attention =
               is_full ? nn::make_full_attention : nn::window_attention(options.window.size),
@@ -70,14 +66,19 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
 Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = embeddings
-                    ? register_module("embeddings", std::move(embeddings))
-                    : register_module("embeddings", nn::Embeddings(encoder_embeddings_of(options)));
+  auto stack = encoder_stack_of(options);
+  stack.positions = make_positions(options, {.heads = options.heads});
+  if (!embeddings) {
+    auto made = encoder_embeddings_of(options);
+    made.positions = stack.positions;
+    embeddings = nn::Embeddings(made);
+  }
+  embeddings_ = register_module("embeddings", std::move(embeddings));
   if (embedding_width(options) != options.dim) {
     projection_ = register_module(
         "projection", nn::Linear(nn::LinearOptions{embedding_width(options), options.dim}));
   }
-  layers_ = register_module("layers", nn::Stack(encoder_stack_of(options)));
+  layers_ = register_module("layers", nn::Stack(stack));
   register_head();
 }
 

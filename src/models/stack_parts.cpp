@@ -13,4 +13,16 @@ nn::NormOptions norm_of(const ModelOptions& options, int64_t dim) {
                       : nn::default_component(nn::norm_types(), options.family->norm_type).make};
 }
 
+nn::Positions make_positions(const ModelOptions& options, nn::PositionOptions side) {
+  side.dim = embedding_width(options);
+  side.length = options.length;
+  side.offset = position_offset(options);
+  side.head_dim = head_dim(options);
+  nn::Positions positions;
+  for (const auto& choice : position_choices(options)) {
+    positions.push_back(choice.make(side));
+  }
+  return positions;
+}
+
 }  // namespace weft::models

@@ -25,7 +25,6 @@ ModelOptions llama_defaults() {
   options.dropout = 0;
   options.attention_dropout = 0;
   options.tie_word_embeddings = false;
-  options.rope.theta = 10'000;
   options.is_gated = true;
   options.biases.attention = false;
   options.biases.feed_forward = false;
@@ -350,6 +349,7 @@ Initializer llama_initial(const std::string& parameter, const ModelOptions& opti
 FamilyDefinition llama_definition(const HfNames& hf_names, const LlamaJson& keys) {
   auto made = causal_definition(hf_names);
   made.norm_type = "rms";
+  made.positions = rotary_positions;
   made.defaults = keys.defaults;
   made.read_json = [keys](const auto& fields, auto& options) {
     read_llama_json(fields, options, keys);
