@@ -27,11 +27,6 @@ constexpr std::size_t kStopMarginTokens = 8;
 
 std::vector<int32_t> to_int32(std::span<const int64_t> ids) { return {ids.begin(), ids.end()}; }
 
-/// Number of positions of the model; 0: unlimited.
-int64_t max_positions(const models::ModelOptions& options) {
-  return options.relative.buckets > 0 ? 0 : options.length;
-}
-
 }  // namespace
 
 TextGenerator::TextGenerator(models::Model& model,
@@ -74,8 +69,8 @@ void TextGenerator::set_source(Prompt& prompt,
     auto ids = source_tokenizer().ids(settings_.source_prefix + request.prompt);
     const auto frame =
         data::language_tokens(*tokenizer_, settings_.source_language, "--source-language");
-    const auto most = max_positions(model_.options()) - frame.size();
-    if (max_positions(model_.options()) > 0 && static_cast<int64_t>(ids.size()) > most) {
+    const auto most = models::position_limit(model_.options()) - frame.size();
+    if (models::position_limit(model_.options()) > 0 && static_cast<int64_t>(ids.size()) > most) {
       ids.resize(static_cast<std::size_t>(std::max<int64_t>(most, 0)));
       was_truncated = true;
     }
@@ -117,7 +112,7 @@ void TextGenerator::set_prompt_tokens(Prompt& prompt,
     }
     prompt.tokens = {begin};
   }
-  const auto limit = max_positions(model_.options());
+  const auto limit = models::position_limit(model_.options());
   if (limit > 0 && static_cast<int64_t>(prompt.tokens.size()) > limit) {
     prompt.tokens.erase(prompt.tokens.begin(), prompt.tokens.end() - limit);
     was_truncated = true;

@@ -57,8 +57,8 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
                     "conditional generation head");
   }
   const auto& options = model.options();
-  const bool is_unlimited = options.relative.buckets > 0 || options.length <= 0;
-  length_ = is_unlimited ? kUnlimited : options.length;
+  const auto limit = models::position_limit(options);
+  length_ = limit > 0 ? limit : kUnlimited;
   if (reads_source_ && options.decoder.decoder_start_id < 0) {
     throw UserError("no decoder_start_token_id in config.json: the first decoder token is unknown");
   }

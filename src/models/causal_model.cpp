@@ -6,6 +6,7 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling.h"
@@ -15,13 +16,10 @@ namespace weft::models {
 namespace {
 
 nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
-  const bool is_rotary = options.rope.theta > 0;
   return {.vocabulary = options.vocabulary,
           .dim = options.dim,
           .segments = 0,
-          .position = {.type = is_rotary ? nn::PositionType::kRotary : nn::PositionType::kLearned,
-                       .dim = options.dim,
-                       .length = options.length},
+          .length = position_limit(options),
           .norm = {},
           .dropout = options.embedding_dropout,
           .has_norm = false};
@@ -33,8 +31,6 @@ nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t la
           .heads = options.heads,
           .is_causal = true,
           .has_bias = options.biases.attention,
-          .theta = options.rope.theta,
-          .rotary = rotary_of(options),
           .key_heads = key_value_heads(options),
           .head_dim = head_dim(options),
           .scale = options.scale_attn_by_inverse_layer_idx
@@ -57,40 +53,27 @@ nn::StackOptions causal_stack_of(const ModelOptions& options) {
                                              .is_gated = options.is_gated,
                                              .has_bias = options.biases.feed_forward},
                             .is_parallel = options.is_parallel,
-                            .norm = norm_of(options),
+                            .norm = norm_of(options, options.dim),
                             .norm_placement = options.norm_placement,
                             .dropout = options.dropout});
   }
   if (options.norm_placement == NormPlacement::kPre) {
-    stack.norm = norm_of(options);
+    stack.norm = norm_of(options, options.dim);
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }
 
 }  // namespace
 
-nn::NormOptions norm_of(const ModelOptions& options) {
-  return {.type = options.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer,
-          .dim = options.dim,
-          .epsilon = options.norm_epsilon,
-          .has_bias = options.biases.norm};
-}
-
-kernels::RotaryOptions rotary_of(const ModelOptions& options) {
-  kernels::RotaryOptions rotary{
-      .width = head_dim(options), .theta = options.rope.theta, .scaling = options.rope.scaling};
-  if (options.rope.partial_factor < 1) {
-    rotary.width =
-        static_cast<int64_t>(static_cast<double>(rotary.width) * options.rope.partial_factor);
-  }
-  return rotary;
-}
-
 CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = register_module("embeddings", nn::Embeddings(causal_embeddings_of(options)));
-  layers_ = register_module("layers", nn::Stack(causal_stack_of(options)));
+  auto embeddings = causal_embeddings_of(options);
+  auto stack = causal_stack_of(options);
+  embeddings.positions = stack.positions =
+      make_positions(options, {.heads = options.heads, .is_causal = true});
+  embeddings_ = register_module("embeddings", nn::Embeddings(embeddings));
+  layers_ = register_module("layers", nn::Stack(stack));
   const auto& head = head_of(options);
   if (head.predicts_tokens && !options.tie_word_embeddings) {
     output_ = register_module(

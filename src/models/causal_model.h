@@ -36,10 +36,4 @@ class CausalModel : public Model {
   nn::Linear output_{nullptr};  // "head": untied output matrix, or classifier
 };
 
-/// Norms of a stack, including the stacks of encoder-decoders.
-nn::NormOptions norm_of(const ModelOptions& options);
-
-/// Rotary options of the kernels.
-kernels::RotaryOptions rotary_of(const ModelOptions& options);
-
 }  // namespace weft::models

@@ -6,6 +6,7 @@
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/generator.h"
+#include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling.h"
@@ -20,12 +21,8 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
           .dim = width,
           .segments = options.type_vocab_size,
           .defaults_token_types = !capabilities_of(options.family).has_language_ids,
-          .position = {.type = options.rope.theta > 0 ? nn::PositionType::kRotary
-                                                      : nn::PositionType::kLearned,
-                       .dim = width,
-                       .length = options.length,
-                       .offset = position_offset(options)},
-          .norm = {.dim = width, .epsilon = options.norm_epsilon, .has_bias = options.biases.norm},
+          .length = position_limit(options),
+          .norm = norm_of(options, width),
           .dropout = options.dropout};
 }
 
@@ -36,7 +33,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
   return {.attention = {.dim = options.dim,
                         .heads = options.heads,
                         .has_bias = options.biases.attention,
-                        .theta = is_full ? options.rope.theta : options.rope.local_theta,
+                        .is_local = !is_full,
                         .dropout = options.attention_dropout},
           .make_attention =
               is_full ? nn::make_full_attention : nn::window_attention(options.window.size),
@@ -46,9 +43,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
                            .is_gated = options.is_gated,
                            .has_bias = options.biases.feed_forward,
                            .dropout = options.activation_dropout},
-          .norm = {.dim = options.dim,
-                   .epsilon = options.norm_epsilon,
-                   .has_bias = options.biases.norm},
+          .norm = norm_of(options, options.dim),
           .norm_placement = options.norm_placement,
           .has_first_norm = layer > 0 || capabilities.has_first_norm,
           .dropout = has_own_rate ? options.dropout : options.attention_dropout,
@@ -61,8 +56,7 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
     stack.layers.push_back(encoder_layer_of(options, layer));
   }
   if (options.norm_placement == NormPlacement::kPre) {
-    stack.norm = {
-        .dim = options.dim, .epsilon = options.norm_epsilon, .has_bias = options.biases.norm};
+    stack.norm = norm_of(options, options.dim);
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }
@@ -72,14 +66,19 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
 Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = embeddings
-                    ? register_module("embeddings", std::move(embeddings))
-                    : register_module("embeddings", nn::Embeddings(encoder_embeddings_of(options)));
+  auto stack = encoder_stack_of(options);
+  stack.positions = make_positions(options, {.heads = options.heads});
+  if (!embeddings) {
+    auto made = encoder_embeddings_of(options);
+    made.positions = stack.positions;
+    embeddings = nn::Embeddings(made);
+  }
+  embeddings_ = register_module("embeddings", std::move(embeddings));
   if (embedding_width(options) != options.dim) {
     projection_ = register_module(
         "projection", nn::Linear(nn::LinearOptions{embedding_width(options), options.dim}));
   }
-  layers_ = register_module("layers", nn::Stack(encoder_stack_of(options)));
+  layers_ = register_module("layers", nn::Stack(stack));
   register_head();
 }
 

@@ -6,35 +6,24 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/dropout.h"
-#include "models/causal_model.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::models {
 
 namespace {
 
-/// T5: positions are a bias of the scores, there is an additional dropout of the states, and the
-/// output matrix has no bias.
-bool is_relative(const ModelOptions& options) { return options.relative.buckets > 0; }
-
 nn::EmbeddingsOptions seq2seq_embeddings_of(const ModelOptions& options) {
   const auto& decoder = options.decoder;
-  const auto type = is_relative(options)               ? nn::PositionType::kNone
-                    : options.has_sinusoidal_positions ? nn::PositionType::kSinusoidal
-                                                       : nn::PositionType::kLearned;
   nn::EmbeddingsOptions embeddings;
   embeddings.vocabulary =
       decoder.source_vocabulary > 0 ? decoder.source_vocabulary : options.vocabulary;
   embeddings.dim = options.dim;
-  embeddings.position = {.type = type,
-                         .dim = options.dim,
-                         .length = options.length,
-                         .offset = decoder.position_offset,
-                         .is_interleaved = false};
-  embeddings.norm = norm_of(options);
+  embeddings.length = position_limit(options);
+  embeddings.norm = norm_of(options, options.dim);
   embeddings.dropout = options.dropout;
   embeddings.has_norm = decoder.has_embedding_norm;
   embeddings.scale = decoder.scale_embedding ? std::sqrt(static_cast<double>(options.dim)) : 1;
@@ -47,7 +36,7 @@ nn::AttentionOptions seq2seq_attention_of(const ModelOptions& options, int64_t h
   attention.heads = heads;
   attention.has_bias = options.biases.attention;
   attention.head_dim = options.head_dim;
-  attention.scale = is_relative(options) ? 1 : 0;  // T5 folds it into the initial values
+  attention.scale = capabilities_of(options.family).has_scaled_scores ? 0 : 1;
   attention.dropout = options.attention_dropout;
   return attention;
 }
@@ -56,10 +45,8 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   const auto& decoder = options.decoder;
   nn::BlockOptions block;
   block.attention = seq2seq_attention_of(options, is_decoder ? decoder.heads : options.heads);
-  block.attention.has_distance_bias = is_relative(options);
   if (is_decoder) {
     block.cross_attention = block.attention;
-    block.cross_attention.has_distance_bias = false;
     block.order = "acf";
     block.attention.is_causal = true;
   }
@@ -69,7 +56,7 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
                         .is_gated = options.is_gated,
                         .has_bias = options.biases.feed_forward,
                         .dropout = options.activation_dropout};
-  block.norm = norm_of(options);
+  block.norm = norm_of(options, options.dim);
   block.norm_placement = options.norm_placement;
   block.dropout = options.dropout;
   nn::StackOptions stack;
@@ -79,10 +66,8 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
     stack.norm = block.norm;
   }
   stack.first_layer = is_decoder ? options.layers : 0;
-  stack.relative = {.buckets = options.relative.buckets,
-                    .max_distance = options.relative.max_distance,
-                    .heads = block.attention.heads,
-                    .is_causal = is_decoder};
+  stack.positions =
+      make_positions(options, {.heads = block.attention.heads, .is_causal = is_decoder});
   return with_layer_types(std::move(stack), options.layer_types);
 }
 
@@ -91,8 +76,11 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
 EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  embeddings_ = register_module("embeddings", nn::Embeddings(seq2seq_embeddings_of(options)));
-  layers_ = register_module("layers", nn::Stack(seq2seq_stack_of(options, false)));
+  const auto stack = seq2seq_stack_of(options, false);
+  auto embeddings = seq2seq_embeddings_of(options);
+  embeddings.positions = stack.positions;
+  embeddings_ = register_module("embeddings", nn::Embeddings(embeddings));
+  layers_ = register_module("layers", nn::Stack(stack));
   if (!head_of(options).is_bare) {
     register_decoder();
     register_head();
@@ -100,7 +88,9 @@ EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) 
 }
 
 void EncoderDecoder::register_decoder() {
+  const auto stack = seq2seq_stack_of(options_, true);
   auto embeddings = seq2seq_embeddings_of(options_);
+  embeddings.positions = stack.positions;
   embeddings.vocabulary = options_.vocabulary;
   embeddings.site = nn::DropoutSite::kDecoderEmbedding;
   if (options_.has_sinusoidal_positions) {
@@ -110,7 +100,7 @@ void EncoderDecoder::register_decoder() {
     embeddings.word = embeddings_->words();
   }
   decoder_embeddings_ = register_module("decoder_embeddings", nn::Embeddings(embeddings));
-  decoder_layers_ = register_module("decoder_layers", nn::Stack(seq2seq_stack_of(options_, true)));
+  decoder_layers_ = register_module("decoder_layers", nn::Stack(stack));
 }
 
 void EncoderDecoder::register_head() {
@@ -121,7 +111,7 @@ void EncoderDecoder::register_head() {
   if (!options_.tie_word_embeddings) {
     output_ = register_module("head", nn::EmbeddingTable(options_.vocabulary, options_.dim));
   }
-  if (!is_relative(options_)) {
+  if (capabilities_of(options_.family).has_logits_bias) {
     bias_ = register_parameter("logits_bias", at::empty({1, options_.vocabulary}),
                                /*requires_grad=*/false);
   }
@@ -130,9 +120,10 @@ void EncoderDecoder::register_head() {
 at::Tensor EncoderDecoder::dropped(const at::Tensor& states,
                                    nn::DropoutSite site,
                                    const nn::ForwardContext& context) const {
-  return is_relative(options_) ? kernels::dropout(states, context.rate(options_.dropout),
-                                                  context.rng_key(nn::site_id(site)))
-                               : states;
+  return capabilities_of(options_.family).has_output_dropout
+             ? kernels::dropout(states, context.rate(options_.dropout),
+                                context.rng_key(nn::site_id(site)))
+             : states;
 }
 
 at::Tensor EncoderDecoder::encode(const SourceInput& source, const nn::ForwardContext& context) {

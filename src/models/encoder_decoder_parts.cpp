@@ -60,19 +60,7 @@ void read_relative(Section& section, ModelOptions& options, const ModelOptions* 
   require_unchanged(section, "gated", base == nullptr || options.is_gated == base->is_gated);
   auto relative = section.section(
       "relative_attention", {.help = "Relative position bias, added to the attention scores."});
-  relative.read("num_buckets", options.relative.buckets,
-                {.help = "Number of buckets for relative distances.",
-                 .unit = "buckets",
-                 .range = config::between(4, 4096)});
-  relative.read("max_distance", options.relative.max_distance,
-                {.help = "Distances from this value on share the last bucket.",
-                 .unit = "tokens",
-                 .range = config::between(4, 1 << 20)});
-  if (options.relative.max_distance <= options.relative.buckets / 2) {
-    relative.fail("max_distance",
-                  str_cat(options.relative.max_distance, " must be more than half of num_buckets, ",
-                          options.relative.buckets));
-  }
+  options.relative = nn::read_t5_bias_options(relative, options.relative);
   require_unchanged(relative, "num_buckets",
                     base == nullptr || options.relative.buckets == base->relative.buckets);
   require_unchanged(
@@ -96,6 +84,9 @@ void read_encoder_decoder_keys(Section& section,
     read_relative(section, options, base);
   }
   read_shared_model_keys(section, options, base, stack);
+  if (section.has("relative_attention") && !options.layer_types.positions.empty()) {
+    section.fail("relative_attention", "has no effect: model.position names other types");
+  }
   if (section.has("dropout")) {
     options.activation_dropout = keys.has_relative ? options.dropout : 0;
   }
@@ -162,7 +153,7 @@ void set_decoding_ids(ModelOptions& options) {
   }
   decoder.decoder_start_id =
       capabilities_of(options.family).decoder_starts_with_eos ? options.eos_id : options.pad_id;
-  if (options.relative.buckets == 0) {  // T5 forces none
+  if (capabilities_of(options.family).forces_eos) {
     decoder.forced_eos_id = options.eos_id;
   }
 }
@@ -188,7 +179,10 @@ ModelOptions sized_encoder_decoder(ModelOptions options, const EncoderDecoderSiz
 FamilyDefinition encoder_decoder_definition(const HfNames& hf_names) {
   return {.name = hf_names.model_type,
           .hf_names = {hf_names},
-          .capabilities = {.has_pooler = false, .has_segments = false},
+          .capabilities = {.has_pooler = false,
+                           .has_segments = false,
+                           .has_logits_bias = true,
+                           .forces_eos = true},
           .generation_json = encoder_decoder_generation,
           .make = construct<EncoderDecoder>,
           .is_encoder_decoder = true};

@@ -5,6 +5,7 @@
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
+#include "models/stack_parts.h"
 
 namespace weft::models {
 
@@ -24,9 +25,7 @@ MlmHeadImpl::MlmHeadImpl(const ModelOptions& options) : activation_(mlm_activati
   if (capabilities_of(options.family).has_mlm_transform) {
     dense_ = register_module(
         "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.biases.head}));
-    norm_ = register_module("norm", nn::make_norm({.dim = width,
-                                                   .epsilon = options.norm_epsilon,
-                                                   .has_bias = options.biases.norm}));
+    norm_ = register_module("norm", nn::make_norm(norm_of(options, width)));
   }
   if (!options.tie_word_embeddings) {
     decoder_ =
@@ -68,9 +67,7 @@ ClassificationHeadImpl::ClassificationHeadImpl(const ModelOptions& options)
         "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.biases.head}));
   }
   if (capabilities_of(options.family).has_prediction_head) {
-    norm_ = register_module("norm", nn::make_norm({.dim = options.dim,
-                                                   .epsilon = options.norm_epsilon,
-                                                   .has_bias = options.biases.norm}));
+    norm_ = register_module("norm", nn::make_norm(norm_of(options, options.dim)));
   }
   output_ =
       register_module("output", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options)}));

@@ -9,6 +9,7 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::models {
@@ -27,7 +28,7 @@ nn::PatchEmbeddingsOptions vision_embeddings_of(const ModelOptions& options) {
 }
 
 nn::StackOptions vision_stack_of(const ModelOptions& options) {
-  const nn::NormOptions norm{.dim = options.dim, .epsilon = options.norm_epsilon};
+  const auto norm = norm_of(options, options.dim);
   const nn::BlockOptions layer{.attention = {.dim = options.dim,
                                              .heads = options.heads,
                                              .has_bias = options.vision.qkv_bias,

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/string_util.h"
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
 #include "nn/drop_path.h"
@@ -132,7 +131,7 @@ class SublayerBlock : public Block {
     const auto begin = options_.order.begin();
     const auto repetition =
         std::count(begin, begin + static_cast<std::ptrdiff_t>(index), letter);  // 0: the first
-    const auto name = str_cat(kind->name, repetition > 0 ? str_cat("_", repetition + 1) : "");
+    const auto name = numbered(kind->name, static_cast<std::size_t>(repetition));
     const auto sites = kind->sites.value_or(SublayerSites{});
     auto own = options_;
     own.layer += repetition * kRepeatedSublayer + (kind->sites ? 0 : letter * kOwnSites);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "base/string_util.h"
 #include "config/section.h"
 
 namespace weft::nn {
@@ -47,6 +48,19 @@ typename Definition::Choice read_component(config::Section& section, const Defin
   return {.type = std::string(definition.name),
           .keys = section.json_since(first),
           .make = std::move(make)};
+}
+
+/// Name of the module of a repeated part: `position`, `position_2`, ...
+inline std::string numbered(std::string_view name, std::size_t index) {
+  return str_cat(name, index > 0 ? str_cat("_", index + 1) : "");
+}
+
+/// A type with the defaults of its keys. Throws std::invalid_argument for an unknown name.
+template <class Definition>
+typename Definition::Choice default_component(const Registry<Definition>& registry,
+                                              std::string_view name) {
+  auto section = config::Document::parse("{}", std::string(name)).root();
+  return read_component(section, registry.at(name));
 }
 
 }  // namespace weft::nn

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <torch/nn/module.h>
 
@@ -28,7 +29,8 @@ struct EmbeddingsOptions {
   int64_t dim = 0;                   // D
   int64_t segments = 0;              // T; 0: no segment embeddings
   bool defaults_token_types = true;  // without types, all tokens get segment 0, rather than none
-  PositionOptions position;
+  Positions positions = {};
+  int64_t length = 0;  // maximum sequence length; 0: none
   NormOptions norm;
   double dropout = 0.1;
   bool has_norm = true;
@@ -52,13 +54,15 @@ class EmbeddingsImpl : public torch::nn::Module {
   const at::Tensor& word_weight() const { return word_->weight(); }  // (V, D)
 
  private:
+  /// Their rows, in the type of the word embeddings.
+  std::vector<PositionRows> position_rows(const kernels::Layout& layout) const;
   at::Tensor sum(const at::Tensor& ids,
-                 const PositionRows& position,
+                 const std::vector<PositionRows>& positions,
                  const at::Tensor& segments) const;
 
   EmbeddingsOptions options_;
   EmbeddingTable word_{nullptr};
-  std::shared_ptr<Position> position_;
+  std::vector<std::shared_ptr<PositionEmbedding>> positions_;
   EmbeddingTable segment_{nullptr};  // null without segments
   std::shared_ptr<Norm> norm_;       // null without norm
 };

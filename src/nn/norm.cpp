@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/norm.h"
+#include "nn/rms_norm.h"
 
 namespace weft::nn {
 
@@ -39,48 +40,23 @@ at::Tensor LayerNorm::add_norm(const Residual& residual) {
                                    residual.dropout, residual.rng_key);
 }
 
-/// RMSNorm (arXiv:1910.07467): scale only, the mean is not subtracted.
-class RmsNorm : public Norm {
- public:
-  explicit RmsNorm(const NormOptions& options);
-
-  at::Tensor forward(const at::Tensor& x) override;
-  at::Tensor add_norm(const Residual& residual) override;
-
- private:
-  double epsilon_;
-  at::Tensor weight_;  // (D)
-};
-
-RmsNorm::RmsNorm(const NormOptions& options) : epsilon_(options.epsilon) {
-  weight_ = register_parameter("weight", at::empty({options.dim}));
-}
-
-at::Tensor RmsNorm::forward(const at::Tensor& x) { return kernels::rms_norm(x, weight_, epsilon_); }
-
-at::Tensor RmsNorm::add_norm(const Residual& residual) {
-  return kernels::add_dropout_norm(
-      residual.stream, residual.branch,
-      {.weight = weight_, .bias = {}, .epsilon = epsilon_, .is_rms = true}, residual.dropout,
-      residual.rng_key);
+Registry<NormDefinition>& norm_registry() {
+  static Registry<NormDefinition> registry(
+      "norm type", {
+                       {"layer", [](config::Section&) { return NormMaker(make_layer_norm); }},
+                       {"rms", [](config::Section&) { return NormMaker(make_rms_norm); }},
+                   });
+  return registry;
 }
 
 }  // namespace
 
-std::shared_ptr<Norm> make_norm(const NormOptions& options) {
-  switch (options.type) {
-    case NormType::kLayer:
-      return std::make_shared<LayerNorm>(options);
-    case NormType::kRms:
-      return std::make_shared<RmsNorm>(options);
-  }
-  TORCH_CHECK(false, "unknown norm type");
+std::shared_ptr<Norm> make_layer_norm(const NormOptions& options) {
+  return std::make_shared<LayerNorm>(options);
 }
 
-const config::Choices<NormType>& norm_types() {
-  static const config::Choices<NormType> kTypes = {{"layer", NormType::kLayer},
-                                                   {"rms", NormType::kRms}};
-  return kTypes;
-}
+const Registry<NormDefinition>& norm_types() { return norm_registry(); }
+
+void register_norm(const NormDefinition& definition) { norm_registry().add(definition); }
 
 }  // namespace weft::nn

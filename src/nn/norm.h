@@ -5,19 +5,25 @@
 
 #include <torch/nn/module.h>
 
-#include "config/section.h"
 #include "kernels/random_bits.h"
+#include "nn/component.h"
 
 namespace weft::nn {
 
-/// kRms: without mean and bias (arXiv:1910.07467).
-enum class NormType { kLayer, kRms };
+class Norm;
+struct NormOptions;
+using NormDefinition = ComponentDefinition<Norm, NormOptions>;
+using NormMaker = NormDefinition::Maker;
+using NormChoice = ComponentChoice<Norm, NormOptions>;
+
+/// Type `layer` (arXiv:1607.06450).
+std::shared_ptr<Norm> make_layer_norm(const NormOptions& options);
 
 struct NormOptions {
-  NormType type = NormType::kLayer;
   int64_t dim = 0;  // D
   double epsilon = 1e-12;
-  bool has_bias = true;
+  bool has_bias = true;  // of types that can have one
+  NormMaker make = make_layer_norm;
 };
 
 /// A branch to add to the residual stream, after dropout.
@@ -36,9 +42,13 @@ class Norm : public torch::nn::Module {
   virtual at::Tensor add_norm(const Residual& residual) = 0;
 };
 
-std::shared_ptr<Norm> make_norm(const NormOptions& options);
+/// The norm of the options' type.
+inline std::shared_ptr<Norm> make_norm(const NormOptions& options) { return options.make(options); }
 
-/// Config values of `norm.type`.
-const config::Choices<NormType>& norm_types();
+/// The values of `model.norm.type`.
+const Registry<NormDefinition>& norm_types();
+
+/// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
+void register_norm(const NormDefinition& definition);
 
 }  // namespace weft::nn

@@ -24,6 +24,10 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
       last == 0 ? options.drop_path_rate
                 : options.drop_path_rate * (static_cast<double>(layer) / static_cast<double>(last));
   block.layer = options.first_layer + static_cast<int64_t>(layer);
+  const auto rotary = rotary_of(options.positions, block.attention.is_local);
+  block.attention.rotary = rotary.theta > 0 ? rotary : block.attention.rotary;
+  block.attention.has_distance_bias |= std::ranges::any_of(
+      options.positions, [](const auto& position) { return position->bias != nullptr; });
   return block;
 }
 
@@ -94,19 +98,24 @@ StackImpl::StackImpl(const StackOptions& options) {
     blocks_.push_back(
         register_module(std::to_string(layer), make_block(block_of_layer(options, layer))));
   }
-  if (options.relative.buckets > 0) {
-    relative_bias_ = register_module("relative_bias", RelativeBias(options.relative));
+  for (const auto& position : options.positions) {
+    if (position->bias != nullptr) {
+      biases_.push_back(register_module(numbered("relative_bias", biases_.size()), position->bias));
+    }
   }
   if (options.norm) {
     norm_ = register_module("norm", make_norm(*options.norm));
   }
 }
 
-ForwardContext StackImpl::with_distance_bias(const ForwardContext& context) const {
+ForwardContext StackImpl::with_distance_bias(const ForwardContext& context,
+                                             const at::Device& device) const {
   auto result = context;
-  if (relative_bias_) {
-    result.distance_bias =
-        relative_bias_->forward(std::max<int64_t>(1, context.layout.position_limit));
+  const auto& layout = context.layout;
+  const auto longest = std::max({int64_t{1}, layout.max_length, layout.position_limit});
+  for (const auto& bias : biases_) {
+    const auto own = bias->forward(longest, device);  // (H, 2 L - 1)
+    result.distance_bias = result.distance_bias.defined() ? result.distance_bias + own : own;
   }
   return result;
 }
@@ -126,7 +135,7 @@ at::Tensor StackImpl::forward_first(std::size_t count,
 }
 
 at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
-  return final_norm(forward_first(blocks_.size(), x, with_distance_bias(given)));
+  return final_norm(forward_first(blocks_.size(), x, with_distance_bias(given, x.device())));
 }
 
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
@@ -135,7 +144,7 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
   if (blocks_.empty() || selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
-  const auto context = with_distance_bias(given);
+  const auto context = with_distance_bias(given, x.device());
   const auto last = blocks_.size() - 1;
   const auto block = blocks_[last];
   const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {

@@ -8,7 +8,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/block.h"
-#include "nn/position/relative_bias.h"
+#include "nn/position/position.h"
 
 namespace weft::nn {
 
@@ -18,7 +18,7 @@ struct StackOptions {
                               // those of its encoder
   double drop_path_rate = 0;  // of the last layer, lower in earlier ones
   std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
-  RelativeBiasOptions relative = {};     // added to the scores of all layers with has_distance_bias
+  Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
 
 /// Sequence of blocks, each of its own specification, and the final norm if there is one.
@@ -33,8 +33,8 @@ class StackImpl : public torch::nn::Module {
                               const RowSelection& selection);
 
  private:
-  /// The context with the distance bias shared by the layers.
-  ForwardContext with_distance_bias(const ForwardContext& context) const;
+  /// The context with the distance biases shared by the layers, added up.
+  ForwardContext with_distance_bias(const ForwardContext& context, const at::Device& device) const;
   at::Tensor final_norm(const at::Tensor& stream) const;
   /// Output of the first `count` blocks.
   at::Tensor forward_first(std::size_t count,
@@ -42,8 +42,8 @@ class StackImpl : public torch::nn::Module {
                            const ForwardContext& context) const;
 
   std::vector<std::shared_ptr<Block>> blocks_;
-  RelativeBias relative_bias_{nullptr};  // null without relative positions
-  std::shared_ptr<Norm> norm_;           // null in post-norm stacks
+  std::vector<std::shared_ptr<PositionBias>> biases_;
+  std::shared_ptr<Norm> norm_;  // null in post-norm stacks
 };
 TORCH_MODULE(Stack);
 

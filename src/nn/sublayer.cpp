@@ -15,7 +15,14 @@ namespace {
 std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options) {
   auto attention = options.attention;
   attention.layer = options.layer;
-  return options.make_attention(attention);
+  auto made = options.make_attention(attention);
+  if (attention.has_distance_bias && !made->adds_distance_bias()) {
+    throw config::Error(
+        str_cat("model.position: has a bias of the attention scores, which the "
+                "attention type of layer ",
+                options.layer, " does not add; full and window do"));
+  }
+  return made;
 }
 
 std::shared_ptr<Sublayer> make_cross_attention(const BlockOptions& options) {

@@ -356,8 +356,13 @@ TEST(CausalKeys, DefineTheFamilyOrAreRefused) {
   }
   for (const std::string yaml :
        {"type: gpt2\nnorm: {type: rms}\n", "type: gpt2\nposition: {type: rotary}\n",
-        "type: llama\nnorm: {place: post}\n", "type: llama\nnorm: {type: layer}\n",
-        "type: llama\nposition: {type: learned}\n", "type: gpt2\nattention: {type: windows}\n"}) {
+        "type: llama\nnorm: {type: layer}\n", "type: llama\nposition: {type: learned}\n"}) {
+    EXPECT_FALSE(is_known_to_transformers(read_causal(yaml))) << yaml;
+  }
+  EXPECT_TRUE(is_known_to_transformers(read_causal("type: llama\nposition: {type: rotary}\n")));
+  for (const std::string yaml :
+       {"type: gpt2\nnorm: {type: rsm}\n", "type: gpt2\nposition: {type: rotated}\n",
+        "type: llama\nnorm: {place: post}\n", "type: gpt2\nattention: {type: windows}\n"}) {
     EXPECT_NE(message(yaml).find("is not one of "), std::string::npos) << yaml;
   }
 }

@@ -37,7 +37,7 @@ ModelOptions seq2seq_tiny(Family family, Head head = Head::kConditional) {
   options.decoder.layers = 2;
   options.decoder.heads = 4;
   options.decoder.width = 10;
-  if (options.relative.buckets > 0) {
+  if (position_limit(options) == 0) {
     options.decoder.heads = options.heads;  // both are equal in T5
     options.decoder.width = options.width;
     options.head_dim = 3;
@@ -140,7 +140,7 @@ TEST_P(EncoderDecoderTest, IsReadFromTheModelWithoutAHead) {
   auto json = formats::read_json(folder.path("config.json"));
   json["architectures"] = {std::string(hf_names_of(options).class_prefix) + "Model"};
   folder.write("config.json", json.dump());
-  if (options.relative.buckets >
+  if (position_limit(options) ==
       0) {  // T5: config.json then does not say whether the output is tied
     EXPECT_THROW(read_model_config(folder.path()), formats::Error);
     return;

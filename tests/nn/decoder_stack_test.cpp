@@ -3,7 +3,8 @@
 
 #include "nn/attention/window_attention.h"
 #include "nn/decoding_state.h"
-#include "nn/position/relative_bias.h"
+#include "nn/position/t5_bias.h"
+#include "nn/rms_norm.h"
 #include "nn/stack.h"
 #include "support/context.h"
 #include "support/tensors.h"
@@ -27,24 +28,24 @@ StackOptions decoder_stack_options_of(bool has_cross_attention,
   const AttentionOptions attention{.dim = kDecoderStackDim,
                                    .heads = 4,
                                    .is_causal = true,
-                                   .theta = 50,
+                                   .rotary = {.theta = 50},
                                    .key_heads = 2,
                                    .head_dim = 6,
-                                   .has_output_bias = false,
-                                   .has_distance_bias = true};
+                                   .has_output_bias = false};
   const BlockOptions block{
       .order = has_cross_attention ? "acf" : "af",
       .attention = attention,
       .make_attention = window_attention(4),
       .cross_attention = {.dim = kDecoderStackDim, .heads = 2, .head_dim = 3, .encoder_dim = 5},
       .feed_forward = {.dim = kDecoderStackDim, .width = 12, .is_gated = true},
-      .norm = {.type = NormType::kRms, .dim = kDecoderStackDim, .epsilon = 1e-6},
+      .norm = {.dim = kDecoderStackDim, .epsilon = 1e-6, .make = make_rms_norm},
       .norm_placement = place};
   StackOptions options{.layers = {block, block}};
   if (place == NormPlacement::kPre) {
     options.norm = block.norm;
   }
-  options.relative = {.buckets = 8, .max_distance = 16, .heads = 4, .is_causal = true};
+  options.positions = {
+      t5_bias({.buckets = 8, .max_distance = 16})({.heads = 4, .is_causal = true})};
   return options;
 }
 
@@ -230,22 +231,5 @@ TEST(ParallelBlock, AddsBothToTheSameStream) {
 }
 
 // arXiv:1910.10683: 32 buckets for distances up to 128, as in the published models.
-TEST(RelativeBias, BucketsAreThoseOfTheModels) {
-  const RelativeBiasOptions both{.buckets = 32, .max_distance = 128};
-  EXPECT_EQ(relative_position_bucket(0, both), 0);
-  EXPECT_EQ(relative_position_bucket(-7, both), 7);
-  EXPECT_EQ(relative_position_bucket(-8, both), 8);
-  EXPECT_EQ(relative_position_bucket(-16, both), 10);
-  EXPECT_EQ(relative_position_bucket(-1000, both), 15);
-  EXPECT_EQ(relative_position_bucket(1, both), 17);
-  EXPECT_EQ(relative_position_bucket(500, both), 31);
-  const RelativeBiasOptions causal{.buckets = 32, .max_distance = 128, .is_causal = true};
-  EXPECT_EQ(relative_position_bucket(5, causal), 0);
-  EXPECT_EQ(relative_position_bucket(-15, causal), 15);
-  EXPECT_EQ(relative_position_bucket(-16, causal), 16);
-  EXPECT_EQ(relative_position_bucket(-40, causal), 23);
-  EXPECT_EQ(relative_position_bucket(-1000, causal), 31);
-}
-
 }  // namespace
 }  // namespace weft::nn

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nn/position/learned.h"
 #include "support/context.h"
 #include "support/tensors.h"
 
@@ -11,13 +12,13 @@ namespace {
 constexpr int64_t kEmbeddingsDim = 4;
 
 std::shared_ptr<EmbeddingsImpl> embeddings(int64_t offset, int64_t segments) {
-  auto layer = std::make_shared<EmbeddingsImpl>(
-      EmbeddingsOptions{.vocabulary = 6,
-                        .dim = kEmbeddingsDim,
-                        .segments = segments,
-                        .position = {.dim = kEmbeddingsDim, .length = 3, .offset = offset},
-                        .norm = {.dim = kEmbeddingsDim, .epsilon = 1e-12},
-                        .dropout = 0.5});
+  auto layer = std::make_shared<EmbeddingsImpl>(EmbeddingsOptions{
+      .vocabulary = 6,
+      .dim = kEmbeddingsDim,
+      .segments = segments,
+      .positions = {make_learned_position({.dim = kEmbeddingsDim, .length = 3, .offset = offset})},
+      .norm = {.dim = kEmbeddingsDim, .epsilon = 1e-12},
+      .dropout = 0.5});
   test::fill_parameters(*layer);
   test::set_parameters(*layer, {{"norm.weight", at::ones({kEmbeddingsDim})},
                                 {"norm.bias", at::zeros({kEmbeddingsDim})}});

@@ -78,11 +78,12 @@ TEST(Gru, SelectedRowsAreThoseOfTheWholePass) {
 
 /// A stack of this order whose recurrent sub-layers are GRUs.
 Stack recurrent_stack(const std::string& order) {
-  BlockOptions block{.order = order,
-                     .attention = {.dim = kGruDim, .heads = 1, .is_causal = true, .theta = 50},
-                     .feed_forward = {.dim = kGruDim, .width = 8},
-                     .norm = {.dim = kGruDim},
-                     .norm_placement = NormPlacement::kPre};
+  BlockOptions block{
+      .order = order,
+      .attention = {.dim = kGruDim, .heads = 1, .is_causal = true, .rotary = {.theta = 50}},
+      .feed_forward = {.dim = kGruDim, .width = 8},
+      .norm = {.dim = kGruDim},
+      .norm_placement = NormPlacement::kPre};
   block.make_sublayer["recurrent"] = [](const BlockOptions& options) {
     return std::make_shared<Gru>(
         GruOptions{.dim = options.dim(), .width = kGruWidth, .layer = options.layer});

@@ -32,10 +32,10 @@ class TextPassage {
                                  [&](auto name) { return inputs.has(std::string(name)); })),
         padded_(inputs.rows(), inputs.columns(), inputs.get("attention_mask"), inputs.path()) {
     context_.layout = padded_.layout();
-    const bool has_end = model.options().relative.buckets == 0;
-    if (has_end && context_.layout.max_length > model.options().length) {
+    const auto limit = models::position_limit(model.options());
+    if (limit > 0 && context_.layout.max_length > limit) {
       inputs.fail("input_ids", str_cat("a sequence of ", context_.layout.max_length,
-                                       " tokens, the model's maximum is ", model.options().length));
+                                       " tokens, the model's maximum is ", limit));
     }
     models::TextInput input{.ids = padded_.pack(inputs.get("input_ids")), .types = {}};
     for (const auto* name : {"token_type_ids", "langs"}) {

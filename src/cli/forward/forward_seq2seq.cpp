@@ -67,10 +67,10 @@ void check_length(const PaddedBatch& padded,
                   const std::string& name,
                   const ForwardInputs& inputs,
                   const ModelOptions& options) {
-  const bool has_end = options.relative.buckets == 0;
-  if (has_end && padded.layout().max_length > options.length) {
+  const auto limit = models::position_limit(options);
+  if (limit > 0 && padded.layout().max_length > limit) {
     inputs.fail(name, str_cat("a sequence of ", padded.layout().max_length,
-                              " tokens, the model's maximum is ", options.length));
+                              " tokens, the model's maximum is ", limit));
   }
 }
 

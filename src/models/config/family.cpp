@@ -5,8 +5,24 @@
 
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
+#include "nn/position/learned.h"
+#include "nn/position/sinusoidal.h"
 
 namespace weft::models {
+
+std::vector<nn::PositionChoice> learned_positions(const ModelOptions& /*options*/) {
+  return {{.type = "learned", .keys = "{}", .make = nn::make_learned_position}};
+}
+
+std::vector<nn::PositionChoice> sinusoidal_positions(const ModelOptions& /*options*/) {
+  return {{.type = "sinusoidal",
+           .keys = "{}",
+           .make = nn::sinusoidal_position({.is_interleaved = false})}};
+}
+
+std::vector<nn::PositionChoice> rotary_positions(const ModelOptions& options) {
+  return {{.type = "rotary", .keys = "{}", .make = nn::rotary_position(options.rope)}};
+}
 
 std::string_view word_of(Family family) { return family->name; }
 

@@ -47,6 +47,10 @@ struct FamilyCapabilities {
   /// Every head starts with a dense layer, the activation head_activation and a norm.
   bool has_prediction_head = false;
   bool has_first_norm = true;            // before the attention of the first layer, if pre-norm
+  bool has_scaled_scores = true;         // else the initial values contain the scale (T5)
+  bool has_logits_bias = false;          // a fixed bias of the output logits
+  bool has_output_dropout = false;       // on the states of encoder and decoder
+  bool forces_eos = false;               // at the maximum length
   bool has_sublayer_dropout = true;      // else the attention's output uses the attention rate
   bool has_language_tokens = false;      // the decoder starts with the language token of its text
   bool decoder_starts_with_eos = false;  // else with the padding token

@@ -22,6 +22,13 @@ namespace weft::models {
 
 class SafetensorsShards;
 
+/// Position embeddings, of most families.
+std::vector<nn::PositionChoice> learned_positions(const ModelOptions& options);
+/// All sines first, then all cosines.
+std::vector<nn::PositionChoice> sinusoidal_positions(const ModelOptions& options);
+/// RoPE with ModelOptions::rope.
+std::vector<nn::PositionChoice> rotary_positions(const ModelOptions& options);
+
 /// Definition of a family: one file, models/families/NAME.cpp, and one line in
 /// models/config/family_table.cpp. The functions get options of this family; those that make
 /// options need not set ModelOptions::family.
@@ -77,6 +84,11 @@ struct FamilyDefinition {
   /// Human-readable sizes and their names, where these are not layers x dim. May be absent.
   std::function<std::vector<std::pair<std::string, std::string>>(const ModelOptions& options)>
       describe = {};
+
+  std::string_view norm_type = "layer";  // of nn::norm_types()
+  /// Types of nn::position_types(), as `config.json` of the family can express them.
+  std::function<std::vector<nn::PositionChoice>(const ModelOptions& options)> positions =
+      learned_positions;
 
   bool is_encoder_decoder = false;  // an encoder reads a second stream
   bool reads_images = false;

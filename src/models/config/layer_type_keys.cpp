@@ -26,6 +26,22 @@ std::string read_type(Section& section,
   return names[chosen];
 }
 
+/// Reads `type`, which must be given, and the keys of the type.
+template <class Definition>
+typename Definition::Choice read_required_type(Section& section,
+                                               const Registry<Definition>& registry) {
+  const auto names = type_names(registry, {});
+  const auto type = read_type(section, names, names.front(), {.help = "", .is_required = true});
+  return nn::read_component(section, registry.at(type));
+}
+
+template <class Definition>
+void document_types(Section& section, const Registry<Definition>& registry) {
+  for (const auto& definition : registry.all()) {
+    definition.read(section);
+  }
+}
+
 /// Reads the types of one kind of part.
 template <class Part, class Options>
 class TypeReader {
@@ -65,15 +81,9 @@ class TypeReader {
   }
 
  private:
-  Choice read_choice(Section& section) {
-    const auto names = type_names(registry_, {});
-    const auto type = read_type(section, names, names.front(), {.help = "", .is_required = true});
-    return nn::read_component(section, *registry_.find(type));
-  }
-
   void read_list(std::vector<Section>& items) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      types_.cycle.push_back(read_choice(items[i]));
+      types_.cycle.push_back(read_required_type(items[i], registry_));
       if (i > 0) {  // the reader of the shared keys closes the first one
         items[i].reject_unread();
       }
@@ -93,15 +103,14 @@ class TypeReader {
         section.fail("", str_cat("found layers '", range,
                                  "', expected a layer or a range within 0-", keys_.layers - 1));
       }
-      types_.ranges.push_back({layers->first, layers->second, read_choice(section)});
+      types_.ranges.push_back(
+          {layers->first, layers->second, read_required_type(section, registry_)});
       section.reject_unread();
     }
   }
 
   void document(Section& shared) const {
-    for (const auto& definition : registry_.all()) {
-      definition.read(shared);
-    }
+    document_types(shared, registry_);
     range_sections(shared);
   }
 
@@ -179,6 +188,56 @@ std::string read_feed_forward_types(LayerPartSection& section,
                                     const LayerTypeKeys& keys,
                                     LayerTypes& types) {
   return TypeReader(nn::feed_forward_types(), keys, types.feed_forward)(section);
+}
+
+bool read_position_types(LayerPartSection& part,
+                         const std::string& family_type,
+                         LayerTypes& types) {
+  const auto& registry = nn::position_types();
+  auto& section = part.shared();
+  if (!part.is_list()) {
+    if (!types.positions.empty() && !section.has("type")) {  // of the model that init_from names
+      return false;
+    }
+    const auto type = read_type(section, type_names(registry, {family_type}), family_type,
+                                {.help = "Position encoding; a list of mappings: all of them."});
+    types.positions.clear();
+    if (type != family_type) {
+      types.positions.push_back(nn::read_component(section, registry.at(type)));
+    }
+    return type == family_type;
+  }
+  types.positions.clear();
+  for (auto& item : part.items()) {
+    auto choice = read_required_type(item, registry);
+    if (std::ranges::count(types.positions, choice.type, &nn::PositionChoice::type) > 0) {
+      item.fail("type", str_cat("found '", choice.type, "' twice, each type is allowed once"));
+    }
+    types.positions.push_back(std::move(choice));
+    if (types.positions.size() > 1) {  // the reader of the shared keys closes the first one
+      item.reject_unread();
+    }
+  }
+  return false;
+}
+
+void read_norm_type(Section& section, std::string_view family_type, LayerTypes& types) {
+  if (types.norm && !section.has("type")) {  // of the model that init_from names
+    return;
+  }
+  const auto& registry = nn::norm_types();
+  const std::string own(family_type);
+  const auto type =
+      read_type(section, type_names(registry, {own}), own,
+                {.help = "Type of all norms: LayerNorm, RMSNorm (arXiv:1910.07467)."});
+  if (section.is_documenting()) {
+    document_types(section, registry);
+    return;
+  }
+  types.norm.reset();
+  if (type != own) {
+    types.norm = nn::read_component(section, registry.at(type));
+  }
 }
 
 void read_block(Section& model, bool has_encoder, LayerTypes& types) {

@@ -66,6 +66,15 @@ std::string read_feed_forward_types(LayerPartSection& section,
                                     const LayerTypeKeys& keys,
                                     LayerTypes& types);
 
+/// Reads `position`: one type, or a list of types, which are all applied. Returns whether it is
+/// only `family_type`, whose keys the family reads itself.
+bool read_position_types(LayerPartSection& section,
+                         const std::string& family_type,
+                         LayerTypes& types);
+
+/// The same for the section `norm`, whose type holds for all layers.
+void read_norm_type(config::Section& section, std::string_view family_type, LayerTypes& types);
+
 /// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
 /// config::Error.
 void read_block(config::Section& model, bool has_encoder, LayerTypes& types);

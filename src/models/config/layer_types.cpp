@@ -16,6 +16,8 @@ using formats::Json;
 
 constexpr auto kTypeKey = "type";
 constexpr auto kLayersKey = "layers";
+constexpr auto kNormKey = "norm";
+constexpr auto kPositionKey = "position";
 
 template <class Choice>
 Json choice_to_json(const Choice& choice) {
@@ -124,6 +126,12 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   for (const auto& [name, choices] : types.sublayers) {
     write_choices(json, name.c_str(), choices);
   }
+  for (const auto& position : types.positions) {
+    json[kPositionKey].push_back(choice_to_json(position));
+  }
+  if (types.norm) {
+    json[kNormKey] = choice_to_json(*types.norm);
+  }
 }
 
 LayerTypes read_layer_types(const Json& json, const std::string& place) {
@@ -144,6 +152,16 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     if (choices.cycle.empty()) {
       fields.fail(name, str_cat("missing, block '", types.block, "' needs it"));
     }
+  }
+  if (fields.has(kPositionKey)) {
+    for (const auto& each : fields.at(kPositionKey)) {
+      types.positions.push_back(
+          choice_from_json(each, str_cat(place, ": ", kPositionKey), nn::position_types()));
+    }
+  }
+  if (fields.has(kNormKey)) {
+    types.norm =
+        choice_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
   }
   return types;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@ struct AttentionOptions;
 struct BlockOptions;
 class FeedForward;
 struct FeedForwardOptions;
+class Norm;
+struct NormOptions;
+struct Position;
+struct PositionOptions;
 struct StackOptions;
 class Sublayer;
 }  // namespace weft::nn
@@ -48,7 +53,7 @@ struct PerLayer {
   }
 };
 
-/// Types of layer parts in place of those of the family. A model with any is beyond its family: it
+/// Types of parts in place of those of the family. A model with any is beyond its family: it
 /// is saved with `model_type` weft.
 struct LayerTypes {
   PerLayer<nn::ComponentChoice<nn::Attention, nn::AttentionOptions>> attention;
@@ -56,16 +61,20 @@ struct LayerTypes {
   std::string block;  // order of the sub-layers (nn::BlockOptions::order); empty: the family's
   /// Of the sub-layers of `block` with a section of their own, by name.
   std::map<std::string, PerLayer<nn::ComponentChoice<nn::Sublayer, nn::BlockOptions>>> sublayers;
+  std::vector<nn::ComponentChoice<nn::Position, nn::PositionOptions>> positions;  // all applied
+  std::optional<nn::ComponentChoice<nn::Norm, nn::NormOptions>> norm;
 
-  bool empty() const { return attention.empty() && feed_forward.empty() && block.empty(); }
+  bool empty() const {
+    return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() && !norm;
+  }
   bool operator==(const LayerTypes&) const = default;
 };
 
 /// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
 
-/// The keys `attention`, `feed_forward`, `block` and those of the sub-layers in config.json; absent
-/// for empty parts.
+/// The keys `attention`, `feed_forward`, `block`, `position`, `norm` and those of the sub-layers in
+/// config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -133,7 +133,22 @@ double classifier_dropout(const ModelOptions& options) {
 }
 
 int64_t position_offset(const ModelOptions& options) {
-  return capabilities_of(options.family).positions_start_after_pad_id ? options.pad_id + 1 : 0;
+  return capabilities_of(options.family).positions_start_after_pad_id
+             ? options.pad_id + 1
+             : options.decoder.position_offset;
+}
+
+std::vector<nn::PositionChoice> position_choices(const ModelOptions& options) {
+  const auto& own = options.layer_types.positions;
+  return own.empty() ? options.family->positions(options) : own;
+}
+
+int64_t position_limit(const ModelOptions& options) {
+  const auto choices = position_choices(options);
+  const bool has_limit = std::ranges::any_of(choices, [](const nn::PositionChoice& choice) {
+    return nn::position_types().at(choice.type).has_limit;
+  });
+  return has_limit ? options.length : 0;
 }
 
 ModelOptions read_model_options(Section& section, const ModelOptions* base) {

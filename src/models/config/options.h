@@ -11,6 +11,8 @@
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
 #include "nn/norm_place.h"
+#include "nn/position/rotary.h"
+#include "nn/position/t5_bias.h"
 
 namespace weft::models {
 
@@ -67,14 +69,13 @@ struct ModelOptions {
   int64_t head_dim = 0;         // K; 0: D / H
   bool scale_attn_by_inverse_layer_idx = false;  // divides the scores of layer i by i + 1
   bool is_gated = false;                         // the feed-forward
-  bool has_rms_norm = false;
-  bool is_parallel = false;       // attention and feed-forward share their input
-  double activation_dropout = 0;  // on the F-wide activations
-  double embedding_dropout = 0;   // where `dropout` covers the sub-layers only
-  RopeOptions rope;
+  bool is_parallel = false;                      // attention and feed-forward share their input
+  double activation_dropout = 0;                 // on the F-wide activations
+  double embedding_dropout = 0;                  // where `dropout` covers the sub-layers only
+  nn::RotaryPositionOptions rope;                // of families with rotary positions
   WindowOptions window;
   BiasOptions biases;
-  RelativeOptions relative;
+  nn::T5BiasOptions relative;  // of T5
 
   // heads and initial values
   bool uses_mean_pooling = false;  // sequence classifiers read the mean, not the first token
@@ -130,6 +131,12 @@ double classifier_dropout(const ModelOptions& options);
 /// Rows of the position table before that of a sequence's first token: RoBERTa's positions start
 /// after the row of the pad id.
 int64_t position_offset(const ModelOptions& options);
+
+/// The types of the positions: those of the config, otherwise those of the family.
+std::vector<nn::PositionChoice> position_choices(const ModelOptions& options);
+
+/// Maximum sequence length; 0: none, `length` is only that of training.
+int64_t position_limit(const ModelOptions& options);
 
 /// Reads `model:`. `base`: the init_from model, which the section may change only where the weights
 /// allow it (dropouts). Throws config::Error.

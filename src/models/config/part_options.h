@@ -5,20 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention/rotary.h"
-
 /// Options of the parts of a layer, whose defaults are BERT's behaviour, and of kinds of models.
 namespace weft::models {
-
-/// Rotary positions (RoPE, arXiv:2104.09864).
-struct RopeOptions {
-  double theta = 0;        // base; of global layers if some have a window; 0: no rotary positions
-  double local_theta = 0;  // base in layers with a window (ModernBERT)
-  double partial_factor = 1;  // fraction of a head's features that are rotated
-  kernels::RotaryScaling scaling = {};
-
-  bool operator==(const RopeOptions&) const = default;
-};
 
 /// Sliding-window attention.
 struct WindowOptions {
@@ -42,14 +30,6 @@ struct BiasOptions {
   bool mlm_output = true;        // MLM output matrix
 
   bool operator==(const BiasOptions&) const = default;
-};
-
-/// T5's relative positions: a bias of the attention scores by distance.
-struct RelativeOptions {
-  int64_t buckets = 0;  // 0: none
-  int64_t max_distance = 128;
-
-  bool operator==(const RelativeOptions&) const = default;
 };
 
 /// The decoder of an encoder-decoder; ModelOptions::layers, heads and width are the encoder's.

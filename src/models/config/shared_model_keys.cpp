@@ -7,8 +7,6 @@
 #include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/attention/attention.h"
-#include "nn/norm.h"
-#include "nn/position/position.h"
 
 namespace weft::models {
 
@@ -42,13 +40,13 @@ class Reader {
     sizes(section);
     dropouts(section);
     attention(LayerPartSection(section, "attention", {.help = "The attention of the layers."}));
-    position(section.section("position", {.help = "Position encoding."}));
+    position(LayerPartSection(section, "position", {.help = "Position encoding."}));
     feed_forward(LayerPartSection(section, "feed_forward",
                                   {.help = "The position-wise feed-forward of the layers."}));
     read_block(section, options_.decoder.layers > 0, options_.layer_types);
+    norm(section.section("norm", {.help = "The norms of the stack."}));
     models::require_unchanged(section, "attention",
                               base_ == nullptr || options_.layer_types == base_->layer_types);
-    norm(section.section("norm", {.help = "The norms of the stack."}));
     section.read(
         "init_std", options_.init_std,
         {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
@@ -212,10 +210,13 @@ class Reader {
     require_unchanged(section, "window", &ModelOptions::window, &WindowOptions::size);
   }
 
-  void position(Section section) {
-    auto type = keys_.has_rotary ? nn::PositionType::kRotary : nn::PositionType::kLearned;
-    section.read_choice("type", type, those_of(nn::position_types(), {type}),
-                        {.help = "Position encoding."});
+  void position(LayerPartSection part) {
+    auto& section = part.shared();
+    const auto family_type = options_.family->positions(options_).front().type;
+    const bool is_family_type = read_position_types(part, family_type, options_.layer_types);
+    models::require_unchanged(
+        section, "type",
+        base_ == nullptr || options_.layer_types.positions == base_->layer_types.positions);
     if (keys_.has_length) {
       section.read(
           "length", options_.length,
@@ -223,7 +224,22 @@ class Reader {
            .unit = "tokens",
            .range = config::between(4, 1 << 20)});
       require_unchanged(section, "length", &ModelOptions::length);
+    } else if (!is_family_type) {
+      section.fail("type", str_cat("must be ", family_type, " for ", word_of(options_.family)));
     }
+    if (is_family_type) {
+      family_position(section);
+    }
+    if (section.is_documenting()) {  // after the family's keys, which have its defaults
+      for (const auto& definition : nn::position_types().all()) {
+        definition.read(section);
+      }
+    }
+    section.reject_unread();
+  }
+
+  /// Further keys of the family's own type.
+  void family_position(Section& section) {
     if (keys_.has_sinusoids) {
       section.read("sinusoidal_init", options_.has_sinusoidal_positions,
                    {.help = "Initialises the position embeddings with sinusoids instead of random "
@@ -238,19 +254,19 @@ class Reader {
                    {.help = "Base of the RoPE wavelengths in local (sliding-window) layers.",
                     .range = config::above(1)});
       require_unchanged(section, "local_rope_theta", &ModelOptions::rope,
-                        &RopeOptions::local_theta);
+                        &nn::RotaryPositionOptions::local_theta);
     }
     if (keys_.has_rotary) {
       section.read("rope_theta", options_.rope.theta,
                    {.help = "Base of the RoPE wavelengths (theta).", .range = config::above(1)});
-      require_unchanged(section, "rope_theta", &ModelOptions::rope, &RopeOptions::theta);
+      require_unchanged(section, "rope_theta", &ModelOptions::rope,
+                        &nn::RotaryPositionOptions::theta);
       if (head_dim(options_) % 2 != 0) {
         section.fail("rope_theta",
                      str_cat("rotary position embeddings need an even head size, found ",
                              head_dim(options_)));
       }
     }
-    section.reject_unread();
   }
 
   void feed_forward(LayerPartSection part) {
@@ -286,9 +302,9 @@ class Reader {
   }
 
   void norm(Section section) {
-    auto type = options_.has_rms_norm ? nn::NormType::kRms : nn::NormType::kLayer;
-    section.read_choice("type", type, those_of(nn::norm_types(), {type}),
-                        {.help = "Normalization type."});
+    read_norm_type(section, options_.family->norm_type, options_.layer_types);
+    models::require_unchanged(
+        section, "type", base_ == nullptr || options_.layer_types.norm == base_->layer_types.norm);
     auto& place = options_.norm_placement;
     std::vector<NormPlacement> places;
     for (const auto& names : options_.family->hf_names) {

@@ -175,9 +175,9 @@ void set_length_limits(Prompt& prompt, const GenerationConfig& config, const Mod
       config.max_length ? *config.max_length - prompt_tokens : kDefaultMaxNewTokens);
   prompt.min_new_tokens =
       config.min_new_tokens.value_or(config.min_length ? *config.min_length - prompt_tokens : 0);
-  if (model.length > 0 && model.relative.buckets == 0) {
+  if (const auto limit = position_limit(model); limit > 0) {
     // The last new token is never fed back, hence + 1.
-    const auto available = model.length - prompt_tokens + 1;
+    const auto available = limit - prompt_tokens + 1;
     prompt.is_length_limited = prompt.max_new_tokens > available;
     prompt.max_new_tokens = std::min(prompt.max_new_tokens, available);
   }

@@ -124,7 +124,7 @@ void add_side(WeightMapBuilder& builder, const ModelOptions& options, bool is_de
   const std::string side = is_decoder ? "model.decoder." : "model.encoder.";
   if (!options.has_sinusoidal_positions) {
     builder.table(embeddings + "position", side + "embed_positions",
-                  {options.length + options.decoder.position_offset, options.dim});
+                  {options.length + position_offset(options), options.dim});
   }
   if (options.decoder.has_embedding_norm) {
     builder.norm(embeddings + "norm", side + "layernorm_embedding", options.dim);
@@ -381,6 +381,7 @@ FamilyDefinition marian() {
                                 [] { return absent_marian(marian_defaults()); });
   made.heads = {{Head::kConditional, "MTModel"}, {Head::kConditional, "Model"}};
   made.defaults = marian_defaults;
+  made.positions = sinusoidal_positions;
   made.presets = marian_presets;
   made.read_keys = read_marian_keys;
   made.initializer = glorot;

@@ -23,7 +23,6 @@ ModelOptions gpt_neox_defaults() {
   options.dropout = 0;
   options.attention_dropout = 0;
   options.tie_word_embeddings = false;
-  options.rope.theta = 10'000;
   options.rope.partial_factor = 0.25;
   options.is_parallel = true;
   options.pad_id = -1;
@@ -44,7 +43,7 @@ void read_gpt_neox_keys(config::Section& section, ModelOptions& options, const M
 
 /// Checks that rotated features form whole pairs, counted as in transformers.
 void check_rotary(const JsonFields& fields, const ModelOptions& options) {
-  const auto width = rotary_of(options).width;
+  const auto width = nn::rotary_width(options.rope, head_dim(options));
   if (width < 2 || width % 2 != 0) {
     fields.fail("rope_parameters",
                 str_cat("partial_rotary_factor rotates ", width, " of the ", head_dim(options),
@@ -149,6 +148,7 @@ bool says_gpt_neox_nothing(std::string_view name, const ModelOptions& options) {
 FamilyDefinition gpt_neox() {
   auto made = causal_definition({NormPlacement::kPre, "gpt_neox", "gpt_neox", "GPTNeoX"});
   made.defaults = gpt_neox_defaults;
+  made.positions = rotary_positions;
   made.presets = gpt_neox_presets;
   made.read_keys = read_gpt_neox_keys;
   made.read_json = read_gpt_neox_json;

@@ -25,12 +25,10 @@ ModelOptions llama_defaults() {
   options.dropout = 0;
   options.attention_dropout = 0;
   options.tie_word_embeddings = false;
-  options.rope.theta = 10'000;
   options.is_gated = true;
   options.biases.attention = false;
   options.biases.feed_forward = false;
   options.biases.norm = false;
-  options.has_rms_norm = true;
   options.biases.attention_output = false;
   options.key_value_heads = 8;
   options.pad_id = -1;
@@ -350,6 +348,8 @@ Initializer llama_initial(const std::string& parameter, const ModelOptions& opti
 
 FamilyDefinition llama_definition(const HfNames& hf_names, const LlamaJson& keys) {
   auto made = causal_definition(hf_names);
+  made.norm_type = "rms";
+  made.positions = rotary_positions;
   made.defaults = keys.defaults;
   made.read_json = [keys](const auto& fields, auto& options) {
     read_llama_json(fields, options, keys);

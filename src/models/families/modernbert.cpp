@@ -317,6 +317,7 @@ FamilyDefinition modernbert() {
                                        .has_sublayer_dropout = false},
                                       kModernBertNames);
   made.defaults = modernbert_defaults;
+  made.positions = rotary_positions;
   made.presets = modernbert_presets;
   made.read_keys = read_modernbert_keys;
   bert_family::set_json(made, absent_modernbert,

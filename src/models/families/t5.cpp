@@ -43,9 +43,7 @@ ModelOptions t5_defaults() {
   decoder.layers = 6;
   decoder.heads = 8;
   decoder.width = 2048;
-  options.has_rms_norm = true;
   decoder.has_embedding_norm = false;
-  options.relative.buckets = 32;
   decoder.scale_decoder_outputs = true;
   decoder.decoder_start_id = 0;
   return options;
@@ -342,6 +340,14 @@ FamilyDefinition t5() {
   made.name_aliases = t5_spellings;
   made.is_ignorable = is_t5_harmless;
   made.initializer = t5_initial;
+  made.norm_type = "rms";
+  made.positions = [](const ModelOptions& options) -> std::vector<nn::PositionChoice> {
+    return {{.type = "t5", .keys = "{}", .make = nn::t5_bias(options.relative)}};
+  };
+  made.capabilities.has_scaled_scores = false;
+  made.capabilities.has_logits_bias = false;
+  made.capabilities.has_output_dropout = true;
+  made.capabilities.forces_eos = false;
   made.style = formats::TokenizerTemplate::kT5;
   return made;
 }

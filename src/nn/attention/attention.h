@@ -19,8 +19,8 @@ struct AttentionOptions {
   int64_t layer = 0;                         // index of the block; part of the dropout site
   bool is_causal = false;                    // a token attends to itself and those before it
   bool has_bias = true;                      // of the projections
-  double theta = 0;                          // base of RoPE (arXiv:2104.09864); 0: no RoPE
-  kernels::RotaryOptions rotary = {};        // other RoPE options; width 0: whole heads
+  kernels::RotaryOptions rotary = {};        // RoPE (arXiv:2104.09864); theta 0: none; width 0: K
+  bool is_local = false;                     // RoPE has its theta for local layers
   int64_t key_heads = 0;                     // G (arXiv:2305.13245); 0: H
   int64_t head_dim = 0;                      // K; 0: D / H
   int64_t encoder_dim = 0;                   // cross attention: width of the encoder states; 0: D
@@ -34,6 +34,10 @@ struct AttentionOptions {
 class Attention : public Sublayer {
  public:
   bool mixes_tokens() const override { return true; }
+
+  /// Whether the scores contain ForwardContext::distance_bias if has_distance_bias. A model with
+  /// such positions refuses types that ignore them.
+  virtual bool adds_distance_bias() const { return false; }
 
   /// Attention weights of forward() for the same input, without dropout: (H, L, L) in fp32 for each
   /// sequence, rows are queries. A separate, unfused path, for inspection. Throws c10::Error for

@@ -70,6 +70,12 @@ bool DenseCore::is_position_independent() const {
          parts_.score->is_position_independent();
 }
 
+bool DenseCore::adds_distance_bias() const {
+  return std::ranges::any_of(parts_.modifiers, [](const NamedModifier& part) {
+    return dynamic_cast<const DistanceBias*>(part.modifier.get()) != nullptr;
+  });
+}
+
 std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
     const CoreInput& input, const ForwardContext& context) const {
   std::optional settings = kernels::AttentionSettings{.heads = options_.heads,

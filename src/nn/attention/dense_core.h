@@ -38,6 +38,7 @@ class DenseCore : public AttentionCore {
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override;
   std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context) override;
   bool is_position_independent() const override;
+  bool adds_distance_bias() const override;
 
  private:
   /// Sequences by span, in order of the batch.

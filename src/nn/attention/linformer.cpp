@@ -70,11 +70,6 @@ AttentionMaker read_linformer_attention(config::Section& section) {
                    "found 'linformer' in a causal model: its keys contain later tokens; full and "
                    "window are causal");
     }
-    if (options.has_distance_bias) {
-      section.fail("type",
-                   "found 'linformer' in a model with relative positions: its keys have no "
-                   "position; full and window have");
-    }
     return make_linformer_attention(options, linformer);
   };
 }

@@ -10,9 +10,8 @@ namespace weft::nn {
 
 namespace {
 
-kernels::RotaryOptions rotary_of(const AttentionOptions& options) {
+kernels::RotaryOptions whole_heads(const AttentionOptions& options) {
   auto rotary = options.rotary;
-  rotary.theta = options.theta;
   rotary.width = rotary.width > 0 ? rotary.width : head_dim(options);
   return rotary;
 }
@@ -32,7 +31,7 @@ const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device)
 }
 
 SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentionParts& parts)
-    : options_(options), parts_(parts), angles_(rotary_of(options)) {
+    : options_(options), parts_(parts), angles_(whole_heads(options)) {
   const int64_t width = head_dim(options);
   const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
   qkv_ = register_module("qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
@@ -109,7 +108,7 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const ForwardContext& con
 }
 
 bool SelfAttention::is_position_independent() const {
-  return options_.theta == 0 && parts_.key_reducer == nullptr &&
+  return options_.rotary.theta == 0 && parts_.key_reducer == nullptr &&
          parts_.core->is_position_independent();
 }
 

@@ -2,40 +2,71 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <torch/nn/module.h>
 
-#include "config/section.h"
+#include "kernels/attention/rotary.h"
 #include "kernels/layout.h"
+#include "nn/component.h"
 
 namespace weft::nn {
 
-/// kNone: positions enter only as a bias in the attention, or not at all.
-enum class PositionType { kLearned, kRotary, kSinusoidal, kNone };
-
+/// Settings of the model that all position types share.
 struct PositionOptions {
-  PositionType type = PositionType::kLearned;
-  int64_t dim = 0;     // D
-  int64_t length = 0;  // maximum sequence length
-  int64_t offset = 0;  // rows of the table before that of the first token (RoBERTa: pad id + 1)
-  bool is_interleaved = true;  // kSinusoidal: sines and cosines alternate; else all sines first
+  int64_t dim = 0;         // D, of the word embeddings
+  int64_t length = 0;      // maximum sequence length
+  int64_t offset = 0;      // rows of a table before that of the first token (RoBERTa: pad id + 1)
+  int64_t heads = 0;       // H
+  int64_t head_dim = 0;    // K
+  bool is_causal = false;  // a decoder
 };
 
-/// Rows to add to the word embeddings; both undefined if positions enter elsewhere.
+/// Rows of a table to add to the word embeddings.
 struct PositionRows {
   at::Tensor table;  // (P, D)
   at::Tensor rows;   // (N) int64
 };
 
-/// Absolute position embeddings, if the model has them.
-class Position : public torch::nn::Module {
+/// Positions that are added to the word embeddings.
+class PositionEmbedding : public torch::nn::Module {
  public:
   virtual PositionRows rows(const kernels::Layout& layout) = 0;
 };
 
-std::shared_ptr<Position> make_position(const PositionOptions& options);
+/// Distances of query and key that are added to the attention scores. All layers of a stack share
+/// them.
+class PositionBias : public torch::nn::Module {
+ public:
+  /// kernels::AttentionSettings::distance_bias for sequences up to `longest`:
+  /// (H, 2 longest - 1) fp32.
+  virtual at::Tensor forward(int64_t longest, const at::Device& device) const = 0;
+};
 
-/// Config values of `position.type`.
-const config::Choices<PositionType>& position_types();
+/// Where the positions of a type enter a stack; all empty: nowhere.
+struct Position {
+  std::shared_ptr<PositionEmbedding> embedding = nullptr;
+  kernels::RotaryOptions rotary = {};  // rotates queries and keys; theta 0: no rotation
+  double local_theta = 0;              // theta of layers with is_local; 0: the same
+  std::shared_ptr<PositionBias> bias = nullptr;
+};
+
+/// Positions of a model, which are all applied.
+using Positions = std::vector<std::shared_ptr<Position>>;
+
+struct PositionDefinition : ComponentDefinition<Position, PositionOptions> {
+  bool has_limit = true;  // PositionOptions::length is the maximum, not only that of training
+};
+using PositionMaker = PositionDefinition::Maker;
+using PositionChoice = ComponentChoice<Position, PositionOptions>;
+
+/// The values of `model.position.type`.
+const Registry<PositionDefinition>& position_types();
+
+/// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
+void register_position(const PositionDefinition& definition);
+
+/// The rotation of queries and keys in a layer; theta 0: none. Throws c10::Error for more than one.
+kernels::RotaryOptions rotary_of(const Positions& positions, bool is_local);
 
 }  // namespace weft::nn

@@ -9,6 +9,8 @@
 #include "models/weights/weight_map.h"
 #include "nn/linear.h"
 #include "nn/pooling.h"
+#include "nn/position/alibi.h"
+#include "nn/rms_norm.h"
 #include "nn/stack.h"
 #include "support/config.h"
 #include "support/context.h"
@@ -45,13 +47,27 @@ nn::AttentionMaker read_mean_attention(config::Section& section) {
   };
 }
 
-void register_mean_attention() {
+/// ALiBi with the same slope for all heads.
+nn::PositionMaker read_even_position(config::Section& section) {
+  double slope = 1;
+  section.read("slope", slope, {.help = "Slope.", .range = config::above(0)});
+  return [slope](const nn::PositionOptions& options) {
+    const std::vector<double> slopes(static_cast<std::size_t>(options.heads), slope);
+    return nn::alibi_position({.slopes = slopes})(options);
+  };
+}
+
+void register_own_types() {
   static std::once_flag once;
-  std::call_once(once, [] { nn::register_attention({"mean", read_mean_attention}); });
+  std::call_once(once, [] {
+    nn::register_attention({"mean", read_mean_attention});
+    nn::register_position({{"even", read_even_position}, /*has_limit=*/false});
+    nn::register_norm({"own", [](config::Section&) { return nn::NormMaker(nn::make_rms_norm); }});
+  });
 }
 
 ModelOptions read_layers(const std::string& keys) {
-  register_mean_attention();
+  register_own_types();
   const auto document = config::Document::parse("model:\n" + keys, "test.yaml");
   auto root = document.root();
   auto section = root.section("model", {.help = ""});
@@ -61,8 +77,8 @@ ModelOptions read_layers(const std::string& keys) {
   return options;
 }
 
-const std::string kTinyBert =
-    "  dim: 8\n  layers: 3\n  position: {length: 16}\n  feed_forward: {width: 12}\n";
+const std::string kTinyLayers = "  dim: 8\n  layers: 3\n  feed_forward: {width: 12}\n";
+const std::string kTinyBert = kTinyLayers + "  position: {length: 16}\n";
 
 std::string layers_message(const std::string& keys) {
   return test::message_of<config::Error>([&] { read_layers(keys); });
@@ -146,9 +162,13 @@ TEST(LayerTypes, AModelBeyondItsFamilyIsSavedAndLoaded) {
         "3}}}\n",
         "  attention: {heads: 2}\n  block: faf\n",
         "  attention: {heads: 2}\n  block: rfr\n  recurrent: [{width: 6}, {width: 5}]\n",
-        "  attention: {heads: 2}\n  block: arf\n",
+        "  attention: {heads: 2}\n  block: arf\n", "  attention: {heads: 2}\n  norm: {type: rms}\n",
+        "  attention: {heads: 2}\n  position: {length: 16, type: alibi, slopes: [0.5, 2]}\n",
+        "  attention: {heads: 2}\n  position: [{type: t5, length: 16, num_buckets: 8}, {type: "
+        "learned}]\n",
         "  attention: [{heads: 2, type: mean}, {type: full}]\n  block: aff\n"}) {
-    const auto options = read_layers(kTinyBert + keys);
+    const bool has_positions = keys.find("position:") != std::string::npos;
+    const auto options = read_layers((has_positions ? kTinyLayers : kTinyBert) + keys);
     const auto model = make_model(options, 7);
     test::fill_parameters(*model);
     const test::Folder folder;
@@ -165,6 +185,73 @@ TEST(LayerTypes, AModelBeyondItsFamilyIsSavedAndLoaded) {
     EXPECT_TRUE(at::equal(loaded.model->hidden(input, context), model->hidden(input, context)))
         << keys;
   }
+}
+
+TEST(LayerTypes, PositionsAreOneTypeOrAListOfAllThatApply) {
+  const auto types_of = [](const std::string& position) {
+    std::vector<std::string> types;
+    for (const auto& choice : position_choices(read_layers(
+             kTinyLayers + "  attention: {heads: 2}\n  position: " + position + "\n"))) {
+      types.push_back(choice.type);
+    }
+    return types;
+  };
+  using Types = std::vector<std::string>;
+  EXPECT_EQ(types_of("{length: 9}"), Types{"learned"});
+  EXPECT_EQ(types_of("{type: none}"), Types{"none"});
+  EXPECT_EQ(types_of("[{type: learned, length: 9}, {type: alibi}]"), (Types{"learned", "alibi"}));
+  EXPECT_EQ(position_limit(read_layers(kTinyBert + "  attention: {heads: 2}\n")), 16);
+}
+
+TEST(LayerTypes, ImpossiblePositionsAreConfigErrors) {
+  const auto message = [](const std::string& attention, const std::string& position) {
+    return test::message_of<config::Error>([&] {
+      make_model(read_layers(kTinyLayers + "  attention: " + attention +
+                             "\n  position: " + position + "\n"),
+                 1);
+    });
+  };
+  EXPECT_NE(message("{heads: 2}", "{type: alibbi}").find("alibi"), std::string::npos);
+  EXPECT_NE(message("{heads: 2}", "[{type: none}, {type: none}]")
+                .find("model.position.1.type: found 'none' twice"),
+            std::string::npos);
+  EXPECT_NE(message("{heads: 2}", "{type: alibi, slopes: [1, 2, 3]}")
+                .find("model.position.slopes: found 3 slopes, must be one for each of 2 heads"),
+            std::string::npos);
+  EXPECT_NE(message("{heads: 8}", "{type: rotary}")
+                .find("model.position.type: rotary rotates 1 of the 1 features"),
+            std::string::npos);
+  EXPECT_NE(message("{heads: 2}", "{type: alibi, sinusoidal_init: true}").find("sinusoidal_init"),
+            std::string::npos);
+  for (const std::string type : {"mean", "linformer"}) {
+    EXPECT_NE(message("{heads: 2, type: " + type + "}", "{type: alibi}")
+                  .find("model.position: has a bias of the attention scores"),
+              std::string::npos)
+        << type;
+  }
+}
+
+at::Tensor hidden_with_position(const std::string& position, const std::string& norm = "layer") {
+  const auto model =
+      make_model(read_layers(kTinyLayers + "  attention: {heads: 2}\n  position: " + position +
+                             "\n  norm: {type: " + norm + "}\n"),
+                 7);
+  return model->hidden({.ids = at::tensor({3, 4, 5, 6, 7}, at::kLong)},
+                       test::context_of({0, 2, 5}));
+}
+
+TEST(LayerTypes, RegisteredPositionsAndNormsServeTheWholeModel) {
+  const auto expected = hidden_with_position("{type: alibi, slopes: [0.5, 0.5]}", "rms");
+  EXPECT_TRUE(at::equal(hidden_with_position("{type: even, slope: 0.5}", "own"), expected));
+  EXPECT_FALSE(test::near(hidden_with_position("{type: even, slope: 2}", "own"), expected));
+  EXPECT_FALSE(test::near(hidden_with_position("{type: even, slope: 0.5}"), expected));
+}
+
+TEST(LayerTypes, AListOfOneTypeIsThatType) {
+  const auto hidden = [](const std::string& position) { return hidden_with_position(position); };
+  EXPECT_TRUE(at::equal(hidden("[{type: learned, length: 16}]"), hidden("{length: 16}")));
+  EXPECT_FALSE(
+      test::near(hidden("[{type: learned, length: 16}, {type: alibi}]"), hidden("{length: 16}")));
 }
 
 TEST(LayerTypes, AStandardModelKeepsItsModelType) {

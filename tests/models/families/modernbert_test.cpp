@@ -103,10 +103,11 @@ TEST(ModernOptions, WhatAFamilyHasNotIsRefused) {
   EXPECT_NE(modern_message({{"attention", "{type: windows}"}})
                 .find("'windows' is not one of full, window"),
             std::string::npos);
-  EXPECT_NE(modern_message({{"position", "{type: rotary}"}}).find("'rotary' is not one of learned"),
+  EXPECT_NE(modern_message({{"type", "modernbert"}, {"position", "{type: rotery}"}})
+                .find("'rotery' is not one of rotary, learned"),
             std::string::npos);
-  EXPECT_NE(modern_message({{"type", "modernbert"}, {"position", "{type: learned}"}})
-                .find("'learned' is not one of rotary"),
+  EXPECT_NE(modern_message({{"position", "{type: alibi, local_rope_theta: 5}"}})
+                .find("model.position.local_rope_theta"),
             std::string::npos);
   EXPECT_NE(modern_message({{"type", "modernbert"}, {"norm", "{place: post}"}})
                 .find("'post' is not one of pre"),

@@ -73,7 +73,7 @@ TEST(WindowAttention, AWindowWiderThanTheSequenceIsNone) {
 // Without positions, attention is invariant to the order of the tokens.
 TEST(RotaryPositions, EncodeTheOrderOfTokens) {
   for (const double theta : {0.0, 100.0}) {
-    const auto layer = make_full_attention({.dim = 8, .heads = 2, .theta = theta});
+    const auto layer = make_full_attention({.dim = 8, .heads = 2, .rotary = {.theta = theta}});
     test::fill_parameters(*layer);
     const auto x = at::arange(24, at::kFloat).view({3, 8}).sin();
     const auto y = layer->forward(x, test::context_of({0, 3}));
@@ -83,7 +83,7 @@ TEST(RotaryPositions, EncodeTheOrderOfTokens) {
 }
 
 TEST(RotaryPositions, ALongerSequenceGetsALongerTable) {
-  const auto layer = make_full_attention({.dim = 8, .heads = 2, .theta = 100.0});
+  const auto layer = make_full_attention({.dim = 8, .heads = 2, .rotary = {.theta = 100}});
   test::fill_parameters(*layer);
   const auto x = at::arange(8 * 200, at::kFloat).view({200, 8}).sin();
   const auto first = layer->forward(x.slice(0, 0, 5), test::context_of({0, 5}));
@@ -109,10 +109,11 @@ at::Tensor mixed_by(const at::Tensor& weights, const at::Tensor& x, Attention& l
 }
 
 TEST(AttentionWeights, MixTheValuesAsForwardDoes) {
-  for (const auto& layer : {make_full_attention({.dim = 8, .heads = 2, .dropout = 0.5}),
-                            make_full_attention({.dim = 8, .heads = 2, .is_causal = true}),
-                            make_full_attention({.dim = 8, .heads = 2, .theta = 100}),
-                            window_attention(4)({.dim = 8, .heads = 2, .theta = 100})}) {
+  for (const auto& layer :
+       {make_full_attention({.dim = 8, .heads = 2, .dropout = 0.5}),
+        make_full_attention({.dim = 8, .heads = 2, .is_causal = true}),
+        make_full_attention({.dim = 8, .heads = 2, .rotary = {.theta = 100}}),
+        window_attention(4)({.dim = 8, .heads = 2, .rotary = {.theta = 100}})}) {
     test::fill_parameters(*layer);
     const auto x = at::arange(96, at::kFloat).view({12, 8}).sin();
     const auto context = test::context_of({0, 3, 12});

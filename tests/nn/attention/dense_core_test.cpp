@@ -140,7 +140,7 @@ TEST(DenseCore, IsTheSameInPlainLibTorchAndFused) {
   auto causal = full;
   causal.is_causal = true;
   auto rotary = causal;
-  rotary.theta = 50;
+  rotary.rotary.theta = 50;
   rotary.key_heads = 1;
   auto biased = full;
   biased.has_distance_bias = true;

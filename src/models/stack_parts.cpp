@@ -1,0 +1,28 @@
+#include "models/stack_parts.h"
+
+#include "models/config/family_definition.h"
+
+namespace weft::models {
+
+nn::NormOptions norm_of(const ModelOptions& options, int64_t dim) {
+  const auto& own = options.layer_types.norm;
+  return {.dim = dim,
+          .epsilon = options.norm_epsilon,
+          .has_bias = options.biases.norm,
+          .make = own ? own->make
+                      : nn::default_component(nn::norm_types(), options.family->norm_type).make};
+}
+
+nn::Positions make_positions(const ModelOptions& options, nn::PositionOptions side) {
+  side.dim = embedding_width(options);
+  side.length = options.length;
+  side.offset = position_offset(options);
+  side.head_dim = head_dim(options);
+  nn::Positions positions;
+  for (const auto& choice : position_choices(options)) {
+    positions.push_back(choice.make(side));
+  }
+  return positions;
+}
+
+}  // namespace weft::models
