@@ -52,9 +52,8 @@ void check_group_column(const config::Section& section,
         section.fail("group", str_cat("'", group, "', but ", file,
                                       " has no named columns, must be a csv, tsv or jsonl file"));
       }
-      const auto columns = formats::read_column_names(file, *kind);
-      if (*kind != formats::TableKind::kJsonl &&
-          std::find(columns.begin(), columns.end(), group) == columns.end()) {
+      const auto columns = formats::read_column_names(file, *kind, item.table);
+      if (*kind != formats::TableKind::kJsonl && !formats::find_column(group, columns)) {
         const auto near = did_you_mean(group, columns);
         section.fail(
             "group",

@@ -35,10 +35,10 @@ formats::TableKind kind_of_table(const std::string& path) {
                             "data.split.evaluate and data.split.test in the config"));
   }
   const auto kind = formats::table_kind(path);
-  if (!kind) {
+  if (!kind || *kind == formats::TableKind::kParquet) {
     throw UserError(path +
-                    ": not a table, must be a csv, tsv or jsonl file (data.split in the "
-                    "config also splits tagged sentences and images)");
+                    ": must be a csv, tsv or jsonl file (data.split in the config also splits "
+                    "Parquet files, tagged sentences and images)");
   }
   return *kind;
 }

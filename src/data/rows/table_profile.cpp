@@ -87,10 +87,11 @@ double ColumnProfile::mean_words() const {
 TableProfile profile_table(const std::string& path, int64_t max_rows) {
   const auto kind = formats::table_kind(path);
   if (!kind) {
-    throw Error(path + ": not a table, must be a .csv, .tsv or .jsonl file");
+    throw Error(path + ": not a table, must be a .csv, .tsv, .jsonl or .parquet file");
   }
   const formats::TableOptions no_header = {.has_header = false};
-  const bool may_lack_header = *kind != formats::TableKind::kJsonl;
+  const bool may_lack_header =
+      *kind == formats::TableKind::kCsv || *kind == formats::TableKind::kTsv;
   auto names = formats::read_column_names(path, *kind);
   std::sort(names.begin(), names.end());
   if (may_lack_header && std::adjacent_find(names.begin(), names.end()) != names.end()) {
