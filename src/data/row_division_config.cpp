@@ -100,9 +100,10 @@ void read_row_division(config::Section& section, DataOptions& options) {
   read_folds(section, options);
   SplitOptions& split = options.split;
   auto nested = section.section(
-      "split", {.help = "Holds out rows of data.train for evaluation and test. Exact duplicates "
-                        "stay in one part. The rows are recorded in split.json of the run "
-                        "directory; `weft evaluate RUN --split test` evaluates on them.",
+      "split", {.help = "Holds out rows of data.train for evaluation and test. Duplicates (texts "
+                        "of the same words, images of the same bytes) stay in one part. The rows "
+                        "are recorded in split.json of the run directory; `weft evaluate RUN "
+                        "--split test` evaluates on them.",
                 .only_if = "labelled texts, tags or images"});
   read_size(nested, "evaluate", split.evaluate,
             "Rows for evaluation during training: a fraction (0.1), or a number of rows (500). "

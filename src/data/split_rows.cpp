@@ -10,6 +10,7 @@
 #include "data/images/image_source.h"
 #include "data/rows/labelled_rows.h"
 #include "data/rows/tagged_rows.h"
+#include "data/text/text_shingles.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -27,9 +28,9 @@ SplitRows labelled_split_rows(const DataItem& item, const LabelFormat& label_for
       added.label = *std::min_element(labels.begin(), labels.end());
     }
     added.is_dropped = labels.empty() && !label_format.is_multi_label;
-    added.content = digest(trim(texts.first.at(row)));
+    added.content = digest_of_words(texts.first.at(row));
     if (texts.is_pair) {
-      added.content = digest(trim(texts.second.at(row)), added.content);
+      added.content = digest_of_words(texts.second.at(row), added.content);
     }
   }
   return result;

@@ -27,8 +27,8 @@ struct SplitRows {
   std::vector<SplitRow> rows;
 };
 
-/// Rows of labelled texts: duplicates have the same texts, white space at their ends aside; of
-/// several classes the first counts; regression rows have no class. Throws data::Error.
+/// Rows of labelled texts: duplicates have the same words (normalize_text); of several classes the
+/// first counts; regression rows have no class. Throws data::Error.
 SplitRows labelled_split_rows(const DataItem& item, const LabelFormat& label_format);
 
 /// Sentences of tagged words, without classes: duplicates have the same words.

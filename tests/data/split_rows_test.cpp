@@ -34,9 +34,9 @@ class SplitRowsTest : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(SplitRowsTest, TextsAreDuplicatesWithoutTheSpaceAroundThem) {
+TEST_F(SplitRowsTest, TextsOfTheSameWordsAreDuplicates) {
   const auto rows =
-      labelled_split_rows(item("x.tsv", "label\ttext\nno\ta b\nyes\t a b \nno\ta  b\n"), {});
+      labelled_split_rows(item("x.tsv", "label\ttext\nno\ta b\nyes\t A  b! \nno\ta c\n"), {});
   EXPECT_EQ(labels(rows), (Names{"no", "yes", "no"}));
   EXPECT_EQ(rows.rows[0].content, rows.rows[1].content);
   EXPECT_NE(rows.rows[0].content, rows.rows[2].content);

@@ -14,6 +14,7 @@
 #include "cli/verb.h"
 #include "data/split_rows.h"
 #include "formats/byte_source.h"
+#include "data/text/text_shingles.h"
 #include "formats/raw_records.h"
 #include "formats/table_reader.h"
 
@@ -90,7 +91,7 @@ void add_keys(const Arguments& arguments,
   for (std::vector<std::optional<std::string>> fields; reader.next(fields); ++row) {
     auto& key = keys.emplace_back();
     for (std::size_t i = 0; i < contents; ++i) {
-      key.content = digest(trim(fields[i].value_or("")), key.content);
+      key.content = data::digest_of_words(fields[i].value_or(""), key.content);
     }
     if (contents == 0 && row < rows.size()) {
       key.content = digest(trim(rows[row]));
@@ -169,8 +170,8 @@ int run_data_split(const std::vector<std::string>& raw) {
        .description =
            "Divides tables (csv, tsv, jsonl; several files count as one) into DIR/train, "
            "DIR/evaluate and DIR/test. Lines are copied byte for byte, the header is repeated. "
-           "Duplicates stay in one file: rows with equal texts in the columns text, sentence1 or "
-           "sentence and text_pair or sentence2, else equal rows. Classes are divided in "
+           "Duplicates stay in one file: rows with the same words in the columns text, sentence1 "
+           "or sentence and text_pair or sentence2, else equal rows. Classes are divided in "
            "proportion. A config does the same without copies: data.split.",
        .examples =
            {"weft data split data/reviews.tsv --evaluate 0.1 --test 0.1 --output data/parts",

@@ -114,6 +114,11 @@ std::u32string normalize_text(std::string_view text) {
   return normalized.empty() ? utf8::decode(trim(text)) : normalized;
 }
 
+uint64_t digest_of_words(std::string_view text, uint64_t seed) {
+  const auto words = normalize_text(text);
+  return digest(words.data(), words.size() * sizeof(char32_t), seed);
+}
+
 std::vector<uint32_t> make_shingles(std::u32string_view normalized) {
   std::vector<uint32_t> shingles;
   append_shingles(normalized, shingles);

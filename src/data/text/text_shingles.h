@@ -12,6 +12,9 @@ namespace weft::data {
 /// single spaces. A text without words is only stripped of surrounding white space.
 std::u32string normalize_text(std::string_view text);
 
+/// Hash of the normalised text.
+uint64_t digest_of_words(std::string_view text, uint64_t seed = 0);
+
 /// Returns the sorted, distinct hashes of all runs of five code points of a normalised text; a
 /// shorter text is a single shingle, an empty one has none.
 std::vector<uint32_t> make_shingles(std::u32string_view normalized);

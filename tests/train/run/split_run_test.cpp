@@ -78,7 +78,7 @@ TEST_F(SplitRunTest, TestRowsAreThoseThatTheRunRecorded) {
   // The last evaluation of the run saw the same rows.
   EXPECT_DOUBLE_EQ(
       evaluated("run/last", data::SplitPart::kEvaluate).evaluation->result().at("eval_loss"),
-      small_.values("run", "eval_loss").rbegin()->second);
+      small_.values("run", "eval/loss").rbegin()->second);
 }
 
 TEST_F(SplitRunTest, ACheckpointKnowsItsRowsWithoutTheRun) {
