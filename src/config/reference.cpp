@@ -10,7 +10,8 @@ namespace weft::config {
 
 namespace {
 
-constexpr std::string_view kDurationForm = "duration (steps, epochs, tokens or minutes)";
+constexpr std::string_view kDurationForm =
+    "duration (steps, epochs, tokens, seconds, minutes or hours)";
 
 std::string reference_name_of(KeyType type) {
   switch (type) {
@@ -24,6 +25,8 @@ std::string reference_name_of(KeyType type) {
       return "text";
     case KeyType::kDuration:
       return std::string(kDurationForm);
+    case KeyType::kRelativeDuration:
+      return str_cat(kDurationForm, " or fraction of the run (10% or 0.1)");
     case KeyType::kNumberList:
       return "list of numbers";
     case KeyType::kTextList:
@@ -176,7 +179,7 @@ std::string default_of(const Declaration& key) {
 
 std::string type_of(const Declaration& key) {
   std::string result = reference_name_of(key.type) + join(key.choices);
-  if (key.type != KeyType::kDuration) {
+  if (key.type != KeyType::kDuration && key.type != KeyType::kRelativeDuration) {
     const std::string range = to_string(key.range);
     result += range.empty() ? "" : " " + range;
   }

@@ -15,6 +15,7 @@ enum class KeyType {
   kNumber,
   kText,
   kDuration,
+  kRelativeDuration,  // or a fraction of the run
   kNumberList,
   kTextList,
   kChoice,        // one of `choices`

@@ -11,7 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kDuration = "^[+]?[0-9.eE+-]+ *[kMG]? *(step|epoch|token|minute)s?$";
+constexpr const char* kDuration =
+    "^[+]?[0-9.eE+-]+ *[kMG]? *(step|epoch|token|second|minute|hour)s?$";
 
 Json bounded(const char* type, const Range& range) {
   Json schema = {{"type", type}};
@@ -45,6 +46,11 @@ Json schema_of(const Declaration& key) {
       return {{"type", {"string", "number", "boolean"}}};
     case KeyType::kDuration:
       return {{"type", "string"}, {"pattern", kDuration}};
+    case KeyType::kRelativeDuration:
+      return {{"anyOf",
+               {{{"type", "string"}, {"pattern", kDuration}},
+                {{"type", "string"}, {"pattern", "^[0-9.]+ *%$"}},
+                bounded("number", half_open(0, 1))}}};
     case KeyType::kNumberList:
       return {{"type", "array"}, {"items", bounded("number", key.range)}};
     case KeyType::kTextList:
@@ -68,8 +74,8 @@ Json schema_of(const Declaration& key) {
 /// Returns the default as JSON if its YAML is also valid JSON of the right type, else as text.
 Json schema_default_of(const Declaration& key) {
   const Json parsed = Json::parse(key.default_value, nullptr, false);
-  const bool is_text =
-      key.type == KeyType::kText || key.type == KeyType::kChoice || key.type == KeyType::kDuration;
+  const bool is_text = key.type == KeyType::kText || key.type == KeyType::kChoice ||
+                       key.type == KeyType::kDuration || key.type == KeyType::kRelativeDuration;
   if (parsed.is_discarded() || (is_text && !parsed.is_string() && !parsed.is_null())) {
     return key.default_value;
   }

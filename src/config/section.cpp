@@ -86,6 +86,15 @@ struct Reader {
     }
   }
 
+  void from(const Node& node, RelativeDuration& value) const {
+    scalar(node, "a duration such as 100 steps, or a fraction of the run such as 10%");
+    try {
+      value = parse_relative_duration(node.scalar);
+    } catch (const std::invalid_argument& error) {
+      fail(node, error.what());
+    }
+  }
+
   template <class Value>
   void from(const Node& node, std::vector<Value>& values) const {
     if (node.kind != Node::Kind::kList) {
@@ -118,6 +127,7 @@ std::string section_written(int64_t value) { return std::to_string(value); }
 std::string section_written(double value) { return yaml_number(value); }
 std::string section_written(const std::string& value) { return yaml_text(value); }
 std::string section_written(const Duration& value) { return to_string(value); }
+std::string section_written(const RelativeDuration& value) { return to_string(value); }
 template <class Value>
 std::string section_written(const std::vector<Value>& values) {
   std::vector<std::string> scalars;
@@ -147,6 +157,7 @@ constexpr KeyType type_for(const int64_t&) { return KeyType::kInteger; }
 constexpr KeyType type_for(const double&) { return KeyType::kNumber; }
 KeyType type_for(const std::string&) { return KeyType::kText; }
 constexpr KeyType type_for(const Duration&) { return KeyType::kDuration; }
+constexpr KeyType type_for(const RelativeDuration&) { return KeyType::kRelativeDuration; }
 KeyType type_for(const std::vector<double>&) { return KeyType::kNumberList; }
 KeyType type_for(const std::vector<std::string>&) { return KeyType::kTextList; }
 
@@ -210,6 +221,9 @@ void Section::read(std::string_view key, std::string& value, const KeySpec& spec
   read_value(*state_, key, value, spec);
 }
 void Section::read(std::string_view key, Duration& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
+}
+void Section::read(std::string_view key, RelativeDuration& value, const KeySpec& spec) {
   read_value(*state_, key, value, spec);
 }
 void Section::read(std::string_view key, std::vector<double>& value, const KeySpec& spec) {

@@ -88,6 +88,7 @@ class Section {
   void read(std::string_view key, double& value, const KeySpec& spec);
   void read(std::string_view key, std::string& value, const KeySpec& spec);
   void read(std::string_view key, Duration& value, const KeySpec& spec);
+  void read(std::string_view key, RelativeDuration& value, const KeySpec& spec);
   void read(std::string_view key, std::vector<double>& value, const KeySpec& spec);
   void read(std::string_view key, std::vector<std::string>& value, const KeySpec& spec);
   /// Read `null` or `none` (Duration: also `never`) as nullopt.
@@ -141,6 +142,8 @@ class Section {
   /// if every KeySpec had it as `only_if`.
   Section only_with(std::string_view condition) const;
 
+  /// Whether the file gives the key a value other than null; also of a section below:
+  /// `optimizer.lr`.
   bool has(std::string_view key) const;
   bool is_list(std::string_view key) const;
   bool is_documenting() const;

@@ -137,8 +137,12 @@ Section Section::only_with(std::string_view condition) const {
 }
 
 bool Section::has(std::string_view key) const {
-  const Entry* entry = state_->node == nullptr ? nullptr : state_->node->find(key);
-  return entry != nullptr && entry->value.kind != Node::Kind::kNull;
+  const Node* node = state_->node;
+  for (const auto word : split(key, '.')) {
+    const Entry* entry = node == nullptr ? nullptr : node->find(word);
+    node = entry == nullptr ? nullptr : &entry->value;
+  }
+  return node != nullptr && node->kind != Node::Kind::kNull;
 }
 
 bool Section::is_documenting() const { return state_->declarations != nullptr; }

@@ -180,8 +180,8 @@ TEST(ConfigErrors, SuggestAWordWhereThereAreMany) {
 
 TEST(ConfigErrors, NameWrongDurations) {
   const std::string allowed =
-      ", must be a number with the unit steps, epochs, tokens or minutes, as in 2000 steps or 10M "
-      "tokens";
+      ", must be a number with the unit steps, epochs, tokens, seconds, minutes or hours, as in "
+      "2000 steps or 10M tokens";
   expect_messages({
       {"100 steps", "100 stepps",
        "9:13: train.duration: '100 stepps' has an unknown unit (did you mean 'steps'?)" + allowed},

@@ -90,7 +90,8 @@ TEST(Explain, DescribesAKey) {
             "  default: 64\n");
   EXPECT_EQ(explain(declarations(), "train.evaluate_every"),
             "train.evaluate_every\n  Pause between evaluations.\n"
-            "  type: duration (steps, epochs, tokens or minutes), or never\n  default: null\n");
+            "  type: duration (steps, epochs, tokens, seconds, minutes or hours), or never\n  "
+            "default: null\n");
   EXPECT_EQ(explain(declarations(), "objective.mask_fraction"),
             "objective.mask_fraction\n  Share of tokens chosen.\n  type: number in [0, 1]\n"
             "  default: 0.15\n  only with: type: mlm\n");
