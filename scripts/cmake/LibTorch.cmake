@@ -1,6 +1,6 @@
-# Finds LibTorch and defines the target weft::libtorch. Search order: LIBTORCH, Torch_DIR or CMAKE_PREFIX_PATH given by the user,
-# the directories of WEFT_LIBTORCH_HINTS, an importable Python `torch`, the download of scripts/setup.sh in the build directory
-# (WEFT_LIBTORCH_OWN). The libraries are imported by path: the CMake package of a CUDA build would require the CUDA toolkit,
+# Finds LibTorch and defines the target weft::libtorch. Search order: LIBTORCH given by the user, WEFT_LIBTORCH_BUILT_WITH (of an installed
+# Weft), Torch_DIR or CMAKE_PREFIX_PATH given by the user, an importable Python `torch`, the download of scripts/setup.sh in the build
+# directory (WEFT_LIBTORCH_OWN). The libraries are imported by path: the CMake package of a CUDA build would require the CUDA toolkit,
 # which is not needed without .cu files. Also installed, for find_package(Weft).
 set(LIBTORCH "" CACHE PATH "Directory of LibTorch, with include/ and lib/")
 
@@ -44,7 +44,7 @@ function(weft_find_libtorch root version)
       message(FATAL_ERROR "LIBTORCH=${folder}: must be LibTorch 2.8 or later, found version ${is} (empty: no include/ and lib/).")
     endif()
   endforeach()
-  set(given "${LIBTORCH}" "$ENV{LIBTORCH}")
+  set(given "${LIBTORCH}" "$ENV{LIBTORCH}" "${WEFT_LIBTORCH_BUILT_WITH}")
   foreach(folder "${Torch_DIR}" "$ENV{Torch_DIR}")  # .../share/cmake/Torch
     if(folder)
       list(APPEND given "${folder}/../../..")
@@ -54,7 +54,7 @@ function(weft_find_libtorch root version)
   foreach(prefix ${CMAKE_PREFIX_PATH} ${environment_prefixes})  # a LibTorch directory, or its share/cmake
     list(APPEND given "${prefix}" "${prefix}/../..")
   endforeach()
-  set(found ${LIBTORCH_LAST} ${WEFT_LIBTORCH_HINTS})
+  set(found ${LIBTORCH_LAST})
   foreach(python python3 python)
     execute_process(
       COMMAND ${python} -c "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
