@@ -107,8 +107,8 @@ void check_column(const config::Section& section,
       const std::string suggestion = did_you_mean(*column, columns);
       const std::string hint =
           suggestion.empty() ? "" : str_cat(" (did you mean ", quoted_text(suggestion), "?)");
-      section.fail(key, str_cat("'", *column, "' is not a column of ", file, hint, ", which has ",
-                                quoted_text(columns)));
+      section.report(key, str_cat("'", *column, "' is not a column of ", file, hint, ", which has ",
+                                  quoted_text(columns)));
     }
   }
 }
@@ -157,7 +157,7 @@ DataItem read_item(config::Section& section) {
        .only_if = "csv, tsv or jsonl files"});
   read_image_item(section, item.image);
   if (!item.labels.empty() && item.label) {
-    section.fail("labels", "given together with label, only one of the two is allowed");
+    section.report("labels", "given together with label, only one of the two is allowed");
   }
   section.read("source", item.source,
                {.help = "Column with the source text. Default: `source`. If the item has no "
@@ -192,9 +192,9 @@ std::vector<DataItem> read_items(config::Section& section,
                                  const config::KeySpec& about) {
   std::vector<DataItem> items;
   for (config::Section& item : section.sections(key, about)) {
-    items.push_back(read_item(item));
+    item.attempt([&] { items.push_back(read_item(item)); });
   }
-  if (about.is_required && items.empty() && !section.is_documenting()) {
+  if (about.is_required && items.empty() && !section.is_documenting() && section.is_valid(key)) {
     section.fail(key, "an empty list, must name at least one file");
   }
   return items;
@@ -238,7 +238,7 @@ void read_languages(config::Section& section, DataOptions& options) {
   const auto has_language = [](const DataItem& item) { return !item.language.empty(); };
   if (options.languages.alpha && !section.is_documenting() &&
       !std::all_of(options.train.begin(), options.train.end(), has_language)) {
-    section.fail("sampling_alpha", "every item of data.train must name its `language`");
+    section.report("sampling_alpha", "every item of data.train must name its `language`");
   }
 }
 
@@ -249,7 +249,7 @@ void read_label_format(config::Section& section, DataOptions& options) {
                {.help = "Separator between several labels in one csv or tsv field (e.g. `a;b`). In "
                         "jsonl files a list works as well."});
   if (options.label_separator && options.label_separator->empty()) {
-    section.fail("label_separator", "an empty text, must have at least one character");
+    section.report("label_separator", "an empty text, must have at least one character");
   }
   section.read_choice(
       "unlabelled", options.unlabelled, kUnlabelled,
