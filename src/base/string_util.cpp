@@ -111,6 +111,10 @@ std::string with_commas(int64_t number) {
   return result;
 }
 
+std::string counted(int64_t number, std::string_view noun) {
+  return str_cat(with_commas(number), " ", noun, number == 1 ? "" : "s");
+}
+
 std::string shortest_repr(double value) {
   std::array<char, 32> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;

@@ -31,6 +31,9 @@ std::string_view trim(std::string_view text);
 /// `1234567` -> `1,234,567`.
 std::string with_commas(int64_t number);
 
+/// `1 row`, `1,234 rows`.
+std::string counted(int64_t number, std::string_view noun);
+
 /// Shortest decimal text that parses to the same double (`0.1`, `1e-05`).
 std::string shortest_repr(double value);
 

@@ -13,27 +13,31 @@ namespace {
 using Words = std::vector<std::string>;
 
 HelpText help() {
-  return {.usage =
-              "weft config check FILE [--set key=value]...\n"
-              "       weft config show FILE [--set key=value]...\n"
-              "       weft config explain [KEY]\n"
-              "       weft config reference | schema | support",
-          .description =
-              "check validates a config. show prints it with all defaults filled in. explain "
-              "describes one key (without KEY: lists all\nkeys). reference prints docs/config.md. "
-              "schema prints a JSON schema for editors.\nsupport prints docs/support.md: which "
-              "families, heads and objectives go together.",
-          .examples = {"weft config check configs/quickstart_pretrain.yaml",
-                       "weft config show configs/quickstart_pretrain.yaml --set run.seed=2",
-                       "weft config explain train.optimizer.lr"}};
+  return {
+      .usage =
+          "weft config check FILE [--set key=value]...\n"
+          "       weft config show FILE [--set key=value]...\n"
+          "       weft config explain [KEY]\n"
+          "       weft config reference | schema | support",
+      .description =
+          "check validates a config and the files that it names, as train does before it starts, "
+          "with a line for each mistake;\nit writes nothing. show prints it with all defaults "
+          "filled "
+          "in. explain describes one key, also by its name in other\ntrainers (without KEY: lists "
+          "all keys). reference prints docs/config.md. schema prints a JSON schema for editors.\n"
+          "support prints docs/support.md: which families, heads and objectives go together.",
+      .examples = {"weft config check configs/quickstart_pretrain.yaml",
+                   "weft config show configs/quickstart_pretrain.yaml --set run.seed=2",
+                   "weft config explain train.optimizer.lr"}};
 }
 
 /// Arguments after the action; `min` to `max` of them.
 Words rest_of(const Words& positional, std::size_t min, std::size_t max, std::string_view form) {
   const std::size_t given = positional.size() - 1;
   if (given < min || given > max) {
-    throw UsageError(
-        str_cat("weft config ", positional[0], ": ", given, " arguments, must be: ", form));
+    throw UsageError(str_cat("weft config ", positional[0], ": ",
+                             counted(static_cast<int64_t>(given), "argument"),
+                             ", must be: ", form));
   }
   return {positional.begin() + 1, positional.end()};
 }
@@ -44,18 +48,20 @@ void reject_set(const Arguments& arguments, const std::string& action) {
   }
 }
 
-train::RunConfig read(const Arguments& arguments, const std::string& action) {
+config::Document load(const Arguments& arguments, const std::string& action) {
   const Words files = rest_of(arguments.positional(), 1, 1,
                               str_cat("weft config ", action, " FILE [--set key=value]"));
-  return train::read_run_config(config::Document::load(files[0], arguments.all("set")));
+  return config::Document::load(files[0], arguments.all("set"));
 }
 
 void check(const Arguments& arguments) {
-  read(arguments, "check");
+  train::check_run_config(load(arguments, "check"));
   std::cout << arguments.positional()[1] << ": ok\n";
 }
 
-void show(const Arguments& arguments) { std::cout << read(arguments, "show").resolved; }
+void show(const Arguments& arguments) {
+  std::cout << train::read_run_config(load(arguments, "show")).resolved;
+}
 
 void explain(const Arguments& arguments) {
   reject_set(arguments, "explain");

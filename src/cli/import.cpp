@@ -123,7 +123,8 @@ std::string model_of(const Arguments& arguments, const std::string& adapter) {
   const auto base = arguments.get("base", models::adapter_base(adapter));
   if (!fs::exists(base)) {
     throw UserError(str_cat(adapter, ": its base '", base,
-                            "' was not found: give its directory with --base DIR"));
+                            "' was not found: give its directory with --base DIR",
+                            models::download_hint(base)));
   }
   return models::model_directory(base);
 }

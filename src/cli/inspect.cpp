@@ -232,7 +232,7 @@ int run_inspect(std::vector<std::string> raw) {
     return 0;
   }
   const auto& path = arguments.positional()[0];
-  if (fs::is_directory(path)) {
+  if (fs::is_directory(path) || models::is_hub_name(path)) {
     inspect_model(path);
   } else {
     inspect_config(path, arguments.all("set"));

@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/verbs.h"
+#include "config/section.h"
 
 namespace weft::cli {
 namespace {
@@ -77,9 +78,19 @@ void print_error(std::string_view message) {
   std::cerr << "error: " << line << "\n";
 }
 
+/// A config may have several mistakes, each on a line of its own.
+void print_config_errors(const config::Error& error) {
+  for (const auto line : split(error.what(), '\n')) {
+    print_error(line);
+  }
+}
+
 int guarded(std::vector<std::string> arguments) {
   try {
     return run_verb(std::move(arguments));
+  } catch (const config::Error& error) {
+    print_config_errors(error);
+    return kUser;
   } catch (const UserError& error) {
     print_error(error.what());
     return kUser;

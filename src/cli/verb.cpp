@@ -133,9 +133,9 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
     positional_.push_back(argument);
   }
   if (positional_.size() < min_positional_ || positional_.size() > max_positional_) {
-    throw UsageError(str_cat("weft ", state_->verb, ": ", positional_.size(), " arguments, ",
-                             positional_.size() < min_positional_ ? "too few" : "too many", ": ",
-                             help_.usage));
+    throw UsageError(str_cat(
+        "weft ", state_->verb, ": ", counted(static_cast<int64_t>(positional_.size()), "argument"),
+        ", ", positional_.size() < min_positional_ ? "too few" : "too many", ": ", help_.usage));
   }
   return true;
 }

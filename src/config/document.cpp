@@ -1,3 +1,6 @@
+#include <exception>
+#include <vector>
+
 #include "base/file.h"
 #include "base/string_util.h"
 #include "config/section.h"
@@ -40,6 +43,26 @@ Document Document::parse(std::string_view content,
 }
 
 Section Document::root() const { return Section(state_); }
+
+void Document::read(const std::function<void(Section)>& read_all) const {
+  state_->errors = std::make_shared<ErrorList>();
+  const auto& errors = state_->errors->items;
+  try {
+    state_->attempt("", [&] { read_all(root()); });
+  } catch (const std::exception&) {
+    if (errors.empty()) {  // otherwise values that were left at their defaults may contradict
+      throw;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& error : errors) {
+    lines.push_back(error.message);
+  }
+  state_->errors.reset();
+  if (!lines.empty()) {
+    throw Error(join(lines, "\n"));
+  }
+}
 
 std::string Document::resolved() const { return to_yaml(*state_->record); }
 

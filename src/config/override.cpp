@@ -17,7 +17,12 @@ class PathWalk {
   explicit PathWalk(SourceLocation location) : location_(std::move(location)) {}
 
   /// Returns the child `word` of `node`, created if missing.
-  Node& step(Node& node, std::string_view word) {
+  Node& step(Node& node, std::string_view word, bool is_last) {
+    // The first map of a list that is not there yet: data.evaluate.0.path. A last `0` may be the
+    // name of a class.
+    if (node.kind == Node::Kind::kNull && word == "0" && !is_last) {
+      node = {.kind = Node::Kind::kList, .location = location_, .entries = {}};
+    }
     Node& below = node.kind == Node::Kind::kList ? item(node, word) : value(node, word);
     path_ += path_.empty() ? "" : ".";
     path_ += word;
@@ -80,11 +85,11 @@ void apply_override(Node& root, const std::string& assignment) {
     walk.fail(str_cat("more than ", kMaxDepth, " nested keys"));
   }
   Node* node = &root;
-  for (const auto word : words) {
-    if (word.empty()) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].empty()) {
       walk.fail("an empty key between dots, must be key=value, as in train.optimizer.lr=1e-4");
     }
-    node = &walk.step(*node, word);
+    node = &walk.step(*node, words[i], i + 1 == words.size());
   }
   *node =
       parse_override_value(std::string_view(assignment).substr(equals + 1), *location.source, key);

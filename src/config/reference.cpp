@@ -80,7 +80,7 @@ std::string reference_explained(const Declarations& declarations, const Declarat
     lines += key.is_required ? "  required\n" : str_cat("  default: ", default_of(key), "\n");
   }
   if (!key.only_if.empty()) {
-    lines += str_cat("  only with: ", key.only_if, "\n");
+    lines += str_cat("  only ", condition_of(key), "\n");
   }
   std::vector<const Declaration*> below;
   for (const auto& other : declarations.keys) {
@@ -177,6 +177,12 @@ std::string default_of(const Declaration& key) {
                                     : str_cat(key.default_value, " (", key.other_defaults, ")");
 }
 
+std::string condition_of(const Declaration& key) {
+  constexpr std::string_view kNo = "no ";
+  return key.only_if.starts_with(kNo) ? "without " + key.only_if.substr(kNo.size())
+                                      : "with " + key.only_if;
+}
+
 std::string type_of(const Declaration& key) {
   std::string result = reference_name_of(key.type) + join(key.choices);
   if (key.type != KeyType::kDuration && key.type != KeyType::kRelativeDuration) {
@@ -194,6 +200,12 @@ std::string type_of(const Declaration& key) {
 
 std::string explain(const Declarations& declarations, std::string_view key) {
   const auto found = matches(declarations, with_wildcards(key));
+  const auto* foreign = find_foreign_key(split(key, '.').back());
+  if (found.empty() && foreign != nullptr) {
+    const bool has_note = !foreign->how.empty();
+    return str_cat(key, " is called ", foreign->path, " here", has_note ? ": " : "", foreign->how,
+                   "\n\n", explain(declarations, foreign->path));
+  }
   if (found.empty()) {
     std::vector<std::string> paths;
     std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,8 +69,12 @@ Declarations merge_types(const std::vector<TypeDeclarations>& types);
 /// `768`, or `768 (gpt2: 1024)`; `required` for a required key, empty for a section.
 std::string default_of(const Declaration& declaration);
 
+/// The `only_if` of a key as `with type: mlm` or `without init_from`.
+std::string condition_of(const Declaration& declaration);
+
 /// Output of `weft config explain KEY`: the key with its details, a section with its keys. A suffix
-/// of the dotted key is enough; all matching keys are shown. Throws Error for an unknown key.
+/// of the dotted key is enough; all matching keys are shown. A key of another trainer shows the one
+/// to use here. Throws Error for an unknown key.
 std::string explain(const Declarations& declarations, std::string_view key);
 /// Output without a KEY: a table of all keys.
 std::string explain_all(const Declarations& declarations);
@@ -79,6 +84,29 @@ std::string reference_page(const Declarations& declarations);
 
 /// Generates the JSON Schema (draft 2020-12), for editors.
 std::string json_schema(const Declarations& declarations);
+
+/// A key of another trainer (transformers, fairseq, Marian, spaCy), and the one to use here.
+struct ForeignKey {
+  std::string_view name;
+  std::string_view path;
+  std::string_view how = {};  // how the value differs, if it does
+};
+
+/// A word of another trainer for a choice, and the one to use here.
+struct ForeignValue {
+  std::string_view path;  // of the key with the choice
+  std::string_view word;
+  std::string_view choice;
+};
+
+std::span<const ForeignKey> foreign_keys();
+std::span<const ForeignValue> foreign_values();
+
+/// Null or empty if the word is unknown. Capitals, and `-` for `_`, do not matter.
+const ForeignKey* find_foreign_key(std::string_view name);
+std::string_view find_foreign_value(std::string_view path, std::string_view word);
+/// `, did you mean 'train.duration' (a number with a unit)?`
+std::string suggestion(const ForeignKey& key);
 
 /// Type in words: `integer >= 1 (layers)`, `one of relu, gelu, silu`, `number in [0, 1) or none`.
 std::string type_of(const Declaration& declaration);

@@ -26,7 +26,7 @@ std::string row(const Declaration& key) {
   } else if (!key.other_defaults.empty()) {
     value += str_cat(" (", key.other_defaults, ")");
   }
-  const std::string only = key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
+  const std::string only = key.only_if.empty() ? "" : str_cat(" Only ", condition_of(key), ".");
   return str_cat("| `", name, "` | ", cell(type_of(key)), " | ", cell(value), " | ", cell(key.help),
                  cell(only), " |\n");
 }
@@ -59,7 +59,7 @@ std::string reference_page(const Declarations& declarations) {
       continue;
     }
     const bool is_list = key.type == KeyType::kSectionList;
-    const std::string only = key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
+    const std::string only = key.only_if.empty() ? "" : str_cat(" Only ", condition_of(key), ".");
     page += str_cat("\n## ", key.path, is_list ? " (each item)" : "", "\n\n", key.help, only,
                     "\n\n", table(declarations, key.path + (is_list ? ".*." : ".")));
   }

@@ -1,7 +1,9 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/string_util.h"
 #include "config/state.h"
 
 namespace weft::config {
@@ -91,17 +93,15 @@ constexpr auto kRenamedKeys = std::to_array<std::pair<std::string_view, std::str
     {"train.schedule.floor", "min_lr_ratio"},
 });
 
-/// `data.train[0].kind` -> `data.train.kind`
+/// `data.train.0.kind` -> `data.train.kind`
 std::string without_indices(std::string_view path) {
-  std::string result;
-  bool is_inside = false;
-  for (const char letter : path) {
-    is_inside = letter == '[' || (is_inside && letter != ']');
-    if (!is_inside && letter != ']') {
-      result += letter;
+  std::vector<std::string> words;
+  for (const auto word : split(path, '.')) {
+    if (word.find_first_not_of("0123456789") != std::string_view::npos) {
+      words.emplace_back(word);
     }
   }
-  return result;
+  return join(words, ".");
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ Json annotated(const Declaration& key) {
   Json schema = with_none(schema_of(key), key);
   std::string about = key.help;
   about += key.unit.empty() ? "" : str_cat(" In ", key.unit, ".");
-  about += key.only_if.empty() ? "" : str_cat(" Only with ", key.only_if, ".");
+  about += key.only_if.empty() ? "" : str_cat(" Only ", condition_of(key), ".");
   schema["description"] = about;
   const bool has_default = key.type != KeyType::kSection && key.type != KeyType::kSectionList;
   if (has_default && !key.is_required) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "base/string_util.h"
 #include "config/scalar.h"
@@ -108,6 +109,40 @@ struct Reader {
     }
   }
 
+  NamedNumbers named_numbers(const Node& node, const std::vector<std::string>& words) const {
+    NamedNumbers value;
+    if (node.kind == Node::Kind::kMap) {
+      for (const auto& entry : node.entries) {
+        value.numbers.emplace_back(entry.key, 0.0);
+        from(entry.value, value.numbers.back().second);
+      }
+    } else if (!is_none(node)) {
+      if (node.kind != Node::Kind::kScalar ||
+          std::ranges::find(words, node.scalar) == words.end()) {
+        state.fail_type(node, key, join(words) + ", null or a map of numbers");
+      }
+      value.word = node.scalar;
+    }
+    return value;
+  }
+
+  std::size_t choice(const Node& node, const std::vector<std::string>& words) const {
+    if (node.kind != Node::Kind::kScalar) {
+      state.fail_type(node, key, "one of " + join(words));
+    }
+    const auto at = std::ranges::find(words, node.scalar);
+    if (at == words.end()) {
+      constexpr std::size_t kFew = 8;  // short lists need no suggestion
+      std::string near(find_foreign_value(state.path_of(key), node.scalar));
+      if (near.empty() && (spec.suggests_nearest || words.size() > kFew)) {
+        near = did_you_mean(node.scalar, words);
+      }
+      fail(node, str_cat(quote(node.scalar), " is not one of ", join(words),
+                         near.empty() ? "" : ", did you mean " + quote(near) + "?"));
+    }
+    return static_cast<std::size_t>(at - words.begin());
+  }
+
   template <class Value>
   void from(const Node& node, std::optional<Value>& value) const {
     const bool is_never =
@@ -198,11 +233,16 @@ void read_value(Section::State& state, std::string_view key, Value& value, const
     state.declarations->add(std::move(declaration));
     return;
   }
-  if (const Node* node = state.lookup(key)) {
-    Reader{state, key, spec}.from(*node, value);
-  } else if (spec.is_required) {
-    state.fail_missing(key);
-  }
+  const Node* node = state.lookup(key);
+  state.attempt(key, [&] {
+    if (node != nullptr) {
+      Value given = value;
+      Reader{state, key, spec}.from(*node, given);
+      value = std::move(given);
+    } else if (spec.is_required) {
+      state.fail_missing(key);
+    }
+  });
   state.record->at(key).value = section_written(value);
 }
 
@@ -258,20 +298,7 @@ void Section::read(std::string_view key,
     return;
   }
   if (const Node* node = state_->lookup(key)) {
-    value = {};
-    const Reader reader{*state_, key, spec};
-    if (node->kind == Node::Kind::kMap) {
-      for (const auto& entry : node->entries) {
-        value.numbers.emplace_back(entry.key, 0.0);
-        reader.from(entry.value, value.numbers.back().second);
-      }
-    } else if (!is_none(*node)) {
-      if (node->kind != Node::Kind::kScalar ||
-          std::find(words.begin(), words.end(), node->scalar) == words.end()) {
-        state_->fail_type(*node, key, join(words) + ", null or a map of numbers");
-      }
-      value.word = node->scalar;
-    }
+    state_->attempt(key, [&] { value = Reader{*state_, key, spec}.named_numbers(*node, words); });
   }
   state_->record->at(key).value = section_written(value);
 }
@@ -287,24 +314,15 @@ std::size_t Section::read_choice_index(std::string_view key,
     state_->declarations->add(std::move(declaration));
     return chosen;
   }
-  if (const Node* node = state_->lookup(key)) {
-    if (node->kind != Node::Kind::kScalar) {
-      state_->fail_type(*node, key, "one of " + join(words));
+  const Node* node = state_->lookup(key);
+  const bool is_valid = state_->attempt(key, [&] {
+    if (node != nullptr) {
+      chosen = Reader{*state_, key, spec}.choice(*node, words);
+    } else if (spec.is_required) {
+      state_->fail_missing(key);
     }
-    const auto at = std::find(words.begin(), words.end(), node->scalar);
-    if (at == words.end()) {
-      constexpr std::size_t kFew = 8;  // short lists need no suggestion
-      const std::string near = spec.suggests_nearest || words.size() > kFew
-                                   ? did_you_mean(node->scalar, words)
-                                   : std::string();
-      state_->fail_at(*node, key,
-                      str_cat(quote(node->scalar), " is not one of ", join(words),
-                              near.empty() ? "" : ", did you mean " + quote(near) + "?"));
-    }
-    chosen = static_cast<std::size_t>(at - words.begin());
-  } else if (spec.is_required) {
-    state_->fail_missing(key);
-  }
+  });
+  state_->is_uncertain = state_->is_uncertain || !is_valid;
   state_->record->at(key).value = yaml_text(words[chosen]);
   return chosen;
 }

@@ -15,7 +15,8 @@
 
 namespace weft::config {
 
-/// `FILE:LINE:COLUMN: dotted.key: actual value, what is allowed`.
+/// `FILE:LINE:COLUMN: dotted.key: actual value, what is allowed`; a line for each error of a
+/// document.
 class Error : public UserError {
  public:
   using UserError::UserError;
@@ -77,7 +78,8 @@ struct Declarations;  // the declarations collected so far, config/reference.h
 /// reference page and the JSON schema.
 ///
 /// Every reader leaves `value` unchanged if the key is absent, so its value before the call is the
-/// default. All throw Error for a wrong type, range or word. Only the optional readers accept null.
+/// default. All throw Error for a wrong type, range or word, except within Document::read, which
+/// collects the errors. Only the optional readers accept null.
 class Section {
  public:
   /// Returns a section without a file that collects declarations.
@@ -156,9 +158,21 @@ class Section {
   /// Throws Error at the location of the key (or of this section if the key is absent): `path.key:
   /// message`.
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
+  /// The same, but within Document::read it adds the error to the others and returns, for callers
+  /// that can go on.
+  void report(std::string_view key, std::string_view message) const;
+  /// The same for an error of other code at a dotted key below this section: `data.length:
+  /// message`. One without such a place, and one whose place the file lacks, are shown at `key`, or
+  /// at the nearest section of it that the file has.
+  void report_at(std::string_view key, std::string_view error) const;
   /// Throws Error for the first key of the file that was never read, with the most similar known
-  /// key.
+  /// key. Within Document::read it reports all.
   void reject_unread();
+  /// Calls `part`. Within Document::read, a UserError that it throws is added to the others, and
+  /// this section counts as wrong.
+  void attempt(const std::function<void()>& part) const;
+  /// Whether Document::read found no error in the key, or at or below this section.
+  bool is_valid(std::string_view key = "") const;
 
   struct State;  // config/state.h
 
@@ -187,6 +201,9 @@ class Document {
                         const std::vector<std::string>& overrides = {});
 
   Section root() const;
+  /// Calls `read_all` with root(). A wrong value is left at its default, so that reading goes on;
+  /// errors that may follow from earlier ones are left out. Throws one Error with a line for each.
+  void read(const std::function<void(Section)>& read_all) const;
   /// Returns every key with its final value, as YAML that parses to the same config. Call it after
   /// all of root() was read.
   std::string resolved() const;

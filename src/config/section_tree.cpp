@@ -18,6 +18,7 @@ std::shared_ptr<Section::State> below(const std::shared_ptr<Section::State>& sta
   auto child = std::make_shared<Section::State>();
   child->root = state->root;
   child->declarations = state->declarations;
+  child->errors = state->errors;
   child->parent = state;
   child->node = node;
   child->location = node == nullptr ? state->location : node->location;
@@ -52,13 +53,16 @@ Section Section::section(std::string_view key, const KeySpec& spec) {
     return Section(below(state_, key, nullptr));
   }
   const Node* node = state_->lookup(key);
-  if (node == nullptr && spec.is_required) {
-    state_->fail_missing(key);
-  }
-  if (node != nullptr && node->kind != Node::Kind::kMap) {
-    state_->fail_type(*node, key, kExpectedMap);
-  }
-  auto child = below(state_, key, node);
+  const bool is_valid = state_->attempt(key, [&] {
+    if (node == nullptr && spec.is_required) {
+      state_->fail_missing(key);
+    }
+    if (node != nullptr && node->kind != Node::Kind::kMap) {
+      state_->fail_type(*node, key, kExpectedMap);
+    }
+  });
+  auto child = below(state_, key, is_valid ? node : nullptr);
+  child->is_uncertain = !is_valid;
   state_->record->at(key).section = child->record;
   return Section(std::move(child));
 }
@@ -69,30 +73,37 @@ std::vector<Section> Section::sections(std::string_view key, const KeySpec& spec
     return {Section(below(state_, str_cat(key, ".*"), nullptr))};
   }
   const Node* node = state_->lookup(key);
-  if (node == nullptr) {
-    if (spec.is_required) {
+  const bool is_valid = state_->attempt(key, [&] {
+    if (node == nullptr && spec.is_required) {
       state_->fail_missing(key);
     }
+    if (node != nullptr && node->kind != Node::Kind::kList) {
+      state_->fail_type(*node, key, "a list of maps, as in [{path: a.txt}]");
+    }
+    if (node != nullptr && node->items.empty() && spec.is_required) {
+      state_->fail_at(*node, key, "an empty list, must have at least one map");
+    }
+  });
+  if (node == nullptr || !is_valid) {
     return {};
-  }
-  if (node->kind != Node::Kind::kList) {
-    state_->fail_type(*node, key, "a list of maps, as in [{path: a.txt}]");
-  }
-  if (node->items.empty() && spec.is_required) {
-    state_->fail_at(*node, key, "an empty list, must have at least one map");
   }
   Record::Item& record = state_->record->at(key);
   record.is_list = true;
   record.list.clear();
   std::vector<Section> members;
-  for (const auto& item : node->items) {
-    const std::string name = str_cat(key, ".", members.size());
-    if (item.kind != Node::Kind::kMap) {
-      state_->fail_type(item, name, kExpectedMap);
+  for (std::size_t index = 0; index < node->items.size(); ++index) {
+    const Node& item = node->items[index];
+    const std::string name = str_cat(key, ".", index);
+    const bool is_map = state_->attempt(name, [&] {
+      if (item.kind != Node::Kind::kMap) {
+        state_->fail_type(item, name, kExpectedMap);
+      }
+    });
+    if (is_map) {
+      auto child = below(state_, name, &item);
+      record.list.push_back(child->record);
+      members.push_back(Section(std::move(child)));
     }
-    auto child = below(state_, name, &item);
-    record.list.push_back(child->record);
-    members.push_back(Section(std::move(child)));
   }
   return members;
 }
@@ -156,7 +167,36 @@ void Section::declare(const Declarations& keys) {
 
 std::string Section::path() const { return state_->path; }
 
+void Section::report(std::string_view key, std::string_view message) const {
+  state_->attempt(
+      key, [&] { fail(key, message); }, false);
+}
+
+void Section::report_at(std::string_view key, std::string_view error) const {
+  const auto end = error.find(": ");
+  const auto place = error.substr(0, end == std::string_view::npos ? 0 : end);
+  const bool has_place = state_->was_requested(split(place, '.').front());
+  const auto dotted = has_place ? place : key;
+  const Node* node = state_->node;
+  SourceLocation location = state_->location;
+  for (const auto word : split(dotted, '.')) {
+    const Entry* entry = node == nullptr ? nullptr : node->find(word);
+    node = entry == nullptr ? nullptr : &entry->value;
+    location = node == nullptr ? location : node->location;
+  }
+  state_->attempt(
+      dotted, [&] { state_->fail_at(location, dotted, has_place ? error.substr(end + 2) : error); },
+      false);
+}
+
+void Section::attempt(const std::function<void()>& part) const { state_->attempt("", part, false); }
+
+bool Section::is_valid(std::string_view key) const {
+  return !state_->errors || !state_->errors->contains(state_->path_of(key));
+}
+
 void Section::fail(std::string_view key, std::string_view message) const {
+  state_->throw_if_follow_up(key);
   const Entry* entry = state_->node == nullptr ? nullptr : state_->node->find(key);
   if (entry != nullptr) {
     state_->fail_at(entry->value, key, message);
@@ -168,21 +208,16 @@ void Section::fail(std::string_view key, std::string_view message) const {
 }
 
 void Section::reject_unread() {
-  if (state_->node == nullptr) {
+  if (state_->node == nullptr || state_->has_uncertain_keys()) {
     return;
   }
   for (const auto& entry : state_->node->entries) {
-    if (state_->was_requested(entry.key)) {
-      continue;
+    const auto& known = state_->misspelled_keys;
+    if (!state_->was_requested(entry.key) && is_valid(entry.key) &&
+        std::find(known.begin(), known.end(), entry.key) == known.end()) {
+      state_->attempt(
+          entry.key, [&] { state_->fail_unknown(entry); }, false);
     }
-    std::string near(renamed_key(state_->path_of(entry.key)));
-    near = near.empty() ? did_you_mean(entry.key, state_->requested_keys) : near;
-    const std::string meant = near.empty() ? "" : ", did you mean " + quote(near) + "?";
-    const std::string allowed =
-        state_->requested_keys.empty() ? "none" : join(state_->requested_keys);
-    state_->fail_at(entry.location, one_line(entry.key),
-                    str_cat("unknown key ", quote(entry.key), meant,
-                            meant.empty() ? ", allowed: " : " allowed: ", allowed));
   }
 }
 

@@ -108,8 +108,8 @@ void check_column(const config::Section& section,
       const std::string suggestion = did_you_mean(*column, columns);
       const std::string hint =
           suggestion.empty() ? "" : str_cat(" (did you mean ", quoted_text(suggestion), "?)");
-      section.fail(key, str_cat("'", *column, "' is not a column of ", file, hint, ", which has ",
-                                quoted_text(columns)));
+      section.report(key, str_cat("'", *column, "' is not a column of ", file, hint, ", which has ",
+                                  quoted_text(columns)));
     }
   }
 }
@@ -123,9 +123,8 @@ void read_table_keys(config::Section& section, formats::TableOptions& options) {
                "its most frequent of semicolon, tab and `|`.",
        .only_if = "csv files"});
   if (delimiter && delimiter->size() != 1) {
-    section.fail("delimiter", str_cat(quoted_text(*delimiter), ", must be one ASCII character"));
-  }
-  if (delimiter) {
+    section.report("delimiter", str_cat(quoted_text(*delimiter), ", must be one ASCII character"));
+  } else if (delimiter) {
     options.delimiter = delimiter->front();
   }
   section.read("header", options.has_header,
@@ -139,10 +138,10 @@ void check_table_keys(const config::Section& section, const DataItem& item) {
     const auto kind = formats::table_kind(file);
     const bool is_csv = kind == formats::TableKind::kCsv;
     if (item.table.delimiter && !is_csv) {
-      section.fail("delimiter", "only for csv files, not for " + file);
+      section.report("delimiter", "only for csv files, not for " + file);
     }
     if (!item.table.has_header && !is_csv && kind != formats::TableKind::kTsv) {
-      section.fail("header", "only for csv and tsv files, not for " + file);
+      section.report("header", "only for csv and tsv files, not for " + file);
     }
   }
 }
@@ -197,7 +196,7 @@ DataItem read_item(config::Section& section) {
   read_table_keys(section, item.table);
   read_image_item(section, item.image);
   if (!item.labels.empty() && item.label) {
-    section.fail("labels", "given together with label, only one of the two is allowed");
+    section.report("labels", "given together with label, only one of the two is allowed");
   }
   section.read("source", item.source,
                {.help = "Column with the source text. Default: `source`. If the item has no "
@@ -233,9 +232,9 @@ std::vector<DataItem> read_items(config::Section& section,
                                  const config::KeySpec& about) {
   std::vector<DataItem> items;
   for (config::Section& item : section.sections(key, about)) {
-    items.push_back(read_item(item));
+    item.attempt([&] { items.push_back(read_item(item)); });
   }
-  if (about.is_required && items.empty() && !section.is_documenting()) {
+  if (about.is_required && items.empty() && !section.is_documenting() && section.is_valid(key)) {
     section.fail(key, "an empty list, must name at least one file");
   }
   return items;
@@ -279,7 +278,7 @@ void read_languages(config::Section& section, DataOptions& options) {
   const auto has_language = [](const DataItem& item) { return !item.language.empty(); };
   if (options.languages.alpha && !section.is_documenting() &&
       !std::all_of(options.train.begin(), options.train.end(), has_language)) {
-    section.fail("sampling_alpha", "every item of data.train must name its `language`");
+    section.report("sampling_alpha", "every item of data.train must name its `language`");
   }
 }
 
@@ -290,7 +289,7 @@ void read_label_format(config::Section& section, DataOptions& options) {
                {.help = "Separator between several labels in one csv or tsv field (e.g. `a;b`). In "
                         "jsonl and parquet files a list works as well."});
   if (options.label_separator && options.label_separator->empty()) {
-    section.fail("label_separator", "an empty text, must have at least one character");
+    section.report("label_separator", "an empty text, must have at least one character");
   }
   section.read_choice(
       "unlabelled", options.unlabelled, kUnlabelled,

@@ -20,14 +20,14 @@ void read_folds(config::Section& section, DataOptions& options) {
                 .range = config::between(1, 1000),
                 .only_if = "folds"});
   if (!options.folds && options.fold > 1) {
-    section.fail("fold", "has no effect without data.folds");
+    section.report("fold", "has no effect without data.folds");
   }
   if (options.folds && options.fold > *options.folds) {
-    section.fail("fold", str_cat(options.fold, ", must be at most folds, ", *options.folds));
+    section.report("fold", str_cat(options.fold, ", must be at most folds, ", *options.folds));
   }
   if (options.folds && !options.evaluate.empty()) {
-    section.fail("folds",
-                 "cannot be combined with data.evaluate: evaluation uses the held-out fold");
+    section.report("folds",
+                   "cannot be combined with data.evaluate: evaluation uses the held-out fold");
   }
 }
 
@@ -37,7 +37,7 @@ void read_size(config::Section& section,
                std::string_view help) {
   section.read(key, size, {.help = help, .range = config::above(0)});
   if (size && *size >= 1 && *size != std::floor(*size)) {
-    section.fail(key, str_cat(*size, ", must be a fraction below 1 or a whole number of rows"));
+    section.report(key, str_cat(*size, ", must be a fraction below 1 or a whole number of rows"));
   }
 }
 
@@ -49,13 +49,14 @@ void check_group_column(const config::Section& section,
     for (const std::string& file : item.files) {
       const auto kind = formats::table_kind(file);
       if (!kind) {
-        section.fail("group", str_cat("'", group, "', but ", file,
-                                      " has no named columns, must be a csv, tsv or jsonl file"));
+        section.report("group", str_cat("'", group, "', but ", file,
+                                        " has no named columns, must be a csv, tsv or jsonl file"));
+        continue;
       }
       const auto columns = formats::read_column_names(file, *kind, item.table);
       if (*kind != formats::TableKind::kJsonl && !formats::find_column(group, columns)) {
         const auto near = did_you_mean(group, columns);
-        section.fail(
+        section.report(
             "group",
             str_cat("'", group, "' is not a column of ", file,
                     near.empty() ? "" : str_cat(" (did you mean ", quoted_text(near), "?)"),
@@ -68,26 +69,26 @@ void check_group_column(const config::Section& section,
 void check_split(const config::Section& section, const DataOptions& options) {
   const SplitOptions& split = options.split;
   if (!split.is_used() && (split.group || !split.stratify || split.seed)) {
-    section.fail(split.group      ? "group"
-                 : split.stratify ? "seed"
-                                  : "stratify",
-                 "has no effect without evaluate or test");
+    section.report(split.group      ? "group"
+                   : split.stratify ? "seed"
+                                    : "stratify",
+                   "has no effect without evaluate or test");
   }
   if (split.is_used() && options.folds) {
-    section.fail(split.evaluate ? "evaluate" : "test",
-                 "cannot be combined with data.folds (weft train --folds): each fold is held out "
-                 "in turn");
+    section.report(split.evaluate ? "evaluate" : "test",
+                   "cannot be combined with data.folds (weft train --folds): each fold is held out "
+                   "in turn");
   }
   if (split.evaluate && !options.evaluate.empty()) {
-    section.fail("evaluate", "cannot be combined with data.evaluate: omit one of them");
+    section.report("evaluate", "cannot be combined with data.evaluate: omit one of them");
   }
   const auto fraction = [](const std::optional<double>& size) {
     return size && *size < 1 ? *size : 0;
   };
   const double sum = fraction(split.evaluate) + fraction(split.test);
   if (sum >= 1) {
-    section.fail("test", str_cat("evaluate and test are ", sum,
-                                 " of the rows together, must be less than 1"));
+    section.report("test", str_cat("evaluate and test are ", sum,
+                                   " of the rows together, must be less than 1"));
   }
   if (split.group) {
     check_group_column(section, *split.group, options.train);

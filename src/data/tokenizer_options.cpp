@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <vector>
 
@@ -125,7 +126,7 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
   read_where(is_sentencepiece, kOnlySentencePiece, read_sentencepiece);
   for (const TypeKey& one : kTypeKeys) {
     if (section.has(one.key) && std::find(read.begin(), read.end(), one.only_if) == read.end()) {
-      section.fail(one.key, str_cat("belongs to ", one.only_if));
+      section.report(one.key, str_cat("belongs to ", one.only_if));
     }
   }
 }
@@ -145,15 +146,44 @@ void read_tokenizer_training(config::Section& section, TokenizerOptions& options
        .unit = "lines",
        .range = config::between(1, 100'000'000)});
   if (options.train_on != "data" && glob_paths(options.train_on).empty()) {
-    section.fail("train_on",
-                 str_cat("'", options.train_on, "' matches no file and is not the word `data`"));
+    section.report("train_on",
+                   str_cat("'", options.train_on, "' matches no file and is not the word `data`"));
   }
 }
 
 }  // namespace
 
-TokenizerOptions read_tokenizer_options(config::Section& section) {
+TokenizerOptions default_tokenizer_options(TokenizerTemplate style, int64_t bytes) {
+  constexpr double kFewest = 1000;
+  constexpr double kMost = 32000;
   TokenizerOptions options;
+  const double pieces = 4 * std::sqrt(static_cast<double>(bytes));
+  options.vocab_size =
+      static_cast<int64_t>(std::clamp(std::round(pieces / 100) * 100, kFewest, kMost));
+  switch (style) {
+    case TokenizerTemplate::kBert:
+    case TokenizerTemplate::kBertNoSegments:
+    case TokenizerTemplate::kXlm:
+      options.type = TokenizerType::kWordPiece;
+      break;
+    case TokenizerTemplate::kRoberta:
+    case TokenizerTemplate::kGpt2:
+    case TokenizerTemplate::kQwen2:
+      options.type = TokenizerType::kByteLevelBpe;
+      break;
+    case TokenizerTemplate::kMbart:
+      options.normalization = "identity";  // its tokenizer class has no normalization rules
+      [[fallthrough]];
+    case TokenizerTemplate::kXlmRoberta:
+    case TokenizerTemplate::kT5:
+    case TokenizerTemplate::kEosOnly:
+      options.type = TokenizerType::kUnigram;
+      break;
+  }
+  return options;
+}
+
+TokenizerOptions read_tokenizer_options(config::Section& section, TokenizerOptions options) {
   section.read("file", options.file,
                {.help = "Path of an existing tokenizer, used instead of training one: a directory "
                         "(also of a run, or a Marian model with source.spm and target.spm), "

@@ -46,8 +46,13 @@ struct TokenizerOptions {
   LanguageCodes languages = {};      // mBART only; a run takes them from its data
 };
 
-/// Throws config::Error (for example if `file` is combined with `train_on` or does not exist).
-TokenizerOptions read_tokenizer_options(config::Section& section);
+/// `options`: the defaults. Throws config::Error (for example if `file` is combined with `train_on`
+/// or does not exist).
+TokenizerOptions read_tokenizer_options(config::Section& section, TokenizerOptions options = {});
+
+/// The tokenizer of a config without `tokenizer:`: the type that fits the style, and 4 sqrt(bytes)
+/// pieces for `bytes` of text, in [1000, 32000].
+TokenizerOptions default_tokenizer_options(TokenizerTemplate style, int64_t bytes);
 
 /// Statistics of training a tokenizer.
 struct TokenizerReport {
@@ -57,6 +62,7 @@ struct TokenizerReport {
   int64_t bytes = 0;         // used
   int64_t pruned_words = 0;  // wordpiece, byte_level_bpe: rare words discarded because there were
                              // too many distinct words
+  std::vector<std::string> warnings = {};  // a smaller vocabulary, characters left out
 };
 
 /// A TextSource calls the visitor for each text and returns when there are no more.
@@ -64,8 +70,9 @@ using TextVisitor = std::function<void(std::string_view)>;
 using TextSource = std::function<void(const TextVisitor&)>;
 
 /// Trains a tokenizer in bounded memory on the texts of `source`. Pure function of options, seed
-/// and texts, independent of the number of threads. Throws data::Error if the texts yield fewer
-/// pieces than vocab_size (the message names the maximum).
+/// and texts, independent of the number of threads. The vocabulary is smaller than vocab_size if
+/// the texts yield fewer pieces. Throws data::Error if vocab_size is too small, or there is no
+/// text.
 std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                                  TokenizerTemplate style,
                                                  uint64_t seed,

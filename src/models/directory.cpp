@@ -1,5 +1,6 @@
 #include "models/directory.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -95,6 +96,23 @@ std::shared_ptr<Model> make_model(const ModelOptions& options, uint64_t seed) {
   return model;
 }
 
+bool is_hub_name(std::string_view path) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+  std::error_code ignored;
+  const bool is_config = path.ends_with(".yaml") || path.ends_with(".yml");
+  return !path.empty() && !is_config && !path.starts_with('.') && !path.starts_with('/') &&
+         !path.ends_with('/') && std::ranges::count(path, '/') <= 1 &&
+         path.find_first_not_of(kAllowed) == std::string_view::npos && !fs::exists(path, ignored);
+}
+
+std::string download_hint(std::string_view path) {
+  return is_hub_name(path)
+             ? str_cat("; a model of the Hugging Face Hub is downloaded with `hf download ", path,
+                       " --local-dir ", path, "`")
+             : "";
+}
+
 std::string model_directory(const std::string& path) {
   std::error_code ignored;
   if (is_adapter_directory(path)) {
@@ -107,7 +125,7 @@ std::string model_directory(const std::string& path) {
     }
   }
   if (!fs::exists(path, ignored)) {
-    throw UserError(path + ": model not found: the directory does not exist");
+    throw UserError(path + ": model not found: the directory does not exist" + download_hint(path));
   }
   throw UserError(path + ": not a model: neither " + kDirectoryConfig +
                   " nor a run's `best` or `last` exists");

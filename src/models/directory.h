@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -22,8 +23,15 @@ std::shared_ptr<Model> make_uninitialized_model(const ModelOptions& options);
 
 /// Resolves a user's MODEL to the directory that contains config.json: a checkpoint or Hugging Face
 /// directory itself; for a run directory `best`, else `last`. Throws UserError naming what is
-/// missing, or the command that merges an adapter.
+/// missing, or the command that downloads the model or merges an adapter.
 std::string model_directory(const std::string& path);
+
+/// Whether the path does not exist and could be the name of a model of the Hugging Face Hub, such
+/// as `bert-base-uncased` or `google/vit-base-patch16-224`.
+bool is_hub_name(std::string_view path);
+/// For such a name, `; ...` with the command that downloads it to a directory of this name; else
+/// "".
+std::string download_hint(std::string_view path);
 
 /// Reads config.json. Throws formats::Error naming the file, the key and what is allowed.
 ModelOptions read_model_config(const std::string& directory);

@@ -65,12 +65,12 @@ class ClassObjective : public SequenceObjective {
 
 void ClassObjective::check_training(const TrainingSetup& setup) const {
   if (options_.tune_threshold && !setup.is_evaluated) {
-    setup.objective_section.fail(
+    setup.objective_section.report(
         "tune_threshold",
         "train.evaluate_every is never, but tuning the threshold needs evaluations");
   }
   if (options_.tune_threshold && !setup.data.has_evaluation()) {
-    setup.objective_section.fail(
+    setup.objective_section.report(
         "tune_threshold",
         "there is no data.evaluate, but tuning the threshold needs evaluation data");
   }

@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <stdexcept>
 
 #include <ATen/Functions.h>
@@ -325,11 +324,12 @@ ObjectiveTraits DistillObjective::traits(const models::ModelOptions& model) cons
 /// A student in training needs its teacher; one that is only evaluated does not.
 void DistillObjective::check_training(const TrainingSetup& setup) const {
   const auto& section = setup.objective_section;
-  if (!std::filesystem::exists(options_.teacher)) {
-    section.fail("teacher",
-                 str_cat("'", options_.teacher, "' does not exist, must be a model directory"));
+  int64_t width = 0;
+  try {
+    width = models::read_model_config(models::model_directory(options_.teacher)).dim;
+  } catch (const UserError& error) {
+    section.fail("teacher", error.what());
   }
-  const auto width = models::read_model_config(models::model_directory(options_.teacher)).dim;
   if (!is_classification() && options_.alpha_cos > 0 && width != setup.model.dim) {
     section.fail("alpha_cos",
                  str_cat(options_.alpha_cos, ", but the hidden sizes of student (", setup.model.dim,

@@ -26,22 +26,23 @@ void read_attention(config::Section& section, DistillOptions& options) {
 
 void check_distill_options(const config::Section& section, const DistillOptions& options) {
   if (options.teacher.empty()) {
-    section.fail("teacher", "missing, must be a model directory");
+    section.report("teacher", "missing, must be a model directory");
   }
   const bool is_classification = options.student_objective == StudentObjective::kClassify;
   if (is_classification && options.alpha_attention > 0) {
-    section.fail("alpha_attention",
-                 "has no effect here, only with a token-level student_objective");
+    section.report("alpha_attention",
+                   "has no effect here, only with a token-level student_objective");
   }
   if (options.alpha_attention == 0 && options.layer_map != LayerMap::kLast) {
-    section.fail("layer_map", "has no effect here, only with alpha_attention above 0");
+    section.report("layer_map", "has no effect here, only with alpha_attention above 0");
   }
   if (!is_classification && options.distillation_type != DistillationType::kSoft) {
-    section.fail("distillation_type", "has no effect here, only with student_objective: classify");
+    section.report("distillation_type",
+                   "has no effect here, only with student_objective: classify");
   }
   if (options.alpha_kd == 0 &&
       (is_classification || options.alpha_cos + options.alpha_attention == 0)) {
-    section.fail("alpha_kd", "0, so the teacher has no effect: must be above 0");
+    section.report("alpha_kd", "0, so the teacher has no effect: must be above 0");
   }
 }
 
@@ -88,7 +89,7 @@ DistillOptions read_distill_options(config::Section& section) {
   if (section.is_documenting() || options.student_objective == StudentObjective::kClassify) {
     read_label_smoothing(section, options.label_smoothing, "student_objective: classify");
   } else if (section.has("label_smoothing")) {
-    section.fail("label_smoothing", "has no effect here, only with student_objective: classify");
+    section.report("label_smoothing", "has no effect here, only with student_objective: classify");
   }
   if (section.is_documenting()) {
     return options;

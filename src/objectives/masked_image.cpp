@@ -127,8 +127,8 @@ class MaskedImageObjective : public Objective {
   }
   void check_training(const TrainingSetup& setup) const override {
     if (setup.data.augment.mixes()) {
-      setup.data_section.fail("augment",
-                              "mixup and cutmix need classes, but objective.type is masked_image");
+      setup.data_section.report(
+          "augment", "mixup and cutmix need classes, but objective.type is masked_image");
     }
   }
 

@@ -37,10 +37,10 @@ void read_spans(config::Section& section, data::MaskOptions& mask) {
                 .only_if = "mask_unit: span"});
   const data::MaskOptions plain;
   if (mask.unit != data::MaskUnit::kSpan && mask.mean_span != plain.mean_span) {
-    section.fail("mean_span", "has no effect here, only with mask_unit: span");
+    section.report("mean_span", "has no effect here, only with mask_unit: span");
   }
   if (mask.unit != data::MaskUnit::kSpan && mask.max_span != plain.max_span) {
-    section.fail("max_span", "has no effect here, only with mask_unit: span");
+    section.report("max_span", "has no effect here, only with mask_unit: span");
   }
 }
 
@@ -169,8 +169,8 @@ data::PairTask read_pair(config::Section& section) {
                {.help = "Sentence order prediction (SOP, ALBERT): the model also predicts whether "
                         "two texts are in the original order or swapped."});
   if (has_next && has_order) {
-    section.fail("sentence_order",
-                 "true together with next_sentence: true, only one of the two is allowed");
+    section.report("sentence_order",
+                   "true together with next_sentence: true, only one of the two is allowed");
   }
   return has_next    ? data::PairTask::kNextSentence
          : has_order ? data::PairTask::kSentenceOrder
@@ -196,8 +196,8 @@ void read_mask_options(config::Section& section, data::MaskOptions& mask) {
                         "rest are left unchanged. Default for replaced_token: 0.",
                 .range = kMaskShare});
   if (mask.mask_token_prob + mask.random_token_prob > 1.0 + 1e-9) {
-    section.fail("random_token_prob", str_cat(mask.random_token_prob, " and mask_token_prob ",
-                                              mask.mask_token_prob, " must add up to at most 1"));
+    section.report("random_token_prob", str_cat(mask.random_token_prob, " and mask_token_prob ",
+                                                mask.mask_token_prob, " must add up to at most 1"));
   }
   section.read_choice("mask_unit", mask.unit, kUnits,
                       {.help = "Masking unit. token: single tokens. word: whole words (whole word "
@@ -271,7 +271,7 @@ std::unique_ptr<Evaluation> MaskedLmObjective::evaluation() const {
 
 void MaskedLmObjective::check_training(const TrainingSetup& setup) const {
   if (has_pairs() && setup.data.pack != data::Pack::kDocument) {
-    setup.data_section.fail("pack", "sentence pairs are drawn from documents, must be document");
+    setup.data_section.report("pack", "sentence pairs are drawn from documents, must be document");
   }
 }
 

@@ -72,9 +72,9 @@ void refuse_foreign_keys(const config::Section& section, const ObjectiveDefiniti
   for (const auto& definition : objective_definitions()) {
     for (const auto& key : keys_of(definition).keys) {
       if (section.has(key.path) && own.find(key.path) == nullptr) {
-        section.fail(key.path, str_cat("belongs to objectives of type ",
-                                       join_alternatives(types_with(key.path)), ", this one is ",
-                                       chosen.name));
+        section.report(key.path, str_cat("belongs to objectives of type ",
+                                         join_alternatives(types_with(key.path)), ", this one is ",
+                                         chosen.name));
       }
     }
   }

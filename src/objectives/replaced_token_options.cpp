@@ -98,13 +98,13 @@ void match_stored_generator(const config::Section& section,
   const auto stored = models::read_model_config(models::generator_directory(directory));
   const auto match = [&](const char* key, std::optional<int64_t>& wanted, int64_t found) {
     if (wanted.value_or(found) != found) {
-      section.fail("generator",
-                   str_cat(key, " ", *wanted, ", but that of init_from has ", found, ": omit it"));
+      section.report("generator", str_cat(key, " ", *wanted, ", but that of init_from has ", found,
+                                          ": omit it"));
     }
     wanted = found;
   };
   if (generator.size_ratio) {
-    section.fail("generator", "size_ratio: init_from brings its own generator: omit it");
+    section.report("generator", "size_ratio: init_from brings its own generator: omit it");
   }
   match("dim", generator.dim, stored.dim);
   match("heads", generator.heads, stored.heads);

@@ -1,5 +1,6 @@
 #include "support/config.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,6 +50,27 @@ TEST(ConfigReference, DescribesEveryKey) {
        {"init_from", "model.attention.heads", "tokenizer.vocab_size", "data.train.*.path",
         "objective.mask_fraction", "train.optimizer.lr", "run.keep.best"}) {
     EXPECT_EQ(paths.count(path), 1U) << path;
+  }
+}
+
+TEST(ForeignTerms, NameKeysAndWordsThatExist) {
+  const auto known = declarations();
+  for (const auto& key : config::foreign_keys()) {
+    EXPECT_NE(known.find(key.path), nullptr) << key.name << ": " << key.path;
+  }
+  EXPECT_GE(config::foreign_keys().size(), 100U);
+  for (const auto& value : config::foreign_values()) {
+    const auto* key = known.find(value.path);
+    ASSERT_NE(key, nullptr) << value.path;
+    EXPECT_EQ(std::ranges::count(key->choices, value.choice), 1) << value.path << value.choice;
+    EXPECT_EQ(std::ranges::count(key->choices, value.word), 0) << value.path << value.word;
+  }
+}
+
+TEST(ForeignTerms, DoNotHideKeys) {
+  for (const auto& key : config::foreign_keys()) {
+    const auto explained = config::explain(declarations(), key.name);
+    EXPECT_NE(explained.find(key.path), std::string::npos) << key.name;
   }
 }
 
@@ -111,6 +133,10 @@ TEST(ConfigVerb, RefusesWhatItDoesNotKnow) {
             "explain, reference, schema, support");
   EXPECT_EQ(message_of<UsageError>([] { run_config({"check"}); }),
             "weft config check: 0 arguments, must be: weft config check FILE [--set key=value]");
+  EXPECT_EQ(message_of<UsageError>([] {
+              run_config({"reference", "x"});
+            }),
+            "weft config reference: 1 argument, must be: weft config reference");
   EXPECT_EQ(message_of<UsageError>([] {
               run_config({"schema", "--set", "a=1"});
             }),

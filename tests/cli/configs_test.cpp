@@ -63,6 +63,14 @@ INSTANTIATE_TEST_SUITE_P(Shipped,
                          ::testing::ValuesIn(recipe_names("configs")),
                          [](const auto& parameter) { return parameter.param; });
 
+TEST(Recipes, NameTheirSchemaForEditors) {
+  for (const auto& name : recipe_names("configs")) {
+    EXPECT_TRUE(test::contents(kSource + "/configs/" + name + ".yaml")
+                    .starts_with("# yaml-language-server: $schema=../docs/config.schema.json\n"))
+        << name;
+  }
+}
+
 TEST(Recipes, SayHowToRunThemAndShareNoRun) {
   std::set<std::string> directories;
   for (const auto& name : recipe_names("configs")) {

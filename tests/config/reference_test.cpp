@@ -84,6 +84,11 @@ TEST(Describe, SectionOfAVariantGivesItsKeysItsCondition) {
   EXPECT_EQ(both.keys[0].help, "Rate. With type: c the default is `0.25`.");
 }
 
+TEST(Explain, SaysWithoutWhichKey) {
+  EXPECT_EQ(condition_of({.path = "a", .only_if = "type: mlm"}), "with type: mlm");
+  EXPECT_EQ(condition_of({.path = "a", .only_if = "no init_from"}), "without init_from");
+}
+
 TEST(Explain, DescribesAKey) {
   EXPECT_EQ(explain(declarations(), "model.dim"),
             "model.dim\n  Width of the model.\n  type: integer in [1, 65536] (channels)\n"
@@ -94,7 +99,7 @@ TEST(Explain, DescribesAKey) {
             "default: null\n");
   EXPECT_EQ(explain(declarations(), "objective.mask_fraction"),
             "objective.mask_fraction\n  Share of tokens chosen.\n  type: number in [0, 1]\n"
-            "  default: 0.15\n  only with: type: mlm\n");
+            "  default: 0.15\n  only with type: mlm\n");
   EXPECT_EQ(explain(declarations(), "data.train.0.path"),
             "data.train.*.path\n  A file or pattern.\n  type: text\n  required\n");
   EXPECT_EQ(explain(declarations(), "data.train[3].path"),

@@ -32,6 +32,15 @@ TEST(Section, KeepsValuesWithoutTheirKey) {
   EXPECT_EQ(example.train.at(0).weight, 1.0);
 }
 
+TEST(Section, OverridesBeginAList) {
+  for (const std::string data : {"{}", "{train: []}", "{train: }"}) {
+    const auto example = read_section("data: " + data + "\nobjective: {type: causal}",
+                                      {"data.train.0.path=b", "data.train.1.path=c"});
+    ASSERT_EQ(example.train.size(), 2U) << data;
+    EXPECT_EQ(example.train[1].path, "c");
+  }
+}
+
 TEST(Section, ReadsEveryKindOfValue) {
   const auto example = read_section(
       "init_from: runs/b\n"
@@ -220,7 +229,7 @@ TEST(Resolved, HasEveryKeyAndRoundTrips) {
 
 TEST(Section, RenamedKeysSuggestTheCurrentNames) {
   EXPECT_EQ(renamed_key("model.deviation"), "init_std");
-  EXPECT_EQ(renamed_key("data.train[3].white"), "max_pixel_value");
+  EXPECT_EQ(renamed_key("data.train.3.white"), "max_pixel_value");
   EXPECT_EQ(renamed_key("train.deviation"), "");
   auto section = test::section("train", {{"checkpoint_activations", "layers"}});
   std::string mode;

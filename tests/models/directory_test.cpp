@@ -196,5 +196,21 @@ TEST(ModelDirectory, RunDirectoryResolvesToBestElseLast) {
   EXPECT_EQ(model_directory(run.path("last")), run.path("last"));
 }
 
+TEST(ModelDirectory, SaysHowToDownloadAModelOfTheHub) {
+  const auto message = [](const std::string& path) {
+    return test::message_of<UserError>([&] { model_directory(path); });
+  };
+  EXPECT_EQ(
+      message("sentence-transformers/all-MiniLM-L6-v2"),
+      "sentence-transformers/all-MiniLM-L6-v2: model not found: the directory does not exist; "
+      "a model of the Hugging Face Hub is downloaded with `hf download "
+      "sentence-transformers/all-MiniLM-L6-v2 --local-dir "
+      "sentence-transformers/all-MiniLM-L6-v2`");
+  for (const std::string path : {"./bert", "/models/bert", "a/b/c", "bert/", "my bert"}) {
+    EXPECT_EQ(message(path), path + ": model not found: the directory does not exist");
+  }
+  EXPECT_FALSE(is_hub_name("configs/missing.yaml"));
+}
+
 }  // namespace
 }  // namespace weft::models

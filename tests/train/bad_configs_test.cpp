@@ -205,6 +205,14 @@ class BadConfigs : public ::testing::Test {
   std::string before_;
 };
 
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const auto line : split(text, '\n')) {
+    lines.emplace_back(line);
+  }
+  return lines;
+}
+
 void write_table(const std::string& text, const std::vector<std::string>& messages) {
   std::istringstream lines(text);
   std::string written;
@@ -229,7 +237,7 @@ TEST_F(BadConfigs, GiveExactlyTheMessagesOfTheTableAndLoadAndCreateNothing) {
   const bool writes = std::getenv("WEFT_WRITE_TABLE") != nullptr;
   std::vector<std::string> messages;
   for (const auto& row : rows) {
-    messages.push_back(refusal(row));
+    messages.push_back(join(split_lines(refusal(row)), " \\n "));
     if (!writes) {
       EXPECT_EQ(messages.back(), row.message) << row.base << ": " << join(row.changes, "; ");
     }

@@ -168,6 +168,9 @@ int run_training(const std::vector<std::string>& raw) {
     log::warning(str_cat("[tokenizer] ", report.pruned_words,
                          " rare words were ignored because there were too many"));
   }
+  for (const auto& warning : report.warnings) {
+    log::warning("[tokenizer] " + warning);
+  }
   return 0;
 }
 

@@ -96,7 +96,7 @@ int run_train(std::vector<std::string> arguments) {
     return run_sweep(parsed, overrides);
   }
   const auto config =
-      train::read_run_config(config::Document::load(parsed.positional().front(), overrides));
+      train::check_run_config(config::Document::load(parsed.positional().front(), overrides));
   if (parsed.has("verify-resume")) {
     return run_verify_resume(parsed, config);
   }

@@ -65,8 +65,8 @@ void read_crop(Section& section, AugmentOptions& options) {
                 .unit = "pixels",
                 .range = config::between(0, 1024)});
   if (options.pad_crop > 0 && options.crop_scale) {
-    section.fail("pad_crop",
-                 "cannot be combined with crop_scale, only one kind of crop is allowed");
+    section.report("pad_crop",
+                   "cannot be combined with crop_scale, only one kind of crop is allowed");
   }
 }
 
@@ -112,7 +112,7 @@ void read_mix(Section& section, AugmentOptions& options) {
       const AugmentOptions plain;
       const bool is_plain = options.mix_prob == plain.mix_prob && options.mix_off_epoch == 0;
       if (!is_plain) {
-        section.fail(key, "has no effect here, only with mixup or cutmix");
+        section.report(key, "has no effect here, only with mixup or cutmix");
       }
     }
   }
@@ -178,10 +178,10 @@ void read_image_options(Section& section, ImageOptions& options) {
                 .range = config::between(1, 1 << 20),
                 .only_if = "native_resolution"});
   if (options.max_patches && !options.native_resolution) {
-    section.fail("max_patches", "has no effect here, only with native_resolution: true");
+    section.report("max_patches", "has no effect here, only with native_resolution: true");
   }
   if (options.native_resolution && options.crop_pct.value_or(1) < 1) {
-    section.fail("crop_pct", "cannot be combined with native_resolution: true, allowed is 1");
+    section.report("crop_pct", "cannot be combined with native_resolution: true, allowed is 1");
   }
   section.reject_unread();
 }

@@ -115,7 +115,7 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
   if (!rank && !section.is_documenting()) {
     for (const auto* key : {"alpha", "dropout", "target_modules", "modules_to_save"}) {
       if (section.has(key)) {
-        section.fail(key, "has no effect without a rank");
+        section.report(key, "has no effect without a rank");
       }
     }
     section.reject_unread();
@@ -142,7 +142,7 @@ std::optional<LoraOptions> read_lora_options(config::Section section) {
        .only_if = kOnly});
   for (const auto& part : options.modules_to_save) {
     if (part != "head" && part != "pooler") {
-      section.fail("modules_to_save", str_cat("'", part, "' is not one of head, pooler"));
+      section.report("modules_to_save", str_cat("'", part, "' is not one of head, pooler"));
     }
   }
   options.rank = rank.value_or(0);

@@ -1,5 +1,6 @@
 #include "models/config/config_json.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/string_util.h"
@@ -37,7 +38,9 @@ void read_type(const JsonFields& fields, ModelOptions& options) {
       options.norm_placement = hf_names.norm_placement;
       return;
     }
-    known.emplace_back(hf_names.model_type);
+    if (std::ranges::find(known, hf_names.model_type) == known.end()) {
+      known.emplace_back(hf_names.model_type);
+    }
   }
   const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
   fields.fail("model_type", "found " + found + ", allowed is " + join(known));

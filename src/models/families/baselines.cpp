@@ -64,7 +64,7 @@ ModelOptions decomposable_defaults() {
 void read_buckets(Section& section, BagOptions& bag) {
   if (bag.ngrams == 1 && !section.is_documenting()) {
     if (section.has("buckets")) {
-      section.fail("buckets", "has no effect with ngrams: 1, only with ngrams: 2");
+      section.report("buckets", "has no effect with ngrams: 1, only with ngrams: 2");
     }
     return;
   }
@@ -113,7 +113,7 @@ void read_widths(Section& section, ModelOptions& options) {
 void read_distance(Section& section, DecomposableOptions& own) {
   if (!own.intra_attention && !section.is_documenting()) {
     if (section.has("max_distance")) {
-      section.fail("max_distance", "has no effect here, only with intra_attention: true");
+      section.report("max_distance", "has no effect here, only with intra_attention: true");
     }
     return;
   }

@@ -13,13 +13,13 @@ using config::Section;
 void reject_sizes(const Section& section, const ModelOptions& options) {
   const auto& capabilities = capabilities_of(options.family);
   if (capabilities.has_segments != (options.type_vocab_size > 0)) {
-    section.fail("type_vocab_size",
-                 str_cat(options.type_vocab_size, " is not supported by ", word_of(options.family),
-                         ", allowed is ", capabilities.has_segments ? "1 or more" : "0"));
+    section.report("type_vocab_size", str_cat(options.type_vocab_size, " is not supported by ",
+                                              word_of(options.family), ", allowed is ",
+                                              capabilities.has_segments ? "1 or more" : "0"));
   }
   if (options.embedding_size > 0 && !capabilities.has_embedding_projection) {
-    section.fail("embedding_size", str_cat(options.embedding_size, " is not supported by ",
-                                           word_of(options.family), ", allowed is 0"));
+    section.report("embedding_size", str_cat(options.embedding_size, " is not supported by ",
+                                             word_of(options.family), ", allowed is 0"));
   }
 }
 
@@ -58,7 +58,7 @@ void read_keys(Section& section,
   }
   if (capabilities_of(options.family).has_fixed_epsilon && options.norm_epsilon != 1e-12) {
     section.section("norm", {.help = ""})
-        .fail("epsilon", str_cat("must be 1e-12 for ", word_of(options.family)));
+        .report("epsilon", str_cat("must be 1e-12 for ", word_of(options.family)));
   }
 }
 

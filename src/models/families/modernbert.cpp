@@ -54,8 +54,8 @@ void resolve_windows(const config::Section& section,
                      WindowOptions& window) {
   if (type != "window") {
     if (section.has("global_attn_every_n_layers") && window.global_every != 1) {
-      section.fail("global_attn_every_n_layers",
-                   "has no effect with type: full, only with type: window");
+      section.report("global_attn_every_n_layers",
+                     "has no effect with type: full, only with type: window");
     }
     window.global_every = 1;
     window.global_layers.clear();

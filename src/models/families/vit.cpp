@@ -139,12 +139,13 @@ void read_vision_keys(config::Section& section, ModelOptions& options, const Mod
     return;
   }
   if (vision.channels == 2) {
-    section.fail("num_channels", "2, must be 1 or 3");
+    section.report("num_channels", "2, must be 1 or 3");
   }
   if (vision.image_size % vision.patch_size != 0 || vision.grid() > kMostGrid) {
-    section.fail("image_size",
-                 str_cat(vision.image_size, " pixels are not a multiple of the patch size ",
-                         vision.patch_size, " or give more than ", kMostGrid, " patches per side"));
+    section.report(
+        "image_size",
+        str_cat(vision.image_size, " pixels are not a multiple of the patch size ",
+                vision.patch_size, " or give more than ", kMostGrid, " patches per side"));
   }
   if (base != nullptr) {
     require_unchanged(section, "patch_size", vision.patch_size == base->vision.patch_size);

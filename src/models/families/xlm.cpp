@@ -62,11 +62,11 @@ void check_stack(config::Section& section, const ModelOptions& options) {
   }
   if (options.width != 4 * options.dim) {
     section.section("feed_forward", {.help = ""})
-        .fail("width", str_cat(options.width, ", must be 4 * dim for xlm, ", 4 * options.dim));
+        .report("width", str_cat(options.width, ", must be 4 * dim for xlm, ", 4 * options.dim));
   }
   if (options.activation != Activation::kGelu && options.activation != Activation::kRelu) {
     section.section("feed_forward", {.help = ""})
-        .fail("activation", "is not supported by xlm, allowed is gelu, relu");
+        .report("activation", "is not supported by xlm, allowed is gelu, relu");
   }
 }
 
@@ -79,7 +79,7 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
                {.help = "Language embeddings, added to every token."});
   const std::set<std::string> names(xlm.languages.begin(), xlm.languages.end());
   if (names.size() != xlm.languages.size() || names.contains("")) {
-    section.fail("languages", "each language must have a different name");
+    section.report("languages", "each language must have a different name");
   }
 }
 

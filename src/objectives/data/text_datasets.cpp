@@ -40,16 +40,16 @@ Datasets causal_datasets(const DatasetInputs& inputs) {
 void check_causal_data(const config::Section& section, const data::DataOptions& options) {
   const data::DataOptions defaults;
   if (options.sentence != defaults.sentence) {
-    section.fail("sentence_boundary",
-                 "has no effect here, only with other objectives: documents are not split into "
-                 "sentences here");
+    section.report("sentence_boundary",
+                   "has no effect here, only with other objectives: documents are not split into "
+                   "sentences here");
   }
   if (options.truncation && options.pack == data::Pack::kStream) {
-    section.fail("overflow", "has no effect here, only with data.pack: document");
+    section.report("overflow", "has no effect here, only with data.pack: document");
   }
   if (options.pack == data::Pack::kNone) {
-    section.fail("pack",
-                 "none is not supported by causal language modelling, must be document or stream");
+    section.report(
+        "pack", "none is not supported by causal language modelling, must be document or stream");
   }
 }
 

@@ -17,8 +17,8 @@ void read_loss(config::Section& section, ClassOptions& options) {
                         "less. 0: plain cross-entropy; 2 is common.",
                 .range = config::between(0, 10)});
   if (options.focal_gamma > 0 && options.label_smoothing > 0) {
-    section.fail("focal_gamma",
-                 "cannot be combined with label_smoothing; allowed is one of the two");
+    section.report("focal_gamma",
+                   "cannot be combined with label_smoothing; allowed is one of the two");
   }
 }
 
@@ -54,8 +54,8 @@ ClassOptions read_class_options(config::Section& section) {
                "on data.evaluate (with multi_label: over all classes together). The threshold is "
                "saved with the checkpoint for predict and evaluate."});
   if (options.tune_threshold && options.threshold) {
-    section.fail("tune_threshold",
-                 "cannot be combined with threshold, which it would replace; omit one of them");
+    section.report("tune_threshold",
+                   "cannot be combined with threshold, which it would replace; omit one of them");
   }
   return options;
 }

@@ -61,7 +61,7 @@ OptimizerOptions read_group(config::Section section, const OptimizerOptions& out
   if (group.type != outer.type) {
     group = {.type = group.type, .parameters = group.parameters};
     if (!section.has("lr")) {
-      section.fail(
+      section.report(
           "lr",
           str_cat("missing, required because the group has another type than train.optimizer: ",
                   outer.type, ", the group ", group.type));

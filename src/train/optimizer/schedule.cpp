@@ -12,9 +12,9 @@ ScheduleOptions read_schedule_options(config::Section section, const config::Dur
                         "steps`: no warm-up.",
                 .range = config::at_least(0)});
   if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
-    section.fail("warmup", str_cat("the warm-up of ", config::to_string(options.warmup),
-                                   " is longer than the run, whose duration is ",
-                                   config::to_string(duration)));
+    section.report("warmup", str_cat("the warm-up of ", config::to_string(options.warmup),
+                                     " is longer than the run, whose duration is ",
+                                     config::to_string(duration)));
   }
   const ScheduleLimits limits{.duration = duration, .warmup = options.warmup};
   schedule_registry().read_own_keys(

@@ -33,7 +33,7 @@ bool applies(config::Section& section,
     return true;
   }
   if (section.has(key)) {
-    section.fail(key, str_cat("has no effect here, only with ", only));
+    section.report(key, str_cat("has no effect here, only with ", only));
   }
   return false;
 }
@@ -58,12 +58,12 @@ void read_batch(config::Section& section, TrainOptions& options) {
                 .unit = "tokens",
                 .range = config::between(1, 1e12)});
   if (options.batch_tokens && options.batch_sequences) {
-    section.fail("batch_sequences",
-                 "batch_tokens and batch_sequences are mutually exclusive, omit one of them");
+    section.report("batch_sequences",
+                   "batch_tokens and batch_sequences are mutually exclusive, omit one of them");
   }
   if (!options.batch_tokens && !options.batch_sequences) {
-    section.fail("batch_tokens",
-                 "null, must be a number of tokens if batch_sequences is not given");
+    section.report("batch_tokens",
+                   "null, must be a number of tokens if batch_sequences is not given");
   }
 }
 
@@ -116,7 +116,7 @@ EarlyStoppingOptions read_early_stopping(config::Section section, const TrainOpt
                   .only_if = kOnly});
   }
   if (options.patience && !train.evaluate_every) {
-    section.fail("patience", "needs evaluations, but train.evaluate_every is `never`");
+    section.report("patience", "needs evaluations, but train.evaluate_every is `never`");
   }
   section.reject_unread();
   return options;
@@ -239,7 +239,7 @@ TrainOptions read_train_options(config::Section& section) {
   options.lora = models::read_lora_options(section.section(
       "lora", {.help = "LoRA: low-rank adapters on frozen weight matrices (arXiv:2106.09685)."}));
   if (options.lora && !options.freeze.empty()) {
-    section.fail("freeze", "cannot be combined with lora, which freezes all other parameters");
+    section.report("freeze", "cannot be combined with lora, which freezes all other parameters");
   }
   section.read("threads", options.threads,
                {.help = "Number of CPU threads. null: all cores.",
@@ -254,7 +254,7 @@ RunOptions read_run_options(config::Section& section) {
   RunOptions options;
   section.read("directory", options.directory, {.help = "Run directory for logs and checkpoints."});
   if (options.directory.empty()) {
-    section.fail("directory", "'', must name a directory");
+    section.report("directory", "'', must name a directory");
   }
   section.read("seed", options.seed,
                {.help = "Random seed for weight initialisation, data order, masking and dropout. "

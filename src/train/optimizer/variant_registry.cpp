@@ -27,8 +27,8 @@ void reject_keys_of_others(const config::Section& section,
       }
       const bool is_own = std::find(types.begin(), types.end(), type) != types.end();
       if (!is_own && section.has(key)) {
-        section.fail(key,
-                     str_cat("has no effect here, only with type: ", join_alternatives(types)));
+        section.report(key,
+                       str_cat("has no effect here, only with type: ", join_alternatives(types)));
       }
     }
   }

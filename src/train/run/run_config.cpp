@@ -15,56 +15,58 @@ namespace weft::train {
 
 namespace {
 
-std::optional<models::ModelOptions> read_init_from(config::Section& root,
+std::optional<models::ModelOptions> read_init_from(const config::Section& root,
                                                    const std::string& init_from) {
-  if (!std::filesystem::exists(init_from)) {
-    root.fail("init_from", str_cat("'", init_from, "' does not exist, must be a model directory"));
-  }
   try {
     return models::read_model_config(models::model_directory(init_from));
   } catch (const UserError& error) {
-    root.fail("init_from", error.what());
+    root.report("init_from", error.what());
   }
+  return std::nullopt;
 }
 
-void require(const config::Section& root, std::string_view key, std::string_view message) {
-  if (!root.is_documenting() && !root.has(key)) {
-    root.fail(key, message);
+int64_t training_bytes(const data::DataOptions& data) {
+  int64_t bytes = 0;
+  for (const auto& item : data.train) {
+    for (const auto* files : {&item.files, &item.target_files}) {
+      for (const auto& file : *files) {
+        std::error_code ignored;
+        const auto size = std::filesystem::file_size(file, ignored);
+        bytes += ignored ? 0 : static_cast<int64_t>(size);
+      }
+    }
   }
+  return bytes;
 }
 
-void reject_config(const config::Section& root, std::string_view key, std::string_view message) {
-  if (root.has(key)) {
-    root.fail(key, message);
+/// Reads the section after the data, on whose size its defaults depend if it is omitted.
+void read_tokenizer(config::Section& root, config::Section& section, RunConfig& config) {
+  const bool is_given = root.has("tokenizer") || root.is_documenting();
+  data::TokenizerOptions defaults;
+  if (!is_given) {
+    defaults =
+        data::default_tokenizer_options(config.model.family->style, training_bytes(config.data));
   }
-}
-
-void read_tokenizer(config::Section& root, RunConfig& config) {
-  if (config.init_from && !root.has("tokenizer")) {
-    return;
-  }
-  auto section = root.section(
-      "tokenizer",
-      {.help = "Tokenizer to train or load. With init_from the model's tokenizer is used.",
-       .only_if = "no init_from"});
-  config.tokenizer = data::read_tokenizer_options(section);
-  if (config.init_from && !config.tokenizer.file) {
-    root.fail("tokenizer", "init_from brings its own tokenizer: omit this section");
+  section.attempt([&] { config.tokenizer = data::read_tokenizer_options(section, defaults); });
+  const bool is_used = !config.init_from || config.tokenizer.file;
+  if (!is_used && section.is_valid() && root.is_valid("init_from")) {
+    root.report("tokenizer", "init_from brings its own tokenizer: omit this section");
   }
 }
 
 void check_lora(const config::Section& train, const RunConfig& config) {
   if (!config.init_from) {
-    train.fail("lora", "LoRA needs existing weights: init_from is missing");
+    train.report("lora", "LoRA needs existing weights: init_from is missing");
+    return;
   }
   if (config.objective->generator_options(config.model)) {
-    train.fail("lora", str_cat("is not supported by objective.type: ", config.objective->name(),
-                               ", whose generator is fully trained"));
+    train.report("lora", str_cat("is not supported by objective.type: ", config.objective->name(),
+                                 ", whose generator is fully trained"));
   }
   try {
     models::lora_layers(trained_model(config), *config.train.lora);
   } catch (const std::invalid_argument& error) {
-    train.fail("lora", str_cat("target_modules: ", error.what()));
+    train.report("lora", str_cat("target_modules: ", error.what()));
   }
 }
 
@@ -80,107 +82,158 @@ void check_parameter_patterns(const config::Section& train, const RunConfig& con
   try {
     frozen = frozen_parameters(config.train.freeze, names);
   } catch (const std::invalid_argument& error) {
-    train.fail("freeze", error.what());
+    train.report("freeze", error.what());
+    return;
   }
   try {
     parameter_groups(groups, names, frozen);
   } catch (const std::invalid_argument& error) {
-    train.fail("optimizer", error.what());
+    train.report("optimizer", error.what());
   }
 }
 
-// Checks that model and data support freezing and early stopping.
+// Checks that the model supports freezing and adapters.
 void check_fine_tuning(const config::Section& train, const RunConfig& config) {
-  if (train.is_documenting()) {
-    return;
-  }
-  if (config.train.early_stopping.patience && !config.data.has_evaluation()) {
-    train.fail("early_stopping", "needs evaluations, but there is no data.evaluate");
-  }
   if (config.train.lora) {
     check_lora(train, config);
   }
   check_parameter_patterns(train, config);
 }
 
-/// Layers whose attention is recorded are not recomputed.
-void check_recorded_attention(const config::Section& train, const RunConfig& config) {
-  const bool is_recorded = config.objective->traits(config.model).records_attention;
-  if (is_recorded && !train.is_documenting() &&
-      config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
-    train.fail("gradient_checkpointing",
-               "layers has no effect with objective.alpha_attention, must be none");
+/// Layers whose attention is recorded are not recomputed; baselines have no layers.
+void check_gradient_checkpointing(const config::Section& train, const RunConfig& config) {
+  if (config.train.gradient_checkpointing != ActivationCheckpointing::kLayers) {
+    return;
+  }
+  if (config.objective->traits(config.model).records_attention) {
+    train.report("gradient_checkpointing",
+                 "layers has no effect with objective.alpha_attention, must be none");
+  }
+  if (models::is_baseline(config.model.family)) {
+    train.report("gradient_checkpointing", "layers, but this model has no layers, must be none");
   }
 }
 
-void check_baselines(const config::Section& train, const RunConfig& config) {
-  if (models::is_baseline(config.model.family) && !train.is_documenting() &&
-      config.train.gradient_checkpointing == ActivationCheckpointing::kLayers) {
-    train.fail("gradient_checkpointing", "layers, but this model has no layers, must be none");
+void read_objective_of_run(config::Section& root, config::Section& section, RunConfig& config) {
+  section.attempt([&] { config.objective = objectives::read_objective(section); });
+  if (root.is_documenting() || !is_model_known(root) || !section.is_valid()) {
+    return;
   }
-}
-
-void read_objective_of_run(config::Section& section, RunConfig& config) {
-  config.objective = objectives::read_objective(section);
   if (config.init_from) {
-    config.objective->init_from_model(section, models::model_directory(*config.init_from));
+    section.attempt([&] {
+      config.objective->init_from_model(section, models::model_directory(*config.init_from));
+    });
   }
   if (const auto wrong = objectives::find_incompatibility(*config.objective, config.model)) {
-    section.fail(wrong->key, wrong->message);
+    section.report(wrong->key, wrong->message);
   }
+}
+
+/// The sections of a config that are checked against each other.
+struct RunSections {
+  const config::Section& root;
+  const config::Section& data;
+  const config::Section& objective;
+  const config::Section& train;
+};
+
+/// Checks what the sections say of each other, as far as they are valid.
+void check_sections(const RunSections& sections, const RunConfig& config) {
+  const auto& [root, data, objective, train] = sections;
+  const bool is_evaluated = config.data.has_evaluation();
+  if (config.train.early_stopping.patience && !is_evaluated && data.is_valid()) {
+    train.report("early_stopping", "needs evaluations, but there is no data.evaluate");
+  }
+  if (!is_model_known(root) || !objective.is_valid()) {
+    return;
+  }
+  if (data.is_valid()) {
+    objective.attempt([&] {
+      config.objective->check_training({.objective_section = objective,
+                                        .data_section = data,
+                                        .model = config.model,
+                                        .data = config.data,
+                                        .is_evaluated = config.train.evaluate_every.has_value()});
+    });
+  }
+  if (train.is_valid()) {
+    check_fine_tuning(train, config);
+    check_gradient_checkpointing(train, config);
+  }
+  reject_unused_keys(data, train, config);
+}
+
+void read_model(config::Section& root, RunConfig& config) {
+  const bool is_new = !config.init_from && root.is_valid("init_from");
+  std::optional<models::ModelOptions> base;
+  if (config.init_from) {
+    base = read_init_from(root, *config.init_from);
+  } else if (is_new && !root.is_documenting() && !root.has("model")) {
+    root.report("model", "missing, required unless init_from is given");
+  }
+  auto model = root.section("model", {.help = "Model architecture: a preset, or all sizes."});
+  if (is_new || base) {
+    model.attempt(
+        [&] { config.model = models::read_model_options(model, base ? &*base : nullptr); });
+  }
+}
+
+/// The section of the tokenizer, unless the model brings its own or reads images.
+std::optional<config::Section> tokenizer_section(config::Section& root, const RunConfig& config) {
+  const bool is_given = root.has("tokenizer");
+  const bool is_of_images = is_model_known(root) && models::reads_images(config.model);
+  if (is_of_images && !root.is_documenting()) {
+    if (is_given) {
+      root.report("tokenizer", "an image model has no tokenizer: omit this section");
+    }
+    return std::nullopt;
+  }
+  if (config.init_from && !is_given) {
+    return std::nullopt;
+  }
+  return root.section(
+      "tokenizer",
+      {.help = "Tokenizer to train or load. With init_from the model's tokenizer is used. If this "
+               "section is omitted, a tokenizer that fits the model family is trained, with a "
+               "vocabulary that fits the size of the data.",
+       .only_if = "no init_from"});
 }
 
 void read_all(config::Section root, RunConfig& config) {
   root.read("init_from", config.init_from,
             {.help = "Checkpoint, run directory or Hugging Face directory to initialise weights "
                      "and tokenizer from. null: random initialisation."});
-  std::optional<models::ModelOptions> base;
-  if (config.init_from) {
-    base = read_init_from(root, *config.init_from);
-  } else {
-    require(root, "model", "missing, required unless init_from is given");
-  }
-  require(root, "data", "missing, required");
-  require(root, "objective", "missing, required");
-
-  auto model = root.section("model", {.help = "Model architecture: a preset, or all sizes."});
-  config.model = models::read_model_options(model, base ? &*base : nullptr);
-  if (models::reads_images(config.model) && !root.is_documenting()) {
-    reject_config(root, "tokenizer", "an image model has no tokenizer: omit this section");
-  } else {
-    if (!config.init_from) {
-      require(root, "tokenizer", "missing, required unless init_from is given");
-    }
-    read_tokenizer(root, config);
-  }
+  read_model(root, config);
+  auto tokenizer = tokenizer_section(root, config);
   auto data = root.section("data", {.help = "Training and evaluation data.", .is_required = true});
-  config.data = data::read_data_options(data);
-  auto objective = root.section("objective", {.help = "Training objective.", .is_required = true});
-  read_objective_of_run(objective, config);
-  auto train = root.section("train", {.help = "Training settings."});
-  config.train = read_train_options(train);
-  if (!root.is_documenting()) {
-    config.objective->check_training({.objective_section = objective,
-                                      .data_section = data,
-                                      .model = config.model,
-                                      .data = config.data,
-                                      .is_evaluated = config.train.evaluate_every.has_value()});
+  data.attempt([&] { config.data = data::read_data_options(data); });
+  if (tokenizer) {
+    read_tokenizer(root, *tokenizer, config);
   }
-  check_fine_tuning(train, config);
-  reject_unused_keys(data, train, config);
-  check_baselines(train, config);
-  check_recorded_attention(train, config);
+  auto objective = root.section("objective", {.help = "Training objective.", .is_required = true});
+  read_objective_of_run(root, objective, config);
+  auto train = root.section("train", {.help = "Training settings."});
+  train.attempt([&] { config.train = read_train_options(train); });
+  if (!root.is_documenting()) {
+    check_sections({.root = root, .data = data, .objective = objective, .train = train}, config);
+  }
   auto run = root.section("run", {.help = "Run directory, random seed and device."});
-  config.run = read_run_options(run);
-  root.read_grid(
-      "grid", config.grid,
-      {.help = "Grid search: config keys with lists of values, as in `{train.optimizer.lr: [1e-5, "
-               "5e-5]}`. `weft train` starts one run for every combination."});
-  check_grid(root, config.grid);
+  run.attempt([&] { config.run = read_run_options(run); });
+  root.attempt([&] {
+    root.read_grid("grid", config.grid,
+                   {.help = "Grid search: config keys with lists of values, as in "
+                            "`{train.optimizer.lr: [1e-5, 5e-5]}`. `weft train` starts one run for "
+                            "every combination."});
+    check_grid(root, config.grid);
+  });
   root.reject_unread();
 }
 
 }  // namespace
+
+bool is_model_known(const config::Section& root) {
+  return root.is_valid("init_from") && root.is_valid("model");
+}
 
 models::ModelOptions trained_model(const RunConfig& config) {
   auto model = config.model;
@@ -190,7 +243,17 @@ models::ModelOptions trained_model(const RunConfig& config) {
 
 RunConfig read_run_config(const config::Document& document) {
   RunConfig config;
-  read_all(document.root(), config);
+  document.read([&](config::Section root) { read_all(std::move(root), config); });
+  config.resolved = document.resolved();
+  return config;
+}
+
+RunConfig check_run_config(const config::Document& document) {
+  RunConfig config;
+  document.read([&](config::Section root) {
+    read_all(root, config);
+    check_preparation(root, config);
+  });
   config.resolved = document.resolved();
   return config;
 }

@@ -31,8 +31,19 @@ struct RunConfig {
 };
 
 /// Reads every section and checks their consistency. Loads only the config.json of init_from.
-/// Throws config::Error.
+/// Throws config::Error with a line for each mistake.
 RunConfig read_run_config(const config::Document& document);
+
+/// The same, and also checks what a run would reject before its first step, without writing
+/// anything: the tables of labels are read, of running text the beginning; tokenizers and headers
+/// of weights are loaded.
+RunConfig check_run_config(const config::Document& document);
+
+/// Reports the mistakes that check_run_config finds in a config that was read.
+void check_preparation(const config::Section& root, const RunConfig& config);
+
+/// Whether the options of the model were read without an error.
+bool is_model_known(const config::Section& root);
 
 /// The model's options with the head that the objective needs.
 models::ModelOptions trained_model(const RunConfig& config);

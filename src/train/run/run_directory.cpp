@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/file_descriptor.h"
@@ -34,6 +35,21 @@ bool is_incomplete(const std::string& name) {
 }
 
 }  // namespace
+
+void check_writable(const std::string& directory) {
+  std::error_code ignored;
+  auto nearest = fs::absolute(directory);
+  while (!fs::exists(nearest, ignored) && nearest.has_relative_path()) {
+    nearest = nearest.parent_path();
+  }
+  if (!fs::is_directory(nearest, ignored)) {
+    throw UserError(str_cat("'", directory, "': ", nearest.string(), " is not a directory"));
+  }
+  if (::access(nearest.c_str(), W_OK | X_OK) != 0) {
+    throw UserError(str_cat("'", directory, "': ", nearest.string(),
+                            " is not writable: choose another directory"));
+  }
+}
 
 RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
   make_durable_directories(path_);

@@ -14,6 +14,9 @@ class FileDescriptor;
 
 namespace weft::train {
 
+/// Throws UserError if the directory can be neither used nor created, without creating it.
+void check_writable(const std::string& directory);
+
 /// Directory of one run, locked by one process at a time.
 class RunDirectory {
  public:

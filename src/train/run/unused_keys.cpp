@@ -36,7 +36,7 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
   const bool is_table = traits.is_sequence_level;
   const auto reject = [&](bool is_unused, std::string_view key, std::string_view only) {
     if (is_unused) {
-      data.fail(key, str_cat("has no effect here, only with ", only));
+      data.report(key, str_cat("has no effect here, only with ", only));
     }
   };
   if (!is_running_text) {
@@ -72,7 +72,7 @@ void reject_text_items(const Section& data,
     try {
       data::image_kind_of(item);
     } catch (const data::Error& error) {
-      data.fail(key, error.what());
+      data.report(key, error.what());
     }
   }
 }
@@ -84,8 +84,8 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   const bool is_of_images = models::reads_images(config.model);
   const auto reject = [&](bool is_unused, std::string_view key) {
     if (is_unused) {
-      data.fail(key, str_cat("has no effect here, only with models for ",
-                             is_of_images ? "text" : "images (model.type: vit or deit)"));
+      data.report(key, str_cat("has no effect here, only with models for ",
+                               is_of_images ? "text" : "images (model.type: vit or deit)"));
     }
   };
   if (!is_of_images) {
@@ -106,7 +106,7 @@ void reject_unused_image_keys(const Section& data, const RunConfig& config) {
   reject(options.unlabelled != defaults.unlabelled, "unlabelled");
   const auto& augment = options.augment;
   if (options.images.native_resolution && (augment.crop_scale || augment.pad_crop > 0)) {
-    data.fail("augment", "random crops cannot be combined with images.native_resolution: true");
+    data.report("augment", "random crops cannot be combined with images.native_resolution: true");
   }
 }
 
@@ -121,20 +121,21 @@ void check_languages(const Section& data,
   const bool has_pairs = config.objective->reads_pairs(config.data, config.model);
   for (const auto& item : items) {
     if (!item.target_language.empty() && !(has_pairs && (has_tokens || !known.empty()))) {
-      data.fail(key,
-                "target_language has no effect here, only with objective.type: translation_lm and "
-                "a model with language embeddings (model.type: xlm), or seq2seq and a model with "
-                "language tokens (model.type: mbart)");
+      data.report(
+          key,
+          "target_language has no effect here, only with objective.type: translation_lm and "
+          "a model with language embeddings (model.type: xlm), or seq2seq and a model with "
+          "language tokens (model.type: mbart)");
     }
     if (has_tokens && !has_pairs && item.language != items.front().language) {
-      data.fail(key,
-                str_cat(item.path, ": language: '", item.language, "', but an earlier item has '",
-                        items.front().language,
-                        "': only text pairs (objective.type: seq2seq) may have several languages"));
+      data.report(
+          key, str_cat(item.path, ": language: '", item.language, "', but an earlier item has '",
+                       items.front().language,
+                       "': only text pairs (objective.type: seq2seq) may have several languages"));
     }
     const auto check = [&](std::string_view name, const std::string& language) {
       if (const auto mistake = data::language_error(language, known)) {
-        data.fail(key, str_cat(item.path, ": ", name, ": ", *mistake));
+        data.report(key, str_cat(item.path, ": ", name, ": ", *mistake));
       }
     };
     if (!known.empty()) {
@@ -153,10 +154,10 @@ void reject_unused_metric_for_best_model(const Section& train, const RunConfig& 
     return;
   }
   if (!config.train.evaluate_every) {
-    train.fail("best_by", "has no effect: train.evaluate_every is `never`; omit one of them");
+    train.report("best_by", "has no effect: train.evaluate_every is `never`; omit one of them");
   }
   if (!config.data.has_evaluation()) {
-    train.fail("best_by", "has no effect: there is no data.evaluate; add it or omit this key");
+    train.report("best_by", "has no effect: there is no data.evaluate; add it or omit this key");
   }
 }
 
@@ -179,29 +180,30 @@ void reject_unused_lr_keys(const Section& train, const RunConfig& config) {
   const bool has_head = std::any_of(names.begin(), names.end(), is_head);
   const bool has_layers = !std::all_of(names.begin(), names.end(), is_head);
   if (optimizer.layer_decay != 1 && !has_layers) {
-    train.fail("optimizer",
-               str_cat("layer_decay: has no effect, ", models::word_of(config.model.family),
-                       " has no trainable layers below its head; allowed is 1"));
+    train.report("optimizer",
+                 str_cat("layer_decay: has no effect, ", models::word_of(config.model.family),
+                         " has no trainable layers below its head; allowed is 1"));
   }
   if (optimizer.head_lr && !has_head) {
-    train.fail("optimizer", "head_lr: has no effect, train.freeze freezes the pooler and head");
+    train.report("optimizer", "head_lr: has no effect, train.freeze freezes the pooler and head");
   }
 }
 
 }  // namespace
 
 void reject_unused_keys(const Section& data, const Section& train, const RunConfig& config) {
-  if (!data.is_documenting()) {
+  if (data.is_valid()) {
     reject_unused_image_keys(data, config);
+    reject_unused_data_keys(data, config);
+    check_languages(data, "train", config.data.train, config);
+    check_languages(data, "evaluate", config.data.evaluate, config);
   }
-  if (train.is_documenting()) {
-    return;
+  if (data.is_valid("evaluate") && train.is_valid()) {
+    reject_unused_metric_for_best_model(train, config);
   }
-  reject_unused_data_keys(data, config);
-  check_languages(data, "train", config.data.train, config);
-  check_languages(data, "evaluate", config.data.evaluate, config);
-  reject_unused_metric_for_best_model(train, config);
-  reject_unused_lr_keys(train, config);
+  if (train.is_valid()) {
+    reject_unused_lr_keys(train, config);
+  }
 }
 
 }  // namespace weft::train

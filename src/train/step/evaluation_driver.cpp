@@ -14,6 +14,19 @@
 
 namespace weft::train {
 
+void check_metric(const std::string& metric, const objectives::Evaluation& evaluation) {
+  std::vector<std::string> names;
+  for (const auto& item : evaluation.result()) {
+    names.push_back(item.first);
+  }
+  if (std::find(names.begin(), names.end(), metric) == names.end()) {
+    const auto near = did_you_mean(metric, names);
+    throw UserError(str_cat("train.best_by: '", metric, "' is not one of ", join(names),
+                            near.empty() ? "" : ", did you mean '" + near + "'?"));
+  }
+  metrics::greater_is_better(metric, "train.best_by");  // throws for one that is not registered
+}
+
 EvaluationDriver::EvaluationDriver(const RunConfig& config,
                                    const RunComponents& components,
                                    const c10::Device& device)
@@ -39,16 +52,7 @@ void EvaluationDriver::check_metric_for_best_model() const {
   const auto evaluation = components_.objective->evaluation();
   const auto batch = loader.next()->micro_batches.front();
   evaluation->add(*components_.model, batch, batching::context_of(batch, device_));
-  std::vector<std::string> names;
-  for (const auto& item : evaluation->result()) {
-    names.push_back(item.first);
-  }
-  if (std::find(names.begin(), names.end(), metric_) == names.end()) {
-    const auto near = did_you_mean(metric_, names);
-    throw UserError(str_cat("train.best_by: '", metric_, "' is not one of ", join(names),
-                            near.empty() ? "" : ", did you mean '" + near + "'?"));
-  }
-  greater_is_better();  // throws for a metric of the evaluation that is not registered
+  check_metric(metric_, *evaluation);
 }
 
 bool EvaluationDriver::is_enabled() const {

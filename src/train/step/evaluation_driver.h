@@ -15,6 +15,9 @@
 
 namespace weft::train {
 
+/// Throws UserError if an evaluation with at least one item has no such metric.
+void check_metric(const std::string& metric, const objectives::Evaluation& evaluation);
+
 /// Evaluations during training: when they are due, on which weights, and what follows from their
 /// metrics for the best checkpoints and early stopping.
 class EvaluationDriver {

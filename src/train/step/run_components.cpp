@@ -62,6 +62,9 @@ std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) 
               with_commas(report.sampled), " of ", with_commas(report.lines), " texts, ",
               format_bytes(static_cast<double>(report.bytes)),
               report.skipped_long > 0 ? str_cat(", ", report.skipped_long, " too long") : ""));
+  for (const auto& warning : report.warnings) {
+    log::warning("[tokenizer] " + warning);
+  }
   return tokenizer;
 }
 
@@ -147,23 +150,6 @@ void set_prompt(const RunConfig& config,
   const bool has_pairs =
       options.is_prefix_lm && config.objective->reads_pairs(config.data, options);
   options.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
-}
-
-/// Sets the head that the objective needs, and what its outputs mean.
-void set_head(const objectives::Objective& objective,
-              const data::DataOptions& data,
-              models::ModelOptions& options) {
-  const auto head = objective.head(options);
-  if (options.head != head) {
-    options.labels.clear();  // of another head
-  }
-  options.head = head;
-  if (models::head_of(options).classifies_sequences && options.pad_id < 0) {
-    options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
-  }
-  const auto label_format = objective.label_format(data);
-  options.is_regression = label_format.is_regression;
-  options.is_multi_label = label_format.is_multi_label;
 }
 
 /// The decoder begins with the language token of its text (mBART). If all texts share one,
@@ -263,6 +249,22 @@ void check_vocabulary(const std::string& location,
                             "which need a model with separate embeddings: type: marian or "
                             "transformer with share_encoder_decoder_embeddings: false"));
   }
+}
+
+void set_head(const objectives::Objective& objective,
+              const data::DataOptions& data,
+              models::ModelOptions& options) {
+  const auto head = objective.head(options);
+  if (options.head != head) {
+    options.labels.clear();  // of another head
+  }
+  options.head = head;
+  if (models::head_of(options).classifies_sequences && options.pad_id < 0) {
+    options.pad_id = options.eos_id;  // transformers locates the end of a sequence by it
+  }
+  const auto label_format = objective.label_format(data);
+  options.is_regression = label_format.is_regression;
+  options.is_multi_label = label_format.is_multi_label;
 }
 
 models::ModelOptions complete_options(const RunConfig& config, const data::Tokenizer& tokenizer) {

@@ -53,6 +53,11 @@ void check_vocabulary(const std::string& location,
                       const data::Tokenizer& tokenizer,
                       const models::ModelOptions& options);
 
+/// Sets the head that the objective needs, and what its outputs mean.
+void set_head(const objectives::Objective& objective,
+              const data::DataOptions& data,
+              models::ModelOptions& options);
+
 /// Model options of the config, completed from tokenizer and data: vocabulary, ids, labels.
 models::ModelOptions complete_options(const RunConfig& config, const data::Tokenizer& tokenizer);
 

@@ -195,12 +195,9 @@ TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
             }),
             "tokenizer.vocab_size: 260 is too small, 256 bytes and the special tokens alone need "
             "261 pieces");
-  const std::string many = test::message_of<Error>([&] {
-    train_byte_level_training(plain_lines(), byte_level(50000), TokenizerTemplate::kRoberta);
-  });
-  EXPECT_TRUE(
-      many.starts_with("tokenizer.vocab_size: 50000 is too large, these texts give at most "))
-      << many;
+  const auto most =
+      train_byte_level_training(plain_lines(), byte_level(50000), TokenizerTemplate::kRoberta);
+  EXPECT_LT(most->size(), 50000);
   EXPECT_EQ(
       test::message_of<Error>(
           [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kGpt2); }),

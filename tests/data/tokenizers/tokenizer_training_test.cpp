@@ -118,20 +118,41 @@ INSTANTIATE_TEST_SUITE_P(
             TokenizerTemplate::kRoberta}),
     [](const auto& kind) { return kind.param.name; });
 
-TEST(TokenizerTrainingErrors, SayHowManyPiecesThereCanBe) {
+TEST(TrainedTokenizer, MakesTheVocabularyThatTheTextsAllow) {
+  for (const auto type :
+       {TokenizerType::kWordPiece, TokenizerType::kUnigram, TokenizerType::kBpe}) {
+    TokenizerReport report;
+    const auto tokenizer = train_tokenizer_training({.type = type, .vocab_size = 5000},
+                                                    TokenizerTemplate::kRoberta, report);
+    EXPECT_LT(tokenizer->size(), 5000);
+    ASSERT_FALSE(report.warnings.empty());
+    EXPECT_EQ(report.warnings.front(),
+              str_cat("tokenizer.vocab_size: 5000, but these texts yield only ", tokenizer->size(),
+                      " pieces"));
+  }
+}
+
+TEST(TrainedTokenizer, NamesTheCharactersThatItLeavesOut) {
   TokenizerReport report;
-  const std::string word_piece = test::message_of<Error>(
-      [&] { train_tokenizer_training({.vocab_size = 5000}, TokenizerTemplate::kBert, report); });
-  EXPECT_TRUE(
-      word_piece.starts_with("tokenizer.vocab_size: 5000 is too large, these texts give at most "))
-      << word_piece;
-  const std::string unigram = test::message_of<Error>([&] {
-    train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 5000},
-                             TokenizerTemplate::kRoberta, report);
-  });
-  EXPECT_TRUE(
-      unigram.starts_with("tokenizer.vocab_size: 5000 is too large, these texts give at most "))
-      << unigram;
+  train_tokenizer(
+      {.type = TokenizerType::kUnigram, .vocab_size = 40, .character_coverage = 0.99},
+      TokenizerTemplate::kRoberta, 1,
+      [](const TextVisitor& visit) {
+        for (int i = 0; i < 100; ++i) {
+          visit("the text of a novel");
+        }
+        visit("of 7 novels 7 \xC3\xA9");
+      },
+      report);
+  ASSERT_FALSE(report.warnings.empty());
+  EXPECT_TRUE(report.warnings.back().starts_with(
+      "characters of the texts that become the unknown token: 7 (2x), "))
+      << report.warnings.back();
+  EXPECT_NE(report.warnings.back().find("\xC3\xA9 (1x)"), std::string::npos);
+}
+
+TEST(TokenizerTrainingErrors, SayHowManyPiecesAreNeeded) {
+  TokenizerReport report;
   const std::string few = test::message_of<Error>([&] {
     train_tokenizer_training({.type = TokenizerType::kUnigram, .vocab_size = 20},
                              TokenizerTemplate::kBert, report);

@@ -75,6 +75,8 @@ TEST(CompletedConfig, WithoutWeightsNothingIsInferred) {
   const Trimmed trimmed(test::tiny_options(), {"model_type", "architectures"});
   std::filesystem::remove(trimmed.folder.path("model.safetensors"));
   const auto message = test::message_of<formats::Error>([&] { trimmed.read_old(); });
+  EXPECT_NE(message.find("marian, vit"), std::string::npos) << message;  // not twice
+  EXPECT_EQ(message.find("marian, marian"), std::string::npos) << message;
   EXPECT_NE(message.find("model_type: found nothing, allowed is bert"), std::string::npos)
       << message;
 }

@@ -55,6 +55,24 @@ TEST_F(RunConfigTest, ResolvedConfigReadsBackToItself) {
   }
 }
 
+TEST_F(RunConfigTest, TheTokenizerMayBeOmitted) {
+  const auto tokenizer = [&](const std::string& model, const std::string& objective) {
+    const auto yaml = "model: {" + model + "}\ndata: {train: [{path: " + folder_.path("a.txt") +
+                      "}]}\nobjective: {type: " + objective + "}\n";
+    const auto config = read_run_config(config::Document::parse(yaml, "run.yaml"));
+    const auto again = read_run_config(config::Document::parse(config.resolved, "again.yaml"));
+    EXPECT_EQ(again.resolved, config.resolved);
+    return again.tokenizer;
+  };
+  using Type = data::TokenizerType;
+  EXPECT_EQ(tokenizer("preset: bert-tiny", "mlm").type, Type::kWordPiece);
+  EXPECT_EQ(tokenizer("preset: gpt-mini", "causal").type, Type::kByteLevelBpe);
+  EXPECT_EQ(tokenizer("preset: t5-mini", "span_corruption").type, Type::kUnigram);
+  EXPECT_EQ(tokenizer("preset: bert-tiny", "mlm").vocab_size, 1000);
+  folder_.write("a.txt", std::string(4'000'000, 'a') + "\n");
+  EXPECT_EQ(tokenizer("preset: bert-tiny", "mlm").vocab_size, 8000);
+}
+
 TEST_F(RunConfigTest, AThresholdIsTunedInEvaluationsOnly) {
   const auto message =
       refusal({"objective={type: classify, tune_threshold: f1}", "train.evaluate_every=never"});

@@ -54,14 +54,16 @@ int64_t num_added_later(const SpecialTokenLayout& layout) {
   return (has_pad ? 0 : 1) + static_cast<int64_t>(layout.last.size());
 }
 
-Arguments arguments_of(const TokenizerOptions& options, const SpecialTokenLayout& layout) {
+Arguments arguments_of(const TokenizerOptions& options,
+                       const SpecialTokenLayout& layout,
+                       int64_t vocab_size) {
   const auto token_position = [&](const std::string& token) {
     const auto found = std::find(layout.first.begin(), layout.first.end(), token);
     return found == layout.first.end() ? "-1" : std::to_string(found - layout.first.begin());
   };
   Arguments arguments = {
       {"model_type", options.type == TokenizerType::kBpe ? "bpe" : "unigram"},
-      {"vocab_size", std::to_string(options.vocab_size - num_added_later(layout))},
+      {"vocab_size", std::to_string(vocab_size - num_added_later(layout))},
       {"character_coverage", shortest_repr(options.character_coverage)},
       {"byte_fallback", options.byte_fallback ? "true" : "false"},
       {"normalization_rule_name", options.normalization},
@@ -104,10 +106,6 @@ std::optional<int64_t> number_after(const std::string& message, const std::strin
 [[noreturn]] void explain(const std::string& message,
                           const TokenizerOptions& options,
                           int64_t more) {
-  if (const auto max_pieces = number_after(message, "value <= ")) {
-    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too large, these texts give at most ", *max_pieces + more, " pieces"));
-  }
   if (message.find("smaller than required_chars") != std::string::npos) {
     const auto min_pieces = number_after(message, " vs ");
     throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
@@ -121,17 +119,25 @@ std::optional<int64_t> number_after(const std::string& message, const std::strin
 
 }  // namespace
 
-std::string train_sentencepiece(const TokenizerOptions& options,
-                                const SpecialTokenLayout& layout,
-                                const std::vector<std::string>& texts) {
-  TextIterator sentences(texts);
-  std::string bytes;
-  const auto status =
-      sentencepiece::SentencePieceTrainer::Train(arguments_of(options, layout), &sentences, &bytes);
-  if (!status.ok()) {
-    explain(status.ToString(), options, num_added_later(layout));
+TrainedSentencePiece train_sentencepiece(const TokenizerOptions& options,
+                                         const SpecialTokenLayout& layout,
+                                         const std::vector<std::string>& texts) {
+  const int64_t more = num_added_later(layout);
+  TrainedSentencePiece model{.bytes = {}, .vocab_size = options.vocab_size};
+  for (;;) {
+    TextIterator sentences(texts);
+    const auto status = sentencepiece::SentencePieceTrainer::Train(
+        arguments_of(options, layout, model.vocab_size), &sentences, &model.bytes);
+    if (status.ok()) {
+      return model;
+    }
+    // The texts yield fewer pieces; the library says how many.
+    const auto possible = number_after(status.ToString(), "value <= ");
+    if (!possible || *possible + more >= model.vocab_size) {
+      explain(status.ToString(), options, more);
+    }
+    model.vocab_size = *possible + more;
   }
-  return bytes;
 }
 
 }  // namespace weft::data

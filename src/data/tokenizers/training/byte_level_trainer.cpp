@@ -75,17 +75,11 @@ BytePairPieces train_byte_level_pieces(const TokenizerOptions& options,
       texts, *make_normalizer(JsonFields(normalizer, kByteLevelPlace)),
       *make_pre_tokenizer(JsonFields(document["pre_tokenizer"], kByteLevelPlace)), kMaxWords);
   report.pruned_words = counts.pruned;
-  BytePairPieces pieces =
-      train_byte_pair(counts, {.vocab_size = options.vocab_size,
-                               .min_frequency = options.min_frequency,
-                               .first = layout.first,
-                               .alphabet = {bytes_to_unicode().begin(), bytes_to_unicode().end()}});
-  if (pieces.vocabulary.size() < options.vocab_size) {
-    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too large, these texts give at most ", pieces.vocabulary.size(),
-                        " pieces (pairs with at least ", options.min_frequency, " occurrences)"));
-  }
-  return pieces;
+  return train_byte_pair(counts,
+                         {.vocab_size = options.vocab_size,
+                          .min_frequency = options.min_frequency,
+                          .first = layout.first,
+                          .alphabet = {bytes_to_unicode().begin(), bytes_to_unicode().end()}});
 }
 
 Json model_of(const BytePairPieces& pieces) {

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/string_util.h"
+#include "base/utf8.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/documents.h"
 #include "data/tokenizers/special_token_layout.h"
@@ -15,6 +17,10 @@ namespace {
 
 constexpr int64_t kTrainMostBytes = int64_t{256} << 20;  // of sampled texts
 constexpr const char* kTrainPlace = "tokenizer";
+
+bool is_trained_by_sentencepiece(const TokenizerOptions& options) {
+  return options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
+}
 
 Vocabulary train_sample_pieces(const TokenizerOptions& options,
                                const SpecialTokenLayout& layout,
@@ -40,11 +46,6 @@ Vocabulary train_sample_pieces(const TokenizerOptions& options,
   }
   for (const std::string& last : layout.last) {
     vocabulary.add(last, static_cast<int32_t>(vocabulary.size()));
-  }
-  if (vocabulary.size() < options.vocab_size) {
-    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size,
-                        " is too large, these texts give at most ", vocabulary.size(),
-                        " pieces (pairs with at least ", options.min_frequency, " occurrences)"));
   }
   return vocabulary;
 }
@@ -87,7 +88,7 @@ std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions&
   const SpecialTokenLayout layout = special_token_layout(style, options.languages);
   SpecialTokenLayout inner = layout;
   inner.first = {inner.unk, inner.cls, inner.sep};  // as in fairseq's models
-  std::string bytes = train_sentencepiece(options, inner, texts);
+  auto [bytes, vocab_size] = train_sentencepiece(options, inner, texts);
   TokenizerParts parts{.location = kTrainPlace};
   parts.document =
       sentencepiece_document(read_sentencepiece_model(bytes, kTrainPlace), kTrainPlace);
@@ -103,7 +104,7 @@ std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions&
     }
     parts.config["additional_special_tokens"] = mbart_language_codes(options.languages);
   }
-  add_special_tokens(parts, style, layout, options.vocab_size);
+  add_special_tokens(parts, style, layout, vocab_size);
   apply_tokenizer_class(parts, name);
   return std::make_shared<Pipeline>(std::move(parts));
 }
@@ -131,14 +132,103 @@ std::shared_ptr<const Tokenizer> train_sentencepiece_tokenizer(
     return train_fairseq_tokenizer(options, style, texts);
   }
   const SpecialTokenLayout layout = special_token_layout(style);
-  std::string bytes = train_sentencepiece(options, layout, texts);
+  auto [bytes, vocab_size] = train_sentencepiece(options, layout, texts);
   TokenizerParts parts{.location = kTrainPlace};
   parts.document =
       sentencepiece_document(read_sentencepiece_model(bytes, kTrainPlace), kTrainPlace);
   parts.sentencepiece = std::move(bytes);
   parts.config["tokenizer_class"] = "PreTrainedTokenizerFast";
-  add_special_tokens(parts, style, layout, options.vocab_size);
+  add_special_tokens(parts, style, layout, vocab_size);
   return std::make_shared<Pipeline>(std::move(parts));
+}
+
+std::shared_ptr<const Tokenizer> train_on_texts(const TokenizerOptions& options,
+                                                TokenizerTemplate style,
+                                                const std::vector<std::string>& texts,
+                                                TokenizerReport& report) {
+  if (style == TokenizerTemplate::kMbart) {
+    return train_mbart_tokenizer(options, texts);
+  }
+  switch (options.type) {
+    case TokenizerType::kWordPiece:
+      return train_word_piece_tokenizer(options, style, texts, report);
+    case TokenizerType::kByteLevelBpe:
+      return train_byte_level_tokenizer(options, style, texts, report);
+    case TokenizerType::kCharacters:
+      return train_character_tokenizer(options, style, texts);
+    case TokenizerType::kUnigram:
+    case TokenizerType::kBpe:
+      break;
+  }
+  return train_sentencepiece_tokenizer(options, style, texts);
+}
+
+struct CharacterCount {
+  char32_t character;
+  int64_t count;
+};
+
+/// The characters of the texts that the tokenizer does not know, the most frequent first.
+std::vector<CharacterCount> unknown_characters(const Tokenizer& tokenizer,
+                                               const std::vector<std::string>& texts) {
+  std::vector<int64_t> counts(0x110000);
+  for (const auto& text : texts) {
+    for (std::size_t at = 0; at < text.size();) {
+      ++counts[utf8::next(text, at)];
+    }
+  }
+  std::vector<CharacterCount> unknown;
+  for (char32_t character = '!'; character < counts.size(); ++character) {
+    if (counts[character] == 0 || character == utf8::kReplacement) {
+      continue;
+    }
+    std::string text;
+    utf8::append(text, character);
+    std::vector<int32_t> ids;
+    tokenizer.encode(text, ids);
+    if (std::ranges::find(ids, tokenizer.special_token_ids().unk) != ids.end()) {
+      unknown.push_back({character, counts[character]});
+    }
+  }
+  std::ranges::stable_sort(unknown, std::greater(), &CharacterCount::count);
+  return unknown;
+}
+
+std::string describe_unknown(const TokenizerOptions& options,
+                             const std::vector<CharacterCount>& unknown) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::string> shown;
+  for (const auto& [character, count] : unknown) {
+    std::string text;
+    utf8::append(text, character);
+    shown.push_back(str_cat(printable(text), " (", with_commas(count), "x)"));
+  }
+  const std::size_t rest = shown.size() - std::min(kShown, shown.size());
+  shown.resize(shown.size() - rest);
+  return str_cat("characters of the texts that become the unknown token: ", join(shown),
+                 rest > 0 ? str_cat(" and ", rest, " more") : "",
+                 is_trained_by_sentencepiece(options)
+                     ? "; a higher tokenizer.character_coverage or byte_fallback: true keeps them"
+                     : "; a larger tokenizer.vocab_size keeps them");
+}
+
+std::vector<std::string> tokenizer_warnings(const TokenizerOptions& options,
+                                            const Tokenizer& tokenizer,
+                                            const std::vector<std::string>& texts) {
+  std::vector<std::string> warnings;
+  const bool is_characters = options.type == TokenizerType::kCharacters;  // vocab_size is a limit
+  if (tokenizer.size() < options.vocab_size && !is_characters) {
+    warnings.push_back(str_cat("tokenizer.vocab_size: ", options.vocab_size,
+                               ", but these texts yield only ", tokenizer.size(), " pieces"));
+  }
+  const bool has_bytes = options.type == TokenizerType::kByteLevelBpe ||
+                         (is_trained_by_sentencepiece(options) && options.byte_fallback);
+  if (!has_bytes) {
+    if (const auto unknown = unknown_characters(tokenizer, texts); !unknown.empty()) {
+      warnings.push_back(describe_unknown(options, unknown));
+    }
+  }
+  return warnings;
 }
 
 }  // namespace
@@ -148,8 +238,7 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
                                                  uint64_t seed,
                                                  const TextSource& source,
                                                  TokenizerReport& report) {
-  const bool is_sentencepiece =
-      options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
+  const bool is_sentencepiece = is_trained_by_sentencepiece(options);
   if (style == TokenizerTemplate::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
       options.type != TokenizerType::kCharacters) {
     throw Error(
@@ -178,21 +267,9 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
   if (texts.empty()) {
     throw Error("tokenizer: no text to train on");
   }
-  if (style == TokenizerTemplate::kMbart) {
-    return train_mbart_tokenizer(options, texts);
-  }
-  switch (options.type) {
-    case TokenizerType::kWordPiece:
-      return train_word_piece_tokenizer(options, style, texts, report);
-    case TokenizerType::kByteLevelBpe:
-      return train_byte_level_tokenizer(options, style, texts, report);
-    case TokenizerType::kCharacters:
-      return train_character_tokenizer(options, style, texts);
-    case TokenizerType::kUnigram:
-    case TokenizerType::kBpe:
-      break;
-  }
-  return train_sentencepiece_tokenizer(options, style, texts);
+  auto tokenizer = train_on_texts(options, style, texts, report);
+  report.warnings = tokenizer_warnings(options, *tokenizer, texts);
+  return tokenizer;
 }
 
 }  // namespace weft::data

@@ -56,7 +56,7 @@ std::shared_ptr<const Tokenizer> train_character_tokenizer(const TokenizerOption
 
 /// Trains a GPT-2 style tokenizer: byte pair encoding over the bytes of words, so that no text
 /// contains unknown tokens. Throws data::Error if `vocab_size` is smaller than the 256 bytes plus
-/// the style's special tokens, or larger than the texts can fill.
+/// the style's special tokens.
 std::shared_ptr<const Tokenizer> train_byte_level_tokenizer(const TokenizerOptions& options,
                                                             TokenizerTemplate style,
                                                             const std::vector<std::string>& texts,
@@ -65,11 +65,16 @@ std::shared_ptr<const Tokenizer> train_byte_level_tokenizer(const TokenizerOptio
 /// Longer texts (in bytes) are not passed to libsentencepiece's trainer.
 inline constexpr int64_t kMaxSentenceBytes = 65536;
 
-/// Trains a model with libsentencepiece and returns the bytes of its `.model` file. Padding and
-/// mask are left out unless they are among the layout's first tokens; the model then has that many
-/// pieces fewer than `options.vocab_size`. Throws data::Error.
-std::string train_sentencepiece(const TokenizerOptions& options,
-                                const SpecialTokenLayout& layout,
-                                const std::vector<std::string>& texts);
+struct TrainedSentencePiece {
+  std::string bytes;       // of its `.model` file
+  int64_t vocab_size = 0;  // as in the options, unless the texts yield fewer pieces
+};
+
+/// Trains a model with libsentencepiece. Padding and mask are left out unless they are among the
+/// layout's first tokens; the model then has that many pieces fewer than `vocab_size`. Throws
+/// data::Error.
+TrainedSentencePiece train_sentencepiece(const TokenizerOptions& options,
+                                         const SpecialTokenLayout& layout,
+                                         const std::vector<std::string>& texts);
 
 }  // namespace weft::data

@@ -1,0 +1,208 @@
+// Mistakes of a config that only its files show, found without writing anything.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+
+#include "base/string_util.h"
+#include "batching/device_batch.h"
+#include "data/rows/parallel_reader.h"
+#include "data/text/text_source.h"
+#include "metrics/metric.h"
+#include "models/config/family_definition.h"
+#include "models/directory.h"
+#include "models/weights/weights.h"
+#include "train/run/device.h"
+#include "train/run/run_config.h"
+#include "train/run/run_directory.h"
+#include "train/step/evaluation_driver.h"
+#include "train/step/run_components.h"
+
+namespace weft::train {
+
+namespace {
+
+/// Reports the UserError that `check` throws, at its own dotted key or at `key`.
+template <class Check>
+void check_part(const config::Section& root, std::string_view key, const Check& check) {
+  try {
+    check();
+  } catch (const UserError& error) {
+    root.report_at(key, error.what());
+  }
+}
+
+/// The tokenizer of the run, unless it is still to be trained.
+std::shared_ptr<const data::Tokenizer> stored_tokenizer(const config::Section& root,
+                                                        const RunConfig& config) {
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+  if (config.init_from || config.tokenizer.file || models::reads_images(config.model)) {
+    check_part(root, config.init_from ? "init_from" : "tokenizer.file", [&] {
+      auto loaded = prepare_tokenizer(config, std::nullopt);
+      complete_options(config, *loaded);
+      tokenizer = std::move(loaded);
+    });
+  }
+  return tokenizer;
+}
+
+void check_weights(const config::Section& root, const RunConfig& config) {
+  check_part(root, "init_from",
+             [&] { models::SafetensorsShards(models::model_directory(*config.init_from)); });
+}
+
+void check_length(const config::Section& root, const RunConfig& config) {
+  const objectives::DatasetInputs inputs{
+      .data = config.data, .model = config.model, .tokenizer = nullptr};
+  check_part(root, "data.length", [&] { inputs.length(); });
+}
+
+bool has_text(const data::DataItem& item, const data::DataOptions& options) {
+  data::TextReader reader(item, options);
+  data::TextLine line;
+  return reader.next(line);
+}
+
+bool has_text_pair(const data::DataItem& item) {
+  data::ParallelReader reader(item);
+  data::TextPairView pair;
+  bool is_found = false;
+  while (!is_found && reader.next(pair)) {
+    is_found = !pair.source.empty() && !pair.target.empty();
+  }
+  return is_found;
+}
+
+/// Of running text and of text pairs only the beginning is read: there must be any.
+void check_texts(const std::vector<data::DataItem>& items,
+                 const RunConfig& config,
+                 const models::ModelOptions& options) {
+  const bool has_pairs = config.objective->reads_pairs(config.data, options);
+  const auto text_options = config.objective->store_options(config.data, options);
+  std::vector<std::string> names;
+  bool has_any = items.empty();
+  for (const auto& item : items) {
+    has_any = (has_pairs ? has_text_pair(item) : has_text(item, text_options)) || has_any;
+    names.push_back(item.path);
+  }
+  if (!has_any) {
+    throw UserError(
+        str_cat(join(names), ": no ", has_pairs ? "text pairs" : "text", " to train on"));
+  }
+}
+
+/// A tokenizer for reading tables: which tokens their texts have does not matter.
+std::shared_ptr<const data::Tokenizer> any_tokenizer() {
+  data::TokenizerReport report;
+  return data::train_tokenizer(
+      {.vocab_size = 16}, data::TokenizerTemplate::kBert, 0,
+      [](const data::TextVisitor& visit) { visit("a"); }, report);
+}
+
+/// Reads tables of labels or images whole, and gives the objective what it takes from them.
+objectives::Datasets read_tables(const RunConfig& config,
+                                 const models::ModelOptions& options,
+                                 std::shared_ptr<const data::Tokenizer> tokenizer) {
+  auto files = config.data;
+  files.length.reset();  // checked before
+  auto data = config.objective->make_datasets({.data = files,
+                                               .model = options,
+                                               .tokenizer = tokenizer ? tokenizer : any_tokenizer(),
+                                               .seed = static_cast<uint64_t>(config.run.seed),
+                                               .progress = show_progress()});
+  if (!config.objective->teacher_options(options)) {  // loading a teacher takes long
+    config.objective->init_from_data(data);
+  }
+  return data;
+}
+
+/// Reports mistakes in the data. Returns the labels; nullopt: the data are wrong.
+std::optional<std::vector<std::string>> check_data(
+    const config::Section& root,
+    const RunConfig& config,
+    const models::ModelOptions& options,
+    const std::shared_ptr<const data::Tokenizer>& tokenizer) {
+  const bool has_pairs = config.objective->reads_pairs(config.data, options);
+  std::optional<std::vector<std::string>> labels;
+  if (!has_pairs && !config.objective->traits(options).reads_raw_text) {
+    check_part(root, "data.train",
+               [&] { labels = read_tables(config, options, tokenizer).labels; });
+    return labels;
+  }
+  check_part(root, "data.train", [&] { check_texts(config.data.train, config, options); });
+  check_part(root, "data.evaluate", [&] { check_texts(config.data.evaluate, config, options); });
+  const bool is_readable = root.is_valid("data.train") && root.is_valid("data.evaluate");
+  return is_readable ? std::optional(options.labels) : std::nullopt;
+}
+
+/// The metrics of an evaluation are known only after one, so a small model evaluates a made-up
+/// example. Of a large model, which would take long to build, only the name is checked.
+void check_best_by(const config::Section& root,
+                   const RunConfig& config,
+                   models::ModelOptions options) {
+  constexpr int64_t kMostFeatures = int64_t{1} << 26;  // layers * dim^2: about 800 M parameters
+  constexpr int64_t kLength = 16;
+  const auto& metric = *config.train.metric_for_best_model;
+  check_part(root, "train.best_by", [&] {
+    metrics::greater_is_better(metric, "train.best_by");
+    if (options.layers * options.dim * options.dim > kMostFeatures) {
+      return;
+    }
+    const at::NoGradGuard no_grad;
+    const auto model = models::make_model(options, 0);
+    data::Batch batch;
+    batch.add(0, config.objective->sample_example(options, std::min(kLength, options.length)));
+    const auto evaluation = config.objective->evaluation();
+    evaluation->add(*model, batch, batching::context_of(batch, at::kCPU));
+    check_metric(metric, *evaluation);
+  });
+}
+
+/// Options of the model with the labels that it has, not those of an earlier head.
+models::ModelOptions options_of_run(const RunConfig& config) {
+  auto options = config.model;
+  set_head(*config.objective, config.data, options);
+  return options;
+}
+
+bool has_metric_of_evaluation(const RunConfig& config) {
+  const auto& metric = config.train.metric_for_best_model;
+  return metric && !metric->starts_with("test_") &&
+         !config.objective->teacher_options(config.model);
+}
+
+}  // namespace
+
+void check_preparation(const config::Section& root, const RunConfig& config) {
+  if (root.is_valid("run")) {
+    check_part(root, "run.directory", [&] { check_writable(config.run.directory); });
+    check_part(root, "run.device", [&] { choose_device(config.run.device); });
+  }
+  if (!is_model_known(root)) {
+    return;
+  }
+  if (config.init_from) {
+    check_weights(root, config);
+  }
+  const bool are_files_known = root.is_valid("data") && root.is_valid("objective");
+  if (root.is_valid("data.length") && !models::reads_images(config.model)) {
+    check_length(root, config);
+  }
+  if (!are_files_known) {
+    return;
+  }
+  const auto tokenizer = root.is_valid("tokenizer") && root.is_valid("init_from")
+                             ? stored_tokenizer(root, config)
+                             : nullptr;
+  auto options = options_of_run(config);
+  const auto labels = check_data(root, config, options, tokenizer);
+  if (labels && root.is_valid("train") && has_metric_of_evaluation(config)) {
+    auto sized = options_without_data(config);
+    sized.labels = labels->empty() ? sized.labels : *labels;
+    check_best_by(root, config, std::move(sized));
+  }
+}
+
+}  // namespace weft::train
