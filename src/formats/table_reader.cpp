@@ -46,6 +46,17 @@ std::string missing_column(const std::string& column, const std::vector<std::str
 
 }  // namespace
 
+void check_column(const std::string& column,
+                  const std::vector<std::string>& columns,
+                  const std::string& location) {
+  const auto count = std::count(columns.begin(), columns.end(), column);
+  if (count != 1) {
+    throw Error(str_cat(location, ": ",
+                        count == 0 ? missing_column(column, columns)
+                                   : "two columns have the name " + quoted_text(column)));
+  }
+}
+
 std::optional<TableKind> table_kind(std::string_view path) {
   if (path.ends_with(".gz")) {
     path.remove_suffix(3);
@@ -73,12 +84,7 @@ TableReader::TableReader(const std::string& path,
     return;  // no rows, hence no column names
   }
   for (const auto& column : columns) {
-    const auto count = std::count(there.begin(), there.end(), column);
-    if (count != 1) {
-      throw Error(str_cat(state_->rows->location(), ": ",
-                          count == 0 ? missing_column(column, there)
-                                     : "two columns have the name " + quoted_text(column)));
-    }
+    check_column(column, there, state_->rows->location());
   }
   state_->rows->select_columns(columns);
   state_->rows->allow_lists(lists);

@@ -17,6 +17,11 @@ enum class TableKind { kCsv, kTsv, kJsonl };
 /// with `.gz`); nullopt for other names.
 std::optional<TableKind> table_kind(std::string_view path);
 
+/// Throws Error unless the column is there once: `location: no column 'labl', did you mean ...`.
+void check_column(const std::string& column,
+                  const std::vector<std::string>& columns,
+                  const std::string& location);
+
 /// Streams the rows of a CSV (RFC 4180: quotes, doubled quotes, line feeds inside quotes), TSV (no
 /// quoting) or JSONL file. CSV and TSV start with a header line of column names.
 class TableReader {
