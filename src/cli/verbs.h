@@ -10,6 +10,8 @@ namespace weft::cli {
 /// All verbs, in the order in which `weft help` shows them.
 const std::vector<Verb>& verbs();
 
+int run_compare(std::vector<std::string> arguments);
+int run_list(std::vector<std::string> arguments);
 int run_train(std::vector<std::string> arguments);
 int run_evaluate(std::vector<std::string> arguments);
 int run_predict(std::vector<std::string> arguments);
